@@ -1,0 +1,90 @@
+"""The ``rnnsmt`` command: ``rnnsmt CHAPTER STAGE --option ...``.
+
+Only the module of the stage that is asked for is imported: stages are processes, and their start must be quick.
+
+Exit codes: 0 done; 2 bad input or bad options, with one sentence on stderr; 1 a bug, with its traceback; 75 stopped
+early on purpose with its state saved, run again; 128 + n ended by signal n.
+"""
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from types import FrameType
+
+from rnnsmt import __version__
+from rnnsmt.io import InputError
+from rnnsmt.progress import StageClock
+from rnnsmt.stages import CHAPTERS, STAGES
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one stage and return the exit code of the process."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    parser = _parser(words)
+    args = parser.parse_args(words)
+    if "run" not in args:
+        args.help_of.print_help()
+        return 2
+    signal.signal(signal.SIGTERM, _stop)
+    clock = StageClock(f"{args.chapter} {args.stage}")
+    try:
+        figures = args.run(args)
+    except InputError as error:
+        print(f"rnnsmt {args.chapter} {args.stage}: error: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        # a full disk, a missing permission: the place is wrong, not the program
+        if error.filename is None and error.errno is None:
+            raise
+        print(f"rnnsmt {args.chapter} {args.stage}: error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(f"rnnsmt {args.chapter} {args.stage}: interrupted", file=sys.stderr)
+        return 128 + signal.SIGINT
+    clock.finish(figures)
+    return 0
+
+
+class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpFormatter):
+    """Show defaults, keep the paragraphs of a description."""
+
+
+def _stop(signum: int, _frame: FrameType | None) -> None:
+    """Leave on SIGTERM like on an exception, so that temporary files are removed."""
+    raise SystemExit(128 + signum)
+
+
+def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser of all chapters, with the options of the one stage that ``words`` name."""
+    parser = argparse.ArgumentParser(
+        prog="rnnsmt", description="Phrase-based SMT with the RNN Encoder-Decoder (Cho et al. 2014)."
+    )
+    parser.add_argument("--version", action="version", version=f"rnnsmt {__version__}")
+    parser.set_defaults(help_of=parser)
+    chapters = parser.add_subparsers(metavar="CHAPTER", dest="chapter")
+    for chapter, text in CHAPTERS.items():
+        chapter_parser = chapters.add_parser(chapter, help=text, description=text[0].upper() + text[1:] + ".")
+        chapter_parser.set_defaults(help_of=chapter_parser)
+        stages = chapter_parser.add_subparsers(metavar="STAGE", dest="stage")
+        for name, stage in STAGES[chapter].items():
+            stage_parser = stages.add_parser(name, help=stage.help, formatter_class=_HelpFormatter)
+            if list(words[:2]) == [chapter, name]:
+                module = import_module(stage.module)
+                stage_parser.description = module.__doc__
+                module.add_arguments(stage_parser)
+                stage_parser.set_defaults(run=module.run)
+    return parser
+
+
+def entry() -> None:
+    """Console entry point: flush quietly when the reader of a pipe has gone."""
+    try:
+        code = main()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 128 + signal.SIGPIPE
+    raise SystemExit(code)

@@ -1,0 +1,1 @@
+"""From raw files to clean, tokenised, truecased text."""

@@ -1,0 +1,1 @@
+"""BLEU, significance, Table 1."""

@@ -1,0 +1,199 @@
+"""Files: reading by suffix, writing whole or not at all, and the one exception for bad input.
+
+Text is UTF-8, one segment a line, lines end in ``\\n``. ``.gz``, ``.bz2`` and ``.xz`` are recognised by suffix, for
+reading and for writing. Control characters, ``|||`` and empty lines are dealt with in ``rnnsmt.corpus`` only.
+"""
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import os
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, BinaryIO, TextIO, cast
+
+MAX_LINE_BYTES = 1 << 24
+"""A longer line is not text: reading stops with a sentence instead of filling the memory."""
+
+_DAMAGED = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
+
+
+class InputError(Exception):
+    """Bad input: one sentence that names the file, the line and what to do. Ends a stage with exit code 2."""
+
+
+def open_binary(path: str | Path) -> BinaryIO:
+    """Open a file for reading bytes, decompressed by suffix; a missing file raises ``InputError``."""
+    path = Path(path)
+    try:
+        if path.suffix == ".gz":
+            return cast(BinaryIO, gzip.open(path, "rb"))
+        if path.suffix == ".bz2":
+            return cast(BinaryIO, bz2.open(path, "rb"))
+        if path.suffix == ".xz":
+            return cast(BinaryIO, lzma.open(path, "rb"))
+        return path.open("rb")
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise InputError(f"{path}: is a folder, a file is needed") from None
+    except PermissionError:
+        raise InputError(f"{path}: may not be read (permissions)") from None
+
+
+def read_byte_lines(path: str | Path) -> Iterator[bytes]:
+    """Yield the lines of a file as bytes, without their ``\\n``.
+
+    Raises:
+        InputError: the file is missing, truncated, damaged, or a line is longer than ``MAX_LINE_BYTES``.
+    """
+    number = 0
+    with open_binary(path) as raw:
+        stream = io.BufferedReader(cast(io.RawIOBase, raw), 1 << 18)
+        while True:
+            try:
+                line = stream.readline(MAX_LINE_BYTES + 1)
+            except _DAMAGED as error:
+                raise InputError(f"{path}: damaged after line {number} ({error}); make or fetch it again") from None
+            except OSError as error:
+                if error.errno is not None:
+                    raise
+                raise InputError(f"{path}: damaged after line {number} ({error}); make or fetch it again") from None
+            if not line:
+                return
+            number += 1
+            if len(line) > MAX_LINE_BYTES:
+                raise InputError(
+                    f"{path}, line {number}: longer than {MAX_LINE_BYTES} bytes; "
+                    "is this a text file with one segment a line?"
+                )
+            yield line[:-1] if line.endswith(b"\n") else line
+
+
+def read_lines(path: str | Path) -> Iterator[str]:
+    """Yield the lines of a UTF-8 file without their ``\\n``.
+
+    Raises:
+        InputError: as ``read_byte_lines``, or a line is not UTF-8.
+    """
+    for number, line in enumerate(read_byte_lines(path), 1):
+        try:
+            yield line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path}, line {number}: not UTF-8 at byte {error.start}; convert it first") from None
+
+
+def read_parallel(*paths: str | Path) -> Iterator[tuple[str, ...]]:
+    """Yield the lines of several files side by side.
+
+    Raises:
+        InputError: as ``read_lines``, or the files do not have the same number of lines.
+    """
+    streams = [read_lines(path) for path in paths]
+    number = 0
+    while True:
+        row = [next(stream, None) for stream in streams]
+        if all(line is None for line in row):
+            return
+        for path, line in zip(paths, row, strict=True):
+            if line is None:
+                longer = next(p for p, other in zip(paths, row, strict=True) if other is not None)
+                raise InputError(
+                    f"{path} ends after line {number}, but {longer} goes on; parallel files need the same number of lines"
+                )
+        number += 1
+        yield tuple(cast(list[str], row))
+
+
+def count_lines(path: str | Path) -> int:
+    """The number of lines of a file."""
+    return sum(1 for _ in read_byte_lines(path))
+
+
+@contextmanager
+def atomic_path(path: str | Path) -> Iterator[Path]:
+    """Give a temporary path beside ``path``; on success fsync and rename it, on any exception remove it.
+
+    The temporary name keeps the suffixes of ``path``, so that compression by suffix works on it, and its parent folder
+    is made where it is missing.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".tmp-{os.getpid()}-{path.name}")
+    try:
+        yield temporary
+        descriptor = os.open(temporary, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_binary(path: str | Path) -> Iterator[BinaryIO]:
+    """Write a binary file whole or not at all, compressed by the suffix of ``path``.
+
+    Compressed files carry neither a name nor a time, so that the same content gives the same bytes.
+    """
+    with atomic_path(path) as temporary:
+        suffix = Path(path).suffix
+        with temporary.open("wb") as raw:
+            stream: IO[bytes]
+            if suffix == ".gz":
+                stream = cast(IO[bytes], gzip.GzipFile("", "wb", 6, raw, 0))
+            elif suffix == ".bz2":
+                stream = cast(IO[bytes], bz2.open(raw, "wb"))
+            elif suffix == ".xz":
+                stream = cast(IO[bytes], lzma.open(raw, "wb"))
+            else:
+                stream = raw
+            buffered = io.BufferedWriter(cast(io.RawIOBase, stream), 1 << 18)
+            yield cast(BinaryIO, buffered)
+            buffered.flush()
+            if stream is not raw:
+                stream.close()
+            raw.flush()
+
+
+@contextmanager
+def atomic_text(path: str | Path) -> Iterator[TextIO]:
+    """Write a UTF-8 text file whole or not at all, compressed by the suffix of ``path``."""
+    with atomic_binary(path) as binary:
+        text = io.TextIOWrapper(binary, encoding="utf-8", newline="\n", write_through=False)
+        yield text
+        text.flush()
+        text.detach()
+
+
+def write_lines(path: str | Path, lines: Iterable[str]) -> int:
+    """Write lines (without ``\\n``) to a file, whole or not at all; return how many."""
+    number = 0
+    with atomic_text(path) as out:
+        for line in lines:
+            out.write(line)
+            out.write("\n")
+            number += 1
+    return number
+
+
+def write_json(path: str | Path, value: object) -> None:
+    """Write a value as readable JSON, whole or not at all."""
+    with atomic_text(path) as out:
+        json.dump(value, out, indent=2, ensure_ascii=False)
+        out.write("\n")
+
+
+def read_json(path: str | Path) -> Any:
+    """Read a JSON file; ``InputError`` where it is missing or damaged."""
+    text = "\n".join(read_lines(path))
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path}, line {error.lineno}: not JSON ({error.msg}); remove it and run again") from None

@@ -1,0 +1,1 @@
+"""N-gram language models: estimation, ARPA files, the automaton that the search queries."""

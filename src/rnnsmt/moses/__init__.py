@@ -1,0 +1,1 @@
+"""Moses' own files: moses.ini and what it names."""

@@ -1,0 +1,1 @@
+"""Phrase extraction, scoring, reordering tables, phrase-table files, filtering."""

@@ -1,0 +1,1 @@
+"""The decoder: Moses' model, cube pruning, n-best lists."""

@@ -1,0 +1,80 @@
+"""Every stage of the pipeline: its command, its module and the version of its meaning.
+
+The command line and the workflow's rules both read this table. A stage is a module with two functions::
+
+    def add_arguments(parser: argparse.ArgumentParser) -> None: ...
+    def run(args: argparse.Namespace) -> dict[str, object]: ...   # the figures of its last log line
+
+Raise ``version`` when the same input gives a different output than before: the rules pass it in ``params``, so that
+Snakemake, which does not look into Python packages, reruns what became stale.
+"""
+
+from typing import NamedTuple
+
+
+class Stage(NamedTuple):
+    """One command ``rnnsmt CHAPTER NAME``: where it lives, what it means, and which version of that meaning it is."""
+
+    module: str
+    version: int
+    help: str
+
+
+CHAPTERS: dict[str, str] = {
+    "demo": "the embedded bilingual corpus",
+    "corpus": "fetch, read, normalise, tokenise, truecase and clean text",
+    "selection": "keep the in-domain part of a corpus (Moore-Lewis, Axelrod)",
+    "align": "word alignment in both directions and its symmetrisation",
+    "phrases": "phrase table and lexicalised reordering table",
+    "lm": "n-gram language model",
+    "search": "the decoder",
+    "tuning": "MERT",
+    "evaluation": "BLEU and Table 1",
+    "moses": "Moses model directories",
+}
+
+STAGES: dict[str, dict[str, Stage]] = {
+    "demo": {
+        "make": Stage("rnnsmt.demo.make", 1, "write the embedded corpus"),
+    },
+    "corpus": {
+        "fetch": Stage("rnnsmt.corpus.fetch", 1, "download a corpus file and check its sha256"),
+        "prepare": Stage("rnnsmt.corpus.prepare", 1, "read, normalise, tokenise and clean one corpus"),
+        "train-truecaser": Stage("rnnsmt.corpus.train_truecaser", 1, "learn the usual case of every word"),
+        "truecase": Stage("rnnsmt.corpus.truecase", 1, "apply a truecasing model"),
+        "detokenize": Stage("rnnsmt.corpus.detokenize", 1, "undo truecasing and tokenisation"),
+    },
+    "selection": {
+        "models": Stage("rnnsmt.selection.models", 1, "language models of the in-domain and of the general text"),
+        "score": Stage("rnnsmt.selection.score", 1, "cross-entropy difference of every line"),
+        "select": Stage("rnnsmt.selection.select", 1, "keep the lines with the lowest scores"),
+    },
+    "align": {
+        "words": Stage("rnnsmt.align.words", 1, "align words in both directions"),
+        "symmetrize": Stage("rnnsmt.align.symmetrize", 1, "combine the two directions"),
+    },
+    "phrases": {
+        "lexical": Stage("rnnsmt.phrases.lexical", 1, "lexical translation probabilities"),
+        "extract": Stage("rnnsmt.phrases.extract", 1, "phrase pairs consistent with the alignment"),
+        "score": Stage("rnnsmt.phrases.score", 1, "the phrase table"),
+        "reordering": Stage("rnnsmt.phrases.reordering", 1, "the lexicalised reordering table"),
+        "filter": Stage("rnnsmt.phrases.filter", 1, "keep what a given input can use"),
+    },
+    "lm": {
+        "estimate": Stage("rnnsmt.lm.estimate", 1, "interpolated modified Kneser-Ney, ARPA file"),
+        "perplexity": Stage("rnnsmt.lm.perplexity", 1, "perplexity of a text"),
+    },
+    "search": {
+        "decode": Stage("rnnsmt.search.decode", 1, "translate a text with a Moses model directory"),
+    },
+    "tuning": {
+        "mert": Stage("rnnsmt.tuning.mert", 1, "minimum error rate training"),
+    },
+    "evaluation": {
+        "bleu": Stage("rnnsmt.evaluation.bleu", 1, "BLEU of one output"),
+        "table": Stage("rnnsmt.evaluation.table", 1, "Table 1 from the scores of all runs"),
+    },
+    "moses": {
+        "ini": Stage("rnnsmt.moses.write_ini", 1, "the moses.ini of a model directory"),
+    },
+}

@@ -1,0 +1,1 @@
+"""Minimum error rate training (Och 2003)."""
