@@ -103,7 +103,8 @@ def read_parallel(*paths: str | Path) -> Iterator[tuple[str, ...]]:
             if line is None:
                 longer = next(p for p, other in zip(paths, row, strict=True) if other is not None)
                 raise InputError(
-                    f"{path} ends after line {number}, but {longer} goes on; parallel files need the same number of lines"
+                    f"{path} ends after line {number}, but {longer} goes on; "
+                    "parallel files need the same number of lines"
                 )
         number += 1
         yield tuple(cast(list[str], row))
@@ -149,9 +150,9 @@ def atomic_binary(path: str | Path) -> Iterator[BinaryIO]:
             if suffix == ".gz":
                 stream = cast(IO[bytes], gzip.GzipFile("", "wb", 6, raw, 0))
             elif suffix == ".bz2":
-                stream = cast(IO[bytes], bz2.open(raw, "wb"))
+                stream = cast(IO[bytes], bz2.BZ2File(raw, "wb"))
             elif suffix == ".xz":
-                stream = cast(IO[bytes], lzma.open(raw, "wb"))
+                stream = cast(IO[bytes], lzma.LZMAFile(raw, "wb"))  # noqa: SIM115
             else:
                 stream = raw
             buffered = io.BufferedWriter(cast(io.RawIOBase, stream), 1 << 18)

@@ -3,7 +3,7 @@
 import resource
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -19,7 +19,7 @@ def say(text: str) -> None:
 
 def track(items: Iterable[Item], what: str, total: int | None = None, unit: str = "lines") -> Iterator[Item]:
     """Yield the items, showing rate and expected time: ``for line in track(read_lines(p), "reading")``."""
-    if total is None and hasattr(items, "__len__"):
+    if total is None and isinstance(items, Sized):
         total = len(items)
     if sys.stderr.isatty():
         from tqdm import tqdm
