@@ -1,0 +1,190 @@
+"""From the score files of all runs to the rows of Table 1: checks, joint test sets, means and spread."""
+
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from rnnsmt.evaluation.sacre import joint_sacre_bleu
+from rnnsmt.evaluation.score_file import Score
+from rnnsmt.evaluation.systems import BASELINE, paper_figure, system_order
+from rnnsmt.io import InputError
+
+Runs = dict[int, Score]
+"""The scores of one system on one test set, by the number of the run."""
+
+Scores = dict[tuple[str, str], Runs]
+"""Keyed by system and test set."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One system on one test set: means over its runs, spread as the sample standard deviation (none for one run)."""
+
+    system: str
+    test_set: str
+    segments: int
+    bleu: tuple[float, ...]
+    """Tokenised BLEU of every run."""
+    sacrebleu: tuple[float, ...]
+    """sacreBLEU of every run, or empty."""
+    signature: str | None
+    length_ratio: float
+    unknown_words: float | None
+    decode_seconds: float | None
+    paper: float | None
+    difference: float | None
+    """Mean tokenised BLEU less the baseline's."""
+
+    @property
+    def runs(self) -> int:
+        """Number of runs."""
+        return len(self.bleu)
+
+
+def mean(values: Sequence[float]) -> float | None:
+    """Arithmetic mean, none of no values."""
+    return statistics.fmean(values) if values else None
+
+
+def deviation(values: Sequence[float]) -> float | None:
+    """Sample standard deviation, none of fewer than two values."""
+    return statistics.stdev(values) if len(values) > 1 else None
+
+
+def group(scores: Iterable[Score]) -> Scores:
+    """Sort scores by system and test set.
+
+    Raises:
+        InputError: the same run twice; a system whose test sets have different runs; a test set that was not the same
+            text for all systems; a sacreBLEU with differing signatures or only for some runs.
+    """
+    grouped: Scores = defaultdict(dict)
+    for score in scores:
+        runs = grouped[score.system, score.test_set]
+        if score.run in runs:
+            raise InputError(
+                f"{score.path}: run {score.run} of {score.system} on {score.test_set} is already in "
+                f"{runs[score.run].path}; give every score file once"
+            )
+        runs[score.run] = score
+    _check_runs(grouped)
+    _check_test_sets(grouped)
+    return dict(grouped)
+
+
+def _check_runs(grouped: Scores) -> None:
+    first: dict[str, tuple[str, list[int]]] = {}
+    for (system, test_set), runs in grouped.items():
+        other, numbers = first.setdefault(system, (test_set, sorted(runs)))
+        if sorted(runs) != numbers:
+            raise InputError(
+                f"{system} has the runs {_numbers(numbers)} on {other}, but {_numbers(runs)} on {test_set}; "
+                "give the score files of the same runs for every test set"
+            )
+
+
+def _check_test_sets(grouped: Scores) -> None:
+    first: dict[str, Score] = {}
+    for (_, test_set), runs in grouped.items():
+        for score in runs.values():
+            other = first.setdefault(test_set, score)
+            if (score.segments, score.references) != (other.segments, other.references):
+                raise InputError(
+                    f"{score.path}: {test_set} has {score.segments} segments and {score.references} reference(s), "
+                    f"but {other.segments} and {other.references} in {other.path}; score all systems on the same text"
+                )
+            if _signature(score) != _signature(other):
+                raise InputError(
+                    f"{score.path}: sacreBLEU signature {_signature(score)} on {test_set}, but {_signature(other)} in "
+                    f"{other.path}; score all runs alike"
+                )
+
+
+def _signature(score: Score) -> str | None:
+    return score.sacrebleu.signature if score.sacrebleu is not None else None
+
+
+def _numbers(values: Iterable[int]) -> str:
+    return ", ".join(map(str, sorted(values)))
+
+
+def add_joint(scores: Scores, name: str, parts: Sequence[str]) -> None:
+    """Add a test set made of others: corpus BLEU from summed statistics, for every run of every system.
+
+    Raises:
+        InputError: the name is taken, a part is unknown or named twice, or a system lacks a part.
+    """
+    known = {test_set for _, test_set in scores}
+    if name in known:
+        raise InputError(f"--joint {name}: a test set has this name already; choose another")
+    if len(parts) < 2 or len(set(parts)) < len(parts):
+        raise InputError(f"--joint {name}={'+'.join(parts)}: two or more different test sets are needed")
+    for part in parts:
+        if part not in known:
+            raise InputError(
+                f"--joint {name}: no score file is of the test set {part}; known: {', '.join(sorted(known))}"
+            )
+    for system in sorted({system for system, _ in scores}):
+        pieces = []
+        for part in parts:
+            if (system, part) not in scores:
+                raise InputError(f"--joint {name}: {system} has no score on {part}; score it there too")
+            pieces.append(scores[system, part])
+        scores[system, name] = {run: _join(name, [piece[run] for piece in pieces]) for run in pieces[0]}
+
+
+def _join(name: str, pieces: Sequence[Score]) -> Score:
+    sacre = [piece.sacrebleu for piece in pieces if piece.sacrebleu is not None]
+    unknown = [piece.unknown_words for piece in pieces if piece.unknown_words is not None]
+    seconds = [piece.decode_seconds for piece in pieces if piece.decode_seconds is not None]
+    decode: dict[str, object] = {}
+    if len(unknown) == len(pieces):
+        decode["unknown_words"] = sum(unknown)
+    if len(seconds) == len(pieces):
+        decode["seconds"] = sum(seconds)
+    return replace(
+        pieces[0],
+        test_set=name,
+        segments=sum(piece.segments for piece in pieces),
+        statistics=tuple(map(sum, zip(*(piece.statistics for piece in pieces), strict=True))),
+        sacrebleu=joint_sacre_bleu(sacre, f"--joint {name}") if len(sacre) == len(pieces) else None,
+        decode=decode,
+    )
+
+
+def rows(scores: Scores, dev_sets: Iterable[str], joint: Iterable[str] = ()) -> list[Row]:
+    """The table's rows: systems in the paper's order, development sets before test sets, joint test sets last."""
+    dev = set(dev_sets)
+    without_paper = set(joint)
+    order = {test_set: place for place, test_set in enumerate(dict.fromkeys(test_set for _, test_set in scores))}
+    keys = sorted(scores, key=lambda key: (system_order(key[0]), key[1] not in dev, order[key[1]]))
+    return [
+        _row(scores, system, test_set, None if test_set in without_paper else paper_figure(system, test_set in dev))
+        for system, test_set in keys
+    ]
+
+
+def _row(scores: Scores, system: str, test_set: str, paper: float | None) -> Row:
+    runs = [score for _, score in sorted(scores[system, test_set].items())]
+    bleu = tuple(score.bleu.bleu for score in runs)
+    sacre = [score.sacrebleu for score in runs if score.sacrebleu is not None]
+    unknown = [float(score.unknown_words) for score in runs if score.unknown_words is not None]
+    seconds = [score.decode_seconds for score in runs if score.decode_seconds is not None]
+    baseline = scores.get((BASELINE, test_set))
+    difference = None
+    if baseline is not None and system != BASELINE:
+        difference = statistics.fmean(bleu) - statistics.fmean(score.bleu.bleu for score in baseline.values())
+    return Row(
+        system=system,
+        test_set=test_set,
+        segments=runs[0].segments,
+        bleu=bleu,
+        sacrebleu=tuple(part.score for part in sacre),
+        signature=sacre[0].signature if sacre else None,
+        length_ratio=statistics.fmean(score.bleu.length_ratio for score in runs),
+        unknown_words=mean(unknown),
+        decode_seconds=mean(seconds),
+        paper=paper,
+        difference=difference,
+    )

@@ -1,0 +1,40 @@
+"""sacreBLEU (Post 2018) with its signature, and its sum over several test sets."""
+
+from collections.abc import Sequence
+
+from rnnsmt.evaluation.score_file import SacreBleu
+from rnnsmt.io import InputError
+
+
+def sacre_bleu(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> SacreBleu:
+    """sacreBLEU with its defaults (13a tokens, exponential smoothing, cased) on detokenised text."""
+    from sacrebleu.metrics import BLEU
+
+    metric = BLEU()
+    score = metric.corpus_score(list(hypotheses), [list(texts) for texts in references])
+    return SacreBleu(
+        score=float(score.score),
+        signature=str(metric.get_signature()),
+        counts=tuple(int(count) for count in score.counts),
+        totals=tuple(int(total) for total in score.totals),
+        sys_len=int(score.sys_len),
+        ref_len=int(score.ref_len),
+    )
+
+
+def joint_sacre_bleu(parts: Sequence[SacreBleu], where: str) -> SacreBleu:
+    """sacreBLEU of several test sets taken as one corpus.
+
+    Raises:
+        InputError: the parts were scored with different signatures.
+    """
+    from sacrebleu.metrics import BLEU
+
+    signatures = sorted({part.signature for part in parts})
+    if len(signatures) > 1:
+        raise InputError(f"{where}: sacreBLEU signatures differ ({'; '.join(signatures)}); score all parts alike")
+    counts = [sum(column) for column in zip(*(part.counts for part in parts), strict=True)]
+    totals = [sum(column) for column in zip(*(part.totals for part in parts), strict=True)]
+    sys_len, ref_len = sum(part.sys_len for part in parts), sum(part.ref_len for part in parts)
+    score = BLEU.compute_bleu(counts, totals, sys_len, ref_len, smooth_method="exp")
+    return SacreBleu(float(score.score), signatures[0], tuple(counts), tuple(totals), sys_len, ref_len)

@@ -1,0 +1,137 @@
+"""The score file of one output: what ``evaluation bleu`` writes and ``evaluation table`` reads (JSON)."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rnnsmt.evaluation.multi_bleu import SIZE, BleuScore, bleu_of
+from rnnsmt.io import InputError, read_json, write_json
+
+FORMAT = "rnnsmt-bleu-1"
+
+
+@dataclass(frozen=True)
+class SacreBleu:
+    """sacreBLEU of detokenised text with what is needed to add it up over test sets."""
+
+    score: float
+    signature: str
+    counts: tuple[int, ...]
+    totals: tuple[int, ...]
+    sys_len: int
+    ref_len: int
+
+
+@dataclass(frozen=True)
+class Score:
+    """One system's output on one test set in one run."""
+
+    system: str
+    test_set: str
+    run: int
+    segments: int
+    references: int
+    statistics: tuple[int, ...]
+    """The nine sufficient statistics of ``multi_bleu``, summed."""
+    sacrebleu: SacreBleu | None
+    decode: dict[str, Any] | None
+    """The decoder's report, as it wrote it."""
+    path: str = ""
+
+    @property
+    def bleu(self) -> BleuScore:
+        """Tokenised BLEU."""
+        return bleu_of(self.statistics)
+
+    @property
+    def unknown_words(self) -> int | None:
+        """Input words without a translation, where the decoder reported them."""
+        value = (self.decode or {}).get("unknown_words")
+        return value if isinstance(value, int) else None
+
+    @property
+    def decode_seconds(self) -> float | None:
+        """Wall-clock seconds of the search, where the decoder reported them."""
+        value = (self.decode or {}).get("seconds")
+        return float(value) if isinstance(value, (int, float)) else None
+
+
+def write_score(path: str | Path, score: Score) -> None:
+    """Write a score file, whole or not at all."""
+    bleu = score.bleu
+    write_json(
+        path,
+        {
+            "format": FORMAT,
+            "system": score.system,
+            "test_set": score.test_set,
+            "run": score.run,
+            "segments": score.segments,
+            "references": score.references,
+            "tokenized": {
+                "bleu": round(bleu.bleu, 6),
+                "precisions": [round(precision, 6) for precision in bleu.precisions],
+                "brevity_penalty": round(bleu.brevity_penalty, 6),
+                "length_ratio": round(bleu.length_ratio, 6),
+                "hypothesis_length": bleu.hypothesis_length,
+                "reference_length": bleu.reference_length,
+                "statistics": list(score.statistics),
+            },
+            "sacrebleu": None if score.sacrebleu is None else asdict(score.sacrebleu),
+            "decode": score.decode,
+        },
+    )
+
+
+def read_score(path: str | Path) -> Score:
+    """Read a score file.
+
+    Raises:
+        InputError: missing, damaged, not a score file, or a key is missing or has a wrong value.
+    """
+    value = read_json(path)
+    if not isinstance(value, dict) or value.get("format") != FORMAT:
+        raise InputError(f"{path}: not a score file of this version ({FORMAT}); make it with `rnnsmt evaluation bleu`")
+    tokenized = _field(path, value, "tokenized", dict)
+    sacre = value.get("sacrebleu")
+    if sacre is not None and not isinstance(sacre, dict):
+        raise InputError(f"{path}: `sacrebleu` is neither null nor a map; make the file again")
+    decode = value.get("decode")
+    return Score(
+        system=_field(path, value, "system", str),
+        test_set=_field(path, value, "test_set", str),
+        run=_field(path, value, "run", int),
+        segments=_field(path, value, "segments", int),
+        references=_field(path, value, "references", int),
+        statistics=_integers(path, tokenized, "statistics", SIZE),
+        sacrebleu=None if sacre is None else _read_sacrebleu(path, sacre),
+        decode=decode if isinstance(decode, dict) else None,
+        path=str(path),
+    )
+
+
+def _read_sacrebleu(path: str | Path, value: dict[str, Any]) -> SacreBleu:
+    return SacreBleu(
+        score=float(_field(path, value, "score", (int, float))),
+        signature=_field(path, value, "signature", str),
+        counts=_integers(path, value, "counts", 4),
+        totals=_integers(path, value, "totals", 4),
+        sys_len=_field(path, value, "sys_len", int),
+        ref_len=_field(path, value, "ref_len", int),
+    )
+
+
+def _field(path: str | Path, value: dict[str, Any], key: str, kind: type | tuple[type, ...]) -> Any:
+    if key not in value:
+        raise InputError(f"{path}: the key `{key}` is missing; make the file again with `rnnsmt evaluation bleu`")
+    if not isinstance(value[key], kind) or isinstance(value[key], bool):
+        raise InputError(f"{path}: `{key}` has the wrong type; make the file again with `rnnsmt evaluation bleu`")
+    return value[key]
+
+
+def _integers(path: str | Path, value: dict[str, Any], key: str, length: int) -> tuple[int, ...]:
+    numbers: Sequence[Any] = _field(path, value, key, list)
+    if len(numbers) != length or any(type(number) is not int or number < 0 for number in numbers):
+        raise InputError(f"{path}: `{key}` is not a list of {length} counts; make the file again")
+    return tuple(numbers)

@@ -1,0 +1,56 @@
+"""Table 1: one line per system and test set, from the score files of all runs, beside the paper's figures.
+
+Writes the same rows as TSV (every figure), Markdown and a self-contained HTML page.
+"""
+
+import argparse
+
+from rnnsmt.evaluation.bleu import NAME
+from rnnsmt.evaluation.collect import Row, add_joint, group, rows
+from rnnsmt.evaluation.render import write_html, write_markdown, write_tsv
+from rnnsmt.evaluation.score_file import read_score
+from rnnsmt.evaluation.systems import label
+from rnnsmt.io import InputError
+from rnnsmt.progress import say
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of ``rnnsmt evaluation table``."""
+    parser.add_argument("--scores", required=True, nargs="+", metavar="FILE", help="score files of `evaluation bleu`")
+    parser.add_argument("--output-tsv", required=True, metavar="FILE", help="table to write, tab-separated")
+    parser.add_argument("--output-md", required=True, metavar="FILE", help="table to write, Markdown")
+    parser.add_argument("--output-html", required=True, metavar="FILE", help="table to write, HTML")
+    parser.add_argument(
+        "--joint", nargs="+", default=[], metavar="NAME=A+B", help="test sets that are scored as one corpus too"
+    )
+    parser.add_argument(
+        "--dev-set",
+        nargs="+",
+        default=["dev", "val"],
+        metavar="NAME",
+        help="test sets that MERT saw; they come first and stand beside the paper's dev figure",
+    )
+
+
+def run(args: argparse.Namespace) -> dict[str, object]:
+    """Make the table in its three forms."""
+    scores = group(read_score(path) for path in args.scores)
+    joint = []
+    for text in args.joint:
+        name, _, parts = text.partition("=")
+        if not NAME.fullmatch(name) or not parts:
+            raise InputError(f"--joint {text}: write NAME=A+B, for example both=test_2016+test_2017")
+        add_joint(scores, name, parts.split("+"))
+        joint.append(name)
+    table = rows(scores, args.dev_set, joint)
+    write_tsv(args.output_tsv, table)
+    write_markdown(args.output_md, table)
+    write_html(args.output_html, table)
+    for row in table:
+        say(_line(row))
+    return {"systems": len({row.system for row in table}), "rows": len(table), "score files": len(args.scores)}
+
+
+def _line(row: Row) -> str:
+    runs = " ".join(f"{bleu:.2f}" for bleu in row.bleu)
+    return f"{label(row.system)}, {row.test_set}: BLEU {sum(row.bleu) / row.runs:.2f} ({runs})"
