@@ -1,0 +1,114 @@
+"""Symmetrisation of two directional alignments (Och and Ney 2003; Koehn et al. 2005), with the links of atools and symal.
+
+The kernels work on flat arrays (``rnnsmt.align.pharaoh.Links``) and release the GIL.
+"""
+
+import numpy as np
+from numba import njit
+
+from rnnsmt.align.pharaoh import Links
+
+HEURISTICS = ("grow-diag-final-and", "grow-diag-final", "grow-diag", "intersection", "union")
+
+_FORWARD, _REVERSE, _TAKEN = 1, 2, 4
+
+
+def symmetrize(forward: Links, reverse: Links, heuristic: str) -> Links:
+    """Combine two alignments of the same sentence pairs.
+
+    ``intersection`` and ``union`` are those of the sets. ``grow-diag`` starts from the intersection and adds, as long
+    as there is one, a link of the union that touches a link already there (also diagonally) and has a word that is not
+    yet aligned; links are tried by source, then target position, again and again. ``grow-diag-final`` goes on with
+    links that have at least one unaligned word, first the forward ones, then the reverse ones;
+    ``grow-diag-final-and`` takes of those only links of which both words are unaligned.
+
+    Args:
+        forward, reverse: links of either direction, in both ``source`` and ``target`` mean the same text.
+        heuristic: one of ``HEURISTICS``.
+
+    Returns:
+        The combined links, sorted by source, then target position within a sentence, without duplicates.
+    """
+    if forward.sentences != reverse.sentences:
+        raise ValueError(f"{forward.sentences} forward sentences but {reverse.sentences} reverse ones")
+    grow = heuristic.startswith("grow-diag")
+    final = {"grow-diag-final": 1, "grow-diag-final-and": 2}.get(heuristic, 0)
+    room = len(forward.source) + len(reverse.source)
+    offsets = np.zeros(forward.sentences + 1, np.int64)
+    source, target = np.empty(room, np.int32), np.empty(room, np.int32)
+    used = _symmetrize(*forward, *reverse, heuristic == "union", grow, final, offsets, source, target)
+    return Links(offsets, source[:used].copy(), target[:used].copy())
+
+
+@njit(cache=True, nogil=True)
+def _symmetrize(
+    f_offsets, f_source, f_target, r_offsets, r_source, r_target, union, grow, final, offsets, source, target
+):
+    """Fill ``offsets``, ``source``, ``target`` with the combined links; returns their number."""
+    flags = np.zeros(4096, np.uint8)
+    used = 0
+    for s in range(len(f_offsets) - 1):
+        rows, columns = 0, 0
+        for k in range(f_offsets[s], f_offsets[s + 1]):
+            rows, columns = max(rows, f_source[k] + 1), max(columns, f_target[k] + 1)
+        for k in range(r_offsets[s], r_offsets[s + 1]):
+            rows, columns = max(rows, r_source[k] + 1), max(columns, r_target[k] + 1)
+        if rows * columns > len(flags):
+            flags = np.zeros(2 * rows * columns, np.uint8)
+        grid = flags[: rows * columns].reshape(rows, columns)
+        grid[:] = 0
+        for k in range(f_offsets[s], f_offsets[s + 1]):
+            grid[f_source[k], f_target[k]] |= _FORWARD
+        for k in range(r_offsets[s], r_offsets[s + 1]):
+            grid[r_source[k], r_target[k]] |= _REVERSE
+        _combine(grid, union, grow, final)
+        for i in range(rows):
+            for j in range(columns):
+                if grid[i, j] & _TAKEN:
+                    source[used], target[used] = i, j
+                    used += 1
+        offsets[s + 1] = used
+    return used
+
+
+@njit(cache=True, nogil=True)
+def _combine(grid, union, grow, final):
+    """Mark the links of one sentence pair that are taken: ``grid`` [source words, target words] of flags."""
+    rows, columns = grid.shape
+    row_aligned, column_aligned = np.zeros(rows, np.bool_), np.zeros(columns, np.bool_)
+    for i in range(rows):
+        for j in range(columns):
+            if grid[i, j] == _FORWARD | _REVERSE or (union and grid[i, j]):
+                grid[i, j] |= _TAKEN
+                row_aligned[i] = column_aligned[j] = True
+    if grow:
+        _grow(grid, row_aligned, column_aligned)
+    if final:
+        for direction in (_FORWARD, _REVERSE):
+            for i in range(rows):
+                for j in range(columns):
+                    free = (not row_aligned[i]) + (not column_aligned[j])
+                    if grid[i, j] & direction and not grid[i, j] & _TAKEN and free >= final:
+                        grid[i, j] |= _TAKEN
+                        row_aligned[i] = column_aligned[j] = True
+
+
+@njit(cache=True, nogil=True)
+def _grow(grid, row_aligned, column_aligned):
+    """Add links of the union that touch a taken one and align a new word, until a pass over all adds none."""
+    rows, columns = grid.shape
+    added = True
+    while added:
+        added = False
+        for i in range(rows):
+            for j in range(columns):
+                if grid[i, j] == 0 or grid[i, j] & _TAKEN or (row_aligned[i] and column_aligned[j]):
+                    continue
+                touches = False
+                for i2 in range(max(i - 1, 0), min(i + 2, rows)):
+                    for j2 in range(max(j - 1, 0), min(j + 2, columns)):
+                        touches |= grid[i2, j2] & _TAKEN != 0
+                if touches:
+                    grid[i, j] |= _TAKEN
+                    row_aligned[i] = column_aligned[j] = True
+                    added = True
