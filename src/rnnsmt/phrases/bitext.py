@@ -1,0 +1,203 @@
+"""Reading an aligned bitext into flat integer arrays, block by block, with every line checked.
+
+Words are bytes between blanks. A ``Vocabulary`` numbers them in the order of their first occurrence; several corpora
+given side by side are read one after the other into the same numbers.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnnsmt.io import InputError, read_byte_lines
+from rnnsmt.phrases.link_kernels import LINK_ERRORS, parse_links
+
+BLOCK_TOKENS = 400_000
+"""Source and target words of one block: some megabytes of arrays, enough to keep the kernels busy."""
+
+
+class Vocabulary(dict[bytes, int]):
+    """Word → number, in order of first occurrence; asking for an unknown word adds it."""
+
+    def __missing__(self, word: bytes) -> int:
+        number = len(self)
+        self[word] = number
+        return number
+
+
+@dataclass
+class Block:
+    """Sentence pairs as flat arrays; S sentences.
+
+    source, target: int32, word numbers of all sentences one after the other.
+    source_offsets, target_offsets, link_offsets: int64 [S + 1], where each sentence begins.
+    links: int32 [L, 2], source and target position in the sentence, sorted by target, then source, each once.
+    """
+
+    source: NDArray[np.int32]
+    target: NDArray[np.int32]
+    links: NDArray[np.int32]
+    source_offsets: NDArray[np.int64]
+    target_offsets: NDArray[np.int64]
+    link_offsets: NDArray[np.int64]
+
+    @property
+    def sentences(self) -> int:
+        return len(self.source_offsets) - 1
+
+
+@dataclass
+class ReadFigures:
+    """What a stage reports about the bitext that it read."""
+
+    sentences: int = 0
+    source_words: int = 0
+    target_words: int = 0
+    links: int = 0
+    repeated_links: int = 0
+    unaligned_sentences: int = 0
+
+    def as_dict(self) -> dict[str, object]:
+        """The figures for the stage's last log line; rare ones only where they happened."""
+        figures: dict[str, object] = {
+            "sentence pairs": self.sentences,
+            "source words": self.source_words,
+            "target words": self.target_words,
+            "links": self.links,
+        }
+        if self.repeated_links:
+            figures["repeated links counted once"] = self.repeated_links
+        if self.unaligned_sentences:
+            figures["sentence pairs without a link"] = self.unaligned_sentences
+        return figures
+
+
+def check_file_lists(sources: Sequence[str], targets: Sequence[str], alignments: Sequence[str]) -> None:
+    """Refuse lists of different lengths: the n-th files of the three options belong together."""
+    if not len(sources) == len(targets) == len(alignments):
+        raise InputError(
+            f"--source names {len(sources)} files, --target {len(targets)} and --alignment {len(alignments)}; "
+            "give the same number to each, in the same order"
+        )
+
+
+def read_blocks(
+    sources: Sequence[str],
+    targets: Sequence[str],
+    alignments: Sequence[str],
+    source_words: Vocabulary,
+    target_words: Vocabulary,
+    figures: ReadFigures,
+) -> Iterator[Block]:
+    """Yield the sentence pairs of all corpora with their links; fills the vocabularies and the figures.
+
+    Raises:
+        InputError: files of different lengths, no sentence at all, text that is not UTF-8 or holds ``|||``, a link
+            that is not ``i-j`` or leads out of its sentence; with file and line.
+    """
+    check_file_lists(sources, targets, alignments)
+    for paths in zip(sources, targets, alignments, strict=True):
+        for first_line, rows in _read_rows(paths):
+            block = _to_block(paths, first_line, rows, source_words, target_words, figures)
+            figures.sentences += block.sentences
+            figures.source_words += len(block.source)
+            figures.target_words += len(block.target)
+            figures.links += len(block.links)
+            figures.unaligned_sentences += int((np.diff(block.link_offsets) == 0).sum())
+            yield block
+    if not figures.sentences:
+        raise InputError(f"{sources[0]}: no sentence pair to read; the file is empty")
+
+
+Rows = tuple[list[list[bytes]], list[list[bytes]], list[bytes]]
+
+
+def _read_rows(paths: tuple[str, str, str]) -> Iterator[tuple[int, Rows]]:
+    """Yield (number of the first line, words of the sources, words of the targets, alignment lines)."""
+    streams = [read_byte_lines(path) for path in paths]
+    number, first, tokens = 0, 1, 0
+    rows: Rows = ([], [], [])
+    while True:
+        source, target, links = (next(stream, None) for stream in streams)
+        if source is None or target is None or links is None:
+            _check_all_ended(paths, (source, target, links), number)
+            break
+        number += 1
+        rows[0].append(_words(source, paths[0], number))
+        rows[1].append(_words(target, paths[1], number))
+        rows[2].append(links)
+        tokens += len(rows[0][-1]) + len(rows[1][-1])
+        if tokens >= BLOCK_TOKENS:
+            yield first, rows
+            first, tokens, rows = number + 1, 0, ([], [], [])
+    if rows[0]:
+        yield first, rows
+
+
+def _check_all_ended(paths: tuple[str, str, str], lines: tuple[bytes | None, ...], number: int) -> None:
+    ended = [Path(path).name for path, line in zip(paths, lines, strict=True) if line is None]
+    longer = [path for path, line in zip(paths, lines, strict=True) if line is not None]
+    if longer:
+        raise InputError(
+            f"{longer[0]} goes on after line {number}, where {' and '.join(ended)} ended; "
+            "source, target and alignment need the same number of lines"
+        )
+
+
+def _words(line: bytes, path: str, number: int) -> list[bytes]:
+    if b"|||" in line:
+        raise InputError(f"{path}, line {number}: holds |||, the separator of phrase tables; prepare the corpus first")
+    if not line.isascii():
+        try:
+            line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path}, line {number}: not UTF-8 at byte {error.start}; convert it first") from None
+    return line.split()
+
+
+def _to_block(
+    paths: tuple[str, str, str],
+    first_line: int,
+    rows: Rows,
+    source_words: Vocabulary,
+    target_words: Vocabulary,
+    figures: ReadFigures,
+) -> Block:
+    source, source_offsets = _numbers(rows[0], source_words)
+    target, target_offsets = _numbers(rows[1], target_words)
+    text = np.frombuffer(b"\n".join(rows[2]) + b"\n", dtype=np.uint8)
+    links, link_offsets, repeated, bad_row, problem = parse_links(
+        text, np.diff(source_offsets), np.diff(target_offsets)
+    )
+    if problem:
+        raise InputError(_describe(paths, first_line + bad_row, rows, bad_row, LINK_ERRORS[problem]))
+    figures.repeated_links += repeated
+    return Block(source, target, links, source_offsets, target_offsets, link_offsets)
+
+
+def _numbers(rows: list[list[bytes]], words: Vocabulary) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    offsets = np.zeros(len(rows) + 1, dtype=np.int64)
+    np.cumsum([len(row) for row in rows], out=offsets[1:])
+    flat = np.fromiter(map(words.__getitem__, chain.from_iterable(rows)), dtype=np.int32, count=int(offsets[-1]))
+    return flat, offsets
+
+
+def _describe(paths: tuple[str, str, str], line: int, rows: Rows, row: int, problem: str) -> str:
+    """The sentence about a bad alignment line, with the first token that is wrong."""
+    lengths = len(rows[0][row]), len(rows[1][row])
+    for token in rows[2][row].split(b" "):
+        parts = token.split(b"-")
+        if len(parts) == 2 and all(part.isdigit() and len(part) < 7 for part in parts):
+            if int(parts[0]) < lengths[0] and int(parts[1]) < lengths[1]:
+                continue
+        elif not token:
+            continue
+        shown = token[:40].decode("utf-8", "backslashreplace")
+        return (
+            f"{paths[2]}, line {line}: {problem}: '{shown}' (the sentences have {lengths[0]} and {lengths[1]} words); "
+            "align exactly these files, in Pharaoh format i-j"
+        )
+    return f"{paths[2]}, line {line}: {problem}"

@@ -1,0 +1,124 @@
+"""Counting, writing and reading lexical translation tables (``lex.e2f``, ``lex.f2e``)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnnsmt.io import InputError, atomic_binary, read_byte_lines
+from rnnsmt.phrases.bitext import Block, ReadFigures, Vocabulary, read_blocks
+
+NULL = b"NULL"
+_SHIFT = 32
+
+
+@dataclass
+class LexicalCounts:
+    """How often each pair of words is linked.
+
+    sources, targets: the words by number, NULL among them.
+    pairs: int64 [P, 2], numbers of source and target word, in the byte order of the words.
+    joint: int64 [P].
+    """
+
+    sources: list[bytes]
+    targets: list[bytes]
+    pairs: NDArray[np.int64]
+    joint: NDArray[np.int64]
+
+
+def count_lexicon(
+    sources: Sequence[str], targets: Sequence[str], alignments: Sequence[str]
+) -> tuple[LexicalCounts, ReadFigures]:
+    """Count the linked word pairs of the corpora, words without a link as linked to NULL.
+
+    Raises:
+        InputError: as ``read_blocks``.
+    """
+    source_words, target_words, figures = Vocabulary(), Vocabulary(), ReadFigures()
+    source_null, target_null = source_words[NULL], target_words[NULL]
+    keys, joint = np.empty(0, np.int64), np.empty(0, np.int64)
+    for block in read_blocks(sources, targets, alignments, source_words, target_words, figures):
+        new_keys, new_joint = np.unique(_link_keys(block, source_null, target_null), return_counts=True)
+        merged, position = np.unique(np.concatenate((keys, new_keys)), return_inverse=True)
+        total = np.zeros(len(merged), np.int64)
+        np.add.at(total, position, np.concatenate((joint, new_joint)))
+        keys, joint = merged, total
+    source_list, target_list = list(source_words), list(target_words)
+    pairs = np.stack((keys >> _SHIFT, keys & ((1 << _SHIFT) - 1)), axis=1)
+    order = np.lexsort((_ranks(target_list)[pairs[:, 1]], _ranks(source_list)[pairs[:, 0]]))
+    return LexicalCounts(source_list, target_list, pairs[order], joint[order]), figures
+
+
+def _link_keys(block: Block, source_null: int, target_null: int) -> NDArray[np.int64]:
+    """One key ``source << 32 | target`` for every link of the block and every word without one."""
+    counts = np.diff(block.link_offsets)
+    at_source = np.repeat(block.source_offsets[:-1], counts) + block.links[:, 0]
+    at_target = np.repeat(block.target_offsets[:-1], counts) + block.links[:, 1]
+    free_source = np.ones(len(block.source), bool)
+    free_source[at_source] = False
+    free_target = np.ones(len(block.target), bool)
+    free_target[at_target] = False
+    source, target = block.source.astype(np.int64) << _SHIFT, block.target.astype(np.int64)
+    return np.concatenate(
+        (
+            source[at_source] | target[at_target],
+            source[free_source] | target_null,
+            (source_null << _SHIFT) | target[free_target],
+        )
+    )
+
+
+def _ranks(words: list[bytes]) -> NDArray[np.int64]:
+    """The place of every word in byte order."""
+    ranks = np.empty(len(words), np.int64)
+    ranks[sorted(range(len(words)), key=words.__getitem__)] = np.arange(len(words))
+    return ranks
+
+
+def write_lexicon(counts: LexicalCounts, e2f: str, f2e: str) -> None:
+    """Write both directions; each line ``word given-word probability``."""
+    source, target = counts.pairs[:, 0], counts.pairs[:, 1]
+    source_totals = np.bincount(source, counts.joint)
+    target_totals = np.bincount(target, counts.joint)
+    source_words = [counts.sources[number] for number in source.tolist()]
+    target_words = [counts.targets[number] for number in target.tolist()]
+    _write(e2f, source_words, target_words, counts.joint / target_totals[target])
+    _write(f2e, target_words, source_words, counts.joint / source_totals[source])
+
+
+def _write(path: str, words: list[bytes], given: list[bytes], probabilities: NDArray[np.float64]) -> None:
+    with atomic_binary(path) as out:
+        for word, condition, probability in zip(words, given, probabilities.tolist(), strict=True):
+            out.write(b"%s %s %.7f\n" % (word, condition, probability))
+
+
+def read_lexicon(
+    path: str, words: Mapping[bytes, int], given: Mapping[bytes, int]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Read ``word given-word probability`` lines for lookup by number.
+
+    Lines with a word that is in neither of the vocabularies are of no use and left out.
+
+    Returns:
+        word numbers int64 [P], numbers of the given words int64 [P], probabilities float64 [P].
+
+    Raises:
+        InputError: a line with other than three fields, or a third that is no probability.
+    """
+    columns: tuple[list[int], list[int], list[float]] = ([], [], [])
+    for number, line in enumerate(read_byte_lines(path), 1):
+        fields = line.split(b" ")
+        try:
+            word, condition, text = fields
+            probability = float(text)
+        except ValueError:
+            raise InputError(f"{path}, line {number}: needs 'word word probability', separated by one blank") from None
+        if not 0.0 <= probability <= 1.0:
+            raise InputError(f"{path}, line {number}: {probability} is not a probability")
+        if word in words and condition in given:
+            columns[0].append(words[word])
+            columns[1].append(given[condition])
+            columns[2].append(probability)
+    return np.array(columns[0], np.int64), np.array(columns[1], np.int64), np.array(columns[2], np.float64)
