@@ -18,7 +18,8 @@ COLUMNS = (
 NOTE = (
     "BLEU is tokenised and cased as multi-bleu.perl computes it, the metric of the paper; sacreBLEU is taken on "
     "detokenised text. ± is the standard deviation over independent tuning runs. The paper's figures are for WMT 2014 "
-    "English–French (dev: newstest2012+2013, test: newstest2014) and compare only where the data are the same. Unknown: input words without a translation."
+    "English–French (dev: newstest2012+2013, test: newstest2014) and compare only where the data are the same. "
+    "Unknown: input words without a translation."
 )
 
 
@@ -67,8 +68,18 @@ def _or_dash(value: float | None, form: str) -> str:
     return "–" if value is None else format(value, form)
 
 
-HEADINGS = ("System", "Test set", "BLEU", "Δ baseline", "sacreBLEU", "Runs", "Each run", "Length ratio", "Unknown",
-            "Paper")  # fmt: skip
+HEADINGS = (
+    "System",
+    "Test set",
+    "BLEU",
+    "Paper",
+    "Δ baseline",
+    "sacreBLEU",
+    "Runs",
+    "Length ratio",
+    "Unknown",
+    "Each run",
+)
 
 
 def _cells(row: Row) -> tuple[str, ...]:
@@ -76,13 +87,13 @@ def _cells(row: Row) -> tuple[str, ...]:
         label(row.system),
         row.test_set,
         _spread(row.bleu),
+        _or_dash(row.paper, ".2f"),
         _or_dash(row.difference, "+.2f"),
         _spread(row.sacrebleu),
         str(row.runs),
-        " ".join(f"{bleu:.2f}" for bleu in row.bleu),
         f"{row.length_ratio:.3f}",
         _or_dash(row.unknown_words, ",.0f"),
-        _or_dash(row.paper, ".2f"),
+        " ".join(f"{bleu:.2f}" for bleu in row.bleu),
     )
 
 
@@ -105,12 +116,12 @@ def write_markdown(path: str | Path, table: Sequence[Row]) -> None:
 STYLE = """
 :root { color-scheme: light dark; --line: #c8ccd0; --soft: #f3f5f7; --faint: #5c656e; --mark: #0b5cad; }
 @media (prefers-color-scheme: dark) { :root { --line: #444c54; --soft: #22272c; --faint: #a3adb7; --mark: #7db7f0; } }
-body { font: 16px/1.5 system-ui, "Segoe UI", "DejaVu Sans", sans-serif; max-width: 70rem; margin: 2.5rem auto;
+body { font: 16px/1.5 system-ui, "Segoe UI", "DejaVu Sans", sans-serif; max-width: 78rem; margin: 2.5rem auto;
        padding: 0 1.25rem; }
 h1 { font-size: 1.5rem; margin: 0 0 .25rem; } h2 { font-size: 1.1rem; margin: 2.25rem 0 .5rem; }
 p, footer { color: var(--faint); max-width: 48rem; } .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; width: 100%; }
-th, td { padding: .4rem .7rem; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line); }
+th, td { padding: .4rem .6rem; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line); }
 th { background: var(--soft); font-weight: 600; }
 th:first-child, td:first-child, .text { text-align: left; } td.main { font-weight: 700; }
 td.dim { color: var(--faint); } tr.first td { border-top: 2px solid var(--line); }
