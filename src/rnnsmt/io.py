@@ -51,12 +51,33 @@ def read_byte_lines(path: str | Path) -> Iterator[bytes]:
     Raises:
         InputError: the file is missing, truncated, damaged, or a line is longer than ``MAX_LINE_BYTES``.
     """
+    for number, line in enumerate(read_bounded_lines(path, MAX_LINE_BYTES), 1):
+        if line is None:
+            raise InputError(
+                f"{path}, line {number}: longer than {MAX_LINE_BYTES} bytes; "
+                "is this a text file with one segment a line?"
+            )
+        yield line
+
+
+def read_bounded_lines(path: str | Path, limit: int) -> Iterator[bytes | None]:
+    """Yield the lines of a file as bytes, without their ``\\n``; ``None`` for a line of more than ``limit`` bytes.
+
+    However long a line is, no more than ``limit`` bytes of it are held.
+
+    Raises:
+        InputError: the file is missing, truncated or damaged.
+    """
     number = 0
     with open_binary(path) as raw:
         stream = io.BufferedReader(cast(io.RawIOBase, raw), 1 << 18)
         while True:
             try:
-                line = stream.readline(MAX_LINE_BYTES + 1)
+                line = stream.readline(limit + 1)
+                too_long = len(line) > limit and not line.endswith(b"\n")
+                part = line if too_long else b"\n"
+                while part and not part.endswith(b"\n"):
+                    part = stream.readline(limit + 1)
             except _DAMAGED as error:
                 raise InputError(f"{path}: damaged after line {number} ({error}); make or fetch it again") from None
             except OSError as error:
@@ -66,12 +87,10 @@ def read_byte_lines(path: str | Path) -> Iterator[bytes]:
             if not line:
                 return
             number += 1
-            if len(line) > MAX_LINE_BYTES:
-                raise InputError(
-                    f"{path}, line {number}: longer than {MAX_LINE_BYTES} bytes; "
-                    "is this a text file with one segment a line?"
-                )
-            yield line[:-1] if line.endswith(b"\n") else line
+            if too_long:
+                yield None
+            else:
+                yield line[:-1] if line.endswith(b"\n") else line
 
 
 def read_lines(path: str | Path) -> Iterator[str]:

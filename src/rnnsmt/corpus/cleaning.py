@@ -1,0 +1,117 @@
+"""What becomes of one raw line: repaired, rejected, or processed into tokens.
+
+Control characters would break lines and fields of every later file, so they are repaired whatever the options say; a
+tab, a line separator (U+0085, U+2028, U+2029) and every other whitespace become one space. Whatever is repaired or
+rejected is counted by its reason.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+BAD_UTF8 = "not UTF-8"
+CONTROL = "control character"
+SEPARATOR = "|||"
+EMPTY = "empty"
+TOO_SHORT = "too short"
+TOO_LONG = "too long"
+ENDLESS = "endless line"
+RATIO = "length ratio"
+
+_BREAKS = re.compile("[\t\r\v\f\x1c-\x1f\x85\u2028\u2029]")
+_CONTROLS = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\n]")
+_SUSPECT = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+class RejectedLineError(Exception):
+    """The line cannot be kept; the argument is the reason."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How lines are processed and which are kept.
+
+    Attributes:
+        normalize: Moses' punctuation normalisation.
+        tokenize: Moses' tokeniser.
+        escape: its entities for ``& | < > ' " [ ]``.
+        lowercase: lower-case at the end.
+        min_length, max_length: tokens of each side.
+        max_ratio: of the longer side's length to the shorter's.
+        keep_all: a test set: every line stays, repaired where it must be.
+    """
+
+    normalize: bool = True
+    tokenize: bool = True
+    escape: bool = True
+    lowercase: bool = False
+    min_length: int = 1
+    max_length: int = 80
+    max_ratio: float = 9.0
+    keep_all: bool = False
+
+
+Step = Callable[[str], str]
+
+
+class Cleaner:
+    """Turns raw lines of one language into lines of tokens."""
+
+    def __init__(self, lang: str, options: Options) -> None:
+        self.options = options
+        self._steps: list[Step] = []
+        if options.normalize or options.tokenize:
+            from rnnsmt.corpus.tokenizer import Normalizer, Tokenizer
+
+            if options.normalize:
+                self._steps.append(Normalizer(lang))
+            if options.tokenize:
+                self._steps.append(Tokenizer(lang, options.escape))
+
+    def __call__(self, raw: bytes | None, repaired: set[str]) -> str:
+        """The tokens of a raw line, separated by one space; reasons of repairs are added to ``repaired``.
+
+        Raises:
+            RejectedLineError: the line cannot be kept. Never with ``keep_all``.
+        """
+        text = self._decode(raw, repaired)
+        # tokenising hardly ever makes fewer tokens: do not work on what will be rejected
+        if not self.options.keep_all and text.count(" ") > 4 * self.options.max_length + 100:
+            raise RejectedLineError(TOO_LONG)
+        if SEPARATOR in text:
+            repaired.add(SEPARATOR)
+        for step in self._steps:
+            text = step(text)
+        text = " ".join(text.split())
+        if SEPARATOR in text:
+            if not self.options.keep_all:
+                raise RejectedLineError(SEPARATOR)
+            text = " ".join(text.replace("|", " | ").split())
+        return text.lower() if self.options.lowercase else text
+
+    def _decode(self, raw: bytes | None, repaired: set[str]) -> str:
+        if raw is None:
+            raise RejectedLineError(ENDLESS)
+        try:
+            text = raw.decode("utf-8")
+        except UnicodeDecodeError:
+            if not self.options.keep_all:
+                raise RejectedLineError(BAD_UTF8) from None
+            repaired.add(BAD_UTF8)
+            text = raw.decode("utf-8", "replace")
+        text = text.removesuffix("\r").removeprefix("\ufeff")
+        if _SUSPECT.search(text):
+            repaired.add(CONTROL)
+            text = _CONTROLS.sub("", _BREAKS.sub(" ", text))
+        return text
+
+    def check_length(self, length: int) -> None:
+        """Raise ``RejectedLineError`` where a side of ``length`` tokens is too short or too long."""
+        if self.options.keep_all:
+            return
+        if length == 0:
+            raise RejectedLineError(EMPTY)
+        if length < self.options.min_length:
+            raise RejectedLineError(TOO_SHORT)
+        if length > self.options.max_length:
+            raise RejectedLineError(TOO_LONG)
