@@ -1,0 +1,121 @@
+"""Long columns of numbers, in memory while they fit and in temporary files when they do not.
+
+The estimator walks over its columns from front to back in slices, so that the same code serves a text that fits in
+memory (one slice) and one that does not (many slices, every column a plain binary file).
+"""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.generic]
+
+ALL = 1 << 62
+"""A slice length no column reaches."""
+
+
+class Column:
+    """A sequence of numbers of one dtype that grows at its end and is read in slices."""
+
+    def __init__(self, dtype: npt.DTypeLike, path: Path | None = None) -> None:
+        self.dtype = np.dtype(dtype)
+        self._parts: list[npt.NDArray] = []
+        self._length = 0
+        self._file: BinaryIO | None = path.open("w+b") if path is not None else None
+
+    def __len__(self) -> int:
+        return self._length
+
+    def append(self, values: npt.NDArray) -> None:
+        """Add values at the end."""
+        values = np.ascontiguousarray(values, self.dtype)
+        if self._file is not None:
+            self._file.seek(self._length * self.dtype.itemsize)
+            self._file.write(values.data)
+        elif len(values):
+            self._parts.append(values)
+        self._length += len(values)
+
+    def read(self, start: int, stop: int) -> npt.NDArray:
+        """The values ``start <= i < stop``, cut at the column's end; read-only in meaning, a view where possible."""
+        start, stop = max(start, 0), min(stop, self._length)
+        if stop <= start:
+            return np.empty(0, self.dtype)
+        if self._file is not None:
+            self._file.flush()
+            self._file.seek(start * self.dtype.itemsize)
+            return np.fromfile(self._file, self.dtype, stop - start)
+        if len(self._parts) > 1:
+            self._parts = [np.concatenate(self._parts)]
+        return self._parts[0][start:stop]
+
+    def spill(self, path: Path) -> None:
+        """Move the column from memory to a file."""
+        parts, self._parts, self._length = self._parts, [], 0
+        self._file = path.open("w+b")
+        for part in parts:
+            self.append(part)
+
+    def close(self) -> None:
+        """Give the memory or the file back."""
+        self._parts = []
+        self._length = 0
+        if self._file is not None:
+            self._file.close()
+            Path(self._file.name).unlink(missing_ok=True)
+            self._file = None
+
+
+class Workspace:
+    """Makes columns: in memory at first, in files under a temporary folder once ``use_disk`` was called.
+
+    Args:
+        memory: bytes that the whole estimation may use.
+        folder: where the temporary folder is made when it is needed.
+    """
+
+    def __init__(self, memory: int, folder: Path) -> None:
+        self.memory = memory
+        self.on_disk = False
+        self._parent = folder
+        self._folder: Path | None = None
+        self._made = 0
+
+    def __enter__(self) -> "Workspace":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def use_disk(self) -> None:
+        """From now on columns are files."""
+        self.on_disk = True
+
+    def path(self) -> Path:
+        """A new file name in the temporary folder."""
+        if self._folder is None:
+            self._parent.mkdir(parents=True, exist_ok=True)
+            self._folder = Path(tempfile.mkdtemp(prefix=".tmp-lm-", dir=self._parent))
+        self._made += 1
+        return self._folder / f"column{self._made}"
+
+    def column(self, dtype: npt.DTypeLike) -> Column:
+        """A new empty column."""
+        return Column(dtype, self.path() if self.on_disk else None)
+
+    def slice_length(self, bytes_per_item: int) -> int:
+        """How many items of that size may be held at once: all, or a share of the memory."""
+        return max(self.memory // (4 * bytes_per_item), 1 << 16) if self.on_disk else ALL
+
+
+def slices(length: int, step: int) -> Iterator[tuple[int, int]]:
+    """``(start, stop)`` of consecutive slices that cover ``length`` items."""
+    for start in range(0, length, min(step, max(length, 1))):
+        yield start, min(start + step, length)

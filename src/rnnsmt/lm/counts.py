@@ -1,0 +1,212 @@
+"""Counting n-grams of all orders, adjusted as Kneser-Ney needs them.
+
+Order by order: the n-grams of order k that end at a position are known by the number of the (k - 1)-gram that ends
+there and one more word in front. All n-grams of an order are numbered in suffix order, that is sorted by their last
+word, then the one before it, and so on; words are sorted by their number.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from rnnsmt.io import InputError
+from rnnsmt.lm.columns import Column, Workspace, slices
+from rnnsmt.lm.count_kernels import NONE, collect, distinct, sort_keys, spread
+from rnnsmt.lm.text import Vocabulary, number_files
+from rnnsmt.lm.text_kernels import BOS
+from rnnsmt.progress import Meter
+
+BYTES_PER_TOKEN = 140
+"""Upper bound of the memory that a token costs at order 5 when everything stays in memory, temporary arrays included;
+per order above or below five, 28 bytes more or less."""
+
+
+@dataclass
+class OrderCounts:
+    """The distinct n-grams of one order, in suffix order, as columns of equal length.
+
+    first: int32, first word. suffix: uint32, number of the last order - 1 words. context: uint32, number of the first
+    order - 1 words. raw: uint32, occurrences. adjusted: uint32, for the highest order and n-grams that begin with
+    ``<s>`` the occurrences, otherwise the number of distinct words in front. For order 1, suffix and context are empty.
+    """
+
+    first: Column
+    suffix: Column
+    context: Column
+    raw: Column
+    adjusted: Column
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+
+@dataclass
+class Counts:
+    """What a text gives: ``orders[k - 1]`` are its k-grams."""
+
+    vocabulary: Vocabulary
+    orders: list[OrderCounts] = field(default_factory=list)
+    lines: int = 0
+    tokens: int = 0
+
+    def words(self, order: int, start: int, stop: int) -> npt.NDArray[np.int32]:
+        """The words of the n-grams ``start <= i < stop`` of an order: int32 [n, order]."""
+        level = self.orders[order - 1]
+        first = level.first.read(start, stop)
+        if order == 1:
+            return first[:, None]
+        suffix = level.suffix.read(start, stop).astype(np.int64)
+        low = int(suffix[0])
+        tails = self.words(order - 1, low, int(suffix[-1]) + 1)
+        return np.concatenate([first[:, None], tails[suffix - low]], axis=1)
+
+
+def count_ngrams(paths: Sequence[str | Path], order: int, vocabulary: Vocabulary, workspace: Workspace) -> Counts:
+    """Count the n-grams of orders 1 to ``order`` of text files.
+
+    Raises:
+        InputError: a file is missing, damaged or not UTF-8, contains a reserved word, or all files are empty.
+    """
+    counts = Counts(vocabulary)
+    words = _read_words(paths, order, counts, workspace)
+    if not counts.tokens:
+        raise InputError(f"{', '.join(map(str, paths))}: no words; a language model needs text")
+    unigrams = _count_words(words, vocabulary.size, workspace)
+    counts.orders.append(unigrams)
+    numbers = words
+    for k in range(2, order + 1):
+        numbers = _count_order(words, numbers, k, k == order, counts, workspace)
+    top = counts.orders[-1]
+    top.adjusted = top.raw
+    if order == 1:
+        raw = top.raw.read(0, len(top)).copy()
+        raw[BOS] = 0
+        top.adjusted = workspace.column(np.uint32)
+        top.adjusted.append(raw)
+    return counts
+
+
+def _read_words(paths: Sequence[str | Path], order: int, counts: Counts, workspace: Workspace) -> Column:
+    """All texts as one column of word numbers; turns to disk when the rest of the work would not fit in memory."""
+    words = workspace.column(np.int32)
+    per_token = BYTES_PER_TOKEN + 28 * (order - 5)
+    meter = Meter("reading text")
+    for numbers, lines in number_files(paths, counts.vocabulary):
+        words.append(numbers)
+        counts.lines += lines
+        counts.tokens += len(numbers) - 2 * lines
+        meter.add(lines)
+        if not workspace.on_disk and len(words) * per_token > workspace.memory:
+            workspace.use_disk()
+            words.spill(workspace.path())
+    return words
+
+
+def _count_words(words: Column, size: int, workspace: Workspace) -> OrderCounts:
+    raw = np.zeros(size, np.int64)
+    for start, stop in slices(len(words), workspace.slice_length(16)):
+        raw += np.bincount(words.read(start, stop), minlength=size)
+    result = OrderCounts(*(workspace.column(t) for t in (np.int32, np.uint32, np.uint32, np.uint32, np.uint32)))
+    result.first.append(np.arange(size, dtype=np.int32))
+    result.raw.append(raw.astype(np.uint32))
+    return result
+
+
+def _count_order(
+    words: Column, numbers: Column, order: int, last: bool, counts: Counts, workspace: Workspace
+) -> Column:
+    """Count the n-grams of one order; return the number of the n-gram that ends at each position (empty if ``last``).
+
+    ``numbers`` are those of the order below and are closed, unless they are ``words`` themselves.
+    """
+    below = counts.orders[-1]
+    result = OrderCounts(*(workspace.column(t) for t in (np.int32, np.uint32, np.uint32, np.uint32, np.uint32)))
+    shift = max(int(counts.vocabulary.size - 1).bit_length(), 1)
+    buckets: list[tuple[int, int, Column]] = []
+    for low, high, occurrences in _buckets(below.raw, workspace):
+        keys = np.empty(occurrences, np.uint64)
+        contexts = np.empty(occurrences, np.uint32)
+        filled = 0
+        for head, tail, _ in _positions(words, numbers, order, workspace):
+            filled += collect(head, tail, order, low, high, shift, keys[filled:], contexts[filled:])
+        keys, contexts = keys[:filled], contexts[:filled]
+        bits = max(int(high - low - 1).bit_length(), 1) + shift
+        keys, origin = sort_keys(keys, bits)
+        occurrence_numbers = np.empty(0 if last else filled, np.uint32)
+        first, suffix, context, raw = distinct(
+            keys, origin, contexts, low, shift, len(result.first), occurrence_numbers
+        )
+        del keys, origin, contexts
+        result.first.append(first)
+        result.suffix.append(suffix)
+        result.context.append(context)
+        result.raw.append(raw)
+        in_front = np.bincount(suffix.astype(np.int64) - low, minlength=high - low)
+        begins = below.first.read(low, high) == BOS
+        below.adjusted.append(np.where(begins & (order > 2), below.raw.read(low, high), in_front))
+        part = workspace.column(np.uint32)
+        part.append(occurrence_numbers)
+        buckets.append((low, high, part))
+    counts.orders.append(result)
+    above = workspace.column(np.uint32)
+    if not last:
+        _merge(words, numbers, order, buckets, above, workspace)
+    for _, _, part in buckets:
+        part.close()
+    if numbers is not words:
+        numbers.close()
+    return above
+
+
+def _buckets(raw: Column, workspace: Workspace) -> Iterator[tuple[int, int, int]]:
+    """Ranges of n-grams whose occurrences can be sorted in memory: (first, last + 1, occurrences).
+
+    A single n-gram with more occurrences than that is a range of its own: the memory needed then grows with the most
+    frequent word, about 40 bytes per occurrence.
+    """
+    most = workspace.slice_length(20)
+    step = workspace.slice_length(32)
+    low, total = 0, 0
+    for start, stop in slices(len(raw), step):
+        values = raw.read(start, stop).astype(np.int64)
+        if total + int(values.sum()) <= most:
+            total += int(values.sum())
+            continue
+        for i, value in enumerate(values.tolist(), start):
+            if total and total + value > most:
+                yield low, i, total
+                low, total = i, 0
+            total += value
+    yield low, len(raw), total
+
+
+def _positions(
+    words: Column, numbers: Column, order: int, workspace: Workspace
+) -> Iterator[tuple[npt.NDArray[np.int32], npt.NDArray[np.uint32], int]]:
+    """Slices of the text for ``collect`` and ``spread``: (first words, suffix numbers, first position)."""
+    for start, stop in slices(len(words) - order + 1, workspace.slice_length(32)):
+        head = words.read(start, stop + 1)
+        tail = numbers.read(start + order - 2, stop + order - 1)
+        yield head, tail.view(np.uint32), start + order - 1
+
+
+def _merge(
+    words: Column,
+    numbers: Column,
+    order: int,
+    buckets: list[tuple[int, int, Column]],
+    above: Column,
+    workspace: Workspace,
+) -> None:
+    """Put the buckets' n-gram numbers, each in text order, back into one column over the text."""
+    above.append(np.full(order - 1, NONE, np.uint32))
+    cursors = [0] * len(buckets)
+    for head, tail, _ in _positions(words, numbers, order, workspace):
+        out = np.full(len(tail) - 1, NONE, np.uint32)
+        for b, (low, high, part) in enumerate(buckets):
+            values = part.read(cursors[b], cursors[b] + len(out))
+            cursors[b] += spread(head, tail, low, high, values, out)
+        above.append(out)

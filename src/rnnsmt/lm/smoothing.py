@@ -1,0 +1,124 @@
+"""Interpolated modified Kneser-Ney probabilities from adjusted counts, with lmplz's conventions.
+
+Chen and Goodman (1999), section 3; Heafield et al. (2013), section 3. For an n-gram ``v w`` of adjusted count a with
+context v::
+
+    p(w | v) = (a - D_k(a)) / sum_x a(v x) + gamma(v) p(w | v without its first word)
+    gamma(v) = sum_x D_k(a(v x)) / sum_x a(v x)
+
+D_k depends on the order k and on a = 1, 2, 3 or more. Below the unigrams stands the uniform distribution over all
+words with ``<unk>`` and ``</s>`` and without ``<s>``. ``<s>`` is never predicted and ``<unk>``, of count 0, gets the
+uniform share alone; with a closed vocabulary ``<unk>`` is counted like any word.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from rnnsmt.lm.columns import Column, Workspace, slices
+from rnnsmt.lm.counts import Counts, OrderCounts
+from rnnsmt.lm.smooth_kernels import add_contexts, discounted
+from rnnsmt.progress import say
+
+FALLBACK = (0.5, 1.0, 1.5)
+"""The discounts of lmplz's ``--discount_fallback``, where the text is too small to estimate them."""
+
+
+@dataclass
+class SmoothedOrder:
+    """Probabilities (float32, not logarithms) and interpolation weights gamma of one order's n-grams, as columns.
+
+    ``backoff`` is 1 for n-grams that are nobody's context and empty for the highest order.
+    """
+
+    probability: Column
+    backoff: Column
+
+
+@dataclass(frozen=True)
+class Discounts:
+    """D1, D2, D3+ of one order, and whether they are the fallback."""
+
+    values: tuple[float, float, float]
+    fallback: bool
+
+
+def estimate_discounts(counts_of_counts: npt.NDArray[np.int64]) -> Discounts:
+    """The closed form of Chen and Goodman (1999), equation 26, from n_0 .. n_4; the fallback where it cannot be used.
+
+    It cannot where no n-gram has count 1, 2 or 3, or where a discount is negative or above its count.
+    """
+    n = counts_of_counts.astype(np.float64)
+    if not (n[1] and n[2] and n[3]):
+        return Discounts(FALLBACK, True)
+    y = n[1] / (n[1] + 2 * n[2])
+    values = tuple(float(k - (k + 1) * y * n[k + 1] / n[k]) for k in (1, 2, 3))
+    if any(not 0 <= value <= k for k, value in enumerate(values, 1)):
+        return Discounts(FALLBACK, True)
+    return Discounts((values[0], values[1], values[2]), False)
+
+
+def smooth(counts: Counts, workspace: Workspace) -> tuple[list[SmoothedOrder], list[Discounts]]:
+    """Probabilities and back-off weights of all orders."""
+    all_discounts = []
+    for k, level in enumerate(counts.orders, 1):
+        n = np.zeros(5, np.int64)
+        for start, stop in slices(len(level), workspace.slice_length(16)):
+            n += np.bincount(np.minimum(level.adjusted.read(start, stop), 5), minlength=6)[:5]
+        discounts = estimate_discounts(n)
+        if discounts.fallback:
+            say(
+                f"warning: {k}-grams with count 1, 2, 3, 4: {', '.join(str(int(x)) for x in n[1:])}; too few or too "
+                "regular to estimate discounts, using 0.5, 1 and 1.5 (is the text very small or artificial?)"
+            )
+        all_discounts.append(discounts)
+    result = [_unigrams(counts, all_discounts[0], workspace)]
+    for k in range(2, len(counts.orders) + 1):
+        result.append(_order(counts.orders[k - 1], k, all_discounts[k - 1], result[-1], counts, workspace))
+    return result, all_discounts
+
+
+def _unigrams(counts: Counts, discounts: Discounts, workspace: Workspace) -> SmoothedOrder:
+    adjusted = counts.orders[0].adjusted.read(0, counts.vocabulary.size).astype(np.float64)
+    table = np.array([0.0, *discounts.values])
+    taken = table[np.minimum(adjusted, 3).astype(np.int64)]
+    total = adjusted.sum()
+    uniform = taken.sum() / total / (counts.vocabulary.size - 1)
+    result = SmoothedOrder(workspace.column(np.float32), workspace.column(np.float32))
+    probability = (adjusted - taken) / total + uniform
+    probability[1] = 1.0  # <s>: lmplz writes logarithm 0, nobody asks for it
+    result.probability.append(probability)
+    return result
+
+
+def _order(
+    level: OrderCounts, k: int, discounts: Discounts, below: SmoothedOrder, counts: Counts, workspace: Workspace
+) -> SmoothedOrder:
+    """One order, and the back-off weights of the order below."""
+    contexts = len(counts.orders[k - 2])
+    table = np.array([0.0, *discounts.values])
+    denominators = workspace.column(np.float64)
+    step = workspace.slice_length(32)
+    for low, high in slices(contexts, step):
+        denominator, mass = np.zeros(high - low), np.zeros(high - low)
+        for start, stop in slices(len(level), step):
+            add_contexts(
+                level.context.read(start, stop), level.adjusted.read(start, stop), table, low, denominator, mass
+            )
+        denominators.append(denominator)
+        below.backoff.append(np.divide(mass, denominator, out=np.ones(high - low), where=denominator > 0))
+    result = SmoothedOrder(workspace.column(np.float32), workspace.column(np.float32))
+    for start, stop in slices(len(level), step):
+        context, adjusted = level.context.read(start, stop), level.adjusted.read(start, stop)
+        share, weight = np.empty(stop - start), np.empty(stop - start)
+        for low, high in slices(contexts, step):
+            discounted(
+                context, adjusted, table, low, denominators.read(low, high), below.backoff.read(low, high), share, weight
+            )
+        suffix = level.suffix.read(start, stop).astype(np.int64)
+        lower = below.probability.read(int(suffix[0]), int(suffix[-1]) + 1)
+        result.probability.append(share + weight * lower[suffix - suffix[0]])
+    denominators.close()
+    level.context.close()
+    return result
