@@ -1,0 +1,156 @@
+"""Extraction of all corpora into one sorted, counted parquet file, in bounded memory."""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from rnnsmt.io import InputError, atomic_path
+from rnnsmt.phrases.bitext import Block, ReadFigures, Vocabulary, read_blocks
+from rnnsmt.phrases.database import connect
+from rnnsmt.phrases.extract_kernels import extract_block
+from rnnsmt.phrases.packing import Packing
+from rnnsmt.progress import Meter, say
+
+FORMAT = "rnnsmt extract 1"
+
+
+def extract_phrases(
+    sources: Sequence[str],
+    targets: Sequence[str],
+    alignments: Sequence[str],
+    output: str,
+    max_length: int = 7,
+    threads: int = 1,
+    memory_mb: int = 2000,
+) -> dict[str, object]:
+    """Extract, count and sort the phrase pairs of the corpora into ``output``; return the stage's figures.
+
+    Two passes: the first numbers the words and spools the text as numbers, the second, with the numbers in byte order,
+    extracts block by block into duckdb, which counts and sorts and spills beside the output where memory ends.
+
+    Raises:
+        InputError: as ``read_blocks``, or not one phrase pair can be extracted.
+    """
+    Path(output).parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".tmp-extract-", dir=Path(output).parent) as scratch:
+        figures = ReadFigures()
+        source_words, target_words = Vocabulary(), Vocabulary()
+        with (Path(scratch) / "spool").open("w+b") as spool:
+            meter = Meter("reading", unit="sentence pairs")
+            for block in read_blocks(sources, targets, alignments, source_words, target_words, figures):
+                _save(spool, block)
+                meter.add(block.sentences)
+            spool.seek(0)
+            packings = Packing.of(list(source_words), max_length), Packing.of(list(target_words), max_length)
+            codes = packings[0].codes_of(list(source_words)), packings[1].codes_of(list(target_words))
+            del source_words, target_words
+            with connect(scratch, threads, memory_mb) as connection:
+                occurrences = _insert_occurrences(connection, spool, packings, codes, max_length, figures.sentences)
+                if not occurrences:
+                    raise InputError(f"{alignments[0]}: not one phrase pair fits these links; is this the alignment?")
+                say(f"counting {occurrences:,} occurrences")
+                sizes = _write_counted(connection, packings, output)
+    return figures.as_dict() | {"occurrences": occurrences} | sizes
+
+
+_ARRAYS = ("source", "target", "links", "source_offsets", "target_offsets", "link_offsets")
+
+
+def _save(spool: BinaryIO, block: Block) -> None:
+    for name in _ARRAYS:
+        np.save(spool, getattr(block, name))
+
+
+def _load(spool: BinaryIO, sentences: int) -> Iterator[Block]:
+    while sentences > 0:
+        block = Block(*(np.load(spool) for _ in _ARRAYS))
+        sentences -= block.sentences
+        yield block
+
+
+def _insert_occurrences(
+    connection: duckdb.DuckDBPyConnection,
+    spool: BinaryIO,
+    packings: tuple[Packing, Packing],
+    codes: tuple[NDArray[np.int64], NDArray[np.int64]],
+    max_length: int,
+    sentences: int,
+) -> int:
+    """Extract every spooled block into the table ``occurrences``; return how many there are."""
+    names = key_names(packings)
+    columns = ", ".join(f"{name} BIGINT" for name in names)
+    connection.execute(f"CREATE TABLE occurrences ({columns}, links BIGINT, orientation TINYINT)")
+    meter = Meter("extracting", sentences, "sentence pairs")
+    total = 0
+    for block in _load(spool, sentences):
+        offsets = block.source_offsets, block.target_offsets, block.link_offsets
+        capacity = 8 * (len(block.source) + len(block.target))
+        while True:
+            spans, bits = np.empty((capacity, 4), np.int32), np.empty(capacity, np.int64)
+            orientations = np.empty(capacity, np.int8)
+            found = extract_block(*offsets, block.links, max_length, spans, bits, orientations)
+            if found <= capacity:
+                break
+            capacity = found
+        spans = spans[:found]
+        keys = [
+            *packings[0].pack(block.source, codes[0], spans, 0),
+            *packings[1].pack(block.target, codes[1], spans, 1),
+        ]
+        columns_of_block = dict(zip(names, keys, strict=True))
+        columns_of_block |= {"links": bits[:found], "orientation": orientations[:found]}
+        connection.execute("INSERT INTO occurrences SELECT * FROM columns_of_block")
+        total += found
+        meter.add(block.sentences)
+    return total
+
+
+def key_names(packings: tuple[Packing, Packing]) -> list[str]:
+    """The key columns of both sides, in sorting order."""
+    return [f"s{key}" for key in range(packings[0].keys)] + [f"t{key}" for key in range(packings[1].keys)]
+
+
+def _write_counted(
+    connection: duckdb.DuckDBPyConnection, packings: tuple[Packing, Packing], output: str
+) -> dict[str, object]:
+    """Count the occurrences, add each target phrase's total and write all, sorted, to ``output``."""
+    names = key_names(packings)
+    keys = ", ".join(names)
+    target_keys = ", ".join(names[packings[0].keys :])
+    counts = ", ".join(
+        f"count(*) FILTER (WHERE orientation {condition})::INTEGER AS {name}"
+        for name, condition in (
+            ("previous_mono", "// 3 = 0"),
+            ("previous_swap", "// 3 = 1"),
+            ("next_mono", "% 3 = 0"),
+            ("next_swap", "% 3 = 1"),
+        )
+    )
+    connection.execute(
+        f"CREATE TABLE counted AS SELECT {keys}, links, count(*)::INTEGER AS joint, {counts} "
+        f"FROM occurrences GROUP BY {keys}, links"
+    )
+    connection.execute("DROP TABLE occurrences")
+    metadata = {
+        "format": FORMAT,
+        "source_packing": packings[0].to_json(),
+        "target_packing": packings[1].to_json(),
+        "source_words": b"\n".join(packings[0].words).decode(),
+        "target_words": b"\n".join(packings[1].words).decode(),
+    }
+    literals = ", ".join(f"{name}: '{value.replace(chr(39), chr(39) * 2)}'" for name, value in metadata.items())
+    with atomic_path(output) as temporary:
+        connection.execute(
+            f"COPY (SELECT counted.*, target_total FROM counted JOIN "
+            f"(SELECT {target_keys}, sum(joint)::BIGINT AS target_total FROM counted GROUP BY {target_keys}) "
+            f"USING ({target_keys}) ORDER BY {keys}, links) "
+            f"TO '{str(temporary).replace(chr(39), chr(39) * 2)}' "
+            f"(FORMAT parquet, COMPRESSION snappy, KV_METADATA {{{literals}}})"
+        )
+    row = connection.execute("SELECT count(*) FROM counted").fetchone()
+    return {"distinct pairs with links": row[0] if row else 0}
