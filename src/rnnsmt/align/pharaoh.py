@@ -1,11 +1,11 @@
-"""Alignments in Pharaoh format: one sentence pair a line, links ``i-j`` (source-target word, both from 0), spaces between.
+"""Alignments in Pharaoh format: one sentence pair a line, links ``i-j`` (source-target word, from 0).
 
 In memory the links of a whole corpus are three flat arrays, so that kernels can work on them.
 """
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -66,7 +66,7 @@ def write_links(path: str | Path, links: Links) -> None:
     source, target = links.source[order].tolist(), links.target[order].tolist()
     offsets = links.offsets.tolist()
     with atomic_binary(path) as out:
-        for start, end in zip(offsets[:-1], offsets[1:], strict=True):
+        for start, end in pairwise(offsets):
             line = " ".join([f"{i}-{j}" for i, j in zip(source[start:end], target[start:end], strict=True)])
             out.write(line.encode("ascii") + b"\n")
 
@@ -109,7 +109,7 @@ def to_lists(links: Links) -> list[list[tuple[int, int]]]:
     """Unpack into one list of ``(source, target)`` links a sentence pair."""
     pairs = list(zip(links.source.tolist(), links.target.tolist(), strict=True))
     offsets = links.offsets.tolist()
-    return [pairs[start:end] for start, end in zip(offsets[:-1], offsets[1:], strict=True)]
+    return [pairs[start:end] for start, end in pairwise(offsets)]
 
 
 def _clean_lines(path: str | Path) -> Iterator[bytes]:

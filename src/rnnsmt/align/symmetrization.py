@@ -1,4 +1,4 @@
-"""Symmetrisation of two directional alignments (Och and Ney 2003; Koehn et al. 2005), with the links of atools and symal.
+"""Symmetrisation of two directional alignments (Och and Ney 2003; Koehn et al. 2005), link for link as atools does it.
 
 The kernels work on flat arrays (``rnnsmt.align.pharaoh.Links``) and release the GIL.
 """
@@ -43,7 +43,7 @@ def symmetrize(forward: Links, reverse: Links, heuristic: str) -> Links:
 @njit(cache=True, nogil=True)
 def _symmetrize(
     f_offsets, f_source, f_target, r_offsets, r_source, r_target, union, grow, final, offsets, source, target
-):
+):  # fmt: skip
     """Fill ``offsets``, ``source``, ``target`` with the combined links; returns their number."""
     flags = np.zeros(4096, np.uint8)
     used = 0
