@@ -1,0 +1,276 @@
+"""Reading ARPA files into flat arrays.
+
+Format: a ``\\data\\`` header with ``ngram N=COUNT`` lines, one section ``\\N-grams:`` an order with lines
+``log10-probability TAB words [TAB log10-backoff]``, ``\\end\\``. Read in blocks by compiled code; plain, .gz, .bz2, .xz.
+"""
+
+import io
+import lzma
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+from numba import njit
+
+from rnnsmt.io import InputError, open_binary
+from rnnsmt.lm.bytescan import POW10, Interner, find, hash_bytes, intern, parse_float
+
+BLOCK_BYTES = 1 << 24
+MAX_ORDER = 10
+_BINARY_MAGIC = b"mmap lm http://kheafield.com/code"
+
+_ERRORS = {
+    1: "is not of the form 'probability TAB words [TAB back-off]'",
+    2: "the probability is not a number of at most 0 (log10)",
+    3: "the back-off weight is not a number",
+    4: "a word of the n-gram is not among the 1-grams",
+    5: "the number of words does not fit the section",
+}
+
+
+@dataclass
+class Arpa:
+    """An n-gram LM as in its file.
+
+    Attributes:
+        words: the vocabulary; ids are the lines of the 1-gram section.
+        ngrams: per order ``int32`` [count, order] word ids.
+        log10_probs: per order ``float32`` [count].
+        log10_backoffs: per order ``float32`` [count]; 0 where the file has none.
+        lines: line number of the first n-gram of each order.
+    """
+
+    words: Interner
+    ngrams: list[np.ndarray]
+    log10_probs: list[np.ndarray]
+    log10_backoffs: list[np.ndarray]
+    lines: list[int]
+
+    @property
+    def order(self) -> int:
+        """The longest n-gram's length."""
+        return len(self.ngrams)
+
+
+@njit(cache=True, nogil=True)
+def _parse_section(buffer, begin, end, order, table, pow10, words, probs, backoffs, filled):
+    """Parse n-gram lines from ``begin``; returns (position, n-grams filled, error code).
+
+    Stops at an empty line, at a line that starts with a backslash, when the arrays are full, at ``end`` or at an error.
+    """
+    position = begin
+    capacity = probs.shape[0]
+    while position < end:
+        stop = position
+        while stop < end and buffer[stop] != 10:
+            stop += 1
+        last = stop
+        if last > position and buffer[last - 1] == 13:
+            last -= 1
+        if last == position or buffer[position] == 92:
+            return position, filled, 0
+        if filled == capacity:
+            return position, filled, 5
+        tab = position
+        while tab < last and buffer[tab] != 9 and buffer[tab] != 32:
+            tab += 1
+        if tab >= last:
+            return position, filled, 1
+        value = parse_float(buffer, position, tab, pow10)
+        if not value <= 0.0:
+            return position, filled, 2
+        cursor = tab + 1
+        for k in range(order):
+            stop_word = cursor
+            while stop_word < last and buffer[stop_word] != 32 and buffer[stop_word] != 9:
+                stop_word += 1
+            if stop_word == cursor:
+                return position, filled, 5
+            if order == 1:
+                number = intern(table, buffer, cursor, stop_word)
+                if number != filled:
+                    return position, filled, 1
+            else:
+                number = find(table, buffer, cursor, stop_word, hash_bytes(buffer, cursor, stop_word))
+                if number < 0:
+                    return position, filled, 4
+            words[filled, k] = number
+            cursor = stop_word + 1
+        probs[filled] = value
+        backoffs[filled] = 0.0
+        if cursor < last:
+            if buffer[cursor - 1] != 9:
+                return position, filled, 5
+            weight = parse_float(buffer, cursor, last, pow10)
+            if not (weight > -1e30 and weight < 1e30):
+                return position, filled, 3
+            backoffs[filled] = weight
+        filled += 1
+        position = stop + 1
+    return position, filled, 0
+
+
+@njit(cache=True, nogil=True)
+def _newlines(buffer, begin, end):
+    count = 0
+    for position in range(begin, end):
+        if buffer[position] == 10:
+            count += 1
+    return count
+
+
+def read_blocks(path: str | Path, size: int = BLOCK_BYTES) -> Iterator[bytes]:
+    """Yield a file in blocks that end with whole lines; the last block gets a missing final newline.
+
+    Raises:
+        InputError: missing, truncated or damaged file, or a line longer than a block.
+    """
+    rest = b""
+    with open_binary(path) as stream:
+        while True:
+            try:
+                data = stream.read(size)
+            except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
+                if isinstance(error, OSError) and error.errno is not None:
+                    raise
+                raise InputError(f"{path}: damaged ({error}); make or fetch it again") from None
+            if not data:
+                break
+            cut = data.rfind(b"\n") + 1
+            if cut == 0:
+                rest += data
+                if len(rest) > 4 * size:
+                    raise InputError(f"{path}: a line of more than {len(rest)} bytes; is this a text file?")
+                continue
+            yield rest + data[:cut]
+            rest = data[cut:]
+    if rest:
+        yield rest + b"\n"
+
+
+class _Lines:
+    """The blocks of a file with a cursor and a line number."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.blocks = path, read_blocks(path)
+        self.buffer = np.zeros(0, np.uint8)
+        self.data = b""
+        self.position = 0
+        self.number = 1
+
+    def more(self) -> bool:
+        """Whether there is a line at the cursor; fetches the next block where the last is used up."""
+        while self.position >= len(self.data):
+            block = next(self.blocks, None)
+            if block is None:
+                return False
+            self.data, self.buffer, self.position = block, np.frombuffer(block, np.uint8), 0
+        return True
+
+    def line(self) -> str | None:
+        """The next line that is not empty, or None at the end."""
+        while self.more():
+            stop = self.data.index(b"\n", self.position)
+            text = self.data[self.position : stop].strip()
+            self.position = stop + 1
+            self.number += 1
+            if text:
+                return text.decode("utf-8", "replace")
+        return None
+
+
+def read_arpa(path: str | Path) -> Arpa:
+    """Read an ARPA file.
+
+    Raises:
+        InputError: not an ARPA file, or a malformed, missing or surplus line (named by its number).
+    """
+    path = Path(path)
+    lines = _Lines(path)
+    counts = _header(lines)
+    arpa = Arpa(Interner(counts[0], max(counts[0] * 8, 64)), [], [], [], [])
+    for order, count in enumerate(counts, 1):
+        title = lines.line()
+        if title != f"\\{order}-grams:":
+            raise InputError(f"{path}, line {lines.number - 1}: the section \\{order}-grams: is expected here")
+        arpa.lines.append(lines.number)
+        _section(lines, arpa, order, count)
+    if lines.line() != "\\end\\":
+        raise InputError(f"{path}, line {lines.number - 1}: \\end\\ is expected here; is the file complete?")
+    return arpa
+
+
+def _header(lines: _Lines) -> list[int]:
+    path = lines.path
+    if lines.more() and lines.data.startswith(_BINARY_MAGIC):
+        raise InputError(f"{path}: is a binary KenLM file; give the ARPA text file it was built from")
+    if lines.line() != "\\data\\":
+        raise InputError(f"{path}, line 1: \\data\\ is expected here; is this an ARPA file?")
+    counts: list[int] = []
+    while lines.more():
+        mark = (lines.position, lines.number)
+        text = lines.line()
+        match = re.fullmatch(r"ngram\s+(\d+)\s*=\s*(\d+)", text or "")
+        if match is None:
+            if text is not None and text.startswith("\\"):
+                lines.position, lines.number = mark
+                break
+            raise InputError(f"{path}, line {lines.number - 1}: 'ngram ORDER=COUNT' is expected here")
+        if int(match[1]) != len(counts) + 1:
+            raise InputError(f"{path}, line {lines.number - 1}: order {len(counts) + 1} is expected here")
+        counts.append(int(match[2]))
+    if not counts or counts[0] < 1:
+        raise InputError(f"{path}: the \\data\\ section counts no 1-grams")
+    if len(counts) > MAX_ORDER:
+        raise InputError(f"{path}: order {len(counts)} is more than {MAX_ORDER}")
+    if max(counts) > 1 << 30:
+        raise InputError(f"{path}: more than {1 << 30} n-grams of one order")
+    return counts
+
+
+def _section(lines: _Lines, arpa: Arpa, order: int, count: int) -> None:
+    path = lines.path
+    words = np.zeros((count, order), np.int32)
+    probs, backoffs = np.zeros(count, np.float32), np.zeros(count, np.float32)
+    filled = 0
+    while lines.more():
+        buffer, begin = lines.buffer, lines.position
+        if order == 1:
+            arpa.words.reserve(0, len(buffer) - begin)
+        table = arpa.words.table
+        position, filled, error = _parse_section(
+            buffer, begin, len(buffer), order, table, POW10, words, probs, backoffs, filled
+        )
+        lines.number += int(_newlines(buffer, begin, position))
+        lines.position = position
+        if error == 5 and filled == count:
+            raise InputError(f"{path}, line {lines.number}: more {order}-grams than the header's {count}")
+        if error:
+            what = _ERRORS[error]
+            if error == 1 and order == 1:
+                what = "is not of the form 'probability TAB word [TAB back-off]', or the word is there twice"
+            raise InputError(f"{path}, line {lines.number}: {what}")
+        if position < len(buffer):
+            break
+    if filled != count:
+        raise InputError(f"{path}, line {lines.number}: {filled} {order}-grams, but the header counts {count}")
+    arpa.ngrams.append(words)
+    arpa.log10_probs.append(probs)
+    arpa.log10_backoffs.append(backoffs)
+
+
+def arpa_from_text(text: str) -> Arpa:
+    """Parse an ARPA model held in a string (tests)."""
+    lines = _Lines(Path("text"))
+    lines.blocks = iter([cast(bytes, io.BytesIO(text.encode("utf-8")).read())])
+    counts = _header(lines)
+    arpa = Arpa(Interner(counts[0], 64), [], [], [], [])
+    for order, count in enumerate(counts, 1):
+        lines.line()
+        arpa.lines.append(lines.number)
+        _section(lines, arpa, order, count)
+    return arpa

@@ -1,0 +1,230 @@
+"""The n-gram LM as the search queries it: an automaton over flat arrays.
+
+A state is one integer, the longest known context that can still be extended or that has a back-off weight. One hash
+look-up of (state, word) gives the natural-log probability and the next state; a miss charges the state's back-off weight
+and follows its link to the next shorter context. The answers are those of KenLM's query interface: the state after a
+word is KenLM's minimised state, so that equal futures compare equal (Heafield 2011, section 4.1, for the idea).
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from rnnsmt.io import InputError
+from rnnsmt.lm.arpa import Arpa, read_arpa
+from rnnsmt.lm.bytescan import Interner, mix
+
+LN10 = float(np.log(10.0))
+MISSING_UNK_LOG10 = -100.0
+"""Probability of unknown words where the ARPA file has no ``<unk>``, as in KenLM."""
+_EMPTY = np.int64(-1)
+_S32 = np.uint64(32)
+
+
+class LmArrays(NamedTuple):
+    """The automaton for kernels. State 0 is the empty context.
+
+    Attributes:
+        keys: ``int64`` [2 * slots]; even entries (state << 32 | word) or -1, odd entries the answer's bits.
+        answers: the same memory as ``int32`` [4 * slots]; entry 4 * slot + 3 is the next state.
+        probs: the same memory as ``float32``; entry 4 * slot + 2 is the natural-log probability.
+        links: ``int32`` [2 * states]; even entries the link, odd ones the back-off weight's bits.
+        backoffs: the same memory as ``float32``; entry 2 * state + 1 is the natural-log back-off weight.
+        unigram_probs: ``float32`` [words], natural log.
+        unigram_states: ``int32`` [words], the state after a word in the empty context.
+    """
+
+    keys: np.ndarray
+    answers: np.ndarray
+    probs: np.ndarray
+    links: np.ndarray
+    backoffs: np.ndarray
+    unigram_probs: np.ndarray
+    unigram_states: np.ndarray
+
+
+@dataclass
+class Automaton:
+    """An n-gram LM ready for queries; ``start`` is the state after ``<s>``."""
+
+    arrays: LmArrays
+    words: Interner
+    order: int
+    start: int
+    unk: int
+    end: int
+
+    def word_ids(self, words: Interner) -> np.ndarray:
+        """The LM's ids of another vocabulary's words, ``int32`` [n]; words it does not know become ``<unk>``."""
+        ids = self.words.ids_of(words)
+        return np.where(ids < 0, self.unk, ids).astype(np.int32)
+
+    def score_words(self, text: str, begin: bool = True, end: bool = True) -> float:
+        """Natural-log probability of a tokenised sentence (for tests and single queries)."""
+        tokens = Interner()
+        order = tokens.add([word.encode("utf-8") for word in text.split()])
+        ids = self.word_ids(tokens)[order] if len(tokens) else np.zeros(0, np.int32)
+        if end:
+            ids = np.append(ids, np.int32(self.end)).astype(np.int32)
+        return float(score_sequence(self.arrays, self.start if begin else 0, ids)[0])
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _slot(state, word, mask):
+    key = (np.int64(state) << np.int64(32)) | np.int64(word)
+    return key, np.int64(mix(np.uint64(key)) & np.uint64(mask))
+
+
+@njit(cache=True, nogil=True)
+def query(lm, state, word):
+    """(natural-log probability, next state) of a word in a state."""
+    total = np.float32(0.0)
+    mask = (lm.keys.shape[0] >> 1) - 1
+    while state != 0:
+        key, slot = _slot(state, word, mask)
+        while True:
+            found = lm.keys[2 * slot]
+            if found == key:
+                return total + lm.probs[4 * slot + 2], lm.answers[4 * slot + 3]
+            if found == -1:
+                break
+            slot = (slot + 1) & mask
+        total += lm.backoffs[2 * state + 1]
+        state = lm.links[2 * state]
+    return total + lm.unigram_probs[word], lm.unigram_states[word]
+
+
+@njit(cache=True, nogil=True)
+def score_sequence(lm, state, words):
+    """(sum of natural-log probabilities, last state) of a word sequence ``int32`` [n]."""
+    total = 0.0
+    for word in words:
+        prob, state = query(lm, state, word)
+        total += prob
+    return total, state
+
+
+@njit(cache=True, nogil=True)
+def _child(keys, answers, state, word):
+    """Node below ``state`` by ``word``, or -1."""
+    if state == 0:
+        return np.int64(word) + 1
+    mask = (keys.shape[0] >> 1) - 1
+    key, slot = _slot(state, word, mask)
+    while True:
+        found = keys[2 * slot]
+        if found == key:
+            return np.int64(answers[4 * slot + 3])
+        if found == -1:
+            return np.int64(-1)
+        slot = (slot + 1) & mask
+
+
+@njit(cache=True, nogil=True)
+def _insert(keys, answers, probs, ngrams, values, first, extends, node_links):
+    """Enter one order's n-grams, numbered from ``first``; the index of one that has no context, or -1.
+
+    Where a context of an n-gram is missing (pruned models of other toolkits), the n-gram is reported.
+    """
+    order = ngrams.shape[1]
+    mask = (keys.shape[0] >> 1) - 1
+    for i in range(ngrams.shape[0]):
+        context = np.int64(0)
+        for k in range(order - 1):
+            context = _child(keys, answers, context, ngrams[i, k])
+            if context < 0:
+                return np.int64(i)
+        key, slot = _slot(context, ngrams[i, order - 1], mask)
+        while keys[2 * slot] != -1:
+            if keys[2 * slot] == key:
+                return np.int64(-2 - i)
+            slot = (slot + 1) & mask
+        keys[2 * slot] = key
+        probs[4 * slot + 2] = values[i]
+        answers[4 * slot + 3] = first + i
+        extends[context] = 1
+        suffix = np.int64(node_links[context])
+        while True:
+            below = _child(keys, answers, suffix, ngrams[i, order - 1])
+            if below >= 0:
+                break
+            suffix = np.int64(node_links[suffix])
+        node_links[first + i] = below
+    return np.int64(-1)
+
+
+@njit(cache=True, nogil=True)
+def _finish(keys, answers, is_state, node_links, next_state, links, unigram_states):
+    """Turn nodes into states: the longest suffix of a node that is a state."""
+    for node in range(1, node_links.shape[0]):
+        shorter = next_state[node_links[node]]
+        next_state[node] = node if is_state[node] else shorter
+        if node < is_state.shape[0] and is_state[node]:
+            links[2 * node] = shorter
+    for word in range(unigram_states.shape[0]):
+        unigram_states[word] = next_state[word + 1]
+    for slot in range(keys.shape[0] >> 1):
+        if keys[2 * slot] != -1:
+            answers[4 * slot + 3] = next_state[answers[4 * slot + 3]]
+
+
+def build_automaton(arpa: Arpa, where: str = "the LM") -> Automaton:
+    """Build the automaton of an LM.
+
+    Raises:
+        InputError: no ``<s>`` or ``</s>``, an n-gram twice, or an n-gram whose context is not in the model.
+    """
+    words = arpa.words
+    known = {name: int(i) for name, i in zip((b"<s>", b"</s>", b"<unk>", b"<UNK>"), _lookup(words), strict=True)}
+    if known[b"<s>"] < 0 or known[b"</s>"] < 0:
+        raise InputError(f"{where}: <s> and </s> must be among the 1-grams")
+    unk = max(known[b"<unk>"], known[b"<UNK>"])
+    probs = [p * np.float32(LN10) for p in arpa.log10_probs]
+    backoffs = [b * np.float32(LN10) for b in arpa.log10_backoffs]
+    if unk < 0:
+        unk = len(probs[0])
+        probs[0] = np.append(probs[0], np.float32(MISSING_UNK_LOG10 * LN10)).astype(np.float32)
+        backoffs[0] = np.append(backoffs[0], np.float32(0)).astype(np.float32)
+    counts = [len(p) for p in probs]
+    if sum(counts) + 1 >= 1 << 31:
+        raise InputError(f"{where}: more than 2^31 n-grams")
+    size = 1 << max(int(sum(counts[1:]) * 1.5), 8).bit_length()
+    keys = np.full(2 * size, _EMPTY, np.int64)
+    answers, values = keys.view(np.int32), keys.view(np.float32)
+    node_links = np.zeros(1 + sum(counts), np.int32)
+    extends = np.zeros(1 + sum(counts), np.uint8)
+    first = 1 + counts[0]
+    for order in range(2, arpa.order + 1):
+        bad = int(_insert(keys, answers, values, arpa.ngrams[order - 1], probs[order - 1], first, extends, node_links))
+        if bad != -1:
+            index, what = (bad, "has a context that is not in the model") if bad >= 0 else (-2 - bad, "is there twice")
+            raise InputError(f"{where}, line {arpa.lines[order - 1] + index}: the n-gram {what}")
+        first += counts[order - 1]
+    weights = np.concatenate([np.zeros(1, np.float32), *backoffs])
+    is_state = (extends > 0) | (weights != 0)
+    is_state[0] = True
+    if arpa.order > 1:
+        is_state[1 + sum(counts[:-1]) :] = False
+    links = np.zeros(2 * len(weights), np.int32)
+    link_weights = links.view(np.float32)
+    link_weights[1::2] = weights
+    unigram_states = np.zeros(counts[0], np.int32)
+    _finish(keys, answers, is_state, node_links, np.zeros(len(node_links), np.int32), links, unigram_states)
+    states = 1 + (sum(counts[:-1]) if arpa.order > 1 else counts[0])
+    links = links[: 2 * states].copy()
+    arrays = LmArrays(keys, answers, values, links, links.view(np.float32), probs[0], unigram_states)
+    return Automaton(arrays, words, arpa.order, int(unigram_states[known[b"<s>"]]), unk, known[b"</s>"])
+
+
+def _lookup(words: Interner) -> np.ndarray:
+    probe = Interner()
+    probe.add([b"<s>", b"</s>", b"<unk>", b"<UNK>"])
+    return words.ids_of(probe)
+
+
+def load_automaton(path: str | Path) -> Automaton:
+    """Read an ARPA file and build its automaton; raises ``InputError`` as both steps do."""
+    return build_automaton(read_arpa(path), str(path))

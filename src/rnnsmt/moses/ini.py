@@ -1,0 +1,204 @@
+"""``moses.ini``: the features of a model, their weights and the paths of its files.
+
+The format is Moses': sections in brackets, in ``[feature]`` one feature function a line (``KENLM name=LM0 path=...``), in
+``[weight]`` one line a feature (``LM0= 0.5``). Paths are relative to the folder of the ini file, so that a model directory
+can be moved; real Moses resolves them against the working directory and is started inside the folder.
+"""
+
+import math
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rnnsmt.io import InputError, atomic_text, read_lines
+
+NO_LIMIT = -1
+"""A distortion limit that allows every jump."""
+DEFAULT_TABLE_LIMIT = 20
+DEFAULT_DISTORTION_LIMIT = 6
+
+PHRASE_TABLES = ("PhraseDictionaryMemory",)
+LANGUAGE_MODELS = ("KENLM", "SRILM", "IRSTLM", "RandLM")
+_ONE_WEIGHT = ("UnknownWordPenalty", "WordPenalty", "PhrasePenalty", "Distortion", *LANGUAGE_MODELS)
+
+
+@dataclass
+class Feature:
+    """One feature function: its Moses class, its name and its ``key=value`` options in file order."""
+
+    kind: str
+    name: str
+    options: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def is_lm(self) -> bool:
+        """Whether it is an n-gram language model."""
+        return self.kind in LANGUAGE_MODELS
+
+    def line(self) -> str:
+        """The line of the ``[feature]`` section."""
+        return " ".join([self.kind, *(f"{key}={value}" for key, value in self.options.items())])
+
+
+@dataclass
+class MosesIni:
+    """A ``moses.ini``.
+
+    Attributes:
+        folder: what relative paths are resolved against.
+        features: in file order.
+        weights: feature name to its weights.
+        distortion_limit: in source words; ``NO_LIMIT`` for none.
+        table_limit: how many translations of one source phrase are used; 0 for all.
+        sections: lines of all other sections, kept for ``write``.
+        path: the file it was read from, for messages.
+    """
+
+    folder: Path
+    features: list[Feature]
+    weights: dict[str, list[float]]
+    distortion_limit: int = DEFAULT_DISTORTION_LIMIT
+    table_limit: int = DEFAULT_TABLE_LIMIT
+    sections: dict[str, list[str]] = field(default_factory=dict)
+    path: Path | None = None
+
+    @classmethod
+    def read(cls, path: str | Path) -> "MosesIni":
+        """Read an ini file.
+
+        Raises:
+            InputError: missing file, unreadable lines, features without weights or weights without a feature.
+        """
+        path = Path(path)
+        sections, numbers = _sections(path)
+        ini = cls(path.parent, [], {}, path=path)
+        counts: dict[str, int] = {}
+        for line, number in zip(sections.pop("feature", []), numbers.get("feature", []), strict=True):
+            ini.features.append(_feature(line, counts, f"{path}, line {number}"))
+        names = [feature.name for feature in ini.features]
+        for name in names:
+            if names.count(name) > 1:
+                raise InputError(f"{path}: two features are called {name}; give each its own name=")
+        for line, number in zip(sections.pop("weight", []), numbers.get("weight", []), strict=True):
+            name, values = _weights(line, f"{path}, line {number}")
+            if name not in names:
+                raise InputError(f"{path}, line {number}: weights of {name}, but there is no such feature")
+            ini.weights[name] = values
+        ini.distortion_limit = _integer(sections.pop("distortion-limit", None), "distortion-limit", path, 6)
+        ini.table_limit = _integer(sections.pop("ttable-limit", None), "ttable-limit", path, DEFAULT_TABLE_LIMIT)
+        for feature in ini.features:
+            if feature.kind in PHRASE_TABLES and "table-limit" in feature.options:
+                ini.table_limit = _integer([feature.options["table-limit"]], "table-limit", path, 0)
+        ini.sections = sections
+        if not ini.features:
+            raise InputError(f"{path}: no [feature] section; is this a moses.ini?")
+        ini._check_weights()
+        return ini
+
+    def _check_weights(self) -> None:
+        for feature in self.features:
+            if feature.name not in self.weights:
+                if feature.kind == "UnknownWordPenalty":
+                    self.weights[feature.name] = [1.0]
+                    continue
+                raise InputError(f"{self.path}: feature {feature.name} has no line in [weight]")
+            expected = feature_count(feature, f"{self.path}")
+            found = len(self.weights[feature.name])
+            if expected != found:
+                raise InputError(f"{self.path}: feature {feature.name} has {expected} scores but {found} weights")
+
+    def file_of(self, feature: Feature) -> Path:
+        """The path of a feature's file, resolved against the folder of the ini."""
+        if "path" not in feature.options:
+            raise InputError(f"{self.path}: feature {feature.name} has no path=")
+        return self.folder / feature.options["path"]
+
+    def text_for(self, folder: Path) -> str:
+        """The file's content when it is to lie in ``folder``: paths are rewritten relative to it."""
+        out: list[str] = []
+        for name, lines in self.sections.items():
+            out += [f"[{name}]", *lines, ""]
+        out += ["[distortion-limit]", str(self.distortion_limit), "", "[feature]"]
+        for feature in self.features:
+            options = dict(feature.options)
+            if "path" in options and not os.path.isabs(options["path"]):
+                options["path"] = os.path.relpath(self.folder / options["path"], folder)
+            if feature.kind in PHRASE_TABLES and (self.table_limit != DEFAULT_TABLE_LIMIT or "table-limit" in options):
+                options["table-limit"] = str(self.table_limit)
+            out.append(Feature(feature.kind, feature.name, options).line())
+        out += ["", "[weight]"]
+        out += [f"{name}= " + " ".join(f"{w:.10g}" for w in ws) for name, ws in self.weights.items()]
+        return "\n".join(out) + "\n"
+
+    def write(self, path: str | Path) -> None:
+        """Write the ini, whole or not at all; relative paths still lead to the same files."""
+        with atomic_text(path) as out:
+            out.write(self.text_for(Path(path).parent))
+
+
+def feature_count(feature: Feature, where: str) -> int:
+    """How many scalar scores a feature function gives."""
+    if feature.kind in _ONE_WEIGHT:
+        return 1
+    default = {"PhraseDictionaryMemory": "4", "LexicalReordering": "6"}.get(feature.kind)
+    text = feature.options.get("num-features", default)
+    if text is None or not text.isdigit() or int(text) < 1:
+        raise InputError(f"{where}: feature {feature.name}: num-features={text} is not a positive number")
+    return int(text)
+
+
+def _sections(path: Path) -> tuple[dict[str, list[str]], dict[str, list[int]]]:
+    sections: dict[str, list[str]] = {}
+    numbers: dict[str, list[int]] = {}
+    name: str | None = None
+    for number, raw in enumerate(read_lines(path), 1):
+        line = raw.split("#", 1)[0].strip()
+        if not line:
+            continue
+        if line.startswith("["):
+            if not line.endswith("]"):
+                raise InputError(f"{path}, line {number}: a section name without closing bracket: {line[:60]}")
+            name = line[1:-1].strip()
+            sections.setdefault(name, [])
+            numbers.setdefault(name, [])
+        elif name is None:
+            raise InputError(f"{path}, line {number}: text before the first [section]; is this a moses.ini?")
+        else:
+            sections[name].append(line)
+            numbers[name].append(number)
+    return sections, numbers
+
+
+def _feature(line: str, counts: dict[str, int], where: str) -> Feature:
+    kind, *rest = line.split()
+    options: dict[str, str] = {}
+    for part in rest:
+        key, equals, value = part.partition("=")
+        if not equals:
+            raise InputError(f"{where}: {part} in the feature {kind} is not key=value")
+        options[key] = value
+    index = counts.get(kind, 0)
+    counts[kind] = index + 1
+    return Feature(kind, options.get("name", f"{kind}{index}"), options)
+
+
+def _weights(line: str, where: str) -> tuple[str, list[float]]:
+    name, equals, values = line.partition("=")
+    if not equals:
+        raise InputError(f"{where}: not of the form NAME= weight ...: {line[:60]}")
+    try:
+        numbers = [float(value) for value in values.split()]
+    except ValueError:
+        raise InputError(f"{where}: a weight of {name.strip()} is not a number") from None
+    if not all(math.isfinite(number) for number in numbers):
+        raise InputError(f"{where}: a weight of {name.strip()} is not finite")
+    return name.strip(), numbers
+
+
+def _integer(lines: list[str] | None, name: str, path: Path, default: int) -> int:
+    if not lines:
+        return default
+    try:
+        return int(lines[-1].split()[-1])
+    except ValueError:
+        raise InputError(f"{path}: {name} {lines[-1][:60]} is not a whole number") from None
