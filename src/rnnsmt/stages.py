@@ -40,6 +40,7 @@ STAGES: dict[str, dict[str, Stage]] = {
     "corpus": {
         "fetch": Stage("rnnsmt.corpus.fetch", 1, "download a corpus file and check its sha256"),
         "prepare": Stage("rnnsmt.corpus.prepare", 1, "read, normalise, tokenise and clean one corpus"),
+        "join": Stage("rnnsmt.corpus.join", 1, "join text files"),
         "train-truecaser": Stage("rnnsmt.corpus.train_truecaser", 1, "learn the usual case of every word"),
         "truecase": Stage("rnnsmt.corpus.truecase", 1, "apply a truecasing model"),
         "detokenize": Stage("rnnsmt.corpus.detokenize", 1, "undo truecasing and tokenisation"),
@@ -51,6 +52,7 @@ STAGES: dict[str, dict[str, Stage]] = {
     },
     "align": {
         "words": Stage("rnnsmt.align.words", 1, "align words in both directions"),
+        "check": Stage("rnnsmt.align.check", 1, "check an alignment made elsewhere against the text"),
         "symmetrize": Stage("rnnsmt.align.symmetrize", 1, "combine the two directions"),
     },
     "phrases": {

@@ -1,0 +1,43 @@
+# make table   set up, run the workflow on the embedded corpus, print Table 1
+# make test    set up, run the tests
+# make setup   the set-up alone: .venv with everything pinned in requirements.lock
+# make check   what has to be clean before a commit: formatting, linting, types
+
+PYTHON ?= python3
+CORES ?= $(shell $(PYTHON) -c "import os; print(os.cpu_count() or 1)")
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: setup table test check format clean
+
+table: setup
+	$(BIN)/snakemake --cores $(CORES)
+	@cat results/table1.md
+
+test: setup
+	$(BIN)/python -m pytest -n $(CORES) tests
+
+setup: $(VENV)/ready
+
+$(VENV)/ready: requirements.lock pyproject.toml
+	@$(PYTHON) -c "import sys; sys.exit(0 if sys.version_info >= (3, 11) else 'rnnsmt needs Python 3.11 or newer, this is ' + sys.version.split()[0] + '; name another one: make setup PYTHON=python3.12')"
+	@command -v c++ > /dev/null || { echo "kenlm is built from source: install a C++ compiler first (Debian: apt install build-essential)" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --editable .
+	touch $@
+
+check: setup
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/snakefmt --check Snakefile workflow
+	$(BIN)/mypy
+	$(BIN)/snakemake --lint
+
+format: setup
+	$(BIN)/ruff format src tests benchmarks
+	$(BIN)/ruff check --fix src tests benchmarks
+	$(BIN)/snakefmt Snakefile workflow
+
+clean:
+	rm -rf results .snakemake

@@ -1,0 +1,149 @@
+"""The configuration: checked as a whole, and the corpora it lists.
+
+``check`` reports every mistake at once, one readable line each. ``Corpus`` answers what the workflow's rules ask of an
+entry of ``corpora``.
+"""
+
+import difflib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rnnsmt.io import read_json
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """One entry of ``corpora``: its name, its role, its files (None where it has no such side) and its selection."""
+
+    name: str
+    role: str
+    source: str | None
+    target: str
+    in_domain: bool
+    keep: str | float | None
+    downloads: Mapping[str, Mapping[str, Any]]
+
+    @property
+    def is_bitext(self) -> bool:
+        """Whether it has a source side."""
+        return self.source is not None
+
+
+def corpora(config: Mapping[str, Any]) -> dict[str, Corpus]:
+    """The corpora of a checked configuration by name, with their paths joined to ``data_dir``."""
+    result = {}
+    folder = config["data_dir"]
+    for entry in config["corpora"]:
+        downloads: dict[str, Any] = {}
+        paths: dict[str, str | None] = {"source": None, "target": None}
+        for side in paths:
+            if side not in entry:
+                continue
+            fetched = None if folder is not None else entry.get("download", {}).get(side)
+            if fetched:
+                paths[side] = f"results/downloads/{fetched['url'].rsplit('/', 1)[-1]}"
+                downloads[str(paths[side])] = fetched
+            else:
+                paths[side] = entry[side] if folder is None else str(Path(folder) / entry[side])
+        result[entry["name"]] = Corpus(
+            name=entry["name"],
+            role=entry["role"],
+            source=paths["source"],
+            target=str(paths["target"]),
+            in_domain=entry.get("in_domain", entry["role"] == "dev"),
+            keep=entry.get("keep"),
+            downloads=downloads,
+        )
+    return result
+
+
+def check(config: Mapping[str, Any], schema_path: str | Path) -> list[str]:
+    """Every mistake of a configuration as one line each; an empty list where there is none."""
+    from jsonschema import Draft202012Validator
+
+    validator = Draft202012Validator(read_json(schema_path))
+    errors = sorted(validator.iter_errors(config), key=lambda error: list(map(str, error.path)))
+    lines = [line for error in errors for line in _explain(error)]
+    return lines or list(_cross_checks(config))
+
+
+def _explain(error: Any) -> Iterator[str]:
+    """Readable lines for one error of the schema."""
+    place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path).lstrip(".")
+    where = f"{place}: " if place else ""
+    if error.validator == "additionalProperties" and isinstance(error.validator_value, bool):
+        known = list(error.schema.get("properties", {}))
+        for key in error.instance:
+            if key not in known:
+                near = difflib.get_close_matches(str(key), known, 1)
+                hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+                yield f"{where}unknown key {key}; {hint}"
+    elif error.validator == "required":
+        missing = [key for key in error.validator_value if key not in error.instance]
+        yield f"{where}{', '.join(missing)} missing"
+    elif error.validator in ("enum", "const"):
+        allowed = error.validator_value if error.validator == "enum" else [error.validator_value]
+        near = difflib.get_close_matches(str(error.instance), [str(v) for v in allowed], 1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        yield f"{where}{error.instance!r} is not possible; {hint}allowed: {', '.join(map(str, allowed)) or 'nothing yet'}"
+    elif error.validator == "anyOf":
+        allowed = " or ".join(_describe(option) for option in error.validator_value)
+        yield f"{where}{error.instance!r} is not possible; it must be {allowed}"
+    else:
+        yield f"{where}{error.message}"
+
+
+def _describe(option: Mapping[str, Any]) -> str:
+    """One alternative of a schema in words."""
+    if "const" in option:
+        return str(option["const"])
+    if option.get("type") == "number":
+        return f"a number above {option['exclusiveMinimum']} and up to {option['maximum']}"
+    if "pattern" in option:
+        return f"text like {option['pattern']}"
+    return str(option.get("type", option))
+
+
+def _cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
+    """What a schema cannot say: names that must fit each other."""
+    entries = config["corpora"]
+    roles = Counter(entry["role"] for entry in entries)
+    for name, times in Counter(entry["name"] for entry in entries).items():
+        if times > 1:
+            yield f"corpora: {times} corpora are named {name}; give each its own name"
+    for number, entry in enumerate(entries):
+        where = f"corpora[{number}] ({entry['name']})"
+        role = entry["role"]
+        if role != "mono" and "source" not in entry:
+            yield f"{where}: source missing; a corpus of role {role} needs both sides"
+        if role == "mono" and "source" in entry:
+            yield f"{where}: a corpus of role mono has a target side only; remove source"
+        if role in ("dev", "test") and "keep" in entry:
+            yield f"{where}: keep is for training text; a corpus of role {role} is always kept whole"
+    for role in ("bitext", "dev", "test"):
+        if not roles[role]:
+            yield f"corpora: at least one corpus of role {role} is needed"
+    tests = [entry["name"] for entry in entries if entry["role"] == "test"]
+    if "dev" in tests:
+        yield "corpora: the name dev is taken by the joined dev text; call the test corpus something else"
+    for joint, parts in config["evaluation"]["joint"].items():
+        if joint in tests or joint == "dev":
+            yield f"evaluation.joint.{joint}: is the name of a test set already"
+        for part in parts:
+            if part not in tests:
+                yield f"evaluation.joint.{joint}: {part} is not a test corpus; there are {', '.join(tests)}"
+    for name in config["compare"]:
+        if name not in config["systems"]:
+            near = difflib.get_close_matches(name, config["systems"], 1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(config['systems'])}"
+            yield f"compare: no system {name}; {hint}"
+    if config["languages"]["source"] == config["languages"]["target"]:
+        yield "languages: source and target are the same"
+    if config["data_dir"] is not None and not Path(config["data_dir"]).is_dir():
+        yield (
+            f"data_dir: {config['data_dir']} is no folder seen from {Path.cwd()}, the run's folder; "
+            "an absolute path is safest"
+        )

@@ -1,0 +1,124 @@
+"""Every mistake of a configuration is reported, in words that help."""
+
+import copy
+from pathlib import Path
+
+import pytest
+import yaml
+
+from rnnsmt.config import check, corpora
+
+ROOT = Path(__file__).resolve().parents[2]
+SCHEMA = ROOT / "workflow/schemas/config.schema.json"
+
+
+@pytest.fixture
+def config() -> dict:
+    return copy.deepcopy(yaml.safe_load((ROOT / "config.yaml").read_text()))
+
+
+def test_the_reference_is_right(config):
+    assert check(config, SCHEMA) == []
+
+
+@pytest.mark.parametrize("name", ["multi30k", "multi30k-tok", "mini-wmt"])
+def test_the_configs_are_right(config, name, tmp_path):
+    config.update(yaml.safe_load((ROOT / f"workflow/configs/{name}.yaml").read_text()))
+    config["text"] = yaml.safe_load((ROOT / "config.yaml").read_text())["text"] | config["text"]
+    config["data_dir"] = str(tmp_path)
+    assert check(config, SCHEMA) == []
+
+
+def test_every_key_is_described_and_in_the_reference(config):
+    schema = yaml.safe_load(SCHEMA.read_text())
+
+    def walk(node, value, place):
+        assert node.get("description"), f"{place} has no description"
+        for key, child in node.get("properties", {}).items():
+            if isinstance(value, dict) and place != "corpora":
+                assert key in value, f"{place}.{key} is not in config.yaml"
+                walk(child, value[key], f"{place}.{key}")
+            else:
+                walk(child, None, f"{place}.{key}")
+
+    walk(schema, config, "config")
+
+
+def spoil(config, change):
+    change(config)
+    return check(config, SCHEMA)
+
+
+MISTAKES = {
+    "a misspelt key": (lambda c: c["tuning"].update(run=3), ["tuning: unknown key run; did you mean runs?"]),
+    "an unknown key": (lambda c: c.update(threads=3), ["unknown key threads; known are languages, "]),
+    "a word for a number": (
+        lambda c: c["tuning"].update(runs="three"),
+        ["tuning.runs: 'three' is not of type 'integer'"],
+    ),
+    "no runs": (lambda c: c["tuning"].update(runs=0), ["tuning.runs: 0 is less than the minimum of 1"]),
+    "a wrong choice": (
+        lambda c: c["alignment"].update(symmetrization="grow-diag-final-an"),
+        ["alignment.symmetrization: 'grow-diag-final-an' is not possible; did you mean grow-diag-final-and?"],
+    ),
+    "a wrong fraction": (
+        lambda c: c["selection"].update(bitext=1.5),
+        ["selection.bitext: 1.5 is not possible; it must be auto or a number above 0 and up to 1"],
+    ),
+    "a wrong keep": (
+        lambda c: c["corpora"][1].update(keep="some"),
+        ["corpora[1].keep: 'some' is not possible; it must be all or a number above 0 and up to 1 or null"],
+    ),
+    "a missing name": (lambda c: c["corpora"][0].pop("name"), ["corpora[0]: name missing"]),
+    "a name with a slash": (lambda c: c["corpora"][0].update(name="a/b"), ["corpora[0].name: 'a/b' does not match"]),
+    "two of a name": (lambda c: c["corpora"][0].update(name="general"), ["corpora: 2 corpora are named general"]),
+    "a missing side": (lambda c: c["corpora"][0].pop("source"), ["corpora[0] (harbour): source missing"]),
+    "a side too many": (lambda c: c["corpora"][2].update(source="x"), ["corpora[2] (gazette): a corpus of role mono"]),
+    "keep on dev": (lambda c: c["corpora"][3].update(keep="all"), ["corpora[3] (harbour-dev): keep is for training"]),
+    "no test set": (lambda c: c["corpora"].pop(), ["corpora: at least one corpus of role test is needed"]),
+    "a test set called dev": (lambda c: c["corpora"][4].update(name="dev"), ["corpora: the name dev is taken"]),
+    "an unknown system": (
+        lambda c: c.update(compare=["baselin"]),
+        ["compare: no system baselin; did you mean baseline?"],
+    ),
+    "a joint of nothing": (
+        lambda c: c["evaluation"]["joint"].update(all=["harbour-test", "other"]),
+        ["evaluation.joint.all: other is not a test corpus; there are harbour-test"],
+    ),
+    "a missing folder": (lambda c: c.update(data_dir="/not/there"), ["data_dir: /not/there is no folder"]),
+    "one language": (lambda c: c["languages"].update(target="en"), ["languages: source and target are the same"]),
+    "two mistakes": (
+        lambda c: (c["lm"].update(order=1), c["search"].update(stack=0)),
+        ["lm.order: 1 is less than", "search.stack: 0 is less than"],
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes(config, mistake):
+    change, expected = MISTAKES[mistake]
+    lines = spoil(config, change)
+    assert len(lines) == len(expected)
+    for line, start in zip(lines, expected, strict=True):
+        assert line.startswith(start)
+
+
+def test_paths_lie_under_data_dir(config, tmp_path):
+    config["data_dir"] = str(tmp_path)
+    assert corpora(config)["general"].target == f"{tmp_path}/results/demo/general.fr.gz"
+
+
+def test_downloads_only_without_data_dir(config, tmp_path):
+    config["corpora"][0]["download"] = {"source": {"url": "https://example.org/a/b.gz", "sha256": None}}
+    fetched = corpora(config)["harbour"]
+    assert fetched.source == "results/downloads/b.gz"
+    assert fetched.target == "results/demo/in-domain.fr.gz"
+    assert fetched.downloads["results/downloads/b.gz"]["url"] == "https://example.org/a/b.gz"
+    config["data_dir"] = str(tmp_path)
+    assert corpora(config)["harbour"].downloads == {}
+
+
+def test_in_domain_is_the_dev_text_unless_said(config):
+    assert [name for name, corpus in corpora(config).items() if corpus.in_domain] == ["harbour-dev"]
+    config["corpora"][0]["in_domain"] = True
+    assert [name for name, corpus in corpora(config).items() if corpus.in_domain] == ["harbour", "harbour-dev"]

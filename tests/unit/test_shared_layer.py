@@ -1,0 +1,161 @@
+"""Files, command line and progress: what every stage stands on."""
+
+import gzip
+import lzma
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rnnsmt import io
+from rnnsmt.cli import main
+from rnnsmt.progress import Meter, track
+from rnnsmt.stages import CHAPTERS, STAGES
+
+LINES = st.lists(st.text(st.characters(exclude_characters="\n", exclude_categories=("Cs",))), max_size=20)
+
+
+@given(lines=LINES, suffix=st.sampled_from(["", ".gz", ".bz2", ".xz"]))
+def test_lines_survive_a_round_trip(tmp_path_factory, lines, suffix):
+    path = tmp_path_factory.mktemp("io") / f"text{suffix}"
+    assert io.write_lines(path, lines) == len(lines)
+    assert list(io.read_lines(path)) == lines
+    assert io.count_lines(path) == len(lines)
+
+
+def test_the_same_content_gives_the_same_bytes(tmp_path):
+    for name in ("a.gz", "b.gz"):
+        io.write_lines(tmp_path / name, ["x"] * 100)
+    assert (tmp_path / "a.gz").read_bytes() == (tmp_path / "b.gz").read_bytes()
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
+    path = tmp_path / "out.gz"
+    io.write_lines(path, ["old"])
+
+    def lines():
+        yield "new"
+        raise ValueError
+
+    with pytest.raises(ValueError):
+        io.write_lines(path, lines())
+    assert list(io.read_lines(path)) == ["old"]
+    assert [p.name for p in tmp_path.iterdir()] == ["out.gz"]
+
+
+def damaged(path, kind):
+    data = b"some text\n" * 1000
+    if kind == "truncated gz":
+        path.write_bytes(gzip.compress(data)[:-20])
+    elif kind == "no gz":
+        path.write_bytes(data)
+    elif kind == "spoilt gz":
+        packed = bytearray(gzip.compress(data))
+        packed[len(packed) // 2] ^= 0xFF
+        path.write_bytes(packed)
+    elif kind == "truncated xz":
+        path.write_bytes(lzma.compress(data)[:-20])
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("a.gz", "truncated gz"), ("a.gz", "no gz"), ("a.gz", "spoilt gz"), ("a.xz", "truncated xz"), ("a.xz", "no gz")],
+)
+def test_damaged_files(tmp_path, name, kind):
+    path = tmp_path / name
+    damaged(path, kind)
+    if kind == "no gz":
+        path.write_bytes(b"plain text\n")
+    with pytest.raises(io.InputError, match="damaged after line"):
+        list(io.read_lines(path))
+
+
+def test_bad_text_is_named_by_line(tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes(b"good\nbad \xff\n")
+    with pytest.raises(io.InputError, match="a, line 2: not UTF-8 at byte 4"):
+        list(io.read_lines(path))
+
+
+def test_an_endless_line_stops_the_reading(tmp_path, monkeypatch):
+    monkeypatch.setattr(io, "MAX_LINE_BYTES", 1000)
+    path = tmp_path / "a"
+    path.write_bytes(b"x\n" + b"y" * 5000)
+    with pytest.raises(io.InputError, match="line 2: longer than 1000 bytes"):
+        list(io.read_lines(path))
+
+
+def test_missing_files_and_folders(tmp_path):
+    with pytest.raises(io.InputError, match="no such file"):
+        list(io.read_lines(tmp_path / "a.gz"))
+    with pytest.raises(io.InputError, match="is a folder"):
+        list(io.read_lines(tmp_path))
+
+
+def test_unequal_line_counts(tmp_path):
+    io.write_lines(tmp_path / "a", ["1", "2"])
+    io.write_lines(tmp_path / "b", ["1", "2", "3"])
+    with pytest.raises(io.InputError, match=r"a ends after line 2, but .*b goes on"):
+        list(io.read_parallel(tmp_path / "a", tmp_path / "b"))
+
+
+def test_json_errors_name_the_file(tmp_path):
+    (tmp_path / "a.json").write_text('{"x": ')
+    with pytest.raises(io.InputError, match=r"a\.json, line 1: not JSON"):
+        io.read_json(tmp_path / "a.json")
+
+
+@pytest.mark.parametrize("words", [[c, s] for c in STAGES for s in STAGES[c]], ids=" ".join)
+def test_every_stage_has_help_and_refuses_no_options(words, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main([*words, "--help"])
+    assert stopped.value.code == 0
+    with pytest.raises(SystemExit) as stopped:
+        main(words)
+    assert stopped.value.code == 2
+    assert "required" in capsys.readouterr().err
+
+
+def test_every_chapter_has_stages():
+    assert CHAPTERS.keys() == STAGES.keys()
+
+
+def test_help_without_a_stage(capsys):
+    assert main([]) == 2
+    assert main(["corpus"]) == 2
+    assert "prepare" in capsys.readouterr().out
+
+
+def test_bad_input_is_one_sentence_and_code_2(tmp_path, capsys):
+    assert main(["corpus", "join", "--input", str(tmp_path / "none"), "--output", str(tmp_path / "out")]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("rnnsmt corpus join: error: ")
+    assert error.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_join_refuses_to_write_nothing(tmp_path):
+    (tmp_path / "empty").touch()
+    assert main(["corpus", "join", "--input", str(tmp_path / "empty"), "--output", str(tmp_path / "out")]) == 2
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_last_line_gives_the_figures(tmp_path, capsys):
+    io.write_lines(tmp_path / "a", ["x"] * 1234)
+    assert main(["corpus", "join", "--input", str(tmp_path / "a"), "--output", str(tmp_path / "out")]) == 0
+    assert "rnnsmt corpus join: done: files 1, lines 1,234, " in capsys.readouterr().err
+
+
+def test_a_full_disk_is_a_sentence(capsys, tmp_path):
+    io.write_lines(tmp_path / "a", ["x" * 10000] * 100)
+    assert main(["corpus", "join", "--input", str(tmp_path / "a"), "--output", "/dev/full/out"]) == 2
+    assert "error" in capsys.readouterr().err
+
+
+def test_progress_in_a_log(capsys, monkeypatch):
+    monkeypatch.setattr("rnnsmt.progress.LOG_SECONDS", 0.0)
+    assert list(track([1, 2], "reading")) == [1, 2]
+    assert "reading: 1 of 2 lines (50 %), about 0 s left" in capsys.readouterr().err
+    meter = Meter("counting", unit="pairs")
+    meter.add(5)
+    assert "counting: 5 pairs, " in capsys.readouterr().err

@@ -1,0 +1,64 @@
+# What all chapters share: the checked configuration, the corpora, and how a rule calls a stage.
+import os
+import sys
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+
+sys.path.insert(0, f"{workflow.basedir}/src")
+from rnnsmt.config import check, corpora
+from rnnsmt.stages import STAGES
+
+if mistakes := check(config, f"{workflow.basedir}/workflow/schemas/config.schema.json"):
+    raise WorkflowError(
+        "The configuration has mistakes:\n"
+        + "\n".join(f"  {line}" for line in mistakes)
+    )
+
+# The rules call this checkout's stages with the Python that runs Snakemake, or with that of their conda environment.
+os.environ["PATH"] += f"{os.pathsep}{Path(sys.executable).parent}"
+shell.prefix(
+    f"set -euo pipefail; rnnsmt() ( PYTHONPATH='{workflow.basedir}/src' exec python -m rnnsmt \"$@\" ); "
+)
+
+SOURCE, TARGET = config["languages"]["source"], config["languages"]["target"]
+CORPORA = corpora(config)
+BITEXT = [name for name, corpus in CORPORA.items() if corpus.role == "bitext"]
+MONO = [name for name, corpus in CORPORA.items() if corpus.role == "mono"]
+DEV = [name for name, corpus in CORPORA.items() if corpus.role == "dev"]
+TEST = [name for name, corpus in CORPORA.items() if corpus.role == "test"]
+SETS = ["dev", *TEST]
+RUNS = range(1, config["tuning"]["runs"] + 1)
+BASE_ENV = f"{workflow.basedir}/envs/base.yaml"
+
+
+wildcard_constraints:
+    lang=f"{SOURCE}|{TARGET}",
+    corpus="|".join(CORPORA),
+    set="|".join(SETS),
+    system="|".join(config["systems"]),
+    run=r"\d+",
+
+
+def version(chapter, stage):
+    """The version of a stage's meaning: as a param of its rule it makes stale results run again."""
+    return STAGES[chapter][stage].version
+
+
+def switch(name, on):
+    """A command-line switch, or nothing."""
+    return f"--{name}" if on else ""
+
+
+USUAL = "truecased" if config["text"]["truecase"] else "tokenized"
+
+
+def text(kind, name, lang):
+    """One side of a corpus. kind: raw, tokenized, truecased; or usual, what models are trained on and decoders read."""
+    return f"results/corpus/{USUAL if kind == 'usual' else kind}/{name}.{lang}.gz"
+
+
+def set_text(kind, name, lang):
+    """One side of a test set, or of all dev corpora joined."""
+    joined = f"results/corpus/joined/{USUAL if kind == 'usual' else kind}/dev.{lang}.gz"
+    return joined if name == "dev" else text(kind, name, lang)

@@ -1,0 +1,177 @@
+# Raw files to clean, tokenised, truecased text.
+DOWNLOADS = {
+    path: entry
+    for corpus in CORPORA.values()
+    for path, entry in corpus.downloads.items()
+}
+CLEANING = (
+    f"--max-length {config['text']['max_length']} --max-ratio {config['text']['max_ratio']} "
+    + switch("no-normalize", not config["text"]["normalize"])
+    + " "
+    + switch("no-tokenize", not config["text"]["tokenize"])
+    + " "
+    + switch("no-escape", not config["text"]["escape"])
+    + " "
+    + switch("lowercase", config["text"]["lowercase"])
+)
+
+
+rule demo:
+    output:
+        expand(
+            "results/demo/{part}.{lang}.gz",
+            part=["in-domain", "general"],
+            lang=["en", "fr"],
+        ),
+        "results/demo/mono.fr.gz",
+        expand("results/demo/{part}.{lang}", part=["dev", "test"], lang=["en", "fr"]),
+    log:
+        "results/logs/corpus/demo.log",
+    conda:
+        BASE_ENV
+    params:
+        version=version("demo", "make"),
+        seed=config["seed"],
+        scale=config["demo"]["scale"],
+    shell:
+        "rnnsmt demo make --output-dir results/demo --seed {params.seed} --scale {params.scale} &> {log:q}"
+
+
+rule fetch:
+    output:
+        "results/downloads/{file}",
+    log:
+        "results/logs/corpus/fetch.{file}.log",
+    retries: 2
+    conda:
+        BASE_ENV
+    params:
+        version=version("corpus", "fetch"),
+        url=lambda w, output: DOWNLOADS[output[0]]["url"],
+        sha256=lambda w, output: DOWNLOADS[output[0]]["sha256"] or "none",
+        mirrors=lambda w, output: " ".join(
+            f"--mirror {m}" for m in DOWNLOADS[output[0]].get("mirrors", [])
+        ),
+    shell:
+        "rnnsmt corpus fetch --url {params.url:q} {params.mirrors} --sha256 {params.sha256} "
+        "--output {output:q} &> {log:q}"
+
+
+rule prepare_bitext:
+    input:
+        source=lambda w: CORPORA[w.corpus].source,
+        target=lambda w: CORPORA[w.corpus].target,
+    output:
+        source=f"results/corpus/tokenized/{{corpus}}.{SOURCE}.gz",
+        target=f"results/corpus/tokenized/{{corpus}}.{TARGET}.gz",
+        report="results/corpus/tokenized/{corpus}.report.json",
+    log:
+        "results/logs/corpus/prepare.{corpus}.log",
+    wildcard_constraints:
+        corpus="|".join(name for name in CORPORA if name not in MONO),
+    conda:
+        BASE_ENV
+    threads: 2
+    params:
+        version=version("corpus", "prepare"),
+        cleaning=CLEANING,
+        keep_all=lambda w: switch("keep-all", CORPORA[w.corpus].role in ("dev", "test")),
+    shell:
+        "rnnsmt corpus prepare --source {input.source:q} --target {input.target:q} "
+        f"--source-lang {SOURCE} --target-lang {TARGET} "
+        "--output-source {output.source:q} --output-target {output.target:q} --report {output.report:q} "
+        "{params.cleaning} {params.keep_all} --threads {threads} &> {log:q}"
+
+
+rule prepare_mono:
+    input:
+        target=lambda w: CORPORA[w.corpus].target,
+    output:
+        target=f"results/corpus/tokenized/{{corpus}}.{TARGET}.gz",
+        report="results/corpus/tokenized/{corpus}.report.json",
+    log:
+        "results/logs/corpus/prepare.{corpus}.log",
+    wildcard_constraints:
+        corpus="|".join(MONO) or "none",
+    conda:
+        BASE_ENV
+    threads: 2
+    params:
+        version=version("corpus", "prepare"),
+        cleaning=CLEANING,
+    shell:
+        f"rnnsmt corpus prepare --target {{input.target:q}} --target-lang {TARGET} "
+        "--output-target {output.target:q} --report {output.report:q} "
+        "{params.cleaning} --threads {threads} &> {log:q}"
+
+
+# The references of sacreBLEU, as they are but for control characters.
+rule raw_reference:
+    input:
+        target=lambda w: CORPORA[w.corpus].target,
+    output:
+        target=f"results/corpus/raw/{{corpus}}.{TARGET}.gz",
+        report="results/corpus/raw/{corpus}.report.json",
+    log:
+        "results/logs/corpus/raw_reference.{corpus}.log",
+    conda:
+        BASE_ENV
+    params:
+        version=version("corpus", "prepare"),
+    shell:
+        f"rnnsmt corpus prepare --target {{input.target:q}} --target-lang {TARGET} "
+        "--output-target {output.target:q} --report {output.report:q} "
+        "--no-normalize --no-tokenize --no-escape --keep-all &> {log:q}"
+
+
+rule train_truecaser:
+    input:
+        lambda w: [
+            text("tokenized", name, w.lang)
+            for name in BITEXT + (MONO if w.lang == TARGET else [])
+        ],
+    output:
+        "results/corpus/truecaser.{lang}",
+    log:
+        "results/logs/corpus/train_truecaser.{lang}.log",
+    conda:
+        BASE_ENV
+    params:
+        version=version("corpus", "train-truecaser"),
+    shell:
+        "rnnsmt corpus train-truecaser --input {input:q} --model {output:q} --lang {wildcards.lang} &> {log:q}"
+
+
+rule truecase:
+    input:
+        text="results/corpus/tokenized/{corpus}.{lang}.gz",
+        model="results/corpus/truecaser.{lang}",
+    output:
+        "results/corpus/truecased/{corpus}.{lang}.gz",
+    log:
+        "results/logs/corpus/truecase.{corpus}.{lang}.log",
+    conda:
+        BASE_ENV
+    threads: 2
+    params:
+        version=version("corpus", "truecase"),
+    shell:
+        "rnnsmt corpus truecase --model {input.model:q} --input {input.text:q} --output {output:q} "
+        "--threads {threads} &> {log:q}"
+
+
+rule join_dev:
+    input:
+        lambda w: [text(w.kind, name, w.lang) for name in DEV],
+    output:
+        "results/corpus/joined/{kind}/dev.{lang}.gz",
+    log:
+        "results/logs/corpus/join_dev.{kind}.{lang}.log",
+    wildcard_constraints:
+        kind="raw|tokenized|truecased",
+    conda:
+        BASE_ENV
+    params:
+        version=version("corpus", "join"),
+    shell:
+        "rnnsmt corpus join --input {input:q} --output {output:q} &> {log:q}"

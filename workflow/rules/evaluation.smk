@@ -1,0 +1,106 @@
+# Translate every set with every tuned system and score the output.
+rule decode:
+    input:
+        ini="results/systems/{system}/run{run}/moses.ini",
+        lm="results/model/lm.arpa.gz",
+        tables=expand(
+            "results/systems/{{system}}/filtered/{{set}}/{table}",
+            table=[PHRASE_TABLE, REORDERING_TABLE],
+        ),
+        source=lambda w: set_text("usual", w.set, SOURCE),
+    output:
+        text="results/systems/{system}/run{run}/{set}.output",
+        report="results/systems/{system}/run{run}/{set}.decode.json",
+    log:
+        "results/logs/evaluation/decode.{system}.run{run}.{set}.log",
+    conda:
+        BASE_ENV
+    threads: tuning_threads()
+    params:
+        version=version("search", "decode"),
+        limits=SEARCH_LIMITS,
+    shell:
+        "rnnsmt search decode --ini {input.ini:q} "
+        "--model-dir results/systems/{wildcards.system}/filtered/{wildcards.set} "
+        "--input {input.source:q} --output {output.text:q} --report {output.report:q} "
+        "{params.limits} --threads {threads} &> {log:q}"
+
+
+# Tokens in the case of running text, for tokenised BLEU; and text as people write it, for sacreBLEU.
+rule recase:
+    input:
+        "results/systems/{system}/run{run}/{set}.output",
+    output:
+        "results/systems/{system}/run{run}/{set}.tokens",
+    log:
+        "results/logs/evaluation/recase.{system}.run{run}.{set}.log",
+    conda:
+        BASE_ENV
+    params:
+        version=version("corpus", "detokenize"),
+        steps=f"--no-detokenize {switch('no-detruecase', not config['text']['truecase'])}",
+    shell:
+        f"rnnsmt corpus detokenize --lang {TARGET} {{params.steps}} "
+        "--input {input:q} --output {output:q} &> {log:q}"
+
+
+rule detokenize:
+    input:
+        "results/systems/{system}/run{run}/{set}.output",
+    output:
+        "results/systems/{system}/run{run}/{set}.detokenized",
+    log:
+        "results/logs/evaluation/detokenize.{system}.run{run}.{set}.log",
+    conda:
+        BASE_ENV
+    params:
+        version=version("corpus", "detokenize"),
+        steps=switch("no-detruecase", not config["text"]["truecase"]),
+    shell:
+        f"rnnsmt corpus detokenize --lang {TARGET} {{params.steps}} "
+        "--input {input:q} --output {output:q} &> {log:q}"
+
+
+# The reference of a corpus that comes tokenised is detokenised like the output.
+rule detokenize_reference:
+    input:
+        lambda w: set_text("tokenized", w.set, TARGET),
+    output:
+        f"results/corpus/detokenized/{{set}}.{TARGET}.gz",
+    log:
+        "results/logs/evaluation/detokenize_reference.{set}.log",
+    conda:
+        BASE_ENV
+    params:
+        version=version("corpus", "detokenize"),
+    shell:
+        f"rnnsmt corpus detokenize --lang {TARGET} --no-detruecase --input {{input:q}} --output {{output:q}} &> {{log:q}}"
+
+
+def plain_reference(wildcards):
+    """What sacreBLEU compares with: the raw text, or the detokenised one where the corpus comes tokenised."""
+    if config["text"]["tokenize"]:
+        return set_text("raw", wildcards.set, TARGET)
+    return f"results/corpus/detokenized/{wildcards.set}.{TARGET}.gz"
+
+
+rule bleu:
+    input:
+        hypothesis="results/systems/{system}/run{run}/{set}.tokens",
+        reference=lambda w: set_text("tokenized", w.set, TARGET),
+        plain_hypothesis="results/systems/{system}/run{run}/{set}.detokenized",
+        plain_reference=plain_reference,
+        decode="results/systems/{system}/run{run}/{set}.decode.json",
+    output:
+        "results/systems/{system}/run{run}/{set}.bleu.json",
+    log:
+        "results/logs/evaluation/bleu.{system}.run{run}.{set}.log",
+    conda:
+        BASE_ENV
+    params:
+        version=version("evaluation", "bleu"),
+    shell:
+        "rnnsmt evaluation bleu --hypothesis {input.hypothesis:q} --reference {input.reference:q} "
+        "--detok-hypothesis {input.plain_hypothesis:q} --detok-reference {input.plain_reference:q} "
+        "--system {wildcards.system} --test-set {wildcards.set} --run {wildcards.run} "
+        "--decode-report {input.decode:q} --output {output:q} &> {log:q}"

@@ -1,0 +1,66 @@
+# MERT: several independent runs of every system, each with its own seed.
+SEARCH_LIMITS = (
+    f"--pop-limit {config['search']['pop_limit']} --stack {config['search']['stack']}"
+)
+TUNING_OPTIONS = (
+    f"--nbest {config['tuning']['nbest']} --restarts {config['tuning']['restarts']} "
+    f"--max-iterations {config['tuning']['max_iterations']}"
+)
+
+
+def tuning_threads():
+    """A share of the cores for each run, so that all runs of a system go on together."""
+    return max(1, (workflow.cores or 1) // len(RUNS))
+
+
+# What a dev or test set can use of the tables: loads in a moment, and everybody can look at it.
+rule filter_tables:
+    input:
+        text=lambda w: set_text("usual", w.set, SOURCE),
+        phrase_table=f"results/model/{PHRASE_TABLE}",
+        reordering_table=f"results/model/{REORDERING_TABLE}",
+    output:
+        f"results/systems/{{system}}/filtered/{{set}}/{PHRASE_TABLE}",
+        f"results/systems/{{system}}/filtered/{{set}}/{REORDERING_TABLE}",
+    log:
+        "results/logs/tuning/filter.{system}.{set}.log",
+    conda:
+        BASE_ENV
+    params:
+        version=version("phrases", "filter"),
+        max_length=config["phrases"]["max_length"],
+    shell:
+        "rnnsmt phrases filter --input {input.text:q} --phrase-table {input.phrase_table:q} "
+        "--reordering-table {input.reordering_table:q} --max-length {params.max_length} "
+        "--output-dir results/systems/{wildcards.system}/filtered/{wildcards.set} &> {log:q}"
+
+
+rule mert:
+    input:
+        ini="results/model/moses.ini",
+        lm="results/model/lm.arpa.gz",
+        tables=expand(
+            "results/systems/{{system}}/filtered/dev/{table}",
+            table=[PHRASE_TABLE, REORDERING_TABLE],
+        ),
+        source=set_text("usual", "dev", SOURCE),
+        reference=set_text("usual", "dev", TARGET),
+    output:
+        ini="results/systems/{system}/run{run}/moses.ini",
+        history="results/systems/{system}/run{run}/history.json",
+    log:
+        "results/logs/tuning/mert.{system}.run{run}.log",
+    conda:
+        BASE_ENV
+    threads: tuning_threads()
+    params:
+        version=version("tuning", "mert"),
+        options=TUNING_OPTIONS,
+        limits=SEARCH_LIMITS,
+        seed=lambda w: config["seed"] + int(w.run),
+    shell:
+        "rnnsmt tuning mert --ini {input.ini:q} --model-dir results/systems/{wildcards.system}/filtered/dev "
+        "--source {input.source:q} --reference {input.reference:q} --seed {params.seed} "
+        "--output-ini {output.ini:q} --output-history {output.history:q} "
+        "--state-dir results/systems/{wildcards.system}/run{wildcards.run}/state "
+        "{params.options} {params.limits} --threads {threads} &> {log:q}"
