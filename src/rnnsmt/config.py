@@ -34,30 +34,34 @@ class Corpus:
 
 def corpora(config: Mapping[str, Any]) -> dict[str, Corpus]:
     """The corpora of a checked configuration by name, with their paths joined to ``data_dir``."""
-    result = {}
-    folder = config["data_dir"]
-    for entry in config["corpora"]:
-        downloads: dict[str, Any] = {}
-        paths: dict[str, str | None] = {"source": None, "target": None}
-        for side in paths:
-            if side not in entry:
-                continue
-            fetched = None if folder is not None else entry.get("download", {}).get(side)
-            if fetched:
-                paths[side] = f"results/downloads/{fetched['url'].rsplit('/', 1)[-1]}"
-                downloads[str(paths[side])] = fetched
-            else:
-                paths[side] = entry[side] if folder is None else str(Path(folder) / entry[side])
-        result[entry["name"]] = Corpus(
-            name=entry["name"],
-            role=entry["role"],
-            source=paths["source"],
-            target=str(paths["target"]),
-            in_domain=entry.get("in_domain", entry["role"] == "dev"),
-            keep=entry.get("keep"),
-            downloads=downloads,
-        )
-    return result
+    return {entry["name"]: _corpus(entry, config["data_dir"]) for entry in config["corpora"]}
+
+
+def _corpus(entry: Mapping[str, Any], folder: str | None) -> Corpus:
+    """One corpus; its files lie in ``folder``, or are downloaded where there is no folder and the entry says how."""
+    downloads: dict[str, Any] = {}
+
+    def place(side: str) -> str | None:
+        if side not in entry:
+            return None
+        if folder is not None:
+            return str(Path(folder) / entry[side])
+        fetched = entry.get("download", {}).get(side)
+        if fetched is None:
+            return str(entry[side])
+        path = f"results/downloads/{fetched['url'].rsplit('/', 1)[-1]}"
+        downloads[path] = fetched
+        return path
+
+    return Corpus(
+        name=entry["name"],
+        role=entry["role"],
+        source=place("source"),
+        target=str(place("target")),
+        in_domain=entry.get("in_domain", entry["role"] == "dev"),
+        keep=entry.get("keep"),
+        downloads=downloads,
+    )
 
 
 def check(config: Mapping[str, Any], schema_path: str | Path) -> list[str]:
@@ -88,7 +92,8 @@ def _explain(error: Any) -> Iterator[str]:
         allowed = error.validator_value if error.validator == "enum" else [error.validator_value]
         near = difflib.get_close_matches(str(error.instance), [str(v) for v in allowed], 1)
         hint = f"did you mean {near[0]}? " if near else ""
-        yield f"{where}{error.instance!r} is not possible; {hint}allowed: {', '.join(map(str, allowed)) or 'nothing yet'}"
+        choices = ", ".join(map(str, allowed)) or "nothing yet"
+        yield f"{where}{error.instance!r} is not possible; {hint}allowed: {choices}"
     elif error.validator == "anyOf":
         allowed = " or ".join(_describe(option) for option in error.validator_value)
         yield f"{where}{error.instance!r} is not possible; it must be {allowed}"
@@ -109,7 +114,21 @@ def _describe(option: Mapping[str, Any]) -> str:
 
 def _cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
     """What a schema cannot say: names that must fit each other."""
-    entries = config["corpora"]
+    yield from _check_corpora(config["corpora"])
+    yield from _check_joint(config)
+    for name in config["compare"]:
+        if name not in config["systems"]:
+            near = difflib.get_close_matches(name, config["systems"], 1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(config['systems'])}"
+            yield f"compare: no system {name}; {hint}"
+    if config["languages"]["source"] == config["languages"]["target"]:
+        yield "languages: source and target are the same"
+    folder = config["data_dir"]
+    if folder is not None and not Path(folder).is_dir():
+        yield f"data_dir: {folder} is no folder seen from {Path.cwd()}, the run's folder; an absolute path is safest"
+
+
+def _check_corpora(entries: list[Mapping[str, Any]]) -> Iterator[str]:
     roles = Counter(entry["role"] for entry in entries)
     for name, times in Counter(entry["name"] for entry in entries).items():
         if times > 1:
@@ -123,27 +142,18 @@ def _cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
             yield f"{where}: a corpus of role mono has a target side only; remove source"
         if role in ("dev", "test") and "keep" in entry:
             yield f"{where}: keep is for training text; a corpus of role {role} is always kept whole"
+        if role == "test" and entry["name"] == "dev":
+            yield "corpora: the name dev is taken by the joined dev text; call the test corpus something else"
     for role in ("bitext", "dev", "test"):
         if not roles[role]:
             yield f"corpora: at least one corpus of role {role} is needed"
-    tests = [entry["name"] for entry in entries if entry["role"] == "test"]
-    if "dev" in tests:
-        yield "corpora: the name dev is taken by the joined dev text; call the test corpus something else"
+
+
+def _check_joint(config: Mapping[str, Any]) -> Iterator[str]:
+    tests = [entry["name"] for entry in config["corpora"] if entry["role"] == "test"]
     for joint, parts in config["evaluation"]["joint"].items():
         if joint in tests or joint == "dev":
             yield f"evaluation.joint.{joint}: is the name of a test set already"
         for part in parts:
             if part not in tests:
                 yield f"evaluation.joint.{joint}: {part} is not a test corpus; there are {', '.join(tests)}"
-    for name in config["compare"]:
-        if name not in config["systems"]:
-            near = difflib.get_close_matches(name, config["systems"], 1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(config['systems'])}"
-            yield f"compare: no system {name}; {hint}"
-    if config["languages"]["source"] == config["languages"]["target"]:
-        yield "languages: source and target are the same"
-    if config["data_dir"] is not None and not Path(config["data_dir"]).is_dir():
-        yield (
-            f"data_dir: {config['data_dir']} is no folder seen from {Path.cwd()}, the run's folder; "
-            "an absolute path is safest"
-        )

@@ -10,16 +10,11 @@ from rnnsmt.config import check, corpora
 from rnnsmt.stages import STAGES
 
 if mistakes := check(config, f"{workflow.basedir}/workflow/schemas/config.schema.json"):
-    raise WorkflowError(
-        "The configuration has mistakes:\n"
-        + "\n".join(f"  {line}" for line in mistakes)
-    )
+    raise WorkflowError("The configuration has mistakes:\n" + "\n".join(f"  {line}" for line in mistakes))
 
 # The rules call this checkout's stages with the Python that runs Snakemake, or with that of their conda environment.
-os.environ["PATH"] += f"{os.pathsep}{Path(sys.executable).parent}"
-shell.prefix(
-    f"set -euo pipefail; rnnsmt() ( PYTHONPATH='{workflow.basedir}/src' exec python -m rnnsmt \"$@\" ); "
-)
+os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+shell.prefix(f"set -euo pipefail; rnnsmt() ( PYTHONPATH='{workflow.basedir}/src' exec python -m rnnsmt \"$@\" ); ")
 
 SOURCE, TARGET = config["languages"]["source"], config["languages"]["target"]
 CORPORA = corpora(config)

@@ -1,9 +1,5 @@
 # Raw files to clean, tokenised, truecased text.
-DOWNLOADS = {
-    path: entry
-    for corpus in CORPORA.values()
-    for path, entry in corpus.downloads.items()
-}
+DOWNLOADS = {path: entry for corpus in CORPORA.values() for path, entry in corpus.downloads.items()}
 CLEANING = (
     f"--max-length {config['text']['max_length']} --max-ratio {config['text']['max_ratio']} "
     + switch("no-normalize", not config["text"]["normalize"])
@@ -49,9 +45,7 @@ rule fetch:
         version=version("corpus", "fetch"),
         url=lambda w, output: DOWNLOADS[output[0]]["url"],
         sha256=lambda w, output: DOWNLOADS[output[0]]["sha256"] or "none",
-        mirrors=lambda w, output: " ".join(
-            f"--mirror {m}" for m in DOWNLOADS[output[0]].get("mirrors", [])
-        ),
+        mirrors=lambda w, output: " ".join(f"--mirror {m}" for m in DOWNLOADS[output[0]].get("mirrors", [])),
     shell:
         "rnnsmt corpus fetch --url {params.url:q} {params.mirrors} --sha256 {params.sha256} "
         "--output {output:q} &> {log:q}"
@@ -126,10 +120,7 @@ rule raw_reference:
 
 rule train_truecaser:
     input:
-        lambda w: [
-            text("tokenized", name, w.lang)
-            for name in BITEXT + (MONO if w.lang == TARGET else [])
-        ],
+        lambda w: [text("tokenized", name, w.lang) for name in BITEXT + (MONO if w.lang == TARGET else [])],
     output:
         "results/corpus/truecaser.{lang}",
     log:

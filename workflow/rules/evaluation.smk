@@ -40,8 +40,7 @@ rule recase:
         version=version("corpus", "detokenize"),
         steps=f"--no-detokenize {switch('no-detruecase', not config['text']['truecase'])}",
     shell:
-        f"rnnsmt corpus detokenize --lang {TARGET} {{params.steps}} "
-        "--input {input:q} --output {output:q} &> {log:q}"
+        f"rnnsmt corpus detokenize --lang {TARGET} {{params.steps}} " "--input {input:q} --output {output:q} &> {log:q}"
 
 
 rule detokenize:
@@ -57,8 +56,7 @@ rule detokenize:
         version=version("corpus", "detokenize"),
         steps=switch("no-detruecase", not config["text"]["truecase"]),
     shell:
-        f"rnnsmt corpus detokenize --lang {TARGET} {{params.steps}} "
-        "--input {input:q} --output {output:q} &> {log:q}"
+        f"rnnsmt corpus detokenize --lang {TARGET} {{params.steps}} " "--input {input:q} --output {output:q} &> {log:q}"
 
 
 # The reference of a corpus that comes tokenised is detokenised like the output.

@@ -21,10 +21,7 @@ rule table1:
         BASE_ENV
     params:
         version=version("evaluation", "table"),
-        joint=" ".join(
-            f"--joint {name}={'+'.join(parts)}"
-            for name, parts in config["evaluation"]["joint"].items()
-        ),
+        joint=" ".join(f"--joint {name}={'+'.join(parts)}" for name, parts in config["evaluation"]["joint"].items()),
     shell:
         "rnnsmt evaluation table --scores {input:q} {params.joint} "
         "--output-tsv {output.tsv:q} --output-md {output.md:q} --output-html {output.html:q} &> {log:q}"

@@ -21,15 +21,10 @@ def remove_stale_marks():
         for path in Path(".snakemake/incomplete").glob("**/*")
         if path.is_file() and path.name != "migration_underway"
     ]
-    if any(
-        json.loads(mark.read_text() or "{}").get("external_jobid") for mark in marks
-    ):
+    if any(json.loads(mark.read_text() or "{}").get("external_jobid") for mark in marks):
         return
     for mark in marks:
-        name = "".join(
-            part.removeprefix("@")
-            for part in mark.relative_to(".snakemake/incomplete").parts
-        )
+        name = "".join(part.removeprefix("@") for part in mark.relative_to(".snakemake/incomplete").parts)
         Path(base64.urlsafe_b64decode(name).decode()).unlink(missing_ok=True)
         mark.unlink()
     shutil.rmtree(".snakemake/locks", ignore_errors=True)

@@ -1,9 +1,5 @@
 # The in-domain part of the training text: Axelrod et al. for bitext, Moore and Lewis for the language model's text.
-IN_DOMAIN = [
-    name
-    for name, corpus in CORPORA.items()
-    if corpus.in_domain and corpus.role in ("dev", "bitext")
-]
+IN_DOMAIN = [name for name, corpus in CORPORA.items() if corpus.in_domain and corpus.role in ("dev", "bitext")]
 LM_TEXT = BITEXT + MONO
 POOLS = {"bitext": BITEXT, "mono": LM_TEXT}
 

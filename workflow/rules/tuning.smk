@@ -1,7 +1,5 @@
 # MERT: several independent runs of every system, each with its own seed.
-SEARCH_LIMITS = (
-    f"--pop-limit {config['search']['pop_limit']} --stack {config['search']['stack']}"
-)
+SEARCH_LIMITS = f"--pop-limit {config['search']['pop_limit']} --stack {config['search']['stack']}"
 TUNING_OPTIONS = (
     f"--nbest {config['tuning']['nbest']} --restarts {config['tuning']['restarts']} "
     f"--max-iterations {config['tuning']['max_iterations']}"
