@@ -1,16 +1,15 @@
 """Writing a smoothed model as an ARPA file."""
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 
-from rnnsmt.io import atomic_binary
 from rnnsmt.lm.columns import slices
 from rnnsmt.lm.counts import Counts
 from rnnsmt.lm.format_kernels import format_ngrams
 from rnnsmt.lm.smoothing import SmoothedOrder
+from rnnsmt.parallel_gzip import atomic_blocks
 
 NGRAMS_PER_BLOCK = 1 << 17
 LOWEST = 1e-99
@@ -22,29 +21,21 @@ def write_arpa(path: str | Path, counts: Counts, model: list[SmoothedOrder], thr
 
     Logarithms are base 10 with six decimals. The same model gives the same bytes whatever ``threads`` is.
     """
-    with atomic_binary(path) as out:
+    with atomic_blocks(path, threads) as out:
         header = "".join(f"ngram {k}={len(level)}\n" for k, level in enumerate(counts.orders, 1))
         out.write(f"\\data\\\n{header}".encode())
         for k in range(1, len(model) + 1):
             out.write(f"\n\\{k}-grams:\n".encode())
-            for block in _lines(counts, model, k, threads):
+            for block in _lines(counts, model, k):
                 out.write(block)
         out.write(b"\n\\end\\\n")
 
 
-def _lines(counts: Counts, model: list[SmoothedOrder], k: int, threads: int) -> Iterator[memoryview]:
+def _lines(counts: Counts, model: list[SmoothedOrder], k: int) -> Iterator[memoryview]:
     """The lines of one order in blocks."""
-    with ThreadPoolExecutor(threads) as pool:
-        waiting = []
-        for start, stop in slices(len(counts.orders[k - 1]), NGRAMS_PER_BLOCK):
-            words = counts.words(k, start, stop)
-            probability = model[k - 1].probability.read(start, stop)
-            backoff = model[k - 1].backoff.read(start, stop)
-            waiting.append(pool.submit(_format, counts, words, probability, backoff))
-            if len(waiting) > 2 * threads:
-                yield waiting.pop(0).result()
-        for future in waiting:
-            yield future.result()
+    for start, stop in slices(len(counts.orders[k - 1]), NGRAMS_PER_BLOCK):
+        words = counts.words(k, start, stop)
+        yield _format(counts, words, model[k - 1].probability.read(start, stop), model[k - 1].backoff.read(start, stop))
 
 
 def _format(counts: Counts, words: np.ndarray, probability: np.ndarray, backoff: np.ndarray) -> memoryview:
