@@ -1,0 +1,25 @@
+"""The phrase table: p(f|e) lex(f|e) p(e|f) lex(e|f) for every distinct phrase pair, in Moses' format and order.
+
+f is the source, e the target. The alignment kept with a pair is its most frequent one; ties are broken as Moses breaks
+them. Phrase probabilities are relative frequencies; lexical weights after Koehn, Och and Marcu 2003, section 4.4.
+"""
+
+import argparse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--extract", required=True, metavar="FILE", help="what 'phrases extract' wrote")
+    parser.add_argument("--lex-e2f", required=True, metavar="FILE", help="p(source word | target word)")
+    parser.add_argument("--lex-f2e", required=True, metavar="FILE", help="p(target word | source word)")
+    parser.add_argument("--output", required=True, metavar="FILE", help="the phrase table")
+    parser.add_argument("--threads", type=int, default=1, help="threads of compression and reading")
+    parser.add_argument("--memory-mb", type=int, default=2000, help="about how much memory to use")
+    parser.add_argument(
+        "--good-turing", choices=["no"], default="no", help="discounting of the phrase probabilities: none, as in Moses"
+    )
+
+
+def run(args: argparse.Namespace) -> dict[str, object]:
+    from rnnsmt.phrases.scoring import score_phrases
+
+    return score_phrases(args.extract, args.lex_e2f, args.lex_f2e, args.output, args.threads, args.memory_mb)

@@ -1,0 +1,113 @@
+"""Scoring an extract file batch by batch into a phrase table."""
+
+from collections.abc import Callable
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnnsmt.phrases.extract_file import Batch, ExtractFile
+from rnnsmt.phrases.lexicon import NULL, read_lexicon
+from rnnsmt.phrases.packing import Packing
+from rnnsmt.phrases.score_kernels import score_pairs, write_phrase_lines
+from rnnsmt.phrases.table_writer import BUFFER_BYTES, GzipPieces, open_table
+from rnnsmt.progress import Meter
+
+Lexicon = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
+
+
+def score_phrases(
+    extract: str, lex_e2f: str, lex_f2e: str, output: str, threads: int = 1, memory_mb: int = 2000
+) -> dict[str, object]:
+    """Write the phrase table of an extract file; return the stage's figures.
+
+    Raises:
+        InputError: as ``ExtractFile`` and ``read_lexicon``.
+    """
+    file = ExtractFile(extract, threads, memory_mb)
+    codes = _codes(file.packings[0]), _codes(file.packings[1])
+    lexicons = _lexicon(lex_e2f, codes[0], codes[1]), _lexicon(lex_f2e, codes[1], codes[0])
+    nulls = np.array([codes[0][NULL], codes[1][NULL]], np.int64)
+    packings, texts = packing_array(file.packings), word_texts(file.packings)
+    meter = Meter("scoring", file.rows, "rows")
+    n_pairs, n_sources, missing = 0, 0, 0
+    with open_table(output, threads) as out:
+        for batch in file.batches(["links", "joint", "target_total"]):
+            chosen, counts, scores, unknown = _score(batch, packings, nulls, lexicons)
+            keys = batch.pairs, batch.source_keys, batch.target_keys
+            write_pieces(out, write_phrase_lines, len(chosen), (*keys, packings, texts, chosen, counts, scores))
+            n_pairs += len(chosen)
+            n_sources += len(batch.sources) - 1
+            missing += unknown
+            meter.add(len(batch.columns["links"]))
+    figures: dict[str, object] = {"phrase pairs": n_pairs, "source phrases": n_sources}
+    if missing:
+        figures["look-ups that the lexical tables do not answer (counted as 1)"] = missing
+    return figures
+
+
+def _score(batch: Batch, packings: NDArray[np.int64], nulls: NDArray[np.int64], lexicons: Any) -> Any:
+    """The chosen alignments [P], counts [P, 3] and scores [P, 4] of a batch, and the number of missing look-ups."""
+    n = len(batch.pairs) - 1
+    chosen, counts, scores = np.empty(n, np.int64), np.empty((n, 3), np.int64), np.empty((n, 4))
+    missing = score_pairs(
+        batch.pairs,
+        batch.sources,
+        batch.source_keys,
+        batch.target_keys,
+        batch.columns["links"],
+        batch.columns["joint"],
+        batch.columns["target_total"],
+        packings,
+        nulls,
+        lexicons,
+        chosen,
+        counts,
+        scores,
+    )
+    return chosen, counts, scores, missing
+
+
+def _codes(packing: Packing) -> dict[bytes, int]:
+    """Word → code, with NULL, which is 0 where the text does not hold the word NULL itself."""
+    codes = {word: place for place, word in enumerate(packing.words, 1)}
+    codes.setdefault(NULL, 0)
+    return codes
+
+
+def _lexicon(path: str, words: dict[bytes, int], given: dict[bytes, int]) -> Lexicon:
+    """A lexical table as offsets by given word, words and probabilities."""
+    word, condition, probability = read_lexicon(path, words, given)
+    order = np.lexsort((word, condition))
+    offsets = np.searchsorted(condition[order], np.arange(len(given) + 2))
+    return offsets.astype(np.int64), word[order], probability[order]
+
+
+def packing_array(packings: tuple[Packing, Packing]) -> NDArray[np.int64]:
+    """(width, per_key, stop) of both sides for the kernels, int64 [2, 3]."""
+    return np.array([(packing.width, packing.per_key, packing.stop) for packing in packings], np.int64)
+
+
+def word_texts(packings: tuple[Packing, Packing]) -> Any:
+    """(text uint8, offsets int64 [V + 1]) of both sides' words by code, for the kernels."""
+    texts = []
+    for packing in packings:
+        offsets = np.zeros(len(packing.words) + 1, np.int64)
+        np.cumsum([len(word) for word in packing.words], out=offsets[1:])
+        texts.append((np.frombuffer(b"".join(packing.words), np.uint8), offsets))
+    return tuple(texts)
+
+
+def write_pieces(
+    out: BinaryIO | GzipPieces, kernel: Callable[..., tuple[int, int]], lines: int, arguments: tuple[Any, ...]
+) -> None:
+    """Let ``kernel(start, *arguments, buffer)`` write ``lines`` lines buffer by buffer."""
+    buffer = np.empty(BUFFER_BYTES, np.uint8)
+    start = 0
+    while start < lines:
+        reached, filled = kernel(start, *arguments, buffer)
+        if reached == start:
+            buffer = np.empty(2 * len(buffer), np.uint8)  # one line with endless words
+            continue
+        out.write(buffer[:filled].tobytes())
+        start = reached
