@@ -111,6 +111,9 @@ def lexical_weight(
 ) -> float:
     """lex(words | given, links) of Koehn, Och and Marcu 2003, section 4.4; absent entries count as 1, as in Moses.
 
+    The weight is rounded to single precision, as Moses keeps it, so that its sixth digit is Moses'; not where it would
+    underflow there.
+
     Args:
         words, given: codes of the two phrases.
         links: bit 8 · position in words + position in given.
@@ -137,7 +140,9 @@ def lexical_weight(
                 missing[0] += 1
             count = 1
         weight *= total / count
-    return weight
+    if weight < 1e-37:
+        return weight
+    return np.float64(np.float32(weight))
 
 
 @njit(cache=True, nogil=True)
