@@ -9,6 +9,7 @@ configfile: f"{workflow.basedir}/config.yaml"
 
 include: "workflow/rules/common.smk"
 include: "workflow/rules/resume.smk"
+include: "workflow/rules/texts.smk"
 include: "workflow/rules/corpus.smk"
 include: "workflow/rules/selection.smk"
 include: "workflow/rules/baseline.smk"

@@ -64,14 +64,44 @@ def _corpus(entry: Mapping[str, Any], folder: str | None) -> Corpus:
     )
 
 
-def check(config: Mapping[str, Any], schema_path: str | Path) -> list[str]:
-    """Every mistake of a configuration as one line each; an empty list where there is none."""
+def check(config: dict[str, Any], schema_path: str | Path) -> list[str]:
+    """Every mistake of a configuration as one line each; an empty list where there is none.
+
+    Snakemake leaves numbers and switches inside maps of ``--config`` as text (``--config "tuning={runs: 5}"``): where
+    the schema wants one, such text is replaced in ``config``.
+    """
     from jsonschema import Draft202012Validator
 
-    validator = Draft202012Validator(read_json(schema_path))
+    schema = read_json(schema_path)
+    _plain_values(config, schema)
+    validator = Draft202012Validator(schema)
     errors = sorted(validator.iter_errors(config), key=lambda error: list(map(str, error.path)))
     lines = [line for error in errors for line in _explain(error)]
     return lines or list(_cross_checks(config))
+
+
+def _plain_values(value: Any, schema: Mapping[str, Any]) -> Any:
+    """The value with text replaced by the number, switch or null that the schema wants and the text spells."""
+    if isinstance(value, dict):
+        other = schema.get("additionalProperties")
+        for key in value:
+            value[key] = _plain_values(value[key], schema.get("properties", {}).get(key) or other or {})
+    elif isinstance(value, list):
+        value[:] = [_plain_values(item, schema.get("items", {})) for item in value]
+    elif isinstance(value, str):
+        import yaml
+
+        plain = yaml.safe_load(value) if value else value
+        options = schema.get("anyOf", [schema])
+        wanted = {name for option in options for name in _as_list(option.get("type"))}
+        kinds = {bool: {"boolean"}, int: {"integer", "number"}, float: {"number"}, type(None): {"null"}}
+        if kinds.get(type(plain), set()) & wanted:
+            return plain
+    return value
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def _explain(error: Any) -> Iterator[str]:

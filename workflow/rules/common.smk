@@ -1,5 +1,4 @@
 # What all chapters share: the checked configuration, the corpora, and how a rule calls a stage.
-import os
 import sys
 from pathlib import Path
 
@@ -12,9 +11,11 @@ from rnnsmt.stages import STAGES
 if mistakes := check(config, f"{workflow.basedir}/workflow/schemas/config.schema.json"):
     raise WorkflowError("The configuration has mistakes:\n" + "\n".join(f"  {line}" for line in mistakes))
 
-# The rules call this checkout's stages with the Python that runs Snakemake, or with that of their conda environment.
-os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-shell.prefix(f"set -euo pipefail; rnnsmt() ( PYTHONPATH='{workflow.basedir}/src' exec python -m rnnsmt \"$@\" ); ")
+# The rules call this checkout's stages, with the Python that runs Snakemake or with that of their conda environment.
+shell.prefix(
+    f"set -euo pipefail; PATH='{Path(sys.executable).parent}':$PATH; "
+    f"rnnsmt() ( PYTHONPATH='{workflow.basedir}/src' exec python -m rnnsmt \"$@\" ); "
+)
 
 SOURCE, TARGET = config["languages"]["source"], config["languages"]["target"]
 CORPORA = corpora(config)
@@ -33,6 +34,7 @@ wildcard_constraints:
     set="|".join(SETS),
     system="|".join(config["systems"]),
     run=r"\d+",
+    kind="bitext|mono|raw|tokenized|truecased",
 
 
 def version(chapter, stage):
@@ -45,15 +47,6 @@ def switch(name, on):
     return f"--{name}" if on else ""
 
 
-USUAL = "truecased" if config["text"]["truecase"] else "tokenized"
-
-
-def text(kind, name, lang):
-    """One side of a corpus. kind: raw, tokenized, truecased; or usual, what models are trained on and decoders read."""
-    return f"results/corpus/{USUAL if kind == 'usual' else kind}/{name}.{lang}.gz"
-
-
-def set_text(kind, name, lang):
-    """One side of a test set, or of all dev corpora joined."""
-    joined = f"results/corpus/joined/{USUAL if kind == 'usual' else kind}/dev.{lang}.gz"
-    return joined if name == "dev" else text(kind, name, lang)
+def tuning_threads():
+    """A share of the cores for each run, so that all runs of a system go on together."""
+    return max(1, (workflow.cores or 1) // len(RUNS))

@@ -75,13 +75,6 @@ rule detokenize_reference:
         f"rnnsmt corpus detokenize --lang {TARGET} --no-detruecase --input {{input:q}} --output {{output:q}} &> {{log:q}}"
 
 
-def plain_reference(wildcards):
-    """What sacreBLEU compares with: the raw text, or the detokenised one where the corpus comes tokenised."""
-    if config["text"]["tokenize"]:
-        return set_text("raw", wildcards.set, TARGET)
-    return f"results/corpus/detokenized/{wildcards.set}.{TARGET}.gz"
-
-
 rule bleu:
     input:
         hypothesis="results/systems/{system}/run{run}/{set}.tokens",

@@ -1,34 +1,128 @@
 # The in-domain part of the training text: Axelrod et al. for bitext, Moore and Lewis for the language model's text.
-IN_DOMAIN = [name for name, corpus in CORPORA.items() if corpus.in_domain and corpus.role in ("dev", "bitext")]
-LM_TEXT = BITEXT + MONO
-POOLS = {"bitext": BITEXT, "mono": LM_TEXT}
 
 
-def keeps_all(kind, name):
-    """Whether a corpus is taken whole: by its own `keep`, or by the setting of its kind (bitext, mono)."""
-    keep = CORPORA[name].keep or config["selection"][kind]
-    return keep in ("all", 1)
+rule selection_models:
+    input:
+        in_domain=lambda w: [text("usual", name, w.lang) for name in IN_DOMAIN],
+        pool=lambda w: [text("usual", name, w.lang) for name in scored(w.kind)],
+    output:
+        "results/selection/{kind}/models.{lang}/in-domain.arpa.gz",
+        "results/selection/{kind}/models.{lang}/general.arpa.gz",
+        "results/selection/{kind}/models.{lang}/held-out.gz",
+        "results/selection/{kind}/models.{lang}/models.json",
+    log:
+        "results/logs/selection/models.{kind}.{lang}.log",
+    conda:
+        BASE_ENV
+    params:
+        version=version("selection", "models"),
+        seed=config["seed"],
+        order=config["lm"]["order"],
+    shell:
+        "rnnsmt selection models --in-domain {input.in_domain:q} --pool {input.pool:q} "
+        "--output-dir results/selection/{wildcards.kind}/models.{wildcards.lang} "
+        "--seed {params.seed} --order {params.order} &> {log:q}"
 
 
-def pool(kind):
-    """The corpora that selection looks at: those that are not kept whole."""
-    return [name for name in POOLS[kind] if not keeps_all(kind, name)]
+rule selection_score_bitext:
+    input:
+        source=lambda w: text("usual", w.corpus, SOURCE),
+        target=lambda w: text("usual", w.corpus, TARGET),
+        source_models=f"results/selection/bitext/models.{SOURCE}/models.json",
+        target_models=f"results/selection/bitext/models.{TARGET}/models.json",
+    output:
+        "results/selection/bitext/scores/{corpus}.tsv.gz",
+    log:
+        "results/logs/selection/score.bitext.{corpus}.log",
+    conda:
+        BASE_ENV
+    threads: 2
+    params:
+        version=version("selection", "score"),
+    shell:
+        f"rnnsmt selection score --text {{input.source:q}} --models results/selection/bitext/models.{SOURCE} "
+        f"--text2 {{input.target:q}} --models2 results/selection/bitext/models.{TARGET} "
+        "--output {output:q} --threads {threads} &> {log:q}"
 
 
-def selected_text(kind, name, lang):
-    """One side of a corpus after selection."""
-    if keeps_all(kind, name):
-        return text("usual", name, lang)
-    return f"results/selection/{kind}/{name}.{lang}.gz"
+rule selection_score_mono:
+    input:
+        target=lambda w: text("usual", w.corpus, TARGET),
+        models=f"results/selection/mono/models.{TARGET}/models.json",
+    output:
+        "results/selection/mono/scores/{corpus}.tsv.gz",
+    log:
+        "results/logs/selection/score.mono.{corpus}.log",
+    conda:
+        BASE_ENV
+    threads: 2
+    params:
+        version=version("selection", "score"),
+    shell:
+        f"rnnsmt selection score --text {{input.target:q}} --models results/selection/mono/models.{TARGET} "
+        "--output {output:q} --threads {threads} &> {log:q}"
 
 
-def training_text(lang):
-    """The bitext that alignment and phrase extraction see: the only corpus, or all joined."""
-    if len(BITEXT) == 1:
-        return selected_text("bitext", BITEXT[0], lang)
-    return f"results/corpus/joined/train.{lang}.gz"
+rule select_bitext:
+    input:
+        texts=[text("usual", name, lang) for name in BITEXT for lang in SIDES["bitext"]],
+        scores=[score_file("bitext", name) for name in scored("bitext")],
+        held_out=f"results/selection/bitext/models.{TARGET}/held-out.gz",
+    output:
+        texts=expand("results/selection/bitext/{name}.{side}.gz", name=BITEXT, side=[1, 2]),
+        selected="results/selection/bitext/selected.json",
+        curve="results/selection/bitext/curve.tsv",
+    log:
+        "results/logs/selection/select.bitext.log",
+    conda:
+        BASE_ENV
+    threads: 2
+    params:
+        version=version("selection", "select"),
+        corpora=select_corpora("bitext"),
+        fraction=config["selection"]["bitext"],
+        order=config["lm"]["order"],
+    shell:
+        "rnnsmt selection select {params.corpora} --fraction {params.fraction} --held-out {input.held_out:q} "
+        "--curve-order {params.order} --output-dir results/selection/bitext --curve {output.curve:q} "
+        "--threads {threads} &> {log:q}"
 
 
-def lm_texts():
-    """The text of the language model."""
-    return [selected_text("mono", name, TARGET) for name in LM_TEXT]
+rule select_mono:
+    input:
+        texts=[text("usual", name, TARGET) for name in PARTS["mono"]],
+        scores=[score_file("mono", name) for name in scored("mono")],
+        held_out=f"results/selection/mono/models.{TARGET}/held-out.gz",
+    output:
+        texts=expand("results/selection/mono/{name}.1.gz", name=PARTS["mono"]),
+        selected="results/selection/mono/selected.json",
+        curve="results/selection/mono/curve.tsv",
+    log:
+        "results/logs/selection/select.mono.log",
+    conda:
+        BASE_ENV
+    threads: 2
+    params:
+        version=version("selection", "select"),
+        corpora=select_corpora("mono"),
+        fraction=config["selection"]["mono"],
+        order=config["lm"]["order"],
+    shell:
+        "rnnsmt selection select {params.corpora} --fraction {params.fraction} --held-out {input.held_out:q} "
+        "--curve-order {params.order} --output-dir results/selection/mono --curve {output.curve:q} "
+        "--threads {threads} &> {log:q}"
+
+
+rule join_training:
+    input:
+        lambda w: [selected_text("bitext", name, w.lang) for name in BITEXT],
+    output:
+        "results/corpus/joined/train.{lang}.gz",
+    log:
+        "results/logs/selection/join_training.{lang}.log",
+    conda:
+        BASE_ENV
+    params:
+        version=version("corpus", "join"),
+    shell:
+        "rnnsmt corpus join --input {input:q} --output {output:q} &> {log:q}"

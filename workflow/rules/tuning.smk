@@ -6,11 +6,6 @@ TUNING_OPTIONS = (
 )
 
 
-def tuning_threads():
-    """A share of the cores for each run, so that all runs of a system go on together."""
-    return max(1, (workflow.cores or 1) // len(RUNS))
-
-
 # What a dev or test set can use of the tables: loads in a moment, and everybody can look at it.
 rule filter_tables:
     input:

@@ -1,0 +1,92 @@
+"""Running the workflow as a user does: the snakemake command in a folder of its own."""
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+SMALL = {
+    "demo": {"scale": 0.15},
+    "tuning": {"runs": 2, "max_iterations": 3, "restarts": 4},
+    "search": {"pop_limit": 100},
+}
+"""The embedded corpus at a size for tests."""
+
+
+class Workflow:
+    """One folder of results and the snakemake calls on it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def command(self, *options: str) -> list[str]:
+        """The command line of a call."""
+        return [
+            *(
+                sys.executable,
+                "-m",
+                "snakemake",
+                "--snakefile",
+                str(ROOT / "Snakefile"),
+                "--directory",
+                str(self.folder),
+            ),
+            *("--cores", "2", *options),
+        ]
+
+    def call(self, *options: str, timeout: float = 600) -> subprocess.CompletedProcess:
+        """Run snakemake and return what it did."""
+        return subprocess.run(self.command(*options), capture_output=True, text=True, timeout=timeout, check=False)
+
+    def plan(self, *options: str) -> Counter:
+        """How many jobs of which rules a call would run."""
+        done = self.call("--dry-run", "--quiet", "host", *options)
+        assert done.returncode == 0, done.stdout + done.stderr
+        jobs: Counter = Counter()
+        for line in (done.stdout + done.stderr).splitlines():
+            words = line.split()
+            if words[:1] in (["rule"], ["localrule"]):
+                jobs[words[1].rstrip(":")] += 1
+        return jobs
+
+
+@pytest.fixture
+def workflow(tmp_path) -> Workflow:
+    """A workflow in an empty folder."""
+    return Workflow(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def small_config(tmp_path_factory) -> Path:
+    """A config file with the embedded corpus at a size for tests."""
+    import yaml
+
+    path = tmp_path_factory.mktemp("config") / "small.yaml"
+    path.write_text(yaml.safe_dump(SMALL))
+    return path
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory, small_config) -> Workflow:
+    """The whole workflow on a small embedded corpus, run once for all tests."""
+    workflow = Workflow(tmp_path_factory.mktemp("finished"))
+    done = workflow.call("--configfile", str(small_config), "--show-failed-logs")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return workflow
+
+
+@pytest.fixture
+def copy_of_finished(finished, tmp_path) -> Workflow:
+    """A finished run that a test may change; its files keep their times."""
+    subprocess.run(["cp", "-a", f"{finished.folder}/.", str(tmp_path)], check=True)
+    return Workflow(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def _one_thread_each(monkeypatch):
+    monkeypatch.setitem(os.environ, "OMP_NUM_THREADS", "1")

@@ -1,0 +1,73 @@
+# Which file holds which text: the corpora before and after selection, the dev and test sets.
+USUAL = "truecased" if config["text"]["truecase"] else "tokenized"
+
+
+def text(kind, name, lang):
+    """One side of a corpus. kind: raw, tokenized, truecased; or usual, what models are trained on and decoders read."""
+    return f"results/corpus/{USUAL if kind == 'usual' else kind}/{name}.{lang}.gz"
+
+
+def set_text(kind, name, lang):
+    """One side of a test set, or of all dev corpora joined."""
+    joined = f"results/corpus/joined/{USUAL if kind == 'usual' else kind}/dev.{lang}.gz"
+    return joined if name == "dev" else text(kind, name, lang)
+
+
+def plain_reference(wildcards):
+    """What sacreBLEU compares with: the raw text, or the detokenised one where the corpus comes tokenised."""
+    if config["text"]["tokenize"]:
+        return set_text("raw", wildcards.set, TARGET)
+    return f"results/corpus/detokenized/{wildcards.set}.{TARGET}.gz"
+
+
+IN_DOMAIN = [name for name, corpus in CORPORA.items() if corpus.in_domain]
+PARTS = {"bitext": BITEXT, "mono": BITEXT + MONO}
+SIDES = {"bitext": [SOURCE, TARGET], "mono": [TARGET]}
+
+
+def keeps_all(kind, name):
+    """Whether a corpus is taken whole: by its own `keep`, or by the setting of its kind (bitext, mono)."""
+    return (CORPORA[name].keep or config["selection"][kind]) in ("all", 1)
+
+
+def scored(kind):
+    """The corpora that selection scores: those that are not kept whole."""
+    return [name for name in PARTS[kind] if not keeps_all(kind, name)]
+
+
+def selected_text(kind, name, lang):
+    """One side of a corpus after selection; nothing is selected where every corpus is kept whole."""
+    if not scored(kind):
+        return text("usual", name, lang)
+    return f"results/selection/{kind}/{name}.{SIDES[kind].index(lang) + 1}.gz"
+
+
+def training_text(lang):
+    """The bitext that alignment and phrase extraction see: the only corpus, or all joined."""
+    if len(BITEXT) == 1:
+        return selected_text("bitext", BITEXT[0], lang)
+    return f"results/corpus/joined/train.{lang}.gz"
+
+
+def lm_texts():
+    """The text of the language model."""
+    return [selected_text("mono", name, TARGET) for name in PARTS["mono"]]
+
+
+def score_file(kind, name):
+    """The scores of a corpus; a dash where it is kept whole."""
+    return "-" if keeps_all(kind, name) else f"results/selection/{kind}/scores/{name}.tsv.gz"
+
+
+def select_corpora(kind):
+    """The corpora as `selection select` takes them: NAME=SCORES=TEXT1[=TEXT2], and what is kept of them."""
+    corpora = " ".join(
+        "=".join([name, score_file(kind, name), *(text("usual", name, lang) for lang in SIDES[kind])])
+        for name in PARTS[kind]
+    )
+    keep = " ".join(
+        f"{name}={'all' if keeps_all(kind, name) else CORPORA[name].keep}"
+        for name in PARTS[kind]
+        if keeps_all(kind, name) or CORPORA[name].keep
+    )
+    return f"--corpus {corpora}" + (f" --keep {keep}" if keep else "")
