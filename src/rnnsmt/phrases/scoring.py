@@ -1,7 +1,6 @@
 """Scoring an extract file batch by batch into a phrase table."""
 
-from collections.abc import Callable
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +9,7 @@ from rnnsmt.phrases.extract_file import Batch, ExtractFile
 from rnnsmt.phrases.lexicon import NULL, read_lexicon
 from rnnsmt.phrases.packing import Packing
 from rnnsmt.phrases.score_kernels import score_pairs, write_phrase_lines
-from rnnsmt.phrases.table_writer import BUFFER_BYTES, GzipPieces, open_table
+from rnnsmt.phrases.table_writer import open_table, packing_array, word_texts, write_pieces
 from rnnsmt.progress import Meter
 
 Lexicon = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
@@ -81,33 +80,3 @@ def _lexicon(path: str, words: dict[bytes, int], given: dict[bytes, int]) -> Lex
     order = np.lexsort((word, condition))
     offsets = np.searchsorted(condition[order], np.arange(len(given) + 2))
     return offsets.astype(np.int64), word[order], probability[order]
-
-
-def packing_array(packings: tuple[Packing, Packing]) -> NDArray[np.int64]:
-    """(width, per_key, stop) of both sides for the kernels, int64 [2, 3]."""
-    return np.array([(packing.width, packing.per_key, packing.stop) for packing in packings], np.int64)
-
-
-def word_texts(packings: tuple[Packing, Packing]) -> Any:
-    """(text uint8, offsets int64 [V + 1]) of both sides' words by code, for the kernels."""
-    texts = []
-    for packing in packings:
-        offsets = np.zeros(len(packing.words) + 1, np.int64)
-        np.cumsum([len(word) for word in packing.words], out=offsets[1:])
-        texts.append((np.frombuffer(b"".join(packing.words), np.uint8), offsets))
-    return tuple(texts)
-
-
-def write_pieces(
-    out: BinaryIO | GzipPieces, kernel: Callable[..., tuple[int, int]], lines: int, arguments: tuple[Any, ...]
-) -> None:
-    """Let ``kernel(start, *arguments, buffer)`` write ``lines`` lines buffer by buffer."""
-    buffer = np.empty(BUFFER_BYTES, np.uint8)
-    start = 0
-    while start < lines:
-        reached, filled = kernel(start, *arguments, buffer)
-        if reached == start:
-            buffer = np.empty(2 * len(buffer), np.uint8)  # one line with endless words
-            continue
-        out.write(buffer[:filled].tobytes())
-        start = reached

@@ -1,0 +1,98 @@
+"""Filtering tables for given input texts."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import BinaryIO
+
+from rnnsmt.io import InputError, read_byte_lines
+from rnnsmt.phrases.table import parse_phrase_line, parse_reordering_line
+from rnnsmt.phrases.table_writer import BUFFER_BYTES, GzipPieces, open_table
+from rnnsmt.progress import Meter
+
+_METER_LINES = 100_000
+
+Check = Callable[[bytes, Path, int, int | None], int]
+"""Checks a line of a table with a given number of scores, and returns that number."""
+
+
+def _check_phrase_line(line: bytes, path: Path, number: int, n_scores: int | None) -> int:
+    return len(parse_phrase_line(line, path, number, n_scores).scores)
+
+
+def _check_reordering_line(line: bytes, path: Path, number: int, n_scores: int | None) -> int:
+    return len(parse_reordering_line(line, path, number, n_scores).probabilities)
+
+
+_CHECKS: tuple[Check, Check] = (_check_phrase_line, _check_reordering_line)
+
+
+def input_phrases(paths: Iterable[str], max_length: int) -> set[bytes]:
+    """Every sequence of 1 to ``max_length`` words that occurs in a line of the texts."""
+    phrases: set[bytes] = set()
+    for path in paths:
+        for line in read_byte_lines(path):
+            words = line.split()
+            for begin in range(len(words)):
+                for end in range(begin + 1, min(begin + max_length, len(words)) + 1):
+                    phrases.add(b" ".join(words[begin:end]))
+    return phrases
+
+
+def filter_tables(
+    inputs: list[str], phrase_table: str, reordering_table: str, output_dir: str, max_length: int = 7
+) -> dict[str, object]:
+    """Write both tables' lines whose source phrase occurs in the inputs into ``output_dir``, under the same names.
+
+    Kept lines are checked as ``rnnsmt.phrases.table`` does, the others only for a source phrase.
+
+    Raises:
+        InputError: a missing or malformed table, no words in the inputs, or a table that would overwrite itself.
+    """
+    paths = Path(phrase_table), Path(reordering_table)
+    outputs = [Path(output_dir) / path.name for path in paths]
+    if outputs[0] == outputs[1]:
+        raise InputError(f"{phrase_table} and {reordering_table} have the same name; their outputs would be one file")
+    for path, output in zip(paths, outputs, strict=True):
+        if output.exists() and path.exists() and output.samefile(path):
+            raise InputError(f"--output-dir {output_dir}: holds {path.name} itself; choose another folder")
+    if max_length < 1:
+        raise InputError(f"--max-length {max_length}: must be at least 1")
+    phrases = input_phrases(inputs, max_length)
+    if not phrases:
+        raise InputError(f"{inputs[0]}: no words in the input; nothing to filter for")
+    figures: dict[str, object] = {"phrases of the input": len(phrases)}
+    for name, path, output, check in zip(("phrase", "reordering"), paths, outputs, _CHECKS, strict=True):
+        with open_table(str(output), 1) as out:
+            lines, kept = _filter(path, out, phrases, check)
+        figures |= {f"{name} lines": lines, f"{name} lines kept": kept}
+    return figures
+
+
+def _filter(
+    path: Path, out: BinaryIO | GzipPieces, phrases: set[bytes], check: Check
+) -> tuple[int, int]:
+    """Copy the lines whose source phrase is among ``phrases``; return how many there were and were kept."""
+    meter = Meter(f"filtering {path.name}")
+    piece: list[bytes] = []
+    size, kept, number = 0, 0, 0
+    n_scores: int | None = None
+    for number, line in enumerate(read_byte_lines(path), 1):
+        if number % _METER_LINES == 0:
+            meter.add(_METER_LINES)
+        source, separator, _ = line.partition(b" ||| ")
+        if source not in phrases:
+            if not separator:
+                raise InputError(f"{path}, line {number}: no ' ||| ' in the line; is this the table?")
+            continue
+        n_scores = check(line, path, number, n_scores)
+        piece.append(line)
+        kept += 1
+        size += len(line) + 1
+        if size >= BUFFER_BYTES:
+            out.write(b"\n".join(piece) + b"\n")
+            piece, size = [], 0
+    if piece:
+        out.write(b"\n".join(piece) + b"\n")
+    if not number:
+        raise InputError(f"{path}: the table is empty; make it again")
+    return number, kept

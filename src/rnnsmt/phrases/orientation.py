@@ -1,0 +1,36 @@
+"""The lexicalised reordering table of an extract file."""
+
+import math
+
+from rnnsmt.io import InputError
+from rnnsmt.phrases.extract_file import ExtractFile
+from rnnsmt.phrases.reordering_kernels import write_reordering_lines
+from rnnsmt.phrases.table_writer import open_table, packing_array, word_texts, write_pieces
+from rnnsmt.progress import Meter
+
+_COUNTS = ["joint", "previous_mono", "previous_swap", "next_mono", "next_swap"]
+
+
+def write_reordering_table(
+    extract: str, output: str, smoothing: float = 0.5, threads: int = 1, memory_mb: int = 2000
+) -> dict[str, object]:
+    """Write the reordering table of an extract file; return the stage's figures.
+
+    Raises:
+        InputError: as ``ExtractFile``, or the smoothing is not positive (a probability of 0 has no log).
+    """
+    if not (smoothing > 0.0 and math.isfinite(smoothing)):
+        raise InputError(f"--smoothing {smoothing}: must be above 0, or probabilities of 0 arise")
+    file = ExtractFile(extract, threads, memory_mb)
+    packings, texts = packing_array(file.packings), word_texts(file.packings)
+    meter = Meter("writing", file.rows, "rows")
+    n_pairs = 0
+    with open_table(output, threads) as out:
+        for batch in file.batches(_COUNTS):
+            keys = batch.pairs, batch.source_keys, batch.target_keys
+            counts = (batch.columns[name] for name in _COUNTS)
+            lines = len(batch.pairs) - 1
+            write_pieces(out, write_reordering_lines, lines, (*keys, packings, texts, *counts, smoothing))
+            n_pairs += lines
+            meter.add(len(batch.columns["joint"]))
+    return {"phrase pairs": n_pairs}

@@ -1,0 +1,161 @@
+"""Lines of Moses' phrase tables and reordering tables, read strictly and written back.
+
+A phrase-table line is ``source ||| target ||| scores ||| alignment ||| counts`` and may have further fields; a line of a
+reordering table is ``source ||| target ||| probabilities``.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NoReturn
+
+from rnnsmt.io import InputError, read_byte_lines
+
+
+@dataclass
+class PhraseEntry:
+    """One line of a phrase table.
+
+    scores: probabilities, or other non-negative numbers whose log is a feature. alignment: (source, target) positions
+    from 0, in the line's order. counts: of the target, of the source, of both; empty where the table has none.
+    further: the fields after the counts.
+    """
+
+    source: str
+    target: str
+    scores: list[float]
+    alignment: list[tuple[int, int]] = field(default_factory=list)
+    counts: list[float] = field(default_factory=list)
+    further: list[str] = field(default_factory=list)
+
+
+@dataclass
+class ReorderingEntry:
+    """One line of a reordering table; probabilities: six in ``wbe-msd-bidirectional-fe``."""
+
+    source: str
+    target: str
+    probabilities: list[float]
+
+
+def read_phrase_table(path: str | Path, n_scores: int | None = None) -> Iterator[PhraseEntry]:
+    """Yield the entries of a phrase table; every line must have as many scores as the first, or ``n_scores``.
+
+    Raises:
+        InputError: as ``parse_phrase_line`` and ``rnnsmt.io.read_byte_lines``.
+    """
+    for number, line in enumerate(read_byte_lines(path), 1):
+        entry = parse_phrase_line(line, path, number, n_scores)
+        n_scores = len(entry.scores)
+        yield entry
+
+
+def read_reordering_table(path: str | Path, n_probabilities: int | None = None) -> Iterator[ReorderingEntry]:
+    """Yield the entries of a reordering table, all with as many probabilities as the first, or the given number.
+
+    Raises:
+        InputError: as ``parse_reordering_line`` and ``rnnsmt.io.read_byte_lines``.
+    """
+    for number, line in enumerate(read_byte_lines(path), 1):
+        entry = parse_reordering_line(line, path, number, n_probabilities)
+        n_probabilities = len(entry.probabilities)
+        yield entry
+
+
+def parse_phrase_line(line: bytes, path: str | Path, number: int, n_scores: int | None = None) -> PhraseEntry:
+    """Read one line of a phrase table.
+
+    Args:
+        line: without its newline.
+        path, number: for the error's sentence.
+        n_scores: how many scores there must be; None: at least one.
+
+    Raises:
+        InputError: fewer than three fields, an empty phrase, another number of scores, a score that is NaN, infinite or
+            negative, an alignment point outside the phrases, a count that is not a count; text that is not UTF-8.
+    """
+    fields = _fields(line, path, number)
+    source, target, scores = fields[:3]
+    entry = PhraseEntry(source, target, _scores(scores, "score", n_scores, path, number))
+    if len(fields) > 3:
+        lengths = len(source.split(" ")), len(target.split(" "))
+        entry.alignment = [_link(token, lengths, path, number) for token in fields[3].split()]
+    if len(fields) > 4:
+        entry.counts = [_number(token, "count", path, number) for token in fields[4].split()]
+        entry.further = fields[5:]
+    return entry
+
+
+def parse_reordering_line(
+    line: bytes, path: str | Path, number: int, n_probabilities: int | None = None
+) -> ReorderingEntry:
+    """Read one line of a reordering table.
+
+    Raises:
+        InputError: other than three fields, an empty phrase, another number of probabilities, one that is none.
+    """
+    fields = _fields(line, path, number)
+    if len(fields) != 3:
+        _complain(path, number, f"{len(fields)} fields, a reordering table has 3")
+    return ReorderingEntry(fields[0], fields[1], _scores(fields[2], "probability", n_probabilities, path, number))
+
+
+def format_phrase_line(entry: PhraseEntry) -> str:
+    """The line of an entry as Moses writes it, without newline: six significant digits, one blank between all tokens."""
+    fields = [entry.source, entry.target, " ".join(f"{score:.6g}" for score in entry.scores)]
+    if entry.alignment or entry.counts or entry.further:
+        fields.append(" ".join(f"{i}-{j}" for i, j in entry.alignment))
+        fields.append(" ".join(f"{count:.15g}" for count in entry.counts))
+        fields += entry.further
+    return " ||| ".join(fields).replace("|||  |||", "||| |||").replace("|||  |||", "||| |||").rstrip(" ")
+
+
+def format_reordering_line(entry: ReorderingEntry) -> str:
+    """The line of an entry as Moses writes it, without newline."""
+    return f"{entry.source} ||| {entry.target} ||| {' '.join(f'{p:.6g}' for p in entry.probabilities)}"
+
+
+def _fields(line: bytes, path: str | Path, number: int) -> list[str]:
+    try:
+        text = line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        _complain(path, number, f"not UTF-8 at byte {error.start}")
+    fields = [part.strip(" \r") for part in text.split("|||")]
+    if len(fields) < 3:
+        _complain(path, number, f"{len(fields)} field(s) between |||, at least 3 are needed")
+    for name, phrase in zip(("source", "target"), fields, strict=False):
+        if not phrase:
+            _complain(path, number, f"the {name} phrase is empty")
+    return fields
+
+
+def _scores(text: str, what: str, expected: int | None, path: str | Path, number: int) -> list[float]:
+    scores = [_number(token, what, path, number) for token in text.split()]
+    if not scores or (expected is not None and len(scores) != expected):
+        wanted = "at least 1" if expected is None else str(expected)
+        _complain(path, number, f"the third field has {len(scores)} numbers, needed: {wanted}")
+    return scores
+
+
+def _number(token: str, what: str, path: str | Path, number: int) -> float:
+    try:
+        value = float(token) if "_" not in token else math.nan
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value >= 0.0):
+        _complain(path, number, f"'{token[:40]}' is no {what} (a number, not negative, finite)")
+    return value
+
+
+def _link(token: str, lengths: tuple[int, int], path: str | Path, number: int) -> tuple[int, int]:
+    parts = token.split("-")
+    if len(parts) == 2 and all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
+        i, j = int(parts[0]), int(parts[1])
+        if i < lengths[0] and j < lengths[1]:
+            return i, j
+    _complain(path, number, f"'{token[:40]}' is no link i-j between phrases of {lengths[0]} and {lengths[1]} words")
+
+
+def _complain(path: str | Path, number: int, problem: str) -> NoReturn:
+    raise InputError(f"{path}, line {number}: {problem}; make the table again")
