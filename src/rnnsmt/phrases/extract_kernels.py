@@ -15,14 +15,14 @@ def _has_link(links: Any, first: int, last: int, i: int, j: int, source_length: 
         return i == -1 and j == -1
     if i >= source_length or j >= target_length:
         return i == source_length and j == target_length
-    for link in range(first, last):
+    for link in range(first, last):  # noqa: SIM110 (numba)
         if links[link, 0] == i:
             return True
     return False
 
 
 @njit(cache=True, nogil=True)
-def extract_block(
+def extract_block(  # noqa: PLR0912, PLR0915 (one kernel)
     source_offsets: Any,
     target_offsets: Any,
     link_offsets: Any,
@@ -92,16 +92,10 @@ def extract_block(
                 if not consistent:
                     continue
                 start_f = min_f
-                while (
-                    start_f >= 0
-                    and start_f > max_f - max_length
-                    and (start_f == min_f or last_target[start_f] < 0)
-                ):
+                while start_f >= 0 and start_f > max_f - max_length and (start_f == min_f or last_target[start_f] < 0):
                     end_f = max_f
                     while (
-                        end_f < n_source
-                        and end_f < start_f + max_length
-                        and (end_f == max_f or last_target[end_f] < 0)
+                        end_f < n_source and end_f < start_f + max_length and (end_f == max_f or last_target[end_f] < 0)
                     ):
                         if found < capacity:
                             spans[found, 0] = source_begin + start_f

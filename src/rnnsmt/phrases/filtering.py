@@ -68,9 +68,7 @@ def filter_tables(
     return figures
 
 
-def _filter(
-    path: Path, out: BinaryIO | GzipPieces, phrases: set[bytes], check: Check
-) -> tuple[int, int]:
+def _filter(path: Path, out: BinaryIO | GzipPieces, phrases: set[bytes], check: Check) -> tuple[int, int]:
     """Copy the lines whose source phrase is among ``phrases``; return how many there were and were kept."""
     meter = Meter(f"filtering {path.name}")
     piece: list[bytes] = []

@@ -1,8 +1,8 @@
 """Lexical translation probabilities from a word alignment, Moses' ``lex.e2f`` and ``lex.f2e``.
 
 Relative frequencies over the links (Koehn, Och and Marcu 2003, section 4.4); a word without a link counts as linked
-to NULL, as in ``train-model.perl`` step 4. f is the source, e the target: a line of ``lex.e2f`` is ``f e p(f|e)``, a line
-of ``lex.f2e`` is ``e f p(e|f)``; seven decimals; both files sorted by f, then e.
+to NULL, as in ``train-model.perl`` step 4. f is the source, e the target: a line of ``lex.e2f`` is ``f e p(f|e)``, one
+of ``lex.f2e`` is ``e f p(e|f)``; seven decimals; both files are sorted by f, then e.
 """
 
 import argparse

@@ -1,8 +1,8 @@
 """Phrases as integers that sort like the lines of a phrase table.
 
-``LC_ALL=C sort`` of lines ``source ||| target ||| ...`` compares bytes; a blank is smaller than every byte of a word and
-``|||`` follows the last word. So words numbered in byte order, with ``|||`` among them as the end of a phrase, compare as
-the lines do. Words are packed big-endian, several to an int64 key.
+``LC_ALL=C sort`` of lines ``source ||| target ||| ...`` compares bytes; a blank is smaller than every byte of a word
+and ``|||`` follows the last word. So words numbered in byte order, with ``|||`` among them as the end of a phrase,
+compare as the lines do. Words are packed big-endian, several to an int64 key.
 """
 
 import json

@@ -33,8 +33,8 @@ def write_reordering_lines(
 ) -> Any:
     """Write the lines of the pairs from ``start`` on into ``buffer``; return (first pair not written, bytes written).
 
-    A probability is (count + smoothing) / (total + 3 · smoothing) for monotone, swap and discontinuous, before and after
-    the phrase (Koehn et al. 2005; Moses' ``wbe-msd-bidirectional-fe``).
+    A probability is (count + smoothing) / (total + 3 · smoothing) for monotone, swap and discontinuous, before and
+    after the phrase (Koehn et al. 2005; Moses' ``wbe-msd-bidirectional-fe``).
 
     Args:
         pairs: int64 [P + 1], begin of each pair among the N sorted rows, N at the end.

@@ -45,7 +45,7 @@ def group_rows(source_keys: Any, target_keys: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def transpose_links(bits: int) -> int:
+def transpose_links(bits: Any) -> Any:
     """Swap source and target of an alignment in bits (bit 8 · target + source)."""
     swapped = np.int64(0)
     for j in range(8):
@@ -198,9 +198,7 @@ def score_pairs(
                 source, n_source, target, n_target, transpose_links(best_inverse), nulls[1], lexicons[0], missing
             )
             scores[pair, 2] = np.float32(both) / np.float32(total)
-            scores[pair, 3] = lexical_weight(
-                target, n_target, source, n_source, best, nulls[0], lexicons[1], missing
-            )
+            scores[pair, 3] = lexical_weight(target, n_target, source, n_source, best, nulls[0], lexicons[1], missing)
             pair += 1
     return missing[0]
 

@@ -1,7 +1,7 @@
 """Lines of Moses' phrase tables and reordering tables, read strictly and written back.
 
-A phrase-table line is ``source ||| target ||| scores ||| alignment ||| counts`` and may have further fields; a line of a
-reordering table is ``source ||| target ||| probabilities``.
+A phrase-table line is ``source ||| target ||| scores ||| alignment ||| counts`` and may have further fields; a line of
+a reordering table is ``source ||| target ||| probabilities``.
 """
 
 import math
@@ -102,7 +102,7 @@ def parse_reordering_line(
 
 
 def format_phrase_line(entry: PhraseEntry) -> str:
-    """The line of an entry as Moses writes it, without newline: six significant digits, one blank between all tokens."""
+    """The line of an entry as Moses writes it, without newline: six significant digits, one blank between tokens."""
     fields = [entry.source, entry.target, " ".join(f"{score:.6g}" for score in entry.scores)]
     if entry.alignment or entry.counts or entry.further:
         fields.append(" ".join(f"{i}-{j}" for i, j in entry.alignment))
@@ -150,11 +150,10 @@ def _number(token: str, what: str, path: str | Path, number: int) -> float:
 
 def _link(token: str, lengths: tuple[int, int], path: str | Path, number: int) -> tuple[int, int]:
     parts = token.split("-")
-    if len(parts) == 2 and all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
-        i, j = int(parts[0]), int(parts[1])
-        if i < lengths[0] and j < lengths[1]:
-            return i, j
-    _complain(path, number, f"'{token[:40]}' is no link i-j between phrases of {lengths[0]} and {lengths[1]} words")
+    whole = len(parts) == 2 and all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts)
+    if not whole or int(parts[0]) >= lengths[0] or int(parts[1]) >= lengths[1]:
+        _complain(path, number, f"'{token[:40]}' is no link i-j between phrases of {lengths[0]} and {lengths[1]} words")
+    return int(parts[0]), int(parts[1])
 
 
 def _complain(path: str | Path, number: int, problem: str) -> NoReturn:

@@ -19,7 +19,7 @@ NUMBER_BYTES = 16
 
 
 @njit(cache=True, nogil=True)
-def put_integer(buffer: Any, at: int, value: int) -> int:
+def put_integer(buffer: Any, at: Any, value: Any) -> Any:
     """Write a non-negative integer; return the place after it."""
     digits = 1
     rest = value // 10
@@ -44,7 +44,7 @@ def put_separator(buffer: Any, at: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _six_digits(x: float, exponent: int) -> int:
+def _six_digits(x: Any, exponent: Any) -> Any:
     """x · 10^(5 - exponent), rounded to an integer, exact ties to even."""
     k = 5 - exponent
     if k > _MOST:
@@ -75,7 +75,7 @@ def _six_digits(x: float, exponent: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def put_number(buffer: Any, at: int, x: float) -> int:
+def put_number(buffer: Any, at: Any, x: Any) -> Any:  # noqa: PLR0912 (one kernel)
     """Write a number, 0 or from 1e-290 to 1e10, with six significant digits as ``%g`` does; return the place after it.
 
     Smaller positive numbers become 0: they are no probability that anything could tell from 0.
@@ -144,7 +144,7 @@ def unpack(keys: Any, row: int, width: int, per_key: int, stop: int, codes: Any)
         packed = keys[key, row]
         for slot in range(per_key - 1, -1, -1):
             code = (packed >> (slot * width)) & mask
-            if code == stop or code == 0:
+            if code in (stop, 0):
                 return length
             codes[length] = code
             length += 1
