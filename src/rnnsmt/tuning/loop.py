@@ -1,0 +1,152 @@
+"""The outer loop of MERT: decode, add the n-best lists to the pool, optimise, save, until nothing is gained.
+
+As ``mert-moses.pl``: weights have absolute sum 1; n-best lists of all iterations accumulate; the loop ends when an
+iteration finds no new candidate, when the weights stay what they were, or after a number of iterations. It also ends
+when corpus BLEU of the decoded development set has not risen for ``patience`` iterations.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnnsmt.evaluation.batch_bleu import BatchBleu
+from rnnsmt.evaluation.multi_bleu import bleu_of
+from rnnsmt.io import InputError
+from rnnsmt.progress import say
+from rnnsmt.tuning.nbest_pool import NbestPool, lump_of
+from rnnsmt.tuning.optimise import OptimiserOptions, Weights, active_features, normalised, optimise
+from rnnsmt.tuning.state import MertState
+
+
+class Decoded(NamedTuple):
+    """Translations of the development set: the best one and the n-best list of every sentence."""
+
+    best: list[str]
+    texts: list[list[str]]
+    features: list[NDArray[np.float64]]
+    """``[n_s, F]`` a sentence, the tuned features only."""
+
+
+class Decoder(Protocol):
+    """What the loop needs of a search."""
+
+    feature_names: Sequence[str]
+
+    def decode(self, weights: Weights) -> Decoded:
+        """Translate the development set."""
+        ...
+
+
+@dataclass(frozen=True)
+class LoopOptions:
+    """When the loop ends, and how each optimisation searches."""
+
+    seed: int = 1
+    max_iterations: int = 25
+    patience: int = 3
+    threads: int = 1
+    least_change: float = 1e-5
+    optimiser: OptimiserOptions = field(default_factory=OptimiserOptions)
+
+
+class Tuned(NamedTuple):
+    """The result: the weights whose decoded development BLEU was highest, and all iterations."""
+
+    weights: Weights
+    bleu: float
+    iterations: list[dict[str, Any]]
+    stopped: str
+
+
+def tune(decoder: Decoder, bleu: BatchBleu, start: Weights, state: MertState, options: LoopOptions) -> Tuned:
+    """Run MERT from ``start``, or go on from the last complete iteration in ``state``.
+
+    Raises:
+        InputError: BLEU is 0 whatever the weights, or no feature differs between candidates.
+    """
+    pool = NbestPool(bleu.segments, start.size)
+    for lump in state.lumps():
+        pool.add(lump)
+    if state.iterations:
+        say(f"going on after iteration {len(state.iterations)} with {len(pool):,} candidates from {state.folder}")
+    while (stopped := _stop_reason(state.iterations, options)) is None:
+        _iteration(decoder, bleu, start, pool, state, options)
+    best = max(state.iterations, key=lambda iteration: iteration["dev_bleu"])
+    say(f"{stopped}; best is iteration {best['iteration']} with dev BLEU {best['dev_bleu']:.2f}")
+    return Tuned(np.array(best["weights"]), best["dev_bleu"], state.iterations, stopped)
+
+
+def _stop_reason(iterations: list[dict[str, Any]], options: LoopOptions) -> str | None:
+    if not iterations:
+        return None
+    last = iterations[-1]
+    if last["new_candidates"] == 0:
+        return "stopped: no new candidates"
+    change = np.max(np.abs(np.array(last["next_weights"]) - np.array(last["weights"])))
+    if change < options.least_change:
+        return "stopped: the weights stay what they are"
+    scores = [iteration["dev_bleu"] for iteration in iterations]
+    if len(scores) - 1 - int(np.argmax(scores)) >= options.patience:
+        return f"stopped: dev BLEU has not risen for {options.patience} iterations"
+    if len(iterations) >= options.max_iterations:
+        return f"stopped after {options.max_iterations} iterations"
+    return None
+
+
+def _iteration(
+    decoder: Decoder, bleu: BatchBleu, start: Weights, pool: NbestPool, state: MertState, options: LoopOptions
+) -> None:
+    number = len(state.iterations) + 1
+    weights = np.array(state.iterations[-1]["next_weights"]) if state.iterations else normalised(start)
+    clock = [time.process_time()]
+    decoded = decoder.decode(weights)
+    clock.append(time.process_time())
+    dev = bleu_of(bleu.statistics([[text] for text in decoded.best]).sum(axis=0))
+    fresh = pool.add(lump_of(decoded.features, bleu.statistics(decoded.texts)))
+    clock.append(time.process_time())
+    record = {"iteration": number, "dev_bleu": dev.bleu, "length_ratio": dev.length_ratio, "weights": weights.tolist()}
+    record |= {"new_candidates": len(fresh.sentences), "candidates": len(pool)}
+    record |= _optimise(decoder.feature_names, pool, weights, state, options)
+    clock.append(time.process_time())
+    state.save(record, fresh)
+    seconds = np.diff(clock)
+    say(
+        f"iteration {number}: dev {dev}, {len(fresh.sentences):,} new of {len(pool):,} candidates, pool BLEU "
+        f"{record['pool_bleu']:.2f}; CPU s: decode {seconds[0]:.1f}, merge {seconds[1]:.1f}, optimise {seconds[2]:.1f}"
+    )
+
+
+def _optimise(
+    names: Sequence[str], pool: NbestPool, weights: Weights, state: MertState, options: LoopOptions
+) -> dict[str, Any]:
+    flat = pool.flat()
+    _check_matches(flat.statistics)
+    active = active_features(flat)
+    constant = [name for name, moves in zip(names, active, strict=True) if not moves]
+    if len(constant) == len(names):
+        raise InputError(
+            "every feature is constant on every n-best list, so no weight can be tuned; "
+            "is --nbest larger than 1, and does the phrase table cover the development set?"
+        )
+    if constant:
+        say(f"warning: constant on every n-best list, the weight stays: {', '.join(constant)}")
+    found = optimise(flat, [weights], active, [options.seed], options.optimiser, options.threads)
+    return {
+        "pool_bleu": 100 * found.value,
+        "next_weights": found.weights.tolist(),
+        "line_searches": found.searches,
+        "constant_features": constant,
+    }
+
+
+def _check_matches(statistics: NDArray[np.int32]) -> None:
+    for order in range(4):
+        if not statistics[:, order].any():
+            raise InputError(
+                f"no translation in the n-best lists shares a {order + 1}-gram with its reference, so BLEU is 0 whatever "
+                "the weights; do --source and --reference belong together, and are they tokenised alike?"
+            )

@@ -1,0 +1,160 @@
+"""Tune the weights of a model for corpus BLEU on a development set: minimum error rate training (Och 2003).
+
+One process: the model is loaded once; every iteration decodes the development set, adds the n-best lists to those of
+all iterations before, optimises by exact line searches, and saves its state, so that the same command after an
+interruption goes on and ends with the same weights. Output: the ini with the weights of the iteration whose decoded
+development set had the highest BLEU, and the history of all iterations.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnnsmt.evaluation.batch_bleu import BatchBleu
+from rnnsmt.evaluation.bleu import read_texts
+from rnnsmt.io import InputError, write_json
+from rnnsmt.moses.ini import MosesIni
+from rnnsmt.stages import STAGES
+from rnnsmt.tuning.loop import Decoded, LoopOptions, Tuned, tune
+from rnnsmt.tuning.optimise import OptimiserOptions, Weights
+from rnnsmt.tuning.state import MertState, content_hash, outline_hash
+
+DEFAULTS = OptimiserOptions()
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of ``rnnsmt tuning mert``."""
+    add = parser.add_argument
+    add("--ini", required=True, metavar="FILE", help="moses.ini with the weights to start from")
+    add("--source", required=True, metavar="FILE", help="development set, source side")
+    add("--reference", required=True, nargs="+", metavar="FILE", help="development set, one or more references")
+    add("--output-ini", required=True, metavar="FILE", help="moses.ini to write, with the tuned weights")
+    add("--output-history", required=True, metavar="FILE", help="iterations, to write (JSON)")
+    add("--state-dir", required=True, metavar="DIR", help="where the state of a run is kept until it is done")
+    add("--seed", type=int, required=True, metavar="N", help="seed of the run")
+    add("--model-dir", metavar="DIR", help="take the ini's files from here where they exist, e.g. filtered tables")
+    add("--nbest", type=int, default=100, metavar="N", help="distinct translations of a sentence and iteration")
+    add("--restarts", type=int, default=DEFAULTS.restarts, metavar="N", help="climbs from random points")
+    add("--samples", type=int, default=DEFAULTS.samples, metavar="N",
+        help="bootstrap samples whose optima are averaged; 0: the best optimum on the whole set")  # fmt: skip
+    add("--random-directions", type=int, default=DEFAULTS.random_directions, metavar="N",
+        help="random directions beside the coordinates")  # fmt: skip
+    add("--max-iterations", type=int, default=25, metavar="N", help="most iterations")
+    add("--patience", type=int, default=3, metavar="N", help="iterations without a better dev BLEU before the end")
+    add("--pop-limit", type=int, default=1000, metavar="N", help="cube pruning pop limit of the search")
+    add("--stack", type=int, default=1000, metavar="N", help="stack size of the search")
+    add("--threads", type=int, default=1, metavar="N", help="threads; the result does not depend on them")
+
+
+def run(args: argparse.Namespace) -> dict[str, object]:
+    """Tune, write the tuned ini and the history."""
+    _check(args)
+    ini = MosesIni.read(args.ini)
+    sources, references = read_texts(args.source, args.reference)
+    state = MertState(args.state_dir, _fingerprint(args, ini))
+    decoder = ModelDecoder(ini, sources, args)
+    options = LoopOptions(
+        seed=args.seed,
+        max_iterations=args.max_iterations,
+        patience=args.patience,
+        threads=args.threads,
+        optimiser=OptimiserOptions(
+            restarts=args.restarts, random_directions=args.random_directions, samples=args.samples
+        ),
+    )
+    tuned = tune(decoder, BatchBleu(references), decoder.start, state, options)
+    decoder.set_weights(tuned.weights)
+    ini.write(args.output_ini)
+    write_json(args.output_history, _history(args, decoder, tuned))
+    return {"iterations": len(tuned.iterations), "dev BLEU": tuned.bleu}
+
+
+def _check(args: argparse.Namespace) -> None:
+    least = {"seed": 0, "nbest": 2, "restarts": 0, "samples": 0, "random_directions": 0, "max_iterations": 1,
+             "patience": 1, "pop_limit": 1, "stack": 1, "threads": 1}  # fmt: skip
+    for name, value in least.items():
+        given = getattr(args, name)
+        if given < value:
+            raise InputError(f"--{name.replace('_', '-')} {given}: must be at least {value}")
+    if Path(args.output_ini).resolve() == Path(args.ini).resolve():
+        raise InputError(f"--output-ini {args.output_ini}: is the ini to start from; choose another file")
+
+
+def _fingerprint(args: argparse.Namespace, ini: MosesIni) -> dict[str, str]:
+    """What the result depends on, by the name a user knows it by."""
+    found = {
+        "version of this stage": str(STAGES["tuning"]["mert"].version),
+        f"--ini {args.ini}": content_hash(args.ini),
+        f"--source {args.source}": content_hash(args.source),
+        "--reference " + " ".join(args.reference): content_hash(*args.reference),
+    }
+    for feature in ini.features:
+        if "path" in feature.options:
+            path = ini.file_of(feature)
+            if args.model_dir and (Path(args.model_dir) / path.name).exists():
+                path = Path(args.model_dir) / path.name
+            found[f"model file {path.name}"] = outline_hash(path)
+    for name in ("seed", "nbest", "restarts", "samples", "random_directions", "max_iterations", "patience", "pop_limit",
+                 "stack"):  # fmt: skip
+        found[f"--{name.replace('_', '-')}"] = str(getattr(args, name))
+    return found
+
+
+def _history(args: argparse.Namespace, decoder: "ModelDecoder", tuned: Tuned) -> dict[str, object]:
+    return {
+        "features": list(decoder.feature_names),
+        "seed": args.seed,
+        "best_iteration": max(tuned.iterations, key=lambda iteration: iteration["dev_bleu"])["iteration"],
+        "dev_bleu": tuned.bleu,
+        "stopped": tuned.stopped,
+        "iterations": tuned.iterations,
+    }
+
+
+class ModelDecoder:
+    """The search as the loop sees it: tuned features only (the unknown word penalty keeps its weight, as in Moses)."""
+
+    def __init__(self, ini: MosesIni, sources: list[str], args: argparse.Namespace) -> None:
+        """Load the model for these sentences."""
+        from rnnsmt.search import SearchOptions, load_model
+
+        self._ini, self._sources = ini, sources
+        self._model = load_model(ini, sources, args.model_dir)
+        self._options = SearchOptions(
+            pop_limit=args.pop_limit, stack_size=args.stack, threads=args.threads, nbest=args.nbest
+        )
+        names = list(self._model.feature_names)
+        self._tuned = np.array([not name.startswith("UnknownWordPenalty") for name in names])
+        self._weights = np.array([self._initial(name) for name in names])
+        self.feature_names = [name for name, tuned in zip(names, self._tuned, strict=True) if tuned]
+        self.start = self._weights[self._tuned]
+        if not np.abs(self.start).sum() > 0:
+            raise InputError(f"{args.ini}: all weights are 0, there is nothing to start from; give Moses' defaults")
+
+    def _initial(self, name: str) -> float:
+        feature, _, place = name.rpartition(":")
+        return self._ini.weights[feature][int(place)]
+
+    def decode(self, weights: Weights) -> Decoded:
+        """Translate the development set with these weights of the tuned features."""
+        from rnnsmt.search import decode
+
+        full = self._weights.copy()
+        full[self._tuned] = weights
+        translations = decode(self._model, self._sources, full, self._options)
+        texts: list[list[str]] = []
+        features: list[NDArray[np.float64]] = []
+        for translation in translations:
+            fixed = translation.nbest.features[:, ~self._tuned] @ full[~self._tuned]
+            possible = fixed >= fixed.max(initial=-np.inf) - 1e-6
+            texts.append([text for text, keep in zip(translation.nbest.texts, possible, strict=True) if keep])
+            features.append(translation.nbest.features[possible][:, self._tuned])
+        return Decoded([translation.text for translation in translations], texts, features)
+
+    def set_weights(self, weights: Weights) -> None:
+        """Put the weights of the tuned features into the ini."""
+        for name, weight in zip(self.feature_names, weights, strict=True):
+            feature, _, place = name.rpartition(":")
+            self._ini.weights[feature][int(place)] = float(weight)
