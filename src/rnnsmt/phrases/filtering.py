@@ -2,11 +2,10 @@
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import BinaryIO
 
 from rnnsmt.io import InputError, read_byte_lines
+from rnnsmt.parallel_gzip import Writer, atomic_blocks
 from rnnsmt.phrases.table import parse_phrase_line, parse_reordering_line
-from rnnsmt.phrases.table_writer import BUFFER_BYTES, GzipPieces, open_table
 from rnnsmt.progress import Meter
 
 _METER_LINES = 100_000
@@ -61,18 +60,18 @@ def filter_tables(
     if not phrases:
         raise InputError(f"{inputs[0]}: no words in the input; nothing to filter for")
     figures: dict[str, object] = {"phrases of the input": len(phrases)}
-    for name, path, output, check in zip(("phrase", "reordering"), paths, outputs, _CHECKS, strict=True):
-        with open_table(str(output), 1) as out:
+    with atomic_blocks(outputs[0]) as phrase_out, atomic_blocks(outputs[1]) as reordering_out:
+        writers = phrase_out, reordering_out
+        for name, path, out, check in zip(("phrase", "reordering"), paths, writers, _CHECKS, strict=True):
             lines, kept = _filter(path, out, phrases, check)
-        figures |= {f"{name} lines": lines, f"{name} lines kept": kept}
+            figures |= {f"{name} lines": lines, f"{name} lines kept": kept}
     return figures
 
 
-def _filter(path: Path, out: BinaryIO | GzipPieces, phrases: set[bytes], check: Check) -> tuple[int, int]:
+def _filter(path: Path, out: Writer, phrases: set[bytes], check: Check) -> tuple[int, int]:
     """Copy the lines whose source phrase is among ``phrases``; return how many there were and were kept."""
     meter = Meter(f"filtering {path.name}")
-    piece: list[bytes] = []
-    size, kept, number = 0, 0, 0
+    kept, number = 0, 0
     n_scores: int | None = None
     for number, line in enumerate(read_byte_lines(path), 1):
         if number % _METER_LINES == 0:
@@ -83,14 +82,8 @@ def _filter(path: Path, out: BinaryIO | GzipPieces, phrases: set[bytes], check: 
                 raise InputError(f"{path}, line {number}: no ' ||| ' in the line; is this the table?")
             continue
         n_scores = check(line, path, number, n_scores)
-        piece.append(line)
+        out.write(line + b"\n")
         kept += 1
-        size += len(line) + 1
-        if size >= BUFFER_BYTES:
-            out.write(b"\n".join(piece) + b"\n")
-            piece, size = [], 0
-    if piece:
-        out.write(b"\n".join(piece) + b"\n")
     if not number:
         raise InputError(f"{path}: the table is empty; make it again")
     return number, kept

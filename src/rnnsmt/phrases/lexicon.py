@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,14 +85,14 @@ def write_lexicon(counts: LexicalCounts, e2f: str, f2e: str) -> None:
     target_totals = np.bincount(target, counts.joint)
     source_words = [counts.sources[number] for number in source.tolist()]
     target_words = [counts.targets[number] for number in target.tolist()]
-    _write(e2f, source_words, target_words, counts.joint / target_totals[target])
-    _write(f2e, target_words, source_words, counts.joint / source_totals[source])
+    with atomic_binary(e2f) as e2f_out, atomic_binary(f2e) as f2e_out:
+        _write(e2f_out, source_words, target_words, counts.joint / target_totals[target])
+        _write(f2e_out, target_words, source_words, counts.joint / source_totals[source])
 
 
-def _write(path: str, words: list[bytes], given: list[bytes], probabilities: NDArray[np.float64]) -> None:
-    with atomic_binary(path) as out:
-        for word, condition, probability in zip(words, given, probabilities.tolist(), strict=True):
-            out.write(b"%s %s %.7f\n" % (word, condition, probability))
+def _write(out: BinaryIO, words: list[bytes], given: list[bytes], probabilities: NDArray[np.float64]) -> None:
+    for word, condition, probability in zip(words, given, probabilities.tolist(), strict=True):
+        out.write(b"%s %s %.7f\n" % (word, condition, probability))
 
 
 def read_lexicon(

@@ -3,9 +3,10 @@
 import math
 
 from rnnsmt.io import InputError
+from rnnsmt.parallel_gzip import atomic_blocks
 from rnnsmt.phrases.extract_file import ExtractFile
 from rnnsmt.phrases.reordering_kernels import write_reordering_lines
-from rnnsmt.phrases.table_writer import open_table, packing_array, word_texts, write_pieces
+from rnnsmt.phrases.table_writer import packing_array, word_texts, write_pieces
 from rnnsmt.progress import Meter
 
 _COUNTS = ["joint", "previous_mono", "previous_swap", "next_mono", "next_swap"]
@@ -25,7 +26,7 @@ def write_reordering_table(
     packings, texts = packing_array(file.packings), word_texts(file.packings)
     meter = Meter("writing", file.rows, "rows")
     n_pairs = 0
-    with open_table(output, threads) as out:
+    with atomic_blocks(output, threads) as out:
         for batch in file.batches(_COUNTS):
             keys = batch.pairs, batch.source_keys, batch.target_keys
             counts = (batch.columns[name] for name in _COUNTS)

@@ -5,11 +5,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnsmt.parallel_gzip import atomic_blocks
 from rnnsmt.phrases.extract_file import Batch, ExtractFile
 from rnnsmt.phrases.lexicon import NULL, read_lexicon
 from rnnsmt.phrases.packing import Packing
 from rnnsmt.phrases.score_kernels import score_pairs, write_phrase_lines
-from rnnsmt.phrases.table_writer import open_table, packing_array, word_texts, write_pieces
+from rnnsmt.phrases.table_writer import packing_array, word_texts, write_pieces
 from rnnsmt.progress import Meter
 
 Lexicon = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
@@ -30,7 +31,7 @@ def score_phrases(
     packings, texts = packing_array(file.packings), word_texts(file.packings)
     meter = Meter("scoring", file.rows, "rows")
     n_pairs, n_sources, missing = 0, 0, 0
-    with open_table(output, threads) as out:
+    with atomic_blocks(output, threads) as out:
         for batch in file.batches(["links", "joint", "target_total"]):
             chosen, counts, scores, unknown = _score(batch, packings, nulls, lexicons)
             keys = batch.pairs, batch.source_keys, batch.target_keys
