@@ -45,4 +45,4 @@ def _format(counts: Counts, words: np.ndarray, probability: np.ndarray, backoff:
     logs = np.log10(np.maximum(probability.astype(np.float64), LOWEST))
     backoffs = np.log10(np.maximum(backoff.astype(np.float64), LOWEST))
     written = format_ngrams(words, logs, backoffs, vocabulary.starts, vocabulary.pool, out)
-    return memoryview(out)[:written]
+    return memoryview(out[:written])  # type: ignore[arg-type]

@@ -4,17 +4,13 @@ The estimator walks over its columns from front to back in slices, so that the s
 memory (one slice) and one that does not (many slices, every column a plain binary file).
 """
 
-import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import BinaryIO
+from typing import IO
 
 import numpy as np
 import numpy.typing as npt
-
-Array = npt.NDArray[np.generic]
 
 ALL = 1 << 62
 """A slice length no column reaches."""
@@ -23,11 +19,11 @@ ALL = 1 << 62
 class Column:
     """A sequence of numbers of one dtype that grows at its end and is read in slices."""
 
-    def __init__(self, dtype: npt.DTypeLike, path: Path | None = None) -> None:
+    def __init__(self, dtype: npt.DTypeLike, file: IO[bytes] | None = None) -> None:
         self.dtype = np.dtype(dtype)
         self._parts: list[npt.NDArray] = []
         self._length = 0
-        self._file: BinaryIO | None = path.open("w+b") if path is not None else None
+        self._file = file
 
     def __len__(self) -> int:
         return self._length
@@ -55,10 +51,10 @@ class Column:
             self._parts = [np.concatenate(self._parts)]
         return self._parts[0][start:stop]
 
-    def spill(self, path: Path) -> None:
+    def spill(self, file: IO[bytes]) -> None:
         """Move the column from memory to a file."""
         parts, self._parts, self._length = self._parts, [], 0
-        self._file = path.open("w+b")
+        self._file = file
         for part in parts:
             self.append(part)
 
@@ -68,47 +64,36 @@ class Column:
         self._length = 0
         if self._file is not None:
             self._file.close()
-            Path(self._file.name).unlink(missing_ok=True)
             self._file = None
 
 
 class Workspace:
-    """Makes columns: in memory at first, in files under a temporary folder once ``use_disk`` was called.
+    """Makes columns: in memory at first, in temporary files once ``use_disk`` was called.
+
+    The files have no name, so that nothing stays even of a killed process.
 
     Args:
         memory: bytes that the whole estimation may use.
-        folder: where the temporary folder is made when it is needed.
+        folder: where the temporary files are made when they are needed.
     """
 
     def __init__(self, memory: int, folder: Path) -> None:
         self.memory = memory
         self.on_disk = False
-        self._parent = folder
-        self._folder: Path | None = None
-        self._made = 0
-
-    def __enter__(self) -> "Workspace":
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder = folder
 
     def use_disk(self) -> None:
         """From now on columns are files."""
         self.on_disk = True
 
-    def path(self) -> Path:
-        """A new file name in the temporary folder."""
-        if self._folder is None:
-            self._parent.mkdir(parents=True, exist_ok=True)
-            self._folder = Path(tempfile.mkdtemp(prefix=".tmp-lm-", dir=self._parent))
-        self._made += 1
-        return self._folder / f"column{self._made}"
+    def file(self) -> IO[bytes]:
+        """A new temporary file."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        return tempfile.TemporaryFile(dir=self._folder, prefix=".tmp-lm-")
 
     def column(self, dtype: npt.DTypeLike) -> Column:
         """A new empty column."""
-        return Column(dtype, self.path() if self.on_disk else None)
+        return Column(dtype, self.file() if self.on_disk else None)
 
     def slice_length(self, bytes_per_item: int) -> int:
         """How many items of that size may be held at once: all, or a share of the memory."""

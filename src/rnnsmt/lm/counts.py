@@ -101,7 +101,7 @@ def _read_words(paths: Sequence[str | Path], order: int, counts: Counts, workspa
         meter.add(lines)
         if not workspace.on_disk and len(words) * per_token > workspace.memory:
             workspace.use_disk()
-            words.spill(workspace.path())
+            words.spill(workspace.file())
     return words
 
 

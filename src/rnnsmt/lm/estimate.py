@@ -30,7 +30,8 @@ def _order(text: str) -> int:
     return value
 
 
-def _positive(text: str) -> int:
+def positive(text: str) -> int:
+    """An option that is a whole number of at least 1."""
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError("must be at least 1")
@@ -43,8 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", required=True, metavar="ARPA", help="compressed by suffix")
     parser.add_argument("--order", type=_order, default=5, help="length of the longest n-grams")
     parser.add_argument("--estimator", choices=["auto", "lmplz", "builtin"], default="auto")
-    parser.add_argument("--memory-mb", type=_positive, default=2000, help="memory to stay within")
-    parser.add_argument("--threads", type=_positive, default=1)
+    parser.add_argument("--memory-mb", type=positive, default=2000, help="memory to stay within")
+    parser.add_argument("--threads", type=positive, default=1)
 
 
 def run(args: argparse.Namespace) -> dict[str, object]:
@@ -72,15 +73,15 @@ def estimate(
     Raises:
         InputError: see ``rnnsmt.lm.counts.count_ngrams``.
     """
-    with Workspace(memory_mb << 20, Path(output).parent) as workspace:
-        counts = count_ngrams(inputs, order, Vocabulary(vocabulary), workspace)
-        model, discounts = smooth(counts, workspace)
-        write_arpa(output, counts, model, threads)
-        return {
-            "lines": counts.lines,
-            "words": counts.tokens,
-            "types": counts.vocabulary.size,
-            "n-grams": "/".join(str(len(level)) for level in counts.orders),
-            "fallback discounts": sum(d.fallback for d in discounts),
-            "on disk": "yes" if workspace.on_disk else "no",
-        }
+    workspace = Workspace(memory_mb << 20, Path(output).parent)
+    counts = count_ngrams(inputs, order, Vocabulary(vocabulary), workspace)
+    model, discounts = smooth(counts, workspace)
+    write_arpa(output, counts, model, threads)
+    return {
+        "lines": counts.lines,
+        "words": counts.tokens,
+        "types": counts.vocabulary.size,
+        "n-grams": "/".join(str(len(level)) for level in counts.orders),
+        "fallback discounts": sum(d.fallback for d in discounts),
+        "on disk": "yes" if workspace.on_disk else "no",
+    }

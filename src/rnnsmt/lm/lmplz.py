@@ -38,9 +38,8 @@ def run_lmplz(
     lines = 0
     with tempfile.TemporaryDirectory(prefix=".tmp-lmplz-", dir=folder) as temporary:
         arpa = Path(temporary) / "lm.arpa"
-        command = [
-            lmplz, "-o", str(order), "-S", f"{memory_mb}M", "-T", f"{temporary}/", "--discount_fallback", "--arpa", str(arpa)
-        ]  # fmt: skip
+        memory = ["-S", f"{memory_mb}M", "-T", f"{temporary}/"]
+        command = [lmplz, "-o", str(order), *memory, "--discount_fallback", "--arpa", str(arpa)]
         say("running " + " ".join(command))
         log = Path(temporary) / "log"
         with log.open("wb") as errors:

@@ -113,9 +113,8 @@ def _order(
         context, adjusted = level.context.read(start, stop), level.adjusted.read(start, stop)
         share, weight = np.empty(stop - start), np.empty(stop - start)
         for low, high in slices(contexts, step):
-            discounted(
-                context, adjusted, table, low, denominators.read(low, high), below.backoff.read(low, high), share, weight
-            )
+            denominator, gamma = denominators.read(low, high), below.backoff.read(low, high)
+            discounted(context, adjusted, table, low, denominator, gamma, share, weight)
         suffix = level.suffix.read(start, stop).astype(np.int64)
         lower = below.probability.read(int(suffix[0]), int(suffix[-1]) + 1)
         result.probability.append(share + weight * lower[suffix - suffix[0]])

@@ -128,3 +128,19 @@ def number_files(paths: Sequence[str | Path], vocabulary: Vocabulary) -> Iterato
         for block, lines in read_blocks(path):
             data = np.frombuffer(block, np.uint8)
             yield vocabulary.number(data, path, lines), block.count(b"\n")
+
+
+def frequent_words(paths: Sequence[str | Path], min_count: int) -> list[str]:
+    """The words that occur at least ``min_count`` times in text files, in the order of their first occurrence.
+
+    Raises:
+        InputError: as ``read_blocks`` and ``Vocabulary.number``.
+    """
+    vocabulary = Vocabulary()
+    counts = np.zeros(len(RESERVED), np.int64)
+    for numbers, _ in number_files(paths, vocabulary):
+        more = np.bincount(numbers, minlength=vocabulary.size)
+        more[: len(counts)] += counts
+        counts = more
+    pairs = zip(vocabulary.words()[len(RESERVED) :], counts[len(RESERVED) :].tolist(), strict=True)
+    return [word for word, count in pairs if count >= min_count]

@@ -10,12 +10,15 @@ from numba import njit
 UNK, BOS, EOS = 0, 1, 2
 """The numbers of ``<unk>``, ``<s>`` and ``</s>``, KenLM's own."""
 
+SEPARATOR = np.zeros(256, np.bool_)
+SEPARATOR[[0, 9, 10, 13, 32]] = True
+
 FNV_OFFSET = np.uint64(14695981039346656037)
 FNV_PRIME = np.uint64(1099511628211)
 
 
 @njit(cache=True, nogil=True)
-def number_words(block, closed, table, hashes, starts, pool, words, out):
+def number_words(block, closed, table, hashes, starts, pool, words, out):  # noqa: PLR0912, PLR0915
     """Number the words of a block of whole lines.
 
     Args:
@@ -47,12 +50,12 @@ def number_words(block, closed, table, hashes, starts, pool, words, out):
             begin = True
             i += 1
             continue
-        if byte == 32 or byte == 9 or byte == 13 or byte == 0:
+        if SEPARATOR[byte]:
             i += 1
             continue
         first = i
         value = FNV_OFFSET
-        while byte != 32 and byte != 10 and byte != 9 and byte != 13 and byte != 0:
+        while not SEPARATOR[byte]:
             value = (value ^ np.uint64(byte)) * FNV_PRIME
             i += 1
             byte = block[i]

@@ -1,0 +1,84 @@
+"""Asking KenLM: loading an ARPA file quietly, and the perplexity of a text."""
+
+import os
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rnnsmt.io import InputError, open_binary
+
+LOG2_10 = 3.321928094887362
+
+
+def load_kenlm(path: str | Path) -> Any:
+    """A ``kenlm.Model`` of an ARPA (plain, .gz, .bz2, .xz) or KenLM binary file.
+
+    Raises:
+        InputError: the file is missing, damaged, no language model, or its order is above what KenLM was built for.
+    """
+    import kenlm
+
+    open_binary(path).close()
+    config = kenlm.Config()
+    config.show_progress = False
+    config.arpa_complain = kenlm.ARPALoadComplain.NONE
+    try:
+        return kenlm.Model(os.fspath(path), config)
+    except (OSError, RuntimeError) as error:
+        reason = str(error).replace("\n", " ")
+        raise InputError(f"{path}: KenLM cannot load it as a language model: {reason}") from None
+
+
+@dataclass(frozen=True)
+class Perplexity:
+    """What a model makes of a text.
+
+    sentences, words: of the text (``</s>`` not among the words). oov: words that the model does not know.
+    log10: sum of all base-10 log probabilities, ``</s>`` of every sentence included; log10_oov: the part of the
+    unknown words. perplexity: over words and ``</s>``, unknown words with the probability of ``<unk>``;
+    perplexity_without_oov: unknown words left out of sum and count (KenLM's query prints the same two).
+    """
+
+    sentences: int
+    words: int
+    oov: int
+    log10: float
+    log10_oov: float
+    perplexity: float
+    perplexity_without_oov: float
+
+    def as_dict(self) -> dict[str, float]:
+        """The figures and the OOV rate, for JSON."""
+        return {**asdict(self), "oov_rate": self.oov / max(self.words, 1)}
+
+
+def measure(model: Any, lines: Iterable[str], name: str) -> Perplexity:
+    """Perplexity of tokenised lines under a KenLM model; lines without words count as ``</s>`` alone.
+
+    Raises:
+        InputError: there are no lines; the sentence begins with ``name``.
+    """
+    sentences = words = oov = 0
+    total = unknown = 0.0
+    for line in lines:
+        sentences += 1
+        for log10, _, is_oov in model.full_scores(line):
+            words += 1
+            total += log10
+            if is_oov:
+                oov += 1
+                unknown += log10
+    if not sentences:
+        raise InputError(f"{name}: no lines; perplexity needs text")
+    events = words  # full_scores yields the words and </s>
+    words -= sentences
+    return Perplexity(
+        sentences,
+        words,
+        oov,
+        total,
+        unknown,
+        10 ** (-total / events),
+        10 ** (-(total - unknown) / (events - oov)),
+    )

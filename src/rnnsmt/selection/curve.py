@@ -1,0 +1,125 @@
+"""Perplexity of held-out in-domain text as a function of how much of the ranked pool is kept.
+
+For every fraction a model is estimated from the kept lines and measured on the same held-out lines. All models have
+the same vocabulary, the words that occur at least twice in the whole ranked pool: the part of it that a fraction does
+not contain shares the uniform mass of the unigrams, and all other words are ``<unk>`` for every model. So the models
+spread their probability over the same events and their perplexities, unknown words included, can be compared.
+"""
+
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from rnnsmt.io import read_lines
+from rnnsmt.lm.estimate import estimate
+from rnnsmt.lm.queries import load_kenlm, measure
+from rnnsmt.lm.text import frequent_words
+from rnnsmt.progress import say
+
+
+@dataclass(frozen=True)
+class Point:
+    """One fraction: lines and words kept, perplexity of the held-out text, part of its words not among the kept."""
+
+    fraction: float
+    lines: int
+    words: int
+    perplexity: float
+    oov_rate: float
+
+
+@dataclass(frozen=True)
+class Shell:
+    """The lines that one fraction adds to the one before it: a text file, its lines, words, and held-out words."""
+
+    path: Path
+    lines: int
+    words: int
+    covers: frozenset[bytes]
+
+
+def write_shells(
+    texts: Iterable[tuple[Path, npt.NDArray[np.uint8]]], number: int, held_out: Sequence[str], folder: Path
+) -> list[Shell]:
+    """Cut texts into ``number`` files by the shell of every line; lines of higher shells are left out."""
+    wanted = {word for line in held_out for word in line.encode().split()}
+    paths = [folder / f"shell{i}" for i in range(number)]
+    lines, words = [0] * number, [0] * number
+    covers: list[set[bytes]] = [set() for _ in range(number)]
+    with ExitStack() as stack:
+        outs = [stack.enter_context(path.open("wb", 1 << 18)) for path in paths]
+        for text, shells in texts:
+            for line, shell in zip(read_lines(text), shells.tolist(), strict=True):
+                if shell == number:
+                    continue
+                data = line.encode()
+                tokens = data.split()
+                outs[shell].write(data + b"\n")
+                lines[shell] += 1
+                words[shell] += len(tokens)
+                covers[shell].update(wanted.intersection(tokens))
+    return [Shell(*row) for row in zip(paths, lines, words, map(frozenset, covers), strict=True)]
+
+
+def measure_shells(
+    shells: Sequence[Shell],
+    fractions: Sequence[float],
+    held_out: Sequence[str],
+    *,
+    vocabulary: Sequence[str],
+    order: int,
+    work: Path,
+    memory_mb: int = 2000,
+    threads: int = 1,
+) -> list[Point]:
+    """The curve: one point per fraction, the shells up to it together."""
+    points = []
+    tokens = [word for line in held_out for word in line.encode().split()]
+    for i, fraction in enumerate(fractions):
+        inputs = [shell.path for shell in shells[: i + 1]]
+        arpa = work / "curve.arpa"
+        estimate(inputs, order, arpa, vocabulary=vocabulary, memory_mb=memory_mb, threads=threads)
+        perplexity = measure(load_kenlm(arpa), held_out, "held-out text").perplexity
+        arpa.unlink()
+        known = frozenset().union(*(shell.covers for shell in shells[: i + 1]))
+        lines, words = sum(s.lines for s in shells[: i + 1]), sum(s.words for s in shells[: i + 1])
+        unknown = sum(token not in known for token in tokens)
+        points.append(Point(fraction, lines, words, perplexity, unknown / max(len(tokens), 1)))
+        say(f"fraction {fraction:g}: {lines:,} lines, {words:,} words, perplexity {perplexity:.2f}")
+    return points
+
+
+def curve(
+    texts: Sequence[tuple[Path, npt.NDArray[np.uint8]]],
+    pool: Sequence[Path],
+    fractions: Sequence[float],
+    held_out: Sequence[str],
+    *,
+    order: int,
+    work: Path,
+    memory_mb: int = 2000,
+    threads: int = 1,
+) -> list[Point]:
+    """Perplexities of the fractions of ranked texts.
+
+    Args:
+        texts: (file, shell of every line), see ``rnnsmt.selection.ranking.best``.
+        pool: the files that make the common vocabulary.
+        work: a folder for temporary files.
+    """
+    shells = write_shells(texts, len(fractions), held_out, work)
+    vocabulary = frequent_words(pool, 2)
+    return measure_shells(
+        shells,
+        fractions,
+        held_out,
+        vocabulary=vocabulary,
+        order=order,
+        work=work,
+        memory_mb=memory_mb,
+        threads=threads,
+    )
