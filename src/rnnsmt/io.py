@@ -10,6 +10,7 @@ import io
 import json
 import lzma
 import os
+import platform
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -139,11 +140,12 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     """Give a temporary path beside ``path``; on success fsync and rename it, on any exception remove it.
 
     The temporary name keeps the suffixes of ``path``, so that compression by suffix works on it, and its parent folder
-    is made where it is missing.
+    is made where it is missing. What a process that was killed on this machine left of ``path`` is removed.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".tmp-{os.getpid()}-{path.name}")
+    temporary = path.with_name(f"{_temporary_prefix()}{os.getpid()}-{path.name}")
+    _remove_leftovers(path)
     try:
         yield temporary
         descriptor = os.open(temporary, os.O_RDONLY)
@@ -154,6 +156,29 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _temporary_prefix() -> str:
+    return f".tmp-{platform.node()}-"
+
+
+def _remove_leftovers(path: Path) -> None:
+    """Remove temporary files of ``path`` whose process is gone."""
+    prefix, suffix = _temporary_prefix(), f"-{path.name}"
+    for name in os.listdir(path.parent):
+        process = name[len(prefix) : -len(suffix)]
+        if name.startswith(prefix) and name.endswith(suffix) and process.isdecimal() and not _alive(int(process)):
+            (path.parent / name).unlink(missing_ok=True)
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 @contextmanager

@@ -2,6 +2,8 @@
 
 import gzip
 import lzma
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
@@ -41,6 +43,23 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
         io.write_lines(path, lines())
     assert list(io.read_lines(path)) == ["old"]
     assert [p.name for p in tmp_path.iterdir()] == ["out.gz"]
+
+
+def test_what_a_killed_process_left_is_removed(tmp_path):
+    code = f"""
+import os, signal
+from rnnsmt import io
+with io.atomic_text({str(tmp_path / "out.gz")!r}) as out:
+    out.write("half")
+    out.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    subprocess.run([sys.executable, "-c", code], check=False)
+    assert len(list(tmp_path.iterdir())) == 1
+    io.write_lines(tmp_path / "other.gz", ["whole"])
+    assert len(list(tmp_path.iterdir())) == 2
+    io.write_lines(tmp_path / "out.gz", ["whole"])
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["other.gz", "out.gz"]
 
 
 def damaged(path, kind):
