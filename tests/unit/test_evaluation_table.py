@@ -1,0 +1,269 @@
+"""Table 1: rows, joint test sets, differences, refusals, and its three forms."""
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from rnnsmt.cli import main
+from rnnsmt.evaluation.multi_bleu import corpus_bleu, corpus_statistics
+from rnnsmt.evaluation.sacre import sacre_bleu
+from rnnsmt.evaluation.score_file import Score, read_score, write_score
+from rnnsmt.evaluation.systems import label
+
+REFERENCES = {
+    "test": ["the old man reads a long book .", "two dogs run over the green field ."],
+    "more": ["a child eats an apple in the garden ."],
+    "dev": ["the woman sells red apples at the market ."],
+}
+
+
+def output_of(system: str, test_set: str, run: int) -> list[str]:
+    """The references with some words changed."""
+    strength = {"baseline": 3, "rnn": 2, "cslm_rnn_wp": 1}.get(system, 3)
+    texts = []
+    for text in REFERENCES[test_set]:
+        words = text.split()
+        for place in range(strength):
+            words[(run + 7 * place) % len(words)] = "x"
+        texts.append(" ".join(words))
+    return texts
+
+
+def score(system: str = "baseline", test_set: str = "test", run: int = 1, **changed) -> Score:
+    hypotheses, references = output_of(system, test_set, run), [REFERENCES[test_set]]
+    values = {
+        "system": system,
+        "test_set": test_set,
+        "run": run,
+        "segments": len(hypotheses),
+        "references": 1,
+        "statistics": tuple(map(int, corpus_statistics(hypotheses, references).sum(axis=0))),
+        "sacrebleu": sacre_bleu(hypotheses, references),
+        "decode": {"unknown_words": 5, "seconds": 2.0},
+    }
+    return Score(**(values | changed))
+
+
+def write(folder: Path, *scores: Score) -> list[str]:
+    paths = []
+    for number, one in enumerate(scores):
+        path = folder / "scores" / f"{number}.json"
+        write_score(path, one)
+        paths.append(str(path))
+    return paths
+
+
+def command(folder: Path, paths: list[str], *more: str) -> list[str]:
+    outputs = [f"--output-{kind}={folder / 'out' / f'table1.{kind}'}" for kind in ("tsv", "md", "html")]
+    return ["evaluation", "table", "--scores", *paths, *outputs, *more]
+
+
+def table(folder: Path) -> pd.DataFrame:
+    return pd.read_csv(folder / "out" / "table1.tsv", sep="\t")
+
+
+ALL = [score(system, test_set, run) for system in ("rnn", "cslm_rnn_wp", "baseline") for run in (1, 2, 3)
+       for test_set in ("test", "more", "dev")]  # fmt: skip
+
+
+def test_rows_means_and_order(tmp_path):
+    assert main(command(tmp_path, write(tmp_path, *ALL), "--joint", "both=test+more")) == 0
+    frame = table(tmp_path)
+    assert list(frame["system"]) == ["baseline"] * 4 + ["rnn"] * 4 + ["cslm_rnn_wp"] * 4
+    assert list(frame["test_set"])[:4] == ["dev", "test", "more", "both"]
+    runs = [corpus_bleu(output_of("rnn", "test", run), [REFERENCES["test"]]).bleu for run in (1, 2, 3)]
+    row = frame[(frame["system"] == "rnn") & (frame["test_set"] == "test")].iloc[0]
+    assert row["bleu"] == pytest.approx(sum(runs) / 3, abs=1e-4)
+    assert row["bleu_sd"] == pytest.approx(pd.Series(runs).std(), abs=1e-4)
+    assert row["runs"] == 3
+    assert row["paper_bleu"] == 33.87
+    assert row["unknown_words"] == 5
+
+
+def test_joint_test_set_is_one_corpus(tmp_path):
+    assert main(command(tmp_path, write(tmp_path, *ALL), "--joint", "both=test+more")) == 0
+    frame = table(tmp_path).set_index(["system", "test_set"])
+    hypotheses = output_of("rnn", "test", 2) + output_of("rnn", "more", 2)
+    references = [REFERENCES["test"] + REFERENCES["more"]]
+    row = frame.loc[("rnn", "both")]
+    assert float(row["bleu_runs"].split()[1]) == pytest.approx(corpus_bleu(hypotheses, references).bleu, abs=1e-4)
+    assert float(row["sacrebleu_runs"].split()[1]) == pytest.approx(sacre_bleu(hypotheses, references).score, abs=1e-4)
+    assert row["segments"] == 3
+    assert row["unknown_words"] == 10
+    assert pd.isna(row["paper_bleu"])
+
+
+def test_differences_to_the_baseline(tmp_path):
+    assert main(command(tmp_path, write(tmp_path, *ALL))) == 0
+    frame = table(tmp_path).set_index(["system", "test_set"])
+    difference = frame.loc[("rnn", "test")]["bleu"] - frame.loc[("baseline", "test")]["bleu"]
+    assert frame.loc[("rnn", "test")]["bleu_difference"] == pytest.approx(difference, abs=2e-4)
+    assert pd.isna(frame.loc[("baseline", "test")]["bleu_difference"])
+
+
+def test_one_run_has_no_deviation(tmp_path):
+    assert main(command(tmp_path, write(tmp_path, score(sacrebleu=None, decode=None)))) == 0
+    row = table(tmp_path).iloc[0]
+    assert pd.isna(row["bleu_sd"])
+    assert pd.isna(row["sacrebleu"])
+    assert pd.isna(row["unknown_words"])
+    assert "±" not in (tmp_path / "out" / "table1.md").read_text().split("\n")[2]
+
+
+def test_dev_set_by_name(tmp_path):
+    assert main(command(tmp_path, write(tmp_path, score(), score(test_set="more")), "--dev-set", "more")) == 0
+    frame = table(tmp_path)
+    assert list(frame["test_set"]) == ["more", "test"]
+    assert list(frame["paper_bleu"]) == [30.64, 33.30]
+
+
+def test_markdown_is_a_table(tmp_path):
+    assert main(command(tmp_path, write(tmp_path, *ALL))) == 0
+    lines = (tmp_path / "out" / "table1.md").read_text().split("\n")
+    width = lines[0].count("|")
+    assert all(line.count("|") == width for line in lines[:11])
+    assert any(line.startswith("| CSLM + RNN + WP | test |") for line in lines)
+
+
+class Balance(HTMLParser):
+    """Checks that every element is closed, and collects links to elsewhere."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stack: list[str] = []
+        self.links: list[str] = []
+
+    def handle_starttag(self, tag, attrs):
+        self.links += [value for name, value in attrs if name in ("src", "href")]
+        if tag not in ("meta", "line", "circle"):
+            self.stack.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag not in ("line", "circle"):
+            assert self.stack.pop() == tag
+
+
+def test_html_is_whole_and_needs_nothing_else(tmp_path):
+    assert main(command(tmp_path, write(tmp_path, *ALL), "--joint", "both=test+more")) == 0
+    text = (tmp_path / "out" / "table1.html").read_text()
+    page = Balance()
+    page.feed(text)
+    assert page.stack == []
+    assert page.links == []
+    assert len(re.findall(r"<svg ", text)) == 4
+
+
+def test_output_does_not_depend_on_the_order_of_the_files_within_a_system(tmp_path):
+    paths = write(tmp_path, *(score(run=run) for run in (1, 2, 3)))
+    assert main(command(tmp_path, paths)) == 0
+    before = (tmp_path / "out" / "table1.tsv").read_bytes()
+    assert main(command(tmp_path, paths[::-1])) == 0
+    assert (tmp_path / "out" / "table1.tsv").read_bytes() == before
+
+
+def test_score_file_round_trip(tmp_path):
+    (path,) = write(tmp_path, score())
+    assert read_score(path) == score(path=path)
+
+
+@pytest.mark.parametrize(
+    ("system", "shown"),
+    [
+        ("baseline", "Baseline"),
+        ("cslm_rnn_wp", "CSLM + RNN + WP"),
+        ("my_rnn", "my_rnn"),
+        ("baseline_wp", "Baseline + WP"),
+    ],
+)
+def test_labels(system, shown):
+    assert label(system) == shown
+
+
+# Refusals
+
+
+def refused(folder: Path, arguments: list[str], capsys, *parts: str) -> None:
+    assert main(arguments) == 2
+    error = capsys.readouterr().err.strip().splitlines()[-1]
+    for part in parts:
+        assert part in error
+    assert not (folder / "out").exists()
+
+
+def test_refuses_the_same_run_twice(tmp_path, capsys):
+    paths = write(tmp_path, score(), score())
+    refused(tmp_path, command(tmp_path, paths), capsys, "1.json", "run 1 of baseline on test", "already")
+
+
+def test_refuses_runs_that_lack_a_test_set(tmp_path, capsys):
+    paths = write(tmp_path, score(), score(run=2), score(test_set="more"))
+    refused(tmp_path, command(tmp_path, paths), capsys, "runs 1, 2 on test, but 1 on more")
+
+
+def test_refuses_test_sets_that_differ(tmp_path, capsys):
+    paths = write(tmp_path, score(), score("rnn", segments=7))
+    refused(tmp_path, command(tmp_path, paths), capsys, "test has 7 segments", "2 and 1 in")
+
+
+def test_refuses_sacrebleu_of_some_runs_only(tmp_path, capsys):
+    paths = write(tmp_path, score(), score("rnn", sacrebleu=None))
+    refused(tmp_path, command(tmp_path, paths), capsys, "signature")
+
+
+@pytest.mark.parametrize(
+    ("joint", "said"),
+    [
+        ("both", "write NAME=A+B"),
+        ("both=", "write NAME=A+B"),
+        ("=test+more", "write NAME=A+B"),
+        ("both=test", "two or more"),
+        ("both=test+test", "two or more"),
+        ("both=test+other", "no score file is of the test set other"),
+        ("test=test+more", "already"),
+    ],
+)
+def test_refuses_bad_joint_sets(tmp_path, capsys, joint, said):
+    paths = write(tmp_path, score(), score(test_set="more"))
+    refused(tmp_path, command(tmp_path, paths, "--joint", joint), capsys, said)
+
+
+def test_refuses_a_joint_set_that_a_system_lacks(tmp_path, capsys):
+    paths = write(tmp_path, score(), score(test_set="more"), score("rnn"))
+    refused(tmp_path, command(tmp_path, paths, "--joint", "both=test+more"), capsys, "rnn has no score on more")
+
+
+@pytest.mark.parametrize("key", ["system", "test_set", "run", "segments", "references", "tokenized", "format"])
+def test_refuses_missing_keys(tmp_path, capsys, key):
+    (path,) = write(tmp_path, score())
+    value = json.loads(Path(path).read_text())
+    del value[key]
+    Path(path).write_text(json.dumps(value))
+    refused(tmp_path, command(tmp_path, [path]), capsys, path, "not a score file" if key == "format" else f"`{key}`")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"run": "1"}, "`run`"),
+        ({"run": True}, "`run`"),
+        ({"tokenized": {"statistics": [1, 2]}}, "`statistics`"),
+        ({"tokenized": {"statistics": [1, 1, 1, 1, 1, 1, 1, 1, -1]}}, "`statistics`"),
+        ({"sacrebleu": 3}, "`sacrebleu`"),
+        ({"sacrebleu": {"score": 3}}, "`signature`"),
+    ],
+)
+def test_refuses_wrong_values(tmp_path, capsys, change, said):
+    (path,) = write(tmp_path, score())
+    Path(path).write_text(json.dumps(json.loads(Path(path).read_text()) | change))
+    refused(tmp_path, command(tmp_path, [path]), capsys, path, said)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "null", '"text"'])
+def test_refuses_files_that_are_no_score_file(tmp_path, capsys, content):
+    path = tmp_path / "score.json"
+    path.write_text(content)
+    refused(tmp_path, command(tmp_path, [str(path)]), capsys, str(path))
