@@ -34,7 +34,7 @@ class Decoded(NamedTuple):
 class Decoder(Protocol):
     """What the loop needs of a search."""
 
-    feature_names: Sequence[str]
+    feature_names: list[str]
 
     def decode(self, weights: Weights) -> Decoded:
         """Translate the development set."""
@@ -147,6 +147,6 @@ def _check_matches(statistics: NDArray[np.int32]) -> None:
     for order in range(4):
         if not statistics[:, order].any():
             raise InputError(
-                f"no translation in the n-best lists shares a {order + 1}-gram with its reference, so BLEU is 0 whatever "
-                "the weights; do --source and --reference belong together, and are they tokenised alike?"
+                f"no translation in the n-best lists shares a {order + 1}-gram with its reference, so BLEU is 0 "
+                "whatever the weights; do --source and --reference belong together, and are they tokenised alike?"
             )
