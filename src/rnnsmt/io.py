@@ -165,10 +165,11 @@ def _temporary_prefix() -> str:
 def _remove_leftovers(path: Path) -> None:
     """Remove temporary files of ``path`` whose process is gone."""
     prefix, suffix = _temporary_prefix(), f"-{path.name}"
-    for name in os.listdir(path.parent):
-        process = name[len(prefix) : -len(suffix)]
-        if name.startswith(prefix) and name.endswith(suffix) and process.isdecimal() and not _alive(int(process)):
-            (path.parent / name).unlink(missing_ok=True)
+    for other in path.parent.iterdir():
+        process = other.name[len(prefix) : -len(suffix)]
+        ours = other.name.startswith(prefix) and other.name.endswith(suffix)
+        if ours and process.isdecimal() and not _alive(int(process)):
+            other.unlink(missing_ok=True)
 
 
 def _alive(process: int) -> bool:
