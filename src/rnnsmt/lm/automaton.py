@@ -20,30 +20,25 @@ from rnnsmt.lm.bytescan import Interner, mix
 LN10 = float(np.log(10.0))
 MISSING_UNK_LOG10 = -100.0
 """Probability of unknown words where the ARPA file has no ``<unk>``, as in KenLM."""
-_EMPTY = np.int64(-1)
-_S32 = np.uint64(32)
+ROW = np.dtype([("key", np.int64), ("prob", np.float32), ("next", np.int32)])
+"""One answer, 16 bytes, so that a look-up is one cache miss: natural-log probability and next state."""
+STATE = np.dtype([("link", np.int32), ("backoff", np.float32)])
+"""The next shorter context and what is charged for going there (natural log)."""
+UNIGRAM = np.dtype([("prob", np.float32), ("next", np.int32)])
 
 
 class LmArrays(NamedTuple):
     """The automaton for kernels. State 0 is the empty context.
 
     Attributes:
-        keys: ``int64`` [2 * slots]; even entries (state << 32 | word) or -1, odd entries the answer's bits.
-        answers: the same memory as ``int32`` [4 * slots]; entry 4 * slot + 3 is the next state.
-        probs: the same memory as ``float32``; entry 4 * slot + 2 is the natural-log probability.
-        links: ``int32`` [2 * states]; even entries the link, odd ones the back-off weight's bits.
-        backoffs: the same memory as ``float32``; entry 2 * state + 1 is the natural-log back-off weight.
-        unigram_probs: ``float32`` [words], natural log.
-        unigram_states: ``int32`` [words], the state after a word in the empty context.
+        rows: ``ROW`` [slots, a power of two], the hash table of (state << 32 | word); free slots have key -1.
+        states: ``STATE`` [states].
+        unigrams: ``UNIGRAM`` [words], answers in the empty context.
     """
 
-    keys: np.ndarray
-    answers: np.ndarray
-    probs: np.ndarray
-    links: np.ndarray
-    backoffs: np.ndarray
-    unigram_probs: np.ndarray
-    unigram_states: np.ndarray
+    rows: np.ndarray
+    states: np.ndarray
+    unigrams: np.ndarray
 
 
 @dataclass
@@ -80,21 +75,23 @@ def _slot(state, word, mask):
 
 @njit(cache=True, nogil=True)
 def query(lm, state, word):
-    """(natural-log probability, next state) of a word in a state."""
+    """(natural-log probability ``float32``, next state ``int32``) of a word in a state."""
     total = np.float32(0.0)
-    mask = (lm.keys.shape[0] >> 1) - 1
+    mask = lm.rows.shape[0] - 1
     while state != 0:
         key, slot = _slot(state, word, mask)
         while True:
-            found = lm.keys[2 * slot]
-            if found == key:
-                return total + lm.probs[4 * slot + 2], lm.answers[4 * slot + 3]
-            if found == -1:
+            row = lm.rows[slot]
+            if row.key == key:
+                return total + row.prob, row.next
+            if row.key == -1:
                 break
             slot = (slot + 1) & mask
-        total += lm.backoffs[2 * state + 1]
-        state = lm.links[2 * state]
-    return total + lm.unigram_probs[word], lm.unigram_states[word]
+        context = lm.states[state]
+        total += context.backoff
+        state = context.link
+    unigram = lm.unigrams[word]
+    return total + unigram.prob, unigram.next
 
 
 @njit(cache=True, nogil=True)
@@ -108,47 +105,47 @@ def score_sequence(lm, state, words):
 
 
 @njit(cache=True, nogil=True)
-def _child(keys, answers, state, word):
+def _child(rows, state, word):
     """Node below ``state`` by ``word``, or -1."""
     if state == 0:
         return np.int64(word) + 1
-    mask = (keys.shape[0] >> 1) - 1
+    mask = rows.shape[0] - 1
     key, slot = _slot(state, word, mask)
     while True:
-        found = keys[2 * slot]
-        if found == key:
-            return np.int64(answers[4 * slot + 3])
-        if found == -1:
+        row = rows[slot]
+        if row.key == key:
+            return np.int64(row.next)
+        if row.key == -1:
             return np.int64(-1)
         slot = (slot + 1) & mask
 
 
 @njit(cache=True, nogil=True)
-def _insert(keys, answers, probs, ngrams, values, first, extends, node_links):
-    """Enter one order's n-grams, numbered from ``first``; the index of one that has no context, or -1.
+def _insert(rows, ngrams, values, first, extends, node_links):
+    """Enter one order's n-grams as nodes numbered from ``first``.
 
-    Where a context of an n-gram is missing (pruned models of other toolkits), the n-gram is reported.
+    Returns -1, or the index of an n-gram whose context is missing, or -2 - index of one that is there twice.
     """
     order = ngrams.shape[1]
-    mask = (keys.shape[0] >> 1) - 1
+    mask = rows.shape[0] - 1
     for i in range(ngrams.shape[0]):
         context = np.int64(0)
         for k in range(order - 1):
-            context = _child(keys, answers, context, ngrams[i, k])
+            context = _child(rows, context, ngrams[i, k])
             if context < 0:
                 return np.int64(i)
         key, slot = _slot(context, ngrams[i, order - 1], mask)
-        while keys[2 * slot] != -1:
-            if keys[2 * slot] == key:
+        while rows[slot].key != -1:
+            if rows[slot].key == key:
                 return np.int64(-2 - i)
             slot = (slot + 1) & mask
-        keys[2 * slot] = key
-        probs[4 * slot + 2] = values[i]
-        answers[4 * slot + 3] = first + i
+        rows[slot].key = key
+        rows[slot].prob = values[i]
+        rows[slot].next = first + i
         extends[context] = 1
         suffix = np.int64(node_links[context])
         while True:
-            below = _child(keys, answers, suffix, ngrams[i, order - 1])
+            below = _child(rows, suffix, ngrams[i, order - 1])
             if below >= 0:
                 break
             suffix = np.int64(node_links[suffix])
@@ -157,18 +154,18 @@ def _insert(keys, answers, probs, ngrams, values, first, extends, node_links):
 
 
 @njit(cache=True, nogil=True)
-def _finish(keys, answers, is_state, node_links, next_state, links, unigram_states):
+def _finish(rows, is_state, node_links, next_state, states, unigrams):
     """Turn nodes into states: the longest suffix of a node that is a state."""
     for node in range(1, node_links.shape[0]):
         shorter = next_state[node_links[node]]
         next_state[node] = node if is_state[node] else shorter
-        if node < is_state.shape[0] and is_state[node]:
-            links[2 * node] = shorter
-    for word in range(unigram_states.shape[0]):
-        unigram_states[word] = next_state[word + 1]
-    for slot in range(keys.shape[0] >> 1):
-        if keys[2 * slot] != -1:
-            answers[4 * slot + 3] = next_state[answers[4 * slot + 3]]
+        if node < states.shape[0]:
+            states[node].link = shorter
+    for word in range(unigrams.shape[0]):
+        unigrams[word].next = next_state[word + 1]
+    for slot in range(rows.shape[0]):
+        if rows[slot].key != -1:
+            rows[slot].next = next_state[rows[slot].next]
 
 
 def build_automaton(arpa: Arpa, where: str = "the LM") -> Automaton:
@@ -191,32 +188,27 @@ def build_automaton(arpa: Arpa, where: str = "the LM") -> Automaton:
     counts = [len(p) for p in probs]
     if sum(counts) + 1 >= 1 << 31:
         raise InputError(f"{where}: more than 2^31 n-grams")
-    size = 1 << max(int(sum(counts[1:]) * 1.5), 8).bit_length()
-    keys = np.full(2 * size, _EMPTY, np.int64)
-    answers, values = keys.view(np.int32), keys.view(np.float32)
+    rows = np.empty(1 << max(int(sum(counts[1:]) * 1.5), 8).bit_length(), ROW)
+    rows["key"] = -1
     node_links = np.zeros(1 + sum(counts), np.int32)
     extends = np.zeros(1 + sum(counts), np.uint8)
     first = 1 + counts[0]
     for order in range(2, arpa.order + 1):
-        bad = int(_insert(keys, answers, values, arpa.ngrams[order - 1], probs[order - 1], first, extends, node_links))
+        bad = int(_insert(rows, arpa.ngrams[order - 1], probs[order - 1], first, extends, node_links))
         if bad != -1:
             index, what = (bad, "has a context that is not in the model") if bad >= 0 else (-2 - bad, "is there twice")
             raise InputError(f"{where}, line {arpa.lines[order - 1] + index}: the n-gram {what}")
         first += counts[order - 1]
+    size = 1 + (sum(counts[:-1]) if arpa.order > 1 else counts[0])
     weights = np.concatenate([np.zeros(1, np.float32), *backoffs])
     is_state = (extends > 0) | (weights != 0)
-    is_state[0] = True
-    if arpa.order > 1:
-        is_state[1 + sum(counts[:-1]) :] = False
-    links = np.zeros(2 * len(weights), np.int32)
-    link_weights = links.view(np.float32)
-    link_weights[1::2] = weights
-    unigram_states = np.zeros(counts[0], np.int32)
-    _finish(keys, answers, is_state, node_links, np.zeros(len(node_links), np.int32), links, unigram_states)
-    states = 1 + (sum(counts[:-1]) if arpa.order > 1 else counts[0])
-    links = links[: 2 * states].copy()
-    arrays = LmArrays(keys, answers, values, links, links.view(np.float32), probs[0], unigram_states)
-    return Automaton(arrays, words, arpa.order, int(unigram_states[known[b"<s>"]]), unk, known[b"</s>"])
+    is_state[0], is_state[size:] = True, False
+    states, unigrams = np.zeros(size, STATE), np.zeros(counts[0], UNIGRAM)
+    states["backoff"] = weights[:size]
+    unigrams["prob"] = probs[0]
+    _finish(rows, is_state, node_links, np.zeros(len(node_links), np.int32), states, unigrams)
+    start = int(unigrams["next"][known[b"<s>"]])
+    return Automaton(LmArrays(rows, states, unigrams), words, arpa.order, start, unk, known[b"</s>"])
 
 
 def _lookup(words: Interner) -> np.ndarray:

@@ -1,0 +1,212 @@
+"""A Moses model in memory: tables, reordering scores and LM, without weights."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numba import njit
+
+from rnnsmt.io import InputError
+from rnnsmt.lm.automaton import Automaton, load_automaton, query
+from rnnsmt.lm.bytescan import Interner
+from rnnsmt.moses.ini import LANGUAGE_MODELS, NO_LIMIT, PHRASE_TABLES, Feature, MosesIni, feature_count
+from rnnsmt.search import table_kernels
+from rnnsmt.search.arrays import MAX_WINDOW
+from rnnsmt.search.tables import REORDERING_COLUMNS, PhraseTable, read_phrase_table, read_reordering_table
+
+UNKNOWN_WORD_SCORE = -100.0
+"""Score of an unknown word: the floored logarithm of 0, as in Moses."""
+REORDERING_TYPES = ("wbe-msd-bidirectional-fe-allff", "wbe-msd-bidirectional-fe")
+
+_STATEFUL = ("LexicalReordering", "Distortion", *LANGUAGE_MODELS)
+_KNOWN = (*_STATEFUL, *PHRASE_TABLES, "WordPenalty", "PhrasePenalty", "UnknownWordPenalty")
+
+
+@dataclass
+class TargetPhrases:
+    """Target phrases as words and what the LM says about them alone.
+
+    Attributes:
+        bounds: ``int64`` [phrases + 1] into the others.
+        words: ``int32``, target vocabulary ids.
+        lm_words: ``int32``, LM ids.
+        alone_state: ``int32``, LM state after each word in the empty context.
+        alone_rest: ``float64``, natural-log LM score of the words after this one, in the empty context.
+        alone_total: ``float64`` [phrases], natural-log LM score of the whole phrase in the empty context.
+    """
+
+    bounds: np.ndarray
+    words: np.ndarray
+    lm_words: np.ndarray
+    alone_state: np.ndarray
+    alone_rest: np.ndarray
+    alone_total: np.ndarray
+
+
+@dataclass
+class SearchModel:
+    """What ``decode`` needs besides weights.
+
+    Attributes:
+        feature_names: one per scalar weight, ``NAME:INDEX``; stateful features first, in the order of the ini, then the
+            others, the unknown-word penalty last.
+        initial_weights: ``float64`` [F], those of the ini in this order.
+        table: the phrase pairs, sorted by source phrase.
+        reordering: ``float64`` [pairs, 6].
+        forward_class: ``int32`` [pairs], equal where the three forward scores are equal.
+        targets: target phrases of the table.
+        vocabulary: target words by id.
+        lm: the language model.
+        columns: where the features lie in a feature vector: kind to indices.
+        distortion_limit: in words, at most ``MAX_WINDOW``.
+        table_limit: translations per source phrase, 0 for all.
+    """
+
+    ini: MosesIni
+    feature_names: list[str]
+    initial_weights: np.ndarray
+    table: PhraseTable
+    reordering: np.ndarray
+    forward_class: np.ndarray
+    targets: TargetPhrases
+    vocabulary: list[str]
+    lm: Automaton
+    columns: dict[str, np.ndarray]
+    distortion_limit: int
+    table_limit: int
+    longest: int
+    cache: dict[str, object] = field(default_factory=dict)
+
+
+@njit(cache=True, nogil=True)
+def _alone(lm, bounds, words, states, rest, totals):
+    """LM states and scores of phrases in the empty context."""
+    for phrase in range(bounds.shape[0] - 1):
+        state = np.int32(0)
+        total = 0.0
+        for k in range(bounds[phrase], bounds[phrase + 1]):
+            prob, state = query(lm, state, words[k])
+            total += prob
+            states[k] = state
+            rest[k] = total
+        for k in range(bounds[phrase], bounds[phrase + 1]):
+            rest[k] = total - rest[k]
+        totals[phrase] = total
+
+
+def target_phrases(phrases: Interner, vocabulary: Interner, lm: Automaton) -> TargetPhrases:
+    """Split target phrases into words (entered in ``vocabulary``) and score them alone."""
+    count = len(phrases)
+    size = phrases.arena_used
+    vocabulary.reserve(size // 2 + count + 1, size + 1)
+    flat, bounds = np.zeros(size // 2 + count + 1, np.int32), np.zeros(count + 1, np.int64)
+    filled = table_kernels.split_words(
+        phrases.table.arena, phrases.table.offsets, count, vocabulary.table, flat, bounds
+    )
+    words = flat[:filled].copy()
+    lm_words = lm.word_ids(vocabulary)[words] if filled else words
+    states, rest, totals = np.zeros(filled, np.int32), np.zeros(filled), np.zeros(count)
+    _alone(lm.arrays, bounds, lm_words, states, rest, totals)
+    return TargetPhrases(bounds, words, lm_words, states, rest, totals)
+
+
+def _single(ini: MosesIni, kinds: tuple[str, ...], needed: bool) -> Feature | None:
+    found = [feature for feature in ini.features if feature.kind in kinds]
+    if len(found) > 1:
+        raise InputError(f"{ini.path}: {len(found)} features of the kind {found[0].kind}; this decoder takes one")
+    if not found and needed:
+        raise InputError(f"{ini.path}: no feature of the kind {kinds[0]}; the decoder needs one")
+    return found[0] if found else None
+
+
+def _layout(ini: MosesIni) -> tuple[list[str], np.ndarray, dict[str, np.ndarray]]:
+    """Names, weights and columns of the feature vector."""
+    for feature in ini.features:
+        if feature.kind not in _KNOWN:
+            raise InputError(
+                f"{ini.path}: unknown feature {feature.kind}; tables must be PhraseDictionaryMemory (text form), and "
+                f"the other features known here are {', '.join(k for k in _KNOWN if k not in PHRASE_TABLES)}"
+            )
+    stateful = [f for f in ini.features if f.kind in _STATEFUL]
+    plain = [f for f in ini.features if f.kind not in _STATEFUL and f.kind != "UnknownWordPenalty"]
+    unknown = [f for f in ini.features if f.kind == "UnknownWordPenalty"]
+    names: list[str] = []
+    weights: list[float] = []
+    columns: dict[str, np.ndarray] = {}
+    for feature in stateful + plain + unknown:
+        count = feature_count(feature, str(ini.path))
+        kind = "LM" if feature.is_lm else feature.kind
+        columns[kind] = np.arange(len(names), len(names) + count)
+        names += [f"{feature.name}:{k}" for k in range(count)]
+        weights += ini.weights[feature.name]
+    return names, np.array(weights, np.float64), columns
+
+
+def _located(ini: MosesIni, feature: Feature, model_dir: Path | None) -> Path:
+    path = ini.file_of(feature)
+    if model_dir is not None and (model_dir / path.name).is_file():
+        return model_dir / path.name
+    if not path.is_file():
+        raise InputError(f"{ini.path}: the file of {feature.name} is missing: {path}")
+    return path
+
+
+def load_model(ini: MosesIni, sentences: list[str] | None = None, model_dir: str | Path | None = None) -> SearchModel:
+    """Read the tables and the LM that an ini names.
+
+    Args:
+        ini: the ini; its weights become ``initial_weights``.
+        sentences: keep only phrases that occur in these tokenised sentences; None keeps all.
+        model_dir: take files of the same base name from here where they exist (filtered tables).
+
+    Raises:
+        InputError: a missing or malformed file, an unknown feature, a reordering type that is not supported.
+    """
+    folder = Path(model_dir) if model_dir is not None else None
+    if folder is not None and not folder.is_dir():
+        raise InputError(f"{folder}: no such folder")
+    names, weights, columns = _layout(ini)
+    for kind in ("WordPenalty", "PhrasePenalty", "UnknownWordPenalty", "Distortion"):
+        _single(ini, (kind,), False)
+    table_feature, lm_feature = _single(ini, PHRASE_TABLES, True), _single(ini, LANGUAGE_MODELS, True)
+    reordering_feature = _single(ini, ("LexicalReordering",), False)
+    assert table_feature is not None and lm_feature is not None
+    paths = {f.name: _located(ini, f, folder) for f in (table_feature, lm_feature, reordering_feature) if f is not None}
+    if reordering_feature is not None:
+        kind = reordering_feature.options.get("type", "")
+        if kind not in REORDERING_TYPES or len(columns["LexicalReordering"]) != REORDERING_COLUMNS:
+            raise InputError(
+                f"{ini.path}: reordering type {kind} with {len(columns['LexicalReordering'])} scores is not "
+                f"supported; it must be {REORDERING_TYPES[0]} with 6"
+            )
+    table = read_phrase_table(paths[table_feature.name], len(columns["PhraseDictionaryMemory"]), sentences)
+    reordering = np.zeros((len(table.source_of), REORDERING_COLUMNS))
+    if reordering_feature is not None:
+        reordering = read_reordering_table(paths[reordering_feature.name], table)
+    lm = load_automaton(paths[lm_feature.name])
+    vocabulary = Interner(1 << 12, 1 << 16)
+    targets = target_phrases(table.targets, vocabulary, lm)
+    forward_class = np.unique(reordering[:, 3:], axis=0, return_inverse=True)[1].reshape(-1).astype(np.int32)
+    limit = MAX_WINDOW if ini.distortion_limit == NO_LIMIT else min(ini.distortion_limit, MAX_WINDOW)
+    return SearchModel(
+        ini,
+        names,
+        weights,
+        table,
+        reordering,
+        forward_class,
+        targets,
+        _decoded(vocabulary, paths[table_feature.name]),
+        lm,
+        columns,
+        max(limit, 0),
+        ini.table_limit,
+        table.longest_source,
+    )
+
+
+def _decoded(vocabulary: Interner, path: Path) -> list[str]:
+    try:
+        return [word.decode("utf-8") for word in vocabulary.strings()]
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: a target phrase is not UTF-8; convert the table") from None

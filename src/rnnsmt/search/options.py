@@ -1,0 +1,130 @@
+"""Translation options: the pairs of the table for the spans of sentences, weighted and ranked; unknown words."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rnnsmt.lm.bytescan import Interner
+from rnnsmt.search import table_kernels
+from rnnsmt.search.arrays import Inventory
+from rnnsmt.search.model import UNKNOWN_WORD_SCORE, SearchModel, TargetPhrases, target_phrases
+from rnnsmt.search.tables import sentence_bytes
+
+
+@dataclass
+class Prepared:
+    """Sentences looked up in a model, with the model's pairs and one more pair for every unknown word.
+
+    Attributes:
+        spans: per sentence ``int32`` [words, longest], the source phrase that starts at a word with a length - 1, or -1.
+        words: target vocabulary including the unknown words.
+        targets: target phrases including the unknown words.
+        source_of, target_of: ``int32`` [rows] of all pairs.
+        static: ``float64`` [rows, F], the feature values that depend on the pair alone.
+        reordering: ``float64`` [rows, 6]; forward_class: ``int32`` [rows].
+        sources: how many source phrases, unknown words included.
+        unknown: per sentence how many of its words are passed through.
+    """
+
+    spans: list[np.ndarray]
+    words: list[str]
+    targets: TargetPhrases
+    source_of: np.ndarray
+    target_of: np.ndarray
+    static: np.ndarray
+    reordering: np.ndarray
+    forward_class: np.ndarray
+    sources: int
+    unknown: list[int]
+
+
+def prepare(model: SearchModel, sentences: list[str]) -> Prepared:
+    """Look sentences up in the table; a word without a translation of its own is passed through, as in Moses."""
+    known = len(model.table.sources)
+    fresh: dict[str, int] = {}
+    spans, unknown = [], []
+    for sentence in sentences:
+        buffer, begins, ends = sentence_bytes(sentence)
+        table = np.empty((len(begins), model.longest), np.int32)
+        table_kernels.find_spans(model.table.sources.table, buffer, begins, ends, model.longest, table)
+        missing = np.flatnonzero(table[:, 0] < 0)
+        words = sentence.split() if len(missing) else []
+        for i in missing:
+            table[i, 0] = known + fresh.setdefault(words[i], len(fresh))
+        spans.append(table)
+        unknown.append(len(missing))
+    return _extended(model, spans, unknown, list(fresh))
+
+
+def _extended(model: SearchModel, spans: list[np.ndarray], unknown: list[int], fresh: list[str]) -> Prepared:
+    interner = Interner()
+    interner.add([word.encode("utf-8") for word in fresh])
+    extra = target_phrases(interner, Interner(), model.lm)
+    base, size = model.targets, len(model.targets.bounds) - 1
+    targets = TargetPhrases(
+        np.concatenate([base.bounds, base.bounds[-1] + extra.bounds[1:]]),
+        np.concatenate([base.words, np.arange(len(fresh), dtype=np.int32) + np.int32(len(model.vocabulary))]),
+        np.concatenate([base.lm_words, extra.lm_words]),
+        np.concatenate([base.alone_state, extra.alone_state]),
+        np.concatenate([base.alone_rest, extra.alone_rest]),
+        np.concatenate([base.alone_total, extra.alone_total]),
+    )
+    rows, known = len(model.table.source_of), len(model.table.sources)
+    ids = np.arange(len(fresh), dtype=np.int32)
+    source_of = np.concatenate([model.table.source_of, ids + np.int32(known)])
+    target_of = np.concatenate([model.table.target_of, ids + np.int32(size)])
+    lengths = np.diff(targets.bounds)[target_of]
+    static = np.zeros((rows + len(fresh), len(model.feature_names)))
+    static[:rows, model.columns["PhraseDictionaryMemory"]] = model.table.log_scores
+    if "WordPenalty" in model.columns:
+        static[:, model.columns["WordPenalty"][0]] = -lengths
+    if "PhrasePenalty" in model.columns:
+        static[:, model.columns["PhrasePenalty"][0]] = 1.0
+    if "UnknownWordPenalty" in model.columns:
+        static[rows:, model.columns["UnknownWordPenalty"][0]] = UNKNOWN_WORD_SCORE
+    classes = int(model.forward_class.max(initial=-1)) + 1
+    return Prepared(
+        spans,
+        model.vocabulary + fresh,
+        targets,
+        source_of,
+        target_of,
+        static,
+        np.concatenate([model.reordering, np.zeros((len(fresh), 6))]),
+        np.concatenate([model.forward_class, np.full(len(fresh), classes, np.int32)]),
+        known + len(fresh),
+        unknown,
+    )
+
+
+def weighted(model: SearchModel, prepared: Prepared, weights: np.ndarray) -> Inventory:
+    """Rank every source phrase's options by estimate under ``weights`` [F] and keep the table limit."""
+    static = prepared.static @ weights
+    lm_weight = float(weights[model.columns["LM"][0]])
+    estimate = static + lm_weight * prepared.targets.alone_total[prepared.target_of]
+    order = np.lexsort((-estimate, prepared.source_of))
+    counts = np.bincount(prepared.source_of, minlength=prepared.sources)
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    if model.table_limit > 0:
+        rank = np.arange(len(order)) - np.repeat(starts[:-1], counts)
+        order = order[rank < model.table_limit]
+        counts = np.minimum(counts, model.table_limit)
+        starts = np.concatenate([[0], np.cumsum(counts)])
+    reordering = np.zeros((len(order), 6))
+    if "LexicalReordering" in model.columns:
+        reordering = prepared.reordering[order] * weights[model.columns["LexicalReordering"]]
+    targets = prepared.targets
+    return Inventory(
+        starts.astype(np.int64),
+        order.astype(np.int32),
+        prepared.target_of[order],
+        np.ascontiguousarray(static[order]),
+        np.ascontiguousarray(estimate[order]),
+        np.ascontiguousarray(reordering[:, :3]),
+        np.ascontiguousarray(reordering[:, 3:]),
+        prepared.forward_class[order],
+        targets.bounds,
+        targets.lm_words,
+        targets.alone_state,
+        targets.alone_rest,
+    )

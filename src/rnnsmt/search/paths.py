@@ -1,0 +1,58 @@
+"""A derivation's features, recomputed from its phrases: the model's definition in one place, compiled.
+
+Conventions of Moses: distortion is -|start - (end of the previous phrase + 1)|, nothing is charged at the end of the
+sentence; backward reordering scores use the orientation of a phrase to the one before it (or to the start of the
+sentence), forward scores that of the following phrase to this one, none for the last phrase; ``</s>`` is scored.
+"""
+
+import numpy as np
+from numba import njit
+
+from rnnsmt.lm.automaton import query
+from rnnsmt.search.kernels import DISCONTINUOUS, MONOTONE, SWAP
+
+
+@njit(cache=True, nogil=True)
+def orientation_of(last_start, last_end, start, end):
+    """Monotone, swap or discontinuous (msd); ``last_end`` -1 is the start of the sentence."""
+    if last_end + 1 == start:
+        return MONOTONE
+    if last_end >= 0 and end + 1 == last_start:
+        return SWAP
+    return DISCONTINUOUS
+
+
+@njit(cache=True, nogil=True)
+def path_features(rows, starts, ends, lm, lm_start, lm_end_word, bounds, words, target_of, static, reordering, places, out):
+    """Add up the features of a derivation.
+
+    Args:
+        rows: ``int32`` [phrases], rows of the phrase pairs, in the order of the translation.
+        starts, ends: ``int32`` [phrases], first and last source word of each.
+        places: ``int64`` [8], where the six reordering scores, distortion and LM lie in a feature vector; -1 for none.
+        out: ``float64`` [F], overwritten.
+    """
+    out[:] = 0.0
+    state = np.int32(lm_start)
+    lm_score = 0.0
+    jumps = 0
+    last_start, last_end, last_row = np.int64(-1), np.int64(-1), np.int64(-1)
+    for k in range(rows.shape[0]):
+        row = np.int64(rows[k])
+        for column in range(out.shape[0]):
+            out[column] += static[row, column]
+        target = target_of[row]
+        for position in range(bounds[target], bounds[target + 1]):
+            prob, state = query(lm, state, words[position])
+            lm_score += prob
+        jumps += abs(last_end + 1 - starts[k])
+        if places[0] >= 0:
+            orientation = orientation_of(last_start, last_end, starts[k], ends[k])
+            out[places[orientation]] += reordering[row, orientation]
+            if last_row >= 0:
+                out[places[3 + orientation]] += reordering[last_row, 3 + orientation]
+        last_start, last_end, last_row = np.int64(starts[k]), np.int64(ends[k]), row
+    prob, state = query(lm, state, lm_end_word)
+    if places[6] >= 0:
+        out[places[6]] -= jumps
+    out[places[7]] += lm_score + prob
