@@ -1,0 +1,115 @@
+"""Random choices, and the domains they are made from."""
+
+from bisect import bisect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import accumulate
+from random import Random
+from typing import TypeVar
+
+from rnnsmt.demo import entries
+from rnnsmt.demo.entries import AdjectiveEntry, Noun, PhraseEntry, VerbEntry
+from rnnsmt.demo.lexicon import common, general, harbour
+
+Item = TypeVar("Item")
+
+USUAL = 0.62
+"""How often the first of several French translations is chosen."""
+
+
+@cache
+def _weights(size: int) -> list[float]:
+    return list(accumulate(1 / (rank + 2.7) for rank in range(size)))
+
+
+def zipf(items: Sequence[Item], rng: Random) -> Item:
+    """One of the items; the n-th about as often as 1/n (Zipf-Mandelbrot)."""
+    weights = _weights(len(items))
+    return items[bisect(weights, rng.random() * weights[-1], 0, len(items) - 1)]
+
+
+def free(items: Sequence[Item], style: Random) -> Item:
+    """One of several good translations: the first with probability ``USUAL``, the others share the rest."""
+    if len(items) == 1 or style.random() < USUAL:
+        return items[0]
+    return items[1 + int(style.random() * (len(items) - 1))]
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The words of a domain, by semantic class where that matters, and some habits.
+
+    Attributes:
+        names: how often a person or a vessel has a name.
+        dialogue: how often people speak of themselves.
+    """
+
+    nouns: dict[str, list[Noun]]
+    adjectives: dict[str, list[AdjectiveEntry]]
+    transitive: dict[str, list[VerbEntry]]
+    intransitive: dict[str, list[VerbEntry]]
+    giving: list[VerbEntry]
+    planning: list[VerbEntry]
+    saying: list[VerbEntry]
+    acting_on_things: list[VerbEntry]
+    modifiers: list[PhraseEntry]
+    places: list[PhraseEntry]
+    times: list[PhraseEntry]
+    openings: list[PhraseEntry]
+    adverbs: list[PhraseEntry]
+    names: float
+    dialogue: float
+
+
+KINDS = "PGVOLAET"
+
+
+def _merge(own: Sequence[Item], shared: Sequence[Item]) -> list[Item]:
+    """Two lists as one, two words of the domain for every common one: their order is that of their frequency."""
+    merged: list[Item] = []
+    rest = list(shared)
+    for i, item in enumerate(own):
+        merged.append(item)
+        if i % 2 and rest:
+            merged.append(rest.pop(0))
+    return merged + rest
+
+
+def _domain(lexicon: "object", names: float, dialogue: float) -> Domain:
+    own_nouns, shared_nouns = entries.nouns(lexicon.NOUNS), entries.nouns(common.NOUNS)  # type: ignore[attr-defined]
+    own_adjectives = entries.adjectives(lexicon.ADJECTIVES)  # type: ignore[attr-defined]
+    shared_adjectives = entries.adjectives(common.ADJECTIVES)
+    verbs = _merge(entries.verbs(lexicon.VERBS), entries.verbs(common.VERBS))  # type: ignore[attr-defined]
+    plain = [v for v in verbs if not v.recipients and v.objects not in ("", "I")]
+    return Domain(
+        nouns={
+            k: _merge([n for n in own_nouns if n.kind == k], [n for n in shared_nouns if n.kind == k]) for k in KINDS
+        },
+        adjectives={k: _merge([a for a in own_adjectives if k in a.kinds], shared_adjectives) for k in KINDS},
+        transitive={k: [v for v in plain if k in v.subjects] for k in KINDS},
+        intransitive={k: [v for v in verbs if not v.objects and k in v.subjects] for k in KINDS},
+        giving=[v for v in verbs if v.recipients],
+        planning=[v for v in verbs if v.objects == "I"],
+        saying=entries.verbs(common.SAYING),
+        acting_on_things=[v for v in plain if set(v.objects) & set("VO") and set(v.subjects) & set("PG")],
+        modifiers=entries.phrases(lexicon.MODIFIERS),  # type: ignore[attr-defined]
+        places=entries.phrases(lexicon.PLACES),  # type: ignore[attr-defined]
+        times=entries.phrases(lexicon.TIMES),  # type: ignore[attr-defined]
+        openings=entries.phrases(common.OPENINGS),
+        adverbs=entries.phrases(common.ADVERBS),
+        names=names,
+        dialogue=dialogue,
+    )
+
+
+@cache
+def harbour_domain() -> Domain:
+    """News of a harbour town."""
+    return _domain(harbour, 0.14, 1.0)
+
+
+@cache
+def general_domain() -> Domain:
+    """Technical manuals and law."""
+    return _domain(general, 0.01, 0.1)

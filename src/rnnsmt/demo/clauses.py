@@ -1,0 +1,237 @@
+"""Clauses in both languages: subject, verb group, objects, adverbials."""
+
+from dataclasses import dataclass, replace
+
+from rnnsmt.demo import verbs
+from rnnsmt.demo.choice import free, zipf
+from rnnsmt.demo.conjugation import conjugate, participle
+from rnnsmt.demo.entries import PhraseEntry, VerbEntry
+from rnnsmt.demo.french import Adjective
+from rnnsmt.demo.phrases import NounPhrase, Speaker
+from rnnsmt.demo.verbs import Manner, choose, clitic_for, english_group, french_group, object_words
+
+
+@dataclass
+class Clause:
+    """A predicate in both languages with the subject it agrees with."""
+
+    subject: NounPhrase
+    english: list[str]
+    french: list[str]
+
+    def whole(self) -> tuple[list[str], list[str]]:
+        """Subject and predicate."""
+        return self.subject.english + self.english, self.subject.french + self.french
+
+
+def pronoun(phrase: NounPhrase) -> NounPhrase:
+    """The subject pronoun for a phrase."""
+    if phrase.pronoun:
+        return phrase
+    if phrase.plural:
+        return replace(phrase, english=["they"], french=["elles" if phrase.feminine else "ils"], pronoun=True)
+    human = phrase.kind == "P"
+    english = ("she" if phrase.feminine else "he") if human else "it"
+    return replace(phrase, english=[english], french=["elle" if phrase.feminine else "il"], pronoun=True)
+
+
+class ClauseSpeaker(Speaker):
+    """Builds clauses of one domain."""
+
+    tenses = (("past", 9), ("present", 5), ("future", 3), ("perfect", 2), ("progressive", 1.5), ("was-ing", 1.5),
+              ("must", 1), ("can", 1), ("should", 0.5), ("could", 0.5))  # fmt: skip
+
+    def manner(self) -> Manner:
+        """Tense and negation."""
+        tense = self.meaning.choices([t for t, _ in self.tenses], [w for _, w in self.tenses])[0]
+        roll = self.meaning.random()
+        negation = "not" if roll < 0.1 else "never" if roll < 0.13 else "no longer" if roll < 0.16 else ""
+        if negation == "no longer" and tense in ("perfect", "past", "was-ing"):
+            negation = "never"
+        return Manner(tense, negation, self.chance(0.25 if self.domain.names > 0.1 else 0.03))
+
+    def group(
+        self,
+        entry: VerbEntry,
+        french: verbs.FrenchVerb,
+        subject: NounPhrase,
+        manner: Manner,
+        clitic: str = "",
+        agree: tuple[bool, bool] = (False, False),
+    ) -> tuple[list[str], list[str]]:
+        """The verb group in both languages."""
+        english = english_group(entry.english, subject, manner)
+        if manner.tense == "past" and entry.english.base in verbs.STATIVE:
+            manner = replace(manner, tense="stative-past")
+        return english, french_group(french, subject, manner, self.style, clitic, agree)
+
+    def subject(self) -> NounPhrase:
+        """Who or what a clause is about; now and then a pronoun."""
+        if self.chance(0.09 * self.domain.dialogue):
+            english, french, person, feminine = self.meaning.choice(PRONOUNS)
+            return NounPhrase([english], [french], feminine, False, "P", person=person, pronoun=True)
+        return self.noun_phrase("PPPPPGGGVVLAEO")
+
+    def clause(self, subject: NounPhrase | None = None, subjunctive: bool = False) -> Clause:
+        """A clause of one of the patterns."""
+        subject = subject or self.subject()
+        manner = replace(self.manner(), subjunctive=subjunctive)
+        roll = self.meaning.random()
+        human = subject.kind in "PG"
+        if roll < 0.11:
+            return self.quality(subject, manner)
+        if roll < 0.22 and not subject.pronoun:
+            return self.passive(subject, manner)
+        if roll < 0.29 and human:
+            return self.giving(subject, manner)
+        if roll < 0.37 and human:
+            return self.planning(subject, manner)
+        if (roll < 0.52 and self.domain.intransitive[subject.kind]) or not self.domain.transitive[subject.kind]:
+            return self.intransitive(subject, manner)
+        if roll < 0.6:
+            return self.with_pronoun(subject, manner)
+        return self.transitive(subject, manner)
+
+    def transitive(self, subject: NounPhrase, manner: Manner) -> Clause:
+        """The crew repaired the net."""
+        entry = zipf(self.domain.transitive[subject.kind], self.meaning)
+        french = choose(entry, self.style)
+        english_verb, french_verb = self.group(entry, french, subject, manner)
+        adverb_en, adverb_fr = self.adverb()
+        thing = self.noun_phrase(entry.objects, 1)
+        words = object_words(french, thing, bool(manner.negation))
+        return Clause(
+            subject, english_verb + thing.english + adverb_en, self.place_adverb(french_verb, adverb_fr, words)
+        )
+
+    def with_pronoun(self, subject: NounPhrase, manner: Manner) -> Clause:
+        """The crew repaired them."""
+        entry = zipf(self.domain.transitive[subject.kind], self.meaning)
+        french = choose(entry, self.style)
+        thing = self.noun_phrase(entry.objects, 2, simple=True)
+        clitic, after, agree = clitic_for(french, thing)
+        english_verb, french_verb = self.group(entry, french, subject, manner, clitic, agree)
+        human = thing.kind == "P"
+        english = "them" if thing.plural else ("her" if thing.feminine else "him") if human else "it"
+        return Clause(subject, [*english_verb, english], french_verb + after)
+
+    def intransitive(self, subject: NounPhrase, manner: Manner) -> Clause:
+        """The trawler sank."""
+        entries = self.domain.intransitive[subject.kind]
+        if not entries:
+            return self.quality(subject, manner)
+        entry = zipf(entries, self.meaning)
+        english_verb, french_verb = self.group(entry, choose(entry, self.style), subject, manner)
+        adverb_en, adverb_fr = self.adverb(0.3)
+        return Clause(subject, english_verb + adverb_en, french_verb + adverb_fr)
+
+    def giving(self, subject: NounPhrase, manner: Manner) -> Clause:
+        """The mayor gave the sailors a letter, gave a letter to the sailors."""
+        entry = zipf(self.domain.giving, self.meaning)
+        french = choose(entry, self.style)
+        english_verb, french_verb = self.group(entry, french, subject, manner)
+        thing, person = self.noun_phrase(entry.objects, 2), self.noun_phrase("P", 2, simple=True)
+        if entry.english.base == "explain" or self.chance(0.5):
+            english = english_verb + thing.english + ["to", *person.english]
+        else:
+            english = english_verb + person.english + thing.english
+        things, to = object_words(french, thing, bool(manner.negation)), ["à", *person.french]
+        return Clause(subject, english, french_verb + (to + things if self.style.random() < 0.2 else things + to))
+
+    def planning(self, subject: NounPhrase, manner: Manner) -> Clause:
+        """The crew decided to repair the net."""
+        entry, inner = zipf(self.domain.planning, self.meaning), zipf(self.domain.transitive["P"], self.meaning)
+        french, inner_french = choose(entry, self.style), choose(inner, self.style)
+        english_verb, french_verb = self.group(entry, french, subject, manner)
+        thing = self.noun_phrase(inner.objects, 1)
+        linking = [french.preposition] if french.preposition else []
+        infinitive = french_group(inner_french, subject, Manner("infinitive"), self.style)
+        return Clause(
+            subject,
+            [*english_verb, "to", inner.english.base, *thing.english],
+            french_verb + linking + infinitive + object_words(inner_french, thing, False),
+        )
+
+    def quality(self, subject: NounPhrase, manner: Manner) -> Clause:
+        """The harbour was empty."""
+        entry = zipf(self.domain.adjectives[subject.kind][1::2], self.meaning)
+        tense = manner.tense if manner.tense in ("present", "past", "future", "must", "can", "should") else "past"
+        many = subject.plural or subject.person in (3, 5)
+        be = {"present": "am" if subject.person == 0 else "are" if many else "is", "past": "were" if many else "was"}
+        verb = be.get(tense, "will be" if tense == "future" else f"{tense} be")
+        if manner.negation:
+            head, _, rest = verb.partition(" ")
+            verb = f"{head} {manner.negation} {rest}".strip()
+        french = free(entry.french, self.style)
+        words = Adjective(
+            french.text.rstrip("^") if french.text.endswith("^") else french.text,
+            french.feminine,
+            False,
+            french.invariable,
+        )
+        state = replace(manner, tense={"past": "stative-past"}.get(tense, tense))
+        group = french_group(verbs.FrenchVerb("être", False, [], ""), subject, state, self.style)
+        agreed = french.agree(subject.feminine, subject.person in (3, 5))
+        agreed = [words.text] if agreed[-1].endswith("^") else agreed
+        very = self.chance(0.2)
+        return Clause(
+            subject,
+            [verb, *(["very"] if very and not manner.negation else []), entry.english],
+            group + (["très"] if very and not manner.negation and not french.invariable else []) + agreed,
+        )
+
+    def passive(self, subject: NounPhrase, manner: Manner) -> Clause:
+        """The net was repaired by the crew."""
+        fitting = [v for v in self.domain.transitive["P"] if subject.kind in v.objects]
+        direct = [
+            v
+            for v in fitting
+            if " " not in v.english.base and not v.french[0].preposition and not v.french[0].reflexive
+        ]
+        if not direct:
+            return self.quality(subject, manner)
+        entry = zipf(direct, self.meaning)
+        french = free(
+            [f for f in entry.french if not f.preposition and not f.reflexive and f.infinitive not in verbs.WITH_ETRE],
+            self.style,
+        )
+        tense = manner.tense if manner.tense in ("past", "present", "future", "must", "can", "shall", "may") else "past"
+        be = verbs.Verb("be", "were" if subject.plural else "was", "been")
+        english = english_group(be, subject, replace(manner, tense=tense, negation=""))
+        if tense == "present":
+            english = ["are" if subject.plural else "is"]
+        if manner.negation:
+            head, *rest = english
+            english = [head, manner.negation, *rest]
+        group = french_group(verbs.FrenchVerb("être", False, [], ""), subject, replace(manner, tense=tense), self.style)
+        done = [participle(french.infinitive, subject.feminine, subject.plural), *french.fixed]
+        by = self.noun_phrase("PG", 2, simple=True) if self.chance(0.5) else None
+        return Clause(
+            subject,
+            english + [entry.english.participle] + (["by", *by.english] if by else []),
+            group + done + (["par", *by.french] if by else []),
+        )
+
+    def adverb(self, probability: float = 0.12) -> tuple[list[str], list[str]]:
+        """A manner adverb, or nothing."""
+        return self.phrase(self.domain.adverbs) if self.chance(probability) else ([], [])
+
+    def phrase(self, entries: list[PhraseEntry]) -> tuple[list[str], list[str]]:
+        """A fixed expression of a list."""
+        entry = zipf(entries, self.meaning)
+        return entry.english, free(entry.french, self.style)
+
+    def place_adverb(self, verb: list[str], adverb: list[str], rest: list[str]) -> list[str]:
+        """An adverb goes before a long object, most of the time."""
+        return verb + adverb + rest if self.style.random() < 0.7 else verb + rest + adverb
+
+
+PRONOUNS = [
+    ("he", "il", 2, False),
+    ("she", "elle", 2, True),
+    ("we", "nous", 3, False),
+    ("I", "je", 0, False),
+    ("they", "ils", 5, False),
+]
+
+__all__ = ["Clause", "ClauseSpeaker", "conjugate", "pronoun"]

@@ -1,0 +1,75 @@
+"""English words and their spelling together: forms of verbs, a/an, punctuation."""
+
+import re
+from functools import cache
+from typing import NamedTuple
+
+DOUBLED = frozenset(["run", "stop", "set", "plug", "cut", "put", "get"])
+SOFT_START = re.compile(r"(?i)[aeiou]")
+HARD_VOWEL = re.compile(r"(?i)(uni|use|usa|eu|one\b|once)")
+
+
+class Verb(NamedTuple):
+    """The three principal forms; words after the first do not change ("take part in")."""
+
+    base: str
+    past: str
+    participle: str
+
+    def third(self) -> str:
+        """he sails"""
+        return _with_particle(self.base, _third)
+
+    def ing(self) -> str:
+        """sailing"""
+        return _with_particle(self.base, _ing)
+
+
+def _with_particle(text: str, change: "type[str] | object") -> str:
+    head, _, rest = text.partition(" ")
+    changed = change(head)  # type: ignore[operator]
+    return f"{changed} {rest}" if rest else changed
+
+
+@cache
+def _third(word: str) -> str:
+    if word.endswith("y") and word[-2] not in "aeiou":
+        return word[:-1] + "ies"
+    return word + ("es" if word.endswith(("s", "sh", "ch", "x", "o", "z")) else "s")
+
+
+@cache
+def _ing(word: str) -> str:
+    if word in DOUBLED:
+        return word + word[-1] + "ing"
+    if word.endswith("ie"):
+        return word[:-2] + "ying"
+    if word.endswith("e") and not word.endswith(("ee", "oe")):
+        return word[:-1] + "ing"
+    return word + "ing"
+
+
+@cache
+def plural(text: str) -> str:
+    """The regular plural of a noun, or of the last word of several."""
+    if text.endswith("y") and text[-2] not in "aeiou":
+        return text[:-1] + "ies"
+    return text + ("es" if text.endswith(("s", "sh", "ch", "x")) else "s")
+
+
+def _article(following: str) -> str:
+    if following.startswith(("hour", "honest")):
+        return "an"
+    return "an" if SOFT_START.match(following) and not HARD_VOWEL.match(following) else "a"
+
+
+def spell(words: list[str]) -> str:
+    """A sentence as it is printed; ``a^`` is the indefinite article, ``“`` and ``”`` become straight quotes."""
+    words = " ".join(words).split(" ")
+    done = [
+        _article(words[i + 1]) if word == "a^" and i + 1 < len(words) else word for i, word in enumerate(words) if word
+    ]
+    text = re.sub(r" ([,.:;!?%)”])", r"\1", " ".join(done))
+    text = text.replace(" 's", "'s").replace("“ ", "“").replace("( ", "(")
+    text = text.replace("“", '"').replace("”", '"')
+    return re.sub(r"^\"?.", lambda match: match.group().upper(), text)

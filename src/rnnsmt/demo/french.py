@@ -1,0 +1,146 @@
+"""French words and their spelling together: agreement, liaison forms, elision, contraction, punctuation.
+
+Words that behave in a special way carry a mark, which ``spell`` resolves and removes:
+
+========== =============================================================================
+``*hangar`` aspirated h: no elision, no liaison form before it
+``beau^``   a form that depends on the next word (bel homme, beau bateau; son église)
+``le_``     the pronoun le, la, les: elided, but never contracted (de le voir)
+``des_``    the indefinite plural: de + des = de
+========== =============================================================================
+"""
+
+import re
+from functools import cache
+from typing import NamedTuple
+
+NBSP = "\u00a0"
+
+ELIDED = frozenset(
+    ["le", "la", "le_", "la_", "de", "ne", "que", "je", "me", "te", "se", "jusque", "lorsque", "puisque", "quoique"]
+)
+LIAISON = {
+    "beau^": ("beau", "bel"),
+    "nouveau^": ("nouveau", "nouvel"),
+    "vieux^": ("vieux", "vieil"),
+    "ce^": ("ce", "cet"),
+    "sa^": ("sa", "son"),
+    "ma^": ("ma", "mon"),
+}
+CONTRACTED = {
+    ("de", "le"): "du",
+    ("de", "les"): "des",
+    ("à", "le"): "au",
+    ("à", "les"): "aux",
+    ("de", "des_"): "de",
+    ("de", "de_"): "de",
+}
+NO_ELISION = frozenset(["onze", "huit", "yacht", "yachts", "oui"])
+VOWELS = frozenset("aeiouâàéèêëîïôöùûüœæh")
+IRREGULAR_ADJECTIVES = {
+    "beau^": ("beau^", "belle", "beaux", "belles"),
+    "nouveau^": ("nouveau^", "nouvelle", "nouveaux", "nouvelles"),
+    "vieux^": ("vieux^", "vieille", "vieux", "vieilles"),
+}
+
+
+class Adjective(NamedTuple):
+    """One French translation of an adjective, with its place beside the noun."""
+
+    text: str
+    feminine: str = ""
+    before: bool = False
+    invariable: bool = False
+
+    def agree(self, feminine: bool, plural: bool) -> list[str]:
+        """Its words for a noun of this gender and number."""
+        if self.invariable:
+            return self.text.split()
+        return [_agree(self.text, self.feminine, feminine, plural)]
+
+
+@cache
+def _agree(text: str, feminine_form: str, feminine: bool, plural: bool) -> str:
+    if text in IRREGULAR_ADJECTIVES:
+        return IRREGULAR_ADJECTIVES[text][feminine + 2 * plural]
+    if not feminine:
+        return _plural(text) if plural else text
+    form = feminine_form or _feminine(text)
+    return form + "s" if plural else form
+
+
+def _feminine(text: str) -> str:
+    if text.endswith("e"):
+        return text
+    for ending, other in (("er", "ère"), ("eux", "euse"), ("if", "ive"), ("el", "elle"), ("en", "enne")):
+        if text.endswith(ending):
+            return text.removesuffix(ending) + other
+    return text + "e"
+
+
+def _plural(text: str) -> str:
+    if text.endswith(("s", "x", "z")):
+        return text
+    if text.endswith("al"):
+        return text[:-2] + "aux"
+    return text + "s"
+
+
+@cache
+def noun_plural(text: str) -> str:
+    """The regular plural of a noun: first word only ("gardiens de phare" needs no entry of its own)."""
+    if " " in text:
+        head, rest = text.split(" ", 1)
+        return f"{noun_plural(head)} {rest}"
+    if text.endswith(("al",)):
+        return text[:-2] + "aux"
+    if text.endswith(("au", "eu")):
+        return text + "x"
+    return text if text.endswith(("s", "x", "z")) else text + "s"
+
+
+def _vowel(word: str) -> bool:
+    return word == "y" or (word[0].lower() in VOWELS and word not in NO_ELISION)
+
+
+def join(words: list[str]) -> list[str]:
+    """Resolve the marks: contraction, elision and liaison forms. The result has words as they are written."""
+    done: list[str] = []
+    for i, word in enumerate(words):
+        following = words[i + 1] if i + 1 < len(words) else "."
+        short = CONTRACTED.get((word, following))
+        if done and done[-1] == "\0":
+            done[-1] = ""  # the second half of a contraction
+            continue
+        elides = _vowel(following)
+        if short and not (following == "le" and i + 2 < len(words) and _vowel(words[i + 2])):
+            done += [short, "\0"]
+        elif word in LIAISON:
+            done.append(LIAISON[word][elides])
+        elif word in ELIDED and elides:
+            done.append(word.rstrip("_")[:-1] + "'")
+        elif word == "si" and following in ("il", "ils"):
+            done.append("s'")
+        else:
+            done.append(word.strip("*_^"))
+    return [word for word in done if word and word != "\0"]
+
+
+def spell(words: list[str], space: str = NBSP, apostrophe: str = "'", guillemets: bool = True) -> str:
+    """A sentence as it is printed.
+
+    Args:
+        words: with marks and with punctuation as words of their own (quotes are « and »).
+        space: what stands before ``: ; ! ?`` and inside guillemets.
+        apostrophe: straight or typographic.
+        guillemets: otherwise straight quotes.
+    """
+    text = " ".join(join(words))
+    text = text.replace("' ", "'").replace(" ,", ",").replace(" .", ".").replace("( ", "(").replace(" )", ")")
+    text = re.sub(r" ([:;!?%])", space + r"\1", text)
+    if guillemets:
+        text = text.replace("« ", "«" + space).replace(" »", space + "»")
+    else:
+        text = text.replace("« ", '"').replace(" »", '"')
+    text = re.sub(r"^[« \"\u00a0]*\w(?!\))", lambda match: match.group().upper(), text)
+    return text.replace("'", apostrophe) if apostrophe != "'" else text

@@ -1,0 +1,216 @@
+"""Noun phrases in both languages at once."""
+
+from dataclasses import dataclass, field
+from random import Random
+
+from rnnsmt.demo import entries
+from rnnsmt.demo.choice import Domain, free, zipf
+from rnnsmt.demo.entries import AdjectiveEntry, FrenchNoun, Noun
+from rnnsmt.demo.lexicon import names
+from rnnsmt.demo.names import person, place, ship
+
+PEOPLE = "PG"
+
+
+@dataclass
+class NounPhrase:
+    """A noun phrase in both languages.
+
+    Attributes:
+        english, french: words, the French ones with their marks.
+        feminine, plural: of the French head; ``plural`` also of the English one.
+        kind: semantic class of the head.
+        negated: the French words after a negation, where an indefinite article becomes "de".
+        person: 0 to 5, je to ils.
+    """
+
+    english: list[str]
+    french: list[str]
+    feminine: bool
+    plural: bool
+    kind: str
+    negated: list[str] = field(default_factory=list)
+    person: int = 2
+    pronoun: bool = False
+
+    def __post_init__(self) -> None:
+        self.negated = self.negated or self.french
+        if self.plural and self.person == 2:
+            self.person = 5
+
+
+class Speaker:
+    """Builds phrases of one domain.
+
+    What is said comes from ``meaning``; how it is said in French, where several ways are right, from ``style``. Two
+    speakers with the same meaning and different styles give two good translations of the same English.
+    """
+
+    def __init__(self, domain: Domain, meaning: Random, style: Random) -> None:
+        self.domain, self.meaning, self.style = domain, meaning, style
+
+    def chance(self, probability: float) -> bool:
+        """A yes-or-no about the meaning."""
+        return self.meaning.random() < probability
+
+    def noun_phrase(self, kinds: str, depth: int = 0, simple: bool = False, plural: bool | None = None) -> NounPhrase:
+        """A phrase whose head is of one of the classes ``kinds``; ``plural`` is left to chance where it is not given."""
+        kind = self.meaning.choice(kinds)
+        if kind in "PV" and not simple and self.chance(self.domain.names):
+            return self.named(kind)
+        noun = zipf(self.domain.nouns[kind], self.meaning)
+        if plural is None:
+            plural = noun.kind not in "G" and noun.singular not in ("water", "weather") and self.chance(0.3)
+        adjective = self._adjective(kind) if self.chance(0.2 if simple else 0.38) else None
+        second = self._adjective(kind) if adjective and self.chance(0.12) else None
+        modifier = zipf(self.domain.modifiers, self.meaning) if kind in "PVO" and self.chance(0.07) else None
+        french_noun = self._french_noun(noun, plural, adjective is not None)
+        feminine = french_noun.feminine
+        head = list(french_noun.plural if plural else french_noun.singular)
+        before, after = self._place_adjectives(adjective, second, feminine, plural)
+        if modifier:
+            words = free(modifier.french, self.style)
+            after = self._modifier(words, feminine, plural) + after
+        english = [a.english for a in (adjective, second) if a and a is not None]
+        english += [*(modifier.english if modifier else []), noun.plural if plural else noun.singular]
+        english_det, french_det, negated_det = self._determiner(plural, feminine, bool(before))
+        body = before + head + after
+        tail_en, tail_fr = self._tail(kind, depth) if not simple else ([], [])
+        return NounPhrase(
+            english_det + english + tail_en,
+            french_det + body + tail_fr,
+            feminine,
+            plural,
+            kind,
+            negated_det + body + tail_fr,
+        )
+
+    def _adjective(self, kind: str) -> AdjectiveEntry:
+        return zipf(self.domain.adjectives[kind], self.meaning)
+
+    def _french_noun(self, noun: Noun, plural: bool, adjective: bool) -> FrenchNoun:
+        fits = [n for n in noun.french if (n.context == "pl" and plural) or (n.context == "adj" and adjective)]
+        if fits and self.style.random() < 0.85:
+            return fits[0]
+        return free([n for n in noun.french if not n.context], self.style)
+
+    def _place_adjectives(
+        self, adjective: AdjectiveEntry | None, second: AdjectiveEntry | None, feminine: bool, plural: bool
+    ) -> tuple[list[str], list[str]]:
+        before: list[str] = []
+        after: list[str] = []
+        if second is not None and adjective is not None and second.english == adjective.english:
+            second = None
+        for entry in (adjective, second):
+            if entry is None:
+                continue
+            french = free(entry.french, self.style)
+            words = french.agree(feminine, plural)
+            if french.before and len(before) < 1:
+                before += words
+            else:
+                after = words + (["et"] if after and self.style.random() < 0.3 else []) + after
+        return before, after
+
+    def _modifier(self, words: list[str], feminine: bool, plural: bool) -> list[str]:
+        if words[-1].endswith("!"):
+            return entries.Adjective(words[-1].rstrip("!")).agree(feminine, plural)
+        return words
+
+    def _determiner(self, plural: bool, feminine: bool, before: bool) -> tuple[list[str], list[str], list[str]]:
+        """English determiner, French determiner, French determiner after a negation."""
+        roll = self.meaning.random()
+        the = ["les"] if plural else ["la" if feminine else "le"]
+        if roll < 0.5:
+            return ["the"], the, the
+        if roll < 0.7:
+            if not plural:
+                return ["a^"], ["une" if feminine else "un"], ["de"]
+            several = ["de_"] if before else ["des_"]
+            return ([] if self.chance(0.6) else ["some"]), several, ["de"]
+        if roll < 0.8:
+            return self._possessive(plural, feminine)
+        if roll < 0.87:
+            this = ["ces"] if plural else ["cette" if feminine else "ce^"]
+            return ["these" if plural else "this"], this, this
+        if not plural:
+            if roll < 0.93:
+                return ["every" if self.chance(0.6) else "each"], ["chaque"], ["chaque"]
+            return ["the"], the, the
+        if roll < 0.95:
+            english, french = self.number()
+            return [english], french, french
+        english, alternatives = self.meaning.choice(QUANTIFIERS)
+        forms = free(alternatives, self.style).split("|")
+        french = forms[-1 if feminine else 0].split()
+        return english.split(), french, french
+
+    def _possessive(self, plural: bool, feminine: bool) -> tuple[list[str], list[str], list[str]]:
+        english = self.meaning.choices(["his", "her", "its", "their", "our"], [4, 3, 3, 4, 2 * self.domain.dialogue])[0]
+        if english == "their":
+            french = "leurs" if plural else "leur"
+        elif english == "our":
+            french = "nos" if plural else "notre"
+        else:
+            french = "ses" if plural else "sa^" if feminine else "son"
+        return [english], [french], [french]
+
+    def _tail(self, kind: str, depth: int) -> tuple[list[str], list[str]]:
+        """What follows the noun: "of ...", a place."""
+        roll = self.meaning.random()
+        if depth < 2 and roll < (0.16 if kind in "AEOG" else 0.06):
+            other = self.noun_phrase("PGLVAE" if kind in "AE" else "GLV", depth + 1)
+            return ["of", *other.english], ["de", *other.french]
+        if kind in "PL" and depth == 0 and roll > 0.95 and self.domain.names:
+            name = place(self.meaning)
+            return ["in", name], ["à" if self.style.random() < 0.7 else "de", name]
+        return [], []
+
+    def number(self) -> tuple[str, list[str]]:
+        """A number above one, in words or in digits."""
+        if self.chance(0.7):
+            english, french = zipf(names.NUMBERS, self.meaning)
+            return english, [french]
+        value = int(13 * 10 ** (self.meaning.random() * 3))
+        space = "\u00a0" if self.style.random() < 0.8 else " "
+        return f"{value:,}", [f"{value:,}".replace(",", space)]
+
+    def named(self, kind: str) -> NounPhrase:
+        """A person or a ship with its name."""
+        if kind == "V":
+            name = ship(self.meaning)
+            english, french = (["the", name], ["le", name]) if self.chance(0.5) else (["the"], ["le"])
+            if len(english) == 1:
+                noun = zipf(self.domain.nouns["V"], self.meaning)
+                word = self._french_noun(noun, False, False)
+                article = "la" if word.feminine else "le"
+                return NounPhrase(
+                    ["the", noun.singular, name], [article, *word.singular, name], word.feminine, False, kind
+                )
+            return NounPhrase(english, french, False, False, kind)
+        feminine = self.chance(0.45)
+        given, surname = person(self.meaning, feminine)
+        roll = self.meaning.random()
+        if roll < 0.45:
+            return NounPhrase([given, surname], [given, surname], feminine, False, kind)
+        if roll < 0.75:
+            titles = (("Mrs", "Mme") if self.chance(0.7) else ("Ms", "Mme")) if feminine else ("Mr", "M.")
+            return NounPhrase([titles[0], surname], [titles[1], surname], feminine, False, kind)
+        noun = zipf(self.domain.nouns["P"], self.meaning)
+        word = self._french_noun(noun, False, False)
+        article = "la" if word.feminine else "le"
+        apposition = [",", given, surname, ","]
+        return NounPhrase(
+            ["the", noun.singular, *apposition], [article, *word.singular, *apposition], word.feminine, False, kind
+        )
+
+
+# masculine|feminine where they differ
+QUANTIFIERS = [
+    ("several", ["plusieurs"]),
+    ("many", ["de nombreux|de nombreuses", "beaucoup de", "bien des"]),
+    ("all the", ["tous les|toutes les"]),
+    ("a few", ["quelques"]),
+    ("most of the", ["la plupart des"]),
+    ("some", ["certains|certaines", "quelques"]),
+]
