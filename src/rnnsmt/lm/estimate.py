@@ -22,6 +22,9 @@ from rnnsmt.lm.text import Vocabulary
 
 MAX_ORDER = 10
 
+OWN_MB = 150
+"""What the process needs before it has read anything."""
+
 
 def _order(text: str) -> int:
     value = int(text)
@@ -62,6 +65,7 @@ def estimate(
     output: str | Path,
     *,
     vocabulary: Iterable[str] | None = None,
+    only: Iterable[str] | None = None,
     memory_mb: int = 2000,
     threads: int = 1,
 ) -> dict[str, object]:
@@ -69,14 +73,15 @@ def estimate(
 
     Args:
         vocabulary: where given, every other word of the text is counted as ``<unk>``.
+        only: see ``rnnsmt.lm.arpa_writer.write_arpa``.
 
     Raises:
         InputError: see ``rnnsmt.lm.counts.count_ngrams``.
     """
-    workspace = Workspace(memory_mb << 20, Path(output).parent)
+    workspace = Workspace(max(memory_mb - OWN_MB, 16) << 20, Path(output).parent)
     counts = count_ngrams(inputs, order, Vocabulary(vocabulary), workspace)
     model, discounts = smooth(counts, workspace)
-    write_arpa(output, counts, model, threads)
+    write_arpa(output, counts, model, threads, only)
     return {
         "lines": counts.lines,
         "words": counts.tokens,

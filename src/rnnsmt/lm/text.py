@@ -41,9 +41,8 @@ class Vocabulary:
         self.pool[start : start + len(data)] = data
         self.starts[self.size + 1] = start + len(data)
         self._hashes[self.size] = hash_bytes(data)
+        fill_table(self._hashes, self.size, self.size + 1, self._table)
         self.size += 1
-        self._table[:] = 0
-        fill_table(self._hashes, self.size, self._table)
 
     def _reserve(self, words: int, bytes_: int) -> None:
         """Make room for that many more words and bytes."""
@@ -56,7 +55,7 @@ class Vocabulary:
             self._hashes = np.concatenate([self._hashes[: self.size], np.empty(room, np.uint64)])
         if 2 * (self.size + words) > len(self._table):
             self._table = np.zeros(1 << (2 * (self.size + words)).bit_length(), np.int32)
-            fill_table(self._hashes, self.size, self._table)
+            fill_table(self._hashes, 0, self.size, self._table)
 
     def number(self, block: npt.NDArray[np.uint8], path: str | Path, line: int) -> npt.NDArray[np.int32]:
         """The word numbers of a block of whole lines that begins after line ``line`` of ``path``.
@@ -75,6 +74,11 @@ class Vocabulary:
                 "model; remove or escape it"
             )
         return out[:written].copy()
+
+    def mask(self, wanted: Iterable[str]) -> npt.NDArray[np.bool_]:
+        """Which words are among the wanted ones or reserved: bool [words]."""
+        chosen = {*wanted, *RESERVED}
+        return np.fromiter((word in chosen for word in self.words()), np.bool_, self.size)
 
     def words(self) -> list[str]:
         """All words in the order of their numbers."""

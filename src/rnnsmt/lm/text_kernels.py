@@ -95,10 +95,10 @@ def number_words(block, closed, table, hashes, starts, pool, words, out):  # noq
 
 
 @njit(cache=True, nogil=True)
-def fill_table(hashes, words, table):
-    """Enter the first ``words`` hashes into an empty table of any larger size."""
+def fill_table(hashes, first, words, table):
+    """Enter the words ``first <= i < words`` by their hashes into a table that has room for them."""
     mask = np.uint64(len(table) - 1)
-    for number in range(words):
+    for number in range(first, words):
         slot = hashes[number] & mask
         while table[slot] != 0:
             slot = (slot + np.uint64(1)) & mask

@@ -78,11 +78,12 @@ def measure_shells(
 ) -> list[Point]:
     """The curve: one point per fraction, the shells up to it together."""
     points = []
+    only = {word for line in held_out for word in line.split(" ")}
     tokens = [word for line in held_out for word in line.encode().split()]
     for i, fraction in enumerate(fractions):
         inputs = [shell.path for shell in shells[: i + 1]]
         arpa = work / "curve.arpa"
-        estimate(inputs, order, arpa, vocabulary=vocabulary, memory_mb=memory_mb, threads=threads)
+        estimate(inputs, order, arpa, vocabulary=vocabulary, only=only, memory_mb=memory_mb, threads=threads)
         perplexity = measure(load_kenlm(arpa), held_out, "held-out text").perplexity
         arpa.unlink()
         known = frozenset().union(*(shell.covers for shell in shells[: i + 1]))
