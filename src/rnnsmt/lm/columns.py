@@ -15,6 +15,9 @@ import numpy.typing as npt
 ALL = 1 << 62
 """A slice length no column reaches."""
 
+LEAST = 1 << 16
+"""Slices are not made shorter than that, however little memory is allowed."""
+
 
 class Column:
     """A sequence of numbers of one dtype that grows at its end and is read in slices."""
@@ -97,7 +100,7 @@ class Workspace:
 
     def slice_length(self, bytes_per_item: int) -> int:
         """How many items of that size may be held at once: all, or a share of the memory."""
-        return max(self.memory // (4 * bytes_per_item), 1 << 16) if self.on_disk else ALL
+        return max(self.memory // (4 * bytes_per_item), LEAST) if self.on_disk else ALL
 
 
 def slices(length: int, step: int) -> Iterator[tuple[int, int]]:

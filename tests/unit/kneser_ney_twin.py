@@ -1,0 +1,75 @@
+"""Modified Kneser-Ney written down slowly and exactly, from the definitions: dictionaries and fractions."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from fractions import Fraction
+from functools import cache
+
+FALLBACK = (Fraction(1, 2), Fraction(1), Fraction(3, 2))
+Ngram = tuple[str, ...]
+
+
+class Twin:
+    """The model of a text; ``probability`` and ``backoff`` are exact fractions by n-gram."""
+
+    def __init__(self, sentences: Iterable[list[str]], order: int, vocabulary: set[str] | None = None) -> None:
+        raw: dict[Ngram, int] = defaultdict(int)
+        left: dict[Ngram, set[str]] = defaultdict(set)
+        self.words = {"<unk>", "<s>", "</s>", *(vocabulary or ())}
+        for sentence in sentences:
+            known = [w if vocabulary is None or w in vocabulary else "<unk>" for w in sentence]
+            line = ["<s>", *known, "</s>"]
+            self.words.update(line)
+            for k in range(1, order + 1):
+                for i in range(len(line) - k + 1):
+                    ngram = tuple(line[i : i + k])
+                    raw[ngram] += 1
+                    if i:
+                        left[ngram].add(line[i - 1])
+        for word in self.words:
+            raw[(word,)] += 0
+        self.adjusted = {
+            ngram: count if len(ngram) == order or ngram[0] == "<s>" else len(left[ngram])
+            for ngram, count in raw.items()
+        }
+        self.adjusted[("<s>",)] = 0
+        self.order = order
+        self.discounts = [self._discounts(k) for k in range(1, order + 1)]
+        self.followers: dict[Ngram, list[Ngram]] = defaultdict(list)
+        for ngram in self.adjusted:
+            self.followers[ngram[:-1]].append(ngram)
+        self.backoff = cache(self._backoff)
+        self.total = cache(self._total)
+
+    def _discounts(self, order: int) -> tuple[Fraction, ...]:
+        n = [sum(len(g) == order and a == c for g, a in self.adjusted.items()) for c in range(5)]
+        if not (n[1] and n[2] and n[3]):
+            return FALLBACK
+        y = Fraction(n[1], n[1] + 2 * n[2])
+        values = tuple(c - (c + 1) * y * Fraction(n[c + 1], n[c]) for c in (1, 2, 3))
+        return values if all(0 <= v <= c for c, v in enumerate(values, 1)) else FALLBACK
+
+    def _discount(self, ngram: Ngram) -> Fraction:
+        adjusted = self.adjusted[ngram]
+        return self.discounts[len(ngram) - 1][min(adjusted, 3) - 1] if adjusted else Fraction(0)
+
+    def _total(self, context: Ngram) -> int:
+        return sum(self.adjusted[g] for g in self.followers.get(context, []))
+
+    def _backoff(self, context: Ngram) -> Fraction:
+        """gamma of a context; 1 where nothing follows."""
+        followers = self.followers.get(context, [])
+        total = self.total(context)
+        return sum((self._discount(g) for g in followers), Fraction(0)) / total if total else Fraction(1)
+
+    def probability(self, ngram: Ngram) -> Fraction:
+        """p(last word | the words before it), for any n-gram of known words."""
+        context = ngram[:-1]
+        lower = self.probability(ngram[1:]) if context else Fraction(1, len(self.words) - 1)
+        total = self.total(context)
+        if not total:
+            return lower
+        share = Fraction(0)
+        if ngram in self.adjusted:
+            share = (self.adjusted[ngram] - self._discount(ngram)) / total
+        return share + self.backoff(context) * lower
