@@ -150,6 +150,8 @@ def _check_all_ended(paths: tuple[str, str, str], lines: tuple[bytes | None, ...
 def _words(line: bytes, path: str, number: int) -> list[bytes]:
     if b"|||" in line:
         raise InputError(f"{path}, line {number}: holds |||, the separator of phrase tables; prepare the corpus first")
+    if b"\0" in line:
+        raise InputError(f"{path}, line {number}: holds a NUL byte; prepare the corpus first")
     if not line.isascii():
         try:
             line.decode("utf-8")

@@ -1,0 +1,354 @@
+"""Extraction, scoring and reordering: by hand, against the plain-Python twin, under limits, with bad input."""
+
+import gzip
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from rnnsmt.cli import main
+from rnnsmt.io import read_lines
+from rnnsmt.phrases.extraction import extract_phrases
+from rnnsmt.phrases.lexicon import count_lexicon, write_lexicon
+from rnnsmt.phrases.orientation import write_reordering_table
+from rnnsmt.phrases.packing import Packing
+from rnnsmt.phrases.score_kernels import greater_links, transpose_links
+from rnnsmt.phrases.scoring import score_phrases
+from rnnsmt.phrases.text_kernels import put_number
+
+from . import phrases_twin as twin
+
+# Koehn, Statistical Machine Translation (2010), figure 5.5, German-English
+GERMAN = "michael geht davon aus , dass er im haus bleibt"
+ENGLISH = "michael assumes that he will stay in the house"
+LINKS = "0-0 1-1 2-1 3-1 5-2 6-3 9-4 9-5 7-6 7-7 8-8"
+
+
+def write_corpus(folder: Path, pairs: list[twin.Pair], name: str = "c") -> list[str]:
+    """Write source, target and alignment; return their paths."""
+    paths = [folder / f"{name}.{part}" for part in ("f", "e", "a")]
+    for path, lines in zip(paths, zip(*pairs, strict=True), strict=True):
+        path.write_bytes("".join(line + "\n" for line in lines).encode())
+    return [str(path) for path in paths]
+
+
+def build(folder: Path, corpora: list[list[str]], max_length: int = 7, **limits: int) -> tuple[list[str], list[str]]:
+    """Run all stages on corpora of three paths each; return the lines of both tables."""
+    sources, targets, alignments = (list(paths) for paths in zip(*corpora, strict=True))
+    names = {name: str(folder / name) for name in ("x.parquet", "e2f", "f2e", "pt", "rt")}
+    counts, _ = count_lexicon(sources, targets, alignments)
+    write_lexicon(counts, names["e2f"], names["f2e"])
+    extract_phrases(sources, targets, alignments, names["x.parquet"], max_length, **limits)
+    score_phrases(names["x.parquet"], names["e2f"], names["f2e"], names["pt"], **limits)
+    write_reordering_table(names["x.parquet"], names["rt"], **limits)
+    return list(read_lines(names["pt"])), list(read_lines(names["rt"]))
+
+
+def test_koehns_example(tmp_path):
+    pairs = [(GERMAN, ENGLISH, LINKS)]
+    lines, _ = build(tmp_path, [write_corpus(tmp_path, pairs)])
+    found = {tuple(line.split(" ||| ")[:2]) for line in lines}
+    expected = {
+        ("michael", "michael"),
+        ("michael geht davon aus", "michael assumes"),
+        ("michael geht davon aus ,", "michael assumes"),
+        ("michael geht davon aus , dass", "michael assumes that"),
+        ("michael geht davon aus , dass er", "michael assumes that he"),
+        ("geht davon aus", "assumes"),
+        ("geht davon aus ,", "assumes"),
+        ("geht davon aus , dass", "assumes that"),
+        ("geht davon aus , dass er", "assumes that he"),
+        ("dass", "that"),
+        (", dass", "that"),
+        ("dass er", "that he"),
+        (", dass er", "that he"),
+        ("er", "he"),
+        ("im", "in the"),
+        ("haus", "house"),
+        ("im haus", "in the house"),
+        ("im haus bleibt", "will stay in the house"),
+        ("bleibt", "will stay"),
+        ("er im haus bleibt", "he will stay in the house"),
+        ("dass er im haus bleibt", "that he will stay in the house"),
+        (", dass er im haus bleibt", "that he will stay in the house"),
+    }
+    assert found == expected
+
+
+def test_orientations_by_hand(tmp_path):
+    # a b c -> x z y: b and c change places
+    _, lines = build(tmp_path, [write_corpus(tmp_path, [("a b c", "x z y", "0-0 1-2 2-1")])])
+    table = {tuple(line.split(" ||| ")[:2]): line.split(" ||| ")[2] for line in lines}
+    mono, swap, other = "0.6 0.2 0.2", "0.2 0.6 0.2", "0.2 0.2 0.6"
+    assert table["a", "x"] == f"{mono} {other}"
+    assert table["b", "y"] == f"{swap} {other}"
+    assert table["c", "z"] == f"{other} {swap}"
+    assert table["b c", "z y"] == f"{mono} {mono}"
+    assert table["a b c", "x z y"] == f"{mono} {mono}"
+
+
+def test_scores_by_hand(tmp_path):
+    pairs = [("a", "x", "0-0"), ("a", "y", "0-0"), ("a", "x", "0-0"), ("b", "x", "0-0")]
+    lines, _ = build(tmp_path, [write_corpus(tmp_path, pairs)])
+    # p(a|x) = 2/3, p(x|a) = 2/3; the lexical tables hold seven decimals
+    assert lines == [
+        "a ||| x ||| 0.666667 0.666667 0.666667 0.666667 ||| 0-0 ||| 3 3 2 ||| |||",
+        "a ||| y ||| 1 1 0.333333 0.333333 ||| 0-0 ||| 1 3 1 ||| |||",
+        "b ||| x ||| 0.333333 0.333333 1 1 ||| 0-0 ||| 3 1 1 ||| |||",
+    ]
+
+
+WORDS = ["a", "b", "!", "}", "~x", "é", "ab", "NULL", "&apos;", "日本"]
+
+
+@st.composite
+def corpora(draw):
+    pairs = []
+    for _ in range(draw(st.integers(1, 6))):
+        source = draw(st.lists(st.sampled_from(WORDS), min_size=1, max_size=9))
+        target = draw(st.lists(st.sampled_from(WORDS), min_size=1, max_size=9))
+        link = st.tuples(st.integers(0, len(source) - 1), st.integers(0, len(target) - 1))
+        links = draw(st.lists(link, min_size=len(pairs) == 0, max_size=10, unique=True))
+        pairs.append((" ".join(source), " ".join(target), " ".join(f"{i}-{j}" for i, j in links)))
+    return pairs
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(pairs=corpora(), max_length=st.integers(1, 8))
+def test_equals_the_plain_twin(tmp_path, pairs, max_length):
+    expected = twin.tables(pairs, max_length)
+    assume(expected[0])
+    lines = build(tmp_path, [write_corpus(tmp_path, pairs)], max_length)
+    assert lines[0] == expected[0]
+    assert lines[1] == expected[1]
+
+
+def random_pairs(n: int, seed: int, words: int = 30, longest: int = 14) -> list[twin.Pair]:
+    rng = np.random.default_rng(seed)
+    pairs = []
+    for _ in range(n):
+        length = int(rng.integers(1, longest))
+        source = [f"s{w}" for w in rng.zipf(1.3, length) % words]
+        target = [f"t{w[1:]}" for w in source]
+        swap = int(rng.integers(0, length))
+        order = [*range(swap), *range(length - 1, swap - 1, -1)]
+        links = [f"{i}-{j}" for j, i in enumerate(order) if rng.random() < 0.8]
+        pairs.append((" ".join(source), " ".join(target[i] for i in order), " ".join(links)))
+    return pairs
+
+
+def test_several_corpora_are_one(tmp_path):
+    pairs = random_pairs(60, 1)
+    whole = build(tmp_path, [write_corpus(tmp_path, pairs)])
+    parts = [write_corpus(tmp_path, pairs[:25], "one"), write_corpus(tmp_path, pairs[25:], "two")]
+    assert build(tmp_path, parts) == whole == twin.tables(pairs, 7)
+
+
+def test_blocks_batches_and_buffers_do_not_show(tmp_path, monkeypatch):
+    pairs = random_pairs(150, 2)
+    corpus = [write_corpus(tmp_path, pairs)]
+    whole = build(tmp_path, corpus)
+    monkeypatch.setattr("rnnsmt.phrases.bitext.BLOCK_TOKENS", 40)
+    monkeypatch.setattr("rnnsmt.phrases.extract_file.BATCH_ROWS", 17)
+    monkeypatch.setattr("rnnsmt.phrases.table_writer.BUFFER_BYTES", 64)
+    assert build(tmp_path, corpus) == whole
+
+
+def test_threads_and_memory_do_not_show(tmp_path):
+    source, target, alignment = write_corpus(tmp_path, random_pairs(3000, 3, 300))
+    results = []
+    for threads, memory in (("1", "2000"), ("2", "2000"), ("1", "50")):
+        limits = ["--threads", threads, "--memory-mb", memory]
+        x, e2f, f2e, pt, rt = (str(tmp_path / name) for name in ("x.parquet", "e2f", "f2e", "pt.gz", "rt.gz"))
+        text = ["--source", source, "--target", target, "--alignment", alignment]
+        assert main(["phrases", "lexical", *text, "--output-e2f", e2f, "--output-f2e", f2e]) == 0
+        assert main(["phrases", "extract", *text, "--output", x, *limits]) == 0
+        score = ["phrases", "score", "--extract", x, "--lex-e2f", e2f, "--lex-f2e", f2e, "--output", pt, *limits]
+        assert main(score) == 0
+        assert main(["phrases", "reordering", "--extract", x, "--output", rt, *limits]) == 0
+        results.append([Path(path).read_bytes() for path in (x, e2f, f2e, pt, rt)])
+    assert results[0] == results[1] == results[2]
+
+
+def test_long_sentences_and_long_words(tmp_path):
+    word = "w" * 3_000_000
+    words = [f"v{n}" for n in range(700)]
+    pairs = [(" ".join(words), " ".join(words), " ".join(f"{n}-{n}" for n in range(700))), (word, word, "0-0")]
+    lines, _ = build(tmp_path, [write_corpus(tmp_path, pairs)])
+    assert len(lines) == sum(700 - n for n in range(7)) + 1
+    assert f"{word} ||| {word} ||| 1 1 1 1 ||| 0-0 ||| 1 1 1 ||| |||" in lines
+
+
+def test_large_vocabularies_take_more_keys():
+    for words, keys in ((10, 1), (500, 1), (10_000, 2), (200_000, 3), (3_000_000, 4)):
+        packing = Packing.of([b"%d" % n for n in range(words)], 7)
+        assert packing.keys == keys
+        assert packing.width * packing.per_key <= 63
+        assert 2**packing.width > len(packing.words)
+
+
+def test_repeated_links_count_once(tmp_path, capsys):
+    source, target, alignment = write_corpus(tmp_path, [("a b", "x y", "0-0 1-1 0-0")])
+    text = ["--source", source, "--target", target, "--alignment", alignment]
+    assert main(["phrases", "extract", *text, "--output", str(tmp_path / "x")]) == 0
+    assert "repeated links counted once 1" in capsys.readouterr().err
+
+
+@given(st.floats(1e-280, 1e9) | st.floats(0, 1) | st.integers(1, 10**6).map(lambda n: 1 / n))
+def test_numbers_are_printed_as_c_does(value):
+    buffer = np.zeros(32, np.uint8)
+    for number in (value, float(np.float32(value))):
+        if 0 < number < 1e-280:
+            continue
+        end = put_number(buffer, 0, number)
+        assert buffer[:end].tobytes().decode() == f"{number:.6g}"
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, 1 / 1024, 0.5, 999999.5, 0.9999995, 0.99999949999, 1e-4, 9.99999999e-5])
+def test_numbers_at_the_edges(value):
+    buffer = np.zeros(32, np.uint8)
+    assert buffer[: put_number(buffer, 0, value)].tobytes().decode() == f"{value:.6g}"
+
+
+links_bits = st.sets(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1)
+
+
+@given(links_bits, links_bits)
+def test_ties_are_broken_like_a_vector_of_sets(a, b):
+    bits = [sum(1 << (8 * j + i) for i, j in links) for links in (a, b)]
+    lists = [[sorted(i for i, jj in links if jj == j) for j in range(8)] for links in (a, b)]
+    assert greater_links(*bits) == (lists[0] > lists[1])
+    assert transpose_links(bits[0]) == sum(1 << (8 * i + j) for i, j in a)
+
+
+BAD_CORPORA = {
+    "a link out of the source": (("a b", "x", "2-0"), "c.a, line 2: a link leads out of the sentence: '2-0'"),
+    "a link out of the target": (("a b", "x", "0-1"), "c.a, line 2: a link leads out of the sentence: '0-1'"),
+    "no dash": (("a", "x", "00"), "c.a, line 2: not a list of links i-j: '00'"),
+    "a negative link": (("a", "x", "0--1"), "c.a, line 2: not a list of links i-j: '0--1'"),
+    "a possible link": (("a", "x", "0?0"), "c.a, line 2: not a list of links i-j: '0?0'"),
+    "three numbers": (("a", "x", "0-0-0"), "c.a, line 2: not a list of links i-j: '0-0-0'"),
+    "a huge number": (("a", "x", "0-99999999999999999999"), "c.a, line 2: not a list of links i-j"),
+    "a half link": (("a", "x", "0-"), "c.a, line 2: not a list of links i-j: '0-'"),
+    "a good link, then a bad one": (("a", "x", "0-0 x-0"), "c.a, line 2: not a list of links i-j: 'x-0'"),
+    "the separator in the source": (("a ||| b", "x", "0-0"), "c.f, line 2: holds |||"),
+    "the separator in a word": (("a", "x|||", "0-0"), "c.e, line 2: holds |||"),
+    "NUL": (("a", "x\0y", "0-0"), "c.e, line 2: holds a NUL"),
+    "a link with an empty source": (("", "x", "0-0"), "c.a, line 2: a link leads out of the sentence"),
+}
+
+
+@pytest.mark.parametrize("stage", ["extract", "lexical"])
+@pytest.mark.parametrize("case", BAD_CORPORA)
+def test_bad_lines_are_named(tmp_path, capsys, case, stage):
+    pair, message = BAD_CORPORA[case]
+    run_bad(tmp_path, capsys, stage, write_corpus(tmp_path, [("a", "x", "0-0"), pair]), message)
+
+
+def run_bad(folder: Path, capsys, stage: str, paths: list[str], message: str) -> None:
+    """Run a stage that must fail with one sentence and leave nothing."""
+    before = set(folder.rglob("*"))
+    arguments = ["--source", paths[0], "--target", paths[1], "--alignment", *paths[2:]]
+    out = str(folder / "out" / "o")
+    outputs = ["--output", out] if stage == "extract" else ["--output-e2f", out, "--output-f2e", out + "2"]
+    assert main(["phrases", stage, *arguments, *outputs]) == 2
+    errors = capsys.readouterr().err.splitlines()
+    assert len(errors) == 1
+    assert message in errors[0]
+    assert {path for path in folder.rglob("*") if not path.is_dir()} <= before
+
+
+@pytest.mark.parametrize("stage", ["extract", "lexical"])
+def test_bad_files_are_named(tmp_path, capsys, stage):
+    good = [("a", "x", "0-0"), ("b", "y", "0-0")]
+    source, target, alignment = write_corpus(tmp_path, good)
+    short = write_corpus(tmp_path, good[:1], "short")
+    run_bad(tmp_path, capsys, stage, [source, target, short[2]], "c.f goes on after line 1, where short.a ended")
+    run_bad(tmp_path, capsys, stage, [short[0], target, alignment], "c.e goes on after line 1, where short.f ended")
+    run_bad(tmp_path, capsys, stage, [source, target, alignment, alignment], "--alignment 2; give the same number")
+    run_bad(tmp_path, capsys, stage, [str(tmp_path / "none"), target, alignment], "none: no such file")
+    run_bad(tmp_path, capsys, stage, [str(tmp_path), target, alignment], "is a folder")
+    empty = tmp_path / "empty"
+    empty.write_bytes(b"")
+    run_bad(tmp_path, capsys, stage, [str(empty)] * 3, "no sentence pair to read; the file is empty")
+    latin = tmp_path / "latin"
+    latin.write_bytes("a\né\n".encode("latin-1"))
+    run_bad(tmp_path, capsys, stage, [source, str(latin), alignment], "latin, line 2: not UTF-8 at byte 0")
+    cut = tmp_path / "cut.gz"
+    cut.write_bytes(gzip.compress(b"a b c d e f\n" * 1000)[:-12])
+    run_bad(tmp_path, capsys, stage, [str(cut), target, alignment], "cut.gz")
+
+
+def test_no_link_at_all(tmp_path, capsys):
+    run_bad(tmp_path, capsys, "extract", write_corpus(tmp_path, [("a", "x", "")]), "not one phrase pair")
+
+
+def test_bad_extract_and_lexicon(tmp_path, capsys):
+    corpus = write_corpus(tmp_path, [("a b", "x y", "0-0 1-1")])
+    build(tmp_path, [corpus])
+    x, e2f, f2e = (str(tmp_path / name) for name in ("x.parquet", "e2f", "f2e"))
+    out = tmp_path / "out.gz"
+    capsys.readouterr()
+
+    def score(message: str, extract: str = x, table: str = e2f) -> None:
+        arguments = ["--extract", extract, "--lex-e2f", table, "--lex-f2e", f2e, "--output", str(out)]
+        assert main(["phrases", "score", *arguments]) == 2
+        errors = capsys.readouterr().err.splitlines()
+        assert len(errors) == 1
+        assert message in errors[0]
+        assert not out.exists()
+        assert not list(tmp_path.glob(".tmp*"))
+
+    score("none: no such file", extract=str(tmp_path / "none"))
+    score("not a whole parquet file", extract=e2f)
+    damaged = tmp_path / "damaged.parquet"
+    damaged.write_bytes(Path(x).read_bytes()[:-50])
+    score("not a whole parquet file", extract=str(damaged))
+    import duckdb
+
+    other = tmp_path / "other.parquet"
+    duckdb.sql("SELECT 1 AS a").write_parquet(str(other))
+    score("not written by this version", extract=str(other))
+    bad = tmp_path / "bad"
+    for line in (b"a x", b"a x nan", b"a x 1.5", b"a x -1", b"a x y z", b"a  x 1", b""):
+        bad.write_bytes(b"a x 1.0\n" + line + b"\n")
+        score("bad, line 2", table=str(bad))
+    score("no such file", table=str(tmp_path / "none"))
+    for smoothing in ("0", "-1", "nan", "inf"):
+        arguments = ["--extract", x, "--output", str(out), "--smoothing", smoothing]
+        assert main(["phrases", "reordering", *arguments]) == 2
+        assert "--smoothing" in capsys.readouterr().err
+        assert not out.exists()
+
+
+def test_missing_lexicon_entries_are_counted(tmp_path, capsys):
+    corpus = write_corpus(tmp_path, [("a b", "x y", "0-0 1-1")])
+    build(tmp_path, [corpus])
+    (tmp_path / "e2f").write_text("a x 1.0\n")
+    arguments = ["--extract", str(tmp_path / "x.parquet"), "--lex-e2f", str(tmp_path / "e2f")]
+    arguments += ["--lex-f2e", str(tmp_path / "f2e"), "--output", str(tmp_path / "o")]
+    assert main(["phrases", "score", *arguments]) == 0
+    # b given y, in the pairs 'b, y' and 'a b, x y'
+    assert "(counted as 1) 2" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
+def test_a_stopped_stage_leaves_nothing(tmp_path, sent):
+    paths = write_corpus(tmp_path, random_pairs(40_000, 4, 3000))
+    arguments = ["--source", paths[0], "--target", paths[1], "--alignment", paths[2]]
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "rnnsmt", "phrases", "extract", *arguments, "--output", str(out / "x.parquet")]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, env=dict(os.environ))
+    while process.poll() is None and not list(out.glob(".tmp*/spool")):
+        time.sleep(0.02)
+    process.send_signal(sent)
+    process.communicate(timeout=60)
+    assert process.returncode == 128 + sent
+    assert list(out.iterdir()) == []

@@ -1,0 +1,188 @@
+"""Lines of phrase and reordering tables: round trips and refusals; filtering."""
+
+import gzip
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rnnsmt.cli import main
+from rnnsmt.io import InputError
+from rnnsmt.phrases.filtering import input_phrases
+from rnnsmt.phrases.table import (
+    PhraseEntry,
+    ReorderingEntry,
+    format_phrase_line,
+    format_reordering_line,
+    parse_phrase_line,
+    parse_reordering_line,
+    read_phrase_table,
+    read_reordering_table,
+)
+
+GOOD = b"a b ||| x ||| 1 0.5 1 0.25 ||| 0-0 1-0 ||| 2 1 1 ||| |||"
+GOOD_REORDERING = b"a b ||| x ||| 0.6 0.2 0.2 0.6 0.2 0.2"
+
+word = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"], exclude_characters="|"), min_size=1)
+phrase = st.lists(word, min_size=1, max_size=7).map(" ".join)
+number = st.floats(0, 1e6).map(lambda value: float(f"{value:.6g}"))
+
+
+@st.composite
+def entries(draw):
+    source, target = draw(phrase), draw(phrase)
+    position = [st.integers(0, len(side.split(" ")) - 1) for side in (source, target)]
+    entry = PhraseEntry(source, target, draw(st.lists(number, min_size=1, max_size=6)))
+    entry.alignment = draw(st.lists(st.tuples(*position), max_size=9))
+    entry.counts = [float(n) for n in draw(st.lists(st.integers(0, 10**12), max_size=3))]
+    if entry.counts:
+        entry.further = draw(st.lists(st.just("") | phrase, max_size=3))
+    return entry
+
+
+@given(entries())
+def test_phrase_lines_round_trip(entry):
+    line = format_phrase_line(entry)
+    assert parse_phrase_line(line.encode(), "t", 1, len(entry.scores)) == entry
+    assert "  " not in line
+
+
+@given(phrase, phrase, st.lists(number, min_size=1, max_size=6))
+def test_reordering_lines_round_trip(source, target, probabilities):
+    entry = ReorderingEntry(source, target, probabilities)
+    assert parse_reordering_line(format_reordering_line(entry).encode(), "t", 1) == entry
+
+
+@given(st.binary(max_size=60) | st.text("ab |01-.e5\0é\t", max_size=60).map(str.encode))
+def test_any_line_is_an_entry_or_an_input_error(line):
+    for parse in (parse_phrase_line, parse_reordering_line):
+        try:
+            entry = parse(line, "t", 7)
+        except InputError as error:
+            assert str(error).startswith("t, line 7: ")
+        else:
+            assert entry.source
+            assert entry.target
+            numbers = entry.scores if isinstance(entry, PhraseEntry) else entry.probabilities
+            assert all(math.isfinite(number) and number >= 0 for number in numbers)
+
+
+def test_moses_line():
+    entry = parse_phrase_line(GOOD, "t", 1)
+    assert entry == PhraseEntry("a b", "x", [1, 0.5, 1, 0.25], [(0, 0), (1, 0)], [2, 1, 1], ["", ""])
+    assert format_phrase_line(entry).encode() == GOOD
+    assert format_phrase_line(PhraseEntry("a", "b", [1e-40])) == "a ||| b ||| 1e-40"
+
+
+BAD_LINES = {
+    "no separator": (b"a b x 1 1 1 1", "1 field(s) between |||"),
+    "an empty line": (b"", "1 field(s)"),
+    "two fields": (b"a ||| x", "2 field(s)"),
+    "an empty source": (b" ||| x ||| 1 1 1 1 ||| 0-0 ||| 1 1 1", "the source phrase is empty"),
+    "an empty target": (b"a b |||  ||| 1 1 1 1 ||| 0-0 ||| 1 1 1", "the target phrase is empty"),
+    "three scores": (b"a b ||| x ||| 1 1 1 ||| 0-0 ||| 1 1 1", "has 3 numbers, needed: 4"),
+    "five scores": (b"a b ||| x ||| 1 1 1 1 1 ||| 0-0 ||| 1 1 1", "has 5 numbers, needed: 4"),
+    "no scores": (b"a b ||| x ||| ||| 0-0 ||| 1 1 1", "has 0 numbers, needed: 4"),
+    "NaN": (b"a b ||| x ||| 1 nan 1 1 ||| 0-0 ||| 1 1 1", "'nan' is no score"),
+    "inf": (b"a b ||| x ||| 1 inf 1 1 ||| 0-0 ||| 1 1 1", "'inf' is no score"),
+    "negative": (b"a b ||| x ||| 1 -0.1 1 1 ||| 0-0 ||| 1 1 1", "'-0.1' is no score"),
+    "a word": (b"a b ||| x ||| 1 one 1 1 ||| 0-0 ||| 1 1 1", "'one' is no score"),
+    "an underscore": (b"a b ||| x ||| 1 1_0 1 1 ||| 0-0 ||| 1 1 1", "'1_0' is no score"),
+    "a link outside": (b"a b ||| x ||| 1 1 1 1 ||| 2-0 ||| 1 1 1", "'2-0' is no link"),
+    "half a link": (b"a b ||| x ||| 1 1 1 1 ||| 0- ||| 1 1 1", "'0-' is no link"),
+    "a negative count": (b"a b ||| x ||| 1 1 1 1 ||| 0-0 ||| 1 -1 1", "'-1' is no count"),
+    "latin-1": (b"a b ||| \xe9 ||| 1 1 1 1", "not UTF-8 at byte 8"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_LINES)
+def test_bad_lines(tmp_path, case):
+    line, message = BAD_LINES[case]
+    path = tmp_path / "table.gz"
+    path.write_bytes(gzip.compress(GOOD + b"\n" + line + b"\n"))
+    with pytest.raises(InputError) as error:
+        list(read_phrase_table(path))
+    assert str(error.value).startswith(f"{path}, line 2: ")
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize("line", [b"a ||| x", b"a ||| x ||| 0.5 0.5 ||| 0-0", b"a ||| x ||| 1 1 1 1 1", b"a ||| ||| 1"])
+def test_bad_reordering_lines(tmp_path, line):
+    path = tmp_path / "table"
+    path.write_bytes(GOOD_REORDERING + b"\n" + line + b"\n")
+    with pytest.raises(InputError, match="line 2: "):
+        list(read_reordering_table(path))
+
+
+def test_input_phrases(tmp_path):
+    (tmp_path / "i").write_bytes("a b  a c\n\né\n".encode())
+    words = {b"a", b"b", b"c", b"a b", b"b a", b"a c", "é".encode()}
+    assert input_phrases([str(tmp_path / "i")], 2) == words
+    assert input_phrases([str(tmp_path / "i")], 9) == words | {b"a b a", b"b a c", b"a b a c"}
+
+
+def tables(folder: Path, phrase_lines: list[bytes], reordering_lines: list[bytes]) -> list[str]:
+    """Write both tables; return the options that name them."""
+    folder.mkdir(exist_ok=True)
+    (folder / "pt.gz").write_bytes(gzip.compress(b"".join(line + b"\n" for line in phrase_lines)))
+    (folder / "rt.gz").write_bytes(gzip.compress(b"".join(line + b"\n" for line in reordering_lines)))
+    return ["--phrase-table", str(folder / "pt.gz"), "--reordering-table", str(folder / "rt.gz")]
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=3).map(" ".join), min_size=1, max_size=40),
+    st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=6).map(" ".join), min_size=1, max_size=2),
+)
+def test_filter_keeps_what_occurs(tmp_path, sources, texts):
+    lines = [f"{source} ||| x ||| 1 1 1 1 ||| ||| {n}" for n, source in enumerate(sources)]
+    reordering = [f"{source} ||| x ||| 1" for source in sources]
+    options = tables(tmp_path, [line.encode() for line in lines], [line.encode() for line in reordering])
+    for n, text in enumerate(texts):
+        (tmp_path / f"in{n}").write_text(text + "\n")
+    inputs = ["--input", *(str(tmp_path / f"in{n}") for n in range(len(texts)))]
+    assert main(["phrases", "filter", *inputs, *options, "--output-dir", str(tmp_path / "out")]) == 0
+    kept = [any(f" {source} " in f" {text} " for text in texts) for source in sources]
+    for name, whole in (("pt.gz", lines), ("rt.gz", reordering)):
+        expected = [line for line, keep in zip(whole, kept, strict=True) if keep]
+        assert gzip.decompress((tmp_path / "out" / name).read_bytes()).decode().splitlines() == expected
+
+
+def run_bad_filter(folder: Path, capsys, options: list[str], message: str, text: str = "a b\n") -> None:
+    """Filter with options that must fail with one sentence; nothing may appear."""
+    (folder / "in").write_text(text)
+    arguments = ["--input", str(folder / "in"), *options]
+    if "--output-dir" not in options:
+        arguments += ["--output-dir", str(folder / "out")]
+    assert main(["phrases", "filter", *arguments]) == 2
+    errors = capsys.readouterr().err.splitlines()
+    assert len(errors) == 1
+    assert message in errors[0]
+    assert not list((folder / "out").glob("*")) + list((folder / "out").glob(".tmp*"))
+
+
+@pytest.mark.parametrize("case", BAD_LINES)
+def test_filter_refuses_bad_lines(tmp_path, capsys, case):
+    line, message = BAD_LINES[case]
+    if line.startswith(b"a b ||| "):
+        run_bad_filter(tmp_path, capsys, tables(tmp_path, [GOOD, line], [GOOD_REORDERING]), message)
+    else:
+        # dropped lines are only checked for a source phrase
+        reordering = [GOOD_REORDERING, b"garbage"]
+        run_bad_filter(tmp_path, capsys, tables(tmp_path, [GOOD], reordering), "rt.gz, line 2: no ' ||| '")
+
+
+def test_filter_refuses_bad_files(tmp_path, capsys):
+    good = tables(tmp_path, [GOOD], [GOOD_REORDERING])
+    run_bad_filter(tmp_path, capsys, good, "no words in the input", "\n\n")
+    run_bad_filter(tmp_path, capsys, [*good, "--max-length", "0"], "--max-length 0")
+    run_bad_filter(tmp_path, capsys, [*good, "--output-dir", str(tmp_path)], "holds pt.gz itself")
+    run_bad_filter(tmp_path, capsys, [*good[:2], "--reordering-table", str(tmp_path / "none")], "no such file")
+    run_bad_filter(tmp_path, capsys, [*good[:3], good[1]], "the same name")
+    run_bad_filter(tmp_path, capsys, tables(tmp_path, [GOOD], []), "rt.gz: the table is empty")
+    options = tables(tmp_path, [GOOD] * 5000, [GOOD_REORDERING] * 5000)
+    cut = (tmp_path / "rt.gz").read_bytes()[:-20]
+    (tmp_path / "rt.gz").write_bytes(cut)
+    run_bad_filter(tmp_path, capsys, options, "rt.gz: damaged after line")
