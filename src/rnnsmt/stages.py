@@ -67,7 +67,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "perplexity": Stage("rnnsmt.lm.perplexity", 1, "perplexity of a text"),
     },
     "search": {
-        "decode": Stage("rnnsmt.search.decode", 1, "translate a text with a Moses model directory"),
+        "decode": Stage("rnnsmt.search.translate", 1, "translate a text with a Moses model directory"),
     },
     "tuning": {
         "mert": Stage("rnnsmt.tuning.mert", 1, "minimum error rate training"),

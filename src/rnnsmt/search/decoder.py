@@ -6,6 +6,7 @@ if asked for; results do not depend on the number of threads.
 
 import math
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -15,9 +16,10 @@ from rnnsmt.io import InputError
 from rnnsmt.search import kernels
 from rnnsmt.search.arrays import Inventory, Settings, Work, new_work
 from rnnsmt.search.model import SearchModel, load_model
-from rnnsmt.search.nbest import NBest, best_path, kbest
+from rnnsmt.search.nbest import Extractor, NBest, Paths, best_path, target_hashes
 from rnnsmt.search.options import Prepared, prepare, weighted
-from rnnsmt.search.paths import path_features
+from rnnsmt.search.paths import all_features
+from rnnsmt.search.tables import words_of
 
 MAX_WORDS = 4000
 """A longer line is refused: nobody means it, and its search would need gigabytes."""
@@ -96,6 +98,7 @@ class Decoder:
         self._local = threading.local()
         self.counts = np.zeros(9, np.int64)
         self._lock = threading.Lock()
+        self._hashes = target_hashes(self.inventory, prepared.targets.words)
 
     def work_for(self, words: int) -> Work:
         """The calling thread's workspace, large enough for a sentence of so many words."""
@@ -114,24 +117,35 @@ class Decoder:
             self._local.work = (size, work)
         return work
 
-    def features(self, rows: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
-        """Feature values ``float64`` [F] of a derivation: rows of pairs and their source spans (``int32`` each)."""
-        out = np.zeros(len(self.weights))
-        prepared, lm = self.prepared, self.model.lm
-        path_features(
-            rows, starts, ends, lm.arrays, lm.start, lm.end, prepared.targets.bounds, prepared.targets.lm_words,
-            prepared.target_of, prepared.static, prepared.reordering, self.places, out,
-        )  # fmt: skip
-        return out
+    def translations(self) -> Iterator[Translation]:
+        """Translate all prepared sentences, in order."""
+        numbers = range(len(self.prepared.spans))
+        if self.options.threads <= 1:
+            yield from map(self.sentence, numbers)
+            return
+        pool = ThreadPoolExecutor(self.options.threads)
+        try:
+            yield from pool.map(self.sentence, numbers)
+        finally:
+            pool.shutdown(cancel_futures=True)
 
-    def text(self, rows: np.ndarray) -> str:
-        """The words of a derivation."""
-        targets, words = self.prepared.targets, self.prepared.words
-        out: list[str] = []
-        for row in rows:
-            phrase = self.prepared.target_of[row]
-            out += [words[w] for w in targets.words[targets.bounds[phrase] : targets.bounds[phrase + 1]]]
-        return " ".join(out)
+    def realized(self, paths: Paths) -> NBest:
+        """Derivations as texts, features and scores."""
+        prepared, lm, targets = self.prepared, self.model.lm, self.prepared.targets
+        rows = self.inventory.row[paths.options[: paths.offsets[-1]]]
+        features = np.empty((len(paths.offsets) - 1, len(self.weights)))
+        all_features(
+            paths.offsets, rows, paths.starts, paths.ends, lm.arrays, lm.start, lm.end, targets.bounds,
+            targets.lm_words, prepared.target_of, prepared.static, prepared.reordering, self.places, features,
+        )  # fmt: skip
+        phrases = prepared.target_of[rows]
+        first, last = targets.bounds[phrases].tolist(), targets.bounds[phrases + 1].tolist()
+        spans = list(zip(paths.starts.tolist(), paths.ends.tolist(), map(int.__sub__, last, first), strict=False))
+        words, flat = prepared.words, targets.words
+        strings = [" ".join([words[w] for w in flat[a:b].tolist()]) for a, b in zip(first, last, strict=True)]
+        bounds = list(zip(paths.offsets[:-1].tolist(), paths.offsets[1:].tolist(), strict=True))
+        texts = [" ".join([string for string in strings[a:b] if string]) for a, b in bounds]
+        return NBest(texts, features, features @ self.weights, [spans[a:b] for a, b in bounds])
 
     def sentence(self, number: int) -> Translation:
         """Translate one of the prepared sentences."""
@@ -141,18 +155,23 @@ class Decoder:
             return Translation("", 0.0, np.zeros(len(self.weights)), [], nothing)
         work = self.work_for(len(spans))
         before = work.counts.copy()
-        best = kernels.search_sentence(spans, self.model.lm.arrays, self.inventory, work, self.settings)
-        options, starts, ends = best_path(work, int(best))
-        rows = self.inventory.row[options]
-        features = self.features(rows, starts, ends)
-        nbest = kbest(self, work, len(spans)) if self.options.nbest else nothing
+        hypothesis = kernels.search_sentence(spans, self.model.lm.arrays, self.inventory, work, self.settings)
         with self._lock:
             self.counts += work.counts - before
-        sizes = np.diff(self.prepared.targets.bounds)[self.prepared.target_of[rows]]
-        phrases = list(zip(starts.tolist(), ends.tolist(), sizes.tolist(), strict=True))
+        best = self.realized(best_path(work, int(hypothesis)))
+        nbest = nothing
+        if self.options.nbest > 0:
+            nbest = self.realized(self._extractor().paths(work, len(spans), self.options.nbest))
         return Translation(
-            self.text(rows), float(features @ self.weights), features, phrases, nbest, self.prepared.unknown[number]
+            best.texts[0], float(best.scores[0]), best.features[0], best.phrases[0], nbest, self.prepared.unknown[number]
         )
+
+    def _extractor(self) -> Extractor:
+        """The calling thread's n-best extractor."""
+        extractor: Extractor | None = getattr(self._local, "extractor", None)
+        if extractor is None:
+            extractor = self._local.extractor = Extractor(self.inventory, *self._hashes)
+        return extractor
 
 
 def decode(
@@ -172,21 +191,21 @@ def decode(
         raise InputError(f"{weights.size} weights for {len(model.feature_names)} features")
     if not np.isfinite(weights).all():
         raise InputError(f"the weight of {model.feature_names[int(np.argmin(np.isfinite(weights)))]} is not finite")
-    for number, sentence in enumerate(sentences, 1):
-        if len(sentence) > 2 * MAX_WORDS and len(sentence.split()) > MAX_WORDS:
-            raise InputError(f"sentence {number} has more than {MAX_WORDS} words; split it")
-    decoder = Decoder(model, _prepared(model, sentences), weights, options)
-    if options.threads <= 1:
-        return [decoder.sentence(number) for number in range(len(sentences))]
-    with ThreadPoolExecutor(options.threads) as pool:
-        return list(pool.map(decoder.sentence, range(len(sentences))))
+    return list(Decoder(model, look_up(model, sentences), weights, options).translations())
 
 
-def _prepared(model: SearchModel, sentences: list[str]) -> Prepared:
-    """Look the sentences up, or take them from the last call when they are the same (MERT)."""
+def look_up(model: SearchModel, sentences: list[str]) -> Prepared:
+    """Look the sentences up in the table, or take them from the last call when they are the same (MERT).
+
+    Raises:
+        InputError: a sentence has more than ``MAX_WORDS`` words.
+    """
     last = model.cache.get("prepared")
     if isinstance(last, tuple) and last[0] == sentences:
         return last[1]
+    for number, sentence in enumerate(sentences, 1):
+        if len(sentence) > 2 * MAX_WORDS and len(words_of(sentence)) > MAX_WORDS:
+            raise InputError(f"sentence {number} has more than {MAX_WORDS} words; split it")
     prepared = prepare(model, sentences)
     model.cache["prepared"] = (list(sentences), prepared)
     return prepared

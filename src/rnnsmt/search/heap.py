@@ -3,7 +3,7 @@
 from numba import njit
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def push(heap, size, key, item):
     """Add an entry; returns the new size."""
     place = size
@@ -20,7 +20,7 @@ def push(heap, size, key, item):
     return size + 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def sift(heap, size, place, key, item):
     """Put an entry at ``place`` and let it sink to where it belongs."""
     while True:
@@ -39,7 +39,7 @@ def sift(heap, size, place, key, item):
     heap[place].item = item
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def drop(heap, size):
     """Remove the largest entry (read it at 0 before); returns the new size."""
     size -= 1
@@ -48,7 +48,7 @@ def drop(heap, size):
     return size
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def heapify(heap, size):
     """Turn the first ``size`` entries into a heap."""
     for place in range((size >> 1) - 1, -1, -1):

@@ -44,7 +44,7 @@ def future_costs(spans, inventory, work, window):
         work.tail_future[i] = best_tail
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def coverage_future(work, gap, mask):
     """Future cost of what a coverage leaves open."""
     total = 0.0
@@ -63,7 +63,7 @@ def coverage_future(work, gap, mask):
     return total + work.tail_future[position]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def extend_lm(lm, inventory, work, state, target):
     """(natural-log LM score, next state) of a target phrase in a state; remembered in the cache."""
     key = (np.int64(state) << np.int64(32)) | np.int64(target)
@@ -117,7 +117,7 @@ def begin(spans, inventory, work, settings):
     work.counts[ARCS] = 0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _target_coverage(work, gap, mask, known, stamp):
     """Number of a coverage among those of the stack that is being filled; (number, how many are known)."""
     last = np.uint64(work.coverage_slots.shape[0] - 1)
@@ -192,7 +192,7 @@ def _collect_edges(k, spans, inventory, work, settings, stamp):
     return edges
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _score_cell(lm, inventory, work, settings, cell, edge, row, column, complete):
     """Fill a cell; returns its score plus future cost."""
     hypothesis = work.groups[work.edges[edge].group].first + row
@@ -214,7 +214,7 @@ def _score_cell(lm, inventory, work, settings, cell, edge, row, column, complete
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _target_group(work, edge, groups):
     """The group that the cells of an edge belong to; (group, how many groups)."""
     if work.edges[edge].target != _NONE:
@@ -242,7 +242,7 @@ def _target_group(work, edge, groups):
     return groups, groups + 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _keep_arc(work, total, back, option, edge, following):
     """Store a recombined hypothesis as an arc; returns its number."""
     arc = work.counts[ARCS]
@@ -256,7 +256,7 @@ def _keep_arc(work, total, back, option, edge, following):
     return arc
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _add(inventory, work, settings, total, cell, group, fresh, stamp):
     """Add a popped cell to the stack, recombining it with an equal one; returns how many hypotheses the stack has."""
     edge = work.cells[cell].edge
@@ -371,7 +371,7 @@ def _store(k, work, settings, fresh, groups, best):
     work.stacks[k + 1].coverage = coverages
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _move(work, old, new):
     """Copy a hypothesis to another place."""
     work.hypotheses[new].score = work.hypotheses[old].score

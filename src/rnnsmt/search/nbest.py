@@ -1,14 +1,11 @@
 """Paths out of the search: the best one, and distinct n-best lists from the lattice of recombined hypotheses."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnnsmt.search.arrays import Work
-
-if TYPE_CHECKING:
-    from rnnsmt.search.decoder import Decoder
+from rnnsmt.search.arrays import Inventory, Work
+from rnnsmt.search.lattice import Lattice, extract, new_lattice, phrase_hashes
 
 
 @dataclass
@@ -28,16 +25,59 @@ class NBest:
     phrases: list[list[tuple[int, int, int]]]
 
 
-def best_path(work: Work, hypothesis: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Options, first and last source words (``int32`` each) of the best path to a hypothesis."""
+@dataclass
+class Paths:
+    """Derivations one after another: derivation d is offsets[d]..offsets[d + 1].
+
+    Attributes:
+        offsets: ``int64`` [n + 1].
+        options, starts, ends: ``int32``, option and source span of every phrase.
+    """
+
+    offsets: np.ndarray
+    options: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+
+
+def best_path(work: Work, hypothesis: int) -> Paths:
+    """The best path to a hypothesis."""
     path = []
     while hypothesis > 0:
         path.append(hypothesis)
         hypothesis = int(work.hypotheses[hypothesis]["back"])
-    path.reverse()
-    found = work.hypotheses[path]
-    return found["option"].copy(), found["start"].copy(), found["end"].copy()
+    found = work.hypotheses[path[::-1]]
+    return Paths(np.array([0, len(path)]), found["option"].copy(), found["start"].copy(), found["end"].copy())
 
 
-def kbest(decoder: "Decoder", work: Work, words: int) -> NBest:
-    raise NotImplementedError
+def target_hashes(inventory: Inventory, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Hash and hash factor of every target phrase; ``words`` are target vocabulary ids."""
+    count = len(inventory.target_bounds) - 1
+    hashes, powers = np.zeros(count, np.uint64), np.zeros(count, np.uint64)
+    phrase_hashes(inventory.target_bounds, words, hashes, powers)
+    return hashes, powers
+
+
+class Extractor:
+    """n-best extraction with scratch space that is kept between sentences; one per thread."""
+
+    def __init__(self, inventory: Inventory, hashes: np.ndarray, powers: np.ndarray) -> None:
+        self.inventory, self.hashes, self.powers = inventory, hashes, powers
+        self.lattice: Lattice | None = None
+        self.size = (0, 0, 0)
+
+    def paths(self, work: Work, words: int, n: int) -> Paths:
+        """The n best distinct derivations of a sentence of so many words that was just searched."""
+        need = (len(work.hypotheses), len(work.arcs), words)
+        if self.lattice is None or any(a > b for a, b in zip(need, self.size, strict=True)):
+            self.size = (need[0], need[1], max(2 * words, 40))
+            self.lattice = new_lattice(*self.size, n)
+        room = n * words
+        offsets = np.zeros(n + 1, np.int64)
+        options, starts, ends = np.zeros(room, np.int32), np.zeros(room, np.int32), np.zeros(room, np.int32)
+        first, count = int(work.stacks[words]["hypothesis"]), int(work.stacks[words + 1]["hypothesis"])
+        found = extract(
+            work.hypotheses, work.arcs, count, first, n, self.lattice, self.inventory.target, self.hashes, self.powers,
+            offsets, options, starts, ends,
+        )  # fmt: skip
+        return Paths(offsets[: found + 1], options, starts, ends)

@@ -8,7 +8,7 @@ from rnnsmt.lm.bytescan import Interner
 from rnnsmt.search import table_kernels
 from rnnsmt.search.arrays import Inventory
 from rnnsmt.search.model import UNKNOWN_WORD_SCORE, SearchModel, TargetPhrases, target_phrases
-from rnnsmt.search.tables import sentence_bytes
+from rnnsmt.search.tables import sentence_bytes, words_of
 
 
 @dataclass
@@ -48,7 +48,7 @@ def prepare(model: SearchModel, sentences: list[str]) -> Prepared:
         table = np.empty((len(begins), model.longest), np.int32)
         table_kernels.find_spans(model.table.sources.table, buffer, begins, ends, model.longest, table)
         missing = np.flatnonzero(table[:, 0] < 0)
-        words = sentence.split() if len(missing) else []
+        words = words_of(sentence) if len(missing) else []
         for i in missing:
             table[i, 0] = known + fresh.setdefault(words[i], len(fresh))
         spans.append(table)

@@ -56,3 +56,16 @@ def path_features(rows, starts, ends, lm, lm_start, lm_end_word, bounds, words, 
     if places[6] >= 0:
         out[places[6]] -= jumps
     out[places[7]] += lm_score + prob
+
+
+@njit(cache=True, nogil=True)
+def all_features(
+    offsets, rows, starts, ends, lm, lm_start, lm_end_word, bounds, words, target_of, static, reordering, places, out
+):
+    """``path_features`` of many derivations: phrases of d are offsets[d]..offsets[d + 1]; ``out`` float64 [n, F]."""
+    for d in range(out.shape[0]):
+        a, b = offsets[d], offsets[d + 1]
+        path_features(
+            rows[a:b], starts[a:b], ends[a:b], lm, lm_start, lm_end_word, bounds, words, target_of, static, reordering,
+            places, out[d],
+        )  # fmt: skip

@@ -51,9 +51,14 @@ class PhraseTable:
         return max((phrase.count(b" ") + 1 for phrase in self.sources.strings()), default=1)
 
 
+def words_of(sentence: str) -> list[str]:
+    """The words of a tokenised sentence: what stands between ASCII spaces, as in the tables."""
+    return [word for word in sentence.split(" ") if word]
+
+
 def sentence_bytes(sentence: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """A sentence as bytes with single spaces, and the first byte and the end of every word (``int64``)."""
-    words = [word.encode("utf-8") for word in sentence.split()]
+    words = [word.encode("utf-8") for word in words_of(sentence)]
     lengths = np.array([len(word) for word in words], np.int64)
     ends = np.cumsum(lengths + 1) - 1
     return np.frombuffer(b" ".join(words) or b" ", np.uint8), ends - lengths, ends
@@ -62,7 +67,7 @@ def sentence_bytes(sentence: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def wanted_keys(sentences: list[str]) -> np.ndarray:
     """The set of hashes of all word sequences of the sentences that could be source phrases."""
     buffer, begins, ends = sentence_bytes(" ".join(sentences))
-    counts = [len(sentence.split()) for sentence in sentences]
+    counts = [len(words_of(sentence)) for sentence in sentences]
     slots = np.zeros(1 << max(16, (sum(counts) * 8).bit_length()), np.uint64)
     used, start = 0, 0
     done: list[tuple[int, int]] = []
