@@ -51,26 +51,26 @@ def upper_envelope(slopes, intercepts, low, high, kept, lines, starts):
     Returns:
         How many lines are on the envelope. Of lines that are equal, the first is taken.
     """
-    # a line must overtake the first one within the range, and must somewhere reach the floor under the envelope
     n = slopes.size
-    floor = -np.inf
-    best = 0
-    best_value = -np.inf
+    best, last = 0, 0
+    best_value = last_value = -np.inf
     for i in range(n):
         left = intercepts[i] + low * slopes[i]
         right = intercepts[i] + high * slopes[i]
-        floor = max(floor, min(left, right))
         if left > best_value or (left == best_value and slopes[i] > slopes[best]):
             best_value = left
             best = i
-    best_right = intercepts[best] + high * slopes[best]
+        if right > last_value:
+            last_value = right
+            last = i
     count_kept = 0
-    for i in range(n):
-        slope = slopes[i]
-        right = intercepts[i] + high * slope
-        if slope > slopes[best] and right > best_right and max(right, intercepts[i] + low * slope) >= floor:
+    if slopes[last] > slopes[best]:
+        # below the first and the last line at both ends, another line rises above them only if it does where they meet
+        x = (intercepts[best] - intercepts[last]) / (slopes[last] - slopes[best])
+        meeting = intercepts[best] + x * slopes[best]
+        for i in range(n):
             kept[count_kept] = i
-            count_kept += 1
+            count_kept += intercepts[i] + x * slopes[i] > meeting or i == last
     lines[0] = best
     starts[0] = low
     count = 1

@@ -1,0 +1,343 @@
+"""The loop around the optimiser: pool, state, stopping, resuming, and n-best files."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rnnsmt.evaluation.batch_bleu import BatchBleu
+from rnnsmt.io import InputError
+from rnnsmt.tuning.loop import Decoded, LoopOptions, tune
+from rnnsmt.tuning.nbest_file import read_nbest
+from rnnsmt.tuning.nbest_pool import NbestPool, lump_of
+from rnnsmt.tuning.optimise import OptimiserOptions
+from rnnsmt.tuning.state import MertState, content_hash, outline_hash
+
+WORDS = ["a", "b", "c", "d", "e", "f", "g", "h"]
+
+
+class ToyDecoder:
+    """Translations are fixed; decoding takes the ten with the highest score of each sentence."""
+
+    def __init__(self, sentences: int = 25, features: int = 3, seed: int = 0, constant: tuple[int, ...] = ()) -> None:
+        rng = np.random.default_rng(seed)
+        self.references = [" ".join(rng.choice(WORDS, 9)) for _ in range(sentences)]
+        self.feature_names = [f"F{k}:0" for k in range(features)]
+        self._texts, self._features = [], []
+        for reference in self.references:
+            texts, rows = [], []
+            for _ in range(40):
+                words = reference.split()
+                errors = int(rng.integers(0, 7))
+                for place in rng.choice(9, errors, replace=False):
+                    words[place] = str(rng.choice(WORDS))
+                texts.append(" ".join(words))
+                row = rng.standard_normal(features).round(3) * 2
+                row[0] -= 0.5 * errors
+                row[-1] = row[-1] + 0.3 * errors
+                row[list(constant)] = 1.0
+                rows.append(row)
+            self._texts.append(texts)
+            self._features.append(np.array(rows))
+        self.decoded = 0
+
+    def decode(self, weights: np.ndarray) -> Decoded:
+        self.decoded += 1
+        texts, features = [], []
+        for all_texts, rows in zip(self._texts, self._features, strict=True):
+            order = np.argsort(-(rows @ weights), kind="stable")[:10]
+            texts.append([all_texts[place] for place in order])
+            features.append(rows[order])
+        return Decoded([each[0] for each in texts], texts, features)
+
+
+OPTIONS = LoopOptions(seed=3, max_iterations=8, optimiser=OptimiserOptions(restarts=3, samples=4))
+START = np.array([0.1, 0.1, 0.3])
+
+
+def run(folder: Path, options: LoopOptions = OPTIONS, decoder: ToyDecoder | None = None):
+    decoder = decoder or ToyDecoder()
+    return tune(decoder, BatchBleu([decoder.references]), START, MertState(folder, {"a": "1"}), options)
+
+
+def test_tuning_raises_bleu_and_keeps_the_best_decoded_weights(tmp_path):
+    tuned = run(tmp_path)
+    scores = [iteration["dev_bleu"] for iteration in tuned.iterations]
+    assert tuned.bleu == max(scores) > scores[0] + 5
+    best = scores.index(max(scores))
+    assert tuned.weights.tolist() == tuned.iterations[best]["weights"]
+    assert np.abs(tuned.weights).sum() == pytest.approx(1)
+    assert tuned.weights[0] > 0 > tuned.weights[2]
+
+
+def test_candidates_accumulate(tmp_path):
+    tuned = run(tmp_path)
+    total = 0
+    for iteration in tuned.iterations:
+        total += iteration["new_candidates"]
+        assert iteration["candidates"] == total
+    assert tuned.iterations[0]["new_candidates"] == 250
+
+
+def test_same_seed_same_history_whatever_the_threads(tmp_path):
+    histories = [
+        run(tmp_path / str(threads), LoopOptions(seed=3, threads=threads, optimiser=OPTIONS.optimiser)).iterations
+        for threads in (1, 2)
+    ]
+    assert histories[0] == histories[1]
+
+
+@pytest.mark.parametrize("complete", range(1, 5))
+def test_goes_on_bit_for_bit(tmp_path, complete):
+    undisturbed = run(tmp_path / "a")
+    run(tmp_path / "b", LoopOptions(seed=3, max_iterations=complete, optimiser=OPTIONS.optimiser))
+    decoder = ToyDecoder()
+    resumed = run(tmp_path / "b", decoder=decoder)
+    assert resumed.iterations == undisturbed.iterations
+    assert resumed.weights.tobytes() == undisturbed.weights.tobytes()
+    assert decoder.decoded == len(undisturbed.iterations) - complete
+
+
+def test_a_finished_run_decodes_nothing_again(tmp_path):
+    first = run(tmp_path)
+    decoder = ToyDecoder()
+    assert run(tmp_path, decoder=decoder).iterations == first.iterations
+    assert decoder.decoded == 0
+
+
+KILLED = """
+import os, signal, sys
+sys.path.insert(0, sys.argv[1])
+import rnnsmt.tuning.state as state
+from test_tuning_loop import *
+count, stop = 0, sys.argv[3]
+def die(*args, **kwargs):
+    os.kill(os.getpid(), signal.SIGKILL)
+if stop == "while decoding":
+    decode = ToyDecoder.decode
+    def decode_or_die(self, weights):
+        return decode(self, weights) if self.decoded < 2 else die()
+    ToyDecoder.decode = decode_or_die
+elif stop == "while saving candidates":
+    save = state.np.savez
+    def save_or_die(out, **arrays):
+        global count
+        count += 1
+        if count == 3:
+            out.write(b"half")
+            out.flush()
+            die()
+        save(out, **arrays)
+    state.np.savez = save_or_die
+elif stop == "between the files":
+    write = state.write_json
+    def write_or_die(*args):
+        global count
+        count += 1
+        return write(*args) if count < 3 else die()
+    state.write_json = write_or_die
+run(Path(sys.argv[2]))
+"""
+
+
+@pytest.mark.parametrize("stop", ["while decoding", "while saving candidates", "between the files"])
+def test_kill_at_any_time_and_go_on(tmp_path, stop):
+    undisturbed = run(tmp_path / "a")
+    command = [sys.executable, "-c", KILLED, str(Path(__file__).parent), str(tmp_path / "b"), stop]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == -9
+    resumed = run(tmp_path / "b")
+    assert resumed.iterations == undisturbed.iterations
+    assert json.loads((tmp_path / "a" / "state.json").read_text()) == json.loads(
+        (tmp_path / "b" / "state.json").read_text()
+    )
+
+
+# Stopping
+
+
+def test_stops_without_new_candidates(tmp_path):
+    tuned = run(tmp_path, LoopOptions(seed=1, patience=99, least_change=0.0, optimiser=OptimiserOptions(restarts=5)))
+    assert tuned.stopped == "stopped: no new candidates"
+    assert tuned.iterations[-1]["new_candidates"] == 0
+
+
+def test_stops_when_the_weights_stay(tmp_path):
+    tuned = run(tmp_path, LoopOptions(seed=1, patience=99, least_change=10.0, optimiser=OptimiserOptions(restarts=5)))
+    assert tuned.stopped == "stopped: the weights stay what they are"
+    assert len(tuned.iterations) == 1
+
+
+def test_stops_after_a_number_of_iterations(tmp_path):
+    tuned = run(tmp_path, LoopOptions(seed=1, max_iterations=2, optimiser=OPTIONS.optimiser))
+    assert tuned.stopped == "stopped after 2 iterations"
+
+
+def test_stops_when_bleu_does_not_rise(tmp_path):
+    class Worse(ToyDecoder):
+        def decode(self, weights):
+            decoded = super().decode(weights)
+            if self.decoded == 1:
+                return decoded._replace(best=self.references)
+            return decoded
+
+    tuned = run(tmp_path, LoopOptions(seed=1, patience=2, optimiser=OptimiserOptions(samples=5)), Worse())
+    assert tuned.stopped == "stopped: dev BLEU has not risen for 2 iterations"
+    assert len(tuned.iterations) == 3
+    assert tuned.weights == pytest.approx(START / 0.5)
+
+
+# Lists that cannot be tuned
+
+
+def test_a_constant_feature_is_named_and_keeps_its_weight(tmp_path, capsys):
+    tuned = run(tmp_path, decoder=ToyDecoder(constant=(1,)))
+    assert "constant on every n-best list, the weight stays: F1:0" in capsys.readouterr().err
+    assert tuned.iterations[0]["constant_features"] == ["F1:0"]
+    assert tuned.weights[1] > 0
+
+
+def test_all_features_constant_is_refused(tmp_path):
+    with pytest.raises(InputError, match="every feature is constant on every n-best list"):
+        run(tmp_path, decoder=ToyDecoder(constant=(0, 1, 2)))
+    assert not (tmp_path / "state.json").exists()
+
+
+def test_no_common_word_is_refused(tmp_path):
+    decoder = ToyDecoder()
+    bleu = BatchBleu([["z z z z"] * len(decoder.references)])
+    with pytest.raises(InputError, match="shares a 1-gram with its reference, so BLEU is 0"):
+        tune(decoder, bleu, START, MertState(tmp_path, {}), OPTIONS)
+
+
+def test_several_references(tmp_path):
+    decoder = ToyDecoder()
+    bleu = BatchBleu([["z"] * len(decoder.references), decoder.references])
+    assert tune(decoder, bleu, START, MertState(tmp_path, {}), OPTIONS).bleu > 20
+
+
+# The pool
+
+
+def test_pool_keeps_distinct_candidates_in_order():
+    pool = NbestPool(2, 2)
+    statistics = np.tile(np.array([1, 0, 0, 0, 4, 3, 2, 1, 4], np.int32), (3, 1))
+    pool.add(lump_of([np.array([[1.0, 2.0], [1.0, 2.0]]), np.array([[0.0, 1.0]])], statistics))
+    assert len(pool) == 2
+    again = lump_of([np.array([[3.0, 2.0]]), np.array([[-0.0, 1.0], [1.0, 2.0]])], statistics)
+    fresh = pool.add(again)
+    assert fresh.sentences.tolist() == [0, 1]  # -0.0 is 0.0; the same features of another sentence are new
+    flat = pool.flat()
+    assert flat.offsets.tolist() == [0, 2, 4]
+    assert flat.features.T.tolist() == [[1, 2], [3, 2], [0, 1], [1, 2]]
+    assert flat.sentence_of.tolist() == [0, 0, 1, 1]
+
+
+def test_candidates_with_other_statistics_are_distinct():
+    statistics = np.array([[1, 0, 0, 0, 4, 3, 2, 1, 4], [2, 0, 0, 0, 4, 3, 2, 1, 4]], np.int32)
+    assert len(NbestPool(1, 1).add(lump_of([np.array([[1.0], [1.0]])], statistics)).sentences) == 2
+
+
+# The state
+
+
+def test_other_settings_are_refused_by_name(tmp_path):
+    run(tmp_path)
+    with pytest.raises(InputError, match=r"changed since: --seed, new; .* remove .* to start over"):
+        MertState(tmp_path, {"a": "1", "--seed": "2", "new": "x"})
+
+
+def test_settings_that_are_gone_are_named(tmp_path):
+    run(tmp_path)
+    with pytest.raises(InputError, match="changed since: a;"):
+        MertState(tmp_path, {})
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"format": "other"}'])
+def test_a_damaged_state_is_refused(tmp_path, content):
+    run(tmp_path)
+    (tmp_path / "state.json").write_text(content)
+    with pytest.raises(InputError, match=r"state\.json"):
+        MertState(tmp_path, {"a": "1"})
+
+
+@pytest.mark.parametrize("content", [None, b"", b"PK\x03\x04 half a file"])
+def test_damaged_candidates_are_refused(tmp_path, content):
+    run(tmp_path)
+    path = tmp_path / "nbest-002.npz"
+    path.unlink()
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InputError, match=r"nbest-002\.npz: damaged .* to start over"):
+        run(tmp_path)
+
+
+def test_content_hash_sees_through_compression(tmp_path):
+    import gzip
+
+    (tmp_path / "a").write_bytes(b"text\n")
+    with gzip.open(tmp_path / "a.gz", "wb") as out:
+        out.write(b"text\n")
+    assert content_hash(tmp_path / "a") == content_hash(tmp_path / "a.gz")
+    assert content_hash(tmp_path / "a", tmp_path / "a") != content_hash(tmp_path / "a")
+
+
+def test_outline_hash_sees_the_ends_of_a_file(tmp_path):
+    path = tmp_path / "table.gz"
+    hashes = set()
+    for content in (b"a" * 200_000, b"b" + b"a" * 199_999, b"a" * 199_999 + b"b", b"a" * 200_001, b""):
+        path.write_bytes(content)
+        hashes.add(outline_hash(path))
+    assert len(hashes) == 5
+    with pytest.raises(InputError, match="no such file"):
+        outline_hash(tmp_path / "none")
+
+
+# n-best files
+
+NBEST = """0 ||| a b ||| LM0= -1 TM0= 1 2 ||| -3.5 ||| 0=0
+0 ||| a  c ||| LM0= -2 TM0= 1 3 ||| -4
+2 ||| d ||| LM0= 0 TM0= 1 3 ||| -4
+"""
+
+
+def test_nbest_file(tmp_path):
+    path = tmp_path / "nbest"
+    path.write_text(NBEST)
+    names, candidates = read_nbest(path)
+    found = list(candidates)
+    assert names == ["LM0:0", "TM0:0", "TM0:1"]
+    assert [one.sentence for one in found] == [0, 0, 2]
+    assert found[1].text == "a c"
+    assert found[0].features == (-1.0, 1.0, 2.0)
+    assert found[0].score == -3.5
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("", "fields instead of 4"),
+        ("0 ||| a ||| LM0= 1", "fields instead of 4"),
+        ("x ||| a ||| LM0= -1 TM0= 1 2 ||| 0", "invalid literal"),
+        ("0 ||| a ||| LM0= -1 TM0= 1 y ||| 0", "could not convert"),
+        ("0 ||| a ||| LM0= -1 TM0= 1 nan ||| 0", "not finite"),
+        ("0 ||| a ||| LM0= -1 TM0= 1 ||| 0", "other features"),
+        ("0 ||| a ||| LM0= -1 XX0= 1 2 ||| 0", "other features"),
+        ("-1 ||| a ||| LM0= -1 TM0= 1 2 ||| 0", "negative sentence"),
+        ("1 ||| a ||| LM0= -1 TM0= 1 2 ||| 0", "sort the list"),
+    ],
+)
+def test_bad_nbest_lines(tmp_path, line, said):
+    path = tmp_path / "nbest"
+    path.write_text(NBEST + line + "\n")
+    with pytest.raises(InputError, match=f"line 4: .*{said}"):
+        list(read_nbest(path)[1])
+
+
+def test_empty_nbest_file(tmp_path):
+    path = tmp_path / "nbest"
+    path.write_text("")
+    with pytest.raises(InputError, match="is empty"):
+        read_nbest(path)
