@@ -80,11 +80,11 @@ def read_bounded_lines(path: str | Path, limit: int) -> Iterator[bytes | None]:
                 while part and not part.endswith(b"\n"):
                     part = stream.readline(limit + 1)
             except _DAMAGED as error:
-                raise InputError(f"{path}: damaged after line {number} ({error}); make or fetch it again") from None
+                raise _damaged(path, number, error) from None
             except OSError as error:
                 if error.errno is not None:
                     raise
-                raise InputError(f"{path}: damaged after line {number} ({error}); make or fetch it again") from None
+                raise _damaged(path, number, error) from None
             if not line:
                 return
             number += 1
@@ -92,6 +92,47 @@ def read_bounded_lines(path: str | Path, limit: int) -> Iterator[bytes | None]:
                 yield None
             else:
                 yield line[:-1] if line.endswith(b"\n") else line
+
+
+def read_line_blocks(path: str | Path, size: int = 1 << 21) -> Iterator[bytes]:
+    """Yield a file in blocks of about ``size`` bytes that hold whole lines, their ``\\n`` included.
+
+    For large files, where a Python step for every line is too slow. The last line gets a ``\\n`` where it has none.
+
+    Raises:
+        InputError: as ``read_byte_lines``.
+    """
+    lines = 0
+    rest = b""
+    with open_binary(path) as raw:
+        while True:
+            try:
+                data = raw.read(size)
+            except _DAMAGED as error:
+                raise _damaged(path, lines, error) from None
+            except OSError as error:
+                if error.errno is not None:
+                    raise
+                raise _damaged(path, lines, error) from None
+            if not data:
+                break
+            rest += data
+            end = rest.rfind(b"\n") + 1
+            if end:
+                block, rest = rest[:end], rest[end:]
+                lines += block.count(b"\n")
+                yield block
+            if len(rest) > MAX_LINE_BYTES:
+                raise InputError(
+                    f"{path}, line {lines + 1}: longer than {MAX_LINE_BYTES} bytes; "
+                    "is this a text file with one segment a line?"
+                )
+    if rest:
+        yield rest + b"\n"
+
+
+def _damaged(path: str | Path, lines: int, error: Exception) -> InputError:
+    return InputError(f"{path}: damaged after line {lines} ({error}); make or fetch it again")
 
 
 def read_lines(path: str | Path) -> Iterator[str]:

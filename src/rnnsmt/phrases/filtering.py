@@ -3,12 +3,10 @@
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from rnnsmt.io import InputError, read_byte_lines
+from rnnsmt.io import InputError, read_byte_lines, read_line_blocks
 from rnnsmt.parallel_gzip import Writer, atomic_blocks
 from rnnsmt.phrases.table import parse_phrase_line, parse_reordering_line
 from rnnsmt.progress import Meter
-
-_METER_LINES = 100_000
 
 Check = Callable[[bytes, Path, int, int | None], int]
 """Checks a line of a table with a given number of scores, and returns that number."""
@@ -71,19 +69,22 @@ def filter_tables(
 def _filter(path: Path, out: Writer, phrases: set[bytes], check: Check) -> tuple[int, int]:
     """Copy the lines whose source phrase is among ``phrases``; return how many there were and were kept."""
     meter = Meter(f"filtering {path.name}")
-    kept, number = 0, 0
+    kept, before = 0, 0
     n_scores: int | None = None
-    for number, line in enumerate(read_byte_lines(path), 1):
-        if number % _METER_LINES == 0:
-            meter.add(_METER_LINES)
-        source, separator, _ = line.partition(b" ||| ")
-        if source not in phrases:
-            if not separator:
-                raise InputError(f"{path}, line {number}: no ' ||| ' in the line; is this the table?")
-            continue
-        n_scores = check(line, path, number, n_scores)
-        out.write(line + b"\n")
-        kept += 1
-    if not number:
+    for block in read_line_blocks(path):
+        lines = block.split(b"\n")
+        lines.pop()
+        try:
+            found = [(n, line) for n, line in enumerate(lines) if line[: line.index(b" ||| ")] in phrases]
+        except ValueError:
+            bad = next(n for n, line in enumerate(lines, before + 1) if b" ||| " not in line)
+            raise InputError(f"{path}, line {bad}: no ' ||| ' in the line; is this the table?") from None
+        for n, line in found:
+            n_scores = check(line, path, before + n + 1, n_scores)
+            out.write(line + b"\n")
+        kept += len(found)
+        before += len(lines)
+        meter.add(len(lines))
+    if not before:
         raise InputError(f"{path}: the table is empty; make it again")
-    return number, kept
+    return before, kept
