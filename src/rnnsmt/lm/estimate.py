@@ -10,7 +10,7 @@ output when they do not; the vocabulary always stays in memory.
 """
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from rnnsmt.lm.arpa_writer import write_arpa
@@ -22,15 +22,23 @@ from rnnsmt.lm.text import Vocabulary
 
 MAX_ORDER = 10
 
+KENLM_ORDERS = (2, 6)
+"""What KenLM's Python module can load."""
+
 OWN_MB = 150
 """What the process needs before it has read anything."""
 
 
-def _order(text: str) -> int:
-    value = int(text)
-    if not 1 <= value <= MAX_ORDER:
-        raise argparse.ArgumentTypeError(f"must be from 1 to {MAX_ORDER}")
-    return value
+def order_between(least: int, most: int) -> Callable[[str], int]:
+    """The type of an option that is a model's order."""
+
+    def order(text: str) -> int:
+        value = int(text)
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"must be from {least} to {most}")
+        return value
+
+    return order
 
 
 def positive(text: str) -> int:
@@ -45,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of ``rnnsmt lm estimate``."""
     parser.add_argument("--input", nargs="+", required=True, metavar="FILE", help="tokenised text, one segment a line")
     parser.add_argument("--output", required=True, metavar="ARPA", help="compressed by suffix")
-    parser.add_argument("--order", type=_order, default=5, help="length of the longest n-grams")
+    parser.add_argument("--order", type=order_between(1, MAX_ORDER), default=5, help="length of the longest n-grams")
     parser.add_argument("--estimator", choices=["auto", "lmplz", "builtin"], default="auto")
     parser.add_argument("--memory-mb", type=positive, default=2000, help="memory to stay within")
     parser.add_argument("--threads", type=positive, default=1)

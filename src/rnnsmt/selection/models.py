@@ -18,7 +18,7 @@ from itertools import chain
 from pathlib import Path
 
 from rnnsmt.io import read_lines, write_json, write_lines
-from rnnsmt.lm.estimate import estimate, positive
+from rnnsmt.lm.estimate import KENLM_ORDERS, estimate, order_between, positive
 from rnnsmt.lm.text import frequent_words
 from rnnsmt.selection.sampling import hold_out, sample_lines
 
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pool", nargs="+", required=True, metavar="FILE", help="the text to select from")
     parser.add_argument("--output-dir", required=True, metavar="DIR")
     parser.add_argument("--seed", type=int, required=True, help="of the pool's random sample")
-    parser.add_argument("--order", type=positive, default=5, help="of both models")
+    parser.add_argument("--order", type=order_between(*KENLM_ORDERS), default=5, help="of both models")
     parser.add_argument("--min-count", type=positive, default=2, help="rarer in-domain words are unknown words")
     parser.add_argument("--hold-out", type=positive, default=10, metavar="K", help="hold out every K-th block of lines")
     parser.add_argument("--memory-mb", type=positive, default=2000)

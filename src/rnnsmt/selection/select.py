@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rnnsmt.io import InputError, read_byte_lines, read_lines, write_json, write_lines
-from rnnsmt.lm.estimate import positive
+from rnnsmt.lm.estimate import KENLM_ORDERS, order_between, positive
 from rnnsmt.parallel_gzip import atomic_blocks
 from rnnsmt.progress import say
 from rnnsmt.selection.curve import Point, curve
@@ -71,7 +71,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output-dir", required=True, metavar="DIR")
     parser.add_argument("--curve", required=True, metavar="TSV")
     parser.add_argument("--fractions", nargs="+", type=_fraction, default=FRACTIONS, metavar="F", help="for auto")
-    parser.add_argument("--curve-order", type=positive, default=5, help="of the curve's language models")
+    parser.add_argument(
+        "--curve-order", type=order_between(*KENLM_ORDERS), default=5, help="of the curve's language models"
+    )
     parser.add_argument("--unique", action="store_true", help="keep one of identical lines or pairs")
     parser.add_argument("--memory-mb", type=positive, default=2000)
     parser.add_argument("--threads", type=positive, default=1)
