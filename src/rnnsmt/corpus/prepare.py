@@ -8,6 +8,7 @@ are, apart from whitespace. Text for real Moses must not contain a bare "|": lea
 """
 
 import argparse
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
@@ -62,8 +63,7 @@ def run(args: argparse.Namespace) -> dict[str, object]:
         max_ratio=args.max_ratio,
         keep_all=args.keep_all,
     )
-    if options.max_length < options.min_length or options.max_ratio < 1:
-        raise InputError("--max-length must not be below --min-length, and --max-ratio not below 1")
+    _check_options(options, langs, args.threads)
     limit = None if options.keep_all else LINE_BYTES
     rows: Iterable[Segments] = (
         read_pairs(inputs[0], inputs[1], limit) if len(inputs) == 2 else ((s,) for s in read_segments(inputs[0], limit))
@@ -189,6 +189,18 @@ def _sides(args: argparse.Namespace) -> tuple[list[str], list[str], list[str]]:
     if len({*written, *read}) < len(written) + len(set(read)):
         raise InputError("an output is also another output or an input: give every output its own name")
     return inputs, outputs, langs
+
+
+def _check_options(options: Options, langs: list[str], threads: int) -> None:
+    for lang in langs:
+        if not re.fullmatch("[a-z]{2,3}", lang):
+            raise InputError(f"--source-lang {lang} or --target-lang {lang}: a code of two letters is needed, like fr")
+    if options.max_length < options.min_length:
+        raise InputError("--max-length must not be below --min-length")
+    if not 1 <= options.max_ratio < float("inf"):
+        raise InputError(f"--max-ratio {options.max_ratio}: a number from 1 is needed")
+    if threads < 1:
+        raise InputError(f"--threads {threads}: at least 1 is needed")
 
 
 def _check_not_empty(inputs: list[str], total: Tally) -> None:

@@ -48,7 +48,7 @@ def map_chunks(
             while waiting:
                 yield waiting.popleft().result()
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
+            pool.shutdown(cancel_futures=True)
             raise
 
 

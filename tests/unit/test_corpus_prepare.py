@@ -1,0 +1,333 @@
+"""``rnnsmt corpus prepare``: what is kept, repaired, rejected and refused."""
+
+import bz2
+import gzip
+import json
+import lzma
+from pathlib import Path
+
+import pytest
+
+from rnnsmt.cli import main
+from rnnsmt.corpus import prepare as stage
+from rnnsmt.corpus.workers import map_chunks
+
+
+class Workplace:
+    """A folder with the stage in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def file(self, name: str, content: bytes | str) -> Path:
+        path = self.folder / name
+        raw = content.encode() if isinstance(content, str) else content
+        if path.suffix == ".gz":
+            raw = gzip.compress(raw)
+        elif path.suffix == ".bz2":
+            raw = bz2.compress(raw)
+        elif path.suffix == ".xz":
+            raw = lzma.compress(raw)
+        path.write_bytes(raw)
+        return path
+
+    def pair(self, source: bytes | str, target: bytes | str, *options: str) -> int:
+        return self.run(self.file("s.en", source), self.file("t.fr", target), *options)
+
+    def run(self, source: Path, target: Path | None, *options: str) -> int:
+        words = ["corpus", "prepare", "--source", str(source), "--output-source", str(self.folder / "o.en")]
+        if target:
+            words += ["--target", str(target), "--output-target", str(self.folder / "o.fr")]
+        return main([*words, "--report", str(self.folder / "r.json"), *options])
+
+    @property
+    def source(self) -> list[str]:
+        return (self.folder / "o.en").read_bytes().decode().split("\n")[:-1]
+
+    @property
+    def target(self) -> list[str]:
+        return (self.folder / "o.fr").read_bytes().decode().split("\n")[:-1]
+
+    @property
+    def report(self) -> dict:
+        return json.loads((self.folder / "r.json").read_text(encoding="utf-8"))
+
+    def rejected(self) -> dict[str, tuple[int, list[int]]]:
+        return {reason: (count["lines"], count["first"]) for reason, count in self.report["rejected"].items()}
+
+    def repaired(self) -> dict[str, list[int]]:
+        return {reason: count["first"] for reason, count in self.report["repaired"].items()}
+
+    def nothing_written(self, *inputs: str) -> bool:
+        return sorted(path.name for path in self.folder.iterdir()) == sorted(inputs)
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Workplace:
+    return Workplace(tmp_path)
+
+
+def test_tokenises_and_counts(work: Workplace) -> None:
+    assert work.pair("It's the boat's mast.\n", "C'est le mât du bateau : « l'ancre »\u00a0!\n") == 0
+    assert work.source == ["It &apos;s the boat &apos;s mast ."]
+    assert work.target == ["C&apos; est le mât du bateau : &quot; l&apos; ancre &quot; !"]
+    assert work.report == {
+        "inputs": [str(work.folder / "s.en"), str(work.folder / "t.fr")],
+        "lines": 1,
+        "kept": 1,
+        "tokens": [7, 12],
+        "rejected": {},
+        "repaired": {},
+    }
+
+
+def test_switches(work: Workplace) -> None:
+    text = "It's «a»,  B\u00a0!\n"
+    assert work.pair(text, text, "--no-normalize", "--no-tokenize") == 0
+    assert work.source == ["It's «a», B !"]
+    assert work.pair(text, text, "--no-escape", "--lowercase") == 0
+    assert work.source == ['it \'s " a , " b !']
+    assert work.pair(text, text, "--no-normalize") == 0
+    assert work.source == ["It &apos;s « a » , B !"]
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".bz2", ".xz"])
+def test_compressed_inputs_and_no_last_newline(work: Workplace, suffix: str) -> None:
+    source = work.file(f"a.en{suffix}", "One.\nTwo.")
+    target = work.file(f"a.fr{suffix}", "Un.\nDeux.\n")
+    assert work.run(source, target) == 0
+    assert work.source == ["One .", "Two ."]
+
+
+def test_output_compressed_is_the_same_every_time(work: Workplace) -> None:
+    work.file("a", "One.\n")
+    outputs = []
+    for _ in range(2):
+        out = work.folder / "o.gz"
+        words = ["--source", str(work.folder / "a"), "--output-source", str(out), "--report", str(work.folder / "r")]
+        assert main(["corpus", "prepare", *words]) == 0
+        outputs.append(out.read_bytes())
+        out.unlink()
+    assert outputs[0] == outputs[1]
+    assert gzip.decompress(outputs[0]) == b"One .\n"
+
+
+def test_tokenised_text_stays_as_it_is(work: Workplace, multi30k_tok: Path) -> None:
+    assert (
+        work.run(
+            multi30k_tok / "val.en.xz", multi30k_tok / "val.fr.xz", "--no-normalize", "--no-tokenize", "--keep-all"
+        )
+        == 0
+    )
+    for side in ("en", "fr"):
+        raw = lzma.decompress((multi30k_tok / f"val.{side}.xz").read_bytes())
+        assert (work.folder / f"o.{side}").read_bytes() == b"\n".join(b" ".join(x.split()) for x in raw.split(b"\n"))
+    assert work.report["repaired"] == {}
+
+
+REJECTED: list[tuple[str, bytes, bytes, str]] = [
+    ("empty source", b"", b"Deux .", "empty"),
+    ("spaces only", b" \t ", b"Deux .", "empty"),
+    ("no-break spaces only", "\u00a0\u3000".encode(), b"Deux .", "empty"),
+    ("control characters only", b"\x00\x07", b"Deux .", "empty"),
+    ("empty target", b"Two .", b"", "empty"),
+    ("latin-1", b"Two .", "Été .".encode("latin-1"), "not UTF-8"),
+    ("cut sequence", b"Two \xe2\x82", b"Deux .", "not UTF-8"),
+    ("overlong coding", b"Two \xc0\xaf", b"Deux .", "not UTF-8"),
+    ("surrogate", b"Two \xed\xa0\x80", b"Deux .", "not UTF-8"),
+    ("utf-16", "Two".encode("utf-16"), b"Deux .", "not UTF-8"),
+    ("too many tokens", b"x " * 81, b"y " * 40, "too long"),
+    ("very many tokens", b"x " * 3000, b"y " * 3000, "too long"),
+    ("tokens only after tokenising", b"x," * 50, b"y " * 40, "too long"),
+    ("ratio", b"x " * 10, b"y", "length ratio"),
+    ("other ratio", b"x", b"y " * 19, "length ratio"),
+    ("endless", b"x" * 70_000, b"y", "endless line"),
+    ("endless target", b"x", b"y" * 300_000, "endless line"),
+]
+
+
+@pytest.mark.parametrize(("source", "target", "reason"), [row[1:] for row in REJECTED], ids=[r[0] for r in REJECTED])
+def test_rejected_and_counted(work: Workplace, source: bytes, target: bytes, reason: str) -> None:
+    assert work.pair(b"One .\n" + source + b"\nThree .\n", b"Un .\n" + target + b"\nTrois .\n") == 0
+    assert work.source == ["One .", "Three ."]
+    assert work.target == ["Un .", "Trois ."]
+    assert work.rejected() == {reason: (1, [2])}
+    assert (work.report["lines"], work.report["kept"]) == (3, 2)
+
+
+REPAIRED: list[tuple[str, bytes, str, str]] = [
+    ("tab", b"a\tb", "a b", "control character"),
+    ("NUL", b"a\x00b", "ab", "control character"),
+    ("bell", b"a\x07 b", "a b", "control character"),
+    ("carriage return inside", b"a\rb", "a b", "control character"),
+    ("form feed", b"a\x0cb", "a b", "control character"),
+    ("vertical tab", b"a\x0bb", "a b", "control character"),
+    ("unit separator", b"a\x1fb", "a b", "control character"),
+    ("delete", b"a\x7fb", "ab", "control character"),
+    ("next line", "a\u0085b".encode(), "a b", "control character"),
+    ("C1", "a\u009db".encode(), "ab", "control character"),
+    ("line separator", "a\u2028b".encode(), "a b", "control character"),
+    ("paragraph separator", "a\u2029b".encode(), "a b", "control character"),
+    ("field separator", b"a ||| b", "a &#124; &#124; &#124; b", "|||"),
+    ("field separator inside", b"a|||b", "a &#124; &#124; &#124; b", "|||"),
+]
+
+
+@pytest.mark.parametrize(("raw", "text", "reason"), [row[1:] for row in REPAIRED], ids=[row[0] for row in REPAIRED])
+def test_repaired_and_counted(work: Workplace, raw: bytes, text: str, reason: str) -> None:
+    assert work.pair(b"One\n" + raw + b"\n", b"Un\nb c\n") == 0
+    assert work.source == ["One", text]
+    assert work.repaired() == {reason: [2]}
+    assert work.rejected() == {}
+
+
+@pytest.mark.parametrize("raw", [b"a\r", b"\xef\xbb\xbfa", b"  a ", "\u00a0a\u2009".encode()])
+def test_line_ends_marks_and_spaces_are_no_repairs(work: Workplace, raw: bytes) -> None:
+    assert work.pair(raw + b"\n", b"b\n") == 0
+    assert work.source == ["a"]
+    assert work.repaired() == {}
+
+
+def test_a_separator_in_tokenised_text_is_rejected(work: Workplace) -> None:
+    assert work.pair("a ||| b\nc | d\n", "a\nc\n", "--no-tokenize", "--no-normalize") == 0
+    assert work.source == ["c | d"]
+    assert work.rejected() == {"|||": (1, [1])}
+
+
+def test_keep_all_drops_nothing(work: Workplace) -> None:
+    source = b"\n" + b"x " * 200 + b"\n\xe9t\xe9 \x00\na ||| b\n"
+    target = b"a\n\nb\nc\n"
+    assert work.pair(source, target, "--keep-all", "--no-tokenize", "--no-normalize") == 0
+    assert work.source == ["", " ".join("x" * 200), "\ufffdt\ufffd", "a | | | b"]
+    assert work.target == ["a", "", "b", "c"]
+    assert work.repaired() == {"control character": [3], "not UTF-8": [3], "|||": [4]}
+    assert work.report["kept"] == 4
+
+
+def test_no_line_of_any_output_holds_what_would_break_it(work: Workplace) -> None:
+    odd = "".join(chr(c) for c in range(1, 0x2100) if chr(c) != "\n") + "\u3000\ufeff||| |||"
+    assert work.pair(f"{odd}\nb\n", f"{odd}\nb\n", "--keep-all", "--no-normalize", "--no-tokenize") == 0
+    assert len(work.source) == 2
+    assert work.source[0].split() == work.source[0].split(" ")
+    assert "|||" not in work.source[0]
+
+
+def test_length_options(work: Workplace) -> None:
+    assert work.pair("a\na b\na b c\na b c\n", "a b\na b\na b\na\n", "--min-length", "2", "--max-length", "3") == 0
+    assert work.source == ["a b", "a b c"]
+    assert work.rejected() == {"too short": (2, [1, 4])}
+    assert work.pair("a\na b\na b c\n", "a\na\na\n", "--max-ratio", "2") == 0
+    assert work.rejected() == {"length ratio": (1, [3])}
+
+
+def test_one_side_alone(work: Workplace) -> None:
+    target = work.file("m.fr", "L'eau.\n\n")
+    out = work.folder / "o.fr"
+    words = ["--target", str(target), "--output-target", str(out), "--report", str(work.folder / "r.json")]
+    assert main(["corpus", "prepare", *words]) == 0
+    assert work.target == ["L&apos; eau ."]
+    assert work.report["tokens"] == [3]
+
+
+def test_at_most_twenty_line_numbers_per_reason(work: Workplace) -> None:
+    assert work.pair("\n" * 30 + "a\n", "b\n" * 31) == 0
+    assert work.rejected() == {"empty": (30, list(range(1, 21)))}
+
+
+def test_processes_change_nothing(work: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = "".join(f"It's line {i}.\n" if i % 7 else "\n" for i in range(500))
+    assert work.pair(source, source) == 0
+    one = [(work.folder / name).read_bytes() for name in ("o.en", "o.fr", "r.json")]
+    small = lambda make, items, threads: map_chunks(make, items, threads, 13)  # noqa: E731
+    monkeypatch.setattr(stage, "map_chunks", small)
+    assert work.pair(source, source, "--threads", "3") == 0
+    assert [(work.folder / name).read_bytes() for name in ("o.en", "o.fr", "r.json")] == one
+
+
+SGM = """<?xml version="1.0" encoding="UTF-8"?>
+<srcset setid="x" srclang="any">
+<doc docid="1"><p>
+<seg id="1"> Fish &amp; chips &lt;b&gt; &quot;x&quot; </seg>
+<SEG id="2">two
+lines</SEG></p></doc>
+<doc docid="2"><seg id="1">caf\u00e9</seg></doc>
+</srcset>
+"""
+
+
+@pytest.mark.parametrize("name", ["a.sgm", "a.en.sgm.gz", "a.SGM", "a.sgml.xz"])
+def test_sgm(work: Workplace, name: str) -> None:
+    reference = work.file("b.sgm", '<refset><doc><seg id="1">un</seg>\n<seg id="2">d</seg><seg>c</seg></doc></refset>')
+    assert work.run(work.file(name, SGM), reference, "--no-tokenize", "--no-normalize") == 0
+    assert work.source == ['Fish & chips <b> "x"', "two lines", "café"]
+    assert work.target == ["un", "d", "c"]
+
+
+REFUSED: list[tuple[str, dict[str, bytes], list[str], str]] = [
+    ("source shorter", {"s": b"a\n", "t": b"a\nb\nc\n"}, [], "s has 1 lines, but"),
+    ("target shorter", {"s": b"a\nb\n", "t": b"a\n"}, [], "same number of lines"),
+    ("target empty", {"s": b"a\nb\n", "t": b""}, [], "t has 0 lines"),
+    ("both empty", {"s": b"", "t": b""}, [], "empty"),
+    ("nothing left", {"s": b"\n\xff\n", "t": b"a\nb\n"}, [], "none of 2 lines is left after cleaning (empty: 1, not"),
+    ("missing", {"s": b"a\n"}, [], "t: no such file"),
+    ("truncated gz", {"s.gz": gzip.compress(b"abc\n" * 5000)[:40], "t": b"b\n"}, [], "damaged"),
+    ("no gz", {"s.gz": b"abc\n", "t": b"b\n"}, [], "damaged"),
+    ("no bz2", {"s.bz2": b"abc\n", "t": b"b\n"}, [], "damaged"),
+    ("no xz", {"s.xz": b"abc\n", "t": b"b\n"}, [], "damaged"),
+    ("damaged gz", {"s.gz": gzip.compress(b"abc\n")[:-6] + b"123456", "t": b"b\n"}, [], "damaged"),
+    ("sgm without seg", {"s.sgm": b"just text\n", "t": b"b\n"}, [], "no <seg>"),
+    ("sgm not closed", {"s.sgm": b"<seg>a</seg>\n<seg>b\n<seg>c</seg>", "t": b"b\n"}, [], "line 2"),
+    ("sgm end missing", {"s.sgm": b"<seg>a</seg>\n<seg>b\n", "t": b"b\n"}, [], "line 2"),
+    ("sgm truncated gz", {"s.sgm.gz": gzip.compress(SGM.encode())[:60], "t": b"b\n"}, [], "damaged"),
+    ("lengths crossed", {"s": b"a\n", "t": b"a\n"}, ["--min-length", "5", "--max-length", "4"], "--max-length"),
+    ("ratio below 1", {"s": b"a\n", "t": b"a\n"}, ["--max-ratio", "0.5"], "--max-ratio"),
+    ("ratio not a number", {"s": b"a\n", "t": b"a\n"}, ["--max-ratio", "nan"], "--max-ratio"),
+    ("no processes", {"s": b"a\n", "t": b"a\n"}, ["--threads", "0"], "--threads"),
+    ("language", {"s": b"a\n", "t": b"a\n"}, ["--source-lang", "english"], "--source-lang english"),
+]
+
+
+@pytest.mark.parametrize(("files", "options", "message"), [r[1:] for r in REFUSED], ids=[r[0] for r in REFUSED])
+def test_refused_with_one_sentence(
+    work: Workplace, capsys: pytest.CaptureFixture[str], files: dict[str, bytes], options: list[str], message: str
+) -> None:
+    for name, content in files.items():
+        (work.folder / name).write_bytes(content)
+    names = [*files, "t"][:2]
+    assert work.run(work.folder / names[0], work.folder / names[1], *options) == 2
+    lines = capsys.readouterr().err.strip().split("\n")
+    assert len(lines) == 1, lines
+    assert lines[0].startswith("rnnsmt corpus prepare: error: ")
+    assert message in lines[0]
+    assert work.nothing_written(*files)
+
+
+def test_an_endless_test_line_is_refused(
+    work: Workplace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rnnsmt.io.MAX_LINE_BYTES", 1000)
+    assert work.pair(b"x" * 2000, b"y\n", "--keep-all") == 2
+    assert "s.en, line 1: longer than 1000 bytes" in capsys.readouterr().err
+    assert work.nothing_written("s.en", "t.fr")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "no input"),
+        (["--source", "a"], "--source and --output-source belong together"),
+        (["--output-target", "a"], "--target and --output-target belong together"),
+        (["--source", "a", "--output-source", "a"], "give every output its own name"),
+        (["--source", "a", "--output-source", "r.json"], "give every output its own name"),
+        (["--source", "a", "--output-source", "b", "--target", "c", "--output-target", "b"], "its own name"),
+    ],
+)
+def test_wrong_options(
+    work: Workplace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, words: list[str], message: str
+) -> None:
+    monkeypatch.chdir(work.folder)
+    for name in "ac":
+        work.file(name, "x\n")
+    assert main(["corpus", "prepare", *words, "--report", "r.json"]) == 2
+    assert message in capsys.readouterr().err
+    assert work.nothing_written("a", "c")
