@@ -352,3 +352,13 @@ def test_a_stopped_stage_leaves_nothing(tmp_path, sent):
     process.communicate(timeout=60)
     assert process.returncode == 128 + sent
     assert list(out.iterdir()) == []
+
+
+def test_a_killed_run_is_cleared_away(tmp_path):
+    paths = write_corpus(tmp_path, [("a", "x", "0-0")])
+    left = tmp_path / "out" / ".tmp-x.parquet.scratch" / "spool"
+    left.parent.mkdir(parents=True)
+    left.write_bytes(b"half")
+    arguments = ["--source", paths[0], "--target", paths[1], "--alignment", paths[2]]
+    assert main(["phrases", "extract", *arguments, "--output", str(tmp_path / "out" / "x.parquet")]) == 0
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["x.parquet"]

@@ -1,7 +1,9 @@
 """duckdb as a sorter and counter that spills to disk."""
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import duckdb
 
@@ -26,3 +28,15 @@ def connect(scratch: str, threads: int, memory_mb: int) -> Iterator[duckdb.DuckD
         yield connection
     finally:
         connection.close()
+
+
+@contextmanager
+def scratch_folder(output: str) -> Iterator[Path]:
+    """A folder beside ``output`` for what is spilled, removed at the end; what a killed run left there goes first."""
+    folder = Path(output).with_name(f".tmp-{Path(output).name}.scratch")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

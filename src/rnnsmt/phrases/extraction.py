@@ -1,8 +1,6 @@
 """Extraction of all corpora into one sorted, counted parquet file, in bounded memory."""
 
-import tempfile
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import BinaryIO
 
 import duckdb
@@ -11,7 +9,7 @@ from numpy.typing import NDArray
 
 from rnnsmt.io import InputError, atomic_path
 from rnnsmt.phrases.bitext import Block, ReadFigures, Vocabulary, read_blocks
-from rnnsmt.phrases.database import connect
+from rnnsmt.phrases.database import connect, scratch_folder
 from rnnsmt.phrases.extract_kernels import extract_block
 from rnnsmt.phrases.packing import Packing
 from rnnsmt.progress import Meter, say
@@ -36,11 +34,10 @@ def extract_phrases(
     Raises:
         InputError: as ``read_blocks``, or not one phrase pair can be extracted.
     """
-    Path(output).parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".tmp-extract-", dir=Path(output).parent) as scratch:
+    with scratch_folder(output) as scratch:
         figures = ReadFigures()
         source_words, target_words = Vocabulary(), Vocabulary()
-        with (Path(scratch) / "spool").open("w+b") as spool:
+        with (scratch / "spool").open("w+b") as spool:
             meter = Meter("reading", unit="sentence pairs")
             for block in read_blocks(sources, targets, alignments, source_words, target_words, figures):
                 _save(spool, block)
@@ -49,7 +46,7 @@ def extract_phrases(
             packings = Packing.of(list(source_words), max_length), Packing.of(list(target_words), max_length)
             codes = packings[0].codes_of(list(source_words)), packings[1].codes_of(list(target_words))
             del source_words, target_words
-            with connect(scratch, threads, memory_mb) as connection:
+            with connect(str(scratch), threads, memory_mb) as connection:
                 occurrences = _insert_occurrences(connection, spool, packings, codes, max_length, figures.sentences)
                 if not occurrences:
                     raise InputError(f"{alignments[0]}: not one phrase pair fits these links; is this the alignment?")
