@@ -15,6 +15,7 @@ from rnnsmt.lm.text_kernels import fill_table, hash_bytes, number_words
 
 BLOCK_BYTES = 1 << 20
 RESERVED = ("<unk>", "<s>", "</s>")
+RESERVED_BYTES = frozenset(word.encode() for word in RESERVED)
 
 
 class Vocabulary:
@@ -69,10 +70,7 @@ class Vocabulary:
             block, self.closed, self._table, self._hashes, self.starts, self.pool, self.size, out
         )
         if bad >= 0:
-            raise InputError(
-                f"{path}, line {line + bad + 1}: the word {RESERVED[word]} has a meaning of its own in a language "
-                "model; remove or escape it"
-            )
+            raise _reserved(path, line + bad + 1, RESERVED[word])
         return out[:written].copy()
 
     def mask(self, wanted: Iterable[str]) -> npt.NDArray[np.bool_]:
@@ -84,6 +82,17 @@ class Vocabulary:
         """All words in the order of their numbers."""
         text = self.pool.tobytes()
         return [text[self.starts[i] : self.starts[i + 1]].decode("utf-8") for i in range(self.size)]
+
+
+def _reserved(path: str | Path, line: int, word: str) -> InputError:
+    return InputError(f"{path}, line {line}: the word {word} has a meaning of its own in a language model; remove it")
+
+
+def refuse_reserved(words: Iterable[bytes], path: str | Path, line: int) -> None:
+    """Raise ``InputError`` where one of the words of a line is reserved."""
+    found = RESERVED_BYTES.intersection(words)
+    if found:
+        raise _reserved(path, line, min(found).decode())
 
 
 def read_blocks(path: str | Path, size: int = BLOCK_BYTES) -> Iterator[tuple[bytes, int]]:

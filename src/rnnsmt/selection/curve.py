@@ -17,7 +17,7 @@ import numpy.typing as npt
 from rnnsmt.io import read_lines
 from rnnsmt.lm.estimate import estimate
 from rnnsmt.lm.queries import load_kenlm, measure
-from rnnsmt.lm.text import frequent_words
+from rnnsmt.lm.text import frequent_words, refuse_reserved
 from rnnsmt.progress import say
 
 
@@ -53,11 +53,12 @@ def write_shells(
     with ExitStack() as stack:
         outs = [stack.enter_context(path.open("wb", 1 << 18)) for path in paths]
         for text, shells in texts:
-            for line, shell in zip(read_lines(text), shells.tolist(), strict=True):
+            for at, (line, shell) in enumerate(zip(read_lines(text), shells.tolist(), strict=True), 1):
                 if shell == number:
                     continue
                 data = line.encode()
                 tokens = data.split()
+                refuse_reserved(tokens, text, at)
                 outs[shell].write(data + b"\n")
                 lines[shell] += 1
                 words[shell] += len(tokens)

@@ -6,10 +6,13 @@ held-out lines go to DIR/held-out.gz, on which ``selection select`` measures. Th
 at the same lines.
 
 The general model is trained on lines of the pool drawn at random until they have as many words as the in-domain
-training text. Both models have the same vocabulary: the words that occur at least --min-count times in the in-domain
-training text; every other word is counted as ``<unk>``, so that rare words cannot make one model look better.
+training text. A model likes the very lines it was trained on, so these would never be selected: a second general model,
+from a second such sample without a line of the first, is there to score them. All models have the same vocabulary: the
+words that occur at least --min-count times in the in-domain training text; every other word is counted as ``<unk>``, so
+that rare words cannot make one model look better.
 
-Writes DIR/in-domain.arpa.gz, DIR/general.arpa.gz, DIR/held-out.gz and DIR/models.json.
+Writes DIR/in-domain.arpa.gz, DIR/general.arpa.gz, DIR/general.gz (its training lines), DIR/general2.arpa.gz,
+DIR/held-out.gz and DIR/models.json.
 """
 
 import argparse
@@ -20,9 +23,10 @@ from pathlib import Path
 from rnnsmt.io import read_lines, write_json, write_lines
 from rnnsmt.lm.estimate import KENLM_ORDERS, estimate, order_between, positive
 from rnnsmt.lm.text import frequent_words
-from rnnsmt.selection.sampling import hold_out, sample_lines
+from rnnsmt.selection.sampling import count_words, hold_out, sample_lines
 
-IN_DOMAIN, GENERAL, HELD_OUT = "in-domain.arpa.gz", "general.arpa.gz", "held-out.gz"
+IN_DOMAIN, GENERAL, GENERAL2 = "in-domain.arpa.gz", "general.arpa.gz", "general2.arpa.gz"
+GENERAL_TEXT, HELD_OUT = "general.gz", "held-out.gz"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,24 +48,30 @@ def run(args: argparse.Namespace) -> dict[str, object]:
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     try:
+        for path in args.in_domain:
+            sum(count_words(path))
         lines = list(chain.from_iterable(map(read_lines, args.in_domain)))
         training, held = hold_out(lines, args.hold_out, ", ".join(args.in_domain))
-        text, sample = work / "in-domain", work / "general"
+        text = work / "in-domain"
         write_lines(text, training)
-        words = sum(len(line.encode().split()) for line in training)
+        words = sum(count_words(text))
         vocabulary = frequent_words([text], args.min_count)
-        sampled = sample_lines(args.pool, words, args.seed, sample)
-        for source, name in ((text, IN_DOMAIN), (sample, GENERAL)):
+        samples = sample_lines(args.pool, words, args.seed)
+        write_lines(work / "general", samples.first)
+        write_lines(work / "general2", samples.second or samples.first)
+        for source, name in ((text, IN_DOMAIN), (work / "general", GENERAL), (work / "general2", GENERAL2)):
             estimate([source], args.order, folder / name, vocabulary=vocabulary, memory_mb=args.memory_mb)
+        write_lines(folder / GENERAL_TEXT, samples.first)
         write_lines(folder / HELD_OUT, held)
         figures: dict[str, object] = {
             "in_domain_lines": len(training),
             "in_domain_words": words,
             "held_out_lines": len(held),
             "vocabulary": len(vocabulary),
-            "pool_lines": sampled.pool_lines,
-            "general_lines": sampled.lines,
-            "general_words": sampled.words,
+            "pool_lines": samples.pool_lines,
+            "general_lines": len(samples.first),
+            "general_words": sum(count_words(work / "general")),
+            "general2_lines": len(samples.second),
         }
         settings = {name: getattr(args, name) for name in ("order", "min_count", "hold_out", "seed")}
         write_json(folder / "models.json", {**settings, **figures})

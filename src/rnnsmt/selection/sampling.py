@@ -1,13 +1,14 @@
 """Splitting the in-domain text and sampling the pool, both in a way that a rerun repeats."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
-from rnnsmt.io import InputError, read_byte_lines, read_lines, write_lines
+from rnnsmt.io import InputError, read_byte_lines, read_lines
+from rnnsmt.lm.text import refuse_reserved
 from rnnsmt.progress import track
 
 BLOCK_LINES = 50
@@ -34,33 +35,52 @@ def hold_out(lines: Sequence[str], every: int, name: str) -> tuple[list[str], li
     return parts
 
 
-@dataclass(frozen=True)
-class Sample:
-    """Size of a random sample and of the pool it was drawn from."""
-
-    pool_lines: int
-    lines: int
-    words: int
-
-
-def sample_lines(paths: Sequence[str | Path], words: int, seed: int, output: Path) -> Sample:
-    """Write random lines of the files, without repetition and in their order, until they have ``words`` words.
-
-    A pool with fewer words is taken whole. Memory: 12 bytes per line of the pool.
+def count_words(path: str | Path) -> Iterator[int]:
+    """The number of words of each line of a file.
 
     Raises:
-        InputError: the pool has no words.
+        InputError: a line holds a word that a language model reserves.
     """
-    lengths = np.fromiter(
-        (len(line.split()) for line in track(chain.from_iterable(map(read_byte_lines, paths)), "reading the pool")),
-        np.int32,
-    )
+    for number, line in enumerate(read_byte_lines(path), 1):
+        words = line.split()
+        refuse_reserved(words, path, number)
+        yield len(words)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Two random samples of a pool without a line in common, each in the order of the pool."""
+
+    first: list[str]
+    second: list[str]
+    pool_lines: int
+
+
+def sample_lines(paths: Sequence[str | Path], words: int, seed: int) -> Samples:
+    """Draw random lines of the files, without repetition, until they have ``words`` words, and then as many again.
+
+    From a small pool each sample takes half. The second leaves out lines whose text occurs in the first, so that a
+    model of one sample has never seen a line of the other. Memory: the samples and 12 bytes per line of the pool.
+
+    Raises:
+        InputError: the pool has no words or less than two lines.
+    """
+    lengths = np.fromiter(track(chain.from_iterable(map(count_words, paths)), "reading the pool"), np.int32)
     order = np.random.default_rng(seed).permutation(len(lengths))
     total = np.cumsum(lengths[order], dtype=np.int64)
-    if not len(total) or not total[-1]:
-        raise InputError(f"{', '.join(map(str, paths))}: no words; there is nothing to select from")
-    taken = np.zeros(len(lengths), bool)
-    taken[order[: int(np.searchsorted(total, words)) + 1]] = True
+    if len(total) < 2 or not total[-1]:
+        raise InputError(
+            f"{', '.join(map(str, paths))}: {len(total)} lines with words; there is nothing to select from"
+        )
+    words = min(words, int(total[-1]) // 2)
+    ends = np.searchsorted(total, [words, 2 * words]) + 1
+    part = np.zeros(len(lengths), np.uint8)
+    part[order[: ends[0]]] = 1
+    part[order[ends[0] : ends[1]]] = 2
+    samples: tuple[list[str], ...] = ([], [], [])
     lines = chain.from_iterable(map(read_lines, paths))
-    write_lines(output, (line for line, take in zip(lines, taken.tolist(), strict=True) if take))
-    return Sample(len(lengths), int(taken.sum()), int(lengths[taken].sum()))
+    for line, number in zip(lines, part.tolist(), strict=True):
+        if number:
+            samples[number].append(line)
+    seen = frozenset(samples[1])
+    return Samples(samples[1], [line for line in samples[2] if line not in seen], len(lengths))

@@ -2,21 +2,22 @@
 
 Of a monolingual text (Moore and Lewis 2010): H_in(s) - H_gen(s), the cross-entropies in bits per word, the end of the
 sentence counted as a word. Of a bitext (Axelrod, He and Gao 2011): the sum of that difference over both sides.
-The models are those of ``rnnsmt selection models``. The output has one score a line.
+The models are those of ``rnnsmt selection models``; lines that its general model was trained on, and copies of them,
+are scored with its second general model. The output has one score a line.
 """
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from rnnsmt.corpus.workers import map_chunks
-from rnnsmt.io import InputError, open_binary, read_parallel, write_lines
+from rnnsmt.io import InputError, read_lines, read_parallel, write_lines
 from rnnsmt.lm.estimate import positive
 from rnnsmt.lm.queries import LOG2_10, load_kenlm
 from rnnsmt.progress import track
-from rnnsmt.selection.models import GENERAL, IN_DOMAIN
+from rnnsmt.selection.models import GENERAL, GENERAL2, GENERAL_TEXT, IN_DOMAIN
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,10 +36,8 @@ def run(args: argparse.Namespace) -> dict[str, object]:
         raise InputError("--text2 and --models2 go together: give both for a bitext, none for monolingual text")
     texts = [args.text] if args.text2 is None else [args.text, args.text2]
     folders = [Path(args.models)] if args.text2 is None else [Path(args.models), Path(args.models2)]
-    for folder in folders:
-        for name in (IN_DOMAIN, GENERAL):
-            open_binary(folder / name).close()
-    chunks = map_chunks(partial(_scorer, folders), track(read_parallel(*texts), "scoring"), args.threads)
+    scorer = Scorer([Side.load(folder) for folder in folders])
+    chunks = map_chunks(lambda: scorer, track(read_parallel(*texts), "scoring"), args.threads)
     total = 0.0
 
     def formatted() -> Iterator[str]:
@@ -51,18 +50,34 @@ def run(args: argparse.Namespace) -> dict[str, object]:
     return {"lines": number, "mean score": total / max(number, 1)}
 
 
-def _scorer(folders: Sequence[Path]) -> Callable[[Sequence[tuple[str, ...]]], list[float]]:
-    """A function that scores rows of one line per side."""
-    models = [(load_kenlm(folder / IN_DOMAIN), load_kenlm(folder / GENERAL)) for folder in folders]
+@dataclass(frozen=True)
+class Side:
+    """The models of one language: KenLM models, and the lines that ``general`` was trained on."""
 
-    def score(rows: Sequence[tuple[str, ...]]) -> list[float]:
-        return [sum(_difference(pair, line) for pair, line in zip(models, row, strict=True)) for row in rows]
+    in_domain: Any
+    general: Any
+    general2: Any
+    seen: frozenset[str]
 
-    return score
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Read what ``rnnsmt selection models`` wrote; ``InputError`` where something is missing or damaged."""
+        in_domain, general, general2 = (load_kenlm(folder / name) for name in (IN_DOMAIN, GENERAL, GENERAL2))
+        return cls(in_domain, general, general2, frozenset(read_lines(folder / GENERAL_TEXT)))
+
+    def difference(self, line: str) -> float:
+        """H_in - H_gen of a line, in bits per word and ``</s>``."""
+        text = line.encode()
+        general = self.general2 if line in self.seen else self.general
+        return LOG2_10 * (general.score(text) - self.in_domain.score(text)) / (len(text.split()) + 1)
 
 
-def _difference(models: tuple[Any, Any], line: str) -> float:
-    """H_in - H_gen of a line, in bits per word and ``</s>``."""
-    text = line.encode()
-    in_domain, general = models
-    return LOG2_10 * (general.score(text) - in_domain.score(text)) / (len(text.split()) + 1)
+class Scorer:
+    """Scores rows of one line per side."""
+
+    def __init__(self, sides: Sequence[Side]) -> None:
+        self._sides = sides
+
+    def __call__(self, rows: Sequence[tuple[str, ...]]) -> list[float]:
+        """The scores of rows: the sum of the sides' differences."""
+        return [sum(side.difference(line) for side, line in zip(self._sides, row, strict=True)) for row in rows]
