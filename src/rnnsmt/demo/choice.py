@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate
 from random import Random
+from types import ModuleType
 from typing import TypeVar
 
 from rnnsmt.demo import entries
 from rnnsmt.demo.entries import AdjectiveEntry, Noun, PhraseEntry, VerbEntry
-from rnnsmt.demo.lexicon import common, general, harbour
+from rnnsmt.demo.lexicon import common, general, general_phrases, harbour
 
 Item = TypeVar("Item")
 
@@ -76,11 +77,11 @@ def _merge(own: Sequence[Item], shared: Sequence[Item]) -> list[Item]:
     return merged + rest
 
 
-def _domain(lexicon: "object", names: float, dialogue: float) -> Domain:
-    own_nouns, shared_nouns = entries.nouns(lexicon.NOUNS), entries.nouns(common.NOUNS)  # type: ignore[attr-defined]
-    own_adjectives = entries.adjectives(lexicon.ADJECTIVES)  # type: ignore[attr-defined]
+def _domain(lexicon: ModuleType, fixed: ModuleType, names: float, dialogue: float) -> Domain:
+    own_nouns, shared_nouns = entries.nouns(lexicon.NOUNS), entries.nouns(common.NOUNS)
+    own_adjectives = entries.adjectives(lexicon.ADJECTIVES)
     shared_adjectives = entries.adjectives(common.ADJECTIVES)
-    verbs = _merge(entries.verbs(lexicon.VERBS), entries.verbs(common.VERBS))  # type: ignore[attr-defined]
+    verbs = _merge(entries.verbs(lexicon.VERBS), entries.verbs(common.VERBS))
     plain = [v for v in verbs if not v.recipients and v.objects not in ("", "I")]
     return Domain(
         nouns={
@@ -93,9 +94,9 @@ def _domain(lexicon: "object", names: float, dialogue: float) -> Domain:
         planning=[v for v in verbs if v.objects == "I"],
         saying=entries.verbs(common.SAYING),
         acting_on_things=[v for v in plain if set(v.objects) & set("VO") and set(v.subjects) & set("PG")],
-        modifiers=entries.phrases(lexicon.MODIFIERS),  # type: ignore[attr-defined]
-        places=entries.phrases(lexicon.PLACES),  # type: ignore[attr-defined]
-        times=entries.phrases(lexicon.TIMES),  # type: ignore[attr-defined]
+        modifiers=entries.phrases(fixed.MODIFIERS),
+        places=entries.phrases(fixed.PLACES),
+        times=entries.phrases(fixed.TIMES),
         openings=entries.phrases(common.OPENINGS),
         adverbs=entries.phrases(common.ADVERBS),
         names=names,
@@ -106,10 +107,10 @@ def _domain(lexicon: "object", names: float, dialogue: float) -> Domain:
 @cache
 def harbour_domain() -> Domain:
     """News of a harbour town."""
-    return _domain(harbour, 0.14, 1.0)
+    return _domain(harbour, harbour, 0.14, 1.0)
 
 
 @cache
 def general_domain() -> Domain:
     """Technical manuals and law."""
-    return _domain(general, 0.01, 0.1)
+    return _domain(general, general_phrases, 0.01, 0.1)

@@ -1,12 +1,12 @@
 """Clauses in both languages: subject, verb group, objects, adverbials."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from rnnsmt.demo import verbs
 from rnnsmt.demo.choice import free, zipf
-from rnnsmt.demo.conjugation import conjugate, participle
+from rnnsmt.demo.conjugation import participle
 from rnnsmt.demo.entries import PhraseEntry, VerbEntry
-from rnnsmt.demo.french import Adjective
 from rnnsmt.demo.phrases import NounPhrase, Speaker
 from rnnsmt.demo.verbs import Manner, choose, clitic_for, english_group, french_group, object_words
 
@@ -38,8 +38,18 @@ def pronoun(phrase: NounPhrase) -> NounPhrase:
 class ClauseSpeaker(Speaker):
     """Builds clauses of one domain."""
 
-    tenses = (("past", 9), ("present", 5), ("future", 3), ("perfect", 2), ("progressive", 1.5), ("was-ing", 1.5),
-              ("must", 1), ("can", 1), ("should", 0.5), ("could", 0.5))  # fmt: skip
+    tenses: tuple[tuple[str, float], ...] = (
+        ("past", 9),
+        ("present", 5),
+        ("future", 3),
+        ("perfect", 2),
+        ("progressive", 1.5),
+        ("was-ing", 1.5),
+        ("must", 1),
+        ("can", 1),
+        ("should", 0.5),
+        ("could", 0.5),
+    )
 
     def manner(self) -> Manner:
         """Tense and negation."""
@@ -60,6 +70,10 @@ class ClauseSpeaker(Speaker):
         agree: tuple[bool, bool] = (False, False),
     ) -> tuple[list[str], list[str]]:
         """The verb group in both languages."""
+        if entry.english.base in verbs.STATIVE:  # nobody is knowing
+            manner = replace(
+                manner, tense={"progressive": "present", "was-ing": "past"}.get(manner.tense, manner.tense)
+            )
         english = english_group(entry.english, subject, manner)
         if manner.tense == "past" and entry.english.base in verbs.STATIVE:
             manner = replace(manner, tense="stative-past")
@@ -76,21 +90,18 @@ class ClauseSpeaker(Speaker):
         """A clause of one of the patterns."""
         subject = subject or self.subject()
         manner = replace(self.manner(), subjunctive=subjunctive)
-        roll = self.meaning.random()
         human = subject.kind in "PG"
-        if roll < 0.11:
-            return self.quality(subject, manner)
-        if roll < 0.22 and not subject.pronoun:
-            return self.passive(subject, manner)
-        if roll < 0.29 and human:
-            return self.giving(subject, manner)
-        if roll < 0.37 and human:
-            return self.planning(subject, manner)
-        if (roll < 0.52 and self.domain.intransitive[subject.kind]) or not self.domain.transitive[subject.kind]:
-            return self.intransitive(subject, manner)
-        if roll < 0.6:
-            return self.with_pronoun(subject, manner)
-        return self.transitive(subject, manner)
+        patterns: list[tuple[Callable[[NounPhrase, Manner], Clause], float]] = [
+            (self.quality, 11),
+            (self.passive, 0 if subject.pronoun else 11),
+            (self.giving, 7 * human),
+            (self.planning, 8 * human),
+            (self.intransitive, 15 * bool(self.domain.intransitive[subject.kind])),
+            (self.with_pronoun, 8 * bool(self.domain.transitive[subject.kind])),
+            (self.transitive, 40 * bool(self.domain.transitive[subject.kind])),
+        ]
+        (make,) = self.meaning.choices([p for p, _ in patterns], [weight for _, weight in patterns])
+        return make(subject, manner)
 
     def transitive(self, subject: NounPhrase, manner: Manner) -> Clause:
         """The crew repaired the net."""
@@ -117,10 +128,7 @@ class ClauseSpeaker(Speaker):
 
     def intransitive(self, subject: NounPhrase, manner: Manner) -> Clause:
         """The trawler sank."""
-        entries = self.domain.intransitive[subject.kind]
-        if not entries:
-            return self.quality(subject, manner)
-        entry = zipf(entries, self.meaning)
+        entry = zipf(self.domain.intransitive[subject.kind], self.meaning)
         english_verb, french_verb = self.group(entry, choose(entry, self.style), subject, manner)
         adverb_en, adverb_fr = self.adverb(0.3)
         return Clause(subject, english_verb + adverb_en, french_verb + adverb_fr)
@@ -161,18 +169,12 @@ class ClauseSpeaker(Speaker):
         verb = be.get(tense, "will be" if tense == "future" else f"{tense} be")
         if manner.negation:
             head, _, rest = verb.partition(" ")
-            verb = f"{head} {manner.negation} {rest}".strip()
+            verb = f"{head} {manner.negation} {rest}".strip().replace("can not", "cannot")
         french = free(entry.french, self.style)
-        words = Adjective(
-            french.text.rstrip("^") if french.text.endswith("^") else french.text,
-            french.feminine,
-            False,
-            french.invariable,
-        )
         state = replace(manner, tense={"past": "stative-past"}.get(tense, tense))
         group = french_group(verbs.FrenchVerb("être", False, [], ""), subject, state, self.style)
         agreed = french.agree(subject.feminine, subject.person in (3, 5))
-        agreed = [words.text] if agreed[-1].endswith("^") else agreed
+        agreed = [word.rstrip("^") for word in agreed]
         very = self.chance(0.2)
         return Clause(
             subject,
@@ -202,7 +204,7 @@ class ClauseSpeaker(Speaker):
             english = ["are" if subject.plural else "is"]
         if manner.negation:
             head, *rest = english
-            english = [head, manner.negation, *rest]
+            english = ["cannot", *rest] if (head, manner.negation) == ("can", "not") else [head, manner.negation, *rest]
         group = french_group(verbs.FrenchVerb("être", False, [], ""), subject, replace(manner, tense=tense), self.style)
         done = [participle(french.infinitive, subject.feminine, subject.plural), *french.fixed]
         by = self.noun_phrase("PG", 2, simple=True) if self.chance(0.5) else None
@@ -233,5 +235,3 @@ PRONOUNS = [
     ("I", "je", 0, False),
     ("they", "ils", 5, False),
 ]
-
-__all__ = ["Clause", "ClauseSpeaker", "conjugate", "pronoun"]

@@ -1,6 +1,7 @@
 """English words and their spelling together: forms of verbs, a/an, punctuation."""
 
 import re
+from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
@@ -25,9 +26,9 @@ class Verb(NamedTuple):
         return _with_particle(self.base, _ing)
 
 
-def _with_particle(text: str, change: "type[str] | object") -> str:
+def _with_particle(text: str, change: Callable[[str], str]) -> str:
     head, _, rest = text.partition(" ")
-    changed = change(head)  # type: ignore[operator]
+    changed = change(head)
     return f"{changed} {rest}" if rest else changed
 
 

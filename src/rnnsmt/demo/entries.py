@@ -1,10 +1,10 @@
 """Reads the word tables of ``rnnsmt.demo.lexicon``.
 
 A line is ``english | french ; french ...``: the French words are translations of equal right, the first is the usual
-one. English nouns give an irregular plural after ``/``, verbs their three principal forms. French nouns are followed by
-their gender and, after ``/``, by an irregular plural; adjectives by an irregular feminine; ``<`` puts an adjective before
-the noun, ``!`` marks an invariable phrase; ``@pl`` (``@adj``) marks the word that is usual in the plural (with an
-adjective) and not used otherwise. Verbs have a frame: classes of subjects ``>`` classes of objects ``>`` classes of
+one. English nouns give an irregular plural after ``/``, verbs their three principal forms. French nouns are followed
+by their gender and, after ``/``, by an irregular plural; adjectives by an irregular feminine; ``<`` puts an adjective
+before the noun, ``!`` marks an invariable phrase; ``@pl`` (``@adj``) marks the word that is usual in the plural (with
+an adjective) and not used otherwise. Verbs have a frame: classes of subjects ``>`` classes of objects ``>`` classes of
 recipients; ``I`` is an infinitive.
 """
 
@@ -71,7 +71,6 @@ class PhraseEntry:
 
     english: list[str]
     french: list[list[str]]
-    context: str = ""
 
 
 PREPOSITIONS = frozenset(["à", "de", "dans", "sur", "avec", "contre", "par"])
@@ -139,6 +138,5 @@ def phrases(table: str) -> list[PhraseEntry]:
     """Fixed expressions."""
     found = []
     for left, right in _rows(table):
-        right, _, context = right.partition("@")
-        found.append(PhraseEntry(left.split(), [part.split() for part in _alternatives(right)], context.strip()))
+        found.append(PhraseEntry(left.split(), [part.split() for part in _alternatives(right)]))
     return found

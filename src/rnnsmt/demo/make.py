@@ -12,8 +12,10 @@ from itertools import islice
 from pathlib import Path
 from random import Random
 
+from rnnsmt.demo.manuals import GeneralSpeaker
+from rnnsmt.demo.news import HarbourSpeaker
 from rnnsmt.demo.noise import Pair, with_faults
-from rnnsmt.demo.sentences import GeneralSpeaker, HarbourSpeaker, SentenceSpeaker
+from rnnsmt.demo.sentences import SentenceSpeaker
 from rnnsmt.io import InputError, atomic_binary, write_lines
 
 IN_DOMAIN, GENERAL, MONO, DEV, TEST = 4000, 16000, 20000, 400, 500

@@ -10,12 +10,12 @@ KNOWN = 0.7
 WELL_KNOWN = 60
 
 
-def _make(syllables: tuple[list[str], ...], rng: Random) -> str:
-    name = "".join(rng.choice(part) for part in syllables)
+def _make(syllables: tuple[str, ...], rng: Random) -> str:
+    name = "".join(rng.choice(part.split()) for part in syllables)
     return name[:-1] if name.endswith("-") else name
 
 
-def _pool(syllables: tuple[list[str], ...]) -> list[str]:
+def _pool(syllables: tuple[str, ...]) -> list[str]:
     rng = Random("names")
     return [_make(syllables, rng) for _ in range(WELL_KNOWN)]
 
@@ -23,7 +23,7 @@ def _pool(syllables: tuple[list[str], ...]) -> list[str]:
 _SURNAMES, _PLACES, _SHIPS = _pool(SURNAME), _pool(PLACE), _pool(SHIP)
 
 
-def _name(pool: list[str], syllables: tuple[list[str], ...], rng: Random) -> str:
+def _name(pool: list[str], syllables: tuple[str, ...], rng: Random) -> str:
     if rng.random() < KNOWN:
         return pool[int(WELL_KNOWN * rng.random() ** 2)]
     return _make(syllables, rng)
@@ -31,7 +31,7 @@ def _name(pool: list[str], syllables: tuple[list[str], ...], rng: Random) -> str
 
 def person(rng: Random, feminine: bool) -> tuple[str, str]:
     """Given name and surname."""
-    given = GIVEN_FEMININE if feminine else GIVEN_MASCULINE
+    given = (GIVEN_FEMININE if feminine else GIVEN_MASCULINE).split()
     return given[int(len(given) * rng.random() ** 1.5)], _name(_SURNAMES, SURNAME, rng)
 
 

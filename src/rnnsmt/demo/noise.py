@@ -4,18 +4,30 @@ from collections.abc import Iterable, Iterator
 from random import Random
 
 from rnnsmt.demo.entries import phrases
-from rnnsmt.demo.lexicon import general
+from rnnsmt.demo.lexicon import general_phrases
 
 Pair = tuple[str, str]
 
-BOILERPLATE = phrases(general.BOILERPLATE)
+BOILERPLATE = phrases(general_phrases.BOILERPLATE)
 
 # how often each fault occurs in a pair of the general bitext
 FAULTS = {
-    "boilerplate": 0.04, "misaligned": 0.03, "untranslated": 0.02, "mojibake": 0.015, "truncated": 0.012, "merged": 0.008,
-    "latin-1": 0.01, "controls": 0.007, "empty": 0.007, "endless": 0.004, "capitals": 0.008, "markup": 0.006,
-    "separator": 0.004, "spaces": 0.01, "swapped": 0.005,
-}  # fmt: skip
+    "boilerplate": 0.04,
+    "misaligned": 0.03,
+    "untranslated": 0.02,
+    "mojibake": 0.015,
+    "truncated": 0.012,
+    "latin-1": 0.01,
+    "spaces": 0.01,
+    "merged": 0.008,
+    "capitals": 0.008,
+    "controls": 0.007,
+    "empty": 0.007,
+    "markup": 0.006,
+    "swapped": 0.005,
+    "endless": 0.004,
+    "separator": 0.004,
+}
 
 
 def with_faults(pairs: Iterable[Pair], rng: Random, scale: float = 1.0) -> Iterator[tuple[bytes, bytes]]:

@@ -9,7 +9,9 @@ from rnnsmt.demo.entries import AdjectiveEntry, FrenchNoun, Noun
 from rnnsmt.demo.lexicon import names
 from rnnsmt.demo.names import person, place, ship
 
-PEOPLE = "PG"
+NUMBERS = entries.phrases(names.NUMBERS)
+
+Determiner = tuple[list[str], list[str], list[str]]
 
 
 @dataclass
@@ -54,7 +56,7 @@ class Speaker:
         return self.meaning.random() < probability
 
     def noun_phrase(self, kinds: str, depth: int = 0, simple: bool = False, plural: bool | None = None) -> NounPhrase:
-        """A phrase whose head is of one of the classes ``kinds``; ``plural`` is left to chance where it is not given."""
+        """A phrase whose head is of one of the classes ``kinds``; ``plural``: by chance if not given."""
         kind = self.meaning.choice(kinds)
         if kind in "PV" and not simple and self.chance(self.domain.names):
             return self.named(kind)
@@ -117,27 +119,30 @@ class Speaker:
             return entries.Adjective(words[-1].rstrip("!")).agree(feminine, plural)
         return words
 
-    def _determiner(self, plural: bool, feminine: bool, before: bool) -> tuple[list[str], list[str], list[str]]:
+    def _determiner(self, plural: bool, feminine: bool, before: bool) -> Determiner:
         """English determiner, French determiner, French determiner after a negation."""
         roll = self.meaning.random()
         the = ["les"] if plural else ["la" if feminine else "le"]
-        if roll < 0.5:
-            return ["the"], the, the
-        if roll < 0.7:
-            if not plural:
-                return ["a^"], ["une" if feminine else "un"], ["de"]
-            several = ["de_"] if before else ["des_"]
-            return ([] if self.chance(0.6) else ["some"]), several, ["de"]
-        if roll < 0.8:
+        if 0.5 <= roll < 0.7:
+            return self._indefinite(plural, feminine, before)
+        if 0.7 <= roll < 0.8:
             return self._possessive(plural, feminine)
-        if roll < 0.87:
+        if 0.8 <= roll < 0.87:
             this = ["ces"] if plural else ["cette" if feminine else "ce^"]
             return ["these" if plural else "this"], this, this
+        if roll >= 0.87 and plural:
+            return self._quantity(feminine)
+        if 0.87 <= roll < 0.93:
+            return ["every" if self.chance(0.6) else "each"], ["chaque"], ["chaque"]
+        return ["the"], the, the
+
+    def _indefinite(self, plural: bool, feminine: bool, before: bool) -> Determiner:
         if not plural:
-            if roll < 0.93:
-                return ["every" if self.chance(0.6) else "each"], ["chaque"], ["chaque"]
-            return ["the"], the, the
-        if roll < 0.95:
+            return ["a^"], ["une" if feminine else "un"], ["de"]
+        return ([] if self.chance(0.6) else ["some"]), ["de_"] if before else ["des_"], ["de"]
+
+    def _quantity(self, feminine: bool) -> Determiner:
+        if self.chance(0.6):
             english, french = self.number()
             return [english], french, french
         english, alternatives = self.meaning.choice(QUANTIFIERS)
@@ -145,7 +150,7 @@ class Speaker:
         french = forms[-1 if feminine else 0].split()
         return english.split(), french, french
 
-    def _possessive(self, plural: bool, feminine: bool) -> tuple[list[str], list[str], list[str]]:
+    def _possessive(self, plural: bool, feminine: bool) -> Determiner:
         english = self.meaning.choices(["his", "her", "its", "their", "our"], [4, 3, 3, 4, 2 * self.domain.dialogue])[0]
         if english == "their":
             french = "leurs" if plural else "leur"
@@ -169,8 +174,8 @@ class Speaker:
     def number(self) -> tuple[str, list[str]]:
         """A number above one, in words or in digits."""
         if self.chance(0.7):
-            english, french = zipf(names.NUMBERS, self.meaning)
-            return english, [french]
+            entry = zipf(NUMBERS, self.meaning)
+            return " ".join(entry.english), entry.french[0]
         value = int(13 * 10 ** (self.meaning.random() * 3))
         space = "\u00a0" if self.style.random() < 0.8 else " "
         return f"{value:,}", [f"{value:,}".replace(",", space)]

@@ -1,17 +1,14 @@
-"""Whole sentences of the two domains."""
+"""The kinds of sentences that both domains have."""
 
 from collections.abc import Callable
 from dataclasses import replace
-from random import Random
 
 from rnnsmt.demo import english, french
-from rnnsmt.demo.choice import free, general_domain, harbour_domain, zipf
+from rnnsmt.demo.choice import free, zipf
 from rnnsmt.demo.clauses import ClauseSpeaker, pronoun
-from rnnsmt.demo.conjugation import conjugate
 from rnnsmt.demo.entries import phrases
 from rnnsmt.demo.lexicon import common
-from rnnsmt.demo.lexicon.names import MONTHS
-from rnnsmt.demo.names import place
+from rnnsmt.demo.phrases import NounPhrase
 from rnnsmt.demo.verbs import Manner, object_words
 
 Words = tuple[list[str], list[str]]
@@ -45,7 +42,7 @@ class SentenceSpeaker(ClauseSpeaker):
         """A clause with circumstances before or after it."""
         words_en, words_fr = self.clause().whole()
         if self.chance(0.3):
-            words_en, words_fr = self._both((words_en, words_fr), self.phrase(self.domain.places))
+            words_en, words_fr = self.both((words_en, words_fr), self.phrase(self.domain.places))
         if self.chance(0.3):
             time = self.phrase(self.domain.times)
             in_front = self.chance(0.4)
@@ -60,7 +57,7 @@ class SentenceSpeaker(ClauseSpeaker):
         if self.chance(0.15):
             opening = self.phrase(self.domain.openings)
             words = [*opening[0], ",", *words[0]], [*opening[1], ",", *words[1]]
-        return self._end(words, ".")
+        return self.end(words, ".")
 
     def coordination(self) -> Words:
         """Two clauses about the same, the second with a pronoun that takes the first one's gender in French."""
@@ -68,8 +65,8 @@ class SentenceSpeaker(ClauseSpeaker):
         second = self.clause(pronoun(first.subject))
         joins = [("and", "et"), ("but", "mais"), ("so", "donc"), ("then", "puis")]
         join_en, join_fr = self.meaning.choices(joins, [5, 4, 1, 1])[0]
-        words = self._both(first.whole(), ([",", join_en], [",", join_fr] if self.style.random() < 0.6 else [join_fr]))
-        return self._end(self._both(words, second.whole()), ".")
+        words = self.both(first.whole(), ([",", join_en], [",", join_fr] if self.style.random() < 0.6 else [join_fr]))
+        return self.end(self.both(words, second.whole()), ".")
 
     def subordinate(self) -> Words:
         """When the storm arrived, the crew left the harbour."""
@@ -83,8 +80,8 @@ class SentenceSpeaker(ClauseSpeaker):
         side_en, side_fr = self.clause(subjunctive=subjunctive).whole()
         side_en, side_fr = entry.english + side_en, join + side_fr
         if in_front:
-            return self._end(([*side_en, ",", *main_en], [*side_fr, ",", *main_fr]), ".")
-        return self._end((main_en + side_en, main_fr + side_fr), ".")
+            return self.end(([*side_en, ",", *main_en], [*side_fr, ",", *main_fr]), ".")
+        return self.end((main_en + side_en, main_fr + side_fr), ".")
 
     def relative(self) -> Words:
         """The sailor who lost the net visited the mayor; the net that the sailor lost is old."""
@@ -95,16 +92,16 @@ class SentenceSpeaker(ClauseSpeaker):
         else:
             side_en, side_fr = self._object_relative(head)
         main = self.clause(head)
-        return self._end((head.english + side_en + main.english, head.french + side_fr + main.french), ".")
+        return self.end((head.english + side_en + main.english, head.french + side_fr + main.french), ".")
 
-    def _object_relative(self, head: "object") -> Words:
+    def _object_relative(self, head: NounPhrase) -> Words:
         """that the sailor lost: the French participle agrees with the head."""
         subject = self.noun_phrase("PG", 2, simple=True)
-        verbs = [v for v in self.domain.transitive["P"] if head.kind in v.objects and not v.french[0].preposition]  # type: ignore[attr-defined]
+        verbs = [v for v in self.domain.transitive["P"] if head.kind in v.objects and not v.french[0].preposition]
         entry = zipf(verbs, self.meaning)
         usable = [f for f in entry.french if not f.preposition and not f.reflexive]
         verb = free(usable, self.style)
-        agree = (head.feminine, head.plural)  # type: ignore[attr-defined]
+        agree = (head.feminine, head.plural)
         words_en, words_fr = self.group(entry, verb, subject, replace(self.manner(), negation=""), agree=agree)
         return ["that", *subject.english, *words_en], ["que", *subject.french, *words_fr]
 
@@ -126,11 +123,11 @@ class SentenceSpeaker(ClauseSpeaker):
         if self.chance(0.3):
             ask_en, ask_fr = self.meaning.choice(WHY)
             words_en, words_fr = [ask_en, *words_en], [ask_fr, *words_fr]
-        return self._end((words_en, words_fr), "?")
+        return self.end((words_en, words_fr), "?")
 
-    def _inverted(self, group: list[str], subject: "object", reflexive: bool) -> list[str]:
+    def _inverted(self, group: list[str], subject: NounPhrase, reflexive: bool) -> list[str]:
         """Le maire a-t-il vu: the pronoun after the conjugated verb."""
-        name = ("elle" if subject.feminine else "il") + ("s" if subject.plural else "")  # type: ignore[attr-defined]
+        name = ("elle" if subject.feminine else "il") + ("s" if subject.plural else "")
         at = 1 if reflexive else 0
         link = "-t-" if group[at][-1] in "aec" else "-"
         return [*group[:at], f"{group[at]}{link}{name}", *group[at + 1 :]]
@@ -141,180 +138,14 @@ class SentenceSpeaker(ClauseSpeaker):
         past = self.chance(0.4)
         be = ("were" if thing.plural else "was") if past else ("are" if thing.plural else "is")
         there = ["il", "y", "avait" if past else "a"]
-        return self._end(
-            self._both((["there", be, *thing.english], [*there, *thing.french]), self.phrase(self.domain.places)), "."
+        return self.end(
+            self.both((["there", be, *thing.english], [*there, *thing.french]), self.phrase(self.domain.places)), "."
         )
 
-    def _both(self, first: Words, second: Words) -> Words:
+    def both(self, first: Words, second: Words) -> Words:
+        """One after the other, in both languages."""
         return first[0] + second[0], first[1] + second[1]
 
-    def _end(self, words: Words, mark: str) -> Words:
+    def end(self, words: Words, mark: str) -> Words:
+        """The sentence with its last punctuation mark."""
         return [*words[0], mark], [*words[1], mark]
-
-
-class HarbourSpeaker(SentenceSpeaker):
-    """News of a harbour town."""
-
-    def __init__(self, meaning: Random, style: Random) -> None:
-        super().__init__(harbour_domain(), meaning, style)
-
-    def kinds(self) -> list[tuple[Callable[[], Words], float]]:
-        """Mostly declarations and reported speech."""
-        return [(self.declaration, 34), (self.reported, 13), (self.quotation, 9), (self.coordination, 11),
-                (self.subordinate, 11), (self.relative, 8), (self.question, 5), (self.existence, 4), (self.dated, 7),
-                (self.counted, 4)]  # fmt: skip
-
-    def reported(self) -> Words:
-        """The mayor said that ..."""
-        who = self.noun_phrase("PPG", 2, simple=True)
-        entry = zipf(self.domain.saying, self.meaning)
-        said_en, said_fr = self.group(
-            entry, free(entry.french, self.style), who, Manner("past" if self.chance(0.7) else "present")
-        )
-        words_en, words_fr = self.clause().whole()
-        that = ["that"] if self.chance(0.7) else []
-        return self._end((who.english + said_en + that + words_en, [*who.french, *said_fr, "que", *words_fr]), ".")
-
-    def quotation(self) -> Words:
-        """ "...", said the mayor: the French verb comes first too."""
-        who = self.noun_phrase("P", 2, simple=True)
-        words_en, words_fr = self.plain()
-        verb = free(["dire", "déclarer", "expliquer", "affirmer"], self.style)
-        auxiliary = conjugate("avoir", "present", who.person)
-        said = [auxiliary, french_participle(verb)]
-        words_fr = ["«", *words_fr, "»", ",", *said, *who.french]
-        after = ["said", *who.english] if self.chance(0.6) else [*who.english, "said"]
-        return self._end((["“", *words_en, ",", "”", *after], words_fr), ".")
-
-    def dated(self) -> Words:
-        """On 12 March 2013, ... in Valmont."""
-        day, (month_en, month_fr) = 1 + int(28 * self.meaning.random()), self.meaning.choice(MONTHS)
-        year = str(1950 + int(70 * self.meaning.random()))
-        date_en = ["on", str(day), month_en] if self.chance(0.5) else ["on", month_en, str(day)]
-        date_fr = ["le", "1er" if day == 1 else str(day), month_fr]
-        if self.chance(0.5):
-            date_en, date_fr = [*date_en, year], [*date_fr, year]
-        words = self.clause().whole()
-        if self.chance(0.5):
-            name = place(self.meaning)
-            words = words[0] + ["in", name], words[1] + ["à", name]
-        return self._end(([*date_en, ",", *words[0]], [*date_fr, ",", *words[1]]), ".")
-
-    def counted(self) -> Words:
-        """About 12% of the residents ..., for 250 euros."""
-        value = self.meaning.choice(["5", "10", "12.5", "20", "30", "47", "60", "75", "3.2"])
-        people = self.noun_phrase("PPV", 2, simple=True, plural=True)
-        about = self.phrase_of(
-            ("about", ["environ", "à peu près"]), ("more than", ["plus de"]), ("less than", ["moins de"])
-        )
-        clause = self.clause(replace(people, english=[], french=[]))
-        sign = self.chance(0.5)
-        words_en = [*about[0], value + ("%" if sign else ""), *([] if sign else ["percent"]), "of", *people.english]
-        percent = ["%"] if sign or self.style.random() < 0.2 else ["pour", "cent"]
-        return self._end(
-            (
-                words_en + clause.english,
-                [*about[1], value.replace(".", ","), *percent, "de", *people.french, *clause.french],
-            ),
-            ".",
-        )
-
-    def phrase_of(self, *choices: tuple[str, list[str]]) -> Words:
-        """One of a few expressions."""
-        text, alternatives = self.meaning.choice(choices)
-        return text.split(), free(alternatives, self.style).split()
-
-
-class GeneralSpeaker(SentenceSpeaker):
-    """Technical manuals and law."""
-
-    tenses = (
-        ("present", 8),
-        ("shall", 4),
-        ("must", 3),
-        ("may", 4),
-        ("can", 2),
-        ("past", 1),
-        ("future", 1.5),
-        ("perfect", 1),
-    )
-
-    def __init__(self, meaning: Random, style: Random) -> None:
-        super().__init__(general_domain(), meaning, style)
-
-    def kinds(self) -> list[tuple[Callable[[], Words], float]]:
-        """Statements, orders, conditions, definitions."""
-        return [(self.declaration, 38), (self.order, 18), (self.condition, 13), (self.definition, 5), (self.relative, 6),
-                (self.coordination, 6), (self.subordinate, 6), (self.reference, 5), (self.existence, 1), (self.question, 1),
-                (self.item, 4)]  # fmt: skip
-
-    def order(self) -> Words:
-        """Do not remove the cover."""
-        entry = zipf(self.domain.acting_on_things, self.meaning)
-        verb = free(entry.french, self.style)
-        kinds = "".join(kind for kind in entry.objects if kind in "VOA")
-        thing = self.noun_phrase(kinds, 1)
-        negated = self.chance(0.2)
-        words_en = [*(["do", "not"] if negated else []), entry.english.base, *thing.english]
-        if self.style.random() < 0.25:
-            words_fr = [*(["ne", "pas"] if negated else []), *(["se"] if verb.reflexive else []), verb.infinitive]
-        else:
-            form = conjugate(verb.infinitive, "present", 4)
-            if negated:
-                words_fr = ["ne", *(["vous"] if verb.reflexive else []), form, "pas"]
-            else:
-                words_fr = [form + ("-vous" if verb.reflexive else "")]
-        words = words_en, words_fr + verb.fixed + object_words(verb, thing, negated)
-        if self.chance(0.25):
-            words = self._both(words, self.phrase(self.domain.places))
-        if self.chance(0.25):
-            words = self._both(words, self.phrase(self.domain.times))
-        return self._end(words, "." if self.chance(0.9) else "!")
-
-    def condition(self) -> Words:
-        """If the user removes the cover, the device stops."""
-        subject = self.noun_phrase("PGVA", 1)
-        first = self.clause(subject)
-        second = self.clause(pronoun(subject)) if self.chance(0.4) else self.clause()
-        words_en, words_fr = second.whole()
-        return self._end((["if", *first.whole()[0], ",", *words_en], ["si", *first.whole()[1], ",", *words_fr]), ".")
-
-    def definition(self) -> Words:
-        """“licence” means ..."""
-        term = zipf(self.domain.nouns[self.meaning.choice("AOPG")], self.meaning)
-        french_term = free([n for n in term.french if not n.context], self.style).singular
-        thing = self.noun_phrase("AOPGVE", 1)
-        means = self.style.choice([["désigne"], ["s'entend", "de"], ["signifie"]])
-        return self._end(
-            (["“", term.singular, "”", "means", *thing.english], ["«", *french_term, "»", *means, *thing.french]), "."
-        )
-
-    def reference(self) -> Words:
-        """Section 12 applies to the employer."""
-        number = str(1 + int(120 * self.meaning.random() ** 2))
-        who = self.noun_phrase("PGAV", 1)
-        what_en, what_fr = self.meaning.choice(
-            [("section", "l'article"), ("paragraph", "l'alinéa"), ("subsection", "le paragraphe")]
-        )
-        negated = self.chance(0.25)
-        verb_fr = free([["s'applique", "à"], ["vise"]], self.style)
-        if negated:
-            verb_fr = free([["ne", "s'applique", "pas", "à"], ["ne", "vise", "pas"]], self.style)
-        applies = ["does", "not", "apply", "to"] if negated else ["applies", "to"]
-        return self._end(
-            ([what_en, number, *applies, *who.english], [*what_fr.split(), number, *verb_fr, *who.french]), "."
-        )
-
-    def item(self) -> Words:
-        """(a) the name of the owner;"""
-        letter = "abcdefgh"[int(8 * self.meaning.random() ** 1.5)]
-        thing = self.noun_phrase("AOPGVE", 0)
-        mark_fr = f"{letter})"
-        return [f"({letter})", *thing.english, ";"], [mark_fr, *thing.french, ";"]
-
-
-def french_participle(infinitive: str) -> str:
-    """The invariable past participle."""
-    from rnnsmt.demo.conjugation import participle
-
-    return participle(infinitive)

@@ -111,20 +111,20 @@ def _finite(manner: Manner, style: Random) -> tuple[str, Tense] | None:
     mood: Tense = "subjunctive" if manner.subjunctive else "present"
     if tense in ("past", "perfect"):
         return None
-    if tense == "future":
-        return ("aller", mood) if style.random() < 0.3 or manner.subjunctive else ("", "future")
-    if tense == "was-ing":
-        return ("", mood if manner.subjunctive else "imperfect")
-    if tense == "stative-past":
-        return ("", mood if manner.subjunctive else "imperfect")
-    if tense == "shall" and style.random() < 0.4 and not manner.subjunctive:
-        return ("", "future" if style.random() < 0.5 else "present")
-    if tense in MODALS:
-        verb, modal_tense = MODALS[tense]
-        return (verb, mood if manner.subjunctive else modal_tense)
-    if tense == "progressive" and not manner.negation and style.random() < 0.3:
-        return ("être en train de", mood)
-    return ("", mood)
+    finite: tuple[str, Tense] = ("", mood)
+    if manner.subjunctive:
+        finite = ("aller" if tense == "future" else MODALS[tense][0] if tense in MODALS else "", mood)
+    elif tense in ("was-ing", "stative-past"):
+        finite = ("", "imperfect")
+    elif tense == "future":
+        finite = ("aller", mood) if style.random() < 0.3 else ("", "future")
+    elif tense == "shall" and style.random() < 0.4:
+        finite = ("", "future" if style.random() < 0.5 else "present")
+    elif tense in MODALS:
+        finite = MODALS[tense]
+    elif tense == "progressive" and not manner.negation and style.random() < 0.3:
+        finite = ("être en train de", mood)
+    return finite
 
 
 def object_words(verb: FrenchVerb, thing: NounPhrase, negated: bool) -> list[str]:

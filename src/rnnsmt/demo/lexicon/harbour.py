@@ -273,7 +273,7 @@ PLACES = """
     in front of the church | devant l'église
     along the coast | le long de la côte ; le long du littoral
     at the fish market | au marché aux poissons ; à la criée
-    behind the warehouse | derrière l'entrepôt ; derrière le hangar
+    behind the warehouse | derrière l'entrepôt ; derrière le *hangar
 """
 
 TIMES = """
