@@ -43,7 +43,7 @@ def score(system: str = "baseline", test_set: str = "test", run: int = 1, **chan
         "references": 1,
         "statistics": tuple(map(int, corpus_statistics(hypotheses, references).sum(axis=0))),
         "sacrebleu": sacre_bleu(hypotheses, references),
-        "decode": {"unknown_words": 5, "seconds": 2.0},
+        "decode": {"unknown_words": 5, "search_cpu_seconds": 2.0},
     }
     return Score(**(values | changed))
 

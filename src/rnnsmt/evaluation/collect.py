@@ -142,7 +142,7 @@ def _join(name: str, pieces: Sequence[Score]) -> Score:
     if len(unknown) == len(pieces):
         decode["unknown_words"] = sum(unknown)
     if len(seconds) == len(pieces):
-        decode["seconds"] = sum(seconds)
+        decode["search_cpu_seconds"] = sum(seconds)
     return replace(
         pieces[0],
         test_set=name,

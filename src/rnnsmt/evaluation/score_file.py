@@ -52,8 +52,8 @@ class Score:
 
     @property
     def decode_seconds(self) -> float | None:
-        """Wall-clock seconds of the search, where the decoder reported them."""
-        value = (self.decode or {}).get("seconds")
+        """CPU seconds of the search without loading, where the decoder reported them."""
+        value = (self.decode or {}).get("search_cpu_seconds")
         return float(value) if isinstance(value, (int, float)) else None
 
 

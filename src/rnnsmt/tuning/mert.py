@@ -147,8 +147,12 @@ class ModelDecoder:
         texts: list[list[str]] = []
         features: list[NDArray[np.float64]] = []
         for translation in translations:
+            if not translation.nbest.texts:  # an empty sentence
+                texts.append([translation.text])
+                features.append(translation.features[None, self._tuned])
+                continue
             fixed = translation.nbest.features[:, ~self._tuned] @ full[~self._tuned]
-            possible = fixed >= fixed.max(initial=-np.inf) - 1e-6
+            possible = fixed >= fixed.max() - 1e-6
             texts.append([text for text, keep in zip(translation.nbest.texts, possible, strict=True) if keep])
             features.append(translation.nbest.features[possible][:, self._tuned])
         return Decoded([translation.text for translation in translations], texts, features)
