@@ -7,6 +7,8 @@ from pathlib import Path
 
 import duckdb
 
+from rnnsmt.io import InputError
+
 PROCESS_MB = 350
 """What Python, numba, the vocabularies and a block of text take beside duckdb."""
 
@@ -15,7 +17,11 @@ LEAST_MB = 100
 
 @contextmanager
 def connect(scratch: str, threads: int, memory_mb: int) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open an empty database that keeps to its share of ``memory_mb`` and spills into the folder ``scratch``."""
+    """Open an empty database that keeps to its share of ``memory_mb`` and spills into the folder ``scratch``.
+
+    Raises:
+        InputError: inside the context, memory or disk do not suffice.
+    """
     connection = duckdb.connect(
         config={
             "threads": max(1, threads),
@@ -26,6 +32,11 @@ def connect(scratch: str, threads: int, memory_mb: int) -> Iterator[duckdb.DuckD
     )
     try:
         yield connection
+    except duckdb.OutOfMemoryException:
+        raise InputError(f"--memory-mb {memory_mb}: too little for this corpus; give more") from None
+    except duckdb.IOException as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"cannot spill or write ({reason}); is the disk full?") from None
     finally:
         connection.close()
 

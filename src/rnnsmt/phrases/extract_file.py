@@ -43,13 +43,13 @@ class ExtractFile:
         self.path, self.threads, self.memory_mb = path, threads, memory_mb
         self._literal = "'" + path.replace("'", "''") + "'"
         open_binary(path).close()
-        try:
-            with connect("", threads, memory_mb) as connection:
+        with connect("", threads, memory_mb) as connection:
+            try:
                 pairs = connection.execute(f"SELECT key, value FROM parquet_kv_metadata({self._literal})").fetchall()
-                metadata = {bytes(key).decode(): bytes(value) for key, value in pairs}
                 row = connection.execute(f"SELECT count(*) FROM read_parquet({self._literal})").fetchone()
-        except duckdb.Error:
-            raise InputError(f"{path}: not a whole parquet file; run 'rnnsmt phrases extract' again") from None
+            except duckdb.Error:
+                raise InputError(f"{path}: not a whole parquet file; run 'rnnsmt phrases extract' again") from None
+        metadata = {bytes(key).decode(): bytes(value) for key, value in pairs}
         if metadata.get("format", b"").decode() != FORMAT:
             raise InputError(f"{path}: not written by this version of 'rnnsmt phrases extract'; run it again")
         self.rows = int(row[0]) if row else 0
