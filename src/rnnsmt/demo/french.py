@@ -17,7 +17,7 @@ from typing import NamedTuple
 NBSP = "\u00a0"
 
 ELIDED = frozenset(
-    ["le", "la", "le_", "la_", "de", "ne", "que", "je", "me", "te", "se", "jusque", "lorsque", "puisque", "quoique"]
+    "le la le_ la_ de de_ ne que je me te se jusque lorsque puisque quoique".split()  # noqa: SIM905 - as a sentence
 )
 LIAISON = {
     "beau^": ("beau", "bel"),
@@ -106,16 +106,10 @@ def _vowel(word: str) -> bool:
 def join(words: list[str]) -> list[str]:
     """Resolve the marks: contraction, elision and liaison forms. The result has words as they are written."""
     done: list[str] = []
-    for i, word in enumerate(words):
-        following = words[i + 1] if i + 1 < len(words) else "."
-        short = CONTRACTED.get((word, following))
-        if done and done[-1] == "\0":
-            done[-1] = ""  # the second half of a contraction
-            continue
+    contracted = _contract(words)
+    for word, following in zip(contracted, [*contracted[1:], "."], strict=True):
         elides = _vowel(following)
-        if short and not (following == "le" and i + 2 < len(words) and _vowel(words[i + 2])):
-            done += [short, "\0"]
-        elif word in LIAISON:
+        if word in LIAISON:
             done.append(LIAISON[word][elides])
         elif word in ELIDED and elides:
             done.append(word.rstrip("_")[:-1] + "'")
@@ -123,7 +117,19 @@ def join(words: list[str]) -> list[str]:
             done.append("s'")
         else:
             done.append(word.strip("*_^"))
-    return [word for word in done if word and word != "\0"]
+    return done
+
+
+def _contract(words: list[str]) -> list[str]:
+    """du, des, au, aux; but de l'eau."""
+    done: list[str] = []
+    for i, word in enumerate(words):
+        short = CONTRACTED.get((done[-1], word)) if done else None
+        if short and not (word == "le" and i + 1 < len(words) and _vowel(words[i + 1])):
+            done[-1] = short
+        else:
+            done.append(word)
+    return done
 
 
 def spell(words: list[str], space: str = NBSP, apostrophe: str = "'", guillemets: bool = True) -> str:
