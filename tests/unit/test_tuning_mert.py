@@ -1,0 +1,253 @@
+"""The stage ``tuning mert`` with the real search on a tiny model."""
+
+import gzip
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from rnnsmt.cli import main
+from rnnsmt.moses.ini import MosesIni
+
+INI = """[distortion-limit]
+2
+
+[feature]
+UnknownWordPenalty
+WordPenalty
+PhrasePenalty
+PhraseDictionaryMemory name=TranslationModel0 num-features=4 path=phrase-table.gz input-factor=0 output-factor=0
+LexicalReordering name=LexicalReordering0 num-features=6 type=wbe-msd-bidirectional-fe-allff input-factor=0 \
+output-factor=0 path=reordering-table.gz
+Distortion
+KENLM name=LM0 factor=0 path=lm.arpa order=1
+
+[weight]
+UnknownWordPenalty0= 1
+WordPenalty0= -1
+PhrasePenalty0= 0.2
+TranslationModel0= 0.2 0.2 0.2 0.2
+LexicalReordering0= 0.3 0.3 0.3 0.3 0.3 0.3
+Distortion0= 0.3
+LM0= 0.5
+"""
+
+WORDS = 8
+
+
+def write_model(folder: Path) -> None:
+    """Every source word has three translations; the second column knows the right one best, the first misleads."""
+    rng = random.Random(5)
+    pairs, orders, target = [], [], set()
+    for word in range(WORDS):
+        for variant in "abc":
+            misleading = rng.uniform(0.2, 0.9)
+            right = rng.uniform(0.3, 0.9) if variant == "a" else rng.uniform(0.1, 0.5)
+            scores = [misleading, right, rng.uniform(0.1, 0.9), rng.uniform(0.1, 0.9)]
+            translation = f"t{word}{variant}" + (" x" if variant == "c" else "")
+            target |= set(translation.split())
+            numbers = " ".join(f"{score:.4f}" for score in scores)
+            pairs.append(f"s{word} ||| {translation} ||| {numbers} ||| 0-0 ||| 1 1 1 ||| |||")
+            order = [rng.uniform(0.1, 0.8) for _ in range(6)]
+            orders.append(f"s{word} ||| {translation} ||| " + " ".join(f"{score:.4f}" for score in order))
+    for name, lines in (("phrase-table.gz", pairs), ("reordering-table.gz", orders)):
+        with gzip.open(folder / name, "wt") as out:
+            out.write("\n".join(lines) + "\n")
+    unigrams = [f"-1.5\t{word}" for word in ["<unk>", "</s>", *sorted(target)]]
+    arpa = ["\\data\\", f"ngram 1={len(unigrams) + 1}", "", "\\1-grams:", "-99\t<s>", *unigrams, "", "\\end\\"]
+    (folder / "lm.arpa").write_text("\n".join(arpa) + "\n")
+    (folder / "moses.ini").write_text(INI)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory) -> Path:
+    """A model directory with a development set."""
+    folder = tmp_path_factory.mktemp("model")
+    write_model(folder)
+    rng = random.Random(1)
+    sentences = [[rng.randrange(WORDS) for _ in range(rng.randint(5, 8))] for _ in range(30)]
+    (folder / "dev.en").write_text("".join(" ".join(f"s{w}" for w in words) + "\n" for words in sentences))
+    (folder / "dev.fr").write_text("".join(" ".join(f"t{w}a" for w in words) + "\n" for words in sentences))
+    return folder
+
+
+def command(model: Path, out: Path, **changed) -> list[str]:
+    options = {"ini": model / "moses.ini", "source": model / "dev.en", "reference": model / "dev.fr",
+               "output-ini": out / "tuned" / "moses.ini", "output-history": out / "tuned" / "history.json",
+               "state-dir": out / "state", "seed": 1, "nbest": 20, "max-iterations": 6, "pop-limit": 50, "stack": 50,
+               "restarts": 2, "samples": 3}  # fmt: skip
+    options |= {name.replace("_", "-"): value for name, value in changed.items()}
+    return ["tuning", "mert", *(f"--{name}={value}" for name, value in options.items() if value is not None)]
+
+
+def outputs(out: Path) -> list[bytes]:
+    return [(out / "tuned" / name).read_bytes() for name in ("moses.ini", "history.json")]
+
+
+def test_tunes_and_says_so(model, tmp_path, capsys):
+    assert main(command(model, tmp_path)) == 0
+    history = json.loads((tmp_path / "tuned" / "history.json").read_text())
+    scores = [iteration["dev_bleu"] for iteration in history["iterations"]]
+    assert history["dev_bleu"] == max(scores) > scores[0] + 3
+    assert "UnknownWordPenalty0:0" not in history["features"]
+    tuned = MosesIni.read(tmp_path / "tuned" / "moses.ini")
+    best = history["iterations"][history["best_iteration"] - 1]["weights"]
+    for name, weight in zip(history["features"], best, strict=True):
+        feature, _, place = name.partition(":")
+        assert tuned.weights[feature][int(place)] == pytest.approx(weight, rel=1e-9)
+    assert tuned.weights["UnknownWordPenalty0"] == [1.0]
+    assert sum(abs(w) for name, ws in tuned.weights.items() if name[0] != "U" for w in ws) == pytest.approx(1)
+    assert tuned.file_of(tuned.features[3]).exists()
+    assert "iteration 1: dev BLEU = " in capsys.readouterr().err
+
+
+def test_same_command_same_bytes_whatever_the_threads(model, tmp_path):
+    assert main(command(model, tmp_path / "a")) == 0
+    assert main(command(model, tmp_path / "b", threads=2)) == 0
+    before = outputs(tmp_path / "a")
+    assert outputs(tmp_path / "b") == before
+    assert main(command(model, tmp_path / "a")) == 0
+    assert outputs(tmp_path / "a") == before
+
+
+def test_kill_and_the_same_command_again(model, tmp_path):
+    assert main(command(model, tmp_path / "a")) == 0
+    arguments = [sys.executable, "-m", "rnnsmt", *command(model, tmp_path / "b")]
+    process = subprocess.Popen(arguments, stderr=subprocess.DEVNULL)
+    state = tmp_path / "b" / "state" / "state.json"
+    until = time.monotonic() + 120
+    while process.poll() is None and not state.exists() and time.monotonic() < until:
+        time.sleep(0.002)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert main(command(model, tmp_path / "b")) == 0
+    assert outputs(tmp_path / "b") == outputs(tmp_path / "a")
+
+
+def test_filtered_tables_from_another_folder(model, tmp_path, capsys):
+    folder = tmp_path / "filtered"
+    folder.mkdir()
+    (folder / "phrase-table.gz").write_bytes((model / "phrase-table.gz").read_bytes())
+    assert main(command(model, tmp_path / "a")) == 0
+    assert main(command(model, tmp_path / "b", model_dir=folder)) == 0
+    assert outputs(tmp_path / "b")[1] == outputs(tmp_path / "a")[1]
+
+
+def test_unknown_words_and_empty_sentences(model, tmp_path):
+    source, reference = (model / "dev.en").read_text(), (model / "dev.fr").read_text()
+    (tmp_path / "dev.en").write_text(source + "s1 new s2\n\n")
+    (tmp_path / "dev.fr").write_text(reference + "t1a new t2a\n\n")
+    assert main(command(model, tmp_path, source=tmp_path / "dev.en", reference=tmp_path / "dev.fr")) == 0
+
+
+# Refusals
+
+
+def refused(arguments: list[str], out: Path, capsys, *parts: str) -> None:
+    """Exit code 2, one sentence with these parts, no output file."""
+    assert main(arguments) == 2
+    error = capsys.readouterr().err.strip().splitlines()[-1]
+    assert error.startswith("rnnsmt tuning mert: error: ")
+    for part in parts:
+        assert part in error
+    assert not (out / "tuned").exists()
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"seed": 2}, "--seed"),
+        ({"nbest": 10}, "--nbest"),
+        ({"pop_limit": 40}, "--pop-limit"),
+        ({"restarts": 1}, "--restarts"),
+    ],
+)
+def test_a_state_of_other_options_is_refused(model, tmp_path, capsys, changed, said):
+    assert main(command(model, tmp_path, max_iterations=1)) == 0
+    for path in (tmp_path / "tuned").iterdir():
+        path.unlink()
+    (tmp_path / "tuned").rmdir()
+    changed = {"max_iterations": 1, **changed}
+    refused(command(model, tmp_path, **changed), tmp_path, capsys, f"changed since: {said};", "to start over")
+
+
+def test_a_state_of_other_text_is_refused(model, tmp_path, capsys):
+    source = tmp_path / "dev.en"
+    source.write_text((model / "dev.en").read_text())
+    ini = tmp_path / "moses.ini"
+    for name in ("phrase-table.gz", "reordering-table.gz", "lm.arpa"):
+        (tmp_path / name).write_bytes((model / name).read_bytes())
+    ini.write_text(INI)
+    assert main(command(model, tmp_path, source=source, ini=ini)) == 0
+    (tmp_path / "tuned").rename(tmp_path / "before")
+    source.write_text(source.read_text().replace("s1", "s2"))
+    ini.write_text(INI.replace("LM0= 0.5", "LM0= 0.4"))
+    refused(command(model, tmp_path, source=source, ini=ini), tmp_path, capsys, f"--ini {ini}, --source {source}")
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"seed": -1}, "--seed -1: must be at least 0"),
+        ({"nbest": 1}, "--nbest 1: must be at least 2"),
+        ({"max_iterations": 0}, "--max-iterations 0"),
+        ({"threads": 0}, "--threads 0"),
+        ({"source": "missing"}, "missing: no such file"),
+        ({"reference": "missing"}, "missing: no such file"),
+        ({"ini": "missing.ini"}, "missing.ini: no such file"),
+    ],
+)
+def test_bad_options_are_refused(model, tmp_path, capsys, changed, said):
+    refused(command(model, tmp_path, **changed), tmp_path, capsys, said)
+
+
+def test_the_ini_is_not_overwritten(model, tmp_path, capsys):
+    refused(command(model, tmp_path, output_ini=model / "moses.ini"), tmp_path, capsys, "choose another file")
+    assert (model / "moses.ini").read_text() == INI
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("reference", b"t1a t2a\n", "goes on"),
+        ("reference", b"\n" * 30, "all 30 lines are empty"),
+        ("reference", b"\xff\n" * 30, "line 1: not UTF-8"),
+        ("reference", b"q q q q q\n" * 30, "shares a 1-gram with its reference, so BLEU is 0"),
+        ("source", b"", "goes on"),
+        ("source", b"\n" * 30, "all 30 lines are empty"),
+        ("source", b"new\n" * 30, "is constant on every n-best list"),
+    ],
+)
+def test_bad_text_is_refused(model, tmp_path, capsys, name, content, said):
+    path = tmp_path / "text"
+    path.write_bytes(content)
+    changed = {name: path}
+    if content.startswith(b"new"):
+        (tmp_path / "ref").write_text("a new b c d\n" * 30)
+        changed["reference"] = tmp_path / "ref"
+        said = "BLEU is 0"
+    refused(command(model, tmp_path, **changed), tmp_path, capsys, said)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("LM0= 0.5\n", "", "LM0"),
+        ("0.2 0.2 0.2 0.2", "0.2 0.2", "TranslationModel0"),
+        ("LM0= 0.5", "LM0= half", "LM0"),
+        ("lm.arpa", "other.arpa", "other.arpa"),
+        (INI[INI.index("\nWordPenalty0=") :], "\nWordPenalty0= 0\nPhrasePenalty0= 0\nTranslationModel0= 0 0 0 0\n"
+         "LexicalReordering0= 0 0 0 0 0 0\nDistortion0= 0\nLM0= 0\n", "all weights are 0"),
+    ],
+)  # fmt: skip
+def test_bad_models_are_refused(model, tmp_path, capsys, old, new, said):
+    for name in ("phrase-table.gz", "reordering-table.gz", "lm.arpa"):
+        (tmp_path / name).write_bytes((model / name).read_bytes())
+    (tmp_path / "moses.ini").write_text(INI.replace(old, new))
+    refused(command(model, tmp_path, ini=tmp_path / "moses.ini"), tmp_path, capsys, said)
