@@ -16,6 +16,7 @@ from rnnsmt.lm.queries import LOG2_10, load_kenlm, measure
 from rnnsmt.selection.curve import curve
 from rnnsmt.selection.ranking import best, read_scores
 from rnnsmt.selection.sampling import hold_out, sample_lines
+from rnnsmt.selection.select import FRACTIONS
 
 NEWS = [f"news{i}" for i in range(60)]
 CODE = [f"code{i}" for i in range(60)]
@@ -259,8 +260,8 @@ def test_a_fixed_fraction_keeps_the_in_domain_lines_in_order(scored: Path) -> No
 def test_auto_takes_the_fraction_with_the_least_perplexity(scored: Path) -> None:
     assert select(scored, "--fraction", "auto", *held(scored), "--curve-order", "3") == 0
     rows = [line.split("\t") for line in read_lines(scored / "curve.tsv")][1:]
-    assert [float(row[0]) for row in rows] == pytest.approx([2.0**-k for k in range(6, -1, -1)], abs=1e-6)
-    assert [int(row[1]) for row in rows] == [16, 31, 63, 125, 250, 500, 1000]
+    assert [float(row[0]) for row in rows] == pytest.approx(FRACTIONS, abs=1e-6)
+    assert [int(row[1]) for row in rows] == [16, 31, 63, 125, 188, 250, 375, 500, 750, 1000]
     perplexities = [float(row[3]) for row in rows]
     chosen = [float(row[0]) for row in rows if row[5] == "1"]
     assert chosen == [float(rows[int(np.argmin(perplexities))][0])]

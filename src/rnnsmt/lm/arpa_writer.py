@@ -11,6 +11,7 @@ from rnnsmt.lm.counts import Counts
 from rnnsmt.lm.format_kernels import format_ngrams
 from rnnsmt.lm.smoothing import SmoothedOrder
 from rnnsmt.parallel_gzip import atomic_blocks
+from rnnsmt.progress import Meter
 
 NGRAMS_PER_BLOCK = 1 << 17
 LOWEST = 1e-99
@@ -40,9 +41,11 @@ def write_arpa(
             if wanted is not None:
                 number = sum(len(words) for _, words in _ngrams(counts, k, wanted))
             out.write(f"ngram {k}={number}\n".encode())
+        meter = Meter("writing", sum(map(len, counts.orders)) if wanted is None else None, "n-grams")
         for k, smoothed in enumerate(model, 1):
             out.write(f"\n\\{k}-grams:\n".encode())
             for rows, words in _ngrams(counts, k, wanted):
+                meter.add(len(rows))
                 start, stop = int(rows[0]), int(rows[-1]) + 1
                 probability = smoothed.probability.read(start, stop)[rows - start]
                 backoff = smoothed.backoff.read(start, stop)

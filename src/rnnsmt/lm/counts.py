@@ -126,6 +126,7 @@ def _count_order(
     result = OrderCounts(*(workspace.column(t) for t in (np.int32, np.uint32, np.uint32, np.uint32, np.uint32)))
     shift = max(int(counts.vocabulary.size - 1).bit_length(), 1)
     buckets: list[tuple[int, int, Column]] = []
+    meter = Meter(f"counting {order}-grams", len(words), "words")
     for low, high, occurrences in _buckets(below.raw, workspace):
         keys = np.empty(occurrences, np.uint64)
         contexts = np.empty(occurrences, np.uint32)
@@ -149,6 +150,7 @@ def _count_order(
         below.adjusted.append(np.where(begins & (order > 2), below.raw.read(low, high), in_front))
         part = workspace.column(np.uint32)
         part.append(occurrence_numbers)
+        meter.add(filled)
         buckets.append((low, high, part))
     counts.orders.append(result)
     above = workspace.column(np.uint32)

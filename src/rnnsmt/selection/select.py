@@ -33,7 +33,7 @@ from rnnsmt.progress import say
 from rnnsmt.selection.curve import Point, curve
 from rnnsmt.selection.ranking import Corpus, Ranked, best, read_corpus
 
-FRACTIONS = [1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0]
+FRACTIONS = [1 / 64, 1 / 32, 1 / 16, 1 / 8, 3 / 16, 1 / 4, 3 / 8, 1 / 2, 3 / 4, 1.0]
 
 
 def _fraction(text: str) -> float:
