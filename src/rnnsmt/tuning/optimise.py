@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.tuning.envelope import best_candidates, bleu_of_statistics, coordinate_ascent, project
+from rnnsmt.tuning.envelope import best_candidates, best_point, bleu_of_statistics, line_bleu, line_corners, project
 from rnnsmt.tuning.nbest_pool import FlatPool
 
 Weights = NDArray[np.float64]
@@ -86,33 +86,93 @@ def optimise(
         random_starts = [random_start(rng, starts[0], active) for _ in range(share)]
         tasks += [(number, counts, start, rng.spawn(1)[0]) for start in [*starts, *random_starts]]
 
-    def climb(task: tuple[int, NDArray[np.int32], Weights, np.random.Generator]) -> Climb:
+    def one(task: tuple[int, NDArray[np.int32], Weights, np.random.Generator]) -> Climb:
         _, counts, start, rng = task
-        directions, coordinates = _directions(rng, active, options)
-        return Climb(
-            *coordinate_ascent(
-                pool.features,
-                pool.statistics,
-                pool.offsets,
-                pool.sentence_of,
-                counts,
-                start,
-                directions,
-                coordinates,
-                options.reach,
-                options.half_width,
-                TOLERANCE,
-            )
-        )
+        return climb(pool, counts, start, *_directions(rng, active, options), options)
 
     with ThreadPoolExecutor(max_workers=threads) as executor:
-        climbs = list(executor.map(climb, tasks))
+        climbs = list(executor.map(one, tasks))
     best = [
         max((c for c, task in zip(climbs, tasks, strict=True) if task[0] == number), key=lambda c: c.value)
         for number in range(samples)
     ]
     weights = normalised(np.mean([c.weights for c in best], axis=0))
     return Climb(weights, pool_bleu(pool, weights), sum(c.searches for c in climbs))
+
+
+def climb(
+    pool: FlatPool,
+    counts: NDArray[np.int32],
+    start: Weights,
+    directions: NDArray[np.float64],
+    coordinates: NDArray[np.int64],
+    options: OptimiserOptions,
+) -> Climb:
+    """Climb from ``start`` by line searches, taking every improvement at once.
+
+    Args:
+        pool: the candidates.
+        counts: ``[S]``, how often each sentence counts.
+        start: ``[F]``, weights.
+        directions: ``[C, D, F]``, cycles of directions with absolute sum 1; a cycle without improvement ends the climb.
+        coordinates: ``[C, D]``, the one feature that a direction moves, or -1 for a general direction.
+        options: ``reach`` and ``half_width``. A coordinate's weight stays within ``reach`` of 0 (the absolute sum of
+            all weights is 1), a general direction is searched as far as ``reach`` both ways.
+    """
+    line = LineSearch(pool, counts, options.half_width)
+    weights = normalised(start)
+    value, searches = -1.0, 0
+    slopes, intercepts = np.empty(pool.sentence_of.size), np.empty(pool.sentence_of.size)
+    for cycle in range(len(directions)):
+        project(pool.features, weights, intercepts)
+        improved = False
+        for direction, k in zip(directions[cycle], coordinates[cycle], strict=True):
+            low, high = -options.reach, options.reach
+            if k >= 0:
+                low, high = low - weights[k], high - weights[k]
+                slopes[:] = pool.features[k]
+            else:
+                project(pool.features, direction, slopes)
+            x, found = line.search(slopes, intercepts, low, high)
+            searches += 1
+            if found > value + TOLERANCE:
+                value, improved = found, True
+                weights = weights + x * direction
+                intercepts += x * slopes
+        weights = normalised(weights)
+        if not improved:
+            break
+    return Climb(weights, value, searches)
+
+
+class LineSearch:
+    """Exact line searches on one pool with one choice of sentences; keeps its work space."""
+
+    def __init__(self, pool: FlatPool, counts: NDArray[np.int32], half_width: float) -> None:
+        """``counts`` and ``half_width`` as in ``climb``."""
+        self._pool, self._counts, self._half_width = pool, counts, half_width
+        size = pool.sentence_of.size
+        self._xs = np.empty(size)
+        self._before, self._after = np.empty(size, np.int32), np.empty(size, np.int32)
+        self._total = np.empty(9, np.int64)
+
+    def search(
+        self, slopes: NDArray[np.float64], intercepts: NDArray[np.float64], low: float, high: float
+    ) -> tuple[float, float]:
+        """The best point between ``low`` and ``high`` on the line, and its (averaged) BLEU; see ``best_point``."""
+        pool, counts = self._pool, self._counts
+        corners = line_corners(
+            slopes, intercepts, pool.offsets, low, high, pool.statistics, counts, self._total, self._xs, self._before,
+            self._after,
+        )  # fmt: skip
+        order = np.argsort(self._xs[:corners], kind="stable")
+        bleu = np.empty(corners + 1)
+        line_bleu(
+            self._total, self._xs, self._before, self._after, corners, order, pool.sentence_of, counts,
+            pool.statistics, bleu,
+        )  # fmt: skip
+        x, value = best_point(self._xs, order, bleu, corners, low, high, self._half_width)
+        return float(x), float(value)
 
 
 def normalised(weights: Weights) -> Weights:
