@@ -167,9 +167,9 @@ def _buckets(raw: Column, workspace: Workspace) -> Iterator[tuple[int, int, int]
     """Ranges of n-grams whose occurrences can be sorted in memory: (first, last + 1, occurrences).
 
     A single n-gram with more occurrences than that is a range of its own: the memory needed then grows with the most
-    frequent word, about 40 bytes per occurrence.
+    frequent word, about 60 bytes per occurrence.
     """
-    most = workspace.slice_length(20)
+    most = workspace.slice_length(28)
     step = workspace.slice_length(32)
     low, total = 0, 0
     for start, stop in slices(len(raw), step):

@@ -1,16 +1,12 @@
 """Reading text into word numbers: ``<s>`` w1 ... wn ``</s>`` for every line, as lmplz reads it."""
 
-import io
-import lzma
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
-from rnnsmt.io import MAX_LINE_BYTES, InputError, open_binary, read_byte_lines
+from rnnsmt.io import InputError, read_line_blocks
 from rnnsmt.lm.text_kernels import fill_table, hash_bytes, number_words
 
 BLOCK_BYTES = 1 << 20
@@ -96,34 +92,16 @@ def refuse_reserved(words: Iterable[bytes], path: str | Path, line: int) -> None
 
 
 def read_blocks(path: str | Path, size: int = BLOCK_BYTES) -> Iterator[tuple[bytes, int]]:
-    """Yield blocks of whole lines and the number of lines before each; every block ends with a newline.
+    """Yield blocks of whole UTF-8 lines and the number of lines before each; every block ends with a newline.
 
     Raises:
         InputError: as ``rnnsmt.io.read_lines``.
     """
     lines = 0
-    rest = b""
-    with open_binary(path) as raw:
-        stream = io.BufferedReader(cast(io.RawIOBase, raw), 1 << 18)
-        while True:
-            try:
-                data = stream.read(size)
-            except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-                for _ in read_byte_lines(path):  # reads again, and says at which line it breaks
-                    pass
-                raise InputError(f"{path}: damaged ({error}); make or fetch it again") from None
-            cut = data.rfind(b"\n") + 1
-            if data and not cut and len(rest) + len(data) <= MAX_LINE_BYTES:
-                rest += data
-                continue
-            if data and not cut:
-                raise InputError(f"{path}, line {lines + 1}: longer than {MAX_LINE_BYTES} bytes; is this a text file?")
-            block, rest = (rest + data[:cut], data[cut:]) if data else (rest + b"\n" if rest else b"", b"")
-            if not block:
-                return
-            _check_utf8(block, path, lines)
-            yield block, lines
-            lines += block.count(b"\n")
+    for block in read_line_blocks(path, size):
+        _check_utf8(block, path, lines)
+        yield block, lines
+        lines += block.count(b"\n")
 
 
 def _check_utf8(block: bytes, path: str | Path, lines: int) -> None:
