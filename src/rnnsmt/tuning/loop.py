@@ -54,12 +54,16 @@ class LoopOptions:
 
 
 class Tuned(NamedTuple):
-    """The result: the weights whose decoded development BLEU was highest, and all iterations."""
+    """The result: the weights whose decoded development BLEU was highest, and all iterations.
+
+    ``seconds``: CPU seconds of decoding, merging and optimising, for the iterations of this process.
+    """
 
     weights: Weights
     bleu: float
     iterations: list[dict[str, Any]]
     stopped: str
+    seconds: list[tuple[float, float, float]]
 
 
 def tune(decoder: Decoder, bleu: BatchBleu, start: Weights, state: MertState, options: LoopOptions) -> Tuned:
@@ -73,11 +77,12 @@ def tune(decoder: Decoder, bleu: BatchBleu, start: Weights, state: MertState, op
         pool.add(lump)
     if state.iterations:
         say(f"going on after iteration {len(state.iterations)} with {len(pool):,} candidates from {state.folder}")
+    seconds = []
     while (stopped := _stop_reason(state.iterations, options)) is None:
-        _iteration(decoder, bleu, start, pool, state, options)
+        seconds.append(_iteration(decoder, bleu, start, pool, state, options))
     best = max(state.iterations, key=lambda iteration: iteration["dev_bleu"])
     say(f"{stopped}; best is iteration {best['iteration']} with dev BLEU {best['dev_bleu']:.2f}")
-    return Tuned(np.array(best["weights"]), best["dev_bleu"], state.iterations, stopped)
+    return Tuned(np.array(best["weights"]), best["dev_bleu"], state.iterations, stopped, seconds)
 
 
 def _stop_reason(iterations: list[dict[str, Any]], options: LoopOptions) -> str | None:
@@ -99,7 +104,7 @@ def _stop_reason(iterations: list[dict[str, Any]], options: LoopOptions) -> str 
 
 def _iteration(
     decoder: Decoder, bleu: BatchBleu, start: Weights, pool: NbestPool, state: MertState, options: LoopOptions
-) -> None:
+) -> tuple[float, float, float]:
     number = len(state.iterations) + 1
     weights = np.array(state.iterations[-1]["next_weights"]) if state.iterations else normalised(start)
     clock = [time.process_time()]
@@ -113,11 +118,12 @@ def _iteration(
     record |= _optimise(decoder.feature_names, pool, weights, state, options)
     clock.append(time.process_time())
     state.save(record, fresh)
-    seconds = np.diff(clock)
+    seconds = (clock[1] - clock[0], clock[2] - clock[1], clock[3] - clock[2])
     say(
         f"iteration {number}: dev {dev}, {len(fresh.sentences):,} new of {len(pool):,} candidates, pool BLEU "
         f"{record['pool_bleu']:.2f}; CPU s: decode {seconds[0]:.1f}, merge {seconds[1]:.1f}, optimise {seconds[2]:.1f}"
     )
+    return seconds
 
 
 def _optimise(

@@ -120,12 +120,12 @@ class ModelDecoder:
         """Load the model for these sentences."""
         from rnnsmt.search import SearchOptions, load_model
 
-        self._ini, self._sources = ini, sources
-        self._model = load_model(ini, sources, args.model_dir)
+        self._ini, self.sources = ini, sources
+        self.model = load_model(ini, sources, args.model_dir)
         self._options = SearchOptions(
             pop_limit=args.pop_limit, stack_size=args.stack, threads=args.threads, nbest=args.nbest
         )
-        names = list(self._model.feature_names)
+        names = list(self.model.feature_names)
         self._tuned = np.array([not name.startswith("UnknownWordPenalty") for name in names])
         self._weights = np.array([self._initial(name) for name in names])
         self.feature_names = [name for name, tuned in zip(names, self._tuned, strict=True) if tuned]
@@ -141,9 +141,8 @@ class ModelDecoder:
         """Translate the development set with these weights of the tuned features."""
         from rnnsmt.search import decode
 
-        full = self._weights.copy()
-        full[self._tuned] = weights
-        translations = decode(self._model, self._sources, full, self._options)
+        full = self.full(weights)
+        translations = decode(self.model, self.sources, full, self._options)
         texts: list[list[str]] = []
         features: list[NDArray[np.float64]] = []
         for translation in translations:
@@ -156,6 +155,12 @@ class ModelDecoder:
             texts.append([text for text, keep in zip(translation.nbest.texts, possible, strict=True) if keep])
             features.append(translation.nbest.features[possible][:, self._tuned])
         return Decoded([translation.text for translation in translations], texts, features)
+
+    def full(self, weights: Weights) -> Weights:
+        """All weights of the model, in the order of its features."""
+        full = self._weights.copy()
+        full[self._tuned] = weights
+        return full
 
     def set_weights(self, weights: Weights) -> None:
         """Put the weights of the tuned features into the ini."""

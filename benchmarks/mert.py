@@ -1,0 +1,121 @@
+"""What MERT costs, and how much its result depends on the seed.
+
+Runs the tuning stage's loop for several seeds and settings on one model, decodes test sets with every result, and
+prints two Markdown tables: BLEU as mean ± standard deviation over seeds, and CPU seconds an iteration.
+
+    python benchmarks/mert.py --ini model/moses.ini --source val.en --reference val.fr \\
+        --test test_2016_flickr.en=test_2016_flickr.fr test_2017_flickr.en=test_2017_flickr.fr \\
+        --variant classical:samples=0,restarts=20 bagged:samples=20,restarts=20 --seeds 1 2 3 --work-dir DIR
+
+A run that is in --work-dir already is not made again, so that seeds and variants can be added later.
+"""
+
+import argparse
+import statistics
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rnnsmt.evaluation.batch_bleu import BatchBleu
+from rnnsmt.evaluation.bleu import read_texts
+from rnnsmt.evaluation.multi_bleu import bleu_of
+from rnnsmt.io import read_json, write_json
+from rnnsmt.moses.ini import MosesIni
+from rnnsmt.progress import say
+from rnnsmt.search import SearchOptions, decode
+from rnnsmt.tuning.loop import LoopOptions, tune
+from rnnsmt.tuning.mert import ModelDecoder
+from rnnsmt.tuning.optimise import OptimiserOptions
+from rnnsmt.tuning.state import MertState
+
+
+def arguments() -> argparse.Namespace:
+    """The options of the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ini", required=True)
+    parser.add_argument("--model-dir")
+    parser.add_argument("--source", required=True)
+    parser.add_argument("--reference", required=True)
+    parser.add_argument("--test", nargs="+", required=True, metavar="SOURCE=REFERENCE")
+    parser.add_argument("--variant", nargs="+", required=True, metavar="NAME:key=value,...")
+    parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
+    parser.add_argument("--work-dir", required=True)
+    parser.add_argument("--nbest", type=int, default=100)
+    parser.add_argument("--pop-limit", type=int, default=1000)
+    parser.add_argument("--stack", type=int, default=1000)
+    parser.add_argument("--threads", type=int, default=1)
+    return parser.parse_args()
+
+
+class Bench:
+    """One model, its development set and its test sets."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        self.args = args
+        self.dev, references = read_texts(args.source, [args.reference])
+        self.bleu = BatchBleu(references)
+        pairs = [pair.split("=") for pair in args.test]
+        self.tests = [read_texts(source, [reference]) for source, reference in pairs]
+        sources = [*self.dev, *(line for source, _ in self.tests for line in source)]
+        self.decoder = ModelDecoder(MosesIni.read(args.ini), sources, args)
+
+    def run(self, name: str, settings: str, seed: int) -> dict[str, Any]:
+        """Tune with one seed, decode the test sets."""
+        folder = Path(self.args.work_dir) / name / str(seed)
+        if (folder / "result.json").exists():
+            return read_json(folder / "result.json")
+        values = dict(pair.split("=") for pair in settings.split(","))
+        loop = LoopOptions(seed=seed, threads=self.args.threads, patience=int(values.pop("patience", 3)))
+        loop = replace(
+            loop, optimiser=OptimiserOptions(**{k: type(getattr(OptimiserOptions, k))(v) for k, v in values.items()})
+        )
+        self.decoder.sources = self.dev
+        tuned = tune(self.decoder, self.bleu, self.decoder.start, MertState(folder, {"settings": settings}), loop)
+        total = np.zeros(9, np.int64)
+        scores = []
+        for source, references in self.tests:
+            options = SearchOptions(self.args.pop_limit, self.args.stack, threads=self.args.threads)
+            translations = decode(self.decoder.model, source, self.decoder.full(tuned.weights), options)
+            rows = BatchBleu(references).statistics([[translation.text] for translation in translations]).sum(axis=0)
+            scores.append(bleu_of(rows).bleu)
+            total += rows
+        result = {"dev": tuned.bleu, "tests": [*scores, bleu_of(total).bleu], "iterations": len(tuned.iterations)}
+        result["seconds"] = tuned.seconds
+        write_json(folder / "result.json", result)
+        say(f"{name}, seed {seed}: {result}")
+        return result
+
+
+def spread(values: list[float]) -> str:
+    """Mean ± standard deviation."""
+    deviation = f" ± {statistics.stdev(values):.2f}" if len(values) > 1 else ""
+    return f"{statistics.fmean(values):.2f}{deviation}"
+
+
+def main() -> None:
+    """Run what is missing, print the tables."""
+    args = arguments()
+    bench = Bench(args)
+    names = [Path(pair.split("=")[0]).name for pair in args.test] + ["all tests"]
+    quality = [
+        "| variant | seeds | dev | " + " | ".join(names) + " | iterations |",
+        "|---|---|---|" + "---|" * (len(names) + 1),
+    ]
+    cost = ["| variant | decode | merge | optimise | CPU s a run |", "|---|---|---|---|---|"]
+    for variant in args.variant:
+        name, _, settings = variant.partition(":")
+        results = [bench.run(name, settings, seed) for seed in args.seeds]
+        columns = [spread([result["dev"] for result in results])]
+        columns += [spread([result["tests"][place] for result in results]) for place in range(len(names))]
+        columns.append(", ".join(str(result["iterations"]) for result in results))
+        quality.append(f"| {name} ({settings}) | {len(results)} | " + " | ".join(columns) + " |")
+        seconds = np.array([row for result in results for row in result["seconds"]])
+        per_run = seconds.sum() / len(results)
+        cost.append(f"| {name} | " + " | ".join(f"{part:.1f}" for part in seconds.mean(axis=0)) + f" | {per_run:.0f} |")
+    print("\n".join([*quality, "", "CPU seconds an iteration:", "", *cost]))
+
+
+if __name__ == "__main__":
+    main()
