@@ -15,11 +15,11 @@ DIGIT = 11
 
 
 @njit(cache=True, nogil=True)
-def collect(words, suffixes, order, low, high, shift, keys, contexts):
+def collect(words, suffixes, low, high, shift, keys, contexts):
     """Gather the n-grams of one order whose suffix lies in ``low <= suffix < high``.
 
     Args:
-        words: int32 [order - 1 + n], word numbers; the n-gram at ``i`` begins at ``words[i]``.
+        words: int32 [n + 1], word numbers; the n-gram at ``i`` begins at ``words[i]``.
         suffixes: uint32 [1 + n], number of the (order - 1)-gram that ends at each position, one position more in front.
         shift: bits of a word.
         keys: uint64 [n or more]; contexts: uint32 [n or more], number of the first order - 1 words.

@@ -105,11 +105,15 @@ def _read_words(paths: Sequence[str | Path], order: int, counts: Counts, workspa
     return words
 
 
+def _new_order(workspace: Workspace) -> OrderCounts:
+    return OrderCounts(workspace.column(np.int32), *(workspace.column(np.uint32) for _ in range(4)))
+
+
 def _count_words(words: Column, size: int, workspace: Workspace) -> OrderCounts:
     raw = np.zeros(size, np.int64)
     for start, stop in slices(len(words), workspace.slice_length(16)):
         raw += np.bincount(words.read(start, stop), minlength=size)
-    result = OrderCounts(*(workspace.column(t) for t in (np.int32, np.uint32, np.uint32, np.uint32, np.uint32)))
+    result = _new_order(workspace)
     result.first.append(np.arange(size, dtype=np.int32))
     result.raw.append(raw.astype(np.uint32))
     return result
@@ -123,44 +127,50 @@ def _count_order(
     ``numbers`` are those of the order below and are closed, unless they are ``words`` themselves.
     """
     below = counts.orders[-1]
-    result = OrderCounts(*(workspace.column(t) for t in (np.int32, np.uint32, np.uint32, np.uint32, np.uint32)))
+    result = _new_order(workspace)
     shift = max(int(counts.vocabulary.size - 1).bit_length(), 1)
-    buckets: list[tuple[int, int, Column]] = []
+    parts: list[tuple[int, int, Column]] = []
     meter = Meter(f"counting {order}-grams", len(words), "words")
     for low, high, occurrences in _buckets(below.raw, workspace):
         keys = np.empty(occurrences, np.uint64)
         contexts = np.empty(occurrences, np.uint32)
         filled = 0
-        for head, tail, _ in _positions(words, numbers, order, workspace):
-            filled += collect(head, tail, order, low, high, shift, keys[filled:], contexts[filled:])
-        keys, contexts = keys[:filled], contexts[:filled]
-        bits = max(int(high - low - 1).bit_length(), 1) + shift
-        keys, origin = sort_keys(keys, bits)
-        occurrence_numbers = np.empty(0 if last else filled, np.uint32)
-        first, suffix, context, raw = distinct(
-            keys, origin, contexts, low, shift, len(result.first), occurrence_numbers
-        )
-        del keys, origin, contexts
-        result.first.append(first)
-        result.suffix.append(suffix)
-        result.context.append(context)
-        result.raw.append(raw)
-        in_front = np.bincount(suffix.astype(np.int64) - low, minlength=high - low)
+        for head, tail in _positions(words, numbers, order, workspace):
+            filled += collect(head, tail, low, high, shift, keys[filled:], contexts[filled:])
+        part = workspace.column(np.uint32)
+        start = len(result)
+        part.append(_count_bucket(keys[:filled], contexts[:filled], (low, high, shift), last, result))
+        parts.append((low, high, part))
+        in_front = np.bincount(result.suffix.read(start, len(result)).astype(np.int64) - low, minlength=high - low)
         begins = below.first.read(low, high) == BOS
         below.adjusted.append(np.where(begins & (order > 2), below.raw.read(low, high), in_front))
-        part = workspace.column(np.uint32)
-        part.append(occurrence_numbers)
         meter.add(filled)
-        buckets.append((low, high, part))
     counts.orders.append(result)
     above = workspace.column(np.uint32)
     if not last:
-        _merge(words, numbers, order, buckets, above, workspace)
-    for _, _, part in buckets:
+        _merge(words, numbers, order, parts, above, workspace)
+    for _, _, part in parts:
         part.close()
     if numbers is not words:
         numbers.close()
     return above
+
+
+def _count_bucket(
+    keys: npt.NDArray[np.uint64],
+    contexts: npt.NDArray[np.uint32],
+    bounds: tuple[int, int, int],
+    last: bool,
+    result: OrderCounts,
+) -> npt.NDArray[np.uint32]:
+    """Sort and count the n-grams with suffixes low to high; return the number of each occurrence, in text order."""
+    low, high, shift = bounds
+    keys, origin = sort_keys(keys, max(int(high - low - 1).bit_length(), 1) + shift)
+    numbers = np.empty(0 if last else len(keys), np.uint32)
+    columns = distinct(keys, origin, contexts, low, shift, len(result), numbers)
+    for column, values in zip((result.first, result.suffix, result.context, result.raw), columns, strict=True):
+        column.append(values)
+    return numbers
 
 
 def _buckets(raw: Column, workspace: Workspace) -> Iterator[tuple[int, int, int]]:
@@ -187,28 +197,28 @@ def _buckets(raw: Column, workspace: Workspace) -> Iterator[tuple[int, int, int]
 
 def _positions(
     words: Column, numbers: Column, order: int, workspace: Workspace
-) -> Iterator[tuple[npt.NDArray[np.int32], npt.NDArray[np.uint32], int]]:
-    """Slices of the text for ``collect`` and ``spread``: (first words, suffix numbers, first position)."""
+) -> Iterator[tuple[npt.NDArray[np.int32], npt.NDArray[np.uint32]]]:
+    """Slices of the text for ``collect`` and ``spread``: (first words, suffix numbers)."""
     for start, stop in slices(len(words) - order + 1, workspace.slice_length(32)):
         head = words.read(start, stop + 1)
         tail = numbers.read(start + order - 2, stop + order - 1)
-        yield head, tail.view(np.uint32), start + order - 1
+        yield head, tail.view(np.uint32)
 
 
 def _merge(
     words: Column,
     numbers: Column,
     order: int,
-    buckets: list[tuple[int, int, Column]],
+    parts: list[tuple[int, int, Column]],
     above: Column,
     workspace: Workspace,
 ) -> None:
     """Put the buckets' n-gram numbers, each in text order, back into one column over the text."""
     above.append(np.full(order - 1, NONE, np.uint32))
-    cursors = [0] * len(buckets)
-    for head, tail, _ in _positions(words, numbers, order, workspace):
+    cursors = [0] * len(parts)
+    for head, tail in _positions(words, numbers, order, workspace):
         out = np.full(len(tail) - 1, NONE, np.uint32)
-        for b, (low, high, part) in enumerate(buckets):
+        for b, (low, high, part) in enumerate(parts):
             values = part.read(cursors[b], cursors[b] + len(out))
             cursors[b] += spread(head, tail, low, high, values, out)
         above.append(out)
