@@ -68,7 +68,8 @@ class Automaton:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _slot(state, word, mask):
+def lm_slot(state, word, mask):
+    """Key of (state, word) and the slot of the hash table where the search for it begins."""
     key = (np.int64(state) << np.int64(32)) | np.int64(word)
     return key, np.int64(mix(np.uint64(key)) & np.uint64(mask))
 
@@ -79,7 +80,7 @@ def query(lm, state, word):
     total = np.float32(0.0)
     mask = lm.rows.shape[0] - 1
     while state != 0:
-        key, slot = _slot(state, word, mask)
+        key, slot = lm_slot(state, word, mask)
         while True:
             row = lm.rows[slot]
             if row.key == key:
@@ -110,7 +111,7 @@ def _child(rows, state, word):
     if state == 0:
         return np.int64(word) + 1
     mask = rows.shape[0] - 1
-    key, slot = _slot(state, word, mask)
+    key, slot = lm_slot(state, word, mask)
     while True:
         row = rows[slot]
         if row.key == key:
@@ -134,7 +135,7 @@ def _insert(rows, ngrams, values, first, extends, node_links):
             context = _child(rows, context, ngrams[i, k])
             if context < 0:
                 return np.int64(i)
-        key, slot = _slot(context, ngrams[i, order - 1], mask)
+        key, slot = lm_slot(context, ngrams[i, order - 1], mask)
         while rows[slot].key != -1:
             if rows[slot].key == key:
                 return np.int64(-2 - i)

@@ -54,7 +54,7 @@ class Settings(NamedTuple):
     pop_limit: int
     stack_size: int
     beam: float
-    lookahead: float
+    margin: float
     lm_start: int
     lm_end_word: int
     keep_arcs: int
@@ -79,16 +79,21 @@ TARGET_COVERAGE = _record("mask:u8", "future:f8", "gap:i4", "group:i4")
 """A coverage of the stack that is being filled, with its future cost."""
 TARGET_GROUP = _record("coverage:i4", "end:i4", "swap:i4", "count:i4", "next:i4", "first:i4")
 EDGE = _record(
-    "base:f8", "group:i4", "coverage:i4", "start:i4", "length:i4", "first:i4", "last:i4", "orientation:i4", "target:i4"
+    "base:f8", "estimate:f8", "group:i4", "coverage:i4", "start:i4", "length:i4", "first:i4", "last:i4", "orientation:i4", "target:i4"
 )
 """A group of hypotheses and the options of a source span; ``base``: distortion and future cost of all its cells."""
-CELL = _record("edge:i4", "row:i4", "column:i4", "state:i4")
+CELL = _record("total:f8", "edge:i4", "hypothesis:i4", "option:i4", "request:i4")
+"""A hypothesis extended by an option; ``total``: score plus future cost, without the LM until its request is answered."""
+REQUEST = _record("total:f4", "state:i4", "position:i4", "end:i4", "slot:i4", "target:i4", "from_state:i4", "hit:i4")
+"""A target phrase to be scored from an LM state: the sum so far, the state it is in, the next word and the last + 1."""
 NEW = _record("total:f8", "state:i4", "back:i4", "option:i4", "edge:i4", "group:i4", "arc:i4", "forward:i4")
 """A hypothesis of the stack that is being filled; ``total``: score plus future cost."""
-ENTRY = _record("key:f8", "item:i4")
 SLOT = _record("stamp:i4", "item:i4")
 """A slot of a hash table that is valid for the stack with number ``stamp`` only."""
-CACHED = _record("key:i8", "prob:f4", "state:i4")
+CACHED = _record("key:i8", "prob:f4", "state:i4", "request:i4", "stamp:i4")
+"""LM score of (state, target phrase); while its stack is being filled (``stamp``), the number of its request."""
+BINS = 512
+"""Resolution of the choice of the cells that are scored."""
 
 
 class Work(NamedTuple):
@@ -105,8 +110,9 @@ class Work(NamedTuple):
     edges: np.ndarray
     cells: np.ndarray
     fresh: np.ndarray
-    edge_heap: np.ndarray
-    cell_heap: np.ndarray
+    requests: np.ndarray
+    active: np.ndarray
+    histogram: np.ndarray
     coverage_slots: np.ndarray
     recombination_slots: np.ndarray
     # LM scores of (state, target phrase), kept as long as the workspace
@@ -117,7 +123,7 @@ class Work(NamedTuple):
     counts: np.ndarray
 
 
-HYPOTHESES, ARCS, GROUPS, COVERAGES, STAMP, POPS, SCORED, EDGES, LM_MISSES = range(9)
+HYPOTHESES, ARCS, GROUPS, COVERAGES, STAMP, CELLS, REQUESTS, EDGES, QUERIES = range(9)
 """Entries of ``Work.counts``."""
 
 
@@ -136,7 +142,7 @@ def new_work(words: int, longest: int, starts: int, pop_limit: int, stack_size: 
     hypotheses = words * kept + 1
     arcs = words * pop_limit + 1 if keep_arcs else 1
     edges = longest * kept * min(starts, words) + 1
-    cells = edges + 2 * pop_limit + 2
+    cells = pop_limit + 1
     cache = np.empty(CACHE_SLOTS, CACHED)
     cache["key"] = -1
     slots, more = _power_of_two(2 * edges), _power_of_two(4 * pop_limit)
@@ -151,8 +157,9 @@ def new_work(words: int, longest: int, starts: int, pop_limit: int, stack_size: 
         np.empty(edges, EDGE),
         np.empty(cells, CELL),
         np.empty(pop_limit + 1, NEW),
-        np.empty(edges, ENTRY),
-        np.empty(cells, ENTRY),
+        np.empty(cells, REQUEST),
+        np.empty(cells, np.int32),
+        np.empty(BINS + 1, np.int64),
         np.zeros(slots, SLOT),
         np.zeros(more, SLOT),
         cache,

@@ -37,8 +37,7 @@ class SearchOptions:
         beam_threshold: hypotheses worse than this factor times the best of the stack are dropped (Moses' default).
         threads: sentences searched at the same time.
         nbest: distinct translations per sentence to extract; 0 for none.
-        lookahead: how far, in units of LM log-probability, an edge's first real score may exceed its estimate: edges
-            are opened that much earlier. ``math.inf`` opens all.
+        margin: cells whose estimate is more than so many nats below the best estimate of the stack are not scored.
     """
 
     pop_limit: int = 1000
@@ -46,7 +45,7 @@ class SearchOptions:
     beam_threshold: float = 1e-5
     threads: int = 1
     nbest: int = 0
-    lookahead: float = math.inf
+    margin: float = 20.0
 
 
 @dataclass
@@ -78,14 +77,15 @@ class Decoder:
         self.inventory: Inventory = weighted(model, prepared, weights)
         distortion = model.columns.get("Distortion")
         lm_weight = float(weights[model.columns["LM"][0]])
+        scale = score_scale(model, weights)
         self.settings = Settings(
             lm_weight,
             float(weights[distortion[0]]) if distortion is not None else 0.0,
             model.distortion_limit,
             options.pop_limit,
             options.stack_size,
-            math.log(options.beam_threshold) if options.beam_threshold > 0 else -math.inf,
-            options.lookahead * abs(lm_weight) if lm_weight and math.isfinite(options.lookahead) else math.inf,
+            math.log(options.beam_threshold) * scale if options.beam_threshold > 0 else -math.inf,
+            options.margin * scale,
             model.lm.start,
             model.lm.end,
             int(options.nbest > 0),
@@ -172,6 +172,14 @@ class Decoder:
         if extractor is None:
             extractor = self._local.extractor = Extractor(self.inventory, *self._hashes)
         return extractor
+
+
+def score_scale(model: SearchModel, weights: np.ndarray) -> float:
+    """What one nat is worth under these weights: the LM weight, or a tenth of all weights where the LM has little."""
+    tuned = weights.copy()
+    tuned[model.columns.get("UnknownWordPenalty", [])] = 0.0
+    lm_weight = float(weights[model.columns["LM"][0]])
+    return max(abs(lm_weight), float(np.abs(tuned).sum()) / 10)
 
 
 def decode(

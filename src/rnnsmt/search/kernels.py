@@ -11,10 +11,9 @@ the order of their real scores, ``pop_limit`` of them for a stack.
 import numpy as np
 from numba import njit
 
-from rnnsmt.lm.automaton import query
+from rnnsmt.lm.automaton import lm_slot, query
 from rnnsmt.lm.bytescan import mix
-from rnnsmt.search.arrays import ARCS, COVERAGES, EDGES, GROUPS, HYPOTHESES, LM_MISSES, POPS, SCORED, STAMP
-from rnnsmt.search.heap import drop, heapify, push
+from rnnsmt.search.arrays import ARCS, BINS, CELLS, COVERAGES, EDGES, GROUPS, HYPOTHESES, QUERIES, REQUESTS, STAMP
 
 _ONE = np.uint64(1)
 _NONE = -1
@@ -61,32 +60,6 @@ def coverage_future(work, gap, mask):
             mask >>= _ONE
             position += 1
     return total + work.tail_future[position]
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def extend_lm(lm, inventory, work, state, target):
-    """(natural-log LM score, next state) of a target phrase in a state; remembered in the cache."""
-    key = (np.int64(state) << np.int64(32)) | np.int64(target)
-    slot = np.int64(mix(np.uint64(key)) & np.uint64(work.cache.shape[0] - 1))
-    if work.cache[slot].key == key:
-        return work.cache[slot].prob, work.cache[slot].state
-    work.counts[LM_MISSES] += 1
-    total = 0.0
-    position = inventory.target_bounds[target]
-    end = inventory.target_bounds[target + 1]
-    while position < end:
-        prob, state = query(lm, state, inventory.target_words[position])
-        total += prob
-        if state == inventory.alone_state[position]:
-            # from here on the words see nothing of what is before the phrase
-            total += inventory.alone_rest[position]
-            state = inventory.alone_state[end - 1]
-            break
-        position += 1
-    work.cache[slot].key = key
-    work.cache[slot].prob = total
-    work.cache[slot].state = state
-    return np.float32(total), np.int32(state)
 
 
 @njit(cache=True, nogil=True)
@@ -185,36 +158,13 @@ def _collect_edges(k, spans, inventory, work, settings, stamp):
                     work.edges[edges].base = base
                     work.edges[edges].orientation = orientation
                     work.edges[edges].target = _NONE
-                    work.edge_heap[edges].key = estimate
-                    work.edge_heap[edges].item = edges
+                    work.edges[edges].estimate = estimate
                     edges += 1
                     group = work.groups[group].next
     return edges
 
 
-@njit(cache=True, nogil=True, forceinline=True)
-def _score_cell(lm, inventory, work, settings, cell, edge, row, column, complete):
-    """Fill a cell; returns its score plus future cost."""
-    hypothesis = work.groups[work.edges[edge].group].first + row
-    option = work.edges[edge].first + column
-    orientation = work.edges[edge].orientation
-    prob, state = extend_lm(lm, inventory, work, work.hypotheses[hypothesis].state, inventory.target[option])
-    lm_score = np.float64(prob)
-    if complete:
-        prob, _ = query(lm, state, settings.lm_end_word)
-        lm_score += prob
-    total = work.hypotheses[hypothesis].score + work.edges[edge].base + inventory.static[option]
-    total += inventory.backward[option, orientation] + settings.lm_weight * lm_score
-    if work.hypotheses[hypothesis].option >= 0:
-        total += inventory.forward[work.hypotheses[hypothesis].option, orientation]
-    work.cells[cell].edge = edge
-    work.cells[cell].row = row
-    work.cells[cell].column = column
-    work.cells[cell].state = state
-    return total
-
-
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(cache=True, nogil=True)
 def _target_group(work, edge, groups):
     """The group that the cells of an edge belong to; (group, how many groups)."""
     if work.edges[edge].target != _NONE:
@@ -256,13 +206,9 @@ def _keep_arc(work, total, back, option, edge, following):
     return arc
 
 
-@njit(cache=True, nogil=True, forceinline=True)
-def _add(inventory, work, settings, total, cell, group, fresh, stamp):
-    """Add a popped cell to the stack, recombining it with an equal one; returns how many hypotheses the stack has."""
-    edge = work.cells[cell].edge
-    state = work.cells[cell].state
-    option = np.int32(work.edges[edge].first + work.cells[cell].column)
-    back = np.int32(work.groups[work.edges[edge].group].first + work.cells[cell].row)
+@njit(cache=True, nogil=True)
+def _add(inventory, work, settings, total, edge, back, option, state, group, fresh, stamp):
+    """Add a hypothesis to the stack, recombining it with an equal one; returns how many hypotheses the stack has."""
     forward = inventory.forward_class[option]
     last = work.recombination_slots.shape[0] - 1
     key = (np.uint64(group) << np.uint64(44)) ^ (np.uint64(forward) << np.uint64(26)) ^ np.uint64(state)
@@ -384,51 +330,217 @@ def _move(work, old, new):
 
 
 @njit(cache=True, nogil=True)
+def _floor(inventory, work, settings, waiting):
+    """The estimate that a cell must reach to be scored: within the margin of the best, at most ``pop_limit`` cells."""
+    top = -np.inf
+    for edge in range(waiting):
+        top = max(top, work.edges[edge].estimate)
+    floor = top - settings.margin
+    scale = BINS / settings.margin
+    work.histogram[:] = 0
+    for edge in range(waiting):
+        corner = work.edges[edge]
+        if corner.estimate < floor:
+            continue
+        group = work.groups[corner.group]
+        for row in range(group.first, group.first + group.count):
+            hypothesis = work.hypotheses[row]
+            base = hypothesis.score + corner.base
+            if hypothesis.option >= 0:
+                base += inventory.forward[hypothesis.option, corner.orientation]
+            if base + inventory.estimate[corner.first] < floor:
+                break
+            for option in range(corner.first, corner.last):
+                value = base + inventory.estimate[option]
+                if value < floor:
+                    break
+                value += inventory.backward[option, corner.orientation]
+                work.histogram[min(max(np.int64((top - value) * scale), 0), BINS)] += 1
+    cells = np.int64(0)
+    chosen = 0
+    while chosen < BINS and cells + work.histogram[chosen] <= settings.pop_limit:
+        cells += work.histogram[chosen]
+        chosen += 1
+    return top, scale, max(chosen, 1)
+
+
+@njit(cache=True, nogil=True)
+def _request(inventory, work, state, target, requests, stamp):
+    """The number of the LM request for a target phrase in a state; (number, how many requests)."""
+    key = (np.int64(state) << np.int64(32)) | np.int64(target)
+    slot = np.int64(mix(np.uint64(key)) & np.uint64(work.cache.shape[0] - 1))
+    known = work.cache[slot]
+    same = known.key == key
+    if same and known.stamp == stamp:
+        return np.int64(known.request), requests
+    request = work.requests[requests]
+    position = inventory.target_bounds[target]
+    request.target = target
+    request.from_state = state
+    request.end = inventory.target_bounds[target + 1]
+    if same:
+        request.total = known.prob
+        request.state = known.state
+        request.position = request.end
+    else:
+        request.total = 0.0
+        request.state = state
+        request.position = position
+    known.key = key
+    known.request = requests
+    known.stamp = stamp
+    return requests, requests + 1
+
+
+@njit(cache=True, nogil=True)
+def choose_cells(inventory, work, settings, waiting, stamp):
+    """List the cells to score and the LM requests they need; (cells, requests)."""
+    top, scale, chosen = _floor(inventory, work, settings, waiting)
+    floor = top - chosen / scale
+    cells = np.int64(0)
+    requests = np.int64(0)
+    for edge in range(waiting):
+        corner = work.edges[edge]
+        if corner.estimate < floor:
+            continue
+        group = work.groups[corner.group]
+        for row in range(group.first, group.first + group.count):
+            hypothesis = work.hypotheses[row]
+            base = hypothesis.score + corner.base
+            if hypothesis.option >= 0:
+                base += inventory.forward[hypothesis.option, corner.orientation]
+            if base + inventory.estimate[corner.first] < floor:
+                break
+            for option in range(corner.first, corner.last):
+                value = base + inventory.estimate[option]
+                if value < floor:
+                    break
+                backward = inventory.backward[option, corner.orientation]
+                if max(np.int64((top - value - backward) * scale), 0) >= chosen:
+                    continue
+                if cells >= settings.pop_limit:
+                    return cells, requests
+                cell = work.cells[cells]
+                cells += 1
+                cell.total = base + inventory.static[option] + backward
+                cell.edge = edge
+                cell.hypothesis = row
+                cell.option = option
+                request, requests = _request(
+                    inventory, work, hypothesis.state, inventory.target[option], requests, stamp
+                )
+                cell.request = request
+    return cells, requests
+
+
+@njit(cache=True, nogil=True)
+def answer_requests(lm, inventory, work, requests):
+    """Ask the LM for all requests together, word by word.
+
+    Every round first touches the memory of all look-ups and then reads them: the look-ups of different requests do not
+    wait for each other, which matters because the LM is much larger than the processor's caches.
+    """
+    active = work.active
+    waiting = 0
+    for number in range(requests):
+        request = work.requests[number]
+        if request.position < request.end:
+            active[waiting] = number
+            waiting += 1
+    mask = lm.rows.shape[0] - 1
+    while waiting > 0:
+        work.counts[QUERIES] += waiting
+        for k in range(waiting):
+            request = work.requests[active[k]]
+            key, slot = lm_slot(request.state, inventory.target_words[request.position], mask)
+            request.slot = slot
+            request.hit = np.int32(lm.rows[slot].key == key)
+        left = 0
+        for k in range(waiting):
+            number = active[k]
+            request = work.requests[number]
+            word = inventory.target_words[request.position]
+            if request.state == 0:
+                unigram = lm.unigrams[word]
+                request.total += unigram.prob
+                state = unigram.next
+            else:
+                slot = np.int64(request.slot)
+                if request.hit == 0:
+                    key = (np.int64(request.state) << np.int64(32)) | np.int64(word)
+                    while lm.rows[slot].key != -1 and lm.rows[slot].key != key:
+                        slot = (slot + 1) & mask
+                row = lm.rows[slot]
+                if row.key == -1:
+                    context = lm.states[request.state]
+                    request.total += context.backoff
+                    request.state = context.link
+                    active[left] = number
+                    left += 1
+                    continue
+                request.total += row.prob
+                state = row.next
+            position = request.position
+            if state == inventory.alone_state[position]:
+                # from here on the words see nothing of what is before the phrase
+                request.total += inventory.alone_rest[position]
+                request.state = inventory.alone_state[request.end - 1]
+                request.position = request.end
+                continue
+            request.state = state
+            request.position = position + 1
+            if position + 1 < request.end:
+                active[left] = number
+                left += 1
+        waiting = left
+    for number in range(requests):
+        request = work.requests[number]
+        key = (np.int64(request.from_state) << np.int64(32)) | np.int64(request.target)
+        known = work.cache[np.int64(mix(np.uint64(key)) & np.uint64(work.cache.shape[0] - 1))]
+        if known.key == key:
+            known.prob = request.total
+            known.state = request.state
+
+
+@njit(cache=True, nogil=True)
+def add_cells(k, cells, count, lm, inventory, work, settings, stamp):
+    """Turn the scored cells into the hypotheses of stack ``k``."""
+    best = -np.inf
+    for number in range(cells):
+        cell = work.cells[number]
+        request = work.requests[cell.request]
+        total = cell.total + settings.lm_weight * np.float64(request.total)
+        if k == count:
+            prob, _ = query(lm, request.state, settings.lm_end_word)
+            total += settings.lm_weight * np.float64(prob)
+        cell.total = total
+        best = max(best, total)
+    fresh = np.int64(0)
+    groups = np.int64(0)
+    for number in range(cells):
+        cell = work.cells[number]
+        if cell.total < best + settings.beam:
+            continue
+        group, groups = _target_group(work, cell.edge, groups)
+        state = work.requests[cell.request].state
+        fresh = _add(
+            inventory, work, settings, cell.total, cell.edge, cell.hypothesis, cell.option, state, group, fresh, stamp
+        )
+    _store(k, work, settings, fresh, groups, best)
+
+
+@njit(cache=True, nogil=True)
 def expand_stack(k, spans, lm, inventory, work, settings):
     """Fill stack ``k`` (hypotheses that cover k words) from the stacks below it."""
     stamp = np.int32(work.counts[STAMP] + 1)
     work.counts[STAMP] = stamp
-    complete = k == spans.shape[0]
     waiting = _collect_edges(k, spans, inventory, work, settings, stamp)
+    cells, requests = choose_cells(inventory, work, settings, waiting, stamp)
+    answer_requests(lm, inventory, work, requests)
+    add_cells(k, cells, spans.shape[0], lm, inventory, work, settings, stamp)
     work.counts[EDGES] += waiting
-    heapify(work.edge_heap, waiting)
-    cells = 0
-    ready = 0
-    pops = 0
-    fresh = np.int64(0)
-    groups = np.int64(0)
-    best = -np.inf
-    while pops < settings.pop_limit:
-        while waiting > 0 and (ready == 0 or work.edge_heap[0].key + settings.lookahead > work.cell_heap[0].key):
-            edge = work.edge_heap[0].item
-            waiting = drop(work.edge_heap, waiting)
-            total = _score_cell(lm, inventory, work, settings, cells, edge, 0, 0, complete)
-            ready = push(work.cell_heap, ready, total, cells)
-            cells += 1
-        if ready == 0:
-            break
-        total = work.cell_heap[0].key
-        cell = work.cell_heap[0].item
-        if total < best + settings.beam:
-            break
-        best = max(best, total)
-        ready = drop(work.cell_heap, ready)
-        pops += 1
-        edge = work.cells[cell].edge
-        group, groups = _target_group(work, edge, groups)
-        fresh = _add(inventory, work, settings, total, cell, group, fresh, stamp)
-        row, column = work.cells[cell].row, work.cells[cell].column
-        if work.edges[edge].first + column + 1 < work.edges[edge].last:
-            total = _score_cell(lm, inventory, work, settings, cells, edge, row, column + 1, complete)
-            ready = push(work.cell_heap, ready, total, cells)
-            cells += 1
-        if column == 0 and row + 1 < work.groups[work.edges[edge].group].count:
-            total = _score_cell(lm, inventory, work, settings, cells, edge, row + 1, 0, complete)
-            ready = push(work.cell_heap, ready, total, cells)
-            cells += 1
-    work.counts[POPS] += pops
-    work.counts[SCORED] += cells
-    _store(k, work, settings, fresh, groups, best)
+    work.counts[CELLS] += cells
+    work.counts[REQUESTS] += requests
 
 
 @njit(cache=True, nogil=True)
