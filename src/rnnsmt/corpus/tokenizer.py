@@ -47,6 +47,22 @@ class Normalizer:
         return text.strip()
 
 
+class _Moses(MosesTokenizer):
+    """sacremoses' tokeniser, which makes a set of all letters for every full stop, with these sets made once."""
+
+    def __init__(self, lang: str) -> None:
+        super().__init__(lang)
+        self.lower, self.alpha = frozenset(self.IsLower), frozenset(self.IsAlpha)
+
+    def islower(self, text: str) -> bool:
+        """Whether all characters are lower-case letters."""
+        return self.lower.issuperset(text)
+
+    def isanyalpha(self, text: str) -> bool:
+        """Whether a character is a letter."""
+        return not self.alpha.isdisjoint(text)
+
+
 class Tokenizer:
     """Moses' ``tokenizer.perl -a`` for one language: tokens separated by one space.
 
@@ -56,12 +72,12 @@ class Tokenizer:
     """
 
     def __init__(self, lang: str, escape: bool = True) -> None:
-        self._moses = MosesTokenizer(lang)
+        self._moses = _Moses(lang)
         self._escape = escape
         # an apostrophe only between letters or digits, no comma in front, no two dots in a row, no control characters
         inner = r"(?:(?<=\w)'(?=\w)|[^\s',.\x00-\x1f\x7f]|(?<!\.)\.(?!\.)|(?<=[^\s,]),(?!,))"
         self._ordinary = re.compile(rf"(?!,){inner}+\Z")
-        self._lower = frozenset(MosesTokenizer.IsLower)
+        self._lower = self._moses.lower
         self._alnum = frozenset(MosesTokenizer.IsAlnum)
         self._memory: dict[str, str | tuple[str, str, str]] = {}
 
