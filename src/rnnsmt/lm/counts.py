@@ -102,6 +102,8 @@ def _read_words(paths: Sequence[str | Path], order: int, counts: Counts, workspa
         if not workspace.on_disk and len(words) * per_token > workspace.memory:
             workspace.use_disk()
             words.spill(workspace.file())
+    if len(words) >= NONE:
+        raise InputError(f"{', '.join(map(str, paths))}: {counts.tokens:,} words; at most four thousand million fit")
     return words
 
 

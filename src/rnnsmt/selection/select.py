@@ -33,6 +33,7 @@ from rnnsmt.progress import say
 from rnnsmt.selection.curve import Point, curve
 from rnnsmt.selection.ranking import Corpus, Ranked, best, read_corpus
 
+WORK = ".work"
 FRACTIONS = [1 / 64, 1 / 32, 1 / 16, 1 / 8, 3 / 16, 1 / 4, 3 / 8, 1 / 2, 3 / 4, 1.0]
 
 
@@ -82,6 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> dict[str, object]:
     """Select and write; the figures are the fraction and the lines before and after."""
     corpora = _settled(args.corpus, args.keep)
+    shutil.rmtree(Path(args.output_dir) / WORK, ignore_errors=True)  # of a killed run
     if args.fraction is None and not args.held_out:
         raise InputError("--fraction auto needs --held-out: in-domain text that the in-domain models have not seen")
     held_out = list(chain.from_iterable(map(read_lines, args.held_out or [])))
@@ -146,8 +148,7 @@ def _curve(
     held_out: list[str],
     args: argparse.Namespace,
 ) -> list[Point]:
-    work = Path(args.output_dir) / ".work"
-    shutil.rmtree(work, ignore_errors=True)
+    work = Path(args.output_dir) / WORK
     work.mkdir(parents=True)
     try:
         return curve(
