@@ -18,8 +18,8 @@ TOO_LONG = "too long"
 ENDLESS = "endless line"
 RATIO = "length ratio"
 
-_BREAKS = re.compile("[\t\r\v\f\x1c-\x1f\x85\u2028\u2029]")
-_CONTROLS = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\n]")
+_BREAKS = re.compile("[\t\n\r\v\f\x1c-\x1f\x85\u2028\u2029]")
+_CONTROLS = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 _SUSPECT = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
