@@ -79,7 +79,16 @@ TARGET_COVERAGE = _record("mask:u8", "future:f8", "gap:i4", "group:i4")
 """A coverage of the stack that is being filled, with its future cost."""
 TARGET_GROUP = _record("coverage:i4", "end:i4", "swap:i4", "count:i4", "next:i4", "first:i4")
 EDGE = _record(
-    "base:f8", "estimate:f8", "group:i4", "coverage:i4", "start:i4", "length:i4", "first:i4", "last:i4", "orientation:i4", "target:i4"
+    "base:f8",
+    "estimate:f8",
+    "group:i4",
+    "coverage:i4",
+    "start:i4",
+    "length:i4",
+    "first:i4",
+    "last:i4",
+    "orientation:i4",
+    "target:i4",
 )
 """A group of hypotheses and the options of a source span; ``base``: distortion and future cost of all its cells."""
 CELL = _record("total:f8", "edge:i4", "hypothesis:i4", "option:i4", "request:i4")

@@ -31,10 +31,14 @@ __all__ = ["NBest", "SearchOptions", "Translation", "decode", "load_model"]
 class SearchOptions:
     """How wide to search.
 
+    Scores under Moses' tuned weights are about a tenth of log-probabilities, so limits given as probabilities or nats are
+    scaled by ``score_scale``: a search does not change when all weights are multiplied by the same number.
+
     Attributes:
-        pop_limit: cells taken from the cubes of one stack.
+        pop_limit: cells (hypothesis and option) that are scored for one stack.
         stack_size: hypotheses that a stack keeps (histogram pruning).
-        beam_threshold: hypotheses worse than this factor times the best of the stack are dropped (Moses' default).
+        beam_threshold: hypotheses worse than this factor times the best of the stack are dropped. None: 1e-5, Moses'
+            default, or 1e-7 where n-best lists are wanted, whose lower entries would otherwise be missing.
         threads: sentences searched at the same time.
         nbest: distinct translations per sentence to extract; 0 for none.
         margin: cells whose estimate is more than so many nats below the best estimate of the stack are not scored.
@@ -42,10 +46,16 @@ class SearchOptions:
 
     pop_limit: int = 1000
     stack_size: int = 1000
-    beam_threshold: float = 1e-5
+    beam_threshold: float | None = None
     threads: int = 1
     nbest: int = 0
     margin: float = 20.0
+
+    def log_beam(self) -> float:
+        """The natural logarithm of the beam threshold."""
+        if self.beam_threshold is None:
+            return math.log(1e-7 if self.nbest else 1e-5)
+        return math.log(self.beam_threshold) if self.beam_threshold > 0 else -math.inf
 
 
 @dataclass
@@ -84,7 +94,7 @@ class Decoder:
             model.distortion_limit,
             options.pop_limit,
             options.stack_size,
-            math.log(options.beam_threshold) * scale if options.beam_threshold > 0 else -math.inf,
+            options.log_beam() * scale,
             options.margin * scale,
             model.lm.start,
             model.lm.end,
@@ -163,7 +173,12 @@ class Decoder:
         if self.options.nbest > 0:
             nbest = self.realized(self._extractor().paths(work, len(spans), self.options.nbest))
         return Translation(
-            best.texts[0], float(best.scores[0]), best.features[0], best.phrases[0], nbest, self.prepared.unknown[number]
+            best.texts[0],
+            float(best.scores[0]),
+            best.features[0],
+            best.phrases[0],
+            nbest,
+            self.prepared.unknown[number],
         )
 
     def _extractor(self) -> Extractor:
@@ -179,7 +194,7 @@ def score_scale(model: SearchModel, weights: np.ndarray) -> float:
     tuned = weights.copy()
     tuned[model.columns.get("UnknownWordPenalty", [])] = 0.0
     lm_weight = float(weights[model.columns["LM"][0]])
-    return max(abs(lm_weight), float(np.abs(tuned).sum()) / 10)
+    return max(abs(lm_weight), float(np.abs(tuned).sum()) / 10, 1e-9)
 
 
 def decode(

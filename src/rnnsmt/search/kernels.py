@@ -298,7 +298,9 @@ def _store(k, work, settings, fresh, groups, best):
         score = work.fresh[i].total - work.targets[work.edges[edge].coverage].future
         end = np.int64(work.members[group].end)
         lowest = place - 1
-        bound = np.int64(work.members[group].first)  # insertion sort from the group's first place: they come nearly sorted
+        bound = np.int64(
+            work.members[group].first
+        )  # insertion sort from the group's first place: they come nearly sorted
         while lowest >= bound and work.hypotheses[lowest].score < score:
             _move(work, lowest, lowest + 1)
             lowest -= 1

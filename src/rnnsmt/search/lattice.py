@@ -139,9 +139,7 @@ def _open(lattice, hypotheses, arcs, node, path):
     """Enter all arcs into a hypothesis as candidates."""
     own = hypotheses[node]
     back = hypotheses[own.back]
-    _candidate(
-        lattice, node, own.score, own.score - back.score, own.back, own.option, own.start, own.end, _NONE, path
-    )
+    _candidate(lattice, node, own.score, own.score - back.score, own.back, own.option, own.start, own.end, _NONE, path)
     number = own.arc
     while number != _NONE:
         arc = arcs[number]
@@ -184,9 +182,7 @@ def _one_more(lattice, hypotheses, arcs, target, hashes, powers, goal, path):
                 continue
             if following != _NONE:
                 score = last.step + lattice.derivations[following].score
-                _candidate(
-                    lattice, at, score, last.step, last.node, last.option, last.start, last.end, following, path
-                )
+                _candidate(lattice, at, score, last.step, last.node, last.option, last.start, last.end, following, path)
             node.pending = _NONE
         top = node.heap
         if top == _NONE or lattice.used[1] >= lattice.derivations.shape[0]:

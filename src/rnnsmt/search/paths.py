@@ -23,7 +23,9 @@ def orientation_of(last_start, last_end, start, end):
 
 
 @njit(cache=True, nogil=True)
-def path_features(rows, starts, ends, lm, lm_start, lm_end_word, bounds, words, target_of, static, reordering, places, out):
+def path_features(
+    rows, starts, ends, lm, lm_start, lm_end_word, bounds, words, target_of, static, reordering, places, out
+):
     """Add up the features of a derivation.
 
     Args:
