@@ -38,7 +38,8 @@ def server() -> Iterator[str]:
 
 def fetch(output: Path, url: str, sha256: str, *mirrors: str) -> int:
     words = ["--url", url, "--sha256", sha256, "--output", str(output)]
-    return main(["corpus", "fetch", *words, *(["--mirror", *mirrors] if mirrors else [])])
+    options = ["--mirror", *mirrors[:1], "--mirror", *mirrors[1:]] if len(mirrors) > 1 else []
+    return main(["corpus", "fetch", *words, *options])
 
 
 @pytest.mark.parametrize("sha256", [SUM, SUM.upper(), "none"])

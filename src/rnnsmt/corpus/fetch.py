@@ -23,7 +23,9 @@ TIMEOUT = 60.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The stage's options."""
     parser.add_argument("--url", required=True)
-    parser.add_argument("--mirror", nargs="+", default=[], metavar="URL", help="other places of the same file")
+    parser.add_argument(
+        "--mirror", nargs="+", action="extend", default=[], metavar="URL", help="other places of the same file"
+    )
     parser.add_argument("--sha256", required=True, metavar="HEX", help='or "none", which is not checked')
     parser.add_argument("--output", required=True, metavar="FILE")
 
