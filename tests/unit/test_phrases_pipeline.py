@@ -194,6 +194,25 @@ def test_large_vocabularies_take_more_keys():
         assert 2**packing.width > len(packing.words)
 
 
+def test_only_blanks_separate_words(tmp_path):
+    lines, _ = build(tmp_path, [write_corpus(tmp_path, [(" a\u00a0b  c", "50\u202f000 x\u2028y ", "0-0 1-1")])])
+    assert [line.split(" ||| ")[:2] for line in lines] == [
+        ["a\u00a0b c", "50\u202f000 x\u2028y"],
+        ["a\u00a0b", "50\u202f000"],
+        ["c", "x\u2028y"],
+    ]
+
+
+def test_aligner_and_extraction_see_the_same_words(tmp_path, capsys):
+    source, target, alignment = write_corpus(tmp_path, [("a b", "50\u00a0000 x", "")] * 20)
+    forward, reverse = str(tmp_path / "fw"), str(tmp_path / "rv")
+    text = ["--source", source, "--target", target]
+    assert main(["align", "words", *text, "--output-forward", forward, "--output-reverse", reverse]) == 0
+    links = ["--forward", forward, "--reverse", reverse, "--heuristic", "union", "--output", alignment]
+    assert main(["align", "symmetrize", *links]) == 0
+    assert main(["phrases", "extract", *text, "--alignment", alignment, "--output", str(tmp_path / "x")]) == 0
+
+
 def test_repeated_links_count_once(tmp_path, capsys):
     source, target, alignment = write_corpus(tmp_path, [("a b", "x y", "0-0 1-1 0-0")])
     text = ["--source", source, "--target", target, "--alignment", alignment]

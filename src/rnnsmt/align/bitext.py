@@ -49,7 +49,7 @@ def read_bitext(source: str | Path, target: str | Path) -> Bitext:
     ends: tuple[list[int], list[int]] = ([0], [0])
     for number, row in enumerate(read_parallel(source, target), 1):
         for path, line, vocabulary, words, end in zip((source, target), row, sides, ids, ends, strict=True):
-            words.extend([vocabulary.setdefault(word, len(vocabulary)) for word in line.split()])
+            words.extend([vocabulary.setdefault(word, len(vocabulary)) for word in line.split(" ") if word])
             if len(words) - end[-1] > MAX_POSITION:
                 raise InputError(
                     f"{path}, line {number}: {len(words) - end[-1]:,} words in one sentence; clean the corpus first "

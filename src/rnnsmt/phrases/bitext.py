@@ -157,7 +157,13 @@ def _words(line: bytes, path: str, number: int) -> list[bytes]:
             line.decode("utf-8")
         except UnicodeDecodeError as error:
             raise InputError(f"{path}, line {number}: not UTF-8 at byte {error.start}; convert it first") from None
-    return line.split()
+    return split_words(line)
+
+
+def split_words(line: bytes) -> list[bytes]:
+    """The words of a line: what stands between blanks, and only they; a no-break space or a tab is part of a word."""
+    words = line.split(b" ")
+    return [word for word in words if word] if b"" in words else words
 
 
 def _to_block(

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from rnnsmt.io import InputError, read_byte_lines, read_line_blocks
 from rnnsmt.parallel_gzip import Writer, atomic_blocks
+from rnnsmt.phrases.bitext import split_words
 from rnnsmt.phrases.table import parse_phrase_line, parse_reordering_line
 from rnnsmt.progress import Meter
 
@@ -28,7 +29,7 @@ def input_phrases(paths: Iterable[str], max_length: int) -> set[bytes]:
     phrases: set[bytes] = set()
     for path in paths:
         for line in read_byte_lines(path):
-            words = line.split()
+            words = split_words(line)
             for begin in range(len(words)):
                 for end in range(begin + 1, min(begin + max_length, len(words)) + 1):
                     phrases.add(b" ".join(words[begin:end]))
