@@ -10,30 +10,29 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from rnnsmt.align.bitext import Bitext, Side
+from rnnsmt.align.bitext import Side
 
 
 class Lexicon(NamedTuple):
-    """Row ``e`` (a source word) is ``words[starts[e]:starts[e + 1]]``: the target words seen with it, ascending."""
+    """Row ``e`` is ``words[starts[e]:starts[e + 1]]``: the generated words seen with the given word e, ascending."""
 
-    starts: npt.NDArray[np.int64]  # [source vocabulary + 1]
+    starts: npt.NDArray[np.int64]  # [given vocabulary + 1]
     words: npt.NDArray[np.int32]  # [pairs]
 
 
-def build_lexicon(bitext: Bitext) -> Lexicon:
-    """All pairs of a source and a target word that share a sentence pair; time linear in the cells, sum of I x J."""
-    source, target = bitext
-    sentence_starts, sentences = _sentences_of_words(source)
-    vocabulary = len(target.vocabulary)
-    sizes = np.zeros(len(source.vocabulary) + 1, np.int64)
+def build_lexicon(given: Side, generated: Side) -> Lexicon:
+    """All pairs of a given and a generated word that share a sentence pair; time linear in the sum of I x J."""
+    sentence_starts, sentences = _sentences_of_words(given)
+    vocabulary = len(generated.vocabulary)
+    sizes = np.zeros(len(given.vocabulary) + 1, np.int64)
     nothing = np.zeros(0, np.int32)
-    _pairs(sentence_starts, sentences, target.ids, target.offsets, vocabulary, sizes, nothing)
+    _pairs(sentence_starts, sentences, generated.ids, generated.offsets, vocabulary, sizes, nothing)
     starts = np.cumsum(sizes)
     unsorted = np.empty(starts[-1], np.int32)
-    _pairs(sentence_starts, sentences, target.ids, target.offsets, vocabulary, starts, unsorted)
+    _pairs(sentence_starts, sentences, generated.ids, generated.offsets, vocabulary, starts, unsorted)
     # transposing twice sorts the rows in linear time
-    by_target = _transpose(starts, unsorted, vocabulary)
-    return Lexicon(*_transpose(by_target[0], by_target[1], len(source.vocabulary)))
+    by_generated = _transpose(starts, unsorted, vocabulary)
+    return Lexicon(*_transpose(by_generated[0], by_generated[1], len(given.vocabulary)))
 
 
 def _sentences_of_words(side: Side) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
@@ -83,20 +82,29 @@ def _transpose(starts, words, vocabulary):
 
 
 @njit(cache=True, nogil=True)
-def locate(starts, words, source, target, cells):
-    """cells [I, J] = where the lexicon keeps each pair of the words ``source`` [I] and ``target`` [J]."""
-    for i in range(len(source)):
-        first, behind = starts[source[i]], starts[source[i] + 1]
-        for j in range(len(target)):
-            word = target[j]
-            low, high = first, behind - 1
-            while low < high:
-                middle = (low + high) >> 1
-                if words[middle] < word:
-                    low = middle + 1
-                else:
-                    high = middle
-            cells[i, j] = low
+def find(starts, words, e, f):
+    """Where the lexicon keeps the pair (e, f); the pair must be in it."""
+    low, high = starts[e], starts[e + 1] - 1
+    while low < high:
+        middle = (low + high) >> 1
+        if words[middle] < f:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True, nogil=True)
+def normalise(starts, counts, alpha, t):
+    """Mean-field update of every row of t = p(f | e) under a symmetric Dirichlet prior over the words seen with e."""
+    for e in range(len(starts) - 1):
+        total = 0.0
+        for k in range(starts[e], starts[e + 1]):
+            total += counts[k] + alpha
+        if total > 0.0:
+            log_total = digamma(total)
+            for k in range(starts[e], starts[e + 1]):
+                t[k] = max(np.exp(digamma(counts[k] + alpha) - log_total), 1e-12)
 
 
 @njit(cache=True, nogil=True)

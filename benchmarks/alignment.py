@@ -1,0 +1,181 @@
+"""What an alignment is worth: links, phrase pairs, CPU seconds and BLEU of the phrase-based system built on it.
+
+The corpus is Multi30k as tokenised by its authors; the LM and the weights are those of real Moses on MGIZA's alignment
+(DATA and FIXTURE below lead to both), so that only the alignment differs:
+
+    python benchmarks/alignment.py --data DATA --fixture FIXTURE --work DIR \
+        --aligner fast_align hmm --alignment mgiza=FIXTURE/align/giza.grow-diag-final-and.xz --mert 3
+
+BLEU is tokenised, averaged over two fixed weight vectors (Moses' tuned ones on MGIZA's model and the untuned ones)
+without ``--mert``, and over N tuned runs with it. Finished steps are kept in DIR; the table goes to DIR/alignment.tsv.
+"""
+
+import argparse
+import json
+import lzma
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+SETS = ("val", "test_2016_flickr", "test_2017_flickr")
+TABLE = "phrase-table.gz"
+REORDERING = "reordering-table.wbe-msd-bidirectional-fe.gz"
+
+
+def rnnsmt(*words: object) -> float:
+    """Run one stage, return its CPU seconds."""
+    command = [str(Path(sys.executable).with_name("rnnsmt")), *map(str, words)]
+    process = subprocess.Popen(command)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"exit code {process.returncode}: {' '.join(command)}")
+    return usage.ru_utime + usage.ru_stime
+
+
+def unpack(source: Path, output: Path) -> Path:
+    """A plain copy of an .xz file."""
+    if not output.exists():
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_bytes(lzma.decompress(source.read_bytes()))
+    return output
+
+
+def align(name: str, text: list[Path], folder: Path, threads: int) -> dict[str, float]:
+    """Both directions and grow-diag-final-and by one of our aligners, into ``folder``/aligned.gz."""
+    forward, reverse = folder / "forward.gz", folder / "reverse.gz"
+    options = ["--output-forward", forward, "--output-reverse", reverse, "--threads", threads]
+    seconds = rnnsmt("align", "words", "--source", text[0], "--target", text[1], "--aligner", name, *options)
+    seconds += rnnsmt(
+        *["align", "symmetrize", "--forward", forward, "--reverse", reverse], "--output", folder / "aligned.gz"
+    )
+    return {"cpu_s": round(seconds, 1)}
+
+
+def build(alignments: list[Path], text: list[Path], work: Path, folder: Path) -> None:
+    """The model directory of an alignment, or of several whose extracted phrases are added up."""
+    many = len(alignments)
+    given = ["--source", *[text[0]] * many, "--target", *[text[1]] * many, "--alignment", *alignments]
+    extract, lexical = folder / "extract.parquet", ["--lex-e2f", folder / "lex.e2f", "--lex-f2e", folder / "lex.f2e"]
+    rnnsmt("phrases", "lexical", *given, "--output-e2f", folder / "lex.e2f", "--output-f2e", folder / "lex.f2e")
+    rnnsmt("phrases", "extract", *given, "--output", extract)
+    rnnsmt("phrases", "score", "--extract", extract, *lexical, "--output", folder / TABLE)
+    rnnsmt("phrases", "reordering", "--extract", extract, "--output", folder / REORDERING)
+    tables = ["--phrase-table", folder / TABLE, "--reordering-table", folder / REORDERING]
+    inputs = [work / "text" / f"{name}.en" for name in SETS]
+    rnnsmt("phrases", "filter", "--input", *inputs, *tables, "--output-dir", folder / "filtered")
+
+
+def inis(fixture: Path, work: Path, folder: Path) -> dict[str, Path]:
+    """The two untuned systems: Moses' tuned weights and its neutral ones."""
+    lm = folder / "lm.arpa"
+    if not lm.exists():
+        lm.symlink_to(work / "lm.arpa")
+    tuned, neutral = folder / "tuned-by-moses.ini", folder / "neutral.ini"
+    tuned.write_bytes((fixture / "search" / "moses.ini").read_bytes())
+    rnnsmt("moses", "ini", "--model-dir", folder, "--output", neutral, "--lm", "lm.arpa")
+    return {"moses": tuned, "neutral": neutral}
+
+
+def bleu(ini: Path, work: Path, folder: Path, threads: int) -> dict[str, float]:
+    """BLEU of one ini on every set and on both test sets joined."""
+    from rnnsmt.evaluation.multi_bleu import corpus_bleu
+
+    scores, joined = {}, ([], [])
+    for name in SETS:
+        output = folder / f"{ini.stem}.{name}.fr"
+        source = work / "text" / f"{name}.en"
+        options = ["--model-dir", folder / "filtered", "--threads", threads]
+        rnnsmt("search", "decode", "--ini", ini, "--input", source, "--output", output, *options)
+        hypotheses = output.read_text().splitlines()
+        references = (work / "text" / f"{name}.fr").read_text().splitlines()
+        scores[name] = corpus_bleu(hypotheses, [references]).bleu
+        if name != "val":
+            joined[0].extend(hypotheses)
+            joined[1].extend(references)
+    scores["joint"] = corpus_bleu(joined[0], [joined[1]]).bleu
+    return scores
+
+
+def tune(seed: int, work: Path, folder: Path, threads: int) -> Path:
+    """One MERT run from the neutral weights."""
+    output = folder / f"mert{seed}.ini"
+    if not output.exists():
+        dev = ["--source", work / "text" / "val.en", "--reference", work / "text" / "val.fr"]
+        state = ["--state-dir", folder / f"state{seed}", "--output-history", folder / f"history{seed}.json"]
+        options = ["--model-dir", folder / "filtered", "--seed", seed, "--threads", threads]
+        rnnsmt("tuning", "mert", "--ini", folder / "neutral.ini", *dev, "--output-ini", output, *state, *options)
+    return output
+
+
+def measure(name: str, files: list[Path], args: argparse.Namespace, text: list[Path]) -> dict[str, object]:
+    """All figures of one row."""
+    folder = args.work / name
+    folder.mkdir(parents=True, exist_ok=True)
+    done = folder / "figures.json"
+    row: dict[str, object] = json.loads(done.read_text()) if done.exists() else {"alignment": name}
+    if not files:
+        files = [folder / "aligned.gz"]
+        if "cpu_s" not in row:
+            row.update(align(name, text, folder, args.threads))
+    if "phrase_pairs" not in row:
+        build(files, text, args.work, folder)
+        from rnnsmt.align.pharaoh import read_links
+        from rnnsmt.io import count_lines
+
+        row["links"] = sum(len(read_links(file).source) for file in files)
+        row["phrase_pairs"] = count_lines(folder / TABLE)
+        done.write_text(json.dumps(row))
+    for kind, ini in inis(args.fixture, args.work, folder).items():
+        if f"val_{kind}" not in row:
+            row.update({f"{key}_{kind}": value for key, value in bleu(ini, args.work, folder, args.threads).items()})
+            done.write_text(json.dumps(row))
+    for seed in range(1, args.mert + 1):
+        if f"val_mert{seed}" not in row:
+            ini = tune(seed, args.work, folder, args.threads)
+            scores = bleu(ini, args.work, folder, args.threads)
+            row.update({f"{key}_mert{seed}": value for key, value in scores.items()})
+            done.write_text(json.dumps(row))
+    done.write_text(json.dumps(row))
+    for key in (*SETS, "joint"):
+        kinds = [f"mert{seed}" for seed in range(1, args.mert + 1)] or ["moses", "neutral"]
+        row[key] = sum(row[f"{key}_{kind}"] for kind in kinds) / len(kinds)
+    return row
+
+
+def main() -> None:
+    """Measure every alignment asked for and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="folder with train.en.xz, val.en.xz, ...")
+    parser.add_argument("--fixture", type=Path, required=True, help="what Moses made of it: LM and weights")
+    parser.add_argument("--work", type=Path, required=True, help="folder for everything that is written")
+    parser.add_argument("--aligner", nargs="*", default=[], help="aligners of 'rnnsmt align words'")
+    parser.add_argument("--alignment", nargs="*", default=[], metavar="NAME=FILE[,FILE...]", help="finished alignments")
+    parser.add_argument("--mert", type=int, default=0, metavar="N", help="tuned runs; without it two fixed vectors")
+    parser.add_argument("--threads", type=int, default=2)
+    args = parser.parse_args()
+    args.work = args.work.resolve()
+    text = [
+        unpack(args.data / f"train.{language}.xz", args.work / "text" / f"train.{language}")
+        for language in ("en", "fr")
+    ]
+    for name in SETS:
+        for language in ("en", "fr"):
+            unpack(args.data / f"{name}.{language}.xz", args.work / "text" / f"{name}.{language}")
+    unpack(args.fixture / "lm.arpa.xz", args.work / "lm.arpa")
+    rows = [measure(name, [], args, text) for name in args.aligner]
+    for item in args.alignment:
+        name, _, files = item.partition("=")
+        rows.append(measure(name, [Path(file) for file in files.split(",")], args, text))
+    columns = ["alignment", "links", "phrase_pairs", "cpu_s", *SETS, "joint"]
+    lines = ["\t".join(columns)]
+    for row in rows:
+        values = [row.get(column, "") for column in columns]
+        lines.append("\t".join(f"{value:.2f}" if isinstance(value, float) else str(value) for value in values))
+    (args.work / "alignment.tsv").write_text("\n".join(lines) + "\n")
+    print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()
