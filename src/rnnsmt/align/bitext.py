@@ -58,8 +58,8 @@ def read_bitext(source: str | Path, target: str | Path) -> Bitext:
             end.append(len(words))
     if len(ends[0]) == 1:
         raise InputError(f"{source} is empty; alignment needs at least one sentence pair")
-    if not ids[0] or not ids[1]:
-        raise InputError(f"{source if not ids[0] else target} has no words at all; alignment needs text on both sides")
+    if not any(np.diff(ends[0]) * np.diff(ends[1])):
+        raise InputError(f"no line of {source} and {target} has words on both sides; alignment needs sentence pairs")
     first, second = (
         Side(np.array(words, np.int32), np.array(end, np.int64), list(vocabulary))
         for vocabulary, words, end in zip(sides, ids, ends, strict=True)

@@ -59,6 +59,17 @@ def read_links(path: str | Path) -> Links:
     return Links(offsets, np.ascontiguousarray(flat[0::2]), np.ascontiguousarray(flat[1::2]))
 
 
+def distinct(links: Links) -> Links:
+    """The links without doubled ones, sorted by source, then target position within a sentence."""
+    sentence = np.repeat(np.arange(links.sentences), np.diff(links.offsets))
+    order = np.lexsort((links.target, links.source, sentence))
+    sentence, source, target = sentence[order], links.source[order], links.target[order]
+    new = np.ones(len(sentence), np.bool_)
+    new[1:] = (np.diff(sentence) != 0) | (np.diff(source) != 0) | (np.diff(target) != 0)
+    sizes = np.bincount(sentence[new], minlength=links.sentences)
+    return Links(np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), source[new], target[new])
+
+
 def write_links(path: str | Path, links: Links) -> None:
     """Write a Pharaoh file, whole or not at all; the links of a line are sorted by source, then target position."""
     sentence = np.repeat(np.arange(links.sentences), np.diff(links.offsets))
