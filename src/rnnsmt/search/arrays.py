@@ -21,9 +21,12 @@ class Inventory(NamedTuple):
         first: ``int64`` [sources + 1].
         row: ``int32`` [options], row of the phrase pair in the model.
         target: ``int32`` [options], target phrase.
-        static: ``float64`` [options], weighted scores that depend on the pair alone.
-        estimate: ``float64`` [options], ``static`` plus the LM score of the phrase alone (Moses' future score).
-        backward, forward: ``float64`` [options, 3], weighted reordering scores (monotone, swap, discontinuous).
+        estimate: ``float64`` [options], weighted scores of the pair and LM score of the phrase alone (future score).
+        known: ``float64`` [options, 3], weighted scores of the pair and backward reordering score when its phrase is
+            monotone, swapped or discontinuous.
+        guess: ``float64`` [options, 3], ``known`` plus the LM score of the phrase alone.
+        reach: ``float64`` [options, 3], the best guess of this and all following options of the source phrase.
+        forward: ``float64`` [options, 3], weighted forward reordering scores, by the turn of the following phrase.
         forward_class: ``int32`` [options], equal where the forward scores are equal.
         target_bounds: ``int64`` [targets + 1] into the next three.
         target_words: ``int32``, LM word ids.
@@ -34,9 +37,10 @@ class Inventory(NamedTuple):
     first: np.ndarray
     row: np.ndarray
     target: np.ndarray
-    static: np.ndarray
     estimate: np.ndarray
-    backward: np.ndarray
+    known: np.ndarray
+    guess: np.ndarray
+    reach: np.ndarray
     forward: np.ndarray
     forward_class: np.ndarray
     target_bounds: np.ndarray
@@ -55,6 +59,7 @@ class Settings(NamedTuple):
     stack_size: int
     beam: float
     margin: float
+    forward_bound: float
     lm_start: int
     lm_end_word: int
     keep_arcs: int

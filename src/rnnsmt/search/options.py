@@ -7,6 +7,7 @@ import numpy as np
 from rnnsmt.lm.bytescan import Interner
 from rnnsmt.search import table_kernels
 from rnnsmt.search.arrays import Inventory
+from rnnsmt.search.future_cost import suffix_maxima
 from rnnsmt.search.model import UNKNOWN_WORD_SCORE, SearchModel, TargetPhrases, target_phrases
 from rnnsmt.search.tables import sentence_bytes, words_of
 
@@ -113,14 +114,18 @@ def weighted(model: SearchModel, prepared: Prepared, weights: np.ndarray) -> Inv
     reordering = np.zeros((len(order), 6))
     if "LexicalReordering" in model.columns:
         reordering = prepared.reordering[order] * weights[model.columns["LexicalReordering"]]
+    guess = estimate[order][:, None] + reordering[:, :3]
+    reach = guess.copy()
+    suffix_maxima(starts.astype(np.int64), reach)
     targets = prepared.targets
     return Inventory(
         starts.astype(np.int64),
         order.astype(np.int32),
         prepared.target_of[order],
-        np.ascontiguousarray(static[order]),
-        np.ascontiguousarray(estimate[order]),
-        np.ascontiguousarray(reordering[:, :3]),
+        estimate[order],
+        static[order][:, None] + reordering[:, :3],
+        guess,
+        reach,
         np.ascontiguousarray(reordering[:, 3:]),
         prepared.forward_class[order],
         targets.bounds,

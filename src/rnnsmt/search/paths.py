@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from rnnsmt.lm.automaton import query
-from rnnsmt.search.kernels import DISCONTINUOUS, MONOTONE, SWAP
+from rnnsmt.search.edges import DISCONTINUOUS, MONOTONE, SWAP
 
 
 @njit(cache=True, nogil=True)
