@@ -1,0 +1,118 @@
+"""The search against exhaustive enumeration on tiny random models."""
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from .tiny_model import SOURCE, TinyModel, exhaustive, features, tiny_model
+
+from rnnsmt.moses.ini import MosesIni
+from rnnsmt.search.decoder import Decoder, SearchOptions, decode, load_model, look_up
+from rnnsmt.search.model import SearchModel
+from rnnsmt.search.rescore import rescore
+
+UNLIMITED = SearchOptions(pop_limit=20000, stack_size=20000, beam_threshold=0.0, margin=1e9, nbest=50)
+
+
+def _sentences(seed: int, count: int = 4, longest: int = 5) -> list[str]:
+    rng = random.Random(seed)
+    return [" ".join(rng.choices(SOURCE, weights=[3, 3, 3, 1], k=rng.randint(1, longest))) for _ in range(count)]
+
+
+def _loaded(tiny: TinyModel, sentences: list[str] | None = None) -> tuple[SearchModel, dict[str, list[float]]]:
+    ini = MosesIni.read(tiny.folder / "moses.ini")
+    return load_model(ini, sentences), ini.weights
+
+
+def _vector(model: SearchModel, found: dict[str, list[float]]) -> np.ndarray:
+    return np.array([found[n.split(":")[0]][int(n.split(":")[1])] for n in model.feature_names])
+
+
+@pytest.mark.parametrize(("seed", "limit"), [(1, 6), (2, 6), (3, 2), (4, 0), (5, -1), (6, 3)])
+def test_search_finds_the_exhaustive_best_and_nbest(tmp_path: Path, seed: int, limit: int) -> None:
+    tiny = tiny_model(tmp_path, seed, limit)
+    if limit == -1:
+        tiny.limit = 99
+    sentences = _sentences(seed)
+    model, weights = _loaded(tiny, sentences)
+    for sentence, result in zip(
+        sentences, decode(model, sentences, model.initial_weights, UNLIMITED), strict=True
+    ):
+        everything = exhaustive(tiny, sentence.split(), weights)
+        ranked = sorted(everything.items(), key=lambda item: -item[1])[:50]
+        assert result.score == pytest.approx(ranked[0][1], abs=1e-4)
+        assert everything[result.text] == pytest.approx(result.score, abs=1e-4)
+        assert len(result.nbest.texts) == len(set(result.nbest.texts)) == len(ranked)
+        assert result.nbest.scores == pytest.approx([score for _, score in ranked], abs=1e-4)
+        for text, score in zip(result.nbest.texts, result.nbest.scores, strict=True):
+            assert everything[text] == pytest.approx(score, abs=1e-4)
+
+
+@pytest.mark.parametrize("columns", [1, 4, 6])
+def test_features_are_those_of_the_definitions(tmp_path: Path, columns: int) -> None:
+    tiny = tiny_model(tmp_path, 11, columns=columns)
+    sentences = ["a b c d", "d d", "c b a"]
+    model, _ = _loaded(tiny)
+    options = SearchOptions(nbest=20)
+    decoder = Decoder(model, look_up(model, sentences), model.initial_weights, options)
+    for number, result in enumerate(decoder.translations()):
+        words = sentences[number].split()
+        nbest = result.nbest
+        assert nbest.texts[0] == result.text
+        assert (np.diff(nbest.scores) < 1e-5).all()
+        assert nbest.scores == pytest.approx(nbest.features @ model.initial_weights)
+        for text, vector, phrases in zip(nbest.texts, nbest.features, nbest.phrases, strict=True):
+            left, path = text.split(), []
+            for first, last, size in phrases:
+                path.append((first, last, tuple(left[:size])))
+                left = left[size:]
+            assert not left
+            assert vector == pytest.approx(_vector(model, features(tiny, words, path)), abs=1e-4)
+            assert rescore(decoder, number, text, phrases) == pytest.approx(vector)
+
+
+def test_one_search_does_not_depend_on_threads_or_on_what_was_loaded(tmp_path: Path) -> None:
+    tiny = tiny_model(tmp_path, 7)
+    sentences = _sentences(7, 20, 9)
+    outcomes = []
+    for given in (None, sentences):
+        model, _ = _loaded(tiny, given)
+        for threads in (1, 3):
+            results = decode(model, sentences, model.initial_weights, SearchOptions(threads=threads, nbest=5))
+            outcomes.append([(r.text, r.score, r.nbest.texts, r.nbest.scores.tolist()) for r in results])
+    assert outcomes[0] == outcomes[1]
+    assert outcomes[2] == outcomes[3]
+    assert [o[0] for o in outcomes[0]] == [o[0] for o in outcomes[2]]
+
+
+def test_scaling_all_weights_changes_nothing_but_the_scores(tmp_path: Path) -> None:
+    tiny = tiny_model(tmp_path, 8)
+    sentences = _sentences(8, 10, 8)
+    model, _ = _loaded(tiny, sentences)
+    once = decode(model, sentences, model.initial_weights, SearchOptions(pop_limit=30))
+    scaled = decode(model, sentences, model.initial_weights * 7, SearchOptions(pop_limit=30))
+    assert [r.text for r in once] == [r.text for r in scaled]
+
+
+@pytest.mark.parametrize("factor", [0.0, -1.0])
+def test_any_weights_give_complete_translations(tmp_path: Path, factor: float) -> None:
+    tiny = tiny_model(tmp_path, 9)
+    sentences = _sentences(9, 10, 8)
+    model, _ = _loaded(tiny, sentences)
+    rng = np.random.default_rng(0)
+    for weights in [model.initial_weights * factor, *rng.normal(size=(5, len(model.feature_names)))]:
+        for sentence, result in zip(sentences, decode(model, sentences, weights), strict=True):
+            covered = sorted(k for first, last, _ in result.phrases for k in range(first, last + 1))
+            assert covered == list(range(len(sentence.split())))
+
+
+def test_table_limit_keeps_the_best_by_weighted_score(tmp_path: Path) -> None:
+    tiny = tiny_model(tmp_path, 10)
+    ini = MosesIni.read(tiny.folder / "moses.ini")
+    ini.table_limit = 1
+    ini.write(tiny.folder / "limited.ini")
+    limited = load_model(MosesIni.read(tiny.folder / "limited.ini"))
+    assert limited.table_limit == 1
+    decoder = Decoder(limited, look_up(limited, ["a b c"]), limited.initial_weights, SearchOptions())
+    assert (np.diff(decoder.inventory.first) == 1).all()

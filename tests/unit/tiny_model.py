@@ -1,0 +1,145 @@
+"""Tiny random Moses model directories and an exhaustive decoder written from the definitions, for the search tests."""
+
+import itertools
+import math
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import kenlm
+
+from rnnsmt.moses.write_ini import default_ini
+
+LN10 = math.log(10.0)
+SOURCE, TARGET = ["a", "b", "c", "d"], ["u", "v", "w", "x"]
+
+
+@dataclass
+class TinyModel:
+    """A model directory and the same model as Python objects."""
+
+    folder: Path
+    phrases: dict[tuple[str, ...], list[tuple[tuple[str, ...], list[float]]]]
+    reordering: dict[tuple[tuple[str, ...], tuple[str, ...]], list[float]]
+    lm: "kenlm.Model"
+    limit: int
+
+
+def arpa_text(rng: random.Random, words: list[str], order: int = 3) -> str:
+    """A random ARPA model: every n-gram's prefix and suffix is there too; probabilities need not sum to one."""
+    grams: list[set[tuple[str, ...]]] = [{(w,) for w in ["<unk>", "<s>", "</s>", *words]}]
+    for n in range(2, order + 1):
+        longer = set()
+        for left in grams[-1]:
+            for word in [*words, "</s>"]:
+                gram = (*left, word)
+                if "</s>" not in left and "<unk>" not in gram and gram[1:] in grams[-1] and rng.random() < 0.5:
+                    longer.add(gram)
+        grams.append(longer)
+    lines = ["\\data\\", *(f"ngram {n}={len(g)}" for n, g in enumerate(grams, 1))]
+    for n, found in enumerate(grams, 1):
+        lines += ["", f"\\{n}-grams:"]
+        for gram in sorted(found):
+            extended = n < order and any(g[:-1] == gram for g in grams[n])
+            weight = f"\t{-rng.random():.4f}" if extended else ""
+            lines.append(f"{-3 * rng.random():.4f}\t{' '.join(gram)}{weight}")
+    return "\n".join([*lines, "", "\\end\\", ""])
+
+
+def tiny_model(folder: Path, seed: int, limit: int = 6, columns: int = 4) -> TinyModel:
+    """Write a random model directory; some pairs have no reordering scores, source word ``d`` has no translation."""
+    rng = random.Random(seed)
+    folder.mkdir(parents=True, exist_ok=True)
+    phrases: dict[tuple[str, ...], list[tuple[tuple[str, ...], list[float]]]] = {}
+    reordering = {}
+    sources = [(s,) for s in SOURCE[:3]] + [p for p in itertools.product(SOURCE[:3], repeat=2) if rng.random() < 0.4]
+    for source in sources:
+        targets = {tuple(rng.choices(TARGET, k=rng.randint(1, 2))) for _ in range(rng.randint(1, 2))}
+        for target in sorted(targets):
+            scores = [round(rng.uniform(0.01, 1), 4) for _ in range(columns)]
+            phrases.setdefault(source, []).append((target, scores))
+            if rng.random() < 0.8:
+                reordering[(source, target)] = [round(rng.uniform(0.05, 0.9), 4) for _ in range(6)]
+    rows = [(s, t, v) for s, options in phrases.items() for t, v in options]
+    (folder / "phrase-table").write_text(
+        "".join(f"{' '.join(s)} ||| {' '.join(t)} ||| {' '.join(map(str, v))} ||| 0-0 ||| 1 1 1 |||\n" for s, t, v in rows)
+    )
+    (folder / "reordering").write_text(
+        "".join(f"{' '.join(s)} ||| {' '.join(t)} ||| {' '.join(map(str, v))}\n" for (s, t), v in reordering.items())
+    )
+    (folder / "lm.arpa").write_text(arpa_text(rng, [*TARGET, "d"]))
+    ini = default_ini(folder, "phrase-table", "reordering", "lm.arpa", 3, columns, limit)
+    for name, weights in ini.weights.items():
+        if name != "UnknownWordPenalty0":
+            ini.weights[name] = [round(rng.uniform(0.05, 0.5), 3) for _ in weights]
+    ini.weights["WordPenalty0"] = [-0.4]
+    ini.write(folder / "moses.ini")
+    return TinyModel(folder, phrases, reordering, kenlm.Model(str(folder / "lm.arpa")), limit)
+
+
+def derivations(model: TinyModel, words: list[str]) -> Iterator[list[tuple[int, int, tuple[str, ...]]]]:
+    """All derivations of a sentence: (first, last source word, target phrase) in the order of the translation."""
+
+    def options(start: int, end: int) -> list[tuple[str, ...]]:
+        found = [t for t, _ in model.phrases.get(tuple(words[start : end + 1]), [])]
+        return found or ([(words[start],)] if start == end else [])
+
+    def extend(done: frozenset[int], path: list) -> Iterator[list]:
+        if len(done) == len(words):
+            yield path
+            return
+        gap = min(set(range(len(words))) - done)
+        for start in range(gap, len(words)):
+            for end in range(start, min(start + 2, len(words))):
+                span = range(start, end + 1)
+                if done & set(span) or (start != gap and abs(end - gap + 1) > model.limit):
+                    continue
+                for target in options(start, end):
+                    yield from extend(done | set(span), [*path, (start, end, target)])
+
+    yield from extend(frozenset(), [])
+
+
+def features(model: TinyModel, words: list[str], path: list[tuple[int, int, tuple[str, ...]]]) -> dict[str, list[float]]:
+    """The features of a derivation, from Moses' definitions."""
+    columns = len(next(iter(model.phrases.values()))[0][1])
+    out = {"LexicalReordering0": [0.0] * 6, "Distortion0": [0.0], "TranslationModel0": [0.0] * columns}
+    out["UnknownWordPenalty0"] = [0.0]
+    text = [w for _, _, target in path for w in target]
+    before: tuple[int, int] | None = None
+    pair_before = None
+    for start, end, target in path:
+        pair = (tuple(words[start : end + 1]), target)
+        known = dict(model.phrases.get(pair[0], []))
+        if target in known:
+            for k, value in enumerate(known[target]):
+                out["TranslationModel0"][k] += math.log(value)
+        else:
+            out["UnknownWordPenalty0"][0] -= 100.0
+        out["Distortion0"][0] -= abs(start - (before[1] + 1 if before else 0))
+        if start == (before[1] + 1 if before else 0):
+            turn = 0
+        elif before and end + 1 == before[0]:
+            turn = 1
+        else:
+            turn = 2
+        if pair in model.reordering:
+            out["LexicalReordering0"][turn] += math.log(model.reordering[pair][turn])
+        if pair_before in model.reordering:
+            out["LexicalReordering0"][3 + turn] += math.log(model.reordering[pair_before][3 + turn])
+        before, pair_before = (start, end), pair
+    out["LM0"] = [model.lm.score(" ".join(text)) * LN10]
+    out["WordPenalty0"], out["PhrasePenalty0"] = [-float(len(text))], [float(len(path))]
+    return out
+
+
+def exhaustive(model: TinyModel, words: list[str], weights: dict[str, list[float]]) -> dict[str, float]:
+    """Every reachable translation with the score of its best derivation."""
+    best: dict[str, float] = {}
+    for path in derivations(model, words):
+        found = features(model, words, path)
+        score = sum(w * f for name, ws in weights.items() for w, f in zip(ws, found[name], strict=True))
+        text = " ".join(w for _, _, target in path for w in target)
+        best[text] = max(score, best.get(text, -math.inf))
+    return best
