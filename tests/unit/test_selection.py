@@ -232,6 +232,18 @@ def test_axelrod_adds_both_sides(scored: Path) -> None:
     assert both[0::2].mean() < 0 < both[1::2].mean()
 
 
+def test_random_scores_are_the_control(scored: Path) -> None:
+    assert score(scored, "mixed", "--random", "1") == 0
+    first = read_scores(scored / "mixed.tsv.gz")
+    assert len(first) == len(list(read_lines(scored / "mixed.1.gz")))
+    assert ((first >= 0) & (first < 1)).all()
+    assert abs(first[0::2].mean() - first[1::2].mean()) < 0.1
+    assert score(scored, "mixed", "--random", "1") == 0
+    assert read_scores(scored / "mixed.tsv.gz").tolist() == first.tolist()
+    assert score(scored, "mixed", "--random", "2") == 0
+    assert read_scores(scored / "mixed.tsv.gz").tolist() != first.tolist()
+
+
 def test_threads_and_reruns_give_the_same_bytes(scored: Path) -> None:
     before = {p: p.read_bytes() for p in scored.rglob("*") if p.is_file()}
     for side in "12":

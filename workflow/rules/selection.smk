@@ -6,10 +6,17 @@ rule selection_models:
         in_domain=lambda w: [text("usual", name, w.lang) for name in IN_DOMAIN],
         pool=lambda w: [text("usual", name, w.lang) for name in scored(w.kind)],
     output:
-        "results/selection/{kind}/models.{lang}/in-domain.arpa.gz",
-        "results/selection/{kind}/models.{lang}/general.arpa.gz",
-        "results/selection/{kind}/models.{lang}/held-out.gz",
-        "results/selection/{kind}/models.{lang}/models.json",
+        expand(
+            "results/selection/{{kind}}/models.{{lang}}/{file}",
+            file=[
+                "in-domain.arpa.gz",
+                "general.arpa.gz",
+                "general2.arpa.gz",
+                "general.gz",
+                "held-out.gz",
+                "models.json",
+            ],
+        ),
     log:
         "results/logs/selection/models.{kind}.{lang}.log",
     conda:
@@ -39,10 +46,11 @@ rule selection_score_bitext:
     threads: 2
     params:
         version=version("selection", "score"),
+        random=f"--random {config['seed']}" if config["selection"]["random"] else "",
     shell:
         f"rnnsmt selection score --text {{input.source:q}} --models results/selection/bitext/models.{SOURCE} "
         f"--text2 {{input.target:q}} --models2 results/selection/bitext/models.{TARGET} "
-        "--output {output:q} --threads {threads} &> {log:q}"
+        "{params.random} --output {output:q} --threads {threads} &> {log:q}"
 
 
 rule selection_score_mono:
@@ -58,9 +66,10 @@ rule selection_score_mono:
     threads: 2
     params:
         version=version("selection", "score"),
+        random=f"--random {config['seed']}" if config["selection"]["random"] else "",
     shell:
         f"rnnsmt selection score --text {{input.target:q}} --models results/selection/mono/models.{TARGET} "
-        "--output {output:q} --threads {threads} &> {log:q}"
+        "{params.random} --output {output:q} --threads {threads} &> {log:q}"
 
 
 rule select_bitext:

@@ -4,10 +4,13 @@ Of a monolingual text (Moore and Lewis 2010): H_in(s) - H_gen(s), the cross-entr
 sentence counted as a word. Of a bitext (Axelrod, He and Gao 2011): the sum of that difference over both sides.
 The models are those of ``rnnsmt selection models``; lines that its general model was trained on, and copies of them,
 are scored with its second general model. The output has one score a line.
+
+``--random`` gives every line a random score instead: the control, a random part of the same size.
 """
 
 import argparse
-from collections.abc import Iterator, Sequence
+import random
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -27,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--text2", metavar="FILE", help="the other side of a bitext")
     parser.add_argument("--models2", metavar="DIR", help="models of its language")
     parser.add_argument("--output", required=True, metavar="TSV", help="one score a line, compressed by suffix")
+    parser.add_argument("--random", type=int, metavar="SEED", help="random scores, the control of an experiment")
     parser.add_argument("--threads", type=positive, default=1, help="processes")
 
 
@@ -36,8 +40,14 @@ def run(args: argparse.Namespace) -> dict[str, object]:
         raise InputError("--text2 and --models2 go together: give both for a bitext, none for monolingual text")
     texts = [args.text] if args.text2 is None else [args.text, args.text2]
     folders = [Path(args.models)] if args.text2 is None else [Path(args.models), Path(args.models2)]
-    scorer = Scorer([Side.load(folder) for folder in folders])
-    chunks = map_chunks(lambda: scorer, track(read_parallel(*texts), "scoring"), args.threads)
+    rows = track(read_parallel(*texts), "scoring")
+    chunks: Iterable[Sequence[float]]
+    if args.random is None:
+        scorer = Scorer([Side.load(folder) for folder in folders])
+        chunks = map_chunks(lambda: scorer, rows, args.threads)
+    else:
+        generator = random.Random(args.random)
+        chunks = ([generator.random()] for _ in rows)
     total = 0.0
 
     def formatted() -> Iterator[str]:
