@@ -1,0 +1,166 @@
+"""Reading ARPA files and the automaton built from them, against KenLM."""
+
+import gzip
+import lzma
+import random
+from pathlib import Path
+
+import kenlm
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rnnsmt.io import InputError
+from rnnsmt.lm.arpa import read_arpa
+from rnnsmt.lm.automaton import LN10, build_automaton, load_automaton
+from rnnsmt.lm.bytescan import POW10, Interner, parse_float
+
+from .tiny_model import TARGET, arpa_text
+
+GOOD = """\\data\\
+ngram 1=5
+ngram 2=2
+
+\\1-grams:
+-1.5\t<unk>\t0
+0\t<s>\t-0.5
+-1\t</s>
+-0.7\tle\t-0.25
+-0.9\tchat
+
+\\2-grams:
+-0.3\t<s> le
+-0.2\tle chat
+
+\\end\\
+"""
+
+
+def _refused(tmp_path: Path, text: str | bytes) -> str:
+    path = tmp_path / "lm.arpa"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(InputError) as caught:
+        load_automaton(path)
+    assert str(path) in str(caught.value)
+    return str(caught.value)
+
+
+def test_scores_by_hand(tmp_path: Path) -> None:
+    path = tmp_path / "lm.arpa"
+    path.write_text(GOOD)
+    lm = load_automaton(path)
+    assert lm.score_words("le chat") / LN10 == pytest.approx(-0.3 - 0.2 - 1)
+    # chat is no context; le backs off with -0.25, the unknown word is scored as <unk>
+    assert lm.score_words("le chien chat") / LN10 == pytest.approx(-0.3 - 0.25 - 1.5 - 0.9 - 1)
+    assert lm.score_words("chat", end=False) / LN10 == pytest.approx(-0.5 - 0.9)
+    assert lm.score_words("", begin=False) / LN10 == pytest.approx(-1)
+
+
+@pytest.mark.parametrize(("suffix", "pack"), [(".gz", gzip.compress), (".xz", lzma.compress)])
+def test_reads_compressed_files_windows_line_ends_and_a_missing_last_newline(tmp_path: Path, suffix, pack) -> None:
+    path = tmp_path / f"lm.arpa{suffix}"
+    path.write_bytes(pack(GOOD.replace("\n", "\r\n").rstrip().encode()))
+    arpa = read_arpa(path)
+    assert [len(p) for p in arpa.log10_probs] == [5, 2]
+    assert arpa.words.strings() == [b"<unk>", b"<s>", b"</s>", b"le", b"chat"]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_equals_kenlm_on_random_models(tmp_path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    path = tmp_path / "lm.arpa"
+    path.write_text(arpa_text(rng, TARGET, order=2 + seed % 4))
+    lm, reference = load_automaton(path), kenlm.Model(str(path))
+    for _ in range(200):
+        text = " ".join(rng.choices([*TARGET, "oov"], k=rng.randint(0, 8)))
+        for begin in (True, False):
+            ours = lm.score_words(text, begin, True) / LN10
+            assert ours == pytest.approx(reference.score(text, bos=begin, eos=True), abs=1e-5)
+
+
+def test_equals_kenlm_on_real_text(moses_fixture: Path, tmp_path: Path) -> None:
+    path = tmp_path / "lm.arpa"
+    path.write_bytes(lzma.decompress((moses_fixture / "lm.arpa.xz").read_bytes()))
+    lm, reference = load_automaton(path), kenlm.Model(str(path))
+    assert lm.order == 5
+    for number, line in enumerate((moses_fixture / "search" / "moses.cube.1best").read_text().splitlines()):
+        text = line.strip() if number % 2 else line.strip().replace(" un ", " xyzzy ")
+        assert lm.score_words(text) / LN10 == pytest.approx(reference.score(text), abs=1e-4)
+        assert lm.score_words(text, False, False) / LN10 == pytest.approx(
+            reference.score(text, bos=False, eos=False), abs=1e-4
+        )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("\\data\\", "data", "line 1"),
+        ("ngram 2=2", "ngram 3=2", "line 3"),
+        ("ngram 2=2", "ngram two", "line 3"),
+        ("ngram 1=5", "ngram 1=6", "counts 6"),
+        ("ngram 1=5", "ngram 1=4", "line 10"),
+        ("-0.9\tchat", "-0.9\tle", "twice"),
+        ("-0.9\tchat", "nan\tchat", "line 10"),
+        ("-0.9\tchat", "0.9\tchat", "line 10"),
+        ("-0.9\tchat", "-inf\tchat", "line 10"),
+        ("-0.9\tchat", "chat", "line 10"),
+        ("-0.7\tle\t-0.25", "-0.7\tle\tabc", "line 9"),
+        ("-0.7\tle\t-0.25", "-0.7\tle\tnan", "line 9"),
+        ("-0.2\tle chat", "-0.2\tle chien", "line 14"),
+        ("-0.2\tle chat", "-0.2\tchat", "line 14"),
+        ("-0.2\tle chat", "-0.2\tle chat le", "line 14"),
+        ("-0.2\tle chat", "-0.3\t<s> le", "twice"),
+        ("\\2-grams:", "\\3-grams:", "line 12"),
+        ("\\end\\\n", "", "complete"),
+        ("-1\t</s>", "-1\tfin", "</s>"),
+    ],
+)
+def test_malformed_files_are_refused_by_line(tmp_path: Path, old: str, new: str, words: str) -> None:
+    assert old in GOOD
+    assert words in _refused(tmp_path, GOOD.replace(old, new))
+
+
+def test_files_that_are_no_arpa_files_are_refused(tmp_path: Path) -> None:
+    assert "binary" in _refused(tmp_path, b"mmap lm http://kheafield.com/code format version 5\n\x00")
+    assert "expected" in _refused(tmp_path, b"")
+    assert "expected" in _refused(tmp_path, b"\x00\xff\xfe\n")
+    (tmp_path / "cut.gz").write_bytes(gzip.compress(GOOD.encode())[:-20])
+    with pytest.raises(InputError, match="damaged"):
+        read_arpa(tmp_path / "cut.gz")
+    with pytest.raises(InputError, match="no such file"):
+        read_arpa(tmp_path / "missing.arpa")
+
+
+def test_a_missing_unk_costs_what_kenlm_charges(tmp_path: Path) -> None:
+    path = tmp_path / "lm.arpa"
+    path.write_text(GOOD.replace("-1.5\t<unk>\t0\n", "").replace("ngram 1=5", "ngram 1=4"))
+    assert build_automaton(read_arpa(path)).score_words("zut", begin=False, end=False) / LN10 == pytest.approx(-100)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False, width=64), st.sampled_from(["{:.6g}", "{:.4f}", "{:e}", "{!r}"]))
+@settings(deadline=None)
+def test_numbers_are_parsed_as_python_does(value: float, layout: str) -> None:
+    text = layout.format(value)
+    if len(text) > 60:
+        return
+    parsed = parse_float(np.frombuffer(text.encode(), np.uint8), 0, len(text), POW10)
+    assert parsed == pytest.approx(float(text), rel=1e-13, abs=1e-300)
+
+
+@pytest.mark.parametrize("text", ["", "-", "nan", "inf", "1e", "1e+", "1.2.3", "0x10", "1,5", "e5", ".", "1e999"])
+def test_what_is_no_finite_number_is_nan(text: str) -> None:
+    assert np.isnan(parse_float(np.frombuffer(text.encode() + b" ", np.uint8), 0, len(text), POW10))
+
+
+@given(st.lists(st.binary(min_size=1, max_size=6).filter(lambda b: b"\n" not in b)))
+@settings(deadline=None, max_examples=50)
+def test_interner_numbers_strings_in_order_of_arrival(strings: list[bytes]) -> None:
+    interner = Interner(2, 2)
+    ids = interner.add(strings)
+    distinct = list(dict.fromkeys(strings))
+    assert interner.strings() == distinct
+    assert [distinct[i] for i in ids] == strings
+    other = Interner()
+    other.add([*distinct, b"unseen words"])
+    assert interner.ids_of(other).tolist() == [*range(len(distinct)), -1]

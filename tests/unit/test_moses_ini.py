@@ -1,0 +1,126 @@
+"""Reading and writing moses.ini."""
+
+from pathlib import Path
+
+import pytest
+
+from rnnsmt.cli import main
+from rnnsmt.io import InputError
+from rnnsmt.moses.ini import MosesIni
+from rnnsmt.moses.write_ini import default_ini
+
+MOSES = """# made by hand
+[input-factors]
+0
+
+[mapping]
+0 T 0
+
+[distortion-limit]
+4
+
+[feature]
+UnknownWordPenalty
+WordPenalty
+PhrasePenalty
+PhraseDictionaryMemory name=TranslationModel0 num-features=5 path=tables/pt.gz input-factor=0 output-factor=0 table-limit=30
+LexicalReordering name=LexicalReordering0 num-features=6 type=wbe-msd-bidirectional-fe-allff path=/abs/rt.gz
+Distortion
+KENLM lazyken=0 name=LM0 factor=0 path=lm.arpa order=5
+
+[weight]
+WordPenalty0= -1
+PhrasePenalty0= 0.2
+TranslationModel0= 0.2 0.2 0.2 0.2 1e-3
+LexicalReordering0= 0.3 0.3 0.3 0.3 0.3 0.3
+Distortion0= 0.3
+LM0= 0.5
+"""
+
+
+def _written(tmp_path: Path, text: str = MOSES) -> Path:
+    path = tmp_path / "moses.ini"
+    path.write_text(text)
+    return path
+
+
+def test_reads_what_moses_writes(tmp_path: Path) -> None:
+    ini = MosesIni.read(_written(tmp_path))
+    assert [f.name for f in ini.features][3:] == ["TranslationModel0", "LexicalReordering0", "Distortion0", "LM0"]
+    assert ini.weights["TranslationModel0"] == [0.2, 0.2, 0.2, 0.2, 0.001]
+    assert ini.weights["UnknownWordPenalty0"] == [1.0]
+    assert (ini.distortion_limit, ini.table_limit) == (4, 30)
+    assert ini.file_of(ini.features[3]) == tmp_path / "tables" / "pt.gz"
+    assert ini.file_of(ini.features[4]) == Path("/abs/rt.gz")
+
+
+def test_written_elsewhere_it_leads_to_the_same_files_with_the_same_weights(tmp_path: Path) -> None:
+    ini = MosesIni.read(_written(tmp_path))
+    ini.weights["LM0"] = [0.123456789]
+    target = tmp_path / "runs" / "one" / "moses.ini"
+    ini.write(target)
+    again = MosesIni.read(target)
+    assert again.weights == ini.weights
+    assert again.file_of(again.features[3]).resolve() == tmp_path / "tables" / "pt.gz"
+    assert (again.distortion_limit, again.table_limit) == (4, 30)
+    assert again.sections["mapping"] == ["0 T 0"]
+    again.write(tmp_path / "back.ini")
+    ini.write(tmp_path / "direct.ini")
+    assert (tmp_path / "back.ini").read_text() == (tmp_path / "direct.ini").read_text()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("LM0= 0.5", "LM0= 0.5 0.5", "1 scores but 2 weights"),
+        ("LM0= 0.5", "", "no line in [weight]"),
+        ("LM0= 0.5", "LM0= nan", "not finite"),
+        ("LM0= 0.5", "LM0= a", "not a number"),
+        ("LM0= 0.5", "LM0 0.5", "not of the form"),
+        ("LM0= 0.5", "LM0= 0.5\nLM1= 0.5", "no such feature"),
+        ("num-features=5", "num-features=4", "4 scores but 5 weights"),
+        ("num-features=5", "num-features=x", "not a positive number"),
+        ("[weight]", "[weight", "closing bracket"),
+        ("name=LM0 ", "name=Distortion0 ", "two features"),
+        ("lazyken=0", "lazyken", "not key=value"),
+        ("[distortion-limit]\n4", "[distortion-limit]\nsix", "whole number"),
+        ("# made by hand\n", "hello\n", "before the first"),
+    ],
+)
+def test_malformed_inis_are_refused(tmp_path: Path, old: str, new: str, words: str) -> None:
+    assert old in MOSES
+    path = _written(tmp_path, MOSES.replace(old, new))
+    with pytest.raises(InputError, match=r"moses\.ini") as caught:
+        MosesIni.read(path)
+    assert words in str(caught.value)
+
+
+def test_an_empty_file_is_no_ini(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is this a"):
+        MosesIni.read(_written(tmp_path, ""))
+
+
+def test_stage_writes_moses_untuned_weights(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("phrase-table.gz", "reordering.gz", "lm.arpa.gz"):
+        (tmp_path / name).touch()
+    words = ["moses", "ini", "--model-dir", str(tmp_path), "--output", str(tmp_path / "moses.ini")]
+    words += ["--phrase-table", "phrase-table.gz", "--reordering-table", "reordering.gz", "--num-features", "5"]
+    assert main(words) == 0
+    ini = MosesIni.read(tmp_path / "moses.ini")
+    assert ini.weights["TranslationModel0"] == [0.2] * 5
+    assert ini.weights["LexicalReordering0"] == [0.3] * 6
+    assert [ini.weights[n] for n in ("Distortion0", "LM0", "WordPenalty0", "PhrasePenalty0")] == [
+        [0.3], [0.5], [-1.0], [0.2],
+    ]  # fmt: skip
+    assert "path=lm.arpa.gz" in (tmp_path / "moses.ini").read_text()
+    capsys.readouterr()
+    assert main([*words, "--lm", "other.arpa"]) == 2
+    assert "other.arpa: no such file" in capsys.readouterr().err
+
+
+def test_distance_based_reordering_alone(tmp_path: Path) -> None:
+    ini = default_ini(tmp_path, "pt", None, "lm", table_limit=50)
+    ini.write(tmp_path / "moses.ini")
+    again = MosesIni.read(tmp_path / "moses.ini")
+    assert "LexicalReordering0" not in again.weights
+    assert again.table_limit == 50
