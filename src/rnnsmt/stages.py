@@ -35,11 +35,11 @@ CHAPTERS: dict[str, str] = {
 
 STAGES: dict[str, dict[str, Stage]] = {
     "demo": {
-        "make": Stage("rnnsmt.demo.make", 1, "write the embedded corpus"),
+        "make": Stage("rnnsmt.demo.make", 2, "write the embedded corpus"),
     },
     "corpus": {
         "fetch": Stage("rnnsmt.corpus.fetch", 1, "download a corpus file and check its sha256"),
-        "prepare": Stage("rnnsmt.corpus.prepare", 1, "read, normalise, tokenise and clean one corpus"),
+        "prepare": Stage("rnnsmt.corpus.prepare", 2, "read, normalise, tokenise and clean one corpus"),
         "join": Stage("rnnsmt.corpus.join", 1, "join text files"),
         "train-truecaser": Stage("rnnsmt.corpus.train_truecaser", 1, "learn the usual case of every word"),
         "truecase": Stage("rnnsmt.corpus.truecase", 1, "apply a truecasing model"),

@@ -49,7 +49,7 @@ def test_normaliser_equals_sacremoses(lang: str) -> None:
 def test_tokeniser_equals_sacremoses(lang: str, escape: bool) -> None:
     ours, theirs = Tokenizer(lang, escape), MosesTokenizer(lang)
     for line in LINES + LINES:  # the second time from memory
-        assert ours(line) == theirs.tokenize(line, aggressive_dash_splits=True, return_str=True, escape=escape)
+        assert ours(line) == theirs.tokenize(line, return_str=True, escape=escape)
 
 
 @settings(max_examples=120, deadline=None)
@@ -58,7 +58,7 @@ def test_any_text_in_french(line: str) -> None:
     normalised = MosesPunctNormalizer("fr").normalize(line)
     assert FRENCH_NORMALIZER(line) == normalised
     for text in (line, normalised):
-        assert FRENCH(text) == MOSES_FRENCH.tokenize(text, aggressive_dash_splits=True, return_str=True)
+        assert FRENCH(text) == MOSES_FRENCH.tokenize(text, return_str=True)
 
 
 FRENCH_NORMALIZER, FRENCH, MOSES_FRENCH = Normalizer("fr"), Tokenizer("fr"), MosesTokenizer("fr")
@@ -71,7 +71,7 @@ CHUNKS = """word Word 12 a. etc. No. U.S. 1. l'eau it's x-y , . ' '' a, ,b 3,5 (
 @given(st.lists(st.sampled_from(CHUNKS.split())))
 def test_any_chunks_in_english(chunks: list[str]) -> None:
     line = " ".join(chunks)
-    assert ENGLISH(line) == MOSES_ENGLISH.tokenize(line, aggressive_dash_splits=True, return_str=True)
+    assert ENGLISH(line) == MOSES_ENGLISH.tokenize(line, return_str=True)
 
 
 ENGLISH, MOSES_ENGLISH = Tokenizer("en"), MosesTokenizer("en")
@@ -93,4 +93,4 @@ def test_real_text(shared_dir, corpus: str, lang: str) -> None:
     for line in lines:
         normalised = theirs.normalize(line)
         assert normalize(line) == normalised
-        assert tokenize(normalised) == moses.tokenize(normalised, aggressive_dash_splits=True, return_str=True)
+        assert tokenize(normalised) == moses.tokenize(normalised, return_str=True)

@@ -1,7 +1,7 @@
 """Read, repair, normalise, tokenise and clean one corpus, of one language or parallel.
 
 Reads text with one segment a line or WMT .sgm files, plain, .gz, .bz2 or .xz. Normalising and tokenising are those of
-Moses (normalize-punctuation.perl, tokenizer.perl -a), cleaning is that of clean-corpus-n.perl: a pair is dropped where
+Moses (normalize-punctuation.perl, tokenizer.perl), cleaning is that of clean-corpus-n.perl: a pair is dropped where
 a side is empty, longer than --max-length or more than --max-ratio times as long as the other. Every dropped and every
 repaired line is counted by its reason in the report. With --no-normalize --no-tokenize released corpora pass as they
 are, apart from whitespace. Text for real Moses must not contain a bare "|": leave --no-escape out.
@@ -81,7 +81,8 @@ def run(args: argparse.Namespace) -> dict[str, object]:
     write_json(args.report, report)
     figures: dict[str, object] = {"lines": total.lines, "kept": total.kept}
     figures |= {f"{lang} tokens": n for lang, n in zip(langs, total.tokens, strict=True)}
-    return figures | {f"rejected ({reason})": n for reason, n in sorted(total.rejected.items())}
+    figures |= {f"rejected ({reason})": n for reason, n in sorted(total.rejected.items())}
+    return figures | {f"repaired ({reason})": n for reason, n in sorted(total.repaired.items())}
 
 
 @dataclass

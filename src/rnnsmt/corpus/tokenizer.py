@@ -64,7 +64,7 @@ class _Moses(MosesTokenizer):
 
 
 class Tokenizer:
-    """Moses' ``tokenizer.perl -a`` for one language: tokens separated by one space.
+    """Moses' ``tokenizer.perl`` for one language: tokens separated by one space.
 
     Args:
         lang: two letters; decides about apostrophes and about words that a full stop does not end.
@@ -115,5 +115,5 @@ class Tokenizer:
         return answer
 
     def _plain(self, text: str) -> str:
-        tokens: str = self._moses.tokenize(text, aggressive_dash_splits=True, return_str=True, escape=self._escape)
+        tokens: str = self._moses.tokenize(text, return_str=True, escape=self._escape)
         return tokens
