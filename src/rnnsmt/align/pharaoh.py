@@ -17,8 +17,8 @@ from rnnsmt.io import InputError, atomic_binary, read_byte_lines
 MAX_POSITION = 9999
 """The highest word position that is taken for one; a larger number means that the file holds something else."""
 
-_LINE = re.compile(rb"(?:\d+-\d+(?: \d+-\d+)*)?")
-_TOKEN = re.compile(rb"\d+-\d+")
+_LINE = re.compile(rb"(?:\d{1,15}-\d{1,15}(?: \d{1,15}-\d{1,15})*)?")
+_TOKEN = re.compile(rb"\d{1,15}-\d{1,15}")
 _TO_SPACES = bytes.maketrans(b"-\n", b"  ")
 _BLOCK = 20_000
 

@@ -1,0 +1,145 @@
+"""Symmetrisation: by hand, against a slow twin, against atools on Multi30k; malformed input."""
+
+import lzma
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rnnsmt.align.pharaoh import from_lists, to_lists
+from rnnsmt.align.symmetrization import HEURISTICS, symmetrize
+from rnnsmt.cli import main
+
+Link = tuple[int, int]
+
+
+def one(forward: list[Link], reverse: list[Link], heuristic: str) -> list[Link]:
+    return to_lists(symmetrize(from_lists([forward]), from_lists([reverse]), heuristic))[0]
+
+
+def twin(forward: list[Link], reverse: list[Link], heuristic: str) -> list[Link]:
+    """The heuristics as their papers tell them, on sets."""
+    union, taken = set(forward) | set(reverse), set(forward) & set(reverse)
+    if heuristic == "union":
+        return sorted(union)
+    aligned = [{i for i, _ in taken}, {j for _, j in taken}]
+
+    def add(link: Link) -> None:
+        taken.add(link)
+        aligned[0].add(link[0])
+        aligned[1].add(link[1])
+
+    if heuristic.startswith("grow-diag"):
+        grown = True
+        while grown:
+            grown = False
+            for i, j in sorted(union - taken):
+                near = any((i + x, j + y) in taken for x in (-1, 0, 1) for y in (-1, 0, 1))
+                if near and not (i in aligned[0] and j in aligned[1]):
+                    add((i, j))
+                    grown = True
+    if heuristic.startswith("grow-diag-final"):
+        both = heuristic.endswith("and")
+        for links in (forward, reverse):
+            for i, j in sorted(set(links) - taken):
+                free = (i not in aligned[0]) + (j not in aligned[1])
+                if free == 2 or (free == 1 and not both):
+                    add((i, j))
+    return sorted(taken)
+
+
+# forward 0-0 1-1 3-3, reverse 0-0 1-2 2-1 4-4: the intersection is 0-0
+FORWARD, REVERSE = [(0, 0), (1, 1), (3, 3)], [(0, 0), (1, 2), (2, 1), (4, 4)]
+
+
+@pytest.mark.parametrize(
+    ("heuristic", "expected"),
+    [
+        ("intersection", [(0, 0)]),
+        ("union", [(0, 0), (1, 1), (1, 2), (2, 1), (3, 3), (4, 4)]),
+        # 1-1 touches 0-0; 1-2 then touches 1-1 and brings word 2 of the target; 2-1 brings word 2 of the source;
+        # 3-3 touches 2-... no: neither 2-2 nor 2-4 is taken, but 1-2 and 2-1 are two steps away
+        ("grow-diag", [(0, 0), (1, 1), (1, 2), (2, 1)]),
+        ("grow-diag-final", [(0, 0), (1, 1), (1, 2), (2, 1), (3, 3), (4, 4)]),
+        ("grow-diag-final-and", [(0, 0), (1, 1), (1, 2), (2, 1), (3, 3), (4, 4)]),
+    ],
+)
+def test_by_hand(heuristic, expected):
+    assert one(FORWARD, REVERSE, heuristic) == expected
+
+
+def test_final_and_wants_both_words_unaligned():
+    forward, reverse = [(0, 0), (3, 3), (5, 0)], [(0, 0), (3, 3), (0, 6)]
+    assert one(forward, reverse, "grow-diag-final-and") == [(0, 0), (3, 3)]
+    assert one(forward, reverse, "grow-diag-final") == [(0, 0), (0, 6), (3, 3), (5, 0)]
+
+
+def test_a_link_once_grown_lets_others_grow_in_the_next_pass():
+    # 2-2 is tried before 1-3 joins it to 0-4: only the second pass reaches it
+    assert one([(0, 4), (1, 3), (2, 2)], [(0, 4)], "grow-diag") == [(0, 4), (1, 3), (2, 2)]
+    assert one([(4, 0), (3, 1), (2, 2)], [(4, 0)], "grow-diag") == [(2, 2), (3, 1), (4, 0)]
+
+
+LINKS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=12, unique=True)
+
+
+@given(LINKS, LINKS, st.sampled_from(HEURISTICS))
+def test_equals_the_twin(forward, reverse, heuristic):
+    assert one(forward, reverse, heuristic) == twin(forward, reverse, heuristic)
+
+
+def test_equals_atools_on_multi30k(moses_fixture, tmp_path):
+    folder = moses_fixture / "align"
+    output = tmp_path / "aligned"
+    directions = [
+        "--forward",
+        str(folder / "fast_align.forward.xz"),
+        "--reverse",
+        str(folder / "fast_align.reverse.xz"),
+    ]
+    assert main(["align", "symmetrize", *directions, "--output", str(output)]) == 0
+    expected = lzma.decompress((folder / "atools.grow-diag-final-and.xz").read_bytes()).decode().splitlines()
+    ours = output.read_text().splitlines()
+    assert len(ours) == len(expected) == 29_000
+    assert [set(line.split()) for line in ours] == [set(line.split()) for line in expected]
+
+
+@pytest.mark.parametrize(
+    ("forward", "reverse", "says"),
+    [
+        ("0-0 1-x\n", "0-0\n", "forward, line 1: '1-x' is not a link"),
+        ("0-0\n0-0 2\n", "0-0\n0-0\n", "forward, line 2: '2' is not a link"),
+        ("0-0\n", "0-0\n-1-0\n", "reverse, line 2: '-1-0' is not a link"),
+        ("0-0  1-1\n", "0-0\n", "forward, line 1: '' is not a link"),
+        ("0-0\t1-1\n", "0-0\n", "is not a link"),
+        ("0-0\n", "0-0\n0-0\n", "forward has 1 lines, but"),
+        ("0-0\n", "0-123456\n", "has a position above 9999"),
+        ("0-0\n", "0-99999999999999999999\n", "is not a link"),
+        ("0:0\n", "0-0\n", "forward, line 1: '0:0' is not a link"),
+        ("\ufeff0-0\n", "0-0\n", "is not a link"),
+        ("0-0\n", None, "no such file"),
+    ],
+)
+def test_malformed(tmp_path, capsys, forward, reverse, says):
+    (tmp_path / "forward").write_text(forward)
+    if reverse is not None:
+        (tmp_path / "reverse").write_text(reverse)
+    names = ["--forward", str(tmp_path / "forward"), "--reverse", str(tmp_path / "reverse")]
+    assert main(["align", "symmetrize", *names, "--output", str(tmp_path / "out.gz")]) == 2
+    error = capsys.readouterr().err
+    assert says in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "out.gz").exists()
+    assert not list(tmp_path.glob(".tmp*"))
+
+
+def test_empty_lines_and_empty_files_pass(tmp_path):
+    for name, text in (("forward", "\n0-0 \n\n"), ("reverse", "0-0\r\n0-0\n\n")):
+        (tmp_path / name).write_bytes(text.encode())
+    names = ["--forward", str(tmp_path / "forward"), "--reverse", str(tmp_path / "reverse")]
+    assert main(["align", "symmetrize", *names, "--output", str(tmp_path / "out"), "--heuristic", "union"]) == 0
+    assert (tmp_path / "out").read_text() == "0-0\n0-0\n\n"
+    (tmp_path / "nothing").write_text("")
+    names = ["--forward", str(tmp_path / "nothing"), "--reverse", str(tmp_path / "nothing")]
+    assert main(["align", "symmetrize", *names, "--output", str(tmp_path / "out")]) == 0
+    assert (tmp_path / "out").read_text() == ""
