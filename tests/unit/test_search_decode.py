@@ -1,0 +1,228 @@
+"""``rnnsmt search decode`` as a stranger uses it: whole files, empty lines, long lines, wrong input of many kinds."""
+
+import gzip
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rnnsmt.cli import main
+from rnnsmt.io import InputError
+from rnnsmt.search.rescore import parse_segmentation
+from rnnsmt.search.tables import read_phrase_table, read_reordering_table
+from rnnsmt.search.translate import segmentation
+
+from .tiny_model import tiny_model
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A tiny model directory with an input text."""
+    tiny_model(tmp_path / "model", 1)
+    (tmp_path / "in.txt").write_text("a b c\n\n  c   d a \n")
+    return tmp_path
+
+
+def _command(folder: Path, *more: str, ini: str = "model/moses.ini") -> list[str]:
+    return [
+        "search", "decode", "--ini", str(folder / ini), "--input", str(folder / "in.txt"),
+        "--output", str(folder / "out.txt"), *more,
+    ]  # fmt: skip
+
+
+def _refused(folder: Path, capsys: pytest.CaptureFixture[str], *more: str, ini: str = "model/moses.ini") -> str:
+    """Run the stage; it must end with code 2 and one sentence and leave nothing behind."""
+    before = sorted(folder.rglob("*"))
+    capsys.readouterr()
+    assert main(_command(folder, *more, ini=ini)) == 2
+    error = capsys.readouterr().err.strip()
+    assert error.startswith("rnnsmt search decode: error: ")
+    assert len(error.splitlines()) == 1
+    assert sorted(folder.rglob("*")) == before
+    return error
+
+
+def test_translations_nbest_and_report(folder: Path) -> None:
+    more = ["--nbest", "5", "--nbest-file", str(folder / "nbest.gz"), "--report", str(folder / "r.json")]
+    assert main(_command(folder, *more)) == 0
+    texts = (folder / "out.txt").read_text().split("\n")
+    assert texts[1] == ""
+    assert texts[3:] == [""]
+    assert "d" in texts[2].split()
+    entries = gzip.decompress((folder / "nbest.gz").read_bytes()).decode().splitlines()
+    fields = [entry.split(" ||| ") for entry in entries]
+    assert {f[0] for f in fields} == {"0", "2"}
+    assert fields[0][1].strip() == texts[0]
+    assert re.fullmatch(
+        r"LexicalReordering0=( \S+){6} Distortion0= \S+ LM0= \S+ WordPenalty0= \S+ PhrasePenalty0= \S+ "
+        r"TranslationModel0=( \S+){4}",
+        fields[0][2],
+    )
+    report = json.loads((folder / "r.json").read_text())
+    assert (report["sentences"], report["words"], report["unknown_words"]) == (3, 6, 1)
+    first = (folder / "out.txt").read_bytes(), (folder / "nbest.gz").read_bytes()
+    assert main(_command(folder, *more, "--threads", "2")) == 0
+    assert first == ((folder / "out.txt").read_bytes(), (folder / "nbest.gz").read_bytes())
+
+
+def test_model_dir_replaces_files_of_the_same_name(folder: Path) -> None:
+    other = folder / "filtered"
+    other.mkdir()
+    (other / "phrase-table").write_text("a ||| filtered ||| 1 1 1 1 |||\n")
+    assert main(_command(folder, "--model-dir", str(other))) == 0
+    assert "filtered" in (folder / "out.txt").read_text()
+
+
+def test_an_empty_input_gives_an_empty_output(folder: Path) -> None:
+    (folder / "in.txt").write_text("")
+    assert main(_command(folder)) == 0
+    assert (folder / "out.txt").read_text() == ""
+
+
+def test_long_lines_and_unlimited_distortion(folder: Path) -> None:
+    ini = (folder / "model/moses.ini").read_text()
+    (folder / "in.txt").write_text(" ".join(["a b c d"] * 80) + "\n" + "zz " * 500 + "\n")
+    for limit in ("6", "-1", "0", "100"):
+        (folder / "model/moses.ini").write_text(ini.replace("[distortion-limit]\n6", f"[distortion-limit]\n{limit}"))
+        assert main(_command(folder, "--pop-limit", "50", "--stack", "50")) == 0
+        lines = (folder / "out.txt").read_text().splitlines()
+        assert lines[0].split().count("d") == 80
+        assert lines[1].split() == ["zz"] * 500
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"a ||| b\n", "line 1: |||"),
+        (b"a\nb\x00c\n", "line 2: control character U+0000"),
+        (b"a\tb\n", "U+0009"),
+        ("a\x85b\n".encode(), "U+0085"),
+        (b"a\r\n", "U+000D"),
+        (b"caf\xe9\n", "line 1: not UTF-8"),
+        (b"a " * 5000 + b"\n", "more than 4000 words"),
+    ],
+)
+def test_input_that_is_no_tokenised_text(
+    folder: Path, capsys: pytest.CaptureFixture[str], content: bytes, words: str
+) -> None:
+    (folder / "in.txt").write_bytes(content)
+    assert words in _refused(folder, capsys)
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "words"),
+    [
+        (
+            "phrase-table",
+            r"^a \|\|\| .*",
+            "a ||| u ||| 0.1 0.2 0.3 ||| 0-0 ||| |||",
+            "line 1: does not have the 4 score",
+        ),
+        ("phrase-table", r"^a \|\|\| .*", "a ||| u ||| 0.1 0.2 0.3 1 1 |||", "line 1: does not have the 4 score"),
+        ("phrase-table", r"^a \|\|\| .*", "a ||| u ||| 0.1 0.2 nan 1 |||", "line 1: has a score that is not"),
+        ("phrase-table", r"^a \|\|\| .*", "a ||| u ||| 0.1 0.2 -1 1 |||", "line 1: has a score that is not"),
+        ("phrase-table", r"^a \|\|\| .*", "a ||| u ||| 0.1 0.2 x 1 |||", "line 1: has a score that is not"),
+        ("phrase-table", r"^a \|\|\| .*", "a ||| u", "line 1: has fewer than three fields"),
+        ("phrase-table", r"^a \|\|\| .*", "", "line 1: has fewer than three fields"),
+        ("phrase-table", r"^a \|\|\| .*", " ||| u ||| 1 1 1 1", "line 1: has an empty source"),
+        ("phrase-table", r"^a \|\|\| .*", "a ||| \udcff ||| 1 1 1 1", "not UTF-8"),
+        ("reordering", r"^b \|\|\| (.*) \|\|\| .*", r"b ||| \1 ||| 1 1 1", "line 1: does not have the 6 score"),
+        ("reordering", r"^b \|\|\| (.*) \|\|\| .*", r"b ||| \1 ||| 1 1 1 1 1 nan", "line 1: has a score that is not"),
+        ("reordering", r"^b \|\|\| (.*) \|\|\| .*", r"b", "line 1: has fewer than three fields"),
+        ("lm.arpa", r"\\data\\", "", "expected here"),
+        ("moses.ini", "path=phrase-table", "path=nowhere", "the file of TranslationModel0 is missing"),
+        ("moses.ini", "path=phrase-table", "", "has no path="),
+        ("moses.ini", "PhraseDictionaryMemory", "PhraseDictionaryCompact", "unknown feature PhraseDictionaryCompact"),
+        ("moses.ini", "wbe-msd-bidirectional-fe-allff", "hier-mslr-bidirectional-fe-allff", "reordering type"),
+        ("moses.ini", "LM0= .*", "LM0= 1 2", "1 scores but 2 weights"),
+        ("moses.ini", r"\[feature\]", "[nothing]", "[weight]|no [feature]|such feature"),
+    ],
+)
+def test_damaged_models(
+    folder: Path, capsys: pytest.CaptureFixture[str], file: str, old: str, new: str, words: str
+) -> None:
+    path = folder / "model" / file
+    text = path.read_text()
+    changed = re.sub(old, new, text, count=1, flags=re.MULTILINE)
+    assert changed != text
+    path.write_bytes(changed.encode("utf-8", "surrogateescape"))
+    error = _refused(folder, capsys)
+    assert any(part in error for part in words.split("|"))
+
+
+def test_a_cut_table(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    packed = gzip.compress((folder / "model/phrase-table").read_bytes() * 50)
+    (folder / "model/phrase-table.gz").write_bytes(packed[: len(packed) // 2])
+    ini = (folder / "model/moses.ini").read_text().replace("path=phrase-table", "path=phrase-table.gz")
+    (folder / "model/moses.ini").write_text(ini)
+    assert "damaged" in _refused(folder, capsys)
+
+
+@pytest.mark.parametrize(
+    "more", [["--nbest", "5"], ["--nbest-file", "x"], ["--nbest", "-1"], ["--threads", "0"], ["--pop-limit", "0"]]
+)
+def test_options_that_make_no_sense(folder: Path, capsys: pytest.CaptureFixture[str], more: list[str]) -> None:
+    assert "--" in _refused(folder, capsys, *more)
+
+
+def test_missing_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "nothing.ini: no such file" in _refused(folder, capsys, ini="nothing.ini")
+    assert "no such folder" in _refused(folder, capsys, "--model-dir", str(folder / "nowhere"))
+    (folder / "in.txt").unlink()
+    assert "in.txt: no such file" in _refused(folder, capsys)
+
+
+def test_tables_are_filtered_by_the_sentences_and_floored(tmp_path: Path) -> None:
+    path = tmp_path / "pt"
+    path.write_text("a ||| x ||| 1 0 ||| ||| |||\na b ||| x y ||| 0.5 1e-3\nc ||| z ||| 1 1\nb ||| x ||| 2 1e-60\n")
+    table = read_phrase_table(path, 2, ["q a b", "b"])
+    assert table.sources.strings() == [b"a", b"a b", b"b"]
+    assert table.log_scores == pytest.approx(np.array([[0, -100], [np.log(0.5), np.log(1e-3)], [np.log(2), -100]]))
+    assert len(read_phrase_table(path, 2, None).source_of) == 4
+    assert len(read_phrase_table(path, 2, []).source_of) == 0
+    (tmp_path / "rt").write_text("a ||| x ||| .1 .2 .3 .4 .5 0\nnot ||| known ||| 1\n")
+    scores = read_reordering_table(tmp_path / "rt", table)
+    assert scores[0] == pytest.approx([*np.log([0.1, 0.2, 0.3, 0.4, 0.5]), -100])
+    assert (scores[1:] == 0).all()
+
+
+word = st.text(st.characters(exclude_categories=["C", "Z"], exclude_characters="|"), min_size=1, max_size=4)
+phrase = st.lists(word, min_size=1, max_size=3).map(" ".join)
+
+
+@given(st.lists(st.tuples(phrase, phrase, st.lists(st.floats(0, 1), min_size=3, max_size=3)), max_size=30))
+@settings(deadline=None, max_examples=40)
+def test_phrase_tables_round_trip(tmp_path_factory: pytest.TempPathFactory, rows: list) -> None:
+    path = tmp_path_factory.mktemp("pt") / "pt.gz"
+    lines = [f"{s} ||| {t} ||| {' '.join(f'{x:.6g}' for x in xs)} ||| ||| |||" for s, t, xs in rows]
+    path.write_bytes(gzip.compress("".join(line + "\n" for line in lines).encode()))
+    for sentences in (None, [s for s, _, _ in rows]):
+        table = read_phrase_table(path, 3, sentences)
+        sources, targets = table.sources.strings(), table.targets.strings()
+        found = sorted(
+            (sources[s].decode(), targets[t].decode(), *logs)
+            for s, t, logs in zip(table.source_of, table.target_of, table.log_scores.tolist(), strict=True)
+        )
+        with np.errstate(divide="ignore"):
+            expected = sorted(
+                (s, t, *np.maximum(np.log([float(f"{x:.6g}") for x in xs]), -100).tolist()) for s, t, xs in rows
+            )
+        assert [row[:2] for row in found] == [row[:2] for row in expected]
+        for row, other in zip(found, expected, strict=True):
+            assert row[2:] == pytest.approx(other[2:], abs=1e-9)
+
+
+@given(st.lists(st.tuples(st.integers(0, 99), st.integers(0, 5), st.integers(1, 4)), min_size=1))
+def test_segmentations_round_trip(parts: list[tuple[int, int, int]]) -> None:
+    phrases = [(first, first + more, size) for first, more, size in parts]
+    assert parse_segmentation(segmentation(phrases)) == phrases
+
+
+@pytest.mark.parametrize("text", ["1", "1-2", "a=b", "1=2=3", "1--2=3"])
+def test_what_is_no_segmentation(text: str) -> None:
+    with pytest.raises(InputError):
+        parse_segmentation(text)

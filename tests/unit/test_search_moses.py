@@ -1,0 +1,71 @@
+"""The decoder against what real Moses made of the same model: features, best scores, n-best lists."""
+
+import lzma
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rnnsmt.moses.ini import MosesIni
+from rnnsmt.search.decoder import Decoder, SearchOptions, decode, look_up
+from rnnsmt.search.model import SearchModel, load_model
+from rnnsmt.search.rescore import parse_segmentation, rescore
+
+
+@pytest.fixture(scope="module")
+def loaded(moses_fixture: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[SearchModel, list[str], Path]:
+    """The fixture's model, its 250 sentences and its folder."""
+    folder = tmp_path_factory.mktemp("moses")
+    for file in (moses_fixture / "search").iterdir():
+        shutil.copyfile(file, folder / file.name)
+    (folder / "lm.arpa").write_bytes(lzma.decompress((moses_fixture / "lm.arpa.xz").read_bytes()))
+    sentences = (folder / "input.en").read_text().splitlines()
+    return load_model(MosesIni.read(folder / "moses.ini"), sentences), sentences, folder
+
+
+def _entries(folder: Path) -> list[tuple[int, str, np.ndarray, float, str]]:
+    out = []
+    for line in lzma.decompress((folder / "moses.cube.nbest100.xz").read_bytes()).decode().splitlines():
+        number, text, values, score, phrases = line.split(" ||| ")
+        found = np.array([float(v) for v in values.split() if not v.endswith("=")])
+        out.append((int(number), text.strip(), found, float(score), phrases))
+    return out
+
+
+def _scores(path: Path) -> np.ndarray:
+    return np.array([float(line.split()[1]) for line in path.read_text().splitlines()])
+
+
+def test_features_of_moses_nbest_entries(loaded: tuple[SearchModel, list[str], Path]) -> None:
+    model, sentences, folder = loaded
+    decoder = Decoder(model, look_up(model, sentences), model.initial_weights, SearchOptions())
+    entries = _entries(folder)
+    assert len(entries) > 18000
+    for number, text, expected, score, phrases in entries[::7]:
+        found = rescore(decoder, number, text, parse_segmentation(phrases))
+        assert found[:-1] == pytest.approx(expected, abs=1e-3, rel=1e-5)
+        assert found @ model.initial_weights == pytest.approx(score, abs=1e-3)
+
+
+@pytest.mark.parametrize("nbest", [0, 100])
+def test_best_scores_are_at_least_those_of_moses(loaded: tuple[SearchModel, list[str], Path], nbest: int) -> None:
+    model, sentences, folder = loaded
+    results = decode(model, sentences, model.initial_weights, SearchOptions(nbest=nbest))
+    ours = np.array([result.score for result in results])
+    for name in ("cube", "stack"):
+        assert (ours < _scores(folder / f"moses.{name}.best-score.tsv") - 1e-3).mean() <= 0.01
+    if nbest:
+        common = everything = 0
+        for number, result in enumerate(results):
+            theirs = {text for n, text, *_ in _entries_of(folder) if n == number} if number < 40 else set()
+            assert len(set(result.nbest.texts)) == len(result.nbest.texts)
+            common += len(theirs & set(result.nbest.texts))
+            everything += len(theirs)
+        assert common / everything > 0.85
+
+
+def _entries_of(folder: Path, cache: dict[Path, list] = {}) -> list:  # noqa: B006
+    if folder not in cache:
+        cache[folder] = _entries(folder)
+    return cache[folder]
