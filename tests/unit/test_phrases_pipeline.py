@@ -1,7 +1,6 @@
 """Extraction, scoring and reordering: by hand, against the plain-Python twin, under limits, with bad input."""
 
 import gzip
-import os
 import signal
 import subprocess
 import sys
@@ -360,17 +359,25 @@ def test_missing_lexicon_entries_are_counted(tmp_path, capsys):
 
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
 def test_a_stopped_stage_leaves_nothing(tmp_path, sent):
-    paths = write_corpus(tmp_path, random_pairs(40_000, 4, 3000))
+    """Stopped while it reads, and inside the longest query."""
+    paths = write_corpus(tmp_path, random_pairs(20_000, 4, 3000))
     arguments = ["--source", paths[0], "--target", paths[1], "--alignment", paths[2]]
     out = tmp_path / "out"
     command = [sys.executable, "-m", "rnnsmt", "phrases", "extract", *arguments, "--output", str(out / "x.parquet")]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, env=dict(os.environ))
-    while process.poll() is None and not list(out.glob(".tmp*/spool")):
-        time.sleep(0.02)
-    process.send_signal(sent)
-    process.communicate(timeout=60)
-    assert process.returncode == 128 + sent
-    assert list(out.iterdir()) == []
+    for moment in ("spool", "counting"):
+        process = subprocess.Popen(command, stderr=subprocess.PIPE)
+        assert process.stderr
+        if moment == "spool":
+            while process.poll() is None and not list(out.glob(".tmp*/spool")):
+                time.sleep(0.02)
+        else:
+            assert any(moment in line.decode() for line in process.stderr)
+            time.sleep(0.05)
+        process.send_signal(sent)
+        errors = process.communicate(timeout=60)[1]
+        assert process.returncode == 128 + sent
+        assert b"Traceback" not in errors
+        assert list(out.iterdir()) == []
 
 
 def test_a_killed_run_is_cleared_away(tmp_path):

@@ -1,9 +1,12 @@
 """duckdb as a sorter and counter that spills to disk."""
 
 import shutil
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 
 import duckdb
 
@@ -31,7 +34,8 @@ def connect(scratch: str, threads: int, memory_mb: int) -> Iterator[duckdb.DuckD
         }
     )
     try:
-        yield connection
+        with _stopped_by_signal():
+            yield connection
     except duckdb.OutOfMemoryException:
         raise InputError(f"--memory-mb {memory_mb}: too little for this corpus; give more") from None
     except duckdb.IOException as error:
@@ -39,6 +43,37 @@ def connect(scratch: str, threads: int, memory_mb: int) -> Iterator[duckdb.DuckD
         raise InputError(f"cannot spill or write ({reason}); is the disk full?") from None
     finally:
         connection.close()
+
+
+@contextmanager
+def _stopped_by_signal() -> Iterator[None]:
+    """Let SIGINT and SIGTERM raise what they always do: inside a query duckdb makes a RuntimeError of it."""
+    raised: list[BaseException] = []
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def remember(number: int, frame: FrameType | None) -> None:
+        handler = handlers[signal.Signals(number)]
+        try:
+            if callable(handler):
+                handler(number, frame)
+        except BaseException as error:
+            raised.append(error)
+            raise
+
+    ours = threading.current_thread() is threading.main_thread()
+    for number, handler in handlers.items():
+        if ours and callable(handler):
+            signal.signal(number, remember)
+    try:
+        yield
+    except RuntimeError:
+        if raised:
+            raise raised[0] from None
+        raise
+    finally:
+        for number, handler in handlers.items():
+            if ours and callable(handler):
+                signal.signal(number, handler)
 
 
 @contextmanager
