@@ -1,6 +1,5 @@
 """Modified Kneser-Ney against an exact twin, against lmplz's own output and against KenLM as reader."""
 
-import lzma
 import math
 from fractions import Fraction
 from pathlib import Path
@@ -8,10 +7,10 @@ from pathlib import Path
 import kenlm
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from .kneser_ney_twin import Twin
 
+from rnnsmt.io import read_lines
 from rnnsmt.lm import columns
 from rnnsmt.lm.columns import Workspace
 from rnnsmt.lm.counts import count_ngrams
@@ -19,6 +18,8 @@ from rnnsmt.lm.estimate import estimate
 from rnnsmt.lm.queries import load_kenlm
 from rnnsmt.lm.smoothing import FALLBACK, estimate_discounts, smooth
 from rnnsmt.lm.text import Vocabulary
+
+from .kneser_ney_twin import Twin
 
 Arpa = dict[tuple[str, ...], tuple[float, float | None]]
 
@@ -33,26 +34,24 @@ the cat sat on a dog and the dog sat on the mat and the cat"""
 
 def read_arpa(path: Path) -> Arpa:
     """A plain and slow reader of ARPA files."""
-    opened = lzma.open(path, "rt", encoding="utf-8") if path.suffix == ".xz" else path.open(encoding="utf-8")
     model: Arpa = {}
     announced, found, order = {}, {}, 0
-    with opened as lines:
-        assert next(lines) == "\\data\\\n"
-        for line in lines:
-            text = line.rstrip("\n")
-            if text.startswith("ngram "):
-                k, number = text[6:].split("=")
-                announced[int(k)] = int(number)
-            elif text.endswith("-grams:"):
-                order = int(text[1:-7])
-                found[order] = 0
-            elif text and not text.startswith("\\"):
-                fields = text.split("\t")
-                ngram = tuple(fields[1].split(" "))
-                assert len(ngram) == order
-                assert ngram not in model
-                model[ngram] = (float(fields[0]), float(fields[2]) if len(fields) > 2 else None)
-                found[order] += 1
+    lines = read_lines(path)
+    assert next(lines) == "\\data\\"
+    for text in lines:
+        if text.startswith("ngram "):
+            k, number = text[6:].split("=")
+            announced[int(k)] = int(number)
+        elif text.endswith("-grams:"):
+            order = int(text[1:-7])
+            found[order] = 0
+        elif text and not text.startswith("\\"):
+            fields = text.split("\t")
+            ngram = tuple(fields[1].split(" "))
+            assert len(ngram) == order
+            assert ngram not in model
+            model[ngram] = (float(fields[0]), float(fields[2]) if len(fields) > 2 else None)
+            found[order] += 1
     assert announced == found
     return model
 
@@ -127,8 +126,10 @@ def test_closed_vocabulary_counts_other_words_as_unknown(tmp_path: Path) -> None
 sentences = st.lists(st.lists(st.sampled_from(["a", "b", "c", "é", "d"]), max_size=7), min_size=1, max_size=12)
 
 
+@example(text=[["a"]], order=5, disk=False)
+@example(text=[["a"]], order=5, disk=True)
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(sentences.filter(any), st.integers(1, 5), st.booleans())
+@given(text=sentences.filter(any), order=st.integers(1, 5), disk=st.booleans())
 def test_any_corpus_equals_the_twin(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: list[list[str]], order: int, disk: bool
 ) -> None:
@@ -203,10 +204,8 @@ def test_threads_memory_and_reruns_give_the_same_bytes(tmp_path: Path, monkeypat
 
 def flat_arpa(path: Path) -> dict[str, tuple[float, float]]:
     """An ARPA file by n-gram, quickly."""
-    opened = lzma.open(path, "rt", encoding="utf-8") if path.suffix == ".xz" else path.open(encoding="utf-8")
-    with opened as lines:
-        rows = (line.rstrip("\n").split("\t") for line in lines if "\t" in line)
-        return {row[1]: (float(row[0]), float(row[2]) if len(row) > 2 else 0.0) for row in rows}
+    rows = (line.split("\t") for line in read_lines(path) if "\t" in line)
+    return {row[1]: (float(row[0]), float(row[2]) if len(row) > 2 else 0.0) for row in rows}
 
 
 def test_equals_lmplz_on_multi30k(tmp_path: Path, moses_fixture: Path, multi30k_tok: Path) -> None:

@@ -58,6 +58,8 @@ class Counts:
         first = level.first.read(start, stop)
         if order == 1:
             return first[:, None]
+        if not len(first):
+            return np.empty((0, order), np.int32)
         suffix = level.suffix.read(start, stop).astype(np.int64)
         low = int(suffix[0])
         tails = self.words(order - 1, low, int(suffix[-1]) + 1)
