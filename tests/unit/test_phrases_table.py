@@ -177,7 +177,6 @@ def test_filter_refuses_bad_lines(tmp_path, capsys, case):
 def test_filter_refuses_bad_files(tmp_path, capsys):
     good = tables(tmp_path, [GOOD], [GOOD_REORDERING])
     run_bad_filter(tmp_path, capsys, good, "no words in the input", "\n\n")
-    run_bad_filter(tmp_path, capsys, [*good, "--max-length", "0"], "--max-length 0")
     run_bad_filter(tmp_path, capsys, [*good, "--output-dir", str(tmp_path)], "holds pt.gz itself")
     run_bad_filter(tmp_path, capsys, [*good[:2], "--reordering-table", str(tmp_path / "none")], "no such file")
     run_bad_filter(tmp_path, capsys, [*good[:3], good[1]], "the same name")
@@ -186,3 +185,14 @@ def test_filter_refuses_bad_files(tmp_path, capsys):
     cut = (tmp_path / "rt.gz").read_bytes()[:-20]
     (tmp_path / "rt.gz").write_bytes(cut)
     run_bad_filter(tmp_path, capsys, options, "rt.gz: damaged after line")
+
+
+@pytest.mark.parametrize(
+    "option", [["--max-length", "0"], ["--threads", "0"], ["--memory-mb", "-1"], ["--threads", "x"]]
+)
+def test_bad_numbers(capsys, option):
+    stage = "filter" if option[0] == "--max-length" else "reordering"
+    with pytest.raises(SystemExit) as stopped:
+        main(["phrases", stage, *option])
+    assert stopped.value.code == 2
+    assert option[0] in capsys.readouterr().err

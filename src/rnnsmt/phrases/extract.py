@@ -7,6 +7,8 @@ occurs and in which orientations (word-based msd model, previous and next), sort
 
 import argparse
 
+from rnnsmt.phrases.options import add_resources
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--source", nargs="+", required=True, metavar="FILE", help="tokenised source text")
@@ -14,8 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--alignment", nargs="+", required=True, metavar="FILE", help="links i-j, line by line")
     parser.add_argument("--max-length", type=int, choices=range(1, 9), default=7, help="words of a phrase, each side")
     parser.add_argument("--output", required=True, metavar="FILE", help="counted phrase pairs (parquet)")
-    parser.add_argument("--threads", type=int, default=1, help="threads of sorting and counting")
-    parser.add_argument("--memory-mb", type=int, default=2000, help="about how much memory to use before spilling")
+    add_resources(parser)
 
 
 def run(args: argparse.Namespace) -> dict[str, object]:

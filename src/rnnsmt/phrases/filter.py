@@ -5,13 +5,17 @@ A line stays when its source phrase occurs in the input. Both tables are streame
 
 import argparse
 
+from rnnsmt.phrases.options import positive
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--input", nargs="+", required=True, metavar="FILE", help="texts to be translated")
     parser.add_argument("--phrase-table", required=True, metavar="FILE")
     parser.add_argument("--reordering-table", required=True, metavar="FILE")
     parser.add_argument("--output-dir", required=True, metavar="DIR", help="where both filtered tables go")
-    parser.add_argument("--max-length", type=int, default=7, help="words of the longest source phrase in the tables")
+    parser.add_argument(
+        "--max-length", type=positive, default=7, help="words of the longest source phrase in the tables"
+    )
 
 
 def run(args: argparse.Namespace) -> dict[str, object]:

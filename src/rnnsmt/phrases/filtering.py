@@ -53,8 +53,6 @@ def filter_tables(
     for path, output in zip(paths, outputs, strict=True):
         if output.exists() and path.exists() and output.samefile(path):
             raise InputError(f"--output-dir {output_dir}: holds {path.name} itself; choose another folder")
-    if max_length < 1:
-        raise InputError(f"--max-length {max_length}: must be at least 1")
     phrases = input_phrases(inputs, max_length)
     if not phrases:
         raise InputError(f"{inputs[0]}: no words in the input; nothing to filter for")

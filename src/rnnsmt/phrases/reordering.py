@@ -6,13 +6,14 @@ the phrase after it; counts with additive smoothing.
 
 import argparse
 
+from rnnsmt.phrases.options import add_resources
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--extract", required=True, metavar="FILE", help="what 'phrases extract' wrote")
     parser.add_argument("--output", required=True, metavar="FILE", help="the reordering table")
     parser.add_argument("--smoothing", type=float, default=0.5, help="added to every count")
-    parser.add_argument("--threads", type=int, default=1, help="threads of compression and reading")
-    parser.add_argument("--memory-mb", type=int, default=2000, help="about how much memory to use")
+    add_resources(parser)
 
 
 def run(args: argparse.Namespace) -> dict[str, object]:

@@ -6,14 +6,15 @@ them. Phrase probabilities are relative frequencies; lexical weights after Koehn
 
 import argparse
 
+from rnnsmt.phrases.options import add_resources
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--extract", required=True, metavar="FILE", help="what 'phrases extract' wrote")
     parser.add_argument("--lex-e2f", required=True, metavar="FILE", help="p(source word | target word)")
     parser.add_argument("--lex-f2e", required=True, metavar="FILE", help="p(target word | source word)")
     parser.add_argument("--output", required=True, metavar="FILE", help="the phrase table")
-    parser.add_argument("--threads", type=int, default=1, help="threads of compression and reading")
-    parser.add_argument("--memory-mb", type=int, default=2000, help="about how much memory to use")
+    add_resources(parser)
     parser.add_argument(
         "--good-turing", choices=["no"], default="no", help="discounting of the phrase probabilities: none, as in Moses"
     )
