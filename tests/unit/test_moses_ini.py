@@ -23,7 +23,7 @@ MOSES = """# made by hand
 UnknownWordPenalty
 WordPenalty
 PhrasePenalty
-PhraseDictionaryMemory name=TranslationModel0 num-features=5 path=tables/pt.gz input-factor=0 output-factor=0 table-limit=30
+PhraseDictionaryMemory name=TranslationModel0 num-features=5 path=tables/pt.gz table-limit=30
 LexicalReordering name=LexicalReordering0 num-features=6 type=wbe-msd-bidirectional-fe-allff path=/abs/rt.gz
 Distortion
 KENLM lazyken=0 name=LM0 factor=0 path=lm.arpa order=5

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from .tiny_model import SOURCE, TinyModel, exhaustive, features, tiny_model
 
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.search.decoder import Decoder, SearchOptions, decode, load_model, look_up
 from rnnsmt.search.model import SearchModel
 from rnnsmt.search.rescore import rescore
+
+from .tiny_model import SOURCE, TinyModel, exhaustive, features, tiny_model
 
 UNLIMITED = SearchOptions(pop_limit=20000, stack_size=20000, beam_threshold=0.0, margin=1e9, nbest=50)
 
@@ -36,9 +37,7 @@ def test_search_finds_the_exhaustive_best_and_nbest(tmp_path: Path, seed: int, l
         tiny.limit = 99
     sentences = _sentences(seed)
     model, weights = _loaded(tiny, sentences)
-    for sentence, result in zip(
-        sentences, decode(model, sentences, model.initial_weights, UNLIMITED), strict=True
-    ):
+    for sentence, result in zip(sentences, decode(model, sentences, model.initial_weights, UNLIMITED), strict=True):
         everything = exhaustive(tiny, sentence.split(), weights)
         ranked = sorted(everything.items(), key=lambda item: -item[1])[:50]
         assert result.score == pytest.approx(ranked[0][1], abs=1e-4)
@@ -95,14 +94,17 @@ def test_scaling_all_weights_changes_nothing_but_the_scores(tmp_path: Path) -> N
     assert [r.text for r in once] == [r.text for r in scaled]
 
 
-@pytest.mark.parametrize("factor", [0.0, -1.0])
+@pytest.mark.parametrize("factor", [0.0, -1.0, 0.01])
 def test_any_weights_give_complete_translations(tmp_path: Path, factor: float) -> None:
     tiny = tiny_model(tmp_path, 9)
     sentences = _sentences(9, 10, 8)
     model, _ = _loaded(tiny, sentences)
     rng = np.random.default_rng(0)
-    for weights in [model.initial_weights * factor, *rng.normal(size=(5, len(model.feature_names)))]:
-        for sentence, result in zip(sentences, decode(model, sentences, weights), strict=True):
+    for number, weights in enumerate(
+        [*[model.initial_weights * factor] * 2, *rng.normal(size=(7, len(model.feature_names)))]
+    ):
+        options = [SearchOptions(), SearchOptions(pop_limit=50, stack_size=3, nbest=3)][number % 2]
+        for sentence, result in zip(sentences, decode(model, sentences, weights, options), strict=True):
             covered = sorted(k for first, last, _ in result.phrases for k in range(first, last + 1))
             assert covered == list(range(len(sentence.split())))
 

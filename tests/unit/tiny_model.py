@@ -29,7 +29,7 @@ class TinyModel:
 def arpa_text(rng: random.Random, words: list[str], order: int = 3) -> str:
     """A random ARPA model: every n-gram's prefix and suffix is there too; probabilities need not sum to one."""
     grams: list[set[tuple[str, ...]]] = [{(w,) for w in ["<unk>", "<s>", "</s>", *words]}]
-    for n in range(2, order + 1):
+    for _ in range(2, order + 1):
         longer = set()
         for left in grams[-1]:
             for word in [*words, "</s>"]:
@@ -63,7 +63,9 @@ def tiny_model(folder: Path, seed: int, limit: int = 6, columns: int = 4) -> Tin
                 reordering[(source, target)] = [round(rng.uniform(0.05, 0.9), 4) for _ in range(6)]
     rows = [(s, t, v) for s, options in phrases.items() for t, v in options]
     (folder / "phrase-table").write_text(
-        "".join(f"{' '.join(s)} ||| {' '.join(t)} ||| {' '.join(map(str, v))} ||| 0-0 ||| 1 1 1 |||\n" for s, t, v in rows)
+        "".join(
+            f"{' '.join(s)} ||| {' '.join(t)} ||| {' '.join(map(str, v))} ||| 0-0 ||| 1 1 1 |||\n" for s, t, v in rows
+        )
     )
     (folder / "reordering").write_text(
         "".join(f"{' '.join(s)} ||| {' '.join(t)} ||| {' '.join(map(str, v))}\n" for (s, t), v in reordering.items())
@@ -101,7 +103,9 @@ def derivations(model: TinyModel, words: list[str]) -> Iterator[list[tuple[int, 
     yield from extend(frozenset(), [])
 
 
-def features(model: TinyModel, words: list[str], path: list[tuple[int, int, tuple[str, ...]]]) -> dict[str, list[float]]:
+def features(
+    model: TinyModel, words: list[str], path: list[tuple[int, int, tuple[str, ...]]]
+) -> dict[str, list[float]]:
     """The features of a derivation, from Moses' definitions."""
     columns = len(next(iter(model.phrases.values()))[0][1])
     out = {"LexicalReordering0": [0.0] * 6, "Distortion0": [0.0], "TranslationModel0": [0.0] * columns}

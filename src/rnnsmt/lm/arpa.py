@@ -1,17 +1,15 @@
 """Reading ARPA files into flat arrays.
 
 Format: a ``\\data\\`` header with ``ngram N=COUNT`` lines, one section ``\\N-grams:`` an order with lines
-``log10-probability TAB words [TAB log10-backoff]``, ``\\end\\``. Read in blocks by compiled code; plain, .gz, .bz2, .xz.
+``log10-probability TAB words [TAB log10-backoff]``, ``\\end\\``. Read in blocks by compiled code.
 """
 
-import io
 import lzma
 import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 from numba import njit
@@ -57,7 +55,9 @@ class Arpa:
 
 
 @njit(cache=True, nogil=True)
-def _parse_section(buffer, begin, end, order, table, pow10, words, probs, backoffs, filled):
+def _parse_section(  # noqa: PLR0911, PLR0912
+    buffer, begin, end, order, table, pow10, words, probs, backoffs, filled
+):
     """Parse n-gram lines from ``begin``; returns (position, n-grams filled, error code).
 
     Stops at an empty line, at a line that starts with a backslash, when the arrays are full, at ``end`` or at an error.
@@ -261,16 +261,3 @@ def _section(lines: _Lines, arpa: Arpa, order: int, count: int) -> None:
     arpa.ngrams.append(words)
     arpa.log10_probs.append(probs)
     arpa.log10_backoffs.append(backoffs)
-
-
-def arpa_from_text(text: str) -> Arpa:
-    """Parse an ARPA model held in a string (tests)."""
-    lines = _Lines(Path("text"))
-    lines.blocks = iter([cast(bytes, io.BytesIO(text.encode("utf-8")).read())])
-    counts = _header(lines)
-    arpa = Arpa(Interner(counts[0], 64), [], [], [], [])
-    for order, count in enumerate(counts, 1):
-        lines.line()
-        arpa.lines.append(lines.number)
-        _section(lines, arpa, order, count)
-    return arpa

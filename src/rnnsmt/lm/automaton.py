@@ -1,9 +1,9 @@
 """The n-gram LM as the search queries it: an automaton over flat arrays.
 
 A state is one integer, the longest known context that can still be extended or that has a back-off weight. One hash
-look-up of (state, word) gives the natural-log probability and the next state; a miss charges the state's back-off weight
-and follows its link to the next shorter context. The answers are those of KenLM's query interface: the state after a
-word is KenLM's minimised state, so that equal futures compare equal (Heafield 2011, section 4.1, for the idea).
+look-up of (state, word) gives the natural-log probability and the next state; a miss charges the state's back-off
+weight and follows its link to the next shorter context. The answers are those of KenLM's query interface: the state
+after a word is KenLM's minimised state, so that equal futures compare equal (Heafield 2011, section 4.1).
 """
 
 from dataclasses import dataclass

@@ -3,6 +3,7 @@
 Model files have millions of lines; they are parsed as ``uint8`` arrays without making a Python object per line.
 """
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -36,7 +37,7 @@ def hash_bytes(buffer, begin, end):
 
 
 @njit(cache=True, nogil=True)
-def parse_float(buffer, begin, end, pow10):
+def parse_float(buffer, begin, end, pow10):  # noqa: PLR0911, PLR0912, PLR0915
     """The decimal number in ``buffer[begin:end]``; NaN where it is none (also for ``inf`` and ``nan``)."""
     position = begin
     negative = False
@@ -82,15 +83,22 @@ def parse_float(buffer, begin, end, pow10):
             byte = buffer[position]
             if byte < 48 or byte > 57:
                 return np.nan
-            exponent = min(exponent * 10 + (np.int64(byte) - 48), 9999)
+            if exponent < 9999:
+                exponent = exponent * 10 + int(byte) - 48
             position += 1
         scale += sign * exponent
-    value = np.float64(mantissa)
-    if scale < 0:
-        value = 0.0 if scale < -308 - 18 else (value / pow10[-scale] if scale >= -308 else value / 1e308 / pow10[-scale - 308])
-    elif scale > 0:
-        value = np.inf if scale > 308 and value > 0.0 else value * pow10[min(scale, 308)]
-    if np.isinf(value):
+    value = float(mantissa)
+    if value == 0.0 or scale < -330:
+        value = 0.0
+    elif scale < -308:
+        value = value / pow10[308] / pow10[-scale - 308]
+    elif scale < 0:
+        value = value / pow10[-scale]
+    elif scale > 308:
+        return np.nan
+    else:
+        value = value * pow10[scale]
+    if value > 1.7976931348623157e308:
         return np.nan
     return -value if negative else value
 
@@ -103,14 +111,14 @@ class InternTable(NamedTuple):
         hashes: ``uint64`` [capacity] of the strings by id.
         offsets: ``int64`` [capacity + 1] into ``arena``.
         arena: ``uint8``, the strings one after another.
-        count: ``int64`` [1], how many strings.
+        size: ``int64`` [1], how many strings.
     """
 
     slots: np.ndarray
     hashes: np.ndarray
     offsets: np.ndarray
     arena: np.ndarray
-    count: np.ndarray
+    size: np.ndarray
 
 
 @njit(cache=True, nogil=True)
@@ -143,13 +151,13 @@ def intern(table, buffer, begin, end):
     known = find(table, buffer, begin, end, key)
     if known >= 0:
         return known
-    new = table.count[0]
+    new = table.size[0]
     start = table.offsets[new]
     for k in range(end - begin):
         table.arena[start + k] = buffer[begin + k]
     table.offsets[new + 1] = start + end - begin
     table.hashes[new] = key
-    table.count[0] = new + 1
+    table.size[0] = new + 1
     place(table.slots, key, new)
     return new
 
@@ -201,7 +209,7 @@ class Interner:
         )
 
     def __len__(self) -> int:
-        return int(self.table.count[0])
+        return int(self.table.size[0])
 
     @property
     def arena_used(self) -> int:
@@ -218,7 +226,7 @@ class Interner:
         new.hashes[:count] = old.hashes[:count]
         new.offsets[: count + 1] = old.offsets[: count + 1]
         new.arena[:used] = old.arena[:used]
-        new.count[0] = count
+        new.size[0] = count
         _place_all(new.slots, new.hashes, count)
         self.table = new
 
@@ -236,7 +244,7 @@ class Interner:
         """All strings in the order of their ids."""
         data = self.table.arena[: self.arena_used].tobytes()
         bounds = self.table.offsets[: len(self) + 1].tolist()
-        return [data[a:b] for a, b in zip(bounds, bounds[1:], strict=False)]
+        return [data[a:b] for a, b in pairwise(bounds)]
 
     def ids_of(self, other: "Interner") -> np.ndarray:
         """For every string of ``other`` its id here or -1, ``int64`` [len(other)]."""

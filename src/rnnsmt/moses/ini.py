@@ -1,8 +1,8 @@
 """``moses.ini``: the features of a model, their weights and the paths of its files.
 
-The format is Moses': sections in brackets, in ``[feature]`` one feature function a line (``KENLM name=LM0 path=...``), in
-``[weight]`` one line a feature (``LM0= 0.5``). Paths are relative to the folder of the ini file, so that a model directory
-can be moved; real Moses resolves them against the working directory and is started inside the folder.
+The format is Moses': sections in brackets, in ``[feature]`` one feature function a line (``KENLM name=LM0 path=...``),
+in ``[weight]`` one line a feature (``LM0= 0.5``). Paths are relative to the folder of the ini file, so that a model
+directory can be moved; real Moses resolves them against the working directory and is started inside the folder.
 """
 
 import math
@@ -121,7 +121,7 @@ class MosesIni:
         out += ["[distortion-limit]", str(self.distortion_limit), "", "[feature]"]
         for feature in self.features:
             options = dict(feature.options)
-            if "path" in options and not os.path.isabs(options["path"]):
+            if "path" in options and not Path(options["path"]).is_absolute():
                 options["path"] = os.path.relpath(self.folder / options["path"], folder)
             if feature.kind in PHRASE_TABLES and (self.table_limit != DEFAULT_TABLE_LIMIT or "table-limit" in options):
                 options["table-limit"] = str(self.table_limit)

@@ -1,8 +1,8 @@
 """The flat arrays of the search: what all sentences share, and the state of one sentence between two stacks.
 
-A *hypothesis* is a row of the ``h_*`` arrays; those of one stack that have the same coverage, the same end of the last
-source phrase and the same answer to "would this phrase be a swap" lie together, best first: a *group*. A coverage is the
-position of the first gap and a 64-bit window of what is covered behind it, so that sentences of any length work.
+Hypotheses of one stack that have the same coverage, the same end of the last source phrase and the same answer to
+"which phrase would be a swap" lie together, best first: a *group*. A coverage is the position of the first gap and a
+64-bit window of what is covered behind it, so that sentences of any length work.
 """
 
 from typing import NamedTuple
@@ -71,11 +71,11 @@ def _record(*fields: str) -> np.dtype:
 
 
 HYPOTHESIS = _record("score:f8", "state:i4", "back:i4", "option:i4", "start:i4", "end:i4", "arc:i4")
-"""Score so far, LM state, the hypothesis before (-1), option and source span of its phrase, first recombined arc (-1)."""
+"""Score so far, LM state, hypothesis before (-1), option and source span of its phrase, first recombined arc (-1)."""
 ARC = _record("score:f8", "back:i4", "option:i4", "start:i4", "end:i4", "next:i4")
 """A hypothesis that was recombined into another; ``next`` is the next arc of the same or -1."""
 GROUP = _record("end:i4", "swap:i4", "first:i4", "count:i4", "next:i4")
-"""Hypotheses first..first + count - 1; end of their last phrase; ``swap``: the end + 1 of a phrase that would be a swap."""
+"""Hypotheses first..first + count - 1; end of their last phrase; ``swap``: end + 1 of a phrase that would be a swap."""
 COVERAGE = _record("mask:u8", "gap:i4", "group:i4")
 """First open source word, what is covered from there on as bits, first group."""
 STACK = _record("hypothesis:i8", "coverage:i8")
@@ -97,9 +97,9 @@ EDGE = _record(
 )
 """A group of hypotheses and the options of a source span; ``base``: distortion and future cost of all its cells."""
 CELL = _record("total:f8", "edge:i4", "hypothesis:i4", "option:i4", "request:i4")
-"""A hypothesis extended by an option; ``total``: score plus future cost, without the LM until its request is answered."""
+"""A hypothesis extended by an option; ``total``: score plus future cost, the LM's part once it is known."""
 REQUEST = _record("total:f4", "state:i4", "position:i4", "end:i4", "slot:i4", "target:i4", "from_state:i4", "hit:i4")
-"""A target phrase to be scored from an LM state: the sum so far, the state it is in, the next word and the last + 1."""
+"""A target phrase to be scored from an LM state: the sum so far, the state, the next word's place, the last + 1."""
 NEW = _record("total:f8", "state:i4", "back:i4", "option:i4", "edge:i4", "group:i4", "arc:i4", "forward:i4")
 """A hypothesis of the stack that is being filled; ``total``: score plus future cost."""
 SLOT = _record("stamp:i4", "item:i4")

@@ -116,7 +116,7 @@ def choose_cells(inventory, work, settings, waiting, stamp):
 
 
 @njit(cache=True, nogil=True)
-def answer_requests(lm, inventory, work, requests):
+def answer_requests(lm, inventory, work, requests):  # noqa: PLR0912, PLR0915
     """Ask the LM for all requests together, word by word.
 
     Every round first touches the memory of all look-ups and then reads them: the look-ups of different requests do not

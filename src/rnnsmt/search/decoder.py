@@ -1,7 +1,7 @@
 """Decoding: the Python interface of the search.
 
-``load_model`` once, then ``decode`` as often as weights change. Sentences are searched independently, on several threads
-if asked for; results do not depend on the number of threads.
+``load_model`` once, then ``decode`` as often as weights change. Sentences are searched independently, on several
+threads if asked for; results do not depend on the number of threads.
 """
 
 import math
@@ -31,8 +31,8 @@ __all__ = ["NBest", "SearchOptions", "Translation", "decode", "load_model"]
 class SearchOptions:
     """How wide to search.
 
-    Scores under Moses' tuned weights are about a tenth of log-probabilities, so limits given as probabilities or nats are
-    scaled by ``score_scale``: a search does not change when all weights are multiplied by the same number.
+    Scores under Moses' tuned weights are about a tenth of log-probabilities, so limits given as probabilities or nats
+    are scaled by ``score_scale``: a search does not change when all weights are multiplied by the same number.
 
     Attributes:
         pop_limit: cells (hypothesis and option) that are scored for one stack.

@@ -47,7 +47,8 @@ def collect_edges(k, spans, inventory, work, settings, stamp):
         for coverage in range(work.stacks[k - length].coverage, work.stacks[k - length + 1].coverage):
             gap = np.int64(work.coverages[coverage].gap)
             mask = work.coverages[coverage].mask
-            for start in range(gap, min(count - length, gap + max(limit - length, 0)) + 1):
+            last_start = gap + limit - length if limit > length else gap
+            for start in range(gap, min(count - length, last_start) + 1):
                 source = spans[start, length - 1]
                 if source < 0:
                     continue
@@ -74,16 +75,17 @@ def collect_edges(k, spans, inventory, work, settings, stamp):
                     estimate = work.hypotheses[best].score + base + inventory.guess[first, orientation]
                     if work.hypotheses[best].option >= 0:
                         estimate += inventory.forward[work.hypotheses[best].option, orientation]
-                    work.edges[edges].group = group
-                    work.edges[edges].coverage = target
-                    work.edges[edges].start = start
-                    work.edges[edges].length = length
-                    work.edges[edges].first = first
-                    work.edges[edges].last = last
-                    work.edges[edges].base = base
-                    work.edges[edges].orientation = orientation
-                    work.edges[edges].target = _NONE
-                    work.edges[edges].estimate = estimate
+                    edge = work.edges[edges]
+                    edge.group = group
+                    edge.coverage = target
+                    edge.start = start
+                    edge.length = length
+                    edge.first = first
+                    edge.last = last
+                    edge.base = base
+                    edge.orientation = orientation
+                    edge.target = _NONE
+                    edge.estimate = estimate
                     edges += 1
                     group = work.groups[group].next
     return edges
@@ -98,9 +100,9 @@ def target_group(work, edge, groups):
     start = np.int64(work.edges[edge].start)
     end = start + work.edges[edge].length - 1
     gap = np.int64(work.targets[coverage].gap)
-    swap = start  # a phrase that ends right before `start` would be a swap: only where that word is still open
+    swap = np.int64(start)  # a phrase that ends right before it would be a swap: only where that word is still open
     if start <= gap or (work.targets[coverage].mask >> np.uint64(start - 1 - gap)) & _ONE != np.uint64(0):
-        swap = _NONE
+        swap = np.int64(_NONE)
     group = np.int64(work.targets[coverage].group)
     while group != _NONE:
         if work.members[group].end == end and work.members[group].swap == swap:

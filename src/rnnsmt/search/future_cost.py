@@ -12,7 +12,7 @@ _ONE = np.uint64(1)
 
 @njit(cache=True, nogil=True)
 def future_costs(spans, inventory, work, window):
-    """Best estimate of every span up to ``window`` words (Koehn 2010, section 6.2.4) and of every tail of the sentence."""
+    """Best estimate of every span up to ``window`` words and of every tail of the sentence."""
     count, longest = spans.shape
     work.tail_future[count] = 0.0
     for i in range(count - 1, -1, -1):

@@ -1,4 +1,4 @@
-"""The search of a sentence, compiled: stacks by covered words (Koehn 2010, chapter 6), filled by a kind of cube pruning.
+"""The search of a sentence, compiled: stacks by covered words (Koehn 2010, chapter 6), filled cell by cell.
 
 ``begin`` prepares the state of a sentence, ``expand_stack`` fills one stack from the shorter ones: collect the edges,
 choose the cells, answer their LM requests, make hypotheses of them. Everything that a stack needs lies in ``Work``, so
@@ -68,121 +68,122 @@ def add_hypothesis(inventory, work, settings, total, edge, back, option, state, 
     key = (np.uint64(group) << np.uint64(44)) ^ (np.uint64(forward) << np.uint64(26)) ^ np.uint64(state)
     slot = np.int64(mix(key) & np.uint64(last))
     while work.recombination_slots[slot].stamp == stamp:
-        known = work.recombination_slots[slot].item
-        if (
-            work.fresh[known].group == group
-            and work.fresh[known].state == state
-            and inventory.forward_class[work.fresh[known].option] == forward
-        ):
-            if total > work.fresh[known].total:
+        known = work.fresh[work.recombination_slots[slot].item]
+        if known.group == group and known.state == state and inventory.forward_class[known.option] == forward:
+            if total > known.total:
                 if settings.keep_arcs:
-                    work.fresh[known].arc = keep_arc(
-                        work, work.fresh[known].total, work.fresh[known].back, work.fresh[known].option, work.fresh[known].edge,
-                        work.fresh[known].arc,
-                    )  # fmt: skip
-                work.fresh[known].total = total
-                work.fresh[known].back = back
-                work.fresh[known].option = option
-                work.fresh[known].edge = edge
+                    known.arc = keep_arc(work, known.total, known.back, known.option, known.edge, known.arc)
+                known.total = total
+                known.back = back
+                known.option = option
+                known.edge = edge
             elif settings.keep_arcs:
-                work.fresh[known].arc = keep_arc(work, total, back, option, edge, work.fresh[known].arc)
+                known.arc = keep_arc(work, total, back, option, edge, known.arc)
             return fresh
         slot = (slot + 1) & last
     work.recombination_slots[slot].stamp = stamp
     work.recombination_slots[slot].item = fresh
-    work.fresh[fresh].total = total
-    work.fresh[fresh].state = state
-    work.fresh[fresh].back = back
-    work.fresh[fresh].option = option
-    work.fresh[fresh].edge = edge
-    work.fresh[fresh].group = group
-    work.fresh[fresh].arc = _NONE
+    new = work.fresh[fresh]
+    new.total = total
+    new.state = state
+    new.back = back
+    new.option = option
+    new.edge = edge
+    new.group = group
+    new.arc = _NONE
     return fresh + 1
 
 
-@njit(cache=True, nogil=True, forceinline=True)
-def move(work, old, new):
-    """Copy a hypothesis to another place."""
-    work.hypotheses[new].score = work.hypotheses[old].score
-    work.hypotheses[new].state = work.hypotheses[old].state
-    work.hypotheses[new].back = work.hypotheses[old].back
-    work.hypotheses[new].option = work.hypotheses[old].option
-    work.hypotheses[new].start = work.hypotheses[old].start
-    work.hypotheses[new].end = work.hypotheses[old].end
-    work.hypotheses[new].arc = work.hypotheses[old].arc
+@njit(cache=True, nogil=True)
+def prune(work, settings, fresh, best):
+    """Threshold and histogram pruning: dropped hypotheses lose their group, kept ones are counted in theirs."""
+    threshold = best + settings.beam
+    room = fresh
+    if fresh > settings.stack_size:
+        ranked = np.sort(work.fresh[:fresh].total)
+        lowest = ranked[fresh - settings.stack_size]
+        if lowest >= threshold:
+            threshold = lowest
+            room = settings.stack_size - (fresh - np.searchsorted(ranked, lowest, side="right"))
+    for i in range(fresh):
+        new = work.fresh[i]
+        if new.total == threshold:
+            room -= 1
+        if new.total < threshold or (new.total == threshold and room < 0):
+            new.group = _NONE
+        else:
+            work.members[new.group].count += 1
 
 
 @njit(cache=True, nogil=True)
-def store(k, work, settings, fresh, groups, best):
-    """Prune the new stack and lay its hypotheses down by group, best first."""
-    threshold = best + settings.beam
-    if fresh > settings.stack_size:
-        ranked = np.sort(work.fresh[:fresh].total)
-        threshold = max(threshold, ranked[fresh - settings.stack_size])
-    for i in range(fresh):
-        if work.fresh[i].total >= threshold:
-            work.members[work.fresh[i].group].count += 1
+def place_groups(work, groups):
+    """Give the groups of the new stack their places, coverage by coverage.
+
+    ``members.first`` becomes a group's first place and ``members.count`` its next free one.
+    """
     hypothesis = work.counts[HYPOTHESES]
     coverages = work.counts[COVERAGES]
     number = work.counts[GROUPS]
-    work.stacks[k].hypothesis = hypothesis
-    work.stacks[k].coverage = coverages
-    # groups get their places coverage by coverage; v_next is walked once, v_count turns into the next free place
     for group in range(groups):
         coverage = work.members[group].coverage
-        member = np.int64(work.targets[coverage].group)
-        if member == _NONE:
-            continue
+        at = np.int64(work.targets[coverage].group)
         work.targets[coverage].group = _NONE
         chain = np.int64(_NONE)
-        while member != _NONE:
-            size = work.members[member].count
-            work.members[member].count = hypothesis
-            work.members[member].first = hypothesis
+        while at != _NONE:
+            member = work.members[at]
+            size = member.count
+            member.first = hypothesis
+            member.count = hypothesis
             if size > 0:
-                work.groups[number].end = work.members[member].end
-                work.groups[number].swap = work.members[member].swap
-                work.groups[number].first = hypothesis
-                work.groups[number].count = size
-                work.groups[number].next = chain
+                new = work.groups[number]
+                new.end = member.end
+                new.swap = member.swap
+                new.first = hypothesis
+                new.count = size
+                new.next = chain
                 chain = number
                 number += 1
                 hypothesis += size
-            member = np.int64(work.members[member].next)
+            at = np.int64(member.next)
         if chain != _NONE:
             work.coverages[coverages].gap = work.targets[coverage].gap
             work.coverages[coverages].mask = work.targets[coverage].mask
             work.coverages[coverages].group = chain
             coverages += 1
-    for i in range(fresh):
-        if work.fresh[i].total < threshold:
-            continue
-        group = work.fresh[i].group
-        edge = work.fresh[i].edge
-        place = np.int64(work.members[group].count)
-        work.members[group].count = place + 1
-        score = work.fresh[i].total - work.targets[work.edges[edge].coverage].future
-        end = np.int64(work.members[group].end)
-        lowest = place - 1
-        bound = np.int64(
-            work.members[group].first
-        )  # insertion sort from the group's first place: they come nearly sorted
-        while lowest >= bound and work.hypotheses[lowest].score < score:
-            move(work, lowest, lowest + 1)
-            lowest -= 1
-        place = lowest + 1
-        work.hypotheses[place].score = score
-        work.hypotheses[place].state = work.fresh[i].state
-        work.hypotheses[place].back = work.fresh[i].back
-        work.hypotheses[place].option = work.fresh[i].option
-        work.hypotheses[place].start = work.edges[edge].start
-        work.hypotheses[place].end = end
-        work.hypotheses[place].arc = work.fresh[i].arc
     work.counts[HYPOTHESES] = hypothesis
     work.counts[COVERAGES] = coverages
     work.counts[GROUPS] = number
-    work.stacks[k + 1].hypothesis = hypothesis
-    work.stacks[k + 1].coverage = coverages
+
+
+@njit(cache=True, nogil=True)
+def store(k, work, settings, fresh, groups, best):
+    """Prune the new stack and lay its hypotheses down by group, best first."""
+    prune(work, settings, fresh, best)
+    work.stacks[k].hypothesis = work.counts[HYPOTHESES]
+    work.stacks[k].coverage = work.counts[COVERAGES]
+    place_groups(work, groups)
+    for i in range(fresh):
+        new = work.fresh[i]
+        if new.group == _NONE:
+            continue
+        edge = work.edges[new.edge]
+        member = work.members[new.group]
+        score = new.total - work.targets[edge.coverage].future
+        place = np.int64(member.count)
+        member.count = place + 1
+        while place > member.first and work.hypotheses[place - 1].score < score:
+            work.hypotheses[place] = work.hypotheses[place - 1]
+            place -= 1
+        hypothesis = work.hypotheses[place]
+        hypothesis.score = score
+        hypothesis.state = new.state
+        hypothesis.back = new.back
+        hypothesis.option = new.option
+        hypothesis.start = edge.start
+        hypothesis.end = member.end
+        hypothesis.arc = new.arc
+    work.stacks[k + 1].hypothesis = work.counts[HYPOTHESES]
+    work.stacks[k + 1].coverage = work.counts[COVERAGES]
 
 
 @njit(cache=True, nogil=True)
@@ -233,8 +234,8 @@ def search_sentence(spans, lm, inventory, work, settings):
     count = spans.shape[0]
     for k in range(1, count + 1):
         expand_stack(k, spans, lm, inventory, work, settings)
-    best = np.int64(_NONE)
+    best = -1
     for hypothesis in range(work.stacks[count].hypothesis, work.stacks[count + 1].hypothesis):
-        if best == _NONE or work.hypotheses[hypothesis].score > work.hypotheses[best].score:
+        if best < 0 or work.hypotheses[hypothesis].score > work.hypotheses[best].score:
             best = hypothesis
     return best

@@ -1,8 +1,8 @@
 """Distinct k-best derivations from the lattice of recombined hypotheses, compiled.
 
 Lazy extraction as Huang and Chiang (2005, algorithm 3), without recursion. A node (a hypothesis) keeps only the best
-derivation of every distinct target string: what follows a node scores the same for all its derivations, so a worse one of
-the same string can never be part of a new best string. Strings are compared by a 64-bit polynomial hash of their words.
+derivation of every distinct target string: what follows a node scores the same for all its derivations, so a worse one
+of the same string can never be part of a new best string. Strings are compared by a 64-bit hash of their words.
 """
 
 from typing import NamedTuple
@@ -93,7 +93,7 @@ def phrase_hashes(bounds, words, hashes, powers):
 def _merge(pool, a, b, path):
     """Merge two leftist heaps by score; ``path`` is scratch space."""
     depth = 0
-    while a != _NONE and b != _NONE:
+    while a != _NONE and b != _NONE:  # noqa: PLR1714
         if pool[b].score > pool[a].score:
             a, b = b, a
         path[depth] = a
@@ -164,7 +164,7 @@ def _is_new(lattice, node, value):
 
 
 @njit(cache=True, nogil=True)
-def _one_more(lattice, hypotheses, arcs, target, hashes, powers, goal, path):
+def _one_more(lattice, hypotheses, arcs, target, hashes, powers, goal, path):  # noqa: PLR0915
     """Make ``goal`` produce its next derivation or find that it has no more."""
     depth = 1
     lattice.stack[0] = goal

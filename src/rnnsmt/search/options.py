@@ -17,7 +17,7 @@ class Prepared:
     """Sentences looked up in a model, with the model's pairs and one more pair for every unknown word.
 
     Attributes:
-        spans: per sentence ``int32`` [words, longest], the source phrase that starts at a word with a length - 1, or -1.
+        spans: per sentence ``int32`` [words, longest], source phrase by first word and length - 1, or -1.
         words: target vocabulary including the unknown words.
         targets: target phrases including the unknown words.
         source_of, target_of: ``int32`` [rows] of all pairs.

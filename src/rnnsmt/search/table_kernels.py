@@ -124,10 +124,10 @@ def phrase_lines(buffer, begin, wanted, sources, targets, pow10, out_source, out
         if keep:
             if (
                 filled >= out_source.shape[0]
-                or sources.count[0] + 1 >= sources.hashes.shape[0]
-                or targets.count[0] + 1 >= targets.hashes.shape[0]
-                or sources.offsets[sources.count[0]] + stop - position > sources.arena.shape[0]
-                or targets.offsets[targets.count[0]] + stop - position > targets.arena.shape[0]
+                or sources.size[0] + 1 >= sources.hashes.shape[0]
+                or targets.size[0] + 1 >= targets.hashes.shape[0]
+                or sources.offsets[sources.size[0]] + stop - position > sources.arena.shape[0]
+                or targets.offsets[targets.size[0]] + stop - position > targets.arena.shape[0]
             ):
                 return position, filled, lines, FULL
             code = _numbers(buffer, bounds[2, 0], bounds[2, 1], pow10, out_scores[filled])
@@ -184,7 +184,7 @@ def reordering_lines(buffer, sources, targets, pairs, pow10, out, found):
 
 @njit(cache=True, nogil=True)
 def split_words(arena, offsets, count, words, flat, bounds):
-    """Split phrases into interned words; ``flat`` int32, ``bounds`` int64 [count + 1]; False when ``flat`` or words are full."""
+    """Split phrases into interned words: ``flat`` int32, ``bounds`` int64 [count + 1]; returns how many words."""
     filled = 0
     for phrase in range(count):
         position, end = offsets[phrase], offsets[phrase + 1]

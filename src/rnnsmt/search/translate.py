@@ -35,7 +35,7 @@ def read_sentences(path: Path) -> list[str]:
     """The lines of a tokenised text.
 
     Raises:
-        InputError: a line is not UTF-8, has a control character, or has ``|||``, which separates fields in Moses' files.
+        InputError: a line is not UTF-8, has a control character, or has ``|||``, which separates Moses' fields.
     """
     sentences = []
     for number, line in enumerate(read_lines(path), 1):
