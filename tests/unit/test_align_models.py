@@ -74,6 +74,9 @@ def test_digamma(x):
 @pytest.mark.parametrize(("j", "m", "n"), [(1, 1, 1), (1, 5, 4), (5, 5, 4), (3, 7, 9), (9, 9, 9), (2, 3, 40)])
 def test_closed_form_of_the_diagonal_prior(j, m, n):
     features = [-abs(i / n - j / m) for i in range(1, n + 1)]
+    prior = np.empty(n)
+    assert fast_align._diagonal(j, m, n, 3.5, prior) == pytest.approx(prior.sum())
+    assert prior == pytest.approx(np.exp(3.5 * np.array(features)))
     z, derivative = fast_align._series(j, m, n, 3.5)
     assert z == pytest.approx(sum(exp(3.5 * feature) for feature in features))
     assert derivative == pytest.approx(sum(feature * exp(3.5 * feature) for feature in features))

@@ -68,15 +68,15 @@ def _pass(
         given = given_ids[given_offsets[s] : given_offsets[s + 1]]
         start = generated_offsets[s]
         n, m = len(given), generated_offsets[s + 1] - start
-        probability, cells = np.empty(n), np.empty(n, np.int64)
+        prior, probability, cells = np.empty(n), np.empty(n), np.empty(n, np.int64)
         for j in range(m if n > 0 else 0):
             f = generated_ids[start + j]
-            z = _series(j + 1, m, n, tension)[0] / (1.0 - P_NULL)
+            z = _diagonal(j + 1, m, n, tension, prior) / (1.0 - P_NULL)
             null = t_null[f] * P_NULL
             total, best_i, best_p = null, -1, null
             for i in range(n):
                 cells[i] = find(starts, words, given[i], f)
-                p = t[cells[i]] * np.exp(-tension * abs((i + 1) / n - (j + 1) / m)) / z
+                p = t[cells[i]] * prior[i] / z
                 probability[i] = p
                 total += p
                 if p > best_p:
@@ -91,6 +91,20 @@ def _pass(
                 # fast_align counts the generated position from 0 here and from 1 everywhere else
                 feature -= p * abs((i + 1) / n - j / m)
     return feature / len(generated_ids)
+
+
+@njit(cache=True, nogil=True)
+def _diagonal(j, m, n, tension, prior):
+    """Fill prior [n] with exp(-tension |i/n - j/m|), i = 1 .. n: geometric on both sides of j n / m; their sum."""
+    above = int(j * n / m)
+    ratio, z = np.exp(-tension / n), 0.0
+    for first, behind, step in ((above, n, 1), (above - 1, -1, -1)):
+        weight = np.exp(-tension * abs((first + 1) / n - j / m))
+        for i in range(first, behind, step):
+            prior[i] = weight
+            z += weight
+            weight *= ratio
+    return z
 
 
 @njit(cache=True, nogil=True)

@@ -78,21 +78,27 @@ def forward_backward(emission, null, step, begin, alpha, beta, posterior, moves)
         alpha[j, length] *= scale[j]
     beta[words - 1, :] = 1.0
     moves[:, :] = 0.0
+    turned = step.T.copy()
     ahead = np.empty(length)
     for j in range(words - 1, 0, -1):
-        start = null[j] * scale[j] * beta[j, length]
+        stay = null[j] * scale[j]
+        beta[j - 1, length] = stay * beta[j, length]
         for i in range(length):
             ahead[i] = emission[j, i] * beta[j, i] * scale[j]
-            start += begin[i] * ahead[i]
-        beta[j - 1, length] = start
+            beta[j - 1, length] += begin[i] * ahead[i]
+            beta[j - 1, i] = stay * beta[j, i]
+        # inner loops without sums, so that they are vectorised without a change of order
+        for i in range(length):
+            weight = ahead[i]
+            for last in range(length):
+                beta[j - 1, last] += turned[i, last] * weight
         for last in range(length):
             mass = alpha[j - 1, last]
-            total = 0.0
             for i in range(length):
-                p = step[last, i] * ahead[i]
-                total += p
-                moves[last, i] += mass * p
-            beta[j - 1, last] = total + null[j] * scale[j] * beta[j, last]
+                moves[last, i] += mass * ahead[i]
+    for last in range(length):
+        for i in range(length):
+            moves[last, i] *= step[last, i]
     for j in range(words):
         for i in range(length):
             posterior[j, i] *= beta[j, i]
