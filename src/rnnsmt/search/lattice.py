@@ -46,6 +46,7 @@ DERIVATION = np.dtype(
         ("start", np.int32),
         ("end", np.int32),
         ("next", np.int32),
+        ("slot", np.int32),
     ],
     align=True,
 )
@@ -71,7 +72,7 @@ def new_lattice(hypotheses: int, arcs: int, words: int, n: int) -> Lattice:
         np.empty(hypotheses + 1, NODE),
         np.empty(2 * hypotheses + arcs + derivations + 2, CANDIDATE),
         np.empty(derivations, DERIVATION),
-        np.empty(1 << (2 * derivations).bit_length(), np.uint64),
+        np.zeros(1 << (2 * derivations).bit_length(), np.uint64),
         np.empty(words + 3, np.int32),
         np.zeros(2, np.int64),
     )
@@ -150,17 +151,17 @@ def _open(lattice, hypotheses, arcs, node, path):
 
 
 @njit(cache=True, nogil=True)
-def _is_new(lattice, node, value):
-    """Enter (node, string) in the set of what was seen; False if it was there."""
+def _enter(lattice, node, value):
+    """Enter (node, string) in the set of what was seen; its slot, or -1 if it was there."""
     key = mix(value ^ (np.uint64(node + 1) * HASH_BASE)) | np.uint64(1)
     mask = np.uint64(lattice.seen.shape[0] - 1)
     slot = np.int64((key >> np.uint64(1)) & mask)
     while lattice.seen[slot] != np.uint64(0):
         if lattice.seen[slot] == key:
-            return False
+            return np.int64(_NONE)
         slot = (slot + 1) & np.int64(mask)
     lattice.seen[slot] = key
-    return True
+    return slot
 
 
 @njit(cache=True, nogil=True)
@@ -203,7 +204,8 @@ def _one_more(lattice, hypotheses, arcs, target, hashes, powers, goal, path):  #
         if best.option >= 0:
             phrase = target[best.option]
             value = value * powers[phrase] + hashes[phrase]
-        if not _is_new(lattice, at, value):
+        slot = _enter(lattice, at, value)
+        if slot == _NONE:
             continue
         number = lattice.used[1]
         lattice.used[1] = number + 1
@@ -215,6 +217,7 @@ def _one_more(lattice, hypotheses, arcs, target, hashes, powers, goal, path):  #
         new.start = best.start
         new.end = best.end
         new.next = _NONE
+        new.slot = slot
         if node.last == _NONE:
             node.first = number
         else:
@@ -231,7 +234,8 @@ def extract(hypotheses, arcs, count, first_final, n, lattice, target, hashes, po
     [n + 1]; returns how many there are.
     """
     path = np.empty(64, np.int32)
-    lattice.seen[:] = np.uint64(0)
+    for number in range(1, lattice.used[1]):
+        lattice.seen[lattice.derivations[number].slot] = np.uint64(0)
     lattice.used[0] = 0
     lattice.used[1] = 1
     for k in range(count + 1):

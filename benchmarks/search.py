@@ -1,0 +1,121 @@
+"""Speed and quality of the decoder on a Moses model directory, single thread, as CPU seconds after compilation.
+
+    python benchmarks/search.py MODEL_DIR [--input input.en] [--repeat 3]
+
+``MODEL_DIR`` holds ``moses.ini`` and what it names, the input, and optionally best scores of Moses
+(``moses.cube.best-score.tsv``, ``moses.stack.best-score.tsv``: sentence number and score a line). For the fixture of
+Multi30k: copy its ``search`` folder and unpack ``lm.arpa.xz`` beside it as ``lm.arpa``.
+"""
+
+import argparse
+import time
+from pathlib import Path
+
+import numpy as np
+
+from rnnsmt.moses.ini import MosesIni
+from rnnsmt.search import kernels
+from rnnsmt.search.arrays import CELLS, QUERIES, REQUESTS
+from rnnsmt.search.decoder import Decoder, SearchOptions, look_up
+from rnnsmt.search.model import SearchModel, load_model
+from rnnsmt.search.nbest import best_path
+
+
+def best_time(work, repeat: int) -> float:
+    """The least CPU time of several runs of a function."""
+    times = []
+    for _ in range(repeat):
+        start = time.process_time()
+        work()
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+def table(model: SearchModel, sentences: list[str], folder: Path, repeat: int) -> None:
+    """Sentences per second, work and score loss at several widths."""
+    references = {}
+    for name in ("cube", "stack"):
+        path = folder / f"moses.{name}.best-score.tsv"
+        if path.is_file():
+            references[name] = np.array([float(line.split()[1]) for line in path.read_text().splitlines()])
+    head = f"{'pop limit':>9} {'margin':>6} {'sent/s':>7} {'cells/s':>10} {'cells/sent':>10} {'score sum':>11}"
+    print(head + "".join(f"  below / above moses {name}" for name in references))
+    for pops, margin in (
+        (50, 20),
+        (100, 20),
+        (200, 20),
+        (500, 20),
+        (1000, 12),
+        (1000, 16),
+        (1000, 20),
+        (2000, 20),
+        (5000, 20),
+    ):
+        options = SearchOptions(pop_limit=pops, stack_size=pops, margin=margin)
+        decoder = Decoder(model, look_up(model, sentences), model.initial_weights, options)
+        scores = np.array([result.score for result in decoder.translations()])
+        cells = int(decoder.counts[CELLS])
+        seconds = best_time(lambda decoder=decoder: list(decoder.translations()), repeat)
+        line = f"{pops:9} {margin:6} {len(sentences) / seconds:7.0f} {cells / seconds:10.0f} "
+        line += f"{cells / len(sentences):10.0f} {scores.sum():11.3f}"
+        for reference in references.values():
+            line += f"  {int((scores < reference - 1e-3).sum()):5} / {int((scores > reference + 1e-3).sum()):<16}"
+        print(line, flush=True)
+
+
+def split(model: SearchModel, sentences: list[str], repeat: int) -> None:
+    """Where the time of one search goes, and what n-best lists cost."""
+    for nbest in (0, 100):
+        decoder = Decoder(model, look_up(model, sentences), model.initial_weights, SearchOptions(nbest=nbest))
+        list(decoder.translations())
+        counts = decoder.counts.copy()
+        whole = best_time(lambda decoder=decoder: list(decoder.translations()), repeat)
+        work, lm = decoder.work_for(max(len(spans) for spans in decoder.prepared.spans)), model.lm.arrays
+        search = best_time(
+            lambda decoder=decoder, work=work, lm=lm: [
+                kernels.search_sentence(spans, lm, decoder.inventory, work, decoder.settings)
+                for spans in decoder.prepared.spans
+            ],
+            repeat,
+        )
+        best = kernels.search_sentence(decoder.prepared.spans[0], lm, decoder.inventory, work, decoder.settings)
+        output = best_time(
+            lambda decoder=decoder, work=work, best=best: [
+                decoder.realized(best_path(work, int(best))) for _ in sentences
+            ],
+            repeat,
+        )
+        print(
+            f"nbest {nbest}: {whole:.3f} s for {len(sentences)} sentences ({len(sentences) / whole:.0f}/s): search "
+            f"{search:.3f}, best path {output:.3f}, n-best and rest {whole - search - output:.3f}; per sentence "
+            f"{counts[CELLS] / len(sentences):.0f} cells, {counts[REQUESTS] / len(sentences):.0f} LM requests, "
+            f"{counts[QUERIES] / len(sentences):.0f} LM look-ups"
+        )
+    ranking = best_time(
+        lambda: Decoder(model, look_up(model, sentences), model.initial_weights, SearchOptions()), repeat
+    )
+    print(f"weighting and ranking all options: {ranking:.3f} s")
+
+
+def main() -> None:
+    """Load, warm up, measure."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model_dir", type=Path)
+    parser.add_argument("--input", default="input.en")
+    parser.add_argument("--repeat", type=int, default=3)
+    args = parser.parse_args()
+    sentences = (args.model_dir / args.input).read_text(encoding="utf-8").splitlines()
+    for moment in ("with compilation or its cache", "warm"):
+        start = time.process_time()
+        model = load_model(MosesIni.read(args.model_dir / "moses.ini"), sentences)
+        print(f"loading, {moment}: {time.process_time() - start:.2f} s")
+    start = time.process_time()
+    decoder = Decoder(model, look_up(model, sentences), model.initial_weights, SearchOptions(nbest=2))
+    decoder.sentence(0)
+    print(f"first sentence, with compilation or its cache: {time.process_time() - start:.2f} s")
+    split(model, sentences, args.repeat)
+    table(model, sentences, args.model_dir, args.repeat)
+
+
+if __name__ == "__main__":
+    main()
