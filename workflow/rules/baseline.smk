@@ -1,8 +1,12 @@
 # The phrase-based baseline, a Moses model directory in results/model: alignment, phrase table, reordering table, LM.
+# Phrases are extracted from the links of every aligner, and counted together.
 ALIGNED = (
-    "results/align/aligned.external.gz"
+    ["results/align/external/aligned.gz"]
     if config["alignment"]["external"]
-    else f"results/align/aligned.{config['alignment']['symmetrization']}.gz"
+    else [
+        f"results/align/{aligner}/aligned.{config['alignment']['symmetrization']}.gz"
+        for aligner in config["alignment"]["aligners"]
+    ]
 )
 PHRASE_TABLE = "phrase-table.gz"
 REORDERING_TABLE = "reordering-table.wbe-msd-bidirectional-fe.gz"
@@ -13,31 +17,30 @@ rule align_words:
         source=training_text(SOURCE),
         target=training_text(TARGET),
     output:
-        forward="results/align/forward.gz",
-        backward="results/align/reverse.gz",
+        forward="results/align/{aligner}/forward.gz",
+        backward="results/align/{aligner}/reverse.gz",
     log:
-        "results/logs/align/words.log",
+        "results/logs/align/words.{aligner}.log",
     conda:
         BASE_ENV
     threads: 2
     params:
         version=version("align", "words"),
-        aligner=config["alignment"]["aligner"],
         seed=config["seed"],
     shell:
-        "rnnsmt align words --source {input.source:q} --target {input.target:q} --aligner {params.aligner} "
+        "rnnsmt align words --source {input.source:q} --target {input.target:q} --aligner {wildcards.aligner} "
         "--output-forward {output.forward:q} --output-reverse {output.backward:q} "
         "--seed {params.seed} --threads {threads} &> {log:q}"
 
 
 rule symmetrize:
     input:
-        forward="results/align/forward.gz",
-        backward="results/align/reverse.gz",
+        forward="results/align/{aligner}/forward.gz",
+        backward="results/align/{aligner}/reverse.gz",
     output:
-        "results/align/aligned.{heuristic}.gz",
+        "results/align/{aligner}/aligned.{heuristic}.gz",
     log:
-        "results/logs/align/symmetrize.{heuristic}.log",
+        "results/logs/align/symmetrize.{aligner}.{heuristic}.log",
     wildcard_constraints:
         heuristic="grow-diag-final-and|grow-diag-final|grow-diag|intersection|union",
     conda:
@@ -55,7 +58,7 @@ rule check_alignment:
         target=training_text(TARGET),
         alignment=config["alignment"]["external"] or [],
     output:
-        "results/align/aligned.external.gz",
+        "results/align/external/aligned.gz",
     log:
         "results/logs/align/check.log",
     conda:
@@ -69,8 +72,8 @@ rule check_alignment:
 
 rule lexical:
     input:
-        source=training_text(SOURCE),
-        target=training_text(TARGET),
+        source=[training_text(SOURCE)] * len(ALIGNED),
+        target=[training_text(TARGET)] * len(ALIGNED),
         alignment=ALIGNED,
     output:
         e2f="results/model/lex.e2f",
@@ -88,8 +91,8 @@ rule lexical:
 
 rule extract:
     input:
-        source=training_text(SOURCE),
-        target=training_text(TARGET),
+        source=[training_text(SOURCE)] * len(ALIGNED),
+        target=[training_text(TARGET)] * len(ALIGNED),
         alignment=ALIGNED,
     output:
         "results/phrases/extract.parquet",

@@ -34,6 +34,7 @@ wildcard_constraints:
     set="|".join(SETS),
     system="|".join(config["systems"]),
     run=r"\d+",
+    aligner="|".join(config["alignment"]["aligners"]),
     kind="bitext|mono|raw|tokenized|truecased",
 
 
