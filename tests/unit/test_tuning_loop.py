@@ -55,6 +55,7 @@ class ToyDecoder:
 
 
 OPTIONS = LoopOptions(seed=3, max_iterations=8, optimiser=OptimiserOptions(restarts=3, samples=4))
+CLASSICAL = OptimiserOptions(restarts=5, samples=0)
 START = np.array([0.1, 0.1, 0.3])
 
 
@@ -159,13 +160,17 @@ def test_kill_at_any_time_and_go_on(tmp_path, stop):
 
 
 def test_stops_without_new_candidates(tmp_path):
-    tuned = run(tmp_path, LoopOptions(seed=1, patience=99, least_change=0.0, optimiser=OptimiserOptions(restarts=5)))
+    tuned = run(
+        tmp_path, LoopOptions(seed=1, patience=99, least_change=0.0, optimiser=CLASSICAL)
+    )
     assert tuned.stopped == "stopped: no new candidates"
     assert tuned.iterations[-1]["new_candidates"] == 0
 
 
 def test_stops_when_the_weights_stay(tmp_path):
-    tuned = run(tmp_path, LoopOptions(seed=1, patience=99, least_change=10.0, optimiser=OptimiserOptions(restarts=5)))
+    tuned = run(
+        tmp_path, LoopOptions(seed=1, patience=99, least_change=10.0, optimiser=CLASSICAL)
+    )
     assert tuned.stopped == "stopped: the weights stay what they are"
     assert len(tuned.iterations) == 1
 
@@ -184,7 +189,7 @@ def test_stops_when_bleu_does_not_rise(tmp_path):
             return decoded
 
     tuned = run(tmp_path, LoopOptions(seed=1, patience=2, optimiser=OptimiserOptions(samples=5)), Worse())
-    assert tuned.stopped == "stopped: dev BLEU has not risen for 2 iterations"
+    assert tuned.stopped == "stopped: dev BLEU has not risen by 0.05 in 2 iterations"
     assert len(tuned.iterations) == 3
     assert tuned.weights == pytest.approx(START / 0.5)
 

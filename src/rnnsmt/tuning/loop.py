@@ -2,7 +2,7 @@
 
 As ``mert-moses.pl``: weights have absolute sum 1; n-best lists of all iterations accumulate; the loop ends when an
 iteration finds no new candidate, when the weights stay what they were, or after a number of iterations. It also ends
-when corpus BLEU of the decoded development set has not risen for ``patience`` iterations.
+when corpus BLEU of the decoded development set has not risen by ``least_rise`` in ``patience`` iterations.
 """
 
 import time
@@ -49,6 +49,7 @@ class LoopOptions:
     max_iterations: int = 25
     patience: int = 3
     threads: int = 1
+    least_rise: float = 0.05
     least_change: float = 1e-5
     optimiser: OptimiserOptions = field(default_factory=OptimiserOptions)
 
@@ -95,8 +96,9 @@ def _stop_reason(iterations: list[dict[str, Any]], options: LoopOptions) -> str 
     if change < options.least_change:
         return "stopped: the weights stay what they are"
     scores = [iteration["dev_bleu"] for iteration in iterations]
-    if len(scores) - 1 - int(np.argmax(scores)) >= options.patience:
-        return f"stopped: dev BLEU has not risen for {options.patience} iterations"
+    earlier = scores[: -options.patience]
+    if earlier and max(scores) < max(earlier) + options.least_rise:
+        return f"stopped: dev BLEU has not risen by {options.least_rise} in {options.patience} iterations"
     if len(iterations) >= options.max_iterations:
         return f"stopped after {options.max_iterations} iterations"
     return None

@@ -42,7 +42,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--random-directions", type=int, default=DEFAULTS.random_directions, metavar="N",
         help="random directions beside the coordinates")  # fmt: skip
     add("--max-iterations", type=int, default=25, metavar="N", help="most iterations")
-    add("--patience", type=int, default=3, metavar="N", help="iterations without a better dev BLEU before the end")
+    add(
+        "--patience",
+        type=int,
+        default=3,
+        metavar="N",
+        help="iterations in which dev BLEU must rise by 0.05, or the run ends",
+    )
     add("--pop-limit", type=int, default=1000, metavar="N", help="cube pruning pop limit of the search")
     add("--stack", type=int, default=1000, metavar="N", help="stack size of the search")
     add("--threads", type=int, default=1, metavar="N", help="threads; the result does not depend on them")

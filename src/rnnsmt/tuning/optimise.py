@@ -3,9 +3,9 @@
 A climb follows Och (2003): exact line searches along the coordinates and along random directions, every improvement
 taken at once, until a whole cycle of directions brings none. Climbs start from weights that earlier iterations found
 and from random points. The classical choice is the best climb; that maximum sits on one of many narrow peaks of a
-piecewise constant surface, and which one it is differs between seeds. With ``samples`` > 0 the climbs are instead run
-on bootstrap samples of the sentences, and the mean of the samples' optima is returned (bagging; the mean of several
-tunings is what Cettolo et al. 2011 found to be steadier than each of them).
+piecewise constant surface, and which one it is differs between seeds. With ``samples`` > 0 the best climb is only one
+of the points from which climbs on bootstrap samples of the sentences start, and the mean of the samples' optima is
+returned (bagging; Cettolo et al. 2011 found the mean of several tunings to be steadier than each of them).
 
 Every climb has its own generator, seeded by its place, so that the result does not depend on the number of threads.
 """
@@ -22,7 +22,7 @@ from rnnsmt.tuning.nbest_pool import FlatPool
 
 Weights = NDArray[np.float64]
 
-TOLERANCE = 1e-6
+TOLERANCE = 1e-5
 """Least gain in BLEU (0 to 1) that a line search must bring."""
 
 
@@ -31,16 +31,16 @@ class OptimiserOptions:
     """How one optimisation searches."""
 
     restarts: int = 20
-    """Climbs from random points (in all)."""
+    """Climbs on all sentences from random points."""
     random_directions: int = 14
     """Random directions in every cycle, beside the coordinates."""
     cycles: int = 25
     """Most cycles of directions in one climb."""
-    reach: float = 1.0
-    """How far a line is searched; weights have absolute sum 1."""
+    reach: float = 0.25
+    """How far a line is searched both ways; weights have absolute sum 1."""
     half_width: float = 0.0
     """Window over which BLEU is averaged along a line, see ``envelope.best_point``."""
-    samples: int = 0
+    samples: int = 40
     """Bootstrap samples of the sentences; 0 is classical MERT."""
 
 
@@ -74,30 +74,41 @@ def optimise(
     Returns:
         The weights, their corpus BLEU on the pool (0 to 1), and the number of line searches of all climbs.
     """
-    samples = max(options.samples, 1)
-    generators = [np.random.default_rng([*seed, number]) for number in range(samples)]
-    tasks = []
-    for number, rng in enumerate(generators):
-        counts = np.ones(pool.sentences, np.int32)
-        if options.samples:
-            drawn = rng.integers(pool.sentences, size=pool.sentences)
-            counts = np.bincount(drawn, minlength=pool.sentences).astype(np.int32)
-        share = options.restarts * (number + 1) // samples - options.restarts * number // samples
-        random_starts = [random_start(rng, starts[0], active) for _ in range(share)]
-        tasks += [(number, counts, start, rng.spawn(1)[0]) for start in [*starts, *random_starts]]
-
-    def one(task: tuple[int, NDArray[np.int32], Weights, np.random.Generator]) -> Climb:
-        _, counts, start, rng = task
-        return climb(pool, counts, start, *_directions(rng, active, options), options)
+    everything = np.ones(pool.sentences, np.int32)
+    generators = [np.random.default_rng([*seed, number]) for number in range(options.samples + 1)]
+    rng = generators[0]
+    points = [*starts, *(random_start(rng, starts[0], active) for _ in range(options.restarts))]
+    tasks = [(everything, start, child) for start, child in zip(points, rng.spawn(len(points)), strict=True)]
 
     with ThreadPoolExecutor(max_workers=threads) as executor:
-        climbs = list(executor.map(one, tasks))
-    best = [
-        max((c for c, task in zip(climbs, tasks, strict=True) if task[0] == number), key=lambda c: c.value)
-        for number in range(samples)
-    ]
-    weights = normalised(np.mean([c.weights for c in best], axis=0))
-    return Climb(weights, pool_bleu(pool, weights), sum(c.searches for c in climbs))
+
+        def climbs(tasks: Sequence[tuple[NDArray[np.int32], Weights, np.random.Generator]]) -> list[Climb]:
+            return list(
+                executor.map(lambda t: climb(pool, t[0], t[1], *_directions(t[2], active, options), options), tasks)
+            )
+
+        found = climbs(tasks)
+        weights = max(found, key=lambda c: c.value).weights
+        if options.samples:
+            points = [*starts, weights]
+            tasks = []
+            for rng in generators[1:]:
+                counts = _bootstrap(rng, pool.sentences)
+                tasks += [(counts, start, child) for start, child in zip(points, rng.spawn(len(points)), strict=True)]
+            sampled = climbs(tasks)
+            best = [
+                max(sampled[first : first + len(points)], key=lambda c: c.value)
+                for first in range(0, len(sampled), len(points))
+            ]
+            weights = normalised(np.mean([c.weights for c in best], axis=0))
+            found += sampled
+    return Climb(weights, pool_bleu(pool, weights), sum(c.searches for c in found))
+
+
+def _bootstrap(rng: np.random.Generator, sentences: int) -> NDArray[np.int32]:
+    """How often each sentence was drawn, ``[S]``."""
+    drawn = rng.integers(sentences, size=sentences)
+    return np.bincount(drawn, minlength=sentences).astype(np.int32)
 
 
 def climb(
@@ -116,8 +127,7 @@ def climb(
         start: ``[F]``, weights.
         directions: ``[C, D, F]``, cycles of directions with absolute sum 1; a cycle without improvement ends the climb.
         coordinates: ``[C, D]``, the one feature that a direction moves, or -1 for a general direction.
-        options: ``reach`` and ``half_width``. A coordinate's weight stays within ``reach`` of 0 (the absolute sum of
-            all weights is 1), a general direction is searched as far as ``reach`` both ways.
+        options: ``reach`` and ``half_width``.
     """
     line = LineSearch(pool, counts, options.half_width)
     weights = normalised(start)
@@ -127,13 +137,11 @@ def climb(
         project(pool.features, weights, intercepts)
         improved = False
         for direction, k in zip(directions[cycle], coordinates[cycle], strict=True):
-            low, high = -options.reach, options.reach
             if k >= 0:
-                low, high = low - weights[k], high - weights[k]
                 slopes[:] = pool.features[k]
             else:
                 project(pool.features, direction, slopes)
-            x, found = line.search(slopes, intercepts, low, high)
+            x, found = line.search(slopes, intercepts, -options.reach, options.reach)
             searches += 1
             if found > value + TOLERANCE:
                 value, improved = found, True
