@@ -40,7 +40,7 @@ class OptimiserOptions:
     """How far a line is searched both ways; weights have absolute sum 1."""
     half_width: float = 0.0
     """Window over which BLEU is averaged along a line, see ``envelope.best_point``."""
-    samples: int = 40
+    samples: int = 20
     """Bootstrap samples of the sentences; 0 is classical MERT."""
 
 
