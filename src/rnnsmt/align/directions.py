@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
 import numpy as np
 import numpy.typing as npt
@@ -11,24 +12,36 @@ from rnnsmt.align.bitext import Bitext, Side
 from rnnsmt.align.lexicon import build_lexicon
 from rnnsmt.align.pharaoh import Links
 from rnnsmt.align.word_classes import word_classes
+from rnnsmt.progress import Meter
 
 Best = npt.NDArray[np.int32]
+AfterPass = Callable[[], None]
 
 
-def _fast_align(given: Side, generated: Side) -> Best:
-    return fast_align.train(given, generated, build_lexicon(given, generated)).best
+def _fast_align(given: Side, generated: Side, after_pass: AfterPass) -> Best:
+    return fast_align.train(given, generated, build_lexicon(given, generated), after_pass).best
 
 
-def _hmm(given: Side, generated: Side) -> Best:
-    return hmm.train(given, generated, build_lexicon(given, generated), word_classes(given)).best
+def _hmm(given: Side, generated: Side, after_pass: AfterPass) -> Best:
+    return hmm.train(given, generated, build_lexicon(given, generated), word_classes(given), after_pass).best
 
 
-def _model4(given: Side, generated: Side) -> Best:
+def _model4(given: Side, generated: Side, after_pass: AfterPass) -> Best:
     classes = word_classes(given), word_classes(generated)
-    return model4.train(given, generated, build_lexicon(given, generated), *classes).best
+    return model4.train(given, generated, build_lexicon(given, generated), *classes, after_pass).best
 
 
-ALIGNERS: dict[str, Callable[[Side, Side], Best]] = {"fast_align": _fast_align, "hmm": _hmm, "model4": _model4}
+ALIGNERS: dict[str, Callable[[Side, Side, AfterPass], Best]] = {
+    "fast_align": _fast_align,
+    "hmm": _hmm,
+    "model4": _model4,
+}
+PASSES = {"fast_align": fast_align.ITERATIONS, "hmm": fast_align.ITERATIONS + hmm.ITERATIONS + 1}
+PASSES["model4"] = PASSES["hmm"] + model4.ITERATIONS + 1
+
+
+class _StoppedError(Exception):
+    """Ends the other direction when one has failed or the process is to stop."""
 
 
 def align(bitext: Bitext, aligner: str, threads: int = 1) -> tuple[Links, Links]:
@@ -36,12 +49,24 @@ def align(bitext: Bitext, aligner: str, threads: int = 1) -> tuple[Links, Links]
 
     The result does not depend on ``threads``, of which two are of use.
     """
-    train = ALIGNERS[aligner]
+    train, stop = ALIGNERS[aligner], Event()
+    meter = Meter(f"aligning with {aligner}", 2 * PASSES[aligner], "passes")
+
+    def after_pass() -> None:
+        meter.add(1)
+        if stop.is_set():
+            raise _StoppedError
+
     with ThreadPoolExecutor(max(1, min(threads, 2))) as pool:
-        forward = pool.submit(train, bitext.source, bitext.target)
-        reverse = pool.submit(train, bitext.target, bitext.source)
-        links = _links(forward.result(), bitext.target)
-        swapped = _links(reverse.result(), bitext.source)
+        try:
+            forward = pool.submit(train, bitext.source, bitext.target, after_pass)
+            reverse = pool.submit(train, bitext.target, bitext.source, after_pass)
+            links = _links(forward.result(), bitext.target)
+            swapped = _links(reverse.result(), bitext.source)
+        except BaseException:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+            raise
     return links, Links(swapped.offsets, swapped.target, swapped.source)
 
 

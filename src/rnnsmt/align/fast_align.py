@@ -6,6 +6,7 @@ which only aligns. The tension is fitted by gradient steps between the iteration
 direction is computed in corpus order, so a result can be repeated to the bit.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy.typing as npt
 from numba import njit
 
 from rnnsmt.align.bitext import Side
-from rnnsmt.align.lexicon import Lexicon, find, normalise
+from rnnsmt.align.lexicon import Lexicon, find, no_news, normalise
 
 ITERATIONS = 5
 P_NULL = 0.08
@@ -30,8 +31,11 @@ class FastAlignModel(NamedTuple):
     best: npt.NDArray[np.int32]  # [generated words]: position in the given sentence or -1
 
 
-def train(given: Side, generated: Side, lexicon: Lexicon, iterations: int = ITERATIONS) -> FastAlignModel:
-    """Train one direction and align every generated word with a given word or with none."""
+def train(given: Side, generated: Side, lexicon: Lexicon, after_pass: Callable[[], None] = no_news) -> FastAlignModel:
+    """Train one direction and align every generated word with a given word or with none.
+
+    ``after_pass`` is called after every pass over the corpus and may raise to end the training.
+    """
     corpus = (*lexicon, given.ids, given.offsets, generated.ids, generated.offsets)
     lengths, size_counts = _sizes(generated.lengths, given.lengths)
     t = np.full(len(lexicon.words), 1e-9)
@@ -39,10 +43,11 @@ def train(given: Side, generated: Side, lexicon: Lexicon, iterations: int = ITER
     best = np.full(len(generated.ids), -1, np.int32)
     everything = np.array([0, len(t_null)])
     tension = TENSION
-    for iteration in range(iterations):
-        last = iteration == iterations - 1
+    for iteration in range(ITERATIONS):
+        last = iteration == ITERATIONS - 1
         counts, null_counts = np.zeros_like(t), np.zeros_like(t_null)
         feature = _pass(*corpus, t, t_null, tension, last, counts, null_counts, best)
+        after_pass()
         if not last:
             if iteration > 0:
                 tension = _fit_tension(lengths, size_counts, feature, tension)

@@ -5,6 +5,7 @@ iterations with the same Dirichlet prior on the lexical distributions. A word is
 highest posterior probability, unless NULL's is higher. No random numbers are drawn.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy.typing as npt
 from rnnsmt.align import fast_align
 from rnnsmt.align.bitext import Side
 from rnnsmt.align.hmm_kernels import hmm_pass
-from rnnsmt.align.lexicon import Lexicon, normalise
+from rnnsmt.align.lexicon import Lexicon, no_news, normalise
 
 ITERATIONS = 5
 P_NULL = 0.05
@@ -40,9 +41,15 @@ class HmmModel(NamedTuple):
     log_likelihoods: list[float]  # of every iteration, natural logarithm, before its update
 
 
-def train(given: Side, generated: Side, lexicon: Lexicon, given_classes: npt.NDArray[np.int32]) -> HmmModel:
-    """Train one direction: every generated word takes a given word or none."""
-    start = fast_align.train(given, generated, lexicon)
+def train(
+    given: Side,
+    generated: Side,
+    lexicon: Lexicon,
+    given_classes: npt.NDArray[np.int32],
+    after_pass: Callable[[], None] = no_news,
+) -> HmmModel:
+    """Train one direction: every generated word takes a given word or none; ``after_pass`` as for fast_align."""
+    start = fast_align.train(given, generated, lexicon, after_pass)
     t, t_null = start.t, start.t_null
     classes = int(given_classes.max()) + 1
     jumps = np.tile(np.exp(-0.7 * np.abs(np.arange(-WIDTH, WIDTH + 1) - 1.0)), (classes, 1))
@@ -75,6 +82,7 @@ def train(given: Side, generated: Side, lexicon: Lexicon, given_classes: npt.NDA
                 nulls,
             )
         )
+        after_pass()
         if not last:
             normalise(lexicon.starts, counts, ALPHA, t)
             normalise(everything, null_counts, ALPHA, t_null)

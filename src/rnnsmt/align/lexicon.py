@@ -13,6 +13,10 @@ from numba import njit
 from rnnsmt.align.bitext import Side
 
 
+def no_news() -> None:
+    """What training calls after a pass over the corpus when nobody wants to know."""
+
+
 class Lexicon(NamedTuple):
     """Row ``e`` is ``words[starts[e]:starts[e + 1]]``: the generated words seen with the given word e, ascending."""
 

@@ -6,6 +6,7 @@ only move to the few positions that the HMM finds likely, the lexical distributi
 classes and words lean on the distributions of all. No random numbers are drawn.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy.typing as npt
 
 from rnnsmt.align import hmm
 from rnnsmt.align.bitext import Side
-from rnnsmt.align.lexicon import Lexicon, normalise
+from rnnsmt.align.lexicon import Lexicon, no_news, normalise
 from rnnsmt.align.model4_kernels import MAX_FERTILITY, model4_pass
 
 ITERATIONS = 4
@@ -45,9 +46,10 @@ def train(
     lexicon: Lexicon,
     given_classes: npt.NDArray[np.int32],
     generated_classes: npt.NDArray[np.int32],
+    after_pass: Callable[[], None] = no_news,
 ) -> Model4:
-    """Train one direction: every generated word takes a given word or none."""
-    start = hmm.train(given, generated, lexicon, given_classes)
+    """Train one direction: every generated word takes a given word or none; ``after_pass`` as for fast_align."""
+    start = hmm.train(given, generated, lexicon, given_classes, after_pass)
     t, t_null = start.t, start.t_null
     nothing = np.repeat(given.lengths, generated.lengths)
     found = start.candidates[:, 0] >= 0
@@ -80,6 +82,7 @@ def train(
                 *sums,
             )
         )
+        after_pass()
         fertility, head, inner = _estimate(*sums)
         if iteration:
             normalise(lexicon.starts, counts, hmm.ALPHA, t)
