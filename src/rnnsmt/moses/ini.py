@@ -84,7 +84,8 @@ class MosesIni:
             if name not in names:
                 raise InputError(f"{path}, line {number}: weights of {name}, but there is no such feature")
             ini.weights[name] = values
-        ini.distortion_limit = _integer(sections.pop("distortion-limit", None), "distortion-limit", path, 6)
+        # without the section Moses allows every jump
+        ini.distortion_limit = _integer(sections.pop("distortion-limit", None), "distortion-limit", path, NO_LIMIT)
         ini.table_limit = _integer(sections.pop("ttable-limit", None), "ttable-limit", path, DEFAULT_TABLE_LIMIT)
         for feature in ini.features:
             if feature.kind in PHRASE_TABLES and "table-limit" in feature.options:

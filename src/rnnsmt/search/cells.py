@@ -10,10 +10,10 @@ from numba import njit
 
 from rnnsmt.lm.automaton import lm_slot
 from rnnsmt.lm.bytescan import mix
-from rnnsmt.search.arrays import BINS, QUERIES
+from rnnsmt.search.arrays import BINS, INNER, QUERIES
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **INNER)
 def _floor(inventory, work, settings, waiting):
     """Which cells to score: those less than ``chosen`` bins of 1 / ``scale`` below ``top``; (top, scale, chosen)."""
     top = -np.inf
@@ -48,7 +48,7 @@ def _floor(inventory, work, settings, waiting):
     return top, scale, max(chosen, 1)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **INNER)
 def _request(inventory, work, state, target, requests, stamp):
     """The number of the LM request for a target phrase in a state; (number, how many requests)."""
     key = (np.int64(state) << np.int64(32)) | np.int64(target)

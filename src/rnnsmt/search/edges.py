@@ -9,6 +9,7 @@ import numpy as np
 from numba import njit
 
 from rnnsmt.lm.bytescan import mix
+from rnnsmt.search.arrays import INNER
 from rnnsmt.search.future_cost import coverage_future
 
 _ONE = np.uint64(1)
@@ -16,7 +17,7 @@ _NONE = -1
 MONOTONE, SWAP, DISCONTINUOUS = 0, 1, 2
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(cache=True, nogil=True, forceinline=True, **INNER)
 def target_coverage(work, gap, mask, known, stamp):
     """Number of a coverage among those of the stack that is being filled; (number, how many are known)."""
     last = np.uint64(work.coverage_slots.shape[0] - 1)
@@ -91,7 +92,7 @@ def collect_edges(k, spans, inventory, work, settings, stamp):
     return edges
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **INNER)
 def target_group(work, edge, groups):
     """The group that the cells of an edge belong to; (group, how many groups)."""
     if work.edges[edge].target != _NONE:

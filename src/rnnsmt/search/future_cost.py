@@ -7,6 +7,8 @@ reordering is not part of it.
 import numpy as np
 from numba import njit
 
+from rnnsmt.search.arrays import INNER
+
 _ONE = np.uint64(1)
 
 
@@ -33,7 +35,7 @@ def future_costs(spans, inventory, work, window):
         work.tail_future[i] = best_tail
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(cache=True, nogil=True, forceinline=True, **INNER)
 def coverage_future(work, gap, mask):
     """Future cost of what a coverage leaves open."""
     total = 0.0

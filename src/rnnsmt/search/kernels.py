@@ -10,7 +10,7 @@ from numba import njit
 
 from rnnsmt.lm.automaton import query
 from rnnsmt.lm.bytescan import mix
-from rnnsmt.search.arrays import ARCS, CELLS, COVERAGES, EDGES, GROUPS, HYPOTHESES, REQUESTS, STAMP
+from rnnsmt.search.arrays import ARCS, CELLS, COVERAGES, EDGES, GROUPS, HYPOTHESES, INNER, REQUESTS, STAMP
 from rnnsmt.search.cells import answer_requests, choose_cells
 from rnnsmt.search.edges import collect_edges, target_group
 from rnnsmt.search.future_cost import future_costs
@@ -46,7 +46,7 @@ def begin(spans, inventory, work, settings):
     work.counts[ARCS] = 0
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(cache=True, nogil=True, forceinline=True, **INNER)
 def keep_arc(work, total, back, option, edge, following):
     """Store a recombined hypothesis as an arc; returns its number."""
     arc = work.counts[ARCS]
@@ -60,7 +60,7 @@ def keep_arc(work, total, back, option, edge, following):
     return arc
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **INNER)
 def add_hypothesis(inventory, work, settings, total, edge, back, option, state, group, fresh, stamp):
     """Add a hypothesis to the stack, recombining it with an equal one; returns how many hypotheses the stack has."""
     forward = inventory.forward_class[option]
@@ -94,17 +94,47 @@ def add_hypothesis(inventory, work, settings, total, edge, back, option, state, 
     return fresh + 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **INNER)
+def _nth_best(work, fresh, n):
+    """The n-th largest total of the new hypotheses (quickselect)."""
+    values = np.empty(fresh, np.float64)
+    for i in range(fresh):
+        values[i] = work.fresh[i].total
+    low, high = 0, fresh - 1
+    while low < high:
+        pivot = values[(low + high) >> 1]
+        left, right = low, high
+        while left <= right:
+            while values[left] > pivot:
+                left += 1
+            while values[right] < pivot:
+                right -= 1
+            if left <= right:
+                values[left], values[right] = values[right], values[left]
+                left += 1
+                right -= 1
+        if n - 1 <= right:
+            high = right
+        elif n - 1 >= left:
+            low = left
+        else:
+            break
+    return values[n - 1]
+
+
+@njit(cache=True, nogil=True, **INNER)
 def prune(work, settings, fresh, best):
     """Threshold and histogram pruning: dropped hypotheses lose their group, kept ones are counted in theirs."""
     threshold = best + settings.beam
     room = fresh
     if fresh > settings.stack_size:
-        ranked = np.sort(work.fresh[:fresh].total)
-        lowest = ranked[fresh - settings.stack_size]
+        lowest = _nth_best(work, fresh, settings.stack_size)
         if lowest >= threshold:
             threshold = lowest
-            room = settings.stack_size - (fresh - np.searchsorted(ranked, lowest, side="right"))
+            room = settings.stack_size
+            for i in range(fresh):
+                if work.fresh[i].total > lowest:
+                    room -= 1
     for i in range(fresh):
         new = work.fresh[i]
         if new.total == threshold:
@@ -115,7 +145,7 @@ def prune(work, settings, fresh, best):
             work.members[new.group].count += 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **INNER)
 def place_groups(work, groups):
     """Give the groups of the new stack their places, coverage by coverage.
 
@@ -155,7 +185,7 @@ def place_groups(work, groups):
     work.counts[GROUPS] = number
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **INNER)
 def store(k, work, settings, fresh, groups, best):
     """Prune the new stack and lay its hypotheses down by group, best first."""
     prune(work, settings, fresh, best)

@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 
 from rnnsmt.lm.bytescan import mix
+from rnnsmt.search.arrays import INNER
 
 NODE = np.dtype(
     [
@@ -52,6 +53,8 @@ DERIVATION = np.dtype(
 )
 HASH_BASE = np.uint64(0x9E3779B97F4A7C15)
 _NONE = -1
+MAX_DERIVATIONS = 4_000_000
+"""Where one sentence's extraction ends even if fewer than n translations were found."""
 
 
 class Lattice(NamedTuple):
@@ -67,7 +70,7 @@ class Lattice(NamedTuple):
 
 def new_lattice(hypotheses: int, arcs: int, words: int, n: int) -> Lattice:
     """Scratch space for so many hypotheses and arcs and lists of n."""
-    derivations = 40 * n * (words + 2) + 1000
+    derivations = min(40 * n * (words + 2) + 1000, MAX_DERIVATIONS)
     return Lattice(
         np.empty(hypotheses + 1, NODE),
         np.empty(2 * hypotheses + arcs + derivations + 2, CANDIDATE),
@@ -90,7 +93,7 @@ def phrase_hashes(bounds, words, hashes, powers):
         powers[phrase] = power
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **INNER)
 def _merge(pool, a, b, path):
     """Merge two leftist heaps by score; ``path`` is scratch space."""
     depth = 0
@@ -116,7 +119,7 @@ def _merge(pool, a, b, path):
     return root
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **INNER)
 def _candidate(lattice, node, score, step, origin, option, start, end, derivation, path):
     """Add a candidate to a node's heap."""
     number = np.int32(lattice.used[0])
@@ -135,7 +138,7 @@ def _candidate(lattice, node, score, step, origin, option, start, end, derivatio
     lattice.nodes[node].heap = _merge(lattice.candidates, lattice.nodes[node].heap, number, path)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **INNER)
 def _open(lattice, hypotheses, arcs, node, path):
     """Enter all arcs into a hypothesis as candidates."""
     own = hypotheses[node]
@@ -150,7 +153,7 @@ def _open(lattice, hypotheses, arcs, node, path):
     lattice.nodes[node].opened = 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **INNER)
 def _enter(lattice, node, value):
     """Enter (node, string) in the set of what was seen; its slot, or -1 if it was there."""
     key = mix(value ^ (np.uint64(node + 1) * HASH_BASE)) | np.uint64(1)
@@ -164,7 +167,7 @@ def _enter(lattice, node, value):
     return slot
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **INNER)
 def _one_more(lattice, hypotheses, arcs, target, hashes, powers, goal, path):  # noqa: PLR0915
     """Make ``goal`` produce its next derivation or find that it has no more."""
     depth = 1

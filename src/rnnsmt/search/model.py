@@ -127,6 +127,11 @@ def _layout(ini: MosesIni) -> tuple[list[str], np.ndarray, dict[str, np.ndarray]
                 f"{ini.path}: unknown feature {feature.kind}; tables must be PhraseDictionaryMemory (text form), and "
                 f"the other features known here are {', '.join(k for k in _KNOWN if k not in PHRASE_TABLES)}"
             )
+        for option in ("input-factor", "output-factor", "factor"):
+            if feature.options.get(option, "0") != "0":
+                raise InputError(
+                    f"{ini.path}: {feature.name} has {option} other than 0: factored models do not work here"
+                )
     stateful = [f for f in ini.features if f.kind in _STATEFUL]
     plain = [f for f in ini.features if f.kind not in _STATEFUL and f.kind != "UnknownWordPenalty"]
     unknown = [f for f in ini.features if f.kind == "UnknownWordPenalty"]

@@ -4,6 +4,7 @@ import numpy as np
 from numba import njit
 
 from rnnsmt.lm.bytescan import find, hash_bytes, intern, mix, parse_float
+from rnnsmt.search.arrays import INNER
 
 OK, FULL = 0, 100
 FEW_FIELDS, COLUMNS, NOT_A_NUMBER, EMPTY_SOURCE = 1, 2, 3, 4
@@ -11,7 +12,7 @@ _BAR = 124
 _SPACE = 32
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **INNER)
 def _fields(buffer, begin, end, bounds):
     """Split a line on ``|||`` and trim spaces; writes [begin, end) pairs into ``bounds``, returns how many fields."""
     count = 0
@@ -42,7 +43,7 @@ def _fields(buffer, begin, end, bounds):
             position += 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **INNER)
 def _numbers(buffer, begin, end, pow10, out):
     """Parse exactly ``len(out)`` non-negative numbers; an error code or OK."""
     position = begin
@@ -64,7 +65,7 @@ def _numbers(buffer, begin, end, pow10, out):
     return OK if position == end else COLUMNS
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **INNER)
 def has_key(slots, key):
     """Whether a set of hashes (0 = free slot) holds ``key``."""
     mask = np.uint64(slots.shape[0] - 1)
