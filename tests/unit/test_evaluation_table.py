@@ -129,6 +129,12 @@ def test_markdown_is_a_table(tmp_path):
     assert any(line.startswith("| CSLM + RNN + WP | test |") for line in lines)
 
 
+def test_columns_that_say_nothing_are_left_out(tmp_path):
+    assert main(command(tmp_path, write(tmp_path, score(sacrebleu=None, decode=None)))) == 0
+    heading = (tmp_path / "out" / "table1.md").read_text().split("\n")[0]
+    assert heading == "| System | Test set | BLEU | Paper | Runs | Length ratio | Each run |"
+
+
 class Balance(HTMLParser):
     """Checks that every element is closed, and collects links to elsewhere."""
 

@@ -97,17 +97,28 @@ def _cells(row: Row) -> tuple[str, ...]:
     )
 
 
+def _columns(table: Sequence[Row]) -> list[tuple[str, list[str]]]:
+    """Heading and cells of every column that says anything."""
+    cells = zip(*map(_cells, table), strict=True)
+    return [
+        (heading, list(column))
+        for heading, column in zip(HEADINGS, cells, strict=True)
+        if any(cell != "–" for cell in column)
+    ]
+
+
 def _signatures(table: Sequence[Row]) -> list[str]:
     return sorted({row.signature for row in table if row.signature})
 
 
 def write_markdown(path: str | Path, table: Sequence[Row]) -> None:
     """Write the table for a README."""
+    columns = _columns(table)
     with atomic_text(path) as out:
-        print("| " + " | ".join(HEADINGS) + " |", file=out)
-        print("|---|---|" + "---:|" * (len(HEADINGS) - 2), file=out)
-        for row in table:
-            print("| " + " | ".join(_cells(row)) + " |", file=out)
+        print("| " + " | ".join(heading for heading, _ in columns) + " |", file=out)
+        print("|---|---|" + "---:|" * (len(columns) - 2), file=out)
+        for row in zip(*(cells for _, cells in columns), strict=True):
+            print("| " + " | ".join(row) + " |", file=out)
         print(f"\n{NOTE}", file=out)
         for signature in _signatures(table):
             print(f"\nsacreBLEU signature: `{signature}`", file=out)
@@ -149,15 +160,16 @@ def write_html(path: str | Path, table: Sequence[Row]) -> None:
 
 def _html_table(table: Sequence[Row]) -> str:
     dim = {"Each run", "Paper", "Runs", "Length ratio", "Unknown"}
+    columns = _columns(table)
     lines = ['<div class="scroll"><table>', "<thead><tr>"]
-    lines += [f"<th{_class('text' if place < 2 else '')}>{heading}</th>" for place, heading in enumerate(HEADINGS)]
+    lines += [f"<th{_class('text' if place < 2 else '')}>{heading}</th>" for place, (heading, _) in enumerate(columns)]
     lines.append("</tr></thead>\n<tbody>")
     previous = None
-    for row in table:
+    for number, row in enumerate(table):
         cells = []
-        for heading, cell in zip(HEADINGS, _cells(row), strict=True):
+        for heading, column in columns:
             kind = "main" if heading == "BLEU" else "dim" if heading in dim else "text" if heading == "Test set" else ""
-            shown = "" if heading == "System" and row.system == previous else html.escape(cell)
+            shown = "" if heading == "System" and row.system == previous else html.escape(column[number])
             cells.append(f"<td{_class(kind)}>{shown}</td>")
         lines.append(f"<tr{_class('first' if row.system != previous else '')}>{''.join(cells)}</tr>")
         previous = row.system
