@@ -16,12 +16,65 @@ def _slot(keys, node, word):
 
 
 @njit(cache=True, nogil=True)
+def _reference_trie(references, offsets, first, last):
+    """The n-grams of references ``first`` to ``last - 1`` as a trie.
+
+    Node 0 is the empty n-gram, an edge is a word, the depth is the order; ``limit[node]`` is how often the n-gram
+    occurs in the reference that has it most often.
+
+    Returns:
+        ``(keys, children, limit)``: the edges as an open-addressed table (see ``_slot``) with the node each leads to,
+        and the limits, ``[nodes]``.
+    """
+    size = 16
+    while size < 16 * (offsets[last] - offsets[first] + 1):
+        size *= 2
+    keys = np.full(size, -1, np.int64)
+    children = np.zeros(size, np.int32)
+    limit = np.zeros(size, np.int32)
+    used = np.zeros(size, np.int32)
+    nodes = 1
+    for r in range(first, last):
+        start, end = offsets[r], offsets[r + 1]
+        used[:nodes] = 0
+        for i in range(start, end):
+            node = 0
+            for j in range(i, min(i + 4, end)):
+                place, key = _slot(keys, node, references[j])
+                if keys[place] == -1:
+                    keys[place] = key
+                    children[place] = nodes
+                    nodes += 1
+                node = children[place]
+                used[node] += 1
+                limit[node] = max(limit[node], used[node])
+    return keys, children, limit[:nodes]
+
+
+@njit(cache=True, nogil=True)
+def _count_matches(words, keys, children, limit, used, out):
+    """Walk down the trie from each position of ``words``; a visit matches while the node's limit is not used up."""
+    used[:] = 0
+    out[:] = 0
+    for i in range(words.size):
+        node = 0
+        for j in range(i, min(i + 4, words.size)):
+            if words[j] < 0:
+                break
+            place, _ = _slot(keys, node, words[j])
+            if keys[place] == -1:
+                break
+            node = children[place]
+            used[node] += 1
+            if used[node] <= limit[node]:
+                out[j - i] += 1
+    for order in range(4):
+        out[4 + order] = max(words.size - order, 0)
+
+
+@njit(cache=True, nogil=True)
 def candidate_statistics(words, word_offsets, references, reference_offsets, number_of_references, offsets, out):
     """Statistics of candidates that are grouped by sentence.
-
-    The n-grams of a sentence's references form a trie: node 0 is the empty n-gram, an edge is a word, the depth is the
-    order. ``limit[node]`` is how often the n-gram occurs in the reference that has it most often. A candidate walks
-    down from each of its positions; a visit counts as a match while the node's limit is not used up.
 
     Args:
         words: int32, the candidates' words one after the other; a word that is in no reference is -1.
@@ -35,48 +88,11 @@ def candidate_statistics(words, word_offsets, references, reference_offsets, num
         if offsets[s] == offsets[s + 1]:
             continue
         first, last = s * number_of_references, (s + 1) * number_of_references
-        size = 16
-        while size < 16 * (reference_offsets[last] - reference_offsets[first] + 1):
-            size *= 2
-        keys = np.full(size, -1, np.int64)
-        children = np.zeros(size, np.int32)
-        limit = np.zeros(size, np.int32)
-        used = np.zeros(size, np.int32)
-        nodes = 1
-        for r in range(first, last):
-            start, end = reference_offsets[r], reference_offsets[r + 1]
-            used[:nodes] = 0
-            for i in range(start, end):
-                node = 0
-                for j in range(i, min(i + 4, end)):
-                    place, key = _slot(keys, node, references[j])
-                    if keys[place] == -1:
-                        keys[place] = key
-                        children[place] = nodes
-                        nodes += 1
-                    node = children[place]
-                    used[node] += 1
-                    limit[node] = max(limit[node], used[node])
+        keys, children, limit = _reference_trie(references, reference_offsets, first, last)
+        used = np.zeros_like(limit)
         for n in range(offsets[s], offsets[s + 1]):
-            start, end = word_offsets[n], word_offsets[n + 1]
-            length = end - start
-            used[:nodes] = 0
-            for j in range(9):
-                out[n, j] = 0
-            for i in range(start, end):
-                node = 0
-                for j in range(i, min(i + 4, end)):
-                    if words[j] < 0:
-                        break
-                    place, key = _slot(keys, node, words[j])
-                    if keys[place] == -1:
-                        break
-                    node = children[place]
-                    used[node] += 1
-                    if used[node] <= limit[node]:
-                        out[n, j - i] += 1
-            for order in range(4):
-                out[n, 4 + order] = max(length - order, 0)
+            length = word_offsets[n + 1] - word_offsets[n]
+            _count_matches(words[word_offsets[n] : word_offsets[n + 1]], keys, children, limit, used, out[n])
             closest = np.int64(-1)
             for r in range(first, last):
                 reference = reference_offsets[r + 1] - reference_offsets[r]
