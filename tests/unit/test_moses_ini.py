@@ -6,7 +6,7 @@ import pytest
 
 from rnnsmt.cli import main
 from rnnsmt.io import InputError
-from rnnsmt.moses.ini import MosesIni
+from rnnsmt.moses.ini import NO_LIMIT, MosesIni
 from rnnsmt.moses.write_ini import default_ini
 
 MOSES = """# made by hand
@@ -93,6 +93,11 @@ def test_malformed_inis_are_refused(tmp_path: Path, old: str, new: str, words: s
     with pytest.raises(InputError, match=r"moses\.ini") as caught:
         MosesIni.read(path)
     assert words in str(caught.value)
+
+
+def test_without_a_limit_every_jump_is_allowed(tmp_path: Path) -> None:
+    ini = MosesIni.read(_written(tmp_path, MOSES.replace("[distortion-limit]\n4", "")))
+    assert (ini.distortion_limit, ini.table_limit) == (NO_LIMIT, 30)
 
 
 def test_an_empty_file_is_no_ini(tmp_path: Path) -> None:

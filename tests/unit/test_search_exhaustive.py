@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from rnnsmt.moses.ini import MosesIni
+from rnnsmt.search import kernels
+from rnnsmt.search.arrays import Work
 from rnnsmt.search.decoder import Decoder, SearchOptions, decode, load_model, look_up
 from rnnsmt.search.model import SearchModel
 from rnnsmt.search.rescore import rescore
@@ -118,3 +120,43 @@ def test_table_limit_keeps_the_best_by_weighted_score(tmp_path: Path) -> None:
     assert limited.table_limit == 1
     decoder = Decoder(limited, look_up(limited, ["a b c"]), limited.initial_weights, SearchOptions())
     assert (np.diff(decoder.inventory.first) == 1).all()
+
+
+@pytest.mark.parametrize("size", [1, 4, 17])
+def test_stacks_keep_their_size_and_the_best(tmp_path: Path, size: int) -> None:
+    tiny = tiny_model(tmp_path, 12)
+    model, _ = _loaded(tiny)
+    found = []
+    for stack_size in (size, 1000):
+        options = SearchOptions(stack_size=stack_size, beam_threshold=0.0)
+        decoder = Decoder(model, look_up(model, ["a b c d a b"]), model.initial_weights, options)
+        work = decoder.work_for(6)
+        kernels.search_sentence(decoder.prepared.spans[0], model.lm.arrays, decoder.inventory, work, decoder.settings)
+        found.append(work)
+    assert (np.diff(found[0].stacks["hypothesis"][:8]) <= size).all()
+    totals = []
+    for work in found:  # scores plus future cost of the first stack, which both searches fill with the same cells
+        last: list[float] = []
+        for number in range(work.stacks["coverage"][1], work.stacks["coverage"][2]):
+            coverage = work.coverages[number]
+            future, group = coverage_cost(work, coverage["gap"], coverage["mask"]), coverage["group"]
+            while group >= 0:
+                entry = work.groups[group]
+                rows = work.hypotheses["score"][entry["first"] : entry["first"] + entry["count"]]
+                assert (np.diff(rows) <= 0).all()
+                last += (rows + future).tolist()
+                group = entry["next"]
+        totals.append(sorted(last, reverse=True))
+    assert totals[0] == pytest.approx(totals[1][:size])
+
+
+def coverage_cost(work: Work, gap: int, mask: int) -> float:
+    """Future cost of a coverage, in plain Python."""
+    total, position, mask = 0.0, int(gap), int(mask)
+    while mask:
+        run = (mask & -mask).bit_length() - 1
+        total += work.span_future[position, run] if run else 0.0
+        position, mask = position + run, mask >> run
+        while mask & 1:
+            position, mask = position + 1, mask >> 1
+    return total + work.tail_future[position]

@@ -19,7 +19,8 @@ DEFAULT_DISTORTION_LIMIT = 6
 
 PHRASE_TABLES = ("PhraseDictionaryMemory",)
 LANGUAGE_MODELS = ("KENLM", "SRILM", "IRSTLM", "RandLM")
-_ONE_WEIGHT = ("UnknownWordPenalty", "WordPenalty", "PhrasePenalty", "Distortion", *LANGUAGE_MODELS)
+ONE_SCORE = ("UnknownWordPenalty", "WordPenalty", "PhrasePenalty", "Distortion", *LANGUAGE_MODELS)
+KNOWN_FEATURES = (*ONE_SCORE, *PHRASE_TABLES, "LexicalReordering")
 
 
 @dataclass
@@ -103,6 +104,8 @@ class MosesIni:
                     self.weights[feature.name] = [1.0]
                     continue
                 raise InputError(f"{self.path}: feature {feature.name} has no line in [weight]")
+            if feature.kind not in KNOWN_FEATURES and "num-features" not in feature.options:
+                continue  # the decoder decides what to do with a feature of this kind
             expected = feature_count(feature, f"{self.path}")
             found = len(self.weights[feature.name])
             if expected != found:
@@ -139,7 +142,7 @@ class MosesIni:
 
 def feature_count(feature: Feature, where: str) -> int:
     """How many scalar scores a feature function gives."""
-    if feature.kind in _ONE_WEIGHT:
+    if feature.kind in ONE_SCORE:
         return 1
     default = {"PhraseDictionaryMemory": "4", "LexicalReordering": "6"}.get(feature.kind)
     text = feature.options.get("num-features", default)
