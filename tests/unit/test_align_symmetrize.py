@@ -1,6 +1,7 @@
 """Symmetrisation: by hand, against a slow twin, against atools on Multi30k; malformed input."""
 
 import lzma
+from bisect import bisect
 
 import pytest
 from hypothesis import given
@@ -80,12 +81,47 @@ def test_a_link_once_grown_lets_others_grow_in_the_next_pass():
     assert one([(4, 0), (3, 1), (2, 2)], [(4, 0)], "grow-diag") == [(2, 2), (3, 1), (4, 0)]
 
 
+def symal_twin(forward: list[Link], reverse: list[Link]) -> list[Link]:
+    """grow-diag-final-and over a sorted list of (target, source) that grows while it is gone through."""
+    directions = [{(j, i) for i, j in links} for links in (forward, reverse)]
+    union, taken = directions[0] | directions[1], sorted(directions[0] & directions[1])
+    aligned = [{point[side] for point in taken} for side in (0, 1)]
+    beside, across = [(-1, 0), (0, -1), (1, 0), (0, 1)], [(-1, -1), (-1, 1), (1, -1), (1, 1)]
+    size = -1
+    while size != len(taken):
+        size, at = len(taken), 0
+        while at < len(taken):
+            here = taken[at]
+            for x, y in beside + across:
+                point = here[0] + x, here[1] + y
+                if point in union and not (point[0] in aligned[0] and point[1] in aligned[1]):
+                    place = bisect(taken, point)
+                    taken.insert(place, point)
+                    at += place <= at
+                    aligned[0].add(point[0])
+                    aligned[1].add(point[1])
+            at += 1
+    for links in directions:
+        for point in sorted(links):
+            if point[0] not in aligned[0] and point[1] not in aligned[1]:
+                taken.append(point)
+                aligned[0].add(point[0])
+                aligned[1].add(point[1])
+    return sorted((i, j) for j, i in taken)
+
+
 LINKS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=12, unique=True)
 
 
 @given(LINKS, LINKS, st.sampled_from(HEURISTICS))
 def test_equals_the_twin(forward, reverse, heuristic):
     assert one(forward, reverse, heuristic) == twin(forward, reverse, heuristic)
+
+
+@given(LINKS, LINKS)
+def test_equals_the_twin_of_symal(forward, reverse):
+    links = symmetrize(from_lists([forward]), from_lists([reverse]), "grow-diag-final-and", "symal")
+    assert to_lists(links)[0] == symal_twin(forward, reverse)
 
 
 def test_equals_atools_on_multi30k(moses_fixture, tmp_path):

@@ -19,6 +19,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="grow-diag-final-and",
         help="how to combine them",
     )
+    parser.add_argument(
+        "--order",
+        choices=["atools", "symal"],
+        default="atools",
+        help="whose order of trying links grow-diag follows: they differ in one sentence in eight",
+    )
     parser.add_argument("--output", required=True, help="the combined alignment, sorted by source position")
 
 
@@ -32,7 +38,7 @@ def run(args: argparse.Namespace) -> dict[str, object]:
             f"{args.forward} has {forward.sentences} lines, but {args.reverse} has {reverse.sentences}; "
             "both must be alignments of the same text"
         )
-    links = symmetrize(forward, reverse, args.heuristic)
+    links = symmetrize(forward, reverse, args.heuristic, args.order)
     write_links(args.output, links)
     return {
         "sentences": links.sentences,
