@@ -4,10 +4,12 @@ The corpus is Multi30k as tokenised by its authors; the LM and the weights are t
 (DATA and FIXTURE below lead to both), so that only the alignment differs:
 
     python benchmarks/alignment.py --data DATA --fixture FIXTURE --work DIR \
-        --aligner fast_align hmm --alignment mgiza=FIXTURE/align/giza.grow-diag-final-and.xz --mert 3
+        --aligner fast_align hmm model4 model4+fast_align \
+        --alignment mgiza=FIXTURE/align/giza.grow-diag-final-and.xz --mert 3
 
-BLEU is tokenised, averaged over two fixed weight vectors (Moses' tuned ones on MGIZA's model and the untuned ones)
-without ``--mert``, and over N tuned runs with it. Finished steps are kept in DIR; the table goes to DIR/alignment.tsv.
+``NAME+NAME`` and ``NAME=FILE,FILE`` add up the phrases that several alignments of the text give. BLEU is tokenised,
+averaged over two fixed weight vectors (Moses' tuned ones on MGIZA's model and the untuned ones) without ``--mert``, and
+over N tuned runs with it. Finished steps are kept in DIR; the table goes to DIR/alignment.tsv.
 """
 
 import argparse
@@ -42,15 +44,15 @@ def unpack(source: Path, output: Path) -> Path:
     return output
 
 
-def align(name: str, text: list[Path], folder: Path, threads: int) -> dict[str, float]:
-    """Both directions and grow-diag-final-and by one of our aligners, into ``folder``/aligned.gz."""
-    forward, reverse = folder / "forward.gz", folder / "reverse.gz"
+def align(name: str, text: list[Path], folder: Path, threads: int) -> float:
+    """Both directions and grow-diag-final-and by one of our aligners, into ``folder``/NAME.gz; the CPU seconds."""
+    forward, reverse = folder / f"{name}.forward.gz", folder / f"{name}.reverse.gz"
     options = ["--output-forward", forward, "--output-reverse", reverse, "--threads", threads]
     seconds = rnnsmt("align", "words", "--source", text[0], "--target", text[1], "--aligner", name, *options)
     seconds += rnnsmt(
-        *["align", "symmetrize", "--forward", forward, "--reverse", reverse], "--output", folder / "aligned.gz"
+        *["align", "symmetrize", "--forward", forward, "--reverse", reverse], "--output", folder / f"{name}.gz"
     )
-    return {"cpu_s": round(seconds, 1)}
+    return seconds
 
 
 def build(alignments: list[Path], text: list[Path], work: Path, folder: Path) -> None:
@@ -116,9 +118,10 @@ def measure(name: str, files: list[Path], args: argparse.Namespace, text: list[P
     done = folder / "figures.json"
     row: dict[str, object] = json.loads(done.read_text()) if done.exists() else {"alignment": name}
     if not files:
-        files = [folder / "aligned.gz"]
+        aligners = name.split("+")
+        files = [folder / f"{aligner}.gz" for aligner in aligners]
         if "cpu_s" not in row:
-            row.update(align(name, text, folder, args.threads))
+            row["cpu_s"] = sum(align(aligner, text, folder, args.threads) for aligner in aligners)
     if "phrase_pairs" not in row:
         build(files, text, args.work, folder)
         from rnnsmt.align.pharaoh import read_links
@@ -150,7 +153,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder with train.en.xz, val.en.xz, ...")
     parser.add_argument("--fixture", type=Path, required=True, help="what Moses made of it: LM and weights")
     parser.add_argument("--work", type=Path, required=True, help="folder for everything that is written")
-    parser.add_argument("--aligner", nargs="*", default=[], help="aligners of 'rnnsmt align words'")
+    parser.add_argument("--aligner", nargs="*", default=[], help="of 'rnnsmt align words', or NAME+NAME")
     parser.add_argument("--alignment", nargs="*", default=[], metavar="NAME=FILE[,FILE...]", help="finished alignments")
     parser.add_argument("--mert", type=int, default=0, metavar="N", help="tuned runs; without it two fixed vectors")
     parser.add_argument("--threads", type=int, default=2)
