@@ -79,6 +79,24 @@ def test_equals_kenlm_on_random_models(tmp_path: Path, seed: int) -> None:
             assert ours == pytest.approx(reference.score(text, bos=begin, eos=True), abs=1e-5)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_pruned_models_where_suffixes_are_missing(tmp_path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    sections = arpa_text(rng, TARGET, order=4).split("\n\n")
+    for order in (2, 3):
+        title, *lines = sections[order].split("\n")
+        # a line with a back-off weight is the context of longer n-grams: KenLM insists on those, and so do we
+        kept = [line for line in lines if line.count("\t") == 2 or rng.random() < 0.9]
+        sections[order] = "\n".join([title, *kept])
+    counts = [f"ngram {n}={len(section.splitlines()) - 1}" for n, section in enumerate(sections[1:5], 1)]
+    path = tmp_path / "lm.arpa"
+    path.write_text("\n\n".join(["\n".join(["\\data\\", *counts]), *sections[1:]]))
+    lm, reference = load_automaton(path), kenlm.Model(str(path))
+    for _ in range(300):
+        text = " ".join(rng.choices([*TARGET, "oov"], k=rng.randint(0, 8)))
+        assert lm.score_words(text) / LN10 == pytest.approx(reference.score(text), abs=1e-5)
+
+
 def test_equals_kenlm_on_real_text(moses_fixture: Path, tmp_path: Path) -> None:
     path = tmp_path / "lm.arpa"
     path.write_bytes(lzma.decompress((moses_fixture / "lm.arpa.xz").read_bytes()))
@@ -111,6 +129,7 @@ def test_equals_kenlm_on_real_text(moses_fixture: Path, tmp_path: Path) -> None:
         ("-0.2\tle chat", "-0.2\tchat", "line 14"),
         ("-0.2\tle chat", "-0.2\tle chat le", "line 14"),
         ("-0.2\tle chat", "-0.3\t<s> le", "twice"),
+        ("-0.2\tle chat\n", "-0.2\tle chat\n\n\\3-grams:\n-0.1\tchat le chat\n", "context"),
         ("\\2-grams:", "\\3-grams:", "line 12"),
         ("\\end\\\n", "", "complete"),
         ("-1\t</s>", "-1\tfin", "</s>"),
@@ -118,7 +137,10 @@ def test_equals_kenlm_on_real_text(moses_fixture: Path, tmp_path: Path) -> None:
 )
 def test_malformed_files_are_refused_by_line(tmp_path: Path, old: str, new: str, words: str) -> None:
     assert old in GOOD
-    assert words in _refused(tmp_path, GOOD.replace(old, new))
+    text = GOOD.replace(old, new)
+    if "\\3-grams:\n-0.1" in new:
+        text = text.replace("ngram 2=2", "ngram 2=2\nngram 3=1")
+    assert words in _refused(tmp_path, text)
 
 
 def test_files_that_are_no_arpa_files_are_refused(tmp_path: Path) -> None:
@@ -138,7 +160,9 @@ def test_a_missing_unk_costs_what_kenlm_charges(tmp_path: Path) -> None:
     assert build_automaton(read_arpa(path)).score_words("zut", begin=False, end=False) / LN10 == pytest.approx(-100)
 
 
-@given(st.floats(allow_nan=False, allow_infinity=False, width=64), st.sampled_from(["{:.6g}", "{:.4f}", "{:e}", "{!r}"]))
+@given(
+    st.floats(allow_nan=False, allow_infinity=False, width=64), st.sampled_from(["{:.6g}", "{:.4f}", "{:e}", "{!r}"])
+)
 @settings(deadline=None)
 def test_numbers_are_parsed_as_python_does(value: float, layout: str) -> None:
     text = layout.format(value)
