@@ -5,7 +5,7 @@ prints two Markdown tables: BLEU as mean ± standard deviation over seeds, and C
 
     python benchmarks/mert.py --ini model/moses.ini --source val.en --reference val.fr \\
         --test test_2016_flickr.en=test_2016_flickr.fr test_2017_flickr.en=test_2017_flickr.fr \\
-        --variant classical:samples=0,restarts=20 bagged:samples=20,restarts=20 --seeds 1 2 3 --work-dir DIR
+        --variant classical:combine=best bagged:combine=mean --seeds 1 2 3 --work-dir DIR
 
 A run that is in --work-dir already is not made again, so that seeds and variants can be added later.
 """

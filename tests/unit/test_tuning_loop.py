@@ -54,8 +54,8 @@ class ToyDecoder:
         return Decoded([each[0] for each in texts], texts, features)
 
 
-OPTIONS = LoopOptions(seed=3, max_iterations=8, optimiser=OptimiserOptions(restarts=3, samples=4))
-CLASSICAL = OptimiserOptions(restarts=5, samples=0)
+OPTIONS = LoopOptions(seed=3, max_iterations=8, optimiser=OptimiserOptions(restarts=4))
+CLASSICAL = OptimiserOptions(restarts=5, combine="best")
 START = np.array([0.1, 0.1, 0.3])
 
 
@@ -160,17 +160,13 @@ def test_kill_at_any_time_and_go_on(tmp_path, stop):
 
 
 def test_stops_without_new_candidates(tmp_path):
-    tuned = run(
-        tmp_path, LoopOptions(seed=1, patience=99, least_change=0.0, optimiser=CLASSICAL)
-    )
+    tuned = run(tmp_path, LoopOptions(seed=1, patience=99, least_change=0.0, optimiser=CLASSICAL))
     assert tuned.stopped == "stopped: no new candidates"
     assert tuned.iterations[-1]["new_candidates"] == 0
 
 
 def test_stops_when_the_weights_stay(tmp_path):
-    tuned = run(
-        tmp_path, LoopOptions(seed=1, patience=99, least_change=10.0, optimiser=CLASSICAL)
-    )
+    tuned = run(tmp_path, LoopOptions(seed=1, patience=99, least_change=10.0, optimiser=CLASSICAL))
     assert tuned.stopped == "stopped: the weights stay what they are"
     assert len(tuned.iterations) == 1
 
@@ -188,7 +184,7 @@ def test_stops_when_bleu_does_not_rise(tmp_path):
                 return decoded._replace(best=self.references)
             return decoded
 
-    tuned = run(tmp_path, LoopOptions(seed=1, patience=2, optimiser=OptimiserOptions(samples=5)), Worse())
+    tuned = run(tmp_path, LoopOptions(seed=1, patience=2, optimiser=OptimiserOptions(restarts=5)), Worse())
     assert tuned.stopped == "stopped: dev BLEU has not risen by 0.05 in 2 iterations"
     assert len(tuned.iterations) == 3
     assert tuned.weights == pytest.approx(START / 0.5)

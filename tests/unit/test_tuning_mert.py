@@ -81,7 +81,7 @@ def command(model: Path, out: Path, **changed) -> list[str]:
     options = {"ini": model / "moses.ini", "source": model / "dev.en", "reference": model / "dev.fr",
                "output-ini": out / "tuned" / "moses.ini", "output-history": out / "tuned" / "history.json",
                "state-dir": out / "state", "seed": 1, "nbest": 20, "max-iterations": 6, "pop-limit": 50, "stack": 50,
-               "restarts": 2, "samples": 3}  # fmt: skip
+               "restarts": 4}  # fmt: skip
     options |= {name.replace("_", "-"): value for name, value in changed.items()}
     return ["tuning", "mert", *(f"--{name}={value}" for name, value in options.items() if value is not None)]
 

@@ -142,7 +142,9 @@ def _optimise(
         )
     if constant:
         say(f"warning: constant on every n-best list, the weight stays: {', '.join(constant)}")
-    found = optimise(flat, [weights], active, [options.seed], options.optimiser, options.threads)
+    found = optimise(
+        flat, [weights], active, [options.seed, len(state.iterations) + 1], options.optimiser, options.threads
+    )
     return {
         "pool_bleu": 100 * found.value,
         "next_weights": found.weights.tolist(),

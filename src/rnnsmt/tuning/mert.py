@@ -37,8 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--model-dir", metavar="DIR", help="take the ini's files from here where they exist, e.g. filtered tables")
     add("--nbest", type=int, default=100, metavar="N", help="distinct translations of a sentence and iteration")
     add("--restarts", type=int, default=DEFAULTS.restarts, metavar="N", help="climbs from random points")
-    add("--samples", type=int, default=DEFAULTS.samples, metavar="N",
-        help="bootstrap samples whose optima are averaged; 0: the best optimum on the whole set")  # fmt: skip
+    add("--combine", choices=("mean", "best"), default=DEFAULTS.combine,
+        help="mean of the climbs, each on its own bootstrap sample, or the best climb on the whole set")  # fmt: skip
     add("--random-directions", type=int, default=DEFAULTS.random_directions, metavar="N",
         help="random directions beside the coordinates")  # fmt: skip
     add("--max-iterations", type=int, default=25, metavar="N", help="most iterations")
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> dict[str, object]:
         patience=args.patience,
         threads=args.threads,
         optimiser=OptimiserOptions(
-            restarts=args.restarts, random_directions=args.random_directions, samples=args.samples
+            restarts=args.restarts, random_directions=args.random_directions, combine=args.combine
         ),
     )
     tuned = tune(decoder, BatchBleu(references), decoder.start, state, options)
@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> dict[str, object]:
 
 
 def _check(args: argparse.Namespace) -> None:
-    least = {"seed": 0, "nbest": 2, "restarts": 0, "samples": 0, "random_directions": 0, "max_iterations": 1,
+    least = {"seed": 0, "nbest": 2, "restarts": 0, "random_directions": 0, "max_iterations": 1,
              "patience": 1, "pop_limit": 1, "stack": 1, "threads": 1}  # fmt: skip
     for name, value in least.items():
         given = getattr(args, name)
@@ -102,7 +102,7 @@ def _fingerprint(args: argparse.Namespace, ini: MosesIni) -> dict[str, str]:
             if args.model_dir and (Path(args.model_dir) / path.name).exists():
                 path = Path(args.model_dir) / path.name
             found[f"model file {path.name}"] = outline_hash(path)
-    for name in ("seed", "nbest", "restarts", "samples", "random_directions", "max_iterations", "patience", "pop_limit",
+    for name in ("seed", "nbest", "restarts", "combine", "random_directions", "max_iterations", "patience", "pop_limit",
                  "stack"):  # fmt: skip
         found[f"--{name.replace('_', '-')}"] = str(getattr(args, name))
     return found

@@ -1,11 +1,13 @@
 """One optimisation on accumulated n-best lists: many climbs by exact line search, combined into one weight vector.
 
 A climb follows Och (2003): exact line searches along the coordinates and along random directions, every improvement
-taken at once, until a whole cycle of directions brings none. Climbs start from weights that earlier iterations found
-and from random points. The classical choice is the best climb; that maximum sits on one of many narrow peaks of a
-piecewise constant surface, and which one it is differs between seeds. With ``samples`` > 0 the best climb is only one
-of the points from which climbs on bootstrap samples of the sentences start, and the mean of the samples' optima is
-returned (bagging; Cettolo et al. 2011 found the mean of several tunings to be steadier than each of them).
+taken at once, until a whole cycle of directions brings none. Climbs start from random points around the weights of the
+iteration before.
+
+The classical choice (``combine="best"``) is the best climb. That maximum sits on one of many narrow peaks of a
+piecewise constant surface, and which one it is differs between seeds. So the default (``combine="mean"``) gives every
+climb its own bootstrap sample of the sentences, and takes the mean of the weights they reach (bagging; Cettolo et al.
+2011 found the mean of several tunings to be steadier than each of them).
 
 Every climb has its own generator, seeded by its place, so that the result does not depend on the number of threads.
 """
@@ -26,12 +28,18 @@ TOLERANCE = 1e-5
 """Least gain in BLEU (0 to 1) that a line search must bring."""
 
 
+NOISE = 0.5
+"""Absolute sum of the noise in a random start, beside weights with absolute sum 1."""
+
+
 @dataclass(frozen=True)
 class OptimiserOptions:
     """How one optimisation searches."""
 
     restarts: int = 20
-    """Climbs on all sentences from random points."""
+    """Climbs from random points."""
+    combine: str = "mean"
+    """``mean`` of the climbs' weights, each on its own bootstrap sample; or ``best``, all on all sentences."""
     random_directions: int = 14
     """Random directions in every cycle, beside the coordinates."""
     cycles: int = 25
@@ -40,8 +48,6 @@ class OptimiserOptions:
     """How far a line is searched both ways; weights have absolute sum 1."""
     half_width: float = 0.0
     """Window over which BLEU is averaged along a line, see ``envelope.best_point``."""
-    samples: int = 20
-    """Bootstrap samples of the sentences; 0 is classical MERT."""
 
 
 @dataclass(frozen=True)
@@ -74,35 +80,24 @@ def optimise(
     Returns:
         The weights, their corpus BLEU on the pool (0 to 1), and the number of line searches of all climbs.
     """
+    bagging = options.combine == "mean" and options.restarts > 0
     everything = np.ones(pool.sentences, np.int32)
-    generators = [np.random.default_rng([*seed, number]) for number in range(options.samples + 1)]
-    rng = generators[0]
-    points = [*starts, *(random_start(rng, starts[0], active) for _ in range(options.restarts))]
-    tasks = [(everything, start, child) for start, child in zip(points, rng.spawn(len(points)), strict=True)]
-
+    tasks = (
+        [] if bagging else [(everything, start, np.random.default_rng([*seed, 0, k])) for k, start in enumerate(starts)]
+    )
+    for number in range(options.restarts):
+        rng = np.random.default_rng([*seed, 1, number])
+        counts = _bootstrap(rng, pool.sentences) if bagging else everything
+        tasks.append((counts, random_start(rng, starts[number % len(starts)], active), rng))
     with ThreadPoolExecutor(max_workers=threads) as executor:
-
-        def climbs(tasks: Sequence[tuple[NDArray[np.int32], Weights, np.random.Generator]]) -> list[Climb]:
-            return list(
-                executor.map(lambda t: climb(pool, t[0], t[1], *_directions(t[2], active, options), options), tasks)
-            )
-
-        found = climbs(tasks)
-        weights = max(found, key=lambda c: c.value).weights
-        if options.samples:
-            points = [*starts, weights]
-            tasks = []
-            for rng in generators[1:]:
-                counts = _bootstrap(rng, pool.sentences)
-                tasks += [(counts, start, child) for start, child in zip(points, rng.spawn(len(points)), strict=True)]
-            sampled = climbs(tasks)
-            best = [
-                max(sampled[first : first + len(points)], key=lambda c: c.value)
-                for first in range(0, len(sampled), len(points))
-            ]
-            weights = normalised(np.mean([c.weights for c in best], axis=0))
-            found += sampled
-    return Climb(weights, pool_bleu(pool, weights), sum(c.searches for c in found))
+        climbs = list(
+            executor.map(lambda t: climb(pool, t[0], t[1], *_directions(t[2], active, options), options), tasks)
+        )
+    if bagging:
+        weights = normalised(np.mean([c.weights for c in climbs], axis=0))
+    else:
+        weights = max(climbs, key=lambda c: c.value).weights
+    return Climb(weights, pool_bleu(pool, weights), sum(c.searches for c in climbs))
 
 
 def _bootstrap(rng: np.random.Generator, sentences: int) -> NDArray[np.int32]:
@@ -188,11 +183,10 @@ def normalised(weights: Weights) -> Weights:
     return weights / np.abs(weights).sum()
 
 
-def random_start(rng: np.random.Generator, like: Weights, active: NDArray[np.bool_]) -> Weights:
-    """A random point with absolute sum 1; weights that are not active are those of ``like``."""
-    point = normalised(like)
-    drawn = rng.standard_normal(int(active.sum()))
-    point[active] = normalised(drawn) * np.abs(point[active]).sum()
+def random_start(rng: np.random.Generator, around: Weights, active: NDArray[np.bool_]) -> Weights:
+    """A random point with absolute sum 1, a third of it noise; weights that are not active stay up to the scale."""
+    point = normalised(around)
+    point[active] += NOISE * normalised(rng.standard_normal(int(active.sum())))
     return normalised(point)
 
 
