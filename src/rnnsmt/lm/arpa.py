@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numba import njit
 
+from rnnsmt.compiled import kernel
 from rnnsmt.io import InputError, open_binary
 from rnnsmt.lm.bytescan import POW10, Interner, find, hash_bytes, intern, parse_float
 
@@ -54,7 +54,7 @@ class Arpa:
         return len(self.ngrams)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _parse_section(  # noqa: PLR0911, PLR0912
     buffer, begin, end, order, table, pow10, words, probs, backoffs, filled
 ):
@@ -114,7 +114,7 @@ def _parse_section(  # noqa: PLR0911, PLR0912
     return position, filled, 0
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _newlines(buffer, begin, end):
     count = 0
     for position in range(begin, end):

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from rnnsmt.compiled import kernel
 from rnnsmt.io import InputError
 from rnnsmt.lm.arpa import Arpa, read_arpa
 from rnnsmt.lm.bytescan import Interner, mix
@@ -67,14 +67,14 @@ class Automaton:
         return float(score_sequence(self.arrays, self.start if begin else 0, ids)[0])
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def lm_slot(state, word, mask):
     """Key of (state, word) and the slot of the hash table where the search for it begins."""
     key = (np.int64(state) << np.int64(32)) | np.int64(word)
     return key, np.int64(mix(np.uint64(key)) & np.uint64(mask))
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def query(lm, state, word):
     """(natural-log probability ``float32``, next state ``int32``) of a word in a state."""
     total = np.float32(0.0)
@@ -95,7 +95,7 @@ def query(lm, state, word):
     return total + unigram.prob, unigram.next
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def score_sequence(lm, state, words):
     """(sum of natural-log probabilities, last state) of a word sequence ``int32`` [n]."""
     total = 0.0
@@ -105,7 +105,7 @@ def score_sequence(lm, state, words):
     return total, state
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _child(rows, state, word):
     """Node below ``state`` by ``word``, or -1."""
     if state == 0:
@@ -121,7 +121,7 @@ def _child(rows, state, word):
         slot = (slot + 1) & mask
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _insert(rows, ngrams, values, first, extends, node_links):
     """Enter one order's n-grams as nodes numbered from ``first``.
 
@@ -154,7 +154,7 @@ def _insert(rows, ngrams, values, first, extends, node_links):
     return np.int64(-1)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _finish(rows, is_state, node_links, next_state, states, unigrams):
     """Turn nodes into states: the longest suffix of a node that is a state."""
     for node in range(1, node_links.shape[0]):

@@ -7,7 +7,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from rnnsmt.compiled import kernel
 
 _OFFSET = np.uint64(0xCBF29CE484222325)
 _PRIME = np.uint64(0x100000001B3)
@@ -18,7 +19,7 @@ _S29 = np.uint64(29)
 POW10 = 10.0 ** np.arange(0, 309, dtype=np.float64)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def mix(value):
     """Spread the bits of a ``uint64`` key."""
     value ^= value >> _S32
@@ -27,7 +28,7 @@ def mix(value):
     return value
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def hash_bytes(buffer, begin, end):
     """FNV-1a of ``buffer[begin:end]``, mixed, as ``uint64``."""
     value = _OFFSET
@@ -36,7 +37,7 @@ def hash_bytes(buffer, begin, end):
     return mix(value)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def parse_float(buffer, begin, end, pow10):  # noqa: PLR0911, PLR0912, PLR0915
     """The decimal number in ``buffer[begin:end]``; NaN where it is none (also for ``inf`` and ``nan``)."""
     position = begin
@@ -121,7 +122,7 @@ class InternTable(NamedTuple):
     size: np.ndarray
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def find(table, buffer, begin, end, key):
     """The id of ``buffer[begin:end]`` whose hash is ``key``, or -1."""
     mask = np.uint64(table.slots.shape[0] - 1)
@@ -144,7 +145,7 @@ def find(table, buffer, begin, end, key):
         slot = (slot + np.uint64(1)) & mask
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def intern(table, buffer, begin, end):
     """The id of ``buffer[begin:end]``, a new one where it was not there; the caller sees to the capacity."""
     key = hash_bytes(buffer, begin, end)
@@ -162,7 +163,7 @@ def intern(table, buffer, begin, end):
     return new
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def place(slots, key, number):
     """Enter an id in the slots of its hash."""
     mask = np.uint64(slots.shape[0] - 1)
@@ -172,20 +173,20 @@ def place(slots, key, number):
     slots[np.int64(slot)] = number + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _place_all(slots, hashes, count):
     for number in range(count):
         place(slots, hashes[number], number)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _map(table, arena, offsets, count, out):
     for number in range(count):
         begin, end = offsets[number], offsets[number + 1]
         out[number] = find(table, arena, begin, end, hash_bytes(arena, begin, end))
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _add_all(table, buffer, offsets, out):
     for number in range(out.shape[0]):
         out[number] = intern(table, buffer, offsets[number], offsets[number + 1])

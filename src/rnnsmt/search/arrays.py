@@ -5,12 +5,10 @@ Hypotheses of one stack that have the same coverage, the same end of the last so
 64-bit window of what is covered behind it, so that sentences of any length work.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-"""For kernels that are only called by kernels: nothing to call them from Python is compiled."""
 MAX_WINDOW = 62
 """Largest distortion limit that the 64-bit window allows; a larger or no limit means this one."""
 CACHE_SLOTS = 1 << 14

@@ -6,14 +6,14 @@ to wait for the score of one cell before it can choose the next, and a bad cell 
 """
 
 import numpy as np
-from numba import njit
 
+from rnnsmt.compiled import INNER, kernel
 from rnnsmt.lm.automaton import lm_slot
 from rnnsmt.lm.bytescan import mix
-from rnnsmt.search.arrays import BINS, INNER, QUERIES
+from rnnsmt.search.arrays import BINS, QUERIES
 
 
-@njit(cache=True, nogil=True, **INNER)
+@kernel(**INNER)
 def _floor(inventory, work, settings, waiting):
     """Which cells to score: those less than ``chosen`` bins of 1 / ``scale`` below ``top``; (top, scale, chosen)."""
     top = -np.inf
@@ -48,7 +48,7 @@ def _floor(inventory, work, settings, waiting):
     return top, scale, max(chosen, 1)
 
 
-@njit(cache=True, nogil=True, **INNER)
+@kernel(**INNER)
 def _request(inventory, work, state, target, requests, stamp):
     """The number of the LM request for a target phrase in a state; (number, how many requests)."""
     key = (np.int64(state) << np.int64(32)) | np.int64(target)
@@ -76,7 +76,7 @@ def _request(inventory, work, state, target, requests, stamp):
     return requests, requests + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def choose_cells(inventory, work, settings, waiting, stamp):
     """List the cells to score and the LM requests they need; (cells, requests)."""
     top, scale, chosen = _floor(inventory, work, settings, waiting)
@@ -115,7 +115,7 @@ def choose_cells(inventory, work, settings, waiting, stamp):
     return cells, requests
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def answer_requests(lm, inventory, work, requests):  # noqa: PLR0912, PLR0915
     """Ask the LM for all requests together, word by word.
 

@@ -6,10 +6,9 @@ gap must end within the distortion limit of it, so that the way back is not too 
 """
 
 import numpy as np
-from numba import njit
 
+from rnnsmt.compiled import INNER, kernel
 from rnnsmt.lm.bytescan import mix
-from rnnsmt.search.arrays import INNER
 from rnnsmt.search.future_cost import coverage_future
 
 _ONE = np.uint64(1)
@@ -17,7 +16,7 @@ _NONE = -1
 MONOTONE, SWAP, DISCONTINUOUS = 0, 1, 2
 
 
-@njit(cache=True, nogil=True, forceinline=True, **INNER)
+@kernel(forceinline=True, **INNER)
 def target_coverage(work, gap, mask, known, stamp):
     """Number of a coverage among those of the stack that is being filled; (number, how many are known)."""
     last = np.uint64(work.coverage_slots.shape[0] - 1)
@@ -36,7 +35,7 @@ def target_coverage(work, gap, mask, known, stamp):
     return known, known + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def collect_edges(k, spans, inventory, work, settings, stamp):
     """All edges into stack ``k`` with the estimates of their best cells; returns how many."""
     count, longest = spans.shape
@@ -92,7 +91,7 @@ def collect_edges(k, spans, inventory, work, settings, stamp):
     return edges
 
 
-@njit(cache=True, nogil=True, **INNER)
+@kernel(**INNER)
 def target_group(work, edge, groups):
     """The group that the cells of an edge belong to; (group, how many groups)."""
     if work.edges[edge].target != _NONE:

@@ -5,14 +5,13 @@ reordering is not part of it.
 """
 
 import numpy as np
-from numba import njit
 
-from rnnsmt.search.arrays import INNER
+from rnnsmt.compiled import INNER, kernel
 
 _ONE = np.uint64(1)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def future_costs(spans, inventory, work, window):
     """Best estimate of every span up to ``window`` words and of every tail of the sentence."""
     count, longest = spans.shape
@@ -35,7 +34,7 @@ def future_costs(spans, inventory, work, window):
         work.tail_future[i] = best_tail
 
 
-@njit(cache=True, nogil=True, forceinline=True, **INNER)
+@kernel(forceinline=True, **INNER)
 def coverage_future(work, gap, mask):
     """Future cost of what a coverage leaves open."""
     total = 0.0
@@ -54,7 +53,7 @@ def coverage_future(work, gap, mask):
     return total + work.tail_future[position]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def suffix_maxima(first, values):
     """Replace values [options, 3] by the maximum of themselves and what follows within each source phrase."""
     for source in range(first.shape[0] - 1):

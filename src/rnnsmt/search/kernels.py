@@ -6,11 +6,11 @@ that many sentences can be advanced side by side, stack by stack, and other mode
 """
 
 import numpy as np
-from numba import njit
 
+from rnnsmt.compiled import INNER, kernel
 from rnnsmt.lm.automaton import query
 from rnnsmt.lm.bytescan import mix
-from rnnsmt.search.arrays import ARCS, CELLS, COVERAGES, EDGES, GROUPS, HYPOTHESES, INNER, REQUESTS, STAMP
+from rnnsmt.search.arrays import ARCS, CELLS, COVERAGES, EDGES, GROUPS, HYPOTHESES, REQUESTS, STAMP
 from rnnsmt.search.cells import answer_requests, choose_cells
 from rnnsmt.search.edges import collect_edges, target_group
 from rnnsmt.search.future_cost import future_costs
@@ -18,7 +18,7 @@ from rnnsmt.search.future_cost import future_costs
 _NONE = -1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def begin(spans, inventory, work, settings):
     """Set up the state of a sentence: future costs and the empty hypothesis in stack 0."""
     future_costs(spans, inventory, work, min(np.int64(settings.distortion_limit), spans.shape[0]))
@@ -46,7 +46,7 @@ def begin(spans, inventory, work, settings):
     work.counts[ARCS] = 0
 
 
-@njit(cache=True, nogil=True, forceinline=True, **INNER)
+@kernel(forceinline=True, **INNER)
 def keep_arc(work, total, back, option, edge, following):
     """Store a recombined hypothesis as an arc; returns its number."""
     arc = work.counts[ARCS]
@@ -60,7 +60,7 @@ def keep_arc(work, total, back, option, edge, following):
     return arc
 
 
-@njit(cache=True, nogil=True, **INNER)
+@kernel(**INNER)
 def add_hypothesis(inventory, work, settings, total, edge, back, option, state, group, fresh, stamp):
     """Add a hypothesis to the stack, recombining it with an equal one; returns how many hypotheses the stack has."""
     forward = inventory.forward_class[option]
@@ -94,7 +94,7 @@ def add_hypothesis(inventory, work, settings, total, edge, back, option, state, 
     return fresh + 1
 
 
-@njit(cache=True, nogil=True, **INNER)
+@kernel(**INNER)
 def _nth_best(work, fresh, n):
     """The n-th largest total of the new hypotheses (quickselect)."""
     values = np.empty(fresh, np.float64)
@@ -122,7 +122,7 @@ def _nth_best(work, fresh, n):
     return values[n - 1]
 
 
-@njit(cache=True, nogil=True, **INNER)
+@kernel(**INNER)
 def prune(work, settings, fresh, best):
     """Threshold and histogram pruning: dropped hypotheses lose their group, kept ones are counted in theirs."""
     threshold = best + settings.beam
@@ -145,7 +145,7 @@ def prune(work, settings, fresh, best):
             work.members[new.group].count += 1
 
 
-@njit(cache=True, nogil=True, **INNER)
+@kernel(**INNER)
 def place_groups(work, groups):
     """Give the groups of the new stack their places, coverage by coverage.
 
@@ -185,7 +185,7 @@ def place_groups(work, groups):
     work.counts[GROUPS] = number
 
 
-@njit(cache=True, nogil=True, **INNER)
+@kernel(**INNER)
 def store(k, work, settings, fresh, groups, best):
     """Prune the new stack and lay its hypotheses down by group, best first."""
     prune(work, settings, fresh, best)
@@ -216,7 +216,7 @@ def store(k, work, settings, fresh, groups, best):
     work.stacks[k + 1].coverage = work.counts[COVERAGES]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def add_cells(k, cells, count, lm, inventory, work, settings, stamp):
     """Turn the scored cells into the hypotheses of stack ``k``."""
     best = -np.inf
@@ -243,7 +243,7 @@ def add_cells(k, cells, count, lm, inventory, work, settings, stamp):
     store(k, work, settings, fresh, groups, best)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def expand_stack(k, spans, lm, inventory, work, settings):
     """Fill stack ``k`` (hypotheses that cover k words) from the stacks below it."""
     stamp = np.int32(work.counts[STAMP] + 1)
@@ -257,7 +257,7 @@ def expand_stack(k, spans, lm, inventory, work, settings):
     work.counts[REQUESTS] += requests
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def search_sentence(spans, lm, inventory, work, settings):
     """Search one sentence; returns its best complete hypothesis."""
     begin(spans, inventory, work, settings)

@@ -8,10 +8,9 @@ of the same string can never be part of a new best string. Strings are compared 
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from rnnsmt.compiled import INNER, kernel
 from rnnsmt.lm.bytescan import mix
-from rnnsmt.search.arrays import INNER
 
 NODE = np.dtype(
     [
@@ -81,7 +80,7 @@ def new_lattice(hypotheses: int, arcs: int, words: int, n: int) -> Lattice:
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def phrase_hashes(bounds, words, hashes, powers):
     """Polynomial hash of every target phrase and the factor that moves a hash over it (``uint64`` [phrases])."""
     for phrase in range(hashes.shape[0]):
@@ -93,7 +92,7 @@ def phrase_hashes(bounds, words, hashes, powers):
         powers[phrase] = power
 
 
-@njit(cache=True, nogil=True, **INNER)
+@kernel(**INNER)
 def _merge(pool, a, b, path):
     """Merge two leftist heaps by score; ``path`` is scratch space."""
     depth = 0
@@ -119,7 +118,7 @@ def _merge(pool, a, b, path):
     return root
 
 
-@njit(cache=True, nogil=True, **INNER)
+@kernel(**INNER)
 def _candidate(lattice, node, score, step, origin, option, start, end, derivation, path):
     """Add a candidate to a node's heap."""
     number = np.int32(lattice.used[0])
@@ -138,7 +137,7 @@ def _candidate(lattice, node, score, step, origin, option, start, end, derivatio
     lattice.nodes[node].heap = _merge(lattice.candidates, lattice.nodes[node].heap, number, path)
 
 
-@njit(cache=True, nogil=True, **INNER)
+@kernel(**INNER)
 def _open(lattice, hypotheses, arcs, node, path):
     """Enter all arcs into a hypothesis as candidates."""
     own = hypotheses[node]
@@ -153,7 +152,7 @@ def _open(lattice, hypotheses, arcs, node, path):
     lattice.nodes[node].opened = 1
 
 
-@njit(cache=True, nogil=True, **INNER)
+@kernel(**INNER)
 def _enter(lattice, node, value):
     """Enter (node, string) in the set of what was seen; its slot, or -1 if it was there."""
     key = mix(value ^ (np.uint64(node + 1) * HASH_BASE)) | np.uint64(1)
@@ -167,7 +166,7 @@ def _enter(lattice, node, value):
     return slot
 
 
-@njit(cache=True, nogil=True, **INNER)
+@kernel(**INNER)
 def _one_more(lattice, hypotheses, arcs, target, hashes, powers, goal, path):  # noqa: PLR0915
     """Make ``goal`` produce its next derivation or find that it has no more."""
     depth = 1
@@ -229,7 +228,7 @@ def _one_more(lattice, hypotheses, arcs, target, hashes, powers, goal, path):  #
         depth -= 1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def extract(hypotheses, arcs, count, first_final, n, lattice, target, hashes, powers, offsets, options, starts, ends):
     """The n best distinct derivations of the hypotheses ``first_final`` .. ``count`` - 1.
 

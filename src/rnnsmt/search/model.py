@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from numba import njit
 
+from rnnsmt.compiled import kernel
 from rnnsmt.io import InputError
 from rnnsmt.lm.automaton import Automaton, load_automaton, query
 from rnnsmt.lm.bytescan import Interner
@@ -78,7 +78,7 @@ class SearchModel:
     cache: dict[str, object] = field(default_factory=dict)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _alone(lm, bounds, words, states, rest, totals):
     """LM states and scores of phrases in the empty context."""
     for phrase in range(bounds.shape[0] - 1):

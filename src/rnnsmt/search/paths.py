@@ -6,13 +6,13 @@ sentence), forward scores that of the following phrase to this one, none for the
 """
 
 import numpy as np
-from numba import njit
 
+from rnnsmt.compiled import kernel
 from rnnsmt.lm.automaton import query
 from rnnsmt.search.edges import DISCONTINUOUS, MONOTONE, SWAP
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def orientation_of(last_start, last_end, start, end):
     """Monotone, swap or discontinuous (msd); ``last_end`` -1 is the start of the sentence."""
     if last_end + 1 == start:
@@ -22,7 +22,7 @@ def orientation_of(last_start, last_end, start, end):
     return DISCONTINUOUS
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def path_features(
     rows, starts, ends, lm, lm_start, lm_end_word, bounds, words, target_of, static, reordering, places, out
 ):
@@ -60,7 +60,7 @@ def path_features(
     out[places[7]] += lm_score + prob
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def all_features(
     offsets, rows, starts, ends, lm, lm_start, lm_end_word, bounds, words, target_of, static, reordering, places, out
 ):

@@ -1,10 +1,9 @@
 """Compiled readers of phrase-table and reordering-table lines, and the search for source phrases in sentences."""
 
 import numpy as np
-from numba import njit
 
+from rnnsmt.compiled import INNER, kernel
 from rnnsmt.lm.bytescan import find, hash_bytes, intern, mix, parse_float
-from rnnsmt.search.arrays import INNER
 
 OK, FULL = 0, 100
 FEW_FIELDS, COLUMNS, NOT_A_NUMBER, EMPTY_SOURCE = 1, 2, 3, 4
@@ -12,7 +11,7 @@ _BAR = 124
 _SPACE = 32
 
 
-@njit(cache=True, nogil=True, **INNER)
+@kernel(**INNER)
 def _fields(buffer, begin, end, bounds):
     """Split a line on ``|||`` and trim spaces; writes [begin, end) pairs into ``bounds``, returns how many fields."""
     count = 0
@@ -43,7 +42,7 @@ def _fields(buffer, begin, end, bounds):
             position += 1
 
 
-@njit(cache=True, nogil=True, **INNER)
+@kernel(**INNER)
 def _numbers(buffer, begin, end, pow10, out):
     """Parse exactly ``len(out)`` non-negative numbers; an error code or OK."""
     position = begin
@@ -65,7 +64,7 @@ def _numbers(buffer, begin, end, pow10, out):
     return OK if position == end else COLUMNS
 
 
-@njit(cache=True, nogil=True, **INNER)
+@kernel(**INNER)
 def has_key(slots, key):
     """Whether a set of hashes (0 = free slot) holds ``key``."""
     mask = np.uint64(slots.shape[0] - 1)
@@ -77,7 +76,7 @@ def has_key(slots, key):
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def add_ngram_keys(slots, buffer, word_begin, word_end, first, last, longest):
     """Enter the hashes of all n-grams of words ``first`` to ``last`` - 1 up to a length; how many were new."""
     mask = np.uint64(slots.shape[0] - 1)
@@ -94,7 +93,7 @@ def add_ngram_keys(slots, buffer, word_begin, word_end, first, last, longest):
     return new
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def phrase_lines(buffer, begin, wanted, sources, targets, pow10, out_source, out_target, out_scores, filled):
     """Parse the phrase-table lines of a block from ``begin``.
 
@@ -142,7 +141,7 @@ def phrase_lines(buffer, begin, wanted, sources, targets, pow10, out_source, out
     return position, filled, lines, OK
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def reordering_lines(buffer, sources, targets, pairs, pow10, out, found):
     """Parse the reordering-table lines of a block that belong to known phrase pairs.
 
@@ -183,7 +182,7 @@ def reordering_lines(buffer, sources, targets, pairs, pow10, out, found):
     return lines, OK
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def split_words(arena, offsets, count, words, flat, bounds):
     """Split phrases into interned words: ``flat`` int32, ``bounds`` int64 [count + 1]; returns how many words."""
     filled = 0
@@ -203,7 +202,7 @@ def split_words(arena, offsets, count, words, flat, bounds):
     return filled
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def find_spans(table, buffer, word_begin, word_end, longest, out):
     """Source phrase ids of all spans of a sentence: ``out`` int32 [words, longest], -1 where there is none."""
     count = word_begin.shape[0]
