@@ -36,9 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=int, required=True, metavar="N", help="seed of the run")
     add("--model-dir", metavar="DIR", help="take the ini's files from here where they exist, e.g. filtered tables")
     add("--nbest", type=int, default=100, metavar="N", help="distinct translations of a sentence and iteration")
-    add("--restarts", type=int, default=DEFAULTS.restarts, metavar="N", help="climbs from random points")
+    add("--restarts", type=int, default=DEFAULTS.restarts, metavar="N", help="climbs of one optimisation")
     add("--combine", choices=("mean", "best"), default=DEFAULTS.combine,
-        help="mean of the climbs, each on its own bootstrap sample, or the best climb on the whole set")  # fmt: skip
+        help="mean of climbs on bootstrap samples, or the best of climbs from random points")  # fmt: skip
     add("--random-directions", type=int, default=DEFAULTS.random_directions, metavar="N",
         help="random directions beside the coordinates")  # fmt: skip
     add("--max-iterations", type=int, default=25, metavar="N", help="most iterations")

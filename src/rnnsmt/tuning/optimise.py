@@ -1,13 +1,13 @@
 """One optimisation on accumulated n-best lists: many climbs by exact line search, combined into one weight vector.
 
 A climb follows Och (2003): exact line searches along the coordinates and along random directions, every improvement
-taken at once, until a whole cycle of directions brings none. Climbs start from random points around the weights of the
-iteration before.
+taken at once, until a whole cycle of directions brings none.
 
-The classical choice (``combine="best"``) is the best climb. That maximum sits on one of many narrow peaks of a
-piecewise constant surface, and which one it is differs between seeds. So the default (``combine="mean"``) gives every
-climb its own bootstrap sample of the sentences, and takes the mean of the weights they reach (bagging; Cettolo et al.
-2011 found the mean of several tunings to be steadier than each of them).
+The classical choice (``combine="best"``) is the best of climbs from random points. That maximum sits on one of many
+narrow peaks of a piecewise constant surface, and which one it is differs between seeds. So by default
+(``combine="mean"``) the climbs start from the weights of the iteration before, each on its own bootstrap sample of the
+sentences, and the mean of the weights they reach is taken (bagging; Cettolo et al. 2011 found the mean of several
+tunings to be steadier than each of them).
 
 Every climb has its own generator, seeded by its place, so that the result does not depend on the number of threads.
 """
@@ -37,7 +37,7 @@ class OptimiserOptions:
     """How one optimisation searches."""
 
     restarts: int = 20
-    """Climbs from random points."""
+    """Climbs: from random points (best), or on bootstrap samples (mean)."""
     combine: str = "mean"
     """``mean`` of the climbs' weights, each on its own bootstrap sample; or ``best``, all on all sentences."""
     random_directions: int = 14
@@ -88,7 +88,8 @@ def optimise(
     for number in range(options.restarts):
         rng = np.random.default_rng([*seed, 1, number])
         counts = _bootstrap(rng, pool.sentences) if bagging else everything
-        tasks.append((counts, random_start(rng, starts[number % len(starts)], active), rng))
+        around = starts[number % len(starts)]
+        tasks.append((counts, normalised(around) if bagging else random_start(rng, around, active), rng))
     with ThreadPoolExecutor(max_workers=threads) as executor:
         climbs = list(
             executor.map(lambda t: climb(pool, t[0], t[1], *_directions(t[2], active, options), options), tasks)
