@@ -91,7 +91,12 @@ def test_pruned_models_where_suffixes_are_missing(tmp_path: Path, seed: int) -> 
     counts = [f"ngram {n}={len(section.splitlines()) - 1}" for n, section in enumerate(sections[1:5], 1)]
     path = tmp_path / "lm.arpa"
     path.write_text("\n\n".join(["\n".join(["\\data\\", *counts]), *sections[1:]]))
-    lm, reference = load_automaton(path), kenlm.Model(str(path))
+    lm = load_automaton(path)
+    try:
+        reference = kenlm.Model(str(path))
+    except OSError as error:
+        assert "ProbingSizeException" in str(error)
+        pytest.skip("KenLM's hash table has no room for the n-grams that are missing here")
     for _ in range(300):
         text = " ".join(rng.choices([*TARGET, "oov"], k=rng.randint(0, 8)))
         assert lm.score_words(text) / LN10 == pytest.approx(reference.score(text), abs=1e-5)

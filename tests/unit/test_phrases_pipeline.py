@@ -365,7 +365,10 @@ def test_a_stopped_stage_leaves_nothing(tmp_path, sent):
     out = tmp_path / "out"
     command = [sys.executable, "-m", "rnnsmt", "phrases", "extract", *arguments, "--output", str(out / "x.parquet")]
     for moment in ("spool", "counting"):
-        process = subprocess.Popen(command, stderr=subprocess.PIPE)
+        # a test run in the background ignores SIGINT, and so would its children
+        process = subprocess.Popen(
+            command, stderr=subprocess.PIPE, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
+        )
         assert process.stderr
         if moment == "spool":
             while process.poll() is None and not list(out.glob(".tmp*/spool")):

@@ -24,11 +24,10 @@ rule selection_models:
     params:
         version=version("selection", "models"),
         seed=config["seed"],
-        order=config["lm"]["order"],
     shell:
         "rnnsmt selection models --in-domain {input.in_domain:q} --pool {input.pool:q} "
         "--output-dir results/selection/{wildcards.kind}/models.{wildcards.lang} "
-        "--seed {params.seed} --order {params.order} &> {log:q}"
+        "--seed {params.seed} &> {log:q}"
 
 
 rule selection_score_bitext:
@@ -90,10 +89,9 @@ rule select_bitext:
         version=version("selection", "select"),
         corpora=select_corpora("bitext"),
         fraction=config["selection"]["bitext"],
-        order=config["lm"]["order"],
     shell:
         "rnnsmt selection select {params.corpora} --fraction {params.fraction} --held-out {input.held_out:q} "
-        "--curve-order {params.order} --output-dir results/selection/bitext --curve {output.curve:q} "
+        "--output-dir results/selection/bitext --curve {output.curve:q} "
         "--threads {threads} &> {log:q}"
 
 
@@ -115,10 +113,9 @@ rule select_mono:
         version=version("selection", "select"),
         corpora=select_corpora("mono"),
         fraction=config["selection"]["mono"],
-        order=config["lm"]["order"],
     shell:
         "rnnsmt selection select {params.corpora} --fraction {params.fraction} --held-out {input.held_out:q} "
-        "--curve-order {params.order} --output-dir results/selection/mono --curve {output.curve:q} "
+        "--output-dir results/selection/mono --curve {output.curve:q} "
         "--threads {threads} &> {log:q}"
 
 
