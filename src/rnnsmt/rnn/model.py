@@ -1,0 +1,209 @@
+"""The RNN Encoder-Decoder, equation by equation (Cho et al. 2014, section 2 and the supplementary).
+
+Shapes: B phrases of a batch, N source and T target positions (both with EOS), E units of an embedding, H hidden units,
+M maxout units, V target classes. Words are int64 ids: 0 stands for "no word", 1 for unknown words, the last id for EOS.
+
+The gated unit resets the state BEFORE the recurrent matrix (``torch.nn.GRU`` and cuDNN do it after)::
+
+    r  = sigmoid(W_r x + U_r h)             z  = sigmoid(W_z x + U_z h)
+    h~ = tanh(W x + b + U (r * h))          h' = z * h + (1 - z) * h~
+
+This module is the definition: plain operations that autograd follows. ``gradients`` computes the same loss with its
+gradient written by hand, faster.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import embedding, linear
+
+from rnnsmt.rnn.sizes import Sizes
+
+__all__ = ["DecoderContext", "RNNEncoderDecoder", "Sizes"]
+
+
+class DecoderContext(NamedTuple):
+    """What the decoder needs of c, computed once a source phrase.
+
+    state: [B, H], s_0, from which the first word is predicted. candidate, reset, update: [B, H], C c, C_r c, C_z c.
+    readout: [B, 2M], O_c c + b_o.
+    """
+
+    state: Tensor
+    candidate: Tensor
+    reset: Tensor
+    update: Tensor
+    readout: Tensor
+
+    def rows(self, index: Tensor) -> "DecoderContext":
+        """The context of the phrases ``index``: [K] int64, which may name a phrase several times."""
+        return DecoderContext(*(part.index_select(0, index) for part in self))
+
+
+class GatedUnit(nn.Module):
+    """The parameters of a gated hidden unit, and of its embedding and input projections.
+
+    All three projections read the same embedding: the input matrices have rank E.
+    """
+
+    def __init__(self, vocabulary: int, E: int, H: int) -> None:
+        super().__init__()
+        self.embedding = nn.Parameter(torch.empty(vocabulary, E))
+        self.b_embedding = nn.Parameter(torch.empty(E))
+        self.W, self.W_r, self.W_z = (nn.Parameter(torch.empty(H, E)) for _ in range(3))
+        self.b = nn.Parameter(torch.empty(H))
+        self.U, self.U_r, self.U_z = (nn.Parameter(torch.empty(H, H)) for _ in range(3))
+
+    def embed(self, words: Tensor) -> Tensor:
+        """words [...] -> e [..., E], with the embedding's bias."""
+        return embedding(words, self.embedding) + self.b_embedding
+
+
+class Encoder(GatedUnit):
+    """Reads x_1 .. x_N and EOS; c is the state after EOS."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        super().__init__(sizes.source_vocabulary, sizes.embedding, sizes.hidden)
+        if sizes.variant == "supplementary":
+            self.V = nn.Parameter(torch.empty(sizes.hidden, sizes.hidden))
+
+    def step(self, h: Tensor, e: Tensor) -> Tensor:
+        """State h [B, H] and the word's embedding e [B, E] -> the next state [B, H]."""
+        r = torch.sigmoid(linear(e, self.W_r) + linear(h, self.U_r))
+        z = torch.sigmoid(linear(e, self.W_z) + linear(h, self.U_z))
+        candidate = torch.tanh(linear(e, self.W, self.b) + linear(r * h, self.U))
+        return z * h + (1 - z) * candidate
+
+
+class Decoder(GatedUnit):
+    """The decoder's recurrence; its context matrices C, C_r, C_z, V'."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        super().__init__(sizes.target_vocabulary, sizes.embedding, sizes.hidden)
+        H = sizes.hidden
+        self.C, self.C_r, self.C_z, self.V = (nn.Parameter(torch.empty(H, H)) for _ in range(4))
+        self.b_V = nn.Parameter(torch.empty(H))
+        self.reset_reaches_c = sizes.variant == "supplementary"
+
+    def step(self, s: Tensor, e: Tensor, context: DecoderContext) -> Tensor:
+        """State s [B, H] and the embedding e [B, E] of the word just chosen -> the next state [B, H]."""
+        r = torch.sigmoid(linear(e, self.W_r) + linear(s, self.U_r) + context.reset)
+        z = torch.sigmoid(linear(e, self.W_z) + linear(s, self.U_z) + context.update)
+        if self.reset_reaches_c:
+            recurrent = r * (linear(s, self.U) + context.candidate)
+        else:
+            recurrent = linear(r * s, self.U) + context.candidate
+        candidate = torch.tanh(linear(e, self.W, self.b) + recurrent)
+        return z * s + (1 - z) * candidate
+
+
+class Output(nn.Module):
+    """Readout with adjacent-pair maxout, and the low-rank softmax G_l G_r."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        super().__init__()
+        V, E, H, M = sizes.target_vocabulary, sizes.embedding, sizes.hidden, sizes.maxout
+        self.O_h, self.O_c = (nn.Parameter(torch.empty(2 * M, H)) for _ in range(2))
+        self.O_y = nn.Parameter(torch.empty(2 * M, E))
+        self.b_o = nn.Parameter(torch.empty(2 * M))
+        self.G_r = nn.Parameter(torch.empty(E, M))
+        self.G_l = nn.Parameter(torch.empty(V, E))
+        self.b_G = nn.Parameter(torch.empty(V))
+
+
+class RNNEncoderDecoder(nn.Module):
+    """p(target | source) of a phrase pair."""
+
+    def __init__(self, sizes: Sizes, seed: int = 0) -> None:
+        """Build a network with the paper's initialisation, from its own random stream.
+
+        All weights N(0, 0.01^2); U, U_r, U_z of both sides: left singular vectors of an N(0, 1) matrix; biases 0.
+        """
+        super().__init__()
+        self.sizes = sizes
+        self.encoder, self.decoder, self.output = Encoder(sizes), Decoder(sizes), Output(sizes)
+        self.initialise(seed)
+
+    @torch.no_grad()
+    def initialise(self, seed: int) -> None:
+        """Draw all parameters anew; the same seed gives the same parameters."""
+        generator = torch.Generator().manual_seed(seed)
+        for name, parameter in self.named_parameters():
+            symbol = name.split(".")[-1]
+            if symbol.startswith("b"):
+                parameter.zero_()
+            elif symbol.startswith("U"):
+                square = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
+                parameter.copy_(torch.linalg.svd(square).U)
+            else:
+                drawn = torch.randn(parameter.shape, generator=generator)
+                parameter.copy_(0.01 * drawn)
+
+    def encode(self, words: Tensor, lengths: Tensor) -> Tensor:
+        """Source phrases -> c [B, H].
+
+        words: [B, N] ids, each row ending in EOS and then any ids. lengths: [B], words of a row with its EOS. A
+        padded step leaves the state unchanged.
+        """
+        e = self.encoder.embed(words)
+        h = e.new_zeros(words.shape[0], self.sizes.hidden)
+        for k in range(words.shape[1]):
+            h = torch.where((k < lengths)[:, None], self.encoder.step(h, e[:, k]), h)
+        return torch.tanh(linear(h, self.encoder.V)) if self.sizes.variant == "supplementary" else h
+
+    def decoder_context(self, c: Tensor) -> DecoderContext:
+        """c [B, H] -> s_0 = tanh(V' c + b) and the terms of c in every later step.
+
+        In the supplementary's variant the state has taken one step with a zero embedding already.
+        """
+        decoder, output = self.decoder, self.output
+        context = DecoderContext(
+            torch.tanh(linear(c, decoder.V, decoder.b_V)),
+            linear(c, decoder.C),
+            linear(c, decoder.C_r),
+            linear(c, decoder.C_z),
+            linear(c, output.O_c, output.b_o),
+        )
+        if self.sizes.variant == "paper":
+            return context
+        nothing = c.new_zeros(c.shape[0], self.sizes.embedding)
+        return context._replace(state=decoder.step(context.state, nothing, context))
+
+    def step(self, s: Tensor, words: Tensor, context: DecoderContext) -> Tensor:
+        """State s_{k-1} [B, H] and words y_k [B] -> s_k [B, H]."""
+        return self.decoder.step(s, self.decoder.embed(words), context)
+
+    def features(self, s: Tensor, previous: Tensor | None, context: DecoderContext) -> Tensor:
+        """State s_{k-1} and words y_{k-1} [B] -> G_r m_k [B, E], what the softmax is linear in.
+
+        a_k = O_h s_{k-1} + b_o + O_c c + [k > 1] O_y e_{k-1}; m_k = maxout(a_k) over the adjacent pairs (2i, 2i + 1).
+        previous: None, or id 0 in a row, where there is no previous word.
+        """
+        a = linear(s, self.output.O_h) + context.readout
+        if previous is not None:
+            e = self.decoder.embed(previous) * (previous != 0)[:, None]
+            a = a + linear(e, self.output.O_y)
+        m = a.unflatten(-1, (-1, 2)).amax(-1)
+        return linear(m, self.output.G_r)
+
+    def logits(self, s: Tensor, previous: Tensor | None, context: DecoderContext) -> Tensor:
+        """State s_{k-1} and words y_{k-1} (see ``features``) -> G_l (G_r m_k) + b_G [B, V], before the softmax."""
+        return linear(self.features(s, previous, context), self.output.G_l, self.output.b_G)
+
+    def log_probability(self, source: Tensor, source_lengths: Tensor, target: Tensor, target_lengths: Tensor) -> Tensor:
+        """log p(y | x) [B]: the sum over the target's words and its EOS, natural logarithm, no length normalisation.
+
+        source [B, N], target [B, T]: ids, each row ending in EOS and then any ids; lengths [B] count the EOS.
+        """
+        context = self.decoder_context(self.encode(source, source_lengths))
+        s, previous = context.state, None
+        total = s.new_zeros(s.shape[0])
+        for k in range(target.shape[1]):
+            word = target[:, k]
+            scores = torch.log_softmax(self.logits(s, previous, context), -1)
+            chosen = scores.gather(1, word[:, None])[:, 0]
+            total = total + torch.where(k < target_lengths, chosen, torch.zeros_like(chosen))
+            if k + 1 < target.shape[1]:
+                s, previous = self.step(s, word, context), word
+        return total
