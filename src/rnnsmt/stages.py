@@ -27,6 +27,7 @@ CHAPTERS: dict[str, str] = {
     "align": "word alignment in both directions and its symmetrisation",
     "phrases": "phrase table and lexicalised reordering table",
     "lm": "n-gram language model",
+    "rnn": "the RNN Encoder-Decoder",
     "search": "the decoder",
     "tuning": "MERT",
     "evaluation": "BLEU and Table 1",
@@ -65,6 +66,9 @@ STAGES: dict[str, dict[str, Stage]] = {
     "lm": {
         "estimate": Stage("rnnsmt.lm.estimate", 1, "interpolated modified Kneser-Ney, ARPA file"),
         "perplexity": Stage("rnnsmt.lm.perplexity", 1, "perplexity of a text"),
+    },
+    "rnn": {
+        "prepare": Stage("rnnsmt.rnn.prepare", 1, "phrase pairs and vocabularies as memory-mapped ids"),
     },
     "search": {
         "decode": Stage("rnnsmt.search.translate", 1, "translate a text with a Moses model directory"),

@@ -1,0 +1,186 @@
+"""Writing the folder of ``pairs``: one pass over the corpus, one over the table, neither held in memory."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import DTypeLike, NDArray
+
+from rnnsmt.io import InputError, atomic_path, read_line_blocks, write_json
+from rnnsmt.phrases.table import parse_phrase_line
+from rnnsmt.progress import Meter
+from rnnsmt.rnn.pairs import FORMAT
+from rnnsmt.rnn.vocabulary import UNK, Vocabulary
+
+SIDES = ("source", "target")
+
+
+class GrowingArray:
+    """A one-dimensional ``.npy`` file that is written piece by piece; whole or not at all."""
+
+    def __init__(self, path: Path, dtype: DTypeLike) -> None:
+        self.path, self.dtype, self.length = path, np.dtype(dtype), 0
+        self.digest = hashlib.sha256()
+        self._stack = ExitStack()
+
+    def __enter__(self) -> "GrowingArray":
+        self._out: BinaryIO = self._stack.enter_context(self._stack.enter_context(atomic_path(self.path)).open("wb+"))
+        self._write_header()
+        return self
+
+    def append(self, values: NDArray[np.generic]) -> None:
+        data = np.ascontiguousarray(values, self.dtype).tobytes()
+        self._out.write(data)
+        self.digest.update(data)
+        self.length += len(values)
+
+    def _write_header(self) -> None:
+        """Numpy leaves room behind the shape, so that the header of the final length has the same size."""
+        shape = {"descr": npy.dtype_to_descr(self.dtype), "fortran_order": False, "shape": (self.length,)}
+        npy.write_array_header_1_0(self._out, shape)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self._out.seek(0)
+            self._write_header()
+            self._out.flush()
+        self._stack.__exit__(kind, error, trace)
+
+
+def count_words(paths: list[str], what: str) -> Counter[str]:
+    """How often every word occurs in the texts.
+
+    Raises:
+        InputError: a text is missing, damaged or not UTF-8; there are no words at all.
+    """
+    counts: Counter[bytes] = Counter()
+    for path in paths:
+        meter = Meter(f"counting the words of {Path(path).name}")
+        for block in read_line_blocks(path):
+            _check_utf8(block, path)
+            counts.update(block.split())
+            meter.add(block.count(b"\n"))
+    if not counts:
+        raise InputError(f"{paths[0]}: no words on the {what} side of the corpus; make it again")
+    return Counter({word.decode(): number for word, number in counts.items()})
+
+
+def prepare(
+    table: str, source: list[str], target: list[str], output_dir: str, *, size: int, max_length: int
+) -> dict[str, object]:
+    """Write the folder of ``rnnsmt.rnn.pairs``; the figures of the stage.
+
+    Raises:
+        InputError: an empty or malformed table, a phrase of more than ``max_length`` words, a pair that the table has
+            twice, a corpus without words.
+    """
+    if size < 3:
+        raise InputError(f"--vocab-size {size}: must be at least 3: id 0, UNK and a word")
+    folder = Path(output_dir)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "pairs.json").unlink(missing_ok=True)
+    vocabularies = []
+    figures: dict[str, object] = {"format": FORMAT}
+    for name, paths in zip(SIDES, (source, target), strict=True):
+        counts = count_words(paths, name)
+        vocabulary = Vocabulary.from_counts(counts, size)
+        vocabulary.write(folder / f"vocab.{name}.txt")
+        vocabularies.append(vocabulary)
+        known = sum(counts[word] for word in vocabulary.index)
+        figures |= {f"{name} classes": len(vocabulary), f"{name} coverage": round(known / counts.total(), 6)}
+    figures |= _write_pairs(table, folder, vocabularies, max_length)
+    for name, vocabulary in zip(SIDES, vocabularies, strict=True):
+        figures[f"{name} vocabulary"] = vocabulary.hash()
+    hidden = ("format", "fingerprint", "source vocabulary", "target vocabulary")
+    write_json(folder / "pairs.json", figures)
+    return {name: value for name, value in figures.items() if name not in hidden}
+
+
+def _write_pairs(table: str, folder: Path, vocabularies: list[Vocabulary], max_length: int) -> dict[str, object]:
+    """Write the four arrays; the number of pairs and words, and the fingerprint."""
+    with ExitStack() as stack:
+        words, offsets = (
+            [stack.enter_context(GrowingArray(folder / f"{name}.{part}.npy", kind)) for name in SIDES]
+            for part, kind in (("words", np.int32), ("offsets", np.int64))
+        )
+        for array in offsets:
+            array.append(np.zeros(1, np.int64))
+        meter = Meter("reading the phrase table", unit="pairs")
+        unknown = [0, 0]
+        for block in _id_blocks(table, vocabularies, max_length):
+            for side, (ids, lengths) in enumerate(block):
+                offsets[side].append(words[side].length + np.cumsum(lengths))
+                words[side].append(ids)
+                unknown[side] += int(np.count_nonzero(ids == UNK))
+            meter.add(len(block[0][1]))
+        if offsets[0].length == 1:
+            raise InputError(f"{table}: the table is empty; make it again")
+    digest = hashlib.sha256()
+    for array in (*words, *offsets):
+        digest.update(array.digest.digest())
+    for vocabulary in vocabularies:
+        digest.update(vocabulary.hash().encode())
+    pairs = offsets[0].length - 1
+    figures: dict[str, object] = {"pairs": pairs}
+    for name, array, number in zip(SIDES, words, unknown, strict=True):
+        figures |= {f"{name} words": array.length - pairs, f"{name} unknown words": number}
+    return figures | {"fingerprint": digest.hexdigest()}
+
+
+IdsAndLengths = tuple[NDArray[np.int32], NDArray[np.int64]]
+
+
+def _id_blocks(table: str, vocabularies: list[Vocabulary], max_length: int) -> Iterator[list[IdsAndLengths]]:
+    """Yield blocks of the table as ids with EOS and lengths, source and target."""
+    indices = [{word.encode(): i for word, i in vocabulary.index.items()} for vocabulary in vocabularies]
+    number = 0
+    before: bytes | None = None
+    seen: set[bytes] = set()
+    for block in read_line_blocks(table):
+        _check_utf8(block, table)
+        ids: tuple[list[int], list[int]] = ([], [])
+        lengths: tuple[list[int], list[int]] = ([], [])
+        for line in block.split(b"\n")[:-1]:
+            number += 1
+            phrases = _phrases(line, table, number)
+            if phrases[0] != before:
+                before, seen = phrases[0], set()
+            if phrases[1] in seen:
+                raise InputError(f"{table}, line {number}: this pair occurs twice in the table; make it again")
+            seen.add(phrases[1])
+            for side in (0, 1):
+                words = phrases[side].split()
+                if len(words) > max_length:
+                    raise InputError(
+                        f"{table}, line {number}: the {SIDES[side]} phrase has {len(words)} words, the limit is "
+                        f"{max_length}; give --max-length {len(words)} or extract shorter phrases"
+                    )
+                get = indices[side].get
+                ids[side].extend([get(word, UNK) for word in words])
+                ids[side].append(vocabularies[side].eos)
+                lengths[side].append(len(words) + 1)
+        yield [(np.array(ids[side], np.int32), np.array(lengths[side], np.int64)) for side in (0, 1)]
+
+
+def _phrases(line: bytes, table: str, number: int) -> tuple[bytes, bytes]:
+    """Source and target of a line; what is not in the usual form is looked at closely."""
+    parts = line.split(b" ||| ", 2)
+    if len(parts) == 3 and parts[0].strip() and parts[1].strip():
+        return parts[0], parts[1]
+    entry = parse_phrase_line(line, table, number)
+    return entry.source.encode(), entry.target.encode()
+
+
+def _check_utf8(block: bytes, path: str) -> None:
+    try:
+        block.decode()
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 ({block[error.start : error.start + 8]!r}); make it again") from None
