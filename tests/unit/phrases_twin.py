@@ -113,3 +113,28 @@ def tables(pairs: list[Pair], max_length: int, smoothing: float = 0.5) -> tuple[
         ]
         reordering_lines.append(f"{f} ||| {e} ||| " + " ".join(f"{number:.6g}" for number in numbers))
     return phrase_lines, reordering_lines
+
+
+def kneser_ney(joint: dict[tuple[str, str], int], alignments: int) -> dict[tuple[str, str], tuple[float, float]]:
+    """Smoothed (p(f|e), p(e|f)) of every pair, after Foster et al. 2006, from how often each was extracted."""
+    seen = Counter(-(-n // alignments) for n in joint.values())
+    share = seen[1] / (seen[1] + 2 * seen[2]) if seen[1] else 0.0
+    discounts = {
+        c: min(max(c - (c + 1) * share * seen[c + 1] / seen[c], 0.0), c) if seen[c] else float(c) for c in (1, 2, 3)
+    }
+
+    def lost(n: int) -> float:
+        return min(n / alignments, discounts[min(-(-n // alignments), 3)])
+
+    smoothed = {}
+    for (f, e), n in joint.items():
+        both = []
+        for side, other in ((1, 0), (0, 1)):
+            given = [pair for pair in joint if pair[side] == (f, e)[side]]
+            partners = sum(pair[other] == (f, e)[other] for pair in joint)
+            total = sum(joint[pair] for pair in given) / alignments
+            mass = sum(lost(joint[pair]) for pair in given)
+            kept = n / alignments - lost(n)
+            both.append((kept + mass * partners / len(joint)) / total)
+        smoothed[f, e] = both[0], both[1]
+    return smoothed

@@ -38,14 +38,16 @@ def write_corpus(folder: Path, pairs: list[twin.Pair], name: str = "c") -> list[
     return [str(path) for path in paths]
 
 
-def build(folder: Path, corpora: list[list[str]], max_length: int = 7, **limits: int) -> tuple[list[str], list[str]]:
+def build(
+    folder: Path, corpora: list[list[str]], max_length: int = 7, smoothing: str = "none", **limits: int
+) -> tuple[list[str], list[str]]:
     """Run all stages on corpora of three paths each; return the lines of both tables."""
     sources, targets, alignments = (list(paths) for paths in zip(*corpora, strict=True))
     names = {name: str(folder / name) for name in ("x.parquet", "e2f", "f2e", "pt", "rt")}
     counts, _ = count_lexicon(sources, targets, alignments)
     write_lexicon(counts, names["e2f"], names["f2e"])
     extract_phrases(sources, targets, alignments, names["x.parquet"], max_length, **limits)
-    score_phrases(names["x.parquet"], names["e2f"], names["f2e"], names["pt"], **limits)
+    score_phrases(names["x.parquet"], names["e2f"], names["f2e"], names["pt"], smoothing=smoothing, **limits)
     write_reordering_table(names["x.parquet"], names["rt"], **limits)
     return list(read_lines(names["pt"])), list(read_lines(names["rt"]))
 
@@ -141,6 +143,44 @@ def random_pairs(n: int, seed: int, words: int = 30, longest: int = 14) -> list[
         links = [f"{i}-{j}" for j, i in enumerate(order) if rng.random() < 0.8]
         pairs.append((" ".join(source), " ".join(target[i] for i in order), " ".join(links)))
     return pairs
+
+
+def test_kneser_ney_by_hand(tmp_path):
+    # counts: a-x 2, a-y 1, b-x 1; one pair seen twice, two seen once: share 2 / (2 + 2) = 1/2, D(1) = 1 - 2 / 2 * 1/2
+    pairs = [("a", "x", "0-0"), ("a", "y", "0-0"), ("a", "x", "0-0"), ("b", "x", "0-0")]
+    lines, _ = build(tmp_path, [write_corpus(tmp_path, pairs)], smoothing="kneser-ney")
+    scores = {tuple(line.split(" ||| ")[:2]): line.split(" ||| ")[2].split() for line in lines}
+    # D(1) = 0.5, D(2) = 2 (none is seen three times); from x: (2 - 2) + (1 - 0.5), 2.5 is shared out as a 2 : b 1 of 3
+    assert float(scores["a", "x"][0]) == pytest.approx((0 + 2.5 * 2 / 3) / 3, rel=1e-5)
+    assert float(scores["b", "x"][0]) == pytest.approx((0.5 + 2.5 * 1 / 3) / 3, rel=1e-5)
+    assert float(scores["a", "y"][2]) == pytest.approx((0.5 + 2.5 * 1 / 3) / 3, rel=1e-5)
+
+
+@pytest.mark.parametrize("alignments", [1, 2, 3])
+def test_kneser_ney_equals_the_plain_twin(tmp_path, monkeypatch, alignments):
+    monkeypatch.setattr("rnnsmt.phrases.extract_file.BATCH_ROWS", 97)
+    corpora = [random_pairs(120, 5 + n, 12, 6) for n in range(alignments)]
+    paths = []
+    for n, pairs in enumerate(corpora):  # the same text, other links
+        text = [(a, b, links) for (a, b, _), (_, _, links) in zip(corpora[0], pairs, strict=True)]
+        fitting = [(a, b, " ".join(k for k in c.split() if fits(k, a, b))) for a, b, c in text]
+        paths.append(write_corpus(tmp_path, fitting, f"c{n}"))
+        paths[-1][:2] = paths[0][:2]
+    lines, _ = build(tmp_path, paths, smoothing="kneser-ney")
+    fields = [line.split(" ||| ") for line in lines]
+    expected = twin.kneser_ney({(f[0], f[1]): int(f[4].split()[2]) for f in fields}, alignments)
+    sums: dict[str, float] = {}
+    for source, target, scores, *_ in fields:
+        found = [float(score) for score in scores.split()]
+        assert (found[0], found[2]) == pytest.approx(expected[source, target], rel=1e-5)
+        sums[source] = sums.get(source, 0.0) + found[2]
+    assert max(sums.values()) <= 1 + 1e-4
+
+
+def fits(link: str, source: str, target: str) -> bool:
+    """Do both ends of a link lie in the sentences?"""
+    i, j = map(int, link.split("-"))
+    return i < len(source.split()) and j < len(target.split())
 
 
 def test_several_corpora_are_one(tmp_path):

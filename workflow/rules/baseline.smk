@@ -128,9 +128,11 @@ rule phrase_table:
         mem_mb=3000,
     params:
         version=version("phrases", "score"),
+        smoothing=config["phrases"]["smoothing"],
     shell:
         "rnnsmt phrases score --extract {input.extract:q} --lex-e2f {input.e2f:q} --lex-f2e {input.f2e:q} "
-        "--output {output:q} --threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"
+        "--smoothing {params.smoothing} --output {output:q} "
+        "--threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"
 
 
 rule reordering_table:

@@ -1,5 +1,6 @@
 """Reading what ``phrases extract`` wrote, in batches of whole source phrases."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from rnnsmt.phrases.database import connect
 from rnnsmt.phrases.extraction import FORMAT, key_names
 from rnnsmt.phrases.packing import Packing
 from rnnsmt.phrases.score_kernels import group_rows
+from rnnsmt.phrases.smoothing import Smoothing
 
 BATCH_ROWS = 400_000
 
@@ -33,7 +35,7 @@ class Batch:
 
 
 class ExtractFile:
-    """An extract file: its packings (source, target), number of rows and batches.
+    """An extract file: its packings (source, target), number of rows, batches and what smoothing needs.
 
     Raises:
         InputError: the file is missing, or not one that ``phrases extract`` wrote.
@@ -54,6 +56,7 @@ class ExtractFile:
             raise InputError(f"{path}: not written by this version of 'rnnsmt phrases extract'; run it again")
         self.rows = int(row[0]) if row else 0
         self.packings = _packing(metadata, "source"), _packing(metadata, "target")
+        self.smoothing = Smoothing(*json.loads(metadata["smoothing"]))
 
     def batches(self, names: list[str]) -> Iterator[Batch]:
         """Yield all rows with the key columns and the named ones, whole source phrases together, in order."""

@@ -1,5 +1,6 @@
 """Extraction of all corpora into one sorted, counted parquet file, in bounded memory."""
 
+import json
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
@@ -12,9 +13,10 @@ from rnnsmt.phrases.bitext import Block, ReadFigures, Vocabulary, read_blocks
 from rnnsmt.phrases.database import connect, scratch_folder
 from rnnsmt.phrases.extract_kernels import extract_block
 from rnnsmt.phrases.packing import Packing
+from rnnsmt.phrases.smoothing import Smoothing, discounts
 from rnnsmt.progress import Meter, say
 
-FORMAT = "rnnsmt extract 1"
+FORMAT = "rnnsmt extract 2"
 
 
 def extract_phrases(
@@ -51,7 +53,7 @@ def extract_phrases(
                 if not occurrences:
                     raise InputError(f"{alignments[0]}: not one phrase pair fits these links; is this the alignment?")
                 say(f"counting {occurrences:,} occurrences")
-                sizes = _write_counted(connection, packings, output)
+                sizes = _write_counted(connection, packings, _alignments_of_a_text(sources, targets), output)
     return figures.as_dict() | {"occurrences": occurrences} | sizes
 
 
@@ -112,10 +114,17 @@ def key_names(packings: tuple[Packing, Packing]) -> list[str]:
     return [f"s{key}" for key in range(packings[0].keys)] + [f"t{key}" for key in range(packings[1].keys)]
 
 
+def _alignments_of_a_text(sources: Sequence[str], targets: Sequence[str]) -> int:
+    """How many alignments are given for each text; 1 where texts differ in it."""
+    texts = list(zip(sources, targets, strict=True))
+    numbers = {texts.count(text) for text in texts}
+    return numbers.pop() if len(numbers) == 1 else 1
+
+
 def _write_counted(
-    connection: duckdb.DuckDBPyConnection, packings: tuple[Packing, Packing], output: str
+    connection: duckdb.DuckDBPyConnection, packings: tuple[Packing, Packing], alignments: int, output: str
 ) -> dict[str, object]:
-    """Count the occurrences, add each target phrase's total and write all, sorted, to ``output``."""
+    """Count the occurrences, add what scoring needs of each target phrase and write all, sorted, to ``output``."""
     names = key_names(packings)
     keys = ", ".join(names)
     target_keys = ", ".join(names[packings[0].keys :])
@@ -133,21 +142,41 @@ def _write_counted(
         f"FROM occurrences GROUP BY {keys}, links"
     )
     connection.execute("DROP TABLE occurrences")
+    pairs = f"(SELECT {keys}, sum(joint)::BIGINT AS joint FROM counted GROUP BY {keys})"
+    smoothing = _smoothing(connection, pairs, alignments)
     metadata = {
         "format": FORMAT,
+        "smoothing": json.dumps(smoothing),
         "source_packing": packings[0].to_json(),
         "target_packing": packings[1].to_json(),
         "source_words": b"\n".join(packings[0].words).decode(),
         "target_words": b"\n".join(packings[1].words).decode(),
     }
     literals = ", ".join(f"{name}: '{value.replace(chr(39), chr(39) * 2)}'" for name, value in metadata.items())
+    one, two, more = smoothing.discounts
+    discount = (
+        f"least(joint / {alignments}, CASE (joint + {alignments - 1}) // {alignments} "
+        f"WHEN 1 THEN {one!r} WHEN 2 THEN {two!r} ELSE {more!r} END)"
+    )
+    targets = (
+        f"SELECT {target_keys}, sum(joint)::BIGINT AS target_total, count(*)::INTEGER AS target_pairs, "
+        f"sum(({discount})::DOUBLE ORDER BY joint) AS target_discount FROM {pairs} GROUP BY {target_keys}"
+    )
     with atomic_path(output) as temporary:
         connection.execute(
-            f"COPY (SELECT counted.*, target_total FROM counted JOIN "
-            f"(SELECT {target_keys}, sum(joint)::BIGINT AS target_total FROM counted GROUP BY {target_keys}) "
-            f"USING ({target_keys}) ORDER BY {keys}, links) "
+            f"COPY (SELECT counted.*, target_total, target_pairs, target_discount "
+            f"FROM counted JOIN ({targets}) USING ({target_keys}) ORDER BY {keys}, links) "
             f"TO '{str(temporary).replace(chr(39), chr(39) * 2)}' "
             f"(FORMAT parquet, COMPRESSION snappy, KV_METADATA {{{literals}}})"
         )
     row = connection.execute("SELECT count(*) FROM counted").fetchone()
     return {"distinct pairs with links": row[0] if row else 0}
+
+
+def _smoothing(connection: duckdb.DuckDBPyConnection, pairs: str, alignments: int) -> Smoothing:
+    """What smoothing needs of all pairs; ``pairs`` is the query that gives them with their joint counts."""
+    count = f"(joint + {alignments - 1}) // {alignments}"
+    seen = ", ".join(f"count(*) FILTER (WHERE {count} = {n})" for n in (1, 2, 3, 4))
+    row = connection.execute(f"SELECT count(*), {seen} FROM {pairs}").fetchone()
+    assert row is not None
+    return Smoothing(alignments, discounts(row[1:]), row[0])

@@ -1,7 +1,8 @@
 """The phrase table: p(f|e) lex(f|e) p(e|f) lex(e|f) for every distinct phrase pair, in Moses' format and order.
 
 f is the source, e the target. The alignment kept with a pair is its most frequent one; ties are broken as Moses breaks
-them. Phrase probabilities are relative frequencies; lexical weights after Koehn, Och and Marcu 2003, section 4.4.
+them. Phrase probabilities are relative frequencies, smoothed on demand; lexical weights after Koehn, Och and Marcu
+2003, section 4.4.
 """
 
 import argparse
@@ -16,11 +17,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", required=True, metavar="FILE", help="the phrase table")
     add_resources(parser)
     parser.add_argument(
-        "--good-turing", choices=["no"], default="no", help="discounting of the phrase probabilities: none, as in Moses"
+        "--smoothing",
+        choices=["none", "kneser-ney"],
+        default="none",
+        help="of the phrase probabilities: none (Moses' default), or modified Kneser-Ney (Foster et al. 2006)",
     )
 
 
 def run(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.phrases.scoring import score_phrases
 
-    return score_phrases(args.extract, args.lex_e2f, args.lex_f2e, args.output, args.threads, args.memory_mb)
+    return score_phrases(
+        args.extract, args.lex_e2f, args.lex_f2e, args.output, args.threads, args.memory_mb, args.smoothing
+    )

@@ -146,6 +146,13 @@ def lexical_weight(
 
 
 @njit(cache=True, nogil=True)
+def discount_of(joint: int, alignments: int, discounts: Any) -> float:
+    """What a pair extracted ``joint`` times from ``alignments`` alignments loses; part of a count counts as a whole."""
+    count = (joint + alignments - 1) // alignments
+    return min(joint / alignments, discounts[min(count, 3)])
+
+
+@njit(cache=True, nogil=True)
 def score_pairs(
     pairs: Any,
     sources: Any,
@@ -154,6 +161,9 @@ def score_pairs(
     links: Any,
     joint: Any,
     target_total: Any,
+    target_pairs: Any,
+    target_discount: Any,
+    counting: Any,
     packings: Any,
     nulls: Any,
     lexicons: Any,
@@ -165,7 +175,9 @@ def score_pairs(
 
     Args:
         pairs, sources: as ``group_rows`` gives them.
-        source_keys, target_keys: int64 [K, N]. links, joint, target_total: [N].
+        source_keys, target_keys: int64 [K, N]. links, joint, target_total, target_pairs, target_discount: [N].
+        counting: alignments of a text, number of pairs of the whole table, discount by count, float64 [4], see
+            ``smoothing``; discounts of 0 give relative frequencies.
         packings: (width, per_key, stop) of source and of target, int64 [2, 3].
         nulls: codes of NULL among source and target words, int64 [2].
         lexicons: (lexicon of p(f|e), lexicon of p(e|f)), each as in ``lexical_weight``.
@@ -177,11 +189,18 @@ def score_pairs(
     """
     source, target = np.empty(8, np.int64), np.empty(8, np.int64)
     missing = np.zeros(1, np.int64)
+    alignments, all_pairs, discounts = counting
+    smooth = discounts.max() > 0.0
     pair = 0
     for group in range(sources.shape[0] - 1):
         total = np.int64(0)
         for row in range(sources[group], sources[group + 1]):
             total += joint[row]
+        source_pairs, source_discount = 0, 0.0
+        while smooth and pair + source_pairs < pairs.shape[0] - 1 and pairs[pair + source_pairs] < sources[group + 1]:
+            both = joint[pairs[pair + source_pairs] : pairs[pair + source_pairs + 1]].sum()
+            source_discount += discount_of(both, alignments, discounts)
+            source_pairs += 1
         n_source = unpack(source_keys, sources[group], packings[0, 0], packings[0, 1], packings[0, 2], source)
         while pair < pairs.shape[0] - 1 and pairs[pair] < sources[group + 1]:
             begin, end = pairs[pair], pairs[pair + 1]
@@ -199,6 +218,12 @@ def score_pairs(
             )
             scores[pair, 2] = np.float32(both) / np.float32(total)
             scores[pair, 3] = lexical_weight(target, n_target, source, n_source, best, nulls[0], lexicons[1], missing)
+            if smooth:
+                kept = both / alignments - discount_of(both, alignments, discounts)
+                shared = target_discount[begin] * source_pairs / all_pairs
+                scores[pair, 0] = (kept + shared) * alignments / target_total[begin]
+                shared = source_discount * target_pairs[begin] / all_pairs
+                scores[pair, 2] = (kept + shared) * alignments / total
             pair += 1
     return missing[0]
 

@@ -10,16 +10,25 @@ from rnnsmt.phrases.extract_file import Batch, ExtractFile
 from rnnsmt.phrases.lexicon import NULL, read_lexicon
 from rnnsmt.phrases.packing import Packing
 from rnnsmt.phrases.score_kernels import score_pairs, write_phrase_lines
+from rnnsmt.phrases.smoothing import Smoothing
 from rnnsmt.phrases.table_writer import packing_array, word_texts, write_pieces
 from rnnsmt.progress import Meter
+
+COLUMNS = ("links", "joint", "target_total", "target_pairs", "target_discount")
 
 Lexicon = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 
 
 def score_phrases(
-    extract: str, lex_e2f: str, lex_f2e: str, output: str, threads: int = 1, memory_mb: int = 2000
+    extract: str,
+    lex_e2f: str,
+    lex_f2e: str,
+    output: str,
+    threads: int = 1,
+    memory_mb: int = 2000,
+    smoothing: str = "none",
 ) -> dict[str, object]:
-    """Write the phrase table of an extract file; return the stage's figures.
+    """Write the phrase table of an extract file; return the stage's figures. ``smoothing``: none or kneser-ney.
 
     Raises:
         InputError: as ``ExtractFile`` and ``read_lexicon``.
@@ -29,11 +38,12 @@ def score_phrases(
     lexicons = _lexicon(lex_e2f, codes[0], codes[1]), _lexicon(lex_f2e, codes[1], codes[0])
     nulls = np.array([codes[0][NULL], codes[1][NULL]], np.int64)
     packings, texts = packing_array(file.packings), word_texts(file.packings)
+    counting = _counting(file.smoothing, smoothing)
     meter = Meter("scoring", file.rows, "rows")
     n_pairs, n_sources, missing = 0, 0, 0
     with atomic_blocks(output, threads) as out:
-        for batch in file.batches(["links", "joint", "target_total"]):
-            chosen, counts, scores, unknown = _score(batch, packings, nulls, lexicons)
+        for batch in file.batches(list(COLUMNS)):
+            chosen, counts, scores, unknown = _score(batch, packings, nulls, lexicons, counting)
             keys = batch.pairs, batch.source_keys, batch.target_keys
             write_pieces(out, write_phrase_lines, len(chosen), (*keys, packings, texts, chosen, counts, scores))
             n_pairs += len(chosen)
@@ -46,25 +56,22 @@ def score_phrases(
     return figures
 
 
-def _score(batch: Batch, packings: NDArray[np.int64], nulls: NDArray[np.int64], lexicons: Any) -> Any:
+def _counting(smoothing: Smoothing, kind: str) -> tuple[int, float, NDArray[np.float64]]:
+    """Alignments of a text, number of pairs and discounts by count [4], as ``score_pairs`` takes them."""
+    if kind == "none":
+        return smoothing.alignments, 1.0, np.zeros(4)
+    return smoothing.alignments, float(smoothing.pairs), np.array([0.0, *smoothing.discounts])
+
+
+def _score(batch: Batch, packings: NDArray[np.int64], nulls: NDArray[np.int64], lexicons: Any, counting: Any) -> Any:
     """The chosen alignments [P], counts [P, 3] and scores [P, 4] of a batch, and the number of missing look-ups."""
     n = len(batch.pairs) - 1
     chosen, counts, scores = np.empty(n, np.int64), np.empty((n, 3), np.int64), np.empty((n, 4))
-    missing = score_pairs(
-        batch.pairs,
-        batch.sources,
-        batch.source_keys,
-        batch.target_keys,
-        batch.columns["links"],
-        batch.columns["joint"],
-        batch.columns["target_total"],
-        packings,
-        nulls,
-        lexicons,
-        chosen,
-        counts,
-        scores,
-    )
+    columns = [batch.columns[name] for name in COLUMNS]
+    keys = batch.source_keys, batch.target_keys
+    tables = counting, packings, nulls, lexicons
+    arguments = (batch.pairs, batch.sources, *keys, *columns, *tables, chosen, counts, scores)
+    missing = score_pairs(*arguments)
     return chosen, counts, scores, missing
 
 
