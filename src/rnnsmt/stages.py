@@ -69,6 +69,7 @@ STAGES: dict[str, dict[str, Stage]] = {
     },
     "rnn": {
         "prepare": Stage("rnnsmt.rnn.prepare", 1, "phrase pairs and vocabularies as memory-mapped ids"),
+        "train": Stage("rnnsmt.rnn.train", 1, "train the network on phrase pairs"),
     },
     "search": {
         "decode": Stage("rnnsmt.search.translate", 1, "translate a text with a Moses model directory"),

@@ -115,15 +115,16 @@ class Output(nn.Module):
 class RNNEncoderDecoder(nn.Module):
     """p(target | source) of a phrase pair."""
 
-    def __init__(self, sizes: Sizes, seed: int = 0) -> None:
-        """Build a network with the paper's initialisation, from its own random stream.
+    def __init__(self, sizes: Sizes, seed: int | None = 0) -> None:
+        """Build a network with the paper's initialisation, from its own random stream; seed None: without.
 
         All weights N(0, 0.01^2); U, U_r, U_z of both sides: left singular vectors of an N(0, 1) matrix; biases 0.
         """
         super().__init__()
         self.sizes = sizes
         self.encoder, self.decoder, self.output = Encoder(sizes), Decoder(sizes), Output(sizes)
-        self.initialise(seed)
+        if seed is not None:
+            self.initialise(seed)
 
     @torch.no_grad()
     def initialise(self, seed: int) -> None:

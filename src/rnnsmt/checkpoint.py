@@ -1,0 +1,103 @@
+"""The state of a long training on disk, replaced whole, and only ever continued with the settings it was begun with."""
+
+import io
+import pickle
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from rnnsmt.io import InputError, atomic_path
+
+
+class Checkpoint:
+    """One file ``state.pt`` in a state folder: fingerprint, random states, and what the training adds."""
+
+    def __init__(self, folder: str | Path, fingerprint: Mapping[str, object]) -> None:
+        """``fingerprint``: name -> value of everything that the training depends on."""
+        self.folder = Path(folder)
+        self.path = self.folder / "state.pt"
+        self.fingerprint = {name: str(value) for name, value in fingerprint.items()}
+
+    def load(self, device: torch.device | str = "cpu") -> dict[str, Any] | None:
+        """What was saved last, its tensors on ``device``, with the random states set as they were; None: nothing yet.
+
+        Raises:
+            InputError: saved with other settings, or damaged.
+        """
+        if not self.path.exists():
+            return None
+        saved = load_file(self.path, device, f"remove {self.folder} to start over")
+        before = saved.get("fingerprint", {})
+        names = [*self.fingerprint, *(name for name in before if name not in self.fingerprint)]
+        changed = [
+            f"{name} (was {before.get(name, 'not there')}, is {self.fingerprint.get(name, 'not there')})"
+            for name in names
+            if before.get(name) != self.fingerprint.get(name)
+        ]
+        if changed:
+            raise InputError(
+                f"{self.folder}: was begun with other settings, changed since: {', '.join(changed)}; "
+                f"undo the change to go on, or remove {self.folder} to start over"
+            )
+        restore_random_states(saved["random"])
+        return dict(saved["state"])
+
+    def save(self, state: Mapping[str, Any]) -> None:
+        """Replace what was saved; when this fails (a full disk), what was saved before is still there."""
+        content = {"fingerprint": self.fingerprint, "random": random_states(), "state": dict(state)}
+        save_file(self.path, content)
+
+
+def save_file(path: str | Path, content: Mapping[str, Any]) -> None:
+    """Write tensors and plain values, whole or not at all; the same content gives the same bytes."""
+    memory = io.BytesIO()
+    torch.save(dict(content), memory)
+    with atomic_path(path) as temporary, temporary.open("wb") as out:
+        out.write(memory.getbuffer())
+
+
+def load_file(path: str | Path, device: torch.device | str, remedy: str) -> dict[str, Any]:
+    """Read what ``save_file`` wrote. No code in the file is run.
+
+    Raises:
+        InputError: missing, damaged, or something else; the sentence ends in ``remedy``.
+    """
+    if not Path(path).is_file():
+        raise InputError(f"{path}: no such file; {remedy}")
+    try:
+        content = torch.load(path, map_location=device, weights_only=True)
+    except (RuntimeError, EOFError, OSError, ValueError, KeyError, pickle.UnpicklingError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(f"{path}: cannot be read ({reason[:120]}); {remedy}") from None
+    if not isinstance(content, dict):
+        raise InputError(f"{path}: holds something else; {remedy}")
+    return content
+
+
+def random_states() -> dict[str, Any]:
+    """The states of all random generators of the process, as tensors and plain values."""
+    kind, keys, *rest = np.random.get_state()
+    version, internal, gauss = random.getstate()
+    states: dict[str, Any] = {
+        "torch": torch.get_rng_state(),
+        "numpy": [kind, torch.from_numpy(np.asarray(keys).astype(np.int64)), *rest],
+        "python": [version, list(internal), gauss],
+    }
+    if torch.cuda.is_available():
+        states["cuda"] = torch.cuda.get_rng_state_all()
+    return states
+
+
+def restore_random_states(states: Mapping[str, Any]) -> None:
+    """Set all random generators as ``random_states`` found them."""
+    torch.set_rng_state(states["torch"].cpu())
+    kind, keys, *rest = states["numpy"]
+    np.random.set_state((kind, keys.cpu().numpy().astype(np.uint32), *rest))
+    version, internal, gauss = states["python"]
+    random.setstate((version, tuple(internal), gauss))
+    if "cuda" in states and torch.cuda.is_available():
+        torch.cuda.set_rng_state_all([state.cpu() for state in states["cuda"]])

@@ -1,0 +1,87 @@
+"""Where networks are computed: the device, threads, the precision of matrix products, several processes."""
+
+import argparse
+import os
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch import distributed as processes
+
+from rnnsmt.io import InputError
+
+DEVICES = ("auto", "cpu", "cuda")
+PRECISIONS = ("float32", "reduced")
+"""``reduced``: the factors of float32 matrix products are rounded, to bfloat16 on processors that multiply it (at most
+0.4 % error in a factor, about 0.24 % in a product), to TF32 on GPUs (0.05 %); sums stay float32."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """The device of this process, and which of how many processes it is."""
+
+    device: torch.device
+    rank: int = 0
+    processes: int = 1
+
+    @property
+    def first(self) -> bool:
+        """Whether this process writes the files and the log."""
+        return self.rank == 0
+
+    def sum(self, value: Tensor) -> Tensor:
+        """Add up a tensor over all processes, in place."""
+        if self.processes > 1:
+            processes.all_reduce(value)
+        return value
+
+    def any(self, flag: bool) -> bool:
+        """Whether the flag is set in any process."""
+        if self.processes == 1:
+            return flag
+        return bool(self.sum(torch.tensor(float(flag), device=self.device)).item())
+
+    def close(self) -> None:
+        if self.processes > 1:
+            processes.destroy_process_group()
+
+
+def choose_place(name: str, threads: int, precision: str = "float32") -> Place:
+    """Set threads and precision of this process, and join the other ones where ``torchrun`` started several.
+
+    name: one of ``DEVICES``; auto: a GPU where there is one.
+
+    Raises:
+        InputError: a GPU was asked for and there is none, or fewer than processes.
+    """
+    torch.set_num_threads(threads)
+    there = torch.cuda.is_available()
+    if name == "cuda" and not there:
+        raise InputError("--device cuda: torch sees no GPU here; use --device cpu or a torch with CUDA")
+    kind = "cuda" if name != "cpu" and there else "cpu"
+    reduced = "high" if kind == "cuda" else "medium"
+    torch.set_float32_matmul_precision(reduced if precision == "reduced" else "highest")
+    number, rank = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("RANK", "0"))
+    device = torch.device(kind)
+    if kind == "cuda":
+        local = int(os.environ.get("LOCAL_RANK", "0"))
+        if local >= torch.cuda.device_count():
+            raise InputError(f"process {local} of this machine has no GPU of its own; start fewer processes")
+        device = torch.device(kind, local)
+        torch.cuda.set_device(device)
+    if number > 1:
+        processes.init_process_group("nccl" if kind == "cuda" else "gloo")
+    return Place(device, rank, number)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """``--device`` and ``--threads``."""
+    parser.add_argument("--device", choices=DEVICES, default="auto", help="auto: a GPU where there is one")
+    parser.add_argument("--threads", type=_positive, default=1, help="threads of matrix products on a CPU")
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text}: must be at least 1")
+    return value

@@ -1,0 +1,130 @@
+"""The order of the training: every pair once an epoch, in random order, in minibatches that need no padding.
+
+The pairs of a minibatch have the same number of source words and of target words. The order follows from the seed
+alone, is never held as a whole, and can be taken up at any minibatch.
+"""
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rnnsmt.rnn.pairs import Pairs
+
+Index = NDArray[np.int64]
+
+WINDOW = 1 << 15
+"""Pairs that are looked at together to form minibatches; what is left over waits for the next window."""
+
+
+def permuted(positions: Index, n: int, key: list[int]) -> Index:
+    """A permutation of 0 .. n-1, seen at some positions: a Feistel cipher of four rounds, walked until below n."""
+    half = max((max(n - 1, 1).bit_length() + 1) // 2, 1)
+    mask = np.uint64((1 << half) - 1)
+    keys = np.random.SeedSequence(key).generate_state(4, np.uint64)
+    result = positions.astype(np.uint64)
+    outside = np.ones(len(result), bool)
+    while outside.any():
+        left, right = result[outside] >> np.uint64(half), result[outside] & mask
+        for round_key in keys:
+            left, right = right, left ^ (_mixed(right, round_key) & mask)
+        result[outside] = (left << np.uint64(half)) | right
+        outside[outside] = result[outside] >= n
+    return result.astype(np.int64)
+
+
+def _mixed(value: NDArray[np.uint64], key: np.uint64) -> NDArray[np.uint64]:
+    """Every bit of the result depends on every bit of the value (multiply and shift, twice)."""
+    value = (value ^ key) * np.uint64(0x9E3779B97F4A7C15)
+    value = (value ^ (value >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
+    return value ^ (value >> np.uint64(32))
+
+
+def hold_out(n: int, at_most: int, seed: int) -> Index:
+    """The pairs that are not trained on, in ascending order: ``at_most``, but no more than one in a hundred."""
+    number = min(at_most, max(n // 100, int(n > 1)))
+    return np.sort(np.random.default_rng([seed, 1]).choice(n, number, replace=False, shuffle=False)).astype(np.int64)
+
+
+def words_of(pairs: Pairs, index: Index, device: torch.device | str = "cpu") -> tuple[Tensor, Tensor]:
+    """Pairs of equal lengths as ids with EOS: source [N, B], target [T, B]."""
+    found = []
+    for side in pairs.sides:
+        begin = np.asarray(side.offsets[index])
+        length = int(side.offsets[index[0] + 1] - begin[0])
+        places = begin[None, :] + np.arange(length)[:, None]
+        found.append(torch.from_numpy(side.words[places].astype(np.int64)).to(device, non_blocking=True))
+    return found[0], found[1]
+
+
+def group_by_length(pairs: Pairs, index: Index) -> list[Index]:
+    """Split pairs by their numbers of source and target words; the order within a group is kept."""
+    source, target = (side.lengths(index) for side in pairs.sides)
+    kind = source * (int(target.max(initial=0)) + 1) + target
+    order = np.argsort(kind, kind="stable")
+    borders = np.flatnonzero(np.diff(kind[order])) + 1
+    return [part for part in np.split(index[order], borders) if len(part)]
+
+
+class BatchStream:
+    """An endless sequence of minibatches of pair numbers."""
+
+    def __init__(self, pairs: Pairs, batch: int, seed: int, held_out: Index) -> None:
+        """batch: pairs of a minibatch; those at the end of an epoch may have fewer. held_out: ascending."""
+        self.pairs, self.batch, self.seed, self.held_out = pairs, batch, seed, held_out
+        self.windows = -(-len(pairs) // WINDOW)
+        self.epoch, self.window, self.taken = 0, 0, 0
+        self.waiting: Index = np.zeros(0, np.int64)
+        """Pairs that were left over when this window began."""
+        self._ready: deque[Index] | None = None
+        self._left = self.waiting
+
+    def __iter__(self) -> "BatchStream":
+        return self
+
+    def __next__(self) -> Index:
+        """The next minibatch: pair numbers."""
+        if self._ready is None:
+            self._fill()
+        while not self._ready:
+            self.window, self.taken, self.waiting = self.window + 1, 0, self._left
+            if self.window == self.windows:
+                self.epoch, self.window = self.epoch + 1, 0
+            self._fill()
+        self.taken += 1
+        return self._ready.popleft()
+
+    def _fill(self) -> None:
+        """Form the minibatches of the current window, without the ones that were taken already."""
+        positions = np.arange(self.window * WINDOW, min((self.window + 1) * WINDOW, len(self.pairs)))
+        index = permuted(positions, len(self.pairs), [self.seed, 2, self.epoch])
+        if len(self.held_out):
+            place = np.minimum(np.searchsorted(self.held_out, index), len(self.held_out) - 1)
+            index = index[self.held_out[place] != index]
+        last = self.window + 1 == self.windows
+        ready, left = [], [np.zeros(0, np.int64)]
+        for group in group_by_length(self.pairs, np.concatenate([self.waiting, index])):
+            whole = len(group) if last else len(group) - len(group) % self.batch
+            ready += [group[begin : begin + self.batch] for begin in range(0, whole, self.batch)]
+            left.append(group[whole:])
+        order = np.random.default_rng([self.seed, 3, self.epoch, self.window]).permutation(len(ready))
+        self._ready = deque(ready[i] for i in order[self.taken :])
+        self._left = np.concatenate(left)
+
+    def state(self) -> dict[str, Any]:
+        """Where the sequence is."""
+        waiting = torch.from_numpy(self.waiting.copy())
+        return {"epoch": self.epoch, "window": self.window, "taken": self.taken, "waiting": waiting}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on where ``state`` was taken."""
+        self.epoch, self.window, self.taken = state["epoch"], state["window"], state["taken"]
+        self.waiting = state["waiting"].cpu().numpy()
+        self._ready = None
+
+    def updates(self, epochs: float) -> int:
+        """About how many minibatches there are in so many epochs: as if all were whole."""
+        return max(round(epochs * (len(self.pairs) - len(self.held_out)) / self.batch), 1)

@@ -1,0 +1,92 @@
+"""The settings of a training and three sets of them, with their reasons; imports nothing heavy.
+
+``paper``: what the paper says, as far as is known: sizes, initialisation, Adadelta, clipping, minibatches of 64, the
+mean over the pairs as objective. Its number of updates is not published, only "three days". Its authors' later code
+sums the loss over the minibatch, so that nearly every gradient is clipped: ``--loss sum``.
+
+``small``: a network for a processor. With a quarter of the hidden units a step of the recurrence costs a sixteenth, and
+the softmax is most of the work. Adam instead of Adadelta: Adadelta's steps begin near eps and grow over thousands of
+updates, and here there are few. The learning rate falls to zero: at a constant rate the held-out likelihood is still
+far from what the same network reaches. Minibatches of 256: products of 64 rows leave a processor waiting.
+
+``demo``: the same for the embedded corpus: smaller, with more epochs, since there are few pairs.
+"""
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from rnnsmt.rnn.sizes import VARIANTS, Sizes
+
+OPTIMISERS = ("adadelta", "adam")
+SCHEDULES = ("constant", "linear")
+LOSSES = ("mean", "sum")
+PRECISIONS = ("float32", "reduced")
+KEEPS = ("last", "best")
+CHOICES = {
+    "variant": VARIANTS,
+    "optimiser": OPTIMISERS,
+    "schedule": SCHEDULES,
+    "loss": LOSSES,
+    "keep": KEEPS,
+    "precision": PRECISIONS,
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All that a training depends on besides the pairs and the seed.
+
+    embedding, hidden, maxout, variant: as in ``Sizes``. batch: pairs of a minibatch, over all processes. epochs: how
+    often every pair is seen; updates: how many updates instead, where not 0. optimiser: one of ``OPTIMISERS``;
+    learning_rate: its factor, and schedule: how it goes on (``linear``: up over ``warmup`` updates, then down to 0 at
+    the last). clip: largest norm of the gradient of the loss. loss: ``mean`` or ``sum`` over the minibatch. held_out:
+    pairs that are not trained on, at most one in a hundred. evaluations: how often they are looked at. keep: ``last``
+    or ``best`` (by the held-out pairs) parameters. precision: see ``rnnsmt.devices.PRECISIONS``.
+    """
+
+    embedding: int = 100
+    hidden: int = 1000
+    maxout: int = 500
+    variant: str = "paper"
+    batch: int = 64
+    epochs: float = 1.0
+    updates: int = 0
+    optimiser: str = "adadelta"
+    learning_rate: float = 1.0
+    schedule: str = "constant"
+    warmup: int = 0
+    clip: float = 1.0
+    loss: str = "mean"
+    held_out: int = 5000
+    evaluations: int = 20
+    keep: str = "last"
+    precision: str = "float32"
+
+    def sizes(self, source_vocabulary: int, target_vocabulary: int) -> Sizes:
+        """The sizes of the network for these numbers of classes."""
+        return Sizes(source_vocabulary, target_vocabulary, self.embedding, self.hidden, self.maxout, self.variant)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields by name."""
+        return asdict(self)
+
+
+PAPER = Settings(updates=3_000_000, evaluations=100)
+
+SMALL = Settings(
+    embedding=64,
+    hidden=256,
+    maxout=128,
+    batch=256,
+    epochs=5.0,
+    optimiser="adam",
+    learning_rate=2e-3,
+    schedule="linear",
+    warmup=200,
+    keep="best",
+    precision="reduced",
+)
+
+DEMO = replace(SMALL, embedding=48, hidden=128, maxout=64, batch=128, epochs=8.0, held_out=1000, evaluations=8)
+
+PRESETS: dict[str, Settings] = {"demo": DEMO, "small": SMALL, "paper": PAPER}
