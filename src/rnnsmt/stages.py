@@ -78,8 +78,8 @@ STAGES: dict[str, dict[str, Stage]] = {
         "mert": Stage("rnnsmt.tuning.mert", 1, "minimum error rate training"),
     },
     "evaluation": {
-        "bleu": Stage("rnnsmt.evaluation.bleu", 1, "BLEU of one output"),
-        "table": Stage("rnnsmt.evaluation.table", 1, "Table 1 from the scores of all runs"),
+        "bleu": Stage("rnnsmt.evaluation.bleu", 2, "BLEU of one output"),
+        "table": Stage("rnnsmt.evaluation.table", 2, "Table 1 from the scores of all runs"),
     },
     "moses": {
         "ini": Stage("rnnsmt.moses.write_ini", 1, "the moses.ini of a model directory"),

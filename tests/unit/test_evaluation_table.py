@@ -2,9 +2,11 @@
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -12,6 +14,7 @@ from rnnsmt.cli import main
 from rnnsmt.evaluation.multi_bleu import corpus_bleu, corpus_statistics
 from rnnsmt.evaluation.sacre import sacre_bleu
 from rnnsmt.evaluation.score_file import Score, read_score, write_score
+from rnnsmt.evaluation.significance import compare
 from rnnsmt.evaluation.systems import label
 
 REFERENCES = {
@@ -101,8 +104,38 @@ def test_differences_to_the_baseline(tmp_path):
     assert main(command(tmp_path, write(tmp_path, *ALL))) == 0
     frame = table(tmp_path).set_index(["system", "test_set"])
     difference = frame.loc[("rnn", "test")]["bleu"] - frame.loc[("baseline", "test")]["bleu"]
-    assert frame.loc[("rnn", "test")]["bleu_difference"] == pytest.approx(difference, abs=2e-4)
-    assert pd.isna(frame.loc[("baseline", "test")]["bleu_difference"])
+    assert frame.loc[("rnn", "test")]["diff_baseline"] == pytest.approx(difference, abs=2e-4)
+    assert pd.isna(frame.loc[("baseline", "test")]["diff_baseline"])
+
+
+def with_sentences(one: Score) -> Score:
+    rows = corpus_statistics(output_of(one.system, one.test_set, one.run), [REFERENCES[one.test_set]])
+    return replace(one, sentences=tuple(map(tuple, rows.tolist())))
+
+
+def test_significance_of_the_differences(tmp_path):
+    assert main(command(tmp_path, write(tmp_path, *map(with_sentences, ALL)), "--joint", "both=test+more")) == 0
+    frame = table(tmp_path).set_index(["system", "test_set"])
+    assert frame.loc["baseline"][["p_value", "p_strict"]].isna().all(axis=None)
+    systems = [
+        np.array([[*with_sentences(score(system, part, run)).sentences] for run in (1, 2, 3)])
+        for system in ("baseline", "rnn")
+        for part in ("test", "more")
+    ]
+    joined = [np.concatenate(systems[:2], 1), np.concatenate(systems[2:], 1)]
+    for test_set, (first, second) in {"test": (systems[0], systems[2]), "both": joined}.items():
+        expected = compare(first, second)
+        row = frame.loc[("rnn", test_set)]
+        for column, value in zip(("diff_baseline", "p_value", "p_strict"), expected, strict=True):
+            assert row[column] == pytest.approx(value, abs=1e-4)
+    assert "| p | p, strict |" in (tmp_path / "out" / "table1.md").read_text().split("\n")[0]
+
+
+def test_no_significance_without_sentences_or_with_other_runs(tmp_path, capsys):
+    scores = [with_sentences(score()), with_sentences(score("rnn", run=2)), score("cslm_rnn_wp")]
+    assert main(command(tmp_path, write(tmp_path, *scores))) == 0
+    assert table(tmp_path)["p_value"].isna().all()
+    assert "rnn on test: not tested for significance, it has not the same runs" in capsys.readouterr().err
 
 
 def test_one_run_has_no_deviation(tmp_path):
@@ -174,6 +207,8 @@ def test_output_does_not_depend_on_the_order_of_the_files_within_a_system(tmp_pa
 def test_score_file_round_trip(tmp_path):
     (path,) = write(tmp_path, score())
     assert read_score(path) == score(path=path)
+    (path,) = write(tmp_path, with_sentences(score()))
+    assert read_score(path) == with_sentences(score(path=path))
 
 
 @pytest.mark.parametrize(
@@ -242,7 +277,9 @@ def test_refuses_a_joint_set_that_a_system_lacks(tmp_path, capsys):
     refused(tmp_path, command(tmp_path, paths, "--joint", "both=test+more"), capsys, "rnn has no score on more")
 
 
-@pytest.mark.parametrize("key", ["system", "test_set", "run", "segments", "references", "tokenized", "format"])
+@pytest.mark.parametrize(
+    "key", ["system", "test_set", "run", "segments", "references", "tokenized", "sentences", "format"]
+)
 def test_refuses_missing_keys(tmp_path, capsys, key):
     (path,) = write(tmp_path, score())
     value = json.loads(Path(path).read_text())
@@ -258,6 +295,9 @@ def test_refuses_missing_keys(tmp_path, capsys, key):
         ({"run": True}, "`run`"),
         ({"tokenized": {"statistics": [1, 2]}}, "`statistics`"),
         ({"tokenized": {"statistics": [1, 1, 1, 1, 1, 1, 1, 1, -1]}}, "`statistics`"),
+        ({"sentences": ["1 2"]}, "`sentences`"),
+        ({"sentences": [1, 2]}, "`sentences`"),
+        ({"sentences": ["1 1 1 1 1 1 1 1 1"] * 2}, "`sentences`"),
         ({"sacrebleu": 3}, "`sacrebleu`"),
         ({"sacrebleu": {"score": 3}}, "`signature`"),
     ],

@@ -40,15 +40,17 @@ def run(args: argparse.Namespace) -> dict[str, object]:
     if (args.detok_hypothesis is None) != (args.detok_reference is None):
         raise InputError("--detok-hypothesis and --detok-reference belong together: give both or none")
     hypotheses, references = read_texts(args.hypothesis, args.reference)
+    sentences = corpus_statistics(hypotheses, references)
     score = Score(
         system=args.system,
         test_set=args.test_set,
         run=args.run_number,
         segments=len(hypotheses),
         references=len(references),
-        statistics=tuple(int(value) for value in corpus_statistics(hypotheses, references).sum(axis=0)),
+        statistics=tuple(sentences.sum(axis=0).tolist()),
         sacrebleu=_detokenized(args, len(hypotheses)),
         decode=_report(args.decode_report),
+        sentences=tuple(map(tuple, sentences.tolist())),
     )
     write_score(args.output, score)
     say(f"{args.system}, {args.test_set}, run {args.run_number}: {score.bleu}")

@@ -4,11 +4,16 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
+
+import numpy as np
 
 from rnnsmt.evaluation.sacre import joint_sacre_bleu
 from rnnsmt.evaluation.score_file import Score
+from rnnsmt.evaluation.significance import Comparison, Statistics, compare
 from rnnsmt.evaluation.systems import BASELINE, paper_figure, system_order
 from rnnsmt.io import InputError
+from rnnsmt.progress import say
 
 Runs = dict[int, Score]
 """The scores of one system on one test set, by the number of the run."""
@@ -35,6 +40,8 @@ class Row:
     paper: float | None
     difference: float | None
     """Mean tokenised BLEU less the baseline's."""
+    comparison: Comparison | None = None
+    """Its significance; none for the baseline, without statistics of every segment, or with other runs."""
 
     @property
     def runs(self) -> int:
@@ -150,6 +157,9 @@ def _join(name: str, pieces: Sequence[Score]) -> Score:
         statistics=tuple(map(sum, zip(*(piece.statistics for piece in pieces), strict=True))),
         sacrebleu=joint_sacre_bleu(sacre, f"--joint {name}") if len(sacre) == len(pieces) else None,
         decode=decode,
+        sentences=tuple(chain.from_iterable(piece.sentences for piece in pieces))
+        if all(piece.sentences for piece in pieces)
+        else (),
     )
 
 
@@ -172,8 +182,9 @@ def _row(scores: Scores, system: str, test_set: str, paper: float | None) -> Row
     unknown = [float(score.unknown_words) for score in runs if score.unknown_words is not None]
     seconds = [score.decode_seconds for score in runs if score.decode_seconds is not None]
     baseline = scores.get((BASELINE, test_set))
-    difference = None
+    difference, comparison = None, None
     if baseline is not None and system != BASELINE:
+        comparison = _comparison(baseline, scores[system, test_set], f"{system} on {test_set}")
         difference = statistics.fmean(bleu) - statistics.fmean(score.bleu.bleu for score in baseline.values())
     return Row(
         system=system,
@@ -187,4 +198,19 @@ def _row(scores: Scores, system: str, test_set: str, paper: float | None) -> Row
         decode_seconds=mean(seconds),
         paper=paper,
         difference=difference,
+        comparison=comparison,
     )
+
+
+def _comparison(baseline: Runs, runs: Runs, where: str) -> Comparison | None:
+    """Test a system against the baseline; the runs of both are paired by their numbers."""
+    if sorted(baseline) != sorted(runs):
+        say(f"{where}: not tested for significance, it has not the same runs as the baseline")
+        return None
+    if not all(score.sentences for score in (*baseline.values(), *runs.values())):
+        return None
+    return compare(_statistics(baseline), _statistics(runs))
+
+
+def _statistics(runs: Runs) -> Statistics:
+    return np.array([score.sentences for _, score in sorted(runs.items())], np.int64)

@@ -10,8 +10,9 @@ from rnnsmt.evaluation.systems import PAPER, label
 from rnnsmt.io import atomic_text
 
 COLUMNS = (
-    "system", "test_set", "bleu", "bleu_sd", "sacrebleu", "sacrebleu_sd", "runs", "bleu_difference", "bleu_runs",
-    "sacrebleu_runs", "length_ratio", "unknown_words", "segments", "decode_seconds", "paper_bleu", "signature",
+    "system", "test_set", "bleu", "bleu_sd", "sacrebleu", "sacrebleu_sd", "runs", "diff_baseline", "p_value",
+    "p_strict", "bleu_runs", "sacrebleu_runs", "length_ratio", "unknown_words", "segments", "decode_seconds",
+    "paper_bleu", "signature",
 )  # fmt: skip
 """Columns of the TSV file. An empty cell means: not known, or not defined (a deviation of one run)."""
 
@@ -19,7 +20,9 @@ NOTE = (
     "BLEU is tokenised and cased as multi-bleu.perl computes it, the metric of the paper; sacreBLEU is taken on "
     "detokenised text. ± is the standard deviation over independent tuning runs. The paper's figures are for WMT 2014 "
     "English–French (dev: newstest2012+2013, test: newstest2014) and compare only where the data are the same. "
-    "Unknown: input words without a translation."
+    "Unknown: input words without a translation. p: stratified approximate randomisation over all runs against the "
+    "baseline, two-sided (Clark et al. 2011). p, strict: the same with a sentence swapped in all runs at once and the "
+    "noise of the tuning runs added; the one to go by."
 )
 
 
@@ -41,6 +44,8 @@ def _tsv_cells(row: Row) -> list[str]:
         _number(deviation(row.sacrebleu)),
         str(row.runs),
         _number(row.difference),
+        _number(row.comparison and row.comparison.p_clark),
+        _number(row.comparison and row.comparison.p_strict),
         " ".join(map(_number, row.bleu)),
         " ".join(map(_number, row.sacrebleu)),
         _number(row.length_ratio),
@@ -74,6 +79,8 @@ HEADINGS = (
     "BLEU",
     "Paper",
     "Δ baseline",
+    "p",
+    "p, strict",
     "sacreBLEU",
     "Runs",
     "Length ratio",
@@ -89,6 +96,8 @@ def _cells(row: Row) -> tuple[str, ...]:
         _spread(row.bleu),
         _or_dash(row.paper, ".2f"),
         _or_dash(row.difference, "+.2f"),
+        _or_dash(row.comparison and row.comparison.p_clark, ".4f"),
+        _or_dash(row.comparison and row.comparison.p_strict, ".4f"),
         _spread(row.sacrebleu),
         str(row.runs),
         f"{row.length_ratio:.3f}",

@@ -8,7 +8,10 @@ from typing import Any
 from rnnsmt.evaluation.multi_bleu import SIZE, BleuScore, bleu_of
 from rnnsmt.io import InputError, read_json, write_json
 
-FORMAT = "rnnsmt-bleu-1"
+Segments = tuple[tuple[int, ...], ...]
+"""The nine sufficient statistics of every segment."""
+
+FORMAT = "rnnsmt-bleu-2"
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,8 @@ class Score:
     sacrebleu: SacreBleu | None
     decode: dict[str, Any] | None
     """The decoder's report, as it wrote it."""
+    sentences: Segments = ()
+    """The statistics of every segment; empty: not known, the output cannot be tested for significance."""
     path: str = ""
 
     @property
@@ -80,6 +85,7 @@ def write_score(path: str | Path, score: Score) -> None:
             },
             "sacrebleu": None if score.sacrebleu is None else asdict(score.sacrebleu),
             "decode": score.decode,
+            "sentences": [" ".join(map(str, numbers)) for numbers in score.sentences],
         },
     )
 
@@ -98,17 +104,33 @@ def read_score(path: str | Path) -> Score:
     if sacre is not None and not isinstance(sacre, dict):
         raise InputError(f"{path}: `sacrebleu` is neither null nor a map; make the file again")
     decode = value.get("decode")
+    segments = _field(path, value, "segments", int)
+    summed = _integers(path, tokenized, "statistics", SIZE)
     return Score(
         system=_field(path, value, "system", str),
         test_set=_field(path, value, "test_set", str),
         run=_field(path, value, "run", int),
-        segments=_field(path, value, "segments", int),
+        segments=segments,
         references=_field(path, value, "references", int),
-        statistics=_integers(path, tokenized, "statistics", SIZE),
+        statistics=summed,
         sacrebleu=None if sacre is None else _read_sacrebleu(path, sacre),
         decode=decode if isinstance(decode, dict) else None,
+        sentences=_sentences(path, value, segments, summed),
         path=str(path),
     )
+
+
+def _sentences(path: str | Path, value: dict[str, Any], segments: int, summed: tuple[int, ...]) -> Segments:
+    """The statistics of every segment; they must add up to those of the text."""
+    lines: Sequence[Any] = _field(path, value, "sentences", list)
+    try:
+        rows = tuple(tuple(map(int, line.split())) for line in lines)
+    except (ValueError, AttributeError):
+        rows = ((),)
+    whole = len(rows) == segments and all(len(row) == SIZE and min(row) >= 0 for row in rows)
+    if rows and not (whole and tuple(map(sum, zip(*rows, strict=True))) == summed):
+        raise InputError(f"{path}: `sentences` does not add up to the statistics of the text; make the file again")
+    return rows
 
 
 def _read_sacrebleu(path: str | Path, value: dict[str, Any]) -> SacreBleu:

@@ -1,0 +1,139 @@
+"""Randomisation tests: against a slow twin, on null cases with known p-values, on differences that are there."""
+
+import math
+import random
+
+import numpy as np
+import pytest
+
+from rnnsmt.evaluation.multi_bleu import bleu_of
+from rnnsmt.evaluation.significance import batch_bleu, compare
+
+
+def statistics(rng: np.random.Generator, quality: np.ndarray, length: int = 12) -> np.ndarray:
+    """Statistics of texts whose words match with probability ``quality`` [R, S], each text on its own."""
+    matches = rng.random((*quality.shape, length)) < quality[..., None]
+    counts = []
+    for order in range(1, 5):
+        windows = np.lib.stride_tricks.sliding_window_view(matches, order, axis=-1)
+        counts.append(windows.all(-1).sum(-1))
+    totals = [np.full(quality.shape, length + 1 - order) for order in range(1, 5)]
+    return np.stack([*counts, *totals, np.full(quality.shape, length)], -1).astype(np.int64)
+
+
+def slow_p(first: np.ndarray, second: np.ndarray, shuffles: int, strict: bool) -> float:
+    """The tests by their description, in plain Python; without noise of the runs."""
+    drawn = random.Random(7)
+    R, S = first.shape[:2]
+
+    def gap(one: np.ndarray, other: np.ndarray) -> float:
+        return sum(bleu_of(other[r].sum(0)).bleu - bleu_of(one[r].sum(0)).bleu for r in range(R)) / R
+
+    seen = abs(gap(first, second))
+    as_large = 0
+    for _ in range(shuffles):
+        one, other = first.copy(), second.copy()
+        for s in range(S):
+            together = drawn.random() < 0.5
+            for r in range(R):
+                if together if strict else drawn.random() < 0.5:
+                    one[r, s], other[r, s] = second[r, s], first[r, s]
+        as_large += abs(gap(one, other)) >= seen - 1e-9
+    return (as_large + 1) / (shuffles + 1)
+
+
+def test_batch_bleu_is_bleu():
+    rng = np.random.default_rng(3)
+    rows = statistics(rng, np.full((4, 30), 0.8)).sum(1)
+    rows[1, 3] = 0
+    rows[2, -1] += 40
+    assert batch_bleu(rows) == pytest.approx([bleu_of(row).bleu for row in rows], abs=1e-10)
+    assert batch_bleu(np.zeros((1, 9))) == [0.0]
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_agrees_with_a_slow_twin(strict):
+    rng = np.random.default_rng(5)
+    base = rng.uniform(0.6, 0.9, 25)
+    first = statistics(rng, np.broadcast_to(base, (2, 25)))
+    second = statistics(rng, np.broadcast_to(base + 0.04, (2, 25)))
+    if strict:  # without differences between the runs there is no noise of the runs
+        first[1], second[1] = first[0], second[0]
+    got = compare(first, second)
+    expected = slow_p(first, second, 1500, strict)
+    assert 0.02 < expected < 0.98
+    assert (got.p_strict if strict else got.p_clark) == pytest.approx(expected, abs=4 * math.sqrt(0.25 / 1500))
+
+
+def test_one_sentence_by_hand():
+    """Two outputs of one sentence: every shuffle has the same difference, so nothing can be told."""
+    rng = np.random.default_rng(1)
+    first, second = (statistics(rng, np.full((1, 1), quality)) for quality in (0.99, 0.9))
+    assert compare(first, second)[1:] == (1.0, 1.0)
+
+
+def test_equal_systems_do_not_differ():
+    outputs = statistics(np.random.default_rng(1), np.full((3, 50), 0.8))
+    assert compare(outputs, outputs) == (0.0, 1.0, 1.0)
+
+
+def test_a_clear_difference_is_found():
+    rng = np.random.default_rng(2)
+    first, second = (statistics(rng, np.full((3, 300), quality)) for quality in (0.8, 0.86))
+    found = compare(first, second)
+    assert found.difference > 3
+    assert found.p_clark == pytest.approx(1 / 10_001)
+    assert found.p_strict < 0.001
+
+
+def test_order_of_the_systems_and_seed():
+    rng = np.random.default_rng(4)
+    first, second = (statistics(rng, np.full((3, 60), quality)) for quality in (0.8, 0.82))
+    there, back = compare(first, second), compare(second, first)
+    assert there.difference == -back.difference
+    assert there[1:] == back[1:]
+    assert compare(first, second) == there
+    assert compare(first, second, seed=9) != there
+
+
+def p_values(trials: int, same_text: bool, run_noise: float) -> np.ndarray:
+    """p-values [trials, 2] of two systems of equal quality: Clark's, strict."""
+    rng = np.random.default_rng(11)
+    found = []
+    R, S = 5, 120
+    for _ in range(trials):
+        sides = []
+        base = rng.uniform(0.65, 0.9, S)
+        for _ in range(2):
+            runs = rng.normal(0, run_noise, (R, 1))
+            if same_text:  # the runs of a system translate a sentence well or badly together
+                outputs = np.repeat(statistics(rng, base[None]), R, 0)
+                noisy = statistics(rng, np.clip(base + runs, 0, 1))
+                other = rng.random((R, S)) < 0.2
+                outputs[other] = noisy[other]
+            else:
+                outputs = statistics(rng, np.clip(base + runs, 0, 1))
+            sides.append(outputs)
+        found.append(compare(*sides, shuffles=400)[1:])
+    return np.array(found)
+
+
+def test_known_null_case():
+    """Outputs that are independent and of equal quality: p-values are uniform; the strict ones no smaller."""
+    p = p_values(200, same_text=False, run_noise=0.0)
+    for level in (0.05, 0.2, 0.5):
+        assert np.mean(p[:, 0] <= level) == pytest.approx(level, abs=4 * math.sqrt(level * (1 - level) / 200))
+        assert np.mean(p[:, 1] <= level) < level + 3 * math.sqrt(level * (1 - level) / 200)
+
+
+def test_runs_with_nearly_the_same_text_are_no_further_evidence():
+    """Real runs: alike within a system. The strict test keeps its level, Clark's takes chance for a difference."""
+    p = p_values(150, same_text=True, run_noise=0.02)
+    assert np.mean(p[:, 1] <= 0.05) < 0.05 + 3 * math.sqrt(0.05 * 0.95 / 150)
+    assert np.mean(p[:, 0] <= 0.05) > 0.15
+
+
+@pytest.mark.parametrize("shapes", [((2, 3, 9), (1, 3, 9)), ((2, 3, 9), (2, 4, 9)), ((0, 3, 9), (0, 3, 9))])
+def test_refuses_what_cannot_be_paired(shapes):
+    with pytest.raises(ValueError, match="cannot be compared"):
+        compare(*(np.zeros(shape, np.int64) for shape in shapes))
