@@ -62,6 +62,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "score": Stage("rnnsmt.phrases.score", 2, "the phrase table"),
         "reordering": Stage("rnnsmt.phrases.reordering", 1, "the lexicalised reordering table"),
         "filter": Stage("rnnsmt.phrases.filter", 1, "keep what a given input can use"),
+        "augment": Stage("rnnsmt.phrases.augment", 1, "add columns of scores to the phrase table"),
     },
     "lm": {
         "estimate": Stage("rnnsmt.lm.estimate", 1, "interpolated modified Kneser-Ney, ARPA file"),

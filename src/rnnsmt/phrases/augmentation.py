@@ -1,0 +1,107 @@
+"""Further columns for a phrase table, from arrays with one score a line."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnnsmt.io import InputError, read_line_blocks
+from rnnsmt.parallel_gzip import atomic_blocks
+from rnnsmt.phrases.augment_kernels import insert_scores, room
+from rnnsmt.phrases.table import parse_phrase_line
+from rnnsmt.progress import Meter
+
+LEAST = 1e-40
+"""Smaller probabilities become this: Moses takes the log of a column, and below exp(-100) nothing tells them apart."""
+
+MOST = 20.0
+"""The largest score: exp(20) is no probability any more, and more no sensible count."""
+
+
+class Column:
+    """One score a line of the table, natural logarithms, from one file or the consecutive parts of one."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        """Open ``.npy`` files of one dimension; they are mapped, not read.
+
+        Raises:
+            InputError: a file is missing, damaged, or no list of floating-point numbers.
+        """
+        self.name = paths[0] if len(paths) == 1 else f"{paths[0]} to {Path(paths[-1]).name}"
+        self._parts = [(path, _open(path)) for path in paths]
+        self._ends = np.cumsum([len(scores) for _, scores in self._parts])
+
+    def __len__(self) -> int:
+        return int(self._ends[-1])
+
+    def probabilities(self, begin: int, end: int) -> NDArray[np.float64]:
+        """exp(score) of the lines ``begin`` to ``end - 1``, at least ``LEAST``; fewer where the column ends.
+
+        Raises:
+            InputError: a score is NaN, infinite or above ``MOST``.
+        """
+        pieces = []
+        for (path, scores), after in zip(self._parts, self._ends, strict=True):
+            first = int(after) - len(scores)
+            piece = np.asarray(scores[max(begin - first, 0) : max(end - first, 0)], np.float64)
+            bad = np.flatnonzero(~np.isfinite(piece) | (piece > MOST))
+            if len(bad):
+                place = max(begin - first, 0) + int(bad[0])
+                raise InputError(
+                    f"{path}: score {place + 1} is {piece[bad[0]]:g}, no logarithm of a probability; score again"
+                )
+            pieces.append(piece)
+        return np.maximum(np.exp(np.concatenate(pieces)), LEAST)
+
+
+def _open(path: str) -> NDArray[np.floating]:
+    try:
+        scores = np.load(path, mmap_mode="r", allow_pickle=False)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(f"{path}: not a .npy file of scores ({error}); score again") from None
+    if not isinstance(scores, np.ndarray) or scores.ndim != 1 or scores.dtype.kind != "f":
+        raise InputError(f"{path}: not a list of floating-point scores; score again")
+    return scores
+
+
+def augment(table: str, columns: list[Sequence[str]], output: str, threads: int = 1) -> dict[str, object]:
+    """Write the table with a further column of probabilities for each of ``columns``; the figures of the stage.
+
+    columns: the files of each, in the order of the table's lines. Everything else stays as it is, byte by byte.
+
+    Raises:
+        InputError: the table is missing, empty or malformed; a column of another length; scores that are none.
+    """
+    if Path(output).exists() and Path(table).exists() and Path(output).samefile(table):
+        raise InputError(f"--output {output}: is the table itself; choose another file")
+    opened = [Column(paths) for paths in columns]
+    meter = Meter("adding columns")
+    lines, scores = 0, 0
+    with atomic_blocks(output, threads) as out:
+        for block in read_line_blocks(table):
+            count = block.count(b"\n")
+            parts = [column.probabilities(lines, lines + count) for column in opened]
+            if any(len(part) < count for part in parts):
+                lines += count
+                continue  # it is too long: its number of lines is in the message
+            buffer = np.empty(room(len(block), count, len(parts)), np.uint8)
+            filled, scores, bad = insert_scores(np.frombuffer(block, np.uint8), np.stack(parts, 1), scores, buffer)
+            if bad >= 0:
+                line = block.split(b"\n")[bad]
+                parse_phrase_line(line, table, lines + bad + 1, scores or None)
+                raise InputError(f"{table}, line {lines + bad + 1}: not a line of a phrase table; make the table again")
+            out.write(buffer[:filled].data)
+            lines += count
+            meter.add(count)
+        if not lines:
+            raise InputError(f"{table}: the table is empty; make it again")
+        for column in opened:
+            if len(column) != lines:
+                raise InputError(
+                    f"{column.name}: {len(column)} scores, but {table} has {lines} lines; "
+                    "these are the scores of another table: score this one"
+                )
+    return {"lines": lines, "scores of a line": scores + len(opened)}

@@ -1,0 +1,194 @@
+"""Further columns of a phrase table: what stands in the lines, and what is refused."""
+
+import gzip
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rnnsmt.cli import main
+from rnnsmt.moses.ini import MosesIni
+from rnnsmt.phrases.table import format_phrase_line, read_phrase_table
+from tests.unit.test_phrases_table import entries
+
+LINES = [
+    "a b ||| x ||| 1 0.5 1 0.25 ||| 0-0 1-0 ||| 2 1 1 ||| |||",
+    "a ||| x y ||| 0.1 0.2 0.3 2e-05 ||| 0-0 ||| 1 2 1 ||| |||",
+    "ça ||| é ||| 1 1 1 1 ||| ||| 3 3 3",
+]
+
+
+@pytest.fixture
+def table(tmp_path) -> Path:
+    path = tmp_path / "phrase-table.gz"
+    with gzip.open(path, "wt", encoding="utf-8") as out:
+        out.writelines(f"{line}\n" for line in LINES)
+    return path
+
+
+def column(folder: Path, values: object, name: str = "scores.npy") -> str:
+    np.save(folder / name, np.asarray(values))
+    return str(folder / name)
+
+
+def augment(table: Path, *options: str) -> tuple[int, Path]:
+    output = table.parent / "out" / "augmented.gz"
+    return main(["phrases", "augment", "--phrase-table", str(table), *options, "--output", str(output)]), output
+
+
+def lines(path: Path) -> list[str]:
+    return gzip.decompress(path.read_bytes()).decode().splitlines()
+
+
+def test_a_column_by_hand(table, tmp_path):
+    scores = column(tmp_path, [math.log(0.125), -12.5, -200.0])
+    code, output = augment(table, "--column", scores)
+    assert code == 0
+    assert lines(output) == [
+        "a b ||| x ||| 1 0.5 1 0.25 0.125 ||| 0-0 1-0 ||| 2 1 1 ||| |||",
+        "a ||| x y ||| 0.1 0.2 0.3 2e-05 3.72665e-06 ||| 0-0 ||| 1 2 1 ||| |||",
+        "ça ||| é ||| 1 1 1 1 1e-40 ||| ||| 3 3 3",
+    ]
+
+
+def test_columns_in_parts(table, tmp_path):
+    """Two columns, the first in two files, as cluster jobs leave it; a count as score, as of a word penalty."""
+    parts = [column(tmp_path, [0.0], "1.npy"), column(tmp_path, np.float32([-1, -2]), "2.npy")]
+    code, output = augment(table, "--column", *parts, "--column", column(tmp_path, [0.0, 1.0, 2.0], "wp.npy"))
+    assert code == 0
+    added = [[float(score) for score in line.split(" ||| ")[2].split()[4:]] for line in lines(output)]
+    assert added == [pytest.approx(row, rel=1e-5) for row in ([1, 1], [0.367879, math.e], [0.135335, math.exp(2)])]
+
+
+@given(
+    st.lists(entries(), min_size=1, max_size=4),
+    st.lists(st.floats(-120, 5), min_size=4, max_size=4),
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+def test_everything_else_stays(tmp_path, table_entries, scores):
+    for entry in table_entries:
+        entry.scores = [*entry.scores, 1.0, 1.0, 1.0, 1.0, 1.0][:6]
+    path = tmp_path / "any.txt"
+    path.write_text("".join(format_phrase_line(entry) + "\n" for entry in table_entries), "utf-8", newline="\n")
+    code, output = augment(path, "--column", column(tmp_path, np.array(scores[: len(table_entries)])))
+    assert code == 0
+    for before, after, score in zip(table_entries, read_phrase_table(output), scores, strict=False):
+        assert after.scores[:6] == before.scores
+        assert after.scores[6] == float(f"{max(math.exp(score), 1e-40):.6g}")
+        assert (after.source, after.target, after.alignment) == (before.source, before.target, before.alignment)
+        assert (after.counts, after.further) == (before.counts, before.further)
+
+
+def test_many_blocks_and_a_rerun(tmp_path):
+    path = tmp_path / "long.gz"
+    with gzip.open(path, "wt", compresslevel=1) as out:
+        out.writelines(f"w{i} ||| {'x ' * 20}y ||| 1 0.5 ||| 0-0 ||| 1 1 1\n" for i in range(60_000))
+    scores = column(tmp_path, -np.arange(60_000) / 1000)
+    code, output = augment(path, "--column", scores)
+    assert code == 0
+    for i, line in enumerate(lines(output)):
+        assert line.split(" ||| ")[2] == f"1 0.5 {max(math.exp(-i / 1000), 1e-40):.6g}"
+    before = output.read_bytes()
+    assert augment(path, "--column", scores, "--threads", "2") == (0, output)
+    assert output.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([-1.0, -2.0], "2 scores, but"),
+        ([-1.0] * 4, "4 scores, but"),
+        ([], "0 scores, but"),
+        ([-1.0, math.nan, -1.0], "score 2 is nan"),
+        ([-1.0, -1.0, -math.inf], "score 3 is -inf"),
+        ([-1.0, 50.0, -1.0], "score 2 is 50"),
+        ([[-1.0], [-1.0], [-1.0]], "not a list of floating-point scores"),
+        ([1, 2, 3], "not a list of floating-point scores"),
+        (["a", "b", "c"], "not a list of floating-point scores"),
+    ],
+)
+def test_refused_scores(table, tmp_path, capsys, values, said):
+    array = np.array(values, np.float64) if values == [] else np.array(values)
+    refused(augment(table, "--column", column(tmp_path, array)), capsys, "scores.npy", said)
+
+
+def refused(result: tuple[int, Path], capsys, *parts: str) -> None:
+    code, output = result
+    assert code == 2
+    error = capsys.readouterr().err.strip().splitlines()
+    for part in parts:
+        assert part in error[-1]
+    assert not any(output.parent.glob("*")) if output.parent.exists() else True
+
+
+def test_refused_parts_in_sum(table, tmp_path, capsys):
+    parts = [column(tmp_path, [-1.0, -1.0], "1.npy"), column(tmp_path, [-1.0, -1.0], "2.npy")]
+    refused(augment(table, "--column", *parts), capsys, "1.npy to 2.npy: 4 scores, but", "3 lines")
+
+
+@pytest.mark.parametrize("content", [b"", b"no array", b"\x93NUMPY\x01\x00"])
+def test_refused_files(table, tmp_path, capsys, content):
+    path = tmp_path / "scores.npy"
+    path.write_bytes(content)
+    refused(augment(table, "--column", str(path)), capsys, "scores.npy")
+
+
+def test_refused_missing_file(table, tmp_path, capsys):
+    refused(augment(table, "--column", str(tmp_path / "no.npy")), capsys, "no.npy: no such file")
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        ("a b", "field(s) between |||"),
+        ("a ||| b", "field(s) between |||"),
+        ("a ||| b ||| ", "needed: 4"),
+        ("a ||| b ||| 1 2 ||| 0-0", "2 numbers, needed: 4"),
+        ("a ||| b ||| 1 2 3 4 5 ||| 0-0", "5 numbers, needed: 4"),
+        ("", "field(s) between |||"),
+    ],
+)
+def test_refused_tables(table, tmp_path, capsys, bad, said):
+    table.write_bytes(gzip.compress("\n".join([LINES[0], bad, LINES[2]]).encode()))
+    refused(augment(table, "--column", column(tmp_path, [-1.0] * 3)), capsys, "line 2", said)
+
+
+def test_refused_empty_table(table, tmp_path, capsys):
+    table.write_bytes(gzip.compress(b""))
+    refused(augment(table, "--column", column(tmp_path, [-1.0])), capsys, "the table is empty")
+
+
+def test_refused_own_table_as_output(table, tmp_path, capsys):
+    command = ["--phrase-table", str(table), "--column", column(tmp_path, [-1.0] * 3), "--output", str(table)]
+    assert main(["phrases", "augment", *command]) == 2
+    assert "is the table itself" in capsys.readouterr().err
+    assert lines(table) == LINES
+
+
+def test_the_ini_of_an_augmented_table(tmp_path):
+    """The table lies in a folder of its own, the rest where the baseline has it; all weights are Moses' defaults."""
+    model, augmented = tmp_path / "model", tmp_path / "augmented" / "rnn"
+    augmented.mkdir(parents=True)
+    model.mkdir()
+    for path in (model / "r.gz", model / "lm.arpa.gz", augmented / "phrase-table.gz"):
+        path.touch()
+    options = [
+        "--phrase-table",
+        "../augmented/rnn/phrase-table.gz",
+        "--reordering-table",
+        "r.gz",
+        "--num-features",
+        "5",
+    ]
+    output = augmented / "moses.ini"
+    assert main(["moses", "ini", "--model-dir", str(model), *options, "--output", str(output)]) == 0
+    ini = MosesIni.read(output)
+    table = next(feature for feature in ini.features if feature.kind == "PhraseDictionaryMemory")
+    assert table.options["num-features"] == "5"
+    assert table.options["path"] == "phrase-table.gz"
+    assert ini.weights["TranslationModel0"] == [0.2] * 5
+    paths = [ini.file_of(feature) for feature in ini.features if "path" in feature.options]
+    assert all(path.is_file() for path in paths)
