@@ -23,6 +23,8 @@ class Place:
     device: torch.device
     rank: int = 0
     processes: int = 1
+    factors: torch.dtype | None = None
+    """What the factors of matrix products are rounded to, where that has to be done by hand."""
 
     @property
     def first(self) -> bool:
@@ -59,8 +61,9 @@ def choose_place(name: str, threads: int, precision: str = "float32") -> Place:
     if name == "cuda" and not there:
         raise InputError("--device cuda: torch sees no GPU here; use --device cpu or a torch with CUDA")
     kind = "cuda" if name != "cpu" and there else "cpu"
-    reduced = "high" if kind == "cuda" else "medium"
-    torch.set_float32_matmul_precision(reduced if precision == "reduced" else "highest")
+    reduced = precision == "reduced"
+    torch.set_float32_matmul_precision("high" if reduced and kind == "cuda" else "highest")
+    factors = torch.bfloat16 if reduced and kind == "cpu" and multiplies_bfloat16() else None
     number, rank = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("RANK", "0"))
     device = torch.device(kind)
     if kind == "cuda":
@@ -71,7 +74,12 @@ def choose_place(name: str, threads: int, precision: str = "float32") -> Place:
         torch.cuda.set_device(device)
     if number > 1:
         processes.init_process_group("nccl" if kind == "cuda" else "gloo")
-    return Place(device, rank, number)
+    return Place(device, rank, number, factors)
+
+
+def multiplies_bfloat16() -> bool:
+    """Whether this processor has instructions for it; without them it is slower than float32."""
+    return any(getattr(torch.cpu, name, bool)() for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 
 from rnnsmt.rnn.model import GatedUnit, RNNEncoderDecoder
 
-SOFTMAX_ROWS = 64
-"""Rows of the softmax that are computed together on a CPU, and on a GPU."""
+SOFTMAX_ROWS = 256
+"""Rows of the softmax that are computed together on a CPU: few enough to stay in its cache."""
 
 CUDA_SOFTMAX_ROWS = 4096
 
@@ -31,42 +31,64 @@ class Trace(NamedTuple):
     after: Tensor
 
 
+class Products:
+    """Matrix products, of factors that are rounded to ``factors`` (bfloat16) or left as they are (None).
+
+    Rounded products are rounded too, when they have been summed in float32; what is added to them is not.
+    """
+
+    def __init__(self, factors: torch.dtype | None = None) -> None:
+        self.factors = factors
+
+    def round(self, x: Tensor) -> Tensor:
+        """A factor of several products: rounded once."""
+        return x if self.factors is None else x.to(self.factors)
+
+    def __call__(self, a: Tensor, b: Tensor) -> Tensor:
+        """a @ b, in the type of a parameter."""
+        if self.factors is None:
+            return a @ b
+        return (a.to(self.factors) @ b.to(self.factors)).float()
+
+
 @torch.no_grad()
-def loss_and_gradient(model: RNNEncoderDecoder, source: Tensor, target: Tensor) -> Tensor:
+def loss_and_gradient(model: RNNEncoderDecoder, source: Tensor, target: Tensor, mm: Products | None = None) -> Tensor:
     """Fill ``.grad`` of every parameter with the gradient of -sum log p(y | x) over the batch; return that sum.
 
     source: [N, B], target: [T, B], ids, the last row is EOS. Every parameter must have its ``.grad``; what it held is
-    replaced. Returns a scalar tensor in float64. For the paper's variant of the network.
+    replaced. mm: how matrices are multiplied; not rounded unless it says so. Returns a scalar tensor in float64. For
+    the paper's variant of the network.
     """
+    mm = mm or Products()
     encoder, decoder, output = model.encoder, model.decoder, model.output
     H, B = model.sizes.hidden, source.shape[1]
     x = _embed(encoder, source)
-    reading = _forward(encoder, x, x.new_zeros(B, H), None)
+    reading = _forward(mm, encoder, x, x.new_zeros(B, H), None)
     c = reading.after[-1]
 
     # everything that c enters: V', C_r, C_z, C and O_c
     users = (decoder.V, decoder.C_r, decoder.C_z, decoder.C, output.O_c)
-    matrices = torch.cat(users)
-    first, terms, context = (c @ matrices.t()).split([H, 3 * H, len(output.O_c)], 1)
-    s_0 = torch.tanh(first + decoder.b_V)
+    matrices = mm.round(torch.cat(users))
+    first, terms, context = mm(c, matrices.t()).split([H, 3 * H, len(output.O_c)], 1)
+    s_0 = _tanh(first + decoder.b_V)
     y = _embed(decoder, target[:-1])
-    writing = _forward(decoder, y, s_0, terms)
+    writing = _forward(mm, decoder, y, s_0, terms)
     states = torch.cat([s_0[None], writing.after])
 
-    loss, d_states, d_y, d_context = _readout(model, states, y, context, target)
+    loss, d_states, d_y, d_context = _readout(mm, model, states, y, context, target)
 
-    d_s0, d_inputs = _backward(decoder, writing, d_states[1:])
-    _input_gradient(decoder, target[:-1], y, d_inputs, d_y)
+    d_s0, d_inputs = _backward(mm, decoder, writing, d_states[1:])
+    _input_gradient(mm, decoder, target[:-1], y, d_inputs, d_y)
     d_first = torch.ops.aten.tanh_backward(d_s0 + d_states[0], s_0)
     d_uses = torch.cat([d_first, d_inputs.sum(0), d_context], 1)
-    for matrix, part in zip(users, (d_uses.t() @ c).split([len(matrix) for matrix in users]), strict=True):
+    for matrix, part in zip(users, mm(d_uses.t(), c).split([len(matrix) for matrix in users]), strict=True):
         _put(matrix, part)
     _put(decoder.b_V, d_first.sum(0))
 
     d_after = torch.zeros_like(reading.after)
-    torch.mm(d_uses, matrices, out=d_after[-1])
-    _, d_inputs = _backward(encoder, reading, d_after)
-    _input_gradient(encoder, source, x, d_inputs, None)
+    d_after[-1] = mm(d_uses, matrices)
+    _, d_inputs = _backward(mm, encoder, reading, d_after)
+    _input_gradient(mm, encoder, source, x, d_inputs, None)
     return loss
 
 
@@ -80,26 +102,31 @@ def _embed(unit: GatedUnit, words: Tensor) -> Tensor:
     return (unit.embedding.index_select(0, words.flatten()) + unit.b_embedding).unflatten(0, words.shape)
 
 
-def _forward(unit: GatedUnit, x: Tensor, h: Tensor, terms: Tensor | None) -> Trace:
+def _tanh(x: Tensor) -> Tensor:
+    """tanh in place, by way of the sigmoid, which is vectorised on a CPU."""
+    return x.mul_(2).sigmoid_().mul_(2).sub_(1)
+
+
+def _forward(mm: Products, unit: GatedUnit, x: Tensor, h: Tensor, terms: Tensor | None) -> Trace:
     """Run a gated unit over x [K, B, E] from the state h [B, H]; terms: [B, 3H], what c adds at every step."""
     K, B, H = *x.shape[:2], h.shape[1]
-    inputs = (x.flatten(0, 1) @ torch.cat([unit.W_r, unit.W_z, unit.W]).t()).view(K, B, 3 * H)
+    inputs = mm(x.flatten(0, 1), torch.cat([unit.W_r, unit.W_z, unit.W]).t()).view(K, B, 3 * H)
     inputs[:, :, 2 * H :] += unit.b
     if terms is not None:
         inputs += terms
-    gate_matrix, candidate_matrix = torch.cat([unit.U_r, unit.U_z]).t(), unit.U.t()
+    gate_matrix, candidate_matrix = mm.round(torch.cat([unit.U_r, unit.U_z])).t(), mm.round(unit.U).t()
     trace = Trace(*(x.new_empty(K, B, size) for size in (H, 2 * H, H, H, H)))
     for k in range(K):
         trace.before[k] = h
-        gates = torch.mm(h, gate_matrix, out=trace.gates[k]).add_(inputs[k, :, : 2 * H]).sigmoid_()
+        gates = torch.add(mm(h, gate_matrix), inputs[k, :, : 2 * H], out=trace.gates[k]).sigmoid_()
         reset_state = torch.mul(gates[:, :H], h, out=trace.reset_state[k])
-        candidate = torch.mm(reset_state, candidate_matrix, out=trace.candidate[k])
-        candidate.add_(inputs[k, :, 2 * H :]).tanh_()
+        candidate = torch.add(mm(reset_state, candidate_matrix), inputs[k, :, 2 * H :], out=trace.candidate[k])
+        _tanh(candidate)
         h = torch.lerp(candidate, h, gates[:, H:], out=trace.after[k])
     return trace
 
 
-def _backward(unit: GatedUnit, trace: Trace, d_after: Tensor) -> tuple[Tensor, Tensor]:
+def _backward(mm: Products, unit: GatedUnit, trace: Trace, d_after: Tensor) -> tuple[Tensor, Tensor]:
     """The gradient of ``_forward``; fills that of U, U_r and U_z.
 
     d_after: [K, B, H], what reaches each state from outside the recurrence.
@@ -109,7 +136,7 @@ def _backward(unit: GatedUnit, trace: Trace, d_after: Tensor) -> tuple[Tensor, T
     K, B, H = d_after.shape
     d = d_after.new_zeros(B, H)
     d_inputs = d.new_empty(K, B, 3 * H)
-    gate_matrix = torch.cat([unit.U_r, unit.U_z])
+    gate_matrix, candidate_matrix = mm.round(torch.cat([unit.U_r, unit.U_z])), mm.round(unit.U)
     for k in reversed(range(K)):
         d += d_after[k]
         h, candidate = trace.before[k], trace.candidate[k]
@@ -118,24 +145,28 @@ def _backward(unit: GatedUnit, trace: Trace, d_after: Tensor) -> tuple[Tensor, T
         kept = d * z
         d_candidate.copy_(torch.ops.aten.tanh_backward(d - kept, candidate))
         d_z.copy_(torch.ops.aten.sigmoid_backward(d * (h - candidate), z))
-        d_reset_state = d_candidate @ unit.U
+        d_reset_state = mm(d_candidate, candidate_matrix)
         d_r.copy_(torch.ops.aten.sigmoid_backward(d_reset_state * h, r))
-        d = torch.mm(d_inputs[k, :, : 2 * H], gate_matrix).add_(kept).addcmul_(d_reset_state, r)
-    flat = d_inputs.view(K * B, 3 * H)
-    d_gates = (flat[:, : 2 * H].t() @ trace.before.view(-1, H)).split(H)
+        d = mm(d_inputs[k, :, : 2 * H], gate_matrix).add_(kept).addcmul_(d_reset_state, r)
+    flat = mm.round(d_inputs.view(K * B, 3 * H))
+    d_gates = mm(flat[:, : 2 * H].t(), trace.before.view(-1, H)).split(H)
     for parameter, part in zip((unit.U_r, unit.U_z), d_gates, strict=True):
         _put(parameter, part)
-    _put(unit.U, flat[:, 2 * H :].t() @ trace.reset_state.view(-1, H))
+    _put(unit.U, mm(flat[:, 2 * H :].t(), trace.reset_state.view(-1, H)))
     return d, d_inputs
 
 
-def _input_gradient(unit: GatedUnit, words: Tensor, x: Tensor, d_inputs: Tensor, d_x: Tensor | None) -> None:
+def _input_gradient(
+    mm: Products, unit: GatedUnit, words: Tensor, x: Tensor, d_inputs: Tensor, d_x: Tensor | None
+) -> None:
     """Fill the gradients of W, W_r, W_z, b and the embedding; d_x: [K, B, E], what reaches x elsewhere."""
-    flat, x = d_inputs.flatten(0, 1), x.flatten(0, 1)
-    for parameter, part in zip((unit.W_r, unit.W_z, unit.W), (flat.t() @ x).split(len(unit.W)), strict=True):
-        _put(parameter, part)
+    flat = d_inputs.flatten(0, 1)
     _put(unit.b, flat[:, 2 * len(unit.b) :].sum(0))
-    total = flat @ torch.cat([unit.W_r, unit.W_z, unit.W])
+    flat = mm.round(flat)
+    parts = mm(flat.t(), x.flatten(0, 1)).split(len(unit.W))
+    for parameter, part in zip((unit.W_r, unit.W_z, unit.W), parts, strict=True):
+        _put(parameter, part)
+    total = mm(flat, torch.cat([unit.W_r, unit.W_z, unit.W]))
     if d_x is not None:
         total += d_x.flatten(0, 1)
     assert unit.embedding.grad is not None
@@ -144,7 +175,7 @@ def _input_gradient(unit: GatedUnit, words: Tensor, x: Tensor, d_inputs: Tensor,
 
 
 def _readout(
-    model: RNNEncoderDecoder, states: Tensor, y: Tensor, context: Tensor, target: Tensor
+    mm: Products, model: RNNEncoderDecoder, states: Tensor, y: Tensor, context: Tensor, target: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Readout, maxout, softmax, loss and their gradients.
 
@@ -154,48 +185,54 @@ def _readout(
     """
     output = model.output
     T, B = target.shape
-    s, e = states.flatten(0, 1), y.flatten(0, 1)
-    a = s @ output.O_h.t()
+    s, e = mm.round(states.flatten(0, 1)), mm.round(y.flatten(0, 1))
+    a = mm(s, output.O_h.t())
     a.view(T, B, -1).add_(context + output.b_o)
-    a[B:] += e @ output.O_y.t()
+    a[B:] += mm(e, output.O_y.t())
     left, right = a.view(T * B, -1, 2).unbind(2)
     m = torch.maximum(left, right)
-    g = m @ output.G_r.t()
+    g = mm(m, output.G_r.t())
 
-    loss, d_g = _softmax(output.G_l, output.b_G, g, target.flatten())
+    loss, d_g = _softmax(mm, output.G_l, output.b_G, g, target.flatten())
 
-    _put(output.G_r, d_g.t() @ m)
-    d_m = d_g @ output.G_r
+    _put(output.G_r, mm(d_g.t(), m))
+    d_m = mm(d_g, output.G_r)
     first = left >= right
     d_a = torch.stack([d_m * first, d_m * ~first], 2).view_as(a)
-    _put(output.O_h, d_a.t() @ s)
-    _put(output.O_y, d_a[B:].t() @ e)
     d_context = d_a.view(T, B, -1).sum(0)
     _put(output.b_o, d_context.sum(0))
-    return loss, (d_a @ output.O_h).view_as(states), (d_a[B:] @ output.O_y).view_as(y), d_context
+    d_a = mm.round(d_a)
+    _put(output.O_h, mm(d_a.t(), s))
+    _put(output.O_y, mm(d_a[B:].t(), e))
+    return loss, mm(d_a, output.O_h).view_as(states), mm(d_a[B:], output.O_y).view_as(y), d_context
 
 
-def _softmax(G_l: nn.Parameter, b_G: nn.Parameter, g: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
+def _softmax(mm: Products, G_l: nn.Parameter, b_G: nn.Parameter, g: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
     """-sum log softmax(G_l g + b_G)[words] with its gradients. g: [P, E], words: [P].
+
+    The biases are columns of the matrix: rounded to bfloat16 once, and what the rounding lost once more.
 
     Returns: the loss and the gradient of g; fills those of G_l and b_G.
     """
-    matrix = torch.cat([G_l, b_G[:, None]], 1)
-    extended = torch.cat([g, g.new_ones(len(g), 1)], 1)
-    d_matrix = torch.zeros_like(matrix)
+    E = g.shape[1]
+    bias = mm.round(b_G)
+    matrix = torch.cat([mm.round(G_l), bias[:, None], mm.round(b_G - bias)[:, None]], 1)
+    extended = torch.cat([mm.round(g), bias.new_ones(len(g), 2)], 1)
+    d_matrix = torch.zeros_like(matrix, dtype=g.dtype)
     d_g = torch.empty_like(g)
     chunk = CUDA_SOFTMAX_ROWS if g.is_cuda else SOFTMAX_ROWS
-    space = g.new_empty(min(chunk, len(g)), len(matrix))
+    space = matrix.new_empty(min(chunk, len(g)), len(matrix))
     loss = torch.zeros((), dtype=torch.float64, device=g.device)
     for begin in range(0, len(g), chunk):
-        part, targets = extended[begin : begin + chunk], words[begin : begin + chunk, None]
+        part, targets = extended[begin : begin + chunk], words[begin : begin + chunk]
+        place = torch.arange(len(part), device=g.device), targets
         logits = torch.mm(part, matrix.t(), out=space[: len(part)])
         p = torch.softmax(logits, 1, out=logits)
-        chosen = p.gather(1, targets)
-        loss -= chosen.clamp_min(torch.finfo(p.dtype).tiny).log().sum(dtype=torch.float64)
-        p.scatter_(1, targets, chosen - 1)
-        torch.mm(p, G_l, out=d_g[begin : begin + chunk])
-        d_matrix.addmm_(p.t(), part)
-    _put(G_l, d_matrix[:, :-1])
-    _put(b_G, d_matrix[:, -1])
+        chosen = p[place]
+        loss -= chosen.double().clamp_min(1e-38).log().sum()
+        p[place] = chosen - 1
+        d_g[begin : begin + chunk] = p @ matrix[:, :E]
+        d_matrix += p.t() @ part
+    _put(G_l, d_matrix[:, :E])
+    _put(b_G, d_matrix[:, E])
     return loss, d_g

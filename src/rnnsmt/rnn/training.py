@@ -15,7 +15,7 @@ from rnnsmt.devices import Place
 from rnnsmt.io import InputError, write_json
 from rnnsmt.progress import LOG_SECONDS, say
 from rnnsmt.rnn.batches import BatchStream, hold_out, words_of
-from rnnsmt.rnn.gradients import loss_and_gradient
+from rnnsmt.rnn.gradients import Products, loss_and_gradient
 from rnnsmt.rnn.heldout import HeldOut, unigram_likelihood
 from rnnsmt.rnn.model import RNNEncoderDecoder
 from rnnsmt.rnn.model_file import save_model, vocabularies_of
@@ -140,7 +140,7 @@ class Trainer:
 
     def _loss_and_gradient(self, source: Tensor, target: Tensor) -> Tensor:
         if self.settings.variant == "paper":
-            return loss_and_gradient(self.model, source, target)
+            return loss_and_gradient(self.model, source, target, Products(self.place.factors))
         assert self.flat.grad is not None
         self.flat.grad.zero_()
         lengths = [torch.full((side.shape[1],), len(side), device=side.device) for side in (source, target)]
