@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from rnnsmt.compiled import INNER, kernel
-from rnnsmt.lm.bytescan import mix
 
 NODE = np.dtype(
     [
@@ -57,7 +56,10 @@ MAX_DERIVATIONS = 4_000_000
 
 
 class Lattice(NamedTuple):
-    """Scratch space of one extraction."""
+    """Scratch space of one extraction.
+
+    ``used``: candidates, derivations, candidates made from derivations, and whether the space did not suffice.
+    """
 
     nodes: np.ndarray
     candidates: np.ndarray
@@ -67,17 +69,24 @@ class Lattice(NamedTuple):
     used: np.ndarray
 
 
-def new_lattice(hypotheses: int, arcs: int, words: int, n: int) -> Lattice:
-    """Scratch space for so many hypotheses and arcs and lists of n."""
-    derivations = min(40 * n * (words + 2) + 1000, MAX_DERIVATIONS)
+def new_lattice(hypotheses: int, arcs: int, words: int, derivations: int) -> Lattice:
+    """Scratch space for so many hypotheses, arcs, words of a sentence and derivations."""
     return Lattice(
         np.empty(hypotheses + 1, NODE),
         np.empty(2 * hypotheses + arcs + derivations + 2, CANDIDATE),
         np.empty(derivations, DERIVATION),
         np.zeros(1 << (2 * derivations).bit_length(), np.uint64),
         np.empty(words + 3, np.int32),
-        np.zeros(2, np.int64),
+        np.zeros(4, np.int64),
     )
+
+
+@kernel()
+def scramble(value):
+    """The finaliser of SplitMix64 (Steele et al. 2014): related numbers become unrelated ones."""
+    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return value ^ (value >> np.uint64(31))
 
 
 @kernel()
@@ -86,7 +95,7 @@ def phrase_hashes(bounds, words, hashes, powers):
     for phrase in range(hashes.shape[0]):
         value, power = np.uint64(0), np.uint64(1)
         for k in range(bounds[phrase], bounds[phrase + 1]):
-            value = value * HASH_BASE + np.uint64(words[k] + 1)
+            value = value * HASH_BASE + scramble(np.uint64(words[k] + 1))
             power *= HASH_BASE
         hashes[phrase] = value
         powers[phrase] = power
@@ -152,10 +161,16 @@ def _open(lattice, hypotheses, arcs, node, path):
     lattice.nodes[node].opened = 1
 
 
+@kernel()
+def string_key(node, value):
+    """What a string, given by its hash, is known by at a node; not 0. Small numbers must not cancel each other out."""
+    return scramble(value ^ scramble(~np.uint64(node))) | np.uint64(1)
+
+
 @kernel(**INNER)
 def _enter(lattice, node, value):
     """Enter (node, string) in the set of what was seen; its slot, or -1 if it was there."""
-    key = mix(value ^ (np.uint64(node + 1) * HASH_BASE)) | np.uint64(1)
+    key = string_key(node, value)
     mask = np.uint64(lattice.seen.shape[0] - 1)
     slot = np.int64((key >> np.uint64(1)) & mask)
     while lattice.seen[slot] != np.uint64(0):
@@ -167,11 +182,14 @@ def _enter(lattice, node, value):
 
 
 @kernel(**INNER)
-def _one_more(lattice, hypotheses, arcs, target, hashes, powers, goal, path):  # noqa: PLR0915
-    """Make ``goal`` produce its next derivation or find that it has no more."""
+def _one_more(lattice, hypotheses, arcs, target, hashes, powers, goal, path):  # noqa: PLR0912, PLR0915
+    """Make ``goal`` produce its next derivation, or find that it has no more or that the space does not suffice."""
     depth = 1
     lattice.stack[0] = goal
     while depth > 0:
+        if max(lattice.used[1], lattice.used[2]) >= lattice.derivations.shape[0]:
+            lattice.used[3] = 1
+            return
         at = lattice.stack[depth - 1]
         node = lattice.nodes[at]
         if node.opened == 0:
@@ -186,18 +204,22 @@ def _one_more(lattice, hypotheses, arcs, target, hashes, powers, goal, path):  #
             if following != _NONE:
                 score = last.step + lattice.derivations[following].score
                 _candidate(lattice, at, score, last.step, last.node, last.option, last.start, last.end, following, path)
+                lattice.used[2] += 1
             node.pending = _NONE
         top = node.heap
-        if top == _NONE or lattice.used[1] >= lattice.derivations.shape[0]:
+        if top == _NONE:
             node.done = 1
             depth -= 1
             continue
         best = lattice.candidates[top]
         if best.derivation == _NONE:
             first = lattice.nodes[best.node].first
-            if first == _NONE:
+            if first == _NONE and lattice.nodes[best.node].done == 0:
                 lattice.stack[depth] = best.node
                 depth += 1
+                continue
+            if first == _NONE:  # its only string was taken for one seen before
+                node.heap = _merge(lattice.candidates, best.left, best.right, path)
                 continue
             best.derivation = first
         node.heap = _merge(lattice.candidates, best.left, best.right, path)
@@ -233,13 +255,15 @@ def extract(hypotheses, arcs, count, first_final, n, lattice, target, hashes, po
     """The n best distinct derivations of the hypotheses ``first_final`` .. ``count`` - 1.
 
     Fills ``options``, ``starts``, ``ends`` (``int32``) with their phrases one derivation after another and ``offsets``
-    [n + 1]; returns how many there are.
+    [n + 1]; returns how many there are. ``lattice.used[3]`` tells whether the space ended before the derivations.
     """
     path = np.empty(64, np.int32)
     for number in range(1, lattice.used[1]):
         lattice.seen[lattice.derivations[number].slot] = np.uint64(0)
     lattice.used[0] = 0
     lattice.used[1] = 1
+    lattice.used[2] = 0
+    lattice.used[3] = 0
     for k in range(count + 1):
         node = lattice.nodes[k]
         node.heap = _NONE

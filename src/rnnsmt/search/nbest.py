@@ -5,7 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from rnnsmt.search.arrays import Inventory, Work
-from rnnsmt.search.lattice import Lattice, extract, new_lattice, phrase_hashes
+from rnnsmt.search.lattice import MAX_DERIVATIONS, Lattice, extract, new_lattice, phrase_hashes
+
+DERIVATIONS_PER_WORD = 20
+"""Room for derivations to begin with, per word of a sentence and translation of its list."""
 
 
 @dataclass
@@ -64,14 +67,26 @@ class Extractor:
     def __init__(self, inventory: Inventory, hashes: np.ndarray, powers: np.ndarray) -> None:
         self.inventory, self.hashes, self.powers = inventory, hashes, powers
         self.lattice: Lattice | None = None
-        self.size = (0, 0, 0)
+        self.size: tuple[int, ...] = (0, 0, 0, 0)
 
     def paths(self, work: Work, words: int, n: int) -> Paths:
         """The n best distinct derivations of a sentence of so many words that was just searched."""
-        need = (len(work.hypotheses), len(work.arcs), words)
+        need = (len(work.hypotheses), len(work.arcs), words, int(DERIVATIONS_PER_WORD * n * (words + 2)) + 1)
         if self.lattice is None or any(a > b for a, b in zip(need, self.size, strict=True)):
-            self.size = (need[0], need[1], max(2 * words, 40))
-            self.lattice = new_lattice(*self.size, n)
+            self._resize(*need[:2], max(2 * words, 40), min(2 * need[3], MAX_DERIVATIONS))
+        paths, full = self._extract(work, words, n)
+        # always the same limit, so that a list does not depend on what was extracted in this space before
+        while full and self.size[3] < MAX_DERIVATIONS:
+            self._resize(*self.size[:3], min(4 * self.size[3], MAX_DERIVATIONS))
+            paths, full = self._extract(work, words, n)
+        return paths
+
+    def _resize(self, *size: int) -> None:
+        self.size, self.lattice = size, new_lattice(*size)
+
+    def _extract(self, work: Work, words: int, n: int) -> tuple[Paths, bool]:
+        """The paths, and whether the space ended before them."""
+        assert self.lattice is not None
         room = n * words
         offsets = np.zeros(n + 1, np.int64)
         options, starts, ends = np.zeros(room, np.int32), np.zeros(room, np.int32), np.zeros(room, np.int32)
@@ -80,4 +95,4 @@ class Extractor:
             work.hypotheses, work.arcs, count, first, n, self.lattice, self.inventory.target, self.hashes, self.powers,
             offsets, options, starts, ends,
         )  # fmt: skip
-        return Paths(offsets[: found + 1], options, starts, ends)
+        return Paths(offsets[: found + 1], options, starts, ends), bool(self.lattice.used[3])

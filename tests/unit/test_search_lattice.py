@@ -1,0 +1,42 @@
+"""n-best extraction: the keys by which it tells strings apart, and the space that it takes."""
+
+import numpy as np
+
+from rnnsmt.moses.ini import MosesIni
+from rnnsmt.search import SearchOptions, decode, load_model
+from rnnsmt.search.lattice import HASH_BASE, new_lattice, phrase_hashes, string_key
+
+from .tiny_model import tiny_model
+
+
+def test_keys_of_short_strings_at_many_nodes_differ():
+    # words and nodes are small numbers; with one multiplier for both, "b y" at node a was taken for "a y" at node b,
+    # a hypothesis could end up without any string, and the extraction never ended
+    words = np.repeat(np.arange(120, dtype=np.int32), 2)
+    words[1::2] = 7
+    bounds = np.arange(0, 241, 2, dtype=np.int32)
+    hashes, powers = np.zeros(120, np.uint64), np.zeros(120, np.uint64)
+    phrase_hashes(bounds, words, hashes, powers)
+    keys = {int(string_key(node, value)) for node in range(120) for value in hashes}
+    assert len(keys) == 120 * 120
+    assert 0 not in keys
+    with np.errstate(over="ignore"):
+        assert np.all(powers == HASH_BASE * HASH_BASE)
+
+
+def test_lists_do_not_depend_on_the_space(tmp_path, monkeypatch):
+    tiny_model(tmp_path, 1)
+    sentences = ["a b c d a", "c d b a", "b"]
+    model = load_model(MosesIni.read(tmp_path / "moses.ini"), sentences)
+    options = SearchOptions(pop_limit=2000, stack_size=2000, nbest=50)
+    ample = [found.nbest.texts for found in decode(model, sentences, model.initial_weights, options)]
+    resized = []
+    monkeypatch.setattr("rnnsmt.search.nbest.DERIVATIONS_PER_WORD", 0.01)
+    monkeypatch.setattr("rnnsmt.search.nbest.new_lattice", lambda *size: resized.append(size) or new_lattice(*size))
+    scarce = [found.nbest.texts for found in decode(model, sentences, model.initial_weights, options)]
+    assert scarce == ample
+    assert len(resized) > 1
+    monkeypatch.setattr("rnnsmt.search.nbest.MAX_DERIVATIONS", 20)
+    limited = [found.nbest.texts for found in decode(model, sentences, model.initial_weights, options)]
+    assert 0 < len(limited[0]) < len(ample[0])
+    assert limited[0] == ample[0][: len(limited[0])]
