@@ -115,19 +115,20 @@ class Output(nn.Module):
 class RNNEncoderDecoder(nn.Module):
     """p(target | source) of a phrase pair."""
 
-    def __init__(self, sizes: Sizes, seed: int | None = 0) -> None:
+    def __init__(self, sizes: Sizes, seed: int | None = 0, deviation: float = 0.01) -> None:
         """Build a network with the paper's initialisation, from its own random stream; seed None: without.
 
-        All weights N(0, 0.01^2); U, U_r, U_z of both sides: left singular vectors of an N(0, 1) matrix; biases 0.
+        All weights N(0, deviation^2), in the paper 0.01; U, U_r, U_z of both sides: left singular vectors of an N(0, 1)
+        matrix; biases 0.
         """
         super().__init__()
         self.sizes = sizes
         self.encoder, self.decoder, self.output = Encoder(sizes), Decoder(sizes), Output(sizes)
         if seed is not None:
-            self.initialise(seed)
+            self.initialise(seed, deviation)
 
     @torch.no_grad()
-    def initialise(self, seed: int) -> None:
+    def initialise(self, seed: int, deviation: float = 0.01) -> None:
         """Draw all parameters anew; the same seed gives the same parameters."""
         generator = torch.Generator().manual_seed(seed)
         for name, parameter in self.named_parameters():
@@ -139,7 +140,7 @@ class RNNEncoderDecoder(nn.Module):
                 parameter.copy_(torch.linalg.svd(square).U)
             else:
                 drawn = torch.randn(parameter.shape, generator=generator)
-                parameter.copy_(0.01 * drawn)
+                parameter.copy_(deviation * drawn)
 
     def encode(self, words: Tensor, lengths: Tensor) -> Tensor:
         """Source phrases -> c [B, H].

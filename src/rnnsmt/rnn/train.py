@@ -49,7 +49,17 @@ def settings_of(args: argparse.Namespace) -> Settings:
     """
     given = {field.name: getattr(args, field.name) for field in fields(Settings) if field.name in args}
     settings = replace(PRESETS[args.preset], **given)
-    for name in ("embedding", "hidden", "maxout", "batch", "epochs", "learning_rate", "clip", "evaluations"):
+    for name in (
+        "embedding",
+        "hidden",
+        "maxout",
+        "deviation",
+        "batch",
+        "epochs",
+        "learning_rate",
+        "clip",
+        "evaluations",
+    ):
         if not 0 < getattr(settings, name) < float("inf"):
             raise InputError(f"--{name.replace('_', '-')} {getattr(settings, name)}: must be above 0")
     for name in ("updates", "warmup", "held_out"):

@@ -86,7 +86,7 @@ class Trainer:
     def __init__(self, pairs: Pairs, settings: Settings, seed: int, place: Place) -> None:
         self.pairs, self.settings, self.seed, self.place = pairs, settings, seed, place
         sizes = settings.sizes(*(len(vocabulary) for vocabulary in pairs.vocabularies))
-        self.model = RNNEncoderDecoder(sizes, seed).to(place.device)
+        self.model = RNNEncoderDecoder(sizes, seed, settings.deviation).to(place.device)
         self.flat = flatten(self.model)
         self.optimiser = make_optimiser(self.flat, settings)
         self.held_out = hold_out(len(pairs), settings.held_out, seed)
