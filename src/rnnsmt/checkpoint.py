@@ -47,9 +47,19 @@ class Checkpoint:
         return dict(saved["state"])
 
     def save(self, state: Mapping[str, Any]) -> None:
-        """Replace what was saved; when this fails (a full disk), what was saved before is still there."""
+        """Replace what was saved.
+
+        Raises:
+            InputError: it cannot be written (a full disk); what was saved before is still there.
+        """
         content = {"fingerprint": self.fingerprint, "random": random_states(), "state": dict(state)}
-        save_file(self.path, content)
+        try:
+            save_file(self.path, content)
+        except OSError as error:
+            raise InputError(
+                f"{self.path}: could not be written ({error.strerror}); what was saved before is kept: make room and "
+                "run the same command again"
+            ) from None
 
 
 def save_file(path: str | Path, content: Mapping[str, Any]) -> None:

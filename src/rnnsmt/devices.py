@@ -1,6 +1,5 @@
 """Where networks are computed: the device, threads, the precision of matrix products, several processes."""
 
-import argparse
 import os
 from dataclasses import dataclass
 
@@ -9,11 +8,6 @@ from torch import Tensor
 from torch import distributed as processes
 
 from rnnsmt.io import InputError
-
-DEVICES = ("auto", "cpu", "cuda")
-PRECISIONS = ("float32", "reduced")
-"""``reduced``: the factors of float32 matrix products are rounded, to bfloat16 on processors that multiply it (at most
-0.4 % error in a factor, about 0.24 % in a product), to TF32 on GPUs (0.05 %); sums stay float32."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +45,9 @@ class Place:
 def choose_place(name: str, threads: int, precision: str = "float32") -> Place:
     """Set threads and precision of this process, and join the other ones where ``torchrun`` started several.
 
-    name: one of ``DEVICES``; auto: a GPU where there is one.
+    name: cpu, cuda, or auto: a GPU where there is one. precision: ``float32``, or ``reduced``: the factors of matrix
+    products are rounded, to bfloat16 (8 bits: an error of up to 0.4 %) on processors that multiply it, to TF32 (11
+    bits: 0.05 %) on GPUs; sums stay float32. On a processor the caller rounds them, see ``Place.factors``.
 
     Raises:
         InputError: a GPU was asked for and there is none, or fewer than processes.
@@ -80,16 +76,3 @@ def choose_place(name: str, threads: int, precision: str = "float32") -> Place:
 def multiplies_bfloat16() -> bool:
     """Whether this processor has instructions for it; without them it is slower than float32."""
     return any(getattr(torch.cpu, name, bool)() for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"))
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """``--device`` and ``--threads``."""
-    parser.add_argument("--device", choices=DEVICES, default="auto", help="auto: a GPU where there is one")
-    parser.add_argument("--threads", type=_positive, default=1, help="threads of matrix products on a CPU")
-
-
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text}: must be at least 1")
-    return value

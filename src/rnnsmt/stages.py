@@ -69,6 +69,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "perplexity": Stage("rnnsmt.lm.perplexity", 1, "perplexity of a text"),
     },
     "rnn": {
+        "describe": Stage("rnnsmt.rnn.describe", 1, "sizes and parameters of a network"),
         "prepare": Stage("rnnsmt.rnn.prepare", 1, "phrase pairs and vocabularies as memory-mapped ids"),
         "train": Stage("rnnsmt.rnn.train", 1, "train the network on phrase pairs"),
     },

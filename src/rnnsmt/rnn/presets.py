@@ -11,7 +11,7 @@ far from what the same network reaches. Initial weights of 0.1 instead of 0.01: 
 from c to the softmax, and with the paper's the first hundreds of updates learn little but unigrams. Minibatches of 256:
 products of 64 rows leave a processor waiting.
 
-``demo``: the same for the embedded corpus: smaller, with more epochs, since there are few pairs.
+``demo``: the same for the embedded corpus: as much as fits into a minute of a processor.
 """
 
 from dataclasses import asdict, dataclass, replace
@@ -44,7 +44,7 @@ class Settings:
     ``warmup`` updates, then down to 0 at the last). clip: largest norm of the gradient of the loss. loss: ``mean`` or
     ``sum`` over the minibatch. held_out: pairs that are not trained on, at most one in a hundred. evaluations: how
     often they are looked at. keep: ``last`` or ``best`` (by the held-out pairs) parameters. precision: see
-    ``rnnsmt.devices.PRECISIONS``.
+    ``rnnsmt.devices.choose_place``.
     """
 
     embedding: int = 100
@@ -92,6 +92,6 @@ SMALL = Settings(
     precision="reduced",
 )
 
-DEMO = replace(SMALL, embedding=48, hidden=128, maxout=64, batch=128, epochs=8.0, held_out=1000, evaluations=8)
+DEMO = replace(SMALL, embedding=48, hidden=128, maxout=64, batch=128, epochs=1.5, held_out=1000, evaluations=8)
 
 PRESETS: dict[str, Settings] = {"demo": DEMO, "small": SMALL, "paper": PAPER}

@@ -4,8 +4,14 @@ import signal
 import time
 from types import FrameType, TracebackType
 
+from rnnsmt.devices import Place
+
 SAVED = 75
 """Exit code of a stage that stopped early on purpose with its state saved."""
+
+
+AGREE_EVERY = 50
+"""How many updates lie between two looks where several processes must agree."""
 
 
 class Stop:
@@ -13,9 +19,6 @@ class Stop:
 
     A second signal ends the process at once. About five minutes before the limit, or a tenth of it, it is time to stop.
     """
-
-    EVERY = 50
-    """How many updates lie between two looks where several processes must agree."""
 
     def __init__(self, time_limit: float | None) -> None:
         self.end = None if time_limit is None else time.monotonic() + time_limit - min(300.0, 0.1 * time_limit)
@@ -35,6 +38,12 @@ class Stop:
     def asked(self) -> bool:
         """Whether to save and stop now."""
         return self.signal is not None or (self.end is not None and time.monotonic() >= self.end)
+
+    def agreed(self, update: int, place: Place) -> bool:
+        """The same for all processes, which stop together: asked after every update."""
+        if place.processes == 1:
+            return self.asked()
+        return update % AGREE_EVERY == 0 and place.any(self.asked())
 
     def reason(self) -> str:
         """For the log."""

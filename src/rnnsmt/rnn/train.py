@@ -9,6 +9,7 @@ import argparse
 from dataclasses import fields, replace
 
 from rnnsmt.io import InputError
+from rnnsmt.rnn.options import add_device
 from rnnsmt.rnn.presets import CHOICES, PRESETS, Settings
 
 
@@ -22,8 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--state-dir", required=True, metavar="DIR", help="where checkpoints are kept")
     parser.add_argument("--save-every", type=float, default=300.0, metavar="SECONDS", help="time between checkpoints")
     parser.add_argument("--time-limit", type=float, metavar="SECONDS", help="stop before, save, and exit with 75")
-    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="auto: a GPU if there is one")
-    parser.add_argument("--threads", type=int, default=1, help="threads of matrix products on a CPU")
+    add_device(parser)
 
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
@@ -70,8 +70,8 @@ def settings_of(args: argparse.Namespace) -> Settings:
 
 def run(args: argparse.Namespace) -> dict[str, object]:
     settings = settings_of(args)
-    if args.threads < 1 or args.seed < 0:
-        raise InputError("--threads must be at least 1 and --seed not negative")
+    if args.seed < 0:
+        raise InputError(f"--seed {args.seed}: must not be negative")
 
     from rnnsmt.devices import choose_place
     from rnnsmt.rnn.pairs import Pairs

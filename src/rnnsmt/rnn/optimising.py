@@ -1,0 +1,34 @@
+"""What turns a gradient into an update: all parameters in one tensor, the optimiser, the learning rate."""
+
+import torch
+from torch import nn
+
+from rnnsmt.rnn.presets import Settings
+
+
+def flatten(model: nn.Module) -> nn.Parameter:
+    """Lay all parameters, and all gradients, one after the other in one tensor each, of which they become views.
+
+    Norm, clipping, the sum over processes and the optimiser then are one operation each.
+    """
+    parameters = list(model.parameters())
+    flat = nn.Parameter(torch.cat([parameter.detach().flatten() for parameter in parameters]))
+    flat.grad = torch.zeros_like(flat)
+    sizes = [parameter.numel() for parameter in parameters]
+    for parameter, values, gradient in zip(parameters, flat.data.split(sizes), flat.grad.split(sizes), strict=True):
+        parameter.data = values.view_as(parameter)
+        parameter.grad = gradient.view_as(parameter)
+    return flat
+
+
+def make_optimiser(flat: nn.Parameter, settings: Settings) -> torch.optim.Optimizer:
+    """Adadelta with the paper's rho 0.95 and eps 1e-6, or Adam."""
+    if settings.optimiser == "adadelta":
+        return torch.optim.Adadelta([flat], lr=settings.learning_rate, rho=0.95, eps=1e-6)
+    return torch.optim.Adam([flat], lr=settings.learning_rate, betas=(0.9, 0.999), eps=1e-8, fused=True)
+
+
+def learning_rate(settings: Settings, update: int, total: int) -> float:
+    """The learning rate of an update, counted from 0, of ``total``."""
+    factor = 1.0 if settings.schedule == "constant" else max(1.0 - update / total, 0.0)
+    return settings.learning_rate * factor * min((update + 1) / (settings.warmup + 1), 1.0)
