@@ -77,7 +77,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "decode": Stage("rnnsmt.search.translate", 1, "translate a text with a Moses model directory"),
     },
     "tuning": {
-        "mert": Stage("rnnsmt.tuning.mert", 2, "minimum error rate training"),
+        "mert": Stage("rnnsmt.tuning.mert", 3, "minimum error rate training"),
     },
     "evaluation": {
         "bleu": Stage("rnnsmt.evaluation.bleu", 2, "BLEU of one output"),

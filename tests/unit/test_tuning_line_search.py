@@ -85,10 +85,9 @@ def bleu_by_brute_force(pool: FlatPool, weights: np.ndarray) -> float:
     return bleu_of(total).bleu / 100
 
 
-def line(pool: FlatPool, weights, direction, low, high, counts=None):
+def line(pool: FlatPool, weights, direction, low, high):
     """Corners (sorted) and BLEU of all intervals along a line."""
-    n = pool.sentence_of.size
-    counts = np.ones(pool.sentences, np.int32) if counts is None else counts
+    n = len(pool.statistics)
     total, xs = np.empty(9, np.int64), np.empty(n)
     before, after = np.empty(n, np.int32), np.empty(n, np.int32)
     features = pool.features.astype(float)
@@ -99,7 +98,6 @@ def line(pool: FlatPool, weights, direction, low, high, counts=None):
         low,
         high,
         pool.statistics,
-        counts,
         total,
         xs,
         before,
@@ -107,7 +105,7 @@ def line(pool: FlatPool, weights, direction, low, high, counts=None):
     )
     order = np.argsort(xs[:corners])
     bleu = np.empty(corners + 1)
-    line_bleu(total, xs, before, after, corners, order, pool.sentence_of, counts, pool.statistics, bleu)
+    line_bleu(total, before, after, corners, order, pool.statistics, bleu)
     return xs, order, bleu, corners
 
 
@@ -129,7 +127,7 @@ def test_best_point_is_not_beaten_by_a_grid(seed):
     pool, rng = random_pool(seed), np.random.default_rng(seed)
     weights, direction = rng.standard_normal(3), rng.standard_normal(3)
     xs, order, bleu, corners = line(pool, weights, direction, -2.0, 2.0)
-    x, value = best_point(xs, order, bleu, corners, -2.0, 2.0, 0.0)
+    x, value = best_point(xs, order, bleu, corners, -2.0, 2.0)
     assert bleu_by_brute_force(pool, weights + x * direction) == pytest.approx(value, abs=1e-12)
     grid = max(bleu_by_brute_force(pool, weights + y * direction) for y in np.linspace(-2, 2, 801))
     assert value >= grid - 1e-12
@@ -138,45 +136,12 @@ def test_best_point_is_not_beaten_by_a_grid(seed):
 def test_best_point_takes_the_middle_of_the_widest_plateau():
     xs, order = np.array([-1.0, 0.0, 0.5, 2.0]), np.arange(4)
     bleu = np.array([0.1, 0.3, 0.2, 0.3, 0.1])
-    assert best_point(xs, order, bleu, 4, -3.0, 3.0, 0.0) == (1.25, 0.3)
+    assert best_point(xs, order, bleu, 4, -3.0, 3.0) == (1.25, 0.3)
 
 
 def test_equal_neighbours_are_one_plateau():
     xs, order = np.array([-1.0, 0.0, 1.0]), np.arange(3)
-    assert best_point(xs, order, np.array([0.1, 0.3, 0.3, 0.1]), 3, -2.0, 2.0, 0.0) == (0.0, 0.3)
-
-
-def test_window_prefers_a_plateau_to_a_peak():
-    xs, order = np.array([-1.0, -0.99, 0.0, 1.0]), np.arange(4)
-    bleu = np.array([0.1, 0.5, 0.1, 0.3, 0.1])
-    assert best_point(xs, order, bleu, 4, -2.0, 2.0, 0.0)[1] == 0.5
-    x, value = best_point(xs, order, bleu, 4, -2.0, 2.0, 0.25)
-    assert (x, value) == (0.5, pytest.approx(0.3))
-
-
-def test_window_averages_over_weight_space():
-    xs, order = np.array([0.0]), np.arange(1)
-    # from 0.5 - 1 to 0.5 + 0.5 (the end of the range): two thirds of it at 0.4... and of -0.5 accordingly
-    x, value = best_point(xs, order, np.array([0.1, 0.4]), 1, -1.0, 1.0, 1.0)
-    assert x == 0.5
-    assert value == pytest.approx((0.5 * 0.1 + 1.0 * 0.4) / 1.5)
-
-
-def test_bootstrap_counts_are_repetitions():
-    pool = random_pool(3)
-    counts = np.random.default_rng(1).integers(0, 4, pool.sentences).astype(np.int32)
-    rows, statistics = [], []
-    for s in np.repeat(np.arange(pool.sentences), counts):
-        start, end = pool.offsets[s], pool.offsets[s + 1]
-        rows.append(pool.features[:, start:end].T.astype(float))
-        statistics.append(pool.statistics[start:end])
-    repeated = NbestPool(len(rows), 3)
-    repeated.add(lump_of(rows, np.concatenate(statistics)))
-    weights, direction = np.array([0.3, -0.2, 0.1]), np.array([0.0, 1.0, 0.0])
-    xs, order, bleu, corners = line(pool, weights, direction, -2.0, 2.0, counts)
-    one = best_point(xs, order, bleu, corners, -2.0, 2.0, 0.0)
-    xs, order, bleu, corners = line(repeated.flat(), weights, direction, -2.0, 2.0)
-    assert best_point(xs, order, bleu, corners, -2.0, 2.0, 0.0) == pytest.approx(one)
+    assert best_point(xs, order, np.array([0.1, 0.3, 0.3, 0.1]), 3, -2.0, 2.0) == (0.0, 0.3)
 
 
 @given(st.lists(st.integers(0, 30), min_size=9, max_size=9))

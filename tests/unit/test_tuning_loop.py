@@ -233,7 +233,6 @@ def test_pool_keeps_distinct_candidates_in_order():
     flat = pool.flat()
     assert flat.offsets.tolist() == [0, 2, 4]
     assert flat.features.T.tolist() == [[1, 2], [3, 2], [0, 1], [1, 2]]
-    assert flat.sentence_of.tolist() == [0, 0, 1, 1]
 
 
 def test_candidates_with_other_statistics_are_distinct():

@@ -100,14 +100,13 @@ def upper_envelope(slopes, intercepts, low, high, kept, lines, starts):
 
 
 @njit(cache=True, nogil=True)
-def line_corners(slopes, intercepts, offsets, low, high, statistics, counts, total, xs, before, after):
+def line_corners(slopes, intercepts, offsets, low, high, statistics, total, xs, before, after):
     """The corners of all sentences' envelopes along one line.
 
     Args:
         slopes, intercepts: float64 ``[N]``, candidates of all sentences one after the other.
         offsets: int64 ``[S + 1]``, where each sentence's candidates begin.
         statistics: int32 ``[N, 9]``.
-        counts: int32 ``[S]``, how often each sentence counts (1, or its number in a bootstrap sample; 0 skips it).
         total: int64 ``[9]``, out: summed statistics at ``low``.
         xs: float64 ``[N]``, out; before, after: int32 ``[N]``, out: at ``xs[e]`` candidate ``before[e]`` gives way to
             ``after[e]``; sorted within a sentence only.
@@ -125,11 +124,11 @@ def line_corners(slopes, intercepts, offsets, low, high, statistics, counts, tot
     corners = 0
     for s in range(offsets.size - 1):
         start, end = offsets[s], offsets[s + 1]
-        if counts[s] == 0 or start == end:
+        if start == end:
             continue
         number = upper_envelope(slopes[start:end], intercepts[start:end], low, high, kept, lines, starts)
         for j in range(9):
-            total[j] += counts[s] * statistics[start + lines[0], j]
+            total[j] += statistics[start + lines[0], j]
         for e in range(1, number):
             xs[corners] = starts[e]
             before[corners] = start + lines[e - 1]
@@ -139,69 +138,43 @@ def line_corners(slopes, intercepts, offsets, low, high, statistics, counts, tot
 
 
 @njit(cache=True, nogil=True)
-def line_bleu(total, xs, before, after, corners, order, sentence_of, counts, statistics, bleu):
+def line_bleu(total, before, after, corners, order, statistics, bleu):
     """Corpus BLEU on every interval between sorted corners: ``bleu[e]`` left of corner ``order[e]``.
 
     Args:
         order: int64 ``[corners]``, the corners sorted by ``xs``.
-        sentence_of: int32 ``[N]``, sentence of a candidate.
         bleu: float64 ``[corners + 1]``, out.
     """
     running = total.copy()
     for e in range(corners):
         bleu[e] = bleu_of_statistics(running)
         old, new = before[order[e]], after[order[e]]
-        count = counts[sentence_of[old]]
         for j in range(9):
-            running[j] += count * (statistics[new, j] - statistics[old, j])
+            running[j] += statistics[new, j] - statistics[old, j]
     bleu[corners] = bleu_of_statistics(running)
 
 
 @njit(cache=True, nogil=True)
-def best_point(xs, order, bleu, corners, low, high, half_width):
-    """The point of a line to move to, from its piecewise constant BLEU.
+def best_point(xs, order, bleu, corners, low, high):
+    """The middle of the interval of a line with the highest BLEU.
 
-    With ``half_width`` 0 it is the middle of the interval with the highest BLEU (the widest of equal ones; neighbours
-    with equal BLEU are one interval). Otherwise BLEU is first averaged over ``x - half_width .. x + half_width``
-    (regularisation as Cer et al. 2008, but with a window in weight space) and the best interval middle is taken.
+    Neighbours with equal BLEU are one interval; of equally high ones the widest is taken.
 
     Returns:
-        ``(x, value)``: the point and its (averaged) BLEU.
+        ``(x, value)``: the point and its BLEU.
     """
     best_x, best_value, best_width = 0.0, -1.0, -1.0
-    if half_width <= 0.0:
-        e = 0
-        while e <= corners:
-            start = low if e == 0 else xs[order[e - 1]]
-            value = bleu[e]
-            while e < corners and bleu[e + 1] == value:
-                e += 1
-            end = high if e == corners else xs[order[e]]
-            width = end - start
-            if width > 0.0 and (value > best_value or (value == best_value and width > best_width)):
-                best_x, best_value, best_width = 0.5 * (start + end), value, width
+    e = 0
+    while e <= corners:
+        start = low if e == 0 else xs[order[e - 1]]
+        value = bleu[e]
+        while e < corners and bleu[e + 1] == value:
             e += 1
-        return best_x, best_value
-    # integral[e] = area under BLEU from low to the start of interval e
-    integral = np.empty(corners + 2, np.float64)
-    bounds = np.empty(corners + 2, np.float64)
-    integral[0], bounds[0] = 0.0, low
-    for e in range(corners + 1):
-        bounds[e + 1] = high if e == corners else xs[order[e]]
-        integral[e + 1] = integral[e] + bleu[e] * (bounds[e + 1] - bounds[e])
-    left, right = 0, 0
-    for e in range(corners + 1):
-        x = 0.5 * (bounds[e] + bounds[e + 1])
-        window_low, window_high = max(low, x - half_width), min(high, x + half_width)
-        while left < corners and bounds[left + 1] < window_low:
-            left += 1
-        while right < corners and bounds[right + 1] < window_high:
-            right += 1
-        area = integral[right] + bleu[right] * (window_high - bounds[right])
-        area -= integral[left] + bleu[left] * (window_low - bounds[left])
-        value = area / (window_high - window_low)
-        if value > best_value:
-            best_x, best_value = x, value
+        end = high if e == corners else xs[order[e]]
+        width = end - start
+        if width > 0.0 and (value > best_value or (value == best_value and width > best_width)):
+            best_x, best_value, best_width = 0.5 * (start + end), value, width
+        e += 1
     return best_x, best_value
 
 

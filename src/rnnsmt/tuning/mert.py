@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--nbest", type=int, default=100, metavar="N", help="distinct translations of a sentence and iteration")
     add("--restarts", type=int, default=DEFAULTS.restarts, metavar="N", help="climbs of one optimisation")
     add("--combine", choices=("mean", "best"), default=DEFAULTS.combine,
-        help="mean of climbs on bootstrap samples, or the best of climbs from random points")  # fmt: skip
+        help="mean of what the better half of the climbs reach, or the best of them")  # fmt: skip
     add("--random-directions", type=int, default=DEFAULTS.random_directions, metavar="N",
         help="random directions beside the coordinates")  # fmt: skip
     add("--max-iterations", type=int, default=25, metavar="N", help="most iterations")

@@ -24,14 +24,12 @@ class Lump:
 class FlatPool:
     """All candidates, those of a sentence side by side in the order they came.
 
-    ``features`` float32 ``[F, N]``, ``statistics`` int32 ``[N, 9]``, ``offsets`` int64 ``[S + 1]``,
-    ``sentence_of`` int32 ``[N]``.
+    ``features`` float32 ``[F, N]``, ``statistics`` int32 ``[N, 9]``, ``offsets`` int64 ``[S + 1]``.
     """
 
     features: NDArray[np.float32]
     statistics: NDArray[np.int32]
     offsets: NDArray[np.int64]
-    sentence_of: NDArray[np.int32]
 
     @property
     def sentences(self) -> int:
@@ -77,7 +75,7 @@ class NbestPool:
         statistics = np.concatenate([lump.statistics for lump in self._lumps])[order]
         offsets = np.zeros(self._sentences + 1, np.int64)
         np.cumsum(np.bincount(sentences, minlength=self._sentences), out=offsets[1:])
-        return FlatPool(features, statistics, offsets, sentences[order])
+        return FlatPool(features, statistics, offsets)
 
 
 @njit(cache=True, nogil=True)
