@@ -1,0 +1,269 @@
+"""The network: its size, its equations, its gradient."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from rnnsmt.cli import main  # noqa: E402
+from rnnsmt.rnn.gradients import Products, loss_and_gradient  # noqa: E402
+from rnnsmt.rnn.model import RNNEncoderDecoder, Sizes  # noqa: E402
+from tests.unit.rnn_twin import Twin  # noqa: E402
+
+SMALL = Sizes(9, 8, 4, 6, 3)
+SUPPLEMENTARY = Sizes(9, 8, 4, 6, 3, "supplementary")
+
+
+def network(sizes=SMALL, seed=3, scale=0.7):
+    """A network in float64 whose parameters, biases too, are far from 0."""
+    model = RNNEncoderDecoder(sizes, seed).double()
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(scale * torch.randn(parameter.shape, generator=generator, dtype=torch.float64))
+    return model
+
+
+def batch(pairs):
+    """Padded tensors of (source, target) id lists with EOS; the padding is a word, not zero."""
+    tensors = []
+    for side in zip(*pairs, strict=True):
+        width = max(map(len, side))
+        tensors.append(torch.tensor([[*phrase, *[3] * (width - len(phrase))] for phrase in side]))
+        tensors.append(torch.tensor([len(phrase) for phrase in side]))
+    return tensors
+
+
+PAIRS = [([2, 3, 4, 8], [2, 7]), ([8], [7]), ([1, 8], [1, 2, 3, 4, 7]), ([4, 3, 2, 8], [6, 5, 7])]
+
+
+# size and initialisation
+
+
+def test_the_paper_s_network_has_17_269_501_parameters():
+    sizes = Sizes()
+    parts = {name: sum(part.values()) for name, part in sizes.parameters().items()}
+    assert parts == {"encoder": 4_801_200, "decoder": 8_802_200, "readout": 2_101_000, "softmax": 1_565_101}
+    assert sizes.count() == 17_269_501
+    with torch.device("meta"):
+        model = RNNEncoderDecoder(sizes, seed=None)
+    assert sum(parameter.numel() for parameter in model.parameters()) == 17_269_501
+
+
+@pytest.mark.parametrize("sizes", [SMALL, SUPPLEMENTARY, Sizes(3, 3, 1, 1, 1)])
+def test_counted_and_built_parameters_agree(sizes):
+    assert sum(parameter.numel() for parameter in RNNEncoderDecoder(sizes).parameters()) == sizes.count()
+
+
+def test_describe(capsys):
+    assert main(["rnn", "describe", "--preset", "paper"]) == 0
+    shown = capsys.readouterr()
+    assert "17,269,501" in shown.out
+    assert "U', U'_r, U'_z" in shown.out
+    assert main(["rnn", "describe", "--preset", "small", "--variant", "supplementary", "--hidden", "100"]) == 0
+    assert main(["rnn", "describe", "--target-vocabulary", "2"]) == 2
+    assert "target_vocabulary is 2" in capsys.readouterr().err
+    assert main(["rnn", "describe", "--hidden", "0"]) == 2
+
+
+def test_initialisation():
+    model = RNNEncoderDecoder(Sizes(400, 300, 40, 50, 30), seed=1)
+    for name, parameter in model.named_parameters():
+        symbol = name.split(".")[-1]
+        if symbol.startswith("b"):
+            assert not parameter.any()
+        elif symbol.startswith("U"):
+            assert torch.allclose(parameter @ parameter.T, torch.eye(50), atol=1e-5), name
+        else:
+            assert abs(parameter.detach().std() - 0.01) < 0.001, name
+            assert abs(parameter.detach().mean()) < 0.001, name
+    again = RNNEncoderDecoder(Sizes(400, 300, 40, 50, 30), seed=1)
+    other = RNNEncoderDecoder(Sizes(400, 300, 40, 50, 30), seed=2)
+    assert torch.equal(model.encoder.U, again.encoder.U)
+    assert not torch.equal(model.encoder.U, other.encoder.U)
+    assert not torch.equal(model.encoder.U, model.encoder.U_r)
+
+
+def test_impossible_sizes():
+    for wrong in ({"hidden": 0}, {"maxout": -1}, {"source_vocabulary": 2}, {"variant": "mine"}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            Sizes(**wrong)
+
+
+# equations
+
+
+@pytest.mark.parametrize("sizes", [SMALL, SUPPLEMENTARY])
+def test_agrees_with_the_independent_version(sizes):
+    model = network(sizes)
+    twin = Twin({name: value.detach() for name, value in model.named_parameters()}, sizes.variant)
+    found = model.log_probability(*batch(PAIRS)).tolist()
+    for (source, target), value in zip(PAIRS, found, strict=True):
+        assert value == pytest.approx(twin.log_probability(source, target), abs=1e-10)
+
+
+def test_the_variants_differ():
+    ours, theirs = network(SMALL), network(SUPPLEMENTARY)
+    theirs.load_state_dict(ours.state_dict(), strict=False)
+    assert not torch.allclose(ours.log_probability(*batch(PAIRS)), theirs.log_probability(*batch(PAIRS)), atol=1e-3)
+
+
+@pytest.mark.parametrize("sizes", [SMALL, SUPPLEMENTARY])
+def test_step_by_step_is_the_whole(sizes):
+    """What search and sampling use (context, features, logits, step) gives the score of the pair."""
+    model = network(sizes)
+    source, target = PAIRS[2]
+    contexts = model.decoder_context(model.encode(torch.tensor([[3, 8], source]), torch.tensor([2, 2])))
+    context = contexts.rows(torch.tensor([1]))
+    s, previous, total = context.state, None, 0.0
+    for word in target:
+        logits = model.logits(s, previous, context)
+        assert torch.equal(
+            logits, model.logits(s, torch.zeros(1, dtype=torch.int64) if previous is None else previous, context)
+        )
+        total += torch.log_softmax(logits, 1)[0, word].item()
+        previous = torch.tensor([word])
+        s = model.step(s, previous, context)
+    assert total == pytest.approx(model.log_probability(*batch([PAIRS[2]])).item(), abs=1e-12)
+
+
+@pytest.mark.parametrize("sizes", [SMALL, SUPPLEMENTARY])
+def test_probabilities_of_all_targets_sum_to_one(sizes):
+    """Over all targets of up to L words and EOS: below 1, and rising to 1."""
+    sizes = Sizes(5, 5, 3, 4, 2, sizes.variant)
+    model = network(sizes)
+    with torch.no_grad():
+        model.output.b_G[4] += 2.0  # EOS is likely, so that short targets have most of the mass
+    sums = []
+    for length in range(7):
+        targets = [[*words, 4] for n in range(length + 1) for words in itertools.product(range(4), repeat=n)]
+        with torch.no_grad():
+            sums.append(float(model.log_probability(*batch([([2, 3, 4], target) for target in targets])).exp().sum()))
+    assert all(a < b < 1 for a, b in itertools.pairwise(sums))
+    assert sums[-1] > 0.95
+    # what is missing falls geometrically
+    gaps = [1 - value for value in sums]
+    assert all(b < 0.8 * a for a, b in itertools.pairwise(gaps))
+
+
+def test_padding_changes_nothing():
+    model = network().float()
+    together = model.log_probability(*batch(PAIRS))
+    for i, pair in enumerate(PAIRS):
+        assert float(model.log_probability(*batch([pair]))) == pytest.approx(float(together[i]), abs=1e-5)
+
+
+def test_word_order_matters():
+    model = network()
+    first, last = model.log_probability(*batch([([2, 3, 4, 8], [2, 7]), ([4, 3, 2, 8], [2, 7])])).tolist()
+    assert abs(first - last) > 1e-4
+
+
+def test_the_reset_gate_is_before_the_matrix():
+    """torch.nn.GRU with the same weights is another function; they agree only where U (r * h) = r * (U h)."""
+    model = network()
+    unit, H = model.encoder, SMALL.hidden
+    gru = torch.nn.GRU(SMALL.embedding, H, batch_first=True).double()
+    with torch.no_grad():
+        gru.weight_ih_l0.copy_(torch.cat([unit.W_r, unit.W_z, unit.W]))
+        gru.weight_hh_l0.copy_(torch.cat([unit.U_r, unit.U_z, unit.U]))
+        gru.bias_ih_l0.copy_(torch.cat([torch.zeros(2 * H), unit.b]))
+        gru.bias_hh_l0.zero_()
+    words = torch.tensor([[2, 3, 4, 8]])
+    theirs = gru(unit.embed(words))[1][0]
+    assert not torch.allclose(model.encode(words, torch.tensor([4])), theirs, atol=1e-3)
+    with torch.no_grad():
+        unit.U.copy_(torch.diag(torch.linspace(-1, 1, H)))
+        gru.weight_hh_l0[2 * H :] = unit.U
+    theirs = gru(unit.embed(words))[1][0]
+    assert torch.allclose(model.encode(words, torch.tensor([4])), theirs, atol=1e-12)
+
+
+def test_maxout_pools_adjacent_pairs():
+    model = network()
+    context = model.decoder_context(model.encode(torch.tensor([[2, 8]]), torch.tensor([2])))
+    a = (model.output.O_h @ context.state[0] + context.readout[0]).detach().numpy()
+    m = np.maximum(a[0::2], a[1::2])
+    expected = model.output.G_r.detach().numpy() @ m
+    assert np.allclose(model.features(context.state, None, context)[0].detach().numpy(), expected)
+
+
+# gradient
+
+
+def rectangles():
+    generator = torch.Generator().manual_seed(5)
+    for N, T, B in ((3, 4, 5), (1, 1, 2), (2, 1, 1), (1, 3, 4)):
+        source = torch.randint(1, 8, (N, B), generator=generator)
+        target = torch.randint(1, 7, (T, B), generator=generator)
+        source[-1], target[-1] = 8, 7
+        yield source, target
+
+
+def gradients_of(model, source, target, mm=None):
+    for parameter in model.parameters():
+        parameter.grad = torch.full_like(parameter, 7.0)  # must be replaced
+    loss = loss_and_gradient(model, source, target, mm)
+    return loss, {name: parameter.grad.clone() for name, parameter in model.named_parameters()}
+
+
+def by_autograd(model, source, target):
+    lengths = [torch.full((side.shape[1],), len(side)) for side in (source, target)]
+    model.zero_grad()
+    loss = -model.log_probability(source.t(), lengths[0], target.t(), lengths[1]).sum()
+    loss.backward()
+    return loss.item(), {
+        name: torch.zeros_like(p) if p.grad is None else p.grad for name, p in model.named_parameters()
+    }
+
+
+@pytest.mark.parametrize(("source", "target"), list(rectangles()))
+def test_gradient_by_hand_is_autograd_s(source, target):
+    model = network()
+    loss, found = gradients_of(model, source, target)
+    expected_loss, expected = by_autograd(model, source, target)
+    assert float(loss) == pytest.approx(expected_loss, abs=1e-10)
+    for name, value in expected.items():
+        assert torch.allclose(found[name], value, atol=1e-11), name
+
+
+@pytest.mark.parametrize("sizes", [SMALL, SUPPLEMENTARY])
+def test_gradient_against_finite_differences(sizes):
+    model = network(sizes)
+    source, target = next(rectangles())
+    found = by_autograd(model, source, target)[1]
+    lengths = [torch.full((side.shape[1],), len(side)) for side in (source, target)]
+
+    @torch.no_grad()
+    def loss():
+        return -float(model.log_probability(source.t(), lengths[0], target.t(), lengths[1]).sum())
+
+    rng = np.random.default_rng(1)
+    for name, parameter in model.named_parameters():
+        flat = parameter.data.view(-1)
+        for place in rng.choice(len(flat), min(4, len(flat)), replace=False):
+            before = float(flat[place])
+            values = []
+            for step in (1e-5, -1e-5):
+                flat[place] = before + step
+                values.append(loss())
+            flat[place] = before
+            expected = float(found[name].view(-1)[place])
+            assert (values[0] - values[1]) / 2e-5 == pytest.approx(expected, abs=1e-6), name
+
+
+def test_gradient_with_rounded_factors_is_near():
+    """bfloat16 factors: at most 0.4 % of rounding each, some percent in a gradient, where maxout units flip."""
+    model = network(Sizes(50, 60, 16, 32, 16), scale=0.1).float()
+    generator = torch.Generator().manual_seed(1)
+    source, target = (
+        torch.randint(1, 49, (4, 64), generator=generator),
+        torch.randint(1, 59, (3, 64), generator=generator),
+    )
+    exact_loss, exact = gradients_of(model, source, target)
+    loss, rounded = gradients_of(model, source, target, Products(torch.bfloat16))
+    assert float(loss) == pytest.approx(float(exact_loss), rel=2e-3)
+    for name, value in exact.items():
+        assert torch.linalg.vector_norm(rounded[name] - value) < 0.08 * torch.linalg.vector_norm(value), name
