@@ -1,0 +1,449 @@
+"""Training: updates, learning curve, stopping and going on, what goes wrong."""
+
+import json
+import math
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from rnnsmt.checkpoint import Checkpoint, random_states, restore_random_states  # noqa: E402
+from rnnsmt.cli import main  # noqa: E402
+from rnnsmt.devices import Place, choose_place  # noqa: E402
+from rnnsmt.io import InputError  # noqa: E402
+from rnnsmt.rnn.batches import words_of  # noqa: E402
+from rnnsmt.rnn.heldout import HeldOut, unigram_likelihood  # noqa: E402
+from rnnsmt.rnn.model_file import check_vocabularies, load_model, vocabularies_of  # noqa: E402
+from rnnsmt.rnn.optimising import flatten, learning_rate, make_optimiser  # noqa: E402
+from rnnsmt.rnn.pairs import Pairs  # noqa: E402
+from rnnsmt.rnn.presets import PRESETS, Settings  # noqa: E402
+from rnnsmt.rnn.trainer import Trainer  # noqa: E402
+
+torch.set_num_threads(1)
+CPU = Place(torch.device("cpu"))
+TINY = Settings(
+    embedding=8, hidden=16, maxout=8, deviation=0.1, batch=16, updates=30, optimiser="adam", learning_rate=0.01,
+    schedule="linear", evaluations=3, keep="best",
+)  # fmt: skip
+OPTIONS = ["--preset", "demo", "--hidden", "16", "--embedding", "8", "--maxout", "8", "--batch", "16"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Pairs of a toy language: every word has one translation, the word order is kept."""
+    folder = tmp_path_factory.mktemp("toy")
+    rng = np.random.default_rng(1)
+    words = [chr(ord("a") + i) for i in range(12)]
+    phrases = {" ".join(rng.choice(words, rng.integers(1, 5))) for _ in range(1200)}
+    lines = [f"{phrase} ||| {phrase.upper()} ||| 1 1 1 1\n" for phrase in sorted(phrases)]
+    (folder / "table").write_text("".join(lines))
+    (folder / "source").write_text(" ".join(words) + "\n")
+    (folder / "target").write_text(" ".join(words).upper() + "\n")
+    command = ["rnn", "prepare", "--phrase-table", "table", "--source", "source", "--target", "target"]
+    command = [str(folder / part) if part in ("table", "source", "target") else part for part in command]
+    assert main([*command, "--output-dir", str(folder / "pairs")]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pairs(folder):
+    return Pairs.open(folder / "pairs")
+
+
+def command_line(folder, out, *options):
+    files = ["--output-model", out / "m.pt", "--output-history", out / "h.json", "--state-dir", out / "state"]
+    return [str(part) for part in ["rnn", "train", "--pairs", folder / "pairs", *OPTIONS, *files, *options]]
+
+
+def outputs(out):
+    return (out / "m.pt").read_bytes(), (out / "h.json").read_bytes()
+
+
+# learning
+
+
+def test_learns_the_toy_language(folder, tmp_path, capfd):
+    assert main(command_line(folder, tmp_path, "--updates", "600", "--learning-rate", "0.02")) == 0
+    history = json.loads((tmp_path / "h.json").read_text())
+    curve = [row["held-out log p per word"] for row in history["curve"]]
+    assert curve[-1] > curve[2] > curve[0]
+    assert curve[-1] > 0.4 * history["unigram log p per word"]
+    assert len(curve) == PRESETS["demo"].evaluations
+    last = history["curve"][-1]
+    assert (last["update"], history["held-out pairs"]) == (600, len(Pairs.open(folder / "pairs")) // 100)
+    assert 0 <= last["clip rate"] <= 1
+    assert last["train log p per pair"] < last["train log p per word"] < 0
+    log = capfd.readouterr().err
+    assert "pairs/s" in log
+    assert "held out" in log
+    assert "unigrams" in log
+
+    model, meta = load_model(tmp_path / "m.pt")
+    pairs = Pairs.open(folder / "pairs")
+    check_vocabularies(tmp_path / "m.pt", meta, pairs)
+    assert (meta["kept update"], meta["settings"]["hidden"]) == (600, 16)
+    source, target = pairs.vocabularies
+
+    def score(ours, theirs):
+        x, y = source.ids(ours.split(), eos=True), target.ids(theirs.split(), eos=True)
+        sides = [torch.from_numpy(side).long()[None] for side in (x, y)]
+        return model.log_probability(sides[0], torch.tensor([len(x)]), sides[1], torch.tensor([len(y)])).item()
+
+    assert score("a b", "A B") > score("a b", "A C") + 1
+    assert score("a b", "A B") > score("b a", "A B") + 1
+
+
+def test_loss_sum_clips_nearly_always(pairs):
+    rates = {}
+    for loss in ("mean", "sum"):
+        trainer = Trainer(pairs, replace(TINY, loss=loss, clip=5.0), 1, CPU)
+        for _ in range(10):
+            trainer.step()
+        rates[loss] = trainer.sums.means()
+    assert rates["sum"]["clip rate"] == 1.0
+    assert rates["mean"]["clip rate"] < 1.0
+    assert rates["sum"]["gradient norm"] > 4 * rates["mean"]["gradient norm"]
+
+
+def test_update_by_hand(pairs):
+    """The first Adadelta update (rho 0.95, eps 1e-6) of the clipped mean gradient."""
+    settings = replace(TINY, optimiser="adadelta", learning_rate=1.0, schedule="constant", clip=0.01)
+    trainer = Trainer(pairs, settings, 1, CPU)
+    before = trainer.flat.detach().clone()
+    other = Trainer(pairs, settings, 1, CPU)
+    index = next(other.stream)
+    source, target = words_of(pairs, index)
+    lengths = [torch.full((len(index),), len(side)) for side in (source, target)]
+    loss = -other.model.log_probability(source.t(), lengths[0], target.t(), lengths[1]).sum() / settings.batch
+    gradient = torch.cat([part.flatten() for part in torch.autograd.grad(loss, list(other.model.parameters()))])
+    gradient = gradient * min(1.0, 0.01 / float(gradient.norm()))
+    delta = gradient * math.sqrt(1e-6) / torch.sqrt(0.05 * gradient**2 + 1e-6)
+    trainer.step()
+    assert torch.allclose(trainer.flat.detach(), before - delta, atol=1e-7)
+
+
+def test_learning_rates():
+    settings = Settings(learning_rate=2.0, schedule="linear", warmup=3)
+    assert [learning_rate(settings, k, 8) for k in range(9)] == [0.5, 0.875, 1.125, 1.25, 1.0, 0.75, 0.5, 0.25, 0.0]
+    assert learning_rate(replace(settings, schedule="constant", warmup=0), 7, 8) == 2.0
+
+
+def test_presets():
+    paper = PRESETS["paper"]
+    optimiser = make_optimiser(torch.nn.Parameter(torch.zeros(3)), paper)
+    assert isinstance(optimiser, torch.optim.Adadelta)
+    group = optimiser.param_groups[0]
+    assert (group["rho"], group["eps"], group["lr"]) == (0.95, 1e-6, 1.0)
+    assert (paper.batch, paper.clip, paper.deviation, paper.keep, paper.loss) == (64, 1.0, 0.01, "last", "mean")
+    assert paper.sizes(15_001, 15_001).count() == 17_269_501
+
+
+def test_parameters_are_views_of_one_tensor():
+    model = torch.nn.Linear(3, 2)
+    before = [parameter.detach().clone() for parameter in model.parameters()]
+    flat = flatten(model)
+    assert flat.numel() == 8
+    assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
+    flat.data.zero_()
+    flat.grad.fill_(3.0)
+    assert not any(parameter.any() for parameter in model.parameters())
+    assert all(bool((parameter.grad == 3).all()) for parameter in model.parameters())
+
+
+def test_held_out_likelihood(pairs):
+    trainer = Trainer(pairs, replace(TINY, held_out=7), 1, CPU)
+    found = HeldOut(pairs, trainer.held_out, CPU).likelihood(trainer.model)
+    total = words = 0
+    for i in trainer.held_out:
+        x, y = (torch.from_numpy(phrase.astype(np.int64))[None] for phrase in (pairs.source(i), pairs.target(i)))
+        total += trainer.model.log_probability(x, torch.tensor([x.shape[1]]), y, torch.tensor([y.shape[1]])).item()
+        words += y.shape[1]
+    assert found.per_pair == pytest.approx(total / 7, rel=1e-5)
+    assert found.per_word == pytest.approx(total / words, rel=1e-5)
+
+
+def test_unigram_likelihood(pairs):
+    held_out = np.array([3, 10])
+    counts = np.ones(len(pairs.vocabularies[1]))
+    for i in set(range(len(pairs))) - {3, 10}:
+        for word in pairs.target(i):
+            counts[word] += 1
+    logs = [math.log(counts[word] / counts.sum()) for i in held_out for word in pairs.target(i)]
+    found = unigram_likelihood(pairs, held_out)
+    assert found.per_word == pytest.approx(np.mean(logs))
+    assert found.per_pair == pytest.approx(sum(logs) / 2)
+
+
+def test_reduced_precision_changes_little(pairs):
+    """bfloat16 factors against float32: the learning curve within 0.05 per word."""
+    curves = []
+    for factors in (None, torch.bfloat16):
+        trainer = Trainer(pairs, replace(TINY, updates=200), 1, replace(CPU, factors=factors))
+        for _ in range(200):
+            trainer.step()
+        curves.append(trainer.sums.means()["train log p per word"])
+    assert curves[0] != curves[1]
+    assert curves[0] == pytest.approx(curves[1], abs=0.05)
+
+
+# stopping and going on
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        TINY,
+        replace(TINY, optimiser="adadelta", learning_rate=1.0, keep="last", loss="sum"),
+        replace(TINY, variant="supplementary"),
+    ],
+)
+def test_interrupted_is_uninterrupted(pairs, tmp_path, settings):
+    """Through a checkpoint file, at every third update, bit for bit."""
+
+    def advance(trainer, updates):
+        held_out = HeldOut(pairs, trainer.held_out, CPU)
+        for _ in range(updates):
+            trainer.step()
+            if trainer.update in trainer.evaluations():
+                trainer.evaluate(held_out)
+
+    whole = Trainer(pairs, settings, 1, CPU)
+    advance(whole, 30)
+    for number in range(10):
+        part = Trainer(pairs, settings, 1, CPU)
+        checkpoint = Checkpoint(tmp_path, part.fingerprint())
+        saved = checkpoint.load()
+        assert (saved is None) == (number == 0)
+        if saved:
+            part.restore(saved)
+        advance(part, 3)
+        checkpoint.save(part.state())
+    assert torch.equal(whole.flat, part.flat)
+    assert whole.history == part.history
+    assert whole.choose() == part.choose()
+    assert torch.equal(whole.flat, part.flat)
+
+
+def start(folder, out, *options):
+    command = [sys.executable, "-m", "rnnsmt", *command_line(folder, out, *options)]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+
+
+def wait_for(process, words):
+    """Read what the process says until the words come; all that it said."""
+    said = ""
+    while words not in said:
+        line = process.stderr.readline()
+        assert line, said
+        said += line
+    return said
+
+
+def test_killed_and_terminated_runs_end_like_a_quiet_one(folder, tmp_path):
+    options = ["--updates", "400", "--evaluations", "4"]
+    (tmp_path / "quiet").mkdir()
+    assert main(command_line(folder, tmp_path / "quiet", *options)) == 0
+    broken = tmp_path / "broken"
+    process = start(folder, broken, *options, "--save-every", "0")
+    wait_for(process, "update 100 of 400")
+    process.kill()
+    process.wait(60)
+    assert not (broken / "m.pt").exists()
+    process = start(folder, broken, *options)
+    wait_for(process, "goes on after")
+    process.terminate()
+    said = process.communicate(timeout=120)[1]
+    assert process.returncode == 75
+    assert not (broken / "m.pt").exists()
+    assert "stopped by SIGTERM" in said
+    assert "run again" in said
+    assert main(command_line(folder, broken, *options)) == 0
+    assert outputs(broken) == outputs(tmp_path / "quiet")
+    # a finished run that is asked for again only writes its files
+    (broken / "m.pt").unlink()
+    began = time.process_time()
+    assert main(command_line(folder, broken, *options)) == 0
+    assert outputs(broken) == outputs(tmp_path / "quiet")
+    assert time.process_time() - began < 5
+
+
+def test_time_limit(folder, tmp_path, capfd):
+    with pytest.raises(SystemExit) as stopped:
+        main(command_line(folder, tmp_path, "--time-limit", "0.001"))
+    assert stopped.value.code == 75
+    assert "before the time limit after 1 updates, state saved" in capfd.readouterr().err
+    assert (tmp_path / "state" / "state.pt").exists()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_saves_too(folder, tmp_path, monkeypatch):
+    original = Trainer.step
+
+    def step(self):
+        original(self)
+        if self.update == 5:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(Trainer, "step", step)
+    with pytest.raises(SystemExit) as stopped:
+        main(command_line(folder, tmp_path))
+    assert stopped.value.code == 130
+    assert Checkpoint(tmp_path / "state", {}).path.exists()
+
+
+def test_random_states_come_back():
+    states = random_states()
+    first = torch.rand(3), np.random.rand(3)
+    torch.rand(10)
+    restore_random_states(states)
+    assert torch.equal(first[0], torch.rand(3))
+    assert np.array_equal(first[1], np.random.rand(3))
+
+
+# what goes wrong
+
+
+def fails(capfd, *said):
+    error = capfd.readouterr().err
+    lines = [line for line in error.splitlines() if line.startswith("rnnsmt rnn train: error:")]
+    assert len(lines) == 1, error
+    for part in said:
+        assert part in lines[0]
+
+
+def test_other_settings_are_refused(folder, tmp_path, capfd):
+    assert main(command_line(folder, tmp_path, "--updates", "5")) == 0
+    before = (tmp_path / "state" / "state.pt").read_bytes()
+    for options in (["--updates", "6"], ["--updates", "5", "--seed", "2"], ["--updates", "5", "--hidden", "17"]):
+        assert main(command_line(folder, tmp_path, *options)) == 2
+        name = options[-2].strip("-")
+        fails(capfd, f"{name} (was", "remove", "to start over")
+    assert (tmp_path / "state" / "state.pt").read_bytes() == before
+
+
+def test_damaged_state(folder, tmp_path, capfd):
+    assert main(command_line(folder, tmp_path, "--updates", "5")) == 0
+    state = tmp_path / "state" / "state.pt"
+    content = state.read_bytes()
+    for damaged in (content[: len(content) // 2], b"", b"nonsense" * 100):
+        state.write_bytes(damaged)
+        capfd.readouterr()
+        assert main(command_line(folder, tmp_path, "--updates", "5")) == 2
+        fails(capfd, "state.pt: cannot be read", "to start over")
+
+
+def test_not_a_number(folder, tmp_path, capfd):
+    options = ["--updates", "400", "--optimiser", "adadelta", "--learning-rate", "1e38", "--save-every", "0"]
+    assert main(command_line(folder, tmp_path, *options)) == 2
+    fails(capfd, "not a number", "lower --learning-rate", "checkpoint is kept")
+    assert not (tmp_path / "m.pt").exists()
+    state = tmp_path / "state" / "state.pt"
+    if state.exists():
+        assert torch.load(state)["state"]["parameters"].isfinite().all()
+
+
+def test_full_disk_keeps_the_last_checkpoint(folder, tmp_path, capfd):
+    with pytest.raises(SystemExit):
+        main(command_line(folder, tmp_path, "--time-limit", "0.001"))
+    state = tmp_path / "state" / "state.pt"
+    before = state.read_bytes()
+    capfd.readouterr()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limits[1]))
+    try:
+        assert main(command_line(folder, tmp_path, "--save-every", "0")) == 2
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, ignored)
+    fails(capfd, "state.pt: could not be written", "is kept", "make room")
+    assert state.read_bytes() == before
+    assert [path.name for path in state.parent.iterdir()] == ["state.pt"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--pairs", "/nowhere"], "no such file"),
+        (["--epochs", "0"], "--epochs 0.0: must be above 0"),
+        (["--learning-rate", "-1"], "--learning-rate -1.0: must be above 0"),
+        (["--learning-rate", "nan"], "--learning-rate nan: must be above 0"),
+        (["--held-out", "-1"], "--held-out -1: must not be negative"),
+        (["--seed", "-1"], "--seed -1: must not be negative"),
+    ],
+)
+def test_bad_options(folder, tmp_path, capfd, options, said):
+    assert main(command_line(folder, tmp_path, *options)) == 2
+    fails(capfd, said)
+
+
+def test_no_gpu(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(InputError, match="sees no GPU"):
+        choose_place("cuda", 1)
+    assert choose_place("auto", 1).device.type == "cpu"
+
+
+def test_models_and_pairs_that_do_not_belong_together(folder, tmp_path, pairs):
+    assert main(command_line(folder, tmp_path, "--updates", "2")) == 0
+    meta = load_model(tmp_path / "m.pt")[1]
+    assert vocabularies_of(pairs).items() <= meta.items()
+    with pytest.raises(InputError, match="do not belong together: their target vocabulary differs"):
+        check_vocabularies(tmp_path / "m.pt", {**meta, "target vocabulary": "other"}, pairs)
+
+
+def test_bad_model_files(tmp_path):
+    for content in (b"", b"nonsense"):
+        (tmp_path / "m.pt").write_bytes(content)
+        with pytest.raises(InputError, match="cannot be read"):
+            load_model(tmp_path / "m.pt")
+    torch.save({"some": "thing"}, tmp_path / "m.pt")
+    with pytest.raises(InputError, match="not a network of this version"):
+        load_model(tmp_path / "m.pt")
+    with pytest.raises(InputError, match="no such file"):
+        load_model(tmp_path / "none.pt")
+
+
+def test_one_pair_is_enough(tmp_path):
+    (tmp_path / "table").write_text("a ||| b ||| 1\n")
+    (tmp_path / "a").write_text("a\n")
+    (tmp_path / "b").write_text("b\n")
+    files = ["--phrase-table", tmp_path / "table", "--source", tmp_path / "a", "--target", tmp_path / "b"]
+    assert main([str(part) for part in ["rnn", "prepare", *files, "--output-dir", tmp_path / "pairs"]]) == 0
+    assert main(command_line(tmp_path, tmp_path, "--updates", "20")) == 0
+    curve = json.loads((tmp_path / "h.json").read_text())["curve"]
+    assert curve[-1]["train log p per pair"] > curve[0]["train log p per pair"]
+    assert "held-out log p per pair" not in curve[-1]
+
+
+# several processes
+
+
+def test_two_processes_train_like_one(folder, tmp_path):
+    options = ["--updates", "40", "--precision", "float32", "--evaluations", "2", "--device", "cpu"]
+    (tmp_path / "one").mkdir()
+    assert main(command_line(folder, tmp_path / "one", *options)) == 0
+    several = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "rnnsmt"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [*several, *command_line(folder, tmp_path / "two", *options)], env=environment, capture_output=True, text=True,
+        timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("begins: 0 of 40 updates") == 1
+    histories = [json.loads((tmp_path / name / "h.json").read_text())["curve"] for name in ("one", "two")]
+    for one, two in zip(*histories, strict=True):
+        assert one.keys() == two.keys()
+        for name, value in one.items():
+            assert two[name] == pytest.approx(value, rel=1e-4), name
+    one, two = (load_model(tmp_path / name / "m.pt")[0] for name in ("one", "two"))
+    for (name, first), second in zip(one.named_parameters(), two.parameters(), strict=True):
+        assert torch.allclose(first, second, atol=1e-3), name
