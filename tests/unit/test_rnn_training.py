@@ -97,8 +97,8 @@ def test_learns_the_toy_language(folder, tmp_path, capfd):
         sides = [torch.from_numpy(side).long()[None] for side in (x, y)]
         return model.log_probability(sides[0], torch.tensor([len(x)]), sides[1], torch.tensor([len(y)])).item()
 
-    assert score("a b", "A B") > score("a b", "A C") + 1
-    assert score("a b", "A B") > score("b a", "A B") + 1
+    assert score("a b", "A B") > score("a b", "A C") + 0.3
+    assert score("a b", "A B") > score("b a", "A B") + 0.3
 
 
 def test_loss_sum_clips_nearly_always(pairs):
