@@ -72,6 +72,9 @@ STAGES: dict[str, dict[str, Stage]] = {
         "describe": Stage("rnnsmt.rnn.describe", 1, "sizes and parameters of a network"),
         "prepare": Stage("rnnsmt.rnn.prepare", 1, "phrase pairs and vocabularies as memory-mapped ids"),
         "train": Stage("rnnsmt.rnn.train", 1, "train the network on phrase pairs"),
+        "score": Stage("rnnsmt.rnn.score", 1, "log p(target | source) of every pair of the phrase table"),
+        "sample": Stage("rnnsmt.rnn.sample", 1, "draw targets of source phrases"),
+        "translate": Stage("rnnsmt.rnn.translate", 1, "translate phrases with the network alone"),
     },
     "search": {
         "decode": Stage("rnnsmt.search.translate", 1, "translate a text with a Moses model directory"),

@@ -1,4 +1,5 @@
 # What all chapters share: the checked configuration, the corpora, and how a rule calls a stage.
+import shutil
 import sys
 from pathlib import Path
 
@@ -27,6 +28,11 @@ SETS = ["dev", *TEST]
 RUNS = range(1, config["tuning"]["runs"] + 1)
 BASE_ENV = f"{workflow.basedir}/envs/base.yaml"
 
+# Networks are computed on DEVICE. Without a cap all jobs that take a GPU would start at once: --resources gpu=N.
+DEVICE = config["rnn"]["device"]
+GPU = int(DEVICE == "cuda" or (DEVICE == "auto" and shutil.which("nvidia-smi") is not None))
+workflow.global_resources.setdefault("gpu", 1)
+
 
 wildcard_constraints:
     lang=f"{SOURCE}|{TARGET}",
@@ -46,6 +52,11 @@ def version(chapter, stage):
 def switch(name, on):
     """A command-line switch, or nothing."""
     return f"--{name}" if on else ""
+
+
+def training_threads():
+    """Half of the cores for a network, so that the tuning of systems without it goes on beside."""
+    return max(1, min((workflow.cores or 1) // 2, 16))
 
 
 def tuning_threads():

@@ -10,7 +10,7 @@ TUNING_OPTIONS = (
 rule filter_tables:
     input:
         text=lambda w: set_text("usual", w.set, SOURCE),
-        phrase_table=f"results/model/{PHRASE_TABLE}",
+        phrase_table=model_file(PHRASE_TABLE),
         reordering_table=f"results/model/{REORDERING_TABLE}",
     output:
         f"results/systems/{{system}}/filtered/{{set}}/{PHRASE_TABLE}",
@@ -30,7 +30,7 @@ rule filter_tables:
 
 rule mert:
     input:
-        ini="results/model/moses.ini",
+        ini=model_file("moses.ini"),
         lm="results/model/lm.arpa.gz",
         tables=expand(
             "results/systems/{{system}}/filtered/dev/{table}",

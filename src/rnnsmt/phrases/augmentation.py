@@ -18,6 +18,9 @@ LEAST = 1e-40
 MOST = 20.0
 """The largest score: exp(20) is no probability any more, and more no sensible count."""
 
+SMALL = 1 << 16
+"""Bytes of a file that is read rather than mapped."""
+
 
 class Column:
     """One score a line of the table, natural logarithms, from one file or the consecutive parts of one."""
@@ -57,7 +60,9 @@ class Column:
 
 def _open(path: str) -> NDArray[np.floating]:
     try:
-        scores = np.load(path, mmap_mode="r", allow_pickle=False)
+        # an array of no numbers cannot be mapped
+        small = Path(path).stat().st_size < SMALL
+        scores = np.load(path, mmap_mode=None if small else "r", allow_pickle=False)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except (OSError, ValueError, EOFError) as error:

@@ -1,0 +1,160 @@
+"""Targets from the network: ancestral sampling and beam search.
+
+Id 0 ("no word") is never drawn; UNK is a word like others. Targets that have not ended after ``max_length`` words are
+dropped.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rnnsmt.rnn.model import DecoderContext, RNNEncoderDecoder
+
+ROWS = 1024
+"""Rows of the softmax that are computed at a time, about."""
+
+
+class Target(NamedTuple):
+    """One target of a source phrase: its ids without EOS, log p(target | source), how often it was drawn."""
+
+    words: tuple[int, ...]
+    score: float
+    times: int = 1
+
+
+def sample(
+    model: RNNEncoderDecoder, sources: Sequence[NDArray[np.int32]], draws: int, seed: int, max_length: int
+) -> list[list[Target]]:
+    """Draw ``draws`` targets for each source, word by word from p; the distinct ones, best score first.
+
+    sources: ids with EOS. The draws for a source follow from the seed and its place in ``sources`` alone.
+    """
+    found: list[list[Target]] = []
+    step = max(ROWS // draws, 1)
+    with torch.inference_mode():
+        for begin in range(0, len(sources), step):
+            part = sources[begin : begin + step]
+            uniform = [
+                np.random.default_rng([seed, begin + i]).random((draws, max_length + 1)) for i in range(len(part))
+            ]
+            words, scores = _draw(model, part, np.concatenate(uniform))
+            for i in range(len(part)):
+                rows = slice(i * draws, (i + 1) * draws)
+                found.append(_distinct(words[rows], scores[rows], model.sizes.target_vocabulary - 1))
+    return found
+
+
+def _draw(
+    model: RNNEncoderDecoder, sources: Sequence[NDArray[np.int32]], uniform: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """One draw for every row of ``uniform`` [R, K], the rows of a source one after the other.
+
+    Returns: ids [R, K], after the EOS anything; log p [R], -inf where there is no EOS within K words.
+    """
+    context, device = _context(model, sources)
+    rows = torch.arange(len(sources), device=device).repeat_interleave(len(uniform) // len(sources))
+    context = context.rows(rows)
+    eos = model.sizes.target_vocabulary - 1
+    chance = torch.from_numpy(uniform).to(device)
+    words = torch.zeros(uniform.shape, dtype=torch.int64, device=device)
+    total = torch.zeros(len(uniform), dtype=torch.float64, device=device)
+    alive = torch.ones(len(uniform), dtype=torch.bool, device=device)
+    states, previous = context.state, None
+    for k in range(uniform.shape[1]):
+        scores = _log_softmax(model, states, previous, context)
+        shares = scores.exp()
+        shares[:, 0] = 0
+        shares = shares.cumsum(1)
+        word = torch.searchsorted(shares, chance[:, k : k + 1] * shares[:, -1:], right=True)[:, 0].clamp_max(eos)
+        total += torch.where(alive, scores.gather(1, word[:, None])[:, 0], 0.0)
+        words[:, k] = word
+        alive &= word != eos
+        if not alive.any():
+            break
+        states, previous = model.step(states, word, context), word
+    total[alive] = -torch.inf
+    return words.cpu().numpy(), total.cpu().numpy()
+
+
+def _distinct(words: NDArray[np.int64], scores: NDArray[np.float64], eos: int) -> list[Target]:
+    """The distinct finished draws of one source, best score first, equal scores in the order of their ids."""
+    counts: dict[tuple[int, ...], Target] = {}
+    for row, score in zip(words.tolist(), scores.tolist(), strict=True):
+        if score > -np.inf:
+            target = tuple(row[: row.index(eos)])
+            before = counts.get(target, Target(target, score, 0))
+            counts[target] = before._replace(times=before.times + 1)
+    return sorted(counts.values(), key=lambda target: (-target.score, target.words))
+
+
+def beam_search(
+    model: RNNEncoderDecoder, sources: Sequence[NDArray[np.int32]], beam: int, max_length: int, nbest: int = 1
+) -> list[list[Target]]:
+    """The ``nbest`` most probable targets that a search with ``beam`` open prefixes finds, best first.
+
+    sources: ids with EOS. A search ends when no open prefix is better than what has been found: words only lower log p.
+    """
+    found: list[list[Target]] = []
+    step = max(ROWS // beam, 1)
+    with torch.inference_mode():
+        for begin in range(0, len(sources), step):
+            found += _search(model, sources[begin : begin + step], beam, max_length, nbest)
+    return found
+
+
+def _search(
+    model: RNNEncoderDecoder, sources: Sequence[NDArray[np.int32]], beam: int, max_length: int, nbest: int
+) -> list[list[Target]]:
+    context, device = _context(model, sources)
+    S, V = len(sources), model.sizes.target_vocabulary
+    rows = torch.arange(S, device=device).repeat_interleave(beam)
+    context = context.rows(rows)
+    total = torch.full((S, beam), -torch.inf, dtype=torch.float64, device=device)
+    total[:, 0] = 0
+    words = torch.zeros(S, beam, 0, dtype=torch.int64, device=device)
+    found: list[list[Target]] = [[] for _ in sources]
+    states, previous = context.state, None
+    for k in range(max_length + 1):
+        scores = total[:, :, None] + _log_softmax(model, states, previous, context).view(S, beam, V)
+        _collect(found, words, scores[:, :, -1], nbest)
+        if k == max_length:
+            break
+        scores[:, :, 0] = scores[:, :, -1] = -torch.inf
+        total, best = scores.flatten(1).topk(beam, 1)
+        for s, targets in enumerate(found):
+            if len(targets) == nbest and targets[-1].score >= total[s, 0]:
+                total[s] = -torch.inf
+        if total.max() == -torch.inf:
+            break
+        parents, word = best // V, best % V
+        words = torch.cat([words.gather(1, parents[:, :, None].expand(-1, -1, k)), word[:, :, None]], 2)
+        places = (torch.arange(S, device=device)[:, None] * beam + parents).flatten()
+        previous = word.flatten()
+        states = model.step(states[places], previous, context)
+    return found
+
+
+def _collect(found: list[list[Target]], words: Tensor, ending: Tensor, nbest: int) -> None:
+    """Add the open prefixes as finished targets; ``ending`` [S, beam]: their log p with EOS."""
+    for s, (prefixes, scores) in enumerate(zip(words.tolist(), ending.tolist(), strict=True)):
+        more = [Target(tuple(p), score) for p, score in zip(prefixes, scores, strict=True) if score > -np.inf]
+        found[s] = sorted(found[s] + more, key=lambda target: (-target.score, target.words))[:nbest]
+
+
+def _context(model: RNNEncoderDecoder, sources: Sequence[NDArray[np.int32]]) -> tuple[DecoderContext, torch.device]:
+    """The decoder's context of padded sources, and the device of the network."""
+    device = model.output.G_l.device
+    lengths = torch.tensor([len(source) for source in sources], device=device)
+    padded = torch.zeros(len(sources), int(lengths.max()), dtype=torch.int64, device=device)
+    for i, source in enumerate(sources):
+        padded[i, : len(source)] = torch.from_numpy(np.asarray(source, np.int64))
+    return model.decoder_context(model.encode(padded, lengths)), device
+
+
+def _log_softmax(model: RNNEncoderDecoder, states: Tensor, previous: Tensor | None, context: DecoderContext) -> Tensor:
+    """log p of every next word [R, V], float64."""
+    return torch.log_softmax(model.logits(states, previous, context).double(), 1)

@@ -1,0 +1,190 @@
+"""log p(target | source) of many phrase pairs at once: everything that pairs share is computed once.
+
+A batch is some thousand consecutive lines of the table. Its source phrases become a tree of prefixes, so that each is
+encoded once and what two have in common is read once; the targets of each source become another. The softmax over
+the whole target vocabulary is nearly all the work: it is computed once for each distinct (source, target prefix), for
+as many rows at a time as stay in the processor's cache.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.functional import linear
+
+from rnnsmt.io import InputError
+from rnnsmt.progress import Meter
+from rnnsmt.rnn.model import DecoderContext, RNNEncoderDecoder
+from rnnsmt.rnn.pairs import Pairs
+from rnnsmt.rnn.prefixes import prefix_levels
+
+
+@dataclass(frozen=True)
+class Sizing:
+    """How much is computed at a time. lines: of the table; rows: of states; softmax: rows of the softmax."""
+
+    lines: int
+    rows: int
+    softmax: int
+
+
+CPU = Sizing(8192, 256, 64)
+CUDA = Sizing(65536, 16384, 4096)
+
+
+def shard_bounds(pairs: Pairs, shard: int, shards: int) -> tuple[int, int]:
+    """The lines of part ``shard`` (from 1) of ``shards`` nearly equal ones that follow each other."""
+    return len(pairs) * (shard - 1) // shards, len(pairs) * shard // shards
+
+
+def score_pairs(
+    model: RNNEncoderDecoder, pairs: Pairs, begin: int, end: int, device: torch.device
+) -> NDArray[np.float32]:
+    """Natural-log scores of the pairs ``begin`` to ``end - 1``, float32, each target with its EOS.
+
+    Raises:
+        InputError: a score is not finite: the network is spoilt.
+    """
+    scores = np.empty(end - begin, np.float32)
+    meter = Meter("scoring", end - begin, "pairs")
+    sizing = CUDA if device.type == "cuda" else CPU
+    with torch.inference_mode():
+        for first, last in _batches(pairs, begin, end, sizing.lines):
+            part = scores[first - begin : last - begin]
+            part[:] = _score_batch(model, pairs, first, last, device, sizing)
+            bad = np.flatnonzero(~np.isfinite(part))
+            if len(bad):
+                raise InputError(
+                    f"{pairs.folder}: the network gives pair {first + int(bad[0]) + 1} the score {part[bad[0]]}; "
+                    "train it again"
+                )
+            meter.add(last - first)
+    return scores
+
+
+def _batches(pairs: Pairs, begin: int, end: int, lines: int) -> Iterator[tuple[int, int]]:
+    """Consecutive pairs in batches of at most ``lines``, which end where a source phrase does, if one ends there."""
+    offsets, words = pairs.sides[0].offsets, pairs.sides[0].words
+    while begin < end:
+        last = min(begin + lines, end)
+        if last < end:
+            following = words[offsets[last] : offsets[last + 1]]
+            cut = last
+            while cut > begin and np.array_equal(words[offsets[cut - 1] : offsets[cut]], following):
+                cut -= 1
+            last = cut if cut > begin else last
+        yield begin, last
+        begin = last
+
+
+def _phrases(pairs: Pairs, side: int, begin: int, end: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The ids of all phrases of the pairs, with EOS, and their lengths."""
+    words, offsets = pairs.sides[side]
+    bounds = np.asarray(offsets[begin : end + 1], np.int64)
+    return np.asarray(words[bounds[0] : bounds[-1]], np.int64), np.diff(bounds)
+
+
+def _score_batch(
+    model: RNNEncoderDecoder, pairs: Pairs, begin: int, end: int, device: torch.device, sizing: Sizing
+) -> NDArray[np.float64]:
+    """Scores of one batch."""
+    c, sources = encode_distinct(model, *_phrases(pairs, 0, begin, end), device, sizing.rows)
+    words, lengths = _phrases(pairs, 1, begin, end)
+    inside = np.ones(len(words), bool)
+    inside[np.cumsum(lengths) - 1] = False  # without the EOS of each
+    levels = prefix_levels(words[inside], lengths - 1, sources)
+    scores = np.empty(end - begin)
+    context = model.decoder_context(c)
+    nodes = _Nodes(context.state, torch.arange(len(c), device=device), None)
+    total = torch.zeros(len(c), dtype=torch.float64, device=device)
+    nothing = np.zeros(0, np.int64)
+    for level, following in zip(levels, [*levels[1:], None], strict=True):
+        edges = (following.parents, following.words) if following else (nothing, nothing)
+        parents, read = (torch.from_numpy(part).to(device) for part in edges)
+        ending, going = _next_words(model, nodes, context, parents, read, sizing.softmax)
+        scores[level.ends] = (total + ending).cpu().numpy()[level.nodes]
+        total = total[parents] + going
+        nodes = _step(model, nodes, context, parents, read, sizing.rows)
+    return scores
+
+
+def encode_distinct(
+    model: RNNEncoderDecoder, words: NDArray[np.int64], lengths: NDArray[np.int64], device: torch.device, rows: int
+) -> tuple[Tensor, NDArray[np.int64]]:
+    """Encode each distinct phrase once.
+
+    words: the ids of P phrases with EOS, one after the other; lengths: [P].
+
+    Returns: c of the distinct phrases [K, H], and which of them each phrase is [P].
+    """
+    levels = prefix_levels(words, lengths, np.zeros(len(lengths), np.int64))
+    which = np.zeros(len(lengths), np.int64)
+    found: list[Tensor] = []
+    number = 0
+    h = torch.zeros(1, model.sizes.hidden, device=device)
+    for level in levels[1:]:
+        parents, read = (torch.from_numpy(part).to(device) for part in (level.parents, level.words))
+        pieces = [
+            model.encoder.step(h[parents[i : i + rows]], model.encoder.embed(read[i : i + rows]))
+            for i in range(0, len(parents), rows)
+        ]
+        h = torch.cat(pieces)
+        nodes, position = np.unique(level.nodes, return_inverse=True)
+        which[level.ends] = number + position
+        number += len(nodes)
+        found.append(h[torch.from_numpy(nodes).to(device)])
+    c = torch.cat(found)
+    if model.sizes.variant == "supplementary":
+        c = torch.tanh(linear(c, model.encoder.V))
+    return c, which
+
+
+class _Nodes(NamedTuple):
+    """The nodes of one level: states [n, H], the source phrase of each, the last word of each (None at the roots)."""
+
+    states: Tensor
+    sources: Tensor
+    words: Tensor | None
+
+
+def _step(
+    model: RNNEncoderDecoder, nodes: _Nodes, context: DecoderContext, parents: Tensor, words: Tensor, rows: int
+) -> _Nodes:
+    """The nodes that follow ``parents`` [m] by ``words`` [m]."""
+    states = torch.empty(len(parents), model.sizes.hidden, device=parents.device)
+    sources = nodes.sources[parents]
+    for i in range(0, len(parents), rows):
+        part = slice(i, i + rows)
+        candidate, reset, update = (terms.index_select(0, sources[part]) for terms in context[1:4])
+        terms = DecoderContext(candidate, candidate, reset, update, candidate)  # a step looks at these three only
+        states[part] = model.step(nodes.states[parents[part]], words[part], terms)
+    return _Nodes(states, sources, words)
+
+
+def _next_words(
+    model: RNNEncoderDecoder, nodes: _Nodes, context: DecoderContext, parents: Tensor, words: Tensor, rows: int
+) -> tuple[Tensor, Tensor]:
+    """log p of EOS after each node [n], and of ``words`` after ``parents`` (ascending) [m]; float64."""
+    device, size = parents.device, len(nodes.states)
+    ending = torch.empty(size, dtype=torch.float64, device=device)
+    going = torch.empty(len(parents), dtype=torch.float64, device=device)
+    G_l, b_G = model.output.G_l.t(), model.output.b_G
+    logits = torch.empty(min(rows, size), len(b_G), device=device)
+    scores = torch.empty_like(logits)
+    borders = [*range(0, size, rows), size]
+    edges = torch.searchsorted(parents, torch.tensor(borders, device=device)).tolist()
+    for number, i in enumerate(borders[:-1]):
+        part, edge = slice(i, borders[number + 1]), slice(*edges[number : number + 2])
+        readout = context.readout.index_select(0, nodes.sources[part])
+        previous = None if nodes.words is None else nodes.words[part]
+        g = model.features(nodes.states[part], previous, DecoderContext(*[readout] * 5))  # it looks at readout only
+        here, out = logits[: len(g)], scores[: len(g)]
+        torch.addmm(b_G, g, G_l, out=here)
+        torch.ops.aten._log_softmax.out(here, 1, False, out=out)
+        ending[part] = out[:, -1].double()
+        going[edge] = out[parents[edge] - i, words[edge]].double()
+    return ending, going

@@ -1,0 +1,82 @@
+# The RNN Encoder-Decoder: trained on the phrase table of the baseline, scores every pair of it.
+TORCH_ENV = f"{workflow.basedir}/envs/torch.yaml"
+PAIRS = "results/rnn/pairs"
+PAIR_FILES = [f"{PAIRS}/vocab.{side}.txt" for side in ("source", "target")] + [
+    f"{PAIRS}/{side}.{part}.npy" for side in ("source", "target") for part in ("words", "offsets")
+]
+RNN_SETTINGS = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in config["rnn"]["settings"].items())
+
+
+# Parts of the table that are scored side by side: --set-scatter rnn_score=16 on a cluster.
+scattergather:
+    rnn_score=2,
+
+
+rule rnn_prepare:
+    input:
+        phrase_table=f"results/model/{PHRASE_TABLE}",
+        source=training_text(SOURCE),
+        target=training_text(TARGET),
+    output:
+        f"{PAIRS}/pairs.json",
+        PAIR_FILES,
+    log:
+        "results/logs/rnn/prepare.log",
+    conda:
+        BASE_ENV
+    params:
+        version=version("rnn", "prepare"),
+        vocab_size=config["rnn"]["vocab_size"],
+    shell:
+        "rnnsmt rnn prepare --phrase-table {input.phrase_table:q} --source {input.source:q} --target {input.target:q} "
+        f"--vocab-size {{params.vocab_size}} --output-dir {PAIRS} &> {{log:q}}"
+
+
+# A training that is killed, or stops before its time is up, goes on from its last checkpoint in results/rnn/state.
+rule rnn_train:
+    input:
+        f"{PAIRS}/pairs.json",
+        PAIR_FILES,
+    output:
+        model="results/rnn/model.pt",
+        history="results/rnn/history.json",
+    log:
+        "results/logs/rnn/train.log",
+    retries: 3
+    conda:
+        TORCH_ENV
+    threads: training_threads()
+    resources:
+        gpu=GPU,
+        mem_mb=4000,
+        runtime=1440,
+    params:
+        version=version("rnn", "train"),
+        preset=config["rnn"]["preset"],
+        settings=RNN_SETTINGS,
+        seed=config["seed"],
+    shell:
+        f"rnnsmt rnn train --pairs {PAIRS} --preset {{params.preset}} {{params.settings}} --seed {{params.seed}} "
+        "--output-model {output.model:q} --output-history {output.history:q} --state-dir results/rnn/state "
+        f"--device {DEVICE} --threads {{threads}} --time-limit $(({{resources.runtime}} * 60)) &> {{log:q}}"
+
+
+rule rnn_score:
+    input:
+        f"{PAIRS}/pairs.json",
+        PAIR_FILES,
+        model="results/rnn/model.pt",
+    output:
+        "results/rnn/scores/{scatteritem}.npy",
+    log:
+        "results/logs/rnn/score.{scatteritem}.log",
+    conda:
+        TORCH_ENV
+    resources:
+        gpu=GPU,
+        mem_mb=4000,
+    params:
+        version=version("rnn", "score"),
+    shell:
+        f"rnnsmt rnn score --pairs {PAIRS} --model {{input.model:q}} --shard {{wildcards.scatteritem}} "
+        f"--device {DEVICE} --threads {{threads}} --output {{output:q}} &> {{log:q}}"
