@@ -92,6 +92,17 @@ SMALL = Settings(
     precision="reduced",
 )
 
-DEMO = replace(SMALL, embedding=48, hidden=128, maxout=64, batch=128, epochs=1.5, held_out=1000, evaluations=8)
+DEMO = replace(
+    SMALL,
+    embedding=48,
+    hidden=128,
+    maxout=64,
+    batch=64,
+    epochs=1.25,
+    learning_rate=1.6e-2,
+    clip=20.0,
+    held_out=1000,
+    evaluations=8,
+)
 
 PRESETS: dict[str, Settings] = {"demo": DEMO, "small": SMALL, "paper": PAPER}
