@@ -12,6 +12,18 @@ import torch
 
 from rnnsmt.io import InputError, atomic_path
 
+_NO_PICKLE = (
+    RuntimeError,
+    EOFError,
+    OSError,
+    ValueError,
+    LookupError,
+    AttributeError,
+    TypeError,
+    pickle.UnpicklingError,
+)
+"""What the unpickler makes of bytes that are none."""
+
 
 class Checkpoint:
     """One file ``state.pt`` in a state folder: fingerprint, random states, and what the training adds."""
@@ -80,7 +92,7 @@ def load_file(path: str | Path, device: torch.device | str, remedy: str) -> dict
         raise InputError(f"{path}: no such file; {remedy}")
     try:
         content = torch.load(path, map_location=device, weights_only=True)
-    except (RuntimeError, EOFError, OSError, ValueError, KeyError, pickle.UnpicklingError) as error:
+    except _NO_PICKLE as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(f"{path}: cannot be read ({reason[:120]}); {remedy}") from None
     if not isinstance(content, dict):

@@ -1,0 +1,162 @@
+"""Sampling and beam search against the enumeration of all targets of a toy vocabulary."""
+
+import itertools
+from collections import Counter
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from rnnsmt.cli import main  # noqa: E402
+from rnnsmt.rnn.generation import beam_search, sample  # noqa: E402
+from rnnsmt.rnn.model import RNNEncoderDecoder, Sizes  # noqa: E402
+from rnnsmt.rnn.model_file import save_model, vocabularies_of  # noqa: E402
+from rnnsmt.rnn.pairs import Pairs  # noqa: E402
+
+EOS, LONGEST = 4, 4
+SOURCES = [np.array(phrase, np.int32) for phrase in ([2, 5], [3, 2, 4, 5], [5], [2, 5])]
+
+
+def network(scale=1.0, source=6, target=EOS + 1, variant="paper"):
+    model = RNNEncoderDecoder(Sizes(source, target, 4, 6, 3, variant), 1)
+    generator = torch.Generator().manual_seed(5)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.requires_grad_(False).add_(scale * torch.randn(parameter.shape, generator=generator))
+        model.output.b_G[0] = -20.0  # "no word" is never a target
+    return model
+
+
+@pytest.fixture(scope="module", params=["paper", "supplementary"])
+def model(request):
+    return network(variant=request.param)
+
+
+def everything(model, source):
+    """All targets of up to LONGEST words, without id 0: log p(target | source)."""
+    targets = [t for length in range(LONGEST + 1) for t in itertools.product(range(1, EOS), repeat=length)]
+    lengths = torch.tensor([len(target) + 1 for target in targets])
+    padded = torch.tensor([[*target, EOS, *[1] * (LONGEST - len(target))] for target in targets])
+    sources = torch.from_numpy(source.astype(np.int64)).expand(len(targets), -1)
+    scores = model.log_probability(sources, torch.full((len(targets),), len(source)), padded, lengths)
+    return dict(zip(targets, scores.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("nbest", [1, 5])
+def test_a_wide_beam_finds_the_best(model, nbest):
+    found = beam_search(model, SOURCES, 81, LONGEST, nbest)
+    for source, targets in zip(SOURCES, found, strict=True):
+        best = sorted(everything(model, source).items(), key=lambda item: -item[1])[:nbest]
+        assert [target.words for target in targets] == [words for words, _ in best]
+        assert [target.score for target in targets] == pytest.approx([score for _, score in best], abs=1e-5)
+
+
+def test_a_narrow_beam_finds_targets_with_their_scores(model):
+    for source, targets in zip(SOURCES, beam_search(model, SOURCES, 2, LONGEST, 2), strict=True):
+        scores = everything(model, source)
+        assert 1 <= len(targets) <= 2
+        for target in targets:
+            assert target.score == pytest.approx(scores[target.words], abs=1e-5)
+    assert beam_search(model, SOURCES, 2, LONGEST, 2) == beam_search(model, SOURCES, 2, LONGEST, 2)
+
+
+def test_greedy_search_is_a_beam_of_one(model):
+    (target,) = beam_search(model, SOURCES[1:2], 1, LONGEST)[0]
+    scores = everything(model, SOURCES[1])
+    assert scores[target.words] == pytest.approx(target.score, abs=1e-5)
+
+
+def test_draws_follow_the_distribution(model):
+    draws = 4000
+    found = sample(model, SOURCES[1:2], draws, 3, LONGEST)[0]
+    scores = everything(model, SOURCES[1])
+    assert [target.score for target in found] == sorted((t.score for t in found), reverse=True)
+    for target in found:
+        assert target.score == pytest.approx(scores[target.words], abs=1e-5)
+    drawn = Counter({target.words: target.times for target in found})
+    for words, score in scores.items():
+        p = np.exp(score)
+        assert drawn[words] / draws == pytest.approx(p, abs=5 * np.sqrt(p * (1 - p) / draws) + 1e-4)
+    unfinished = 1 - sum(np.exp(list(scores.values())))
+    assert 1 - drawn.total() / draws == pytest.approx(unfinished, abs=0.04)
+
+
+def test_draws_depend_on_seed_and_place_only(model):
+    found = sample(model, SOURCES, 30, 3, LONGEST)
+    assert sample(model, SOURCES, 30, 3, LONGEST) == found
+    assert sample(model, SOURCES[:2], 30, 3, LONGEST) == found[:2]
+    assert sample(model, SOURCES, 30, 4, LONGEST) != found
+    assert found[0] != found[3]  # the same phrase drawn again
+
+
+# the stages
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("generation")
+    (folder / "corpus.txt").write_text("a b c d a b\n")
+    (folder / "table.txt").write_text("a ||| b ||| 1 ||| 0-0 ||| 1 1 1\nb c ||| a ||| 1 ||| 0-0 ||| 1 1 1\n")
+    corpus = str(folder / "corpus.txt")
+    options = ["--source", corpus, "--target", corpus, "--vocab-size", "6", "--output-dir", str(folder / "pairs")]
+    assert main(["rnn", "prepare", "--phrase-table", str(folder / "table.txt"), *options]) == 0
+    pairs = Pairs.open(folder / "pairs")
+    save_model(folder / "model.pt", network(0.3, source=7, target=7), vocabularies_of(pairs))
+    (folder / "in.txt").write_text("a b\nunknown words\nc\n")
+    return folder
+
+
+def run(folder, stage, *options, source="in.txt", output="out.txt"):
+    files = ["--model", str(folder / "model.pt"), "--pairs", str(folder / "pairs"), "--input", str(folder / source)]
+    return main(["rnn", stage, *files, "--output", str(folder / output), *options])
+
+
+def test_sample_stage(folder):
+    assert run(folder, "sample", "--draws", "20", "--top", "3", "--max-length", "6") == 0
+    rows = [line.split(" ||| ") for line in (folder / "out.txt").read_text().splitlines()]
+    assert {row[0] for row in rows} == {"0", "1", "2"}
+    assert max(Counter(row[0] for row in rows).values()) <= 3
+    for _, group in itertools.groupby(rows, lambda row: row[0]):
+        scores = [float(row[2]) for row in group]
+        assert scores == sorted(scores, reverse=True)
+    assert all(set(row[1].split()) <= {"a", "b", "c", "d", "<unk>"} and int(row[3]) >= 1 for row in rows)
+    before = (folder / "out.txt").read_bytes()
+    assert run(folder, "sample", "--draws", "20", "--top", "3", "--max-length", "6", output="again.txt") == 0
+    assert (folder / "again.txt").read_bytes() == before
+
+
+def test_translate_stage(folder):
+    assert run(folder, "translate") == 0
+    one = (folder / "out.txt").read_text().splitlines()
+    assert len(one) == 3
+    assert run(folder, "translate", "--nbest", "4") == 0
+    rows = [line.split(" ||| ") for line in (folder / "out.txt").read_text().splitlines()]
+    assert [rows[4 * i][1] for i in range(3)] == one
+    assert [row[0] for row in rows] == [str(i) for i in range(3) for _ in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("stage", "options", "said"),
+    [
+        ("sample", ["--draws", "0"], "--draws 0: must be at least 1"),
+        ("sample", ["--top", "0"], "--top 0"),
+        ("sample", ["--seed", "-1"], "--seed -1"),
+        ("sample", ["--max-length", "0"], "--max-length 0"),
+        ("translate", ["--beam", "0"], "--beam 0"),
+        ("translate", ["--nbest", "11"], "--nbest 11: must be between 1 and the beam, 10"),
+    ],
+)
+def test_refuses_options(folder, capsys, stage, options, said):
+    assert run(folder, stage, *options, output="bad.txt") == 2
+    assert said in capsys.readouterr().err
+    assert not (folder / "bad.txt").exists()
+
+
+@pytest.mark.parametrize("stage", ["sample", "translate"])
+@pytest.mark.parametrize(("content", "said"), [("", "has no lines"), ("a\n\nb\n", "line 2: is empty")])
+def test_refuses_inputs(folder, capsys, stage, content, said):
+    (folder / "bad.in").write_text(content)
+    assert run(folder, stage, source="bad.in", output="bad.txt") == 2
+    assert said in capsys.readouterr().err
+    assert not (folder / "bad.txt").exists()

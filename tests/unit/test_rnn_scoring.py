@@ -1,0 +1,184 @@
+"""Scores of whole tables: equal to those of single pairs, however the table is cut; what is refused."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from rnnsmt.cli import main  # noqa: E402
+from rnnsmt.rnn import scoring  # noqa: E402
+from rnnsmt.rnn.model import RNNEncoderDecoder, Sizes  # noqa: E402
+from rnnsmt.rnn.model_file import save_model, vocabularies_of  # noqa: E402
+from rnnsmt.rnn.pairs import Pairs  # noqa: E402
+from rnnsmt.rnn.prefixes import prefix_levels  # noqa: E402
+from tests.unit.rnn_twin import Twin  # noqa: E402
+
+WORDS = "abcdefgh"
+
+
+def make_table(path: Path, seed: int, lines: int = 120) -> None:
+    """A table whose phrases share beginnings; two sources that differ in unknown words only."""
+    rng = np.random.default_rng(seed)
+    pairs = {("Q a", "b"), ("R a", "b"), ("a b c", "Q"), ("a", "R"), ("a", "S")}
+    while len(pairs) < lines:
+        pairs.add(tuple(" ".join(rng.choice(list(WORDS[:4]), rng.integers(1, 5))) for _ in range(2)))
+    path.write_text("".join(f"{s} ||| {t} ||| 1 1 1 1 ||| 0-0 ||| 1 1 1\n" for s, t in sorted(pairs)))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("scoring")
+    corpus = folder / "corpus.txt"
+    corpus.write_text("a b c d e f g h a b c d\n")
+    make_table(folder / "table.txt", 1)
+    options = ["--source", str(corpus), "--target", str(corpus), "--vocab-size", "8"]
+    table = str(folder / "table.txt")
+    assert main(["rnn", "prepare", "--phrase-table", table, *options, "--output-dir", str(folder / "pairs")]) == 0
+    model = network(Pairs.open(folder / "pairs"))
+    save_model(folder / "model.pt", model, vocabularies_of(Pairs.open(folder / "pairs")))
+    return folder
+
+
+def network(pairs: Pairs, variant: str = "paper") -> RNNEncoderDecoder:
+    source, target = map(len, pairs.vocabularies)
+    model = RNNEncoderDecoder(Sizes(source, target, 5, 7, 4, variant), 2)
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.requires_grad_(False).add_(0.7 * torch.randn(parameter.shape, generator=generator))
+    return model
+
+
+def score(folder: Path, output: Path, *options: str) -> int:
+    command = ["rnn", "score", "--pairs", str(folder / "pairs"), "--model", str(folder / "model.pt")]
+    return main([*command, "--output", str(output), *options])
+
+
+def test_prefix_levels_by_hand():
+    """Phrases 1 2, 1 2, 1 3 4, (nothing) of root 0 and 1 of root 1."""
+    words = np.array([1, 2, 1, 2, 1, 3, 4, 1])
+    levels = prefix_levels(words, np.array([2, 2, 3, 0, 1]), np.array([0, 0, 0, 0, 1]))
+    found = [tuple(part.tolist() for part in level) for level in levels]
+    assert found == [
+        ([0, 1], [0, 0], [3], [0]),
+        ([0, 1], [1, 1], [4], [1]),
+        ([0, 0], [2, 3], [0, 1], [0, 0]),
+        ([1], [4], [2], [0]),
+    ]
+
+
+@pytest.mark.parametrize("variant", ["paper", "supplementary"])
+@pytest.mark.parametrize("sizing", [scoring.CPU, scoring.Sizing(7, 3, 2), scoring.Sizing(1, 1, 1)])
+def test_equal_to_single_pairs(folder, monkeypatch, variant, sizing):
+    monkeypatch.setattr(scoring, "CPU", sizing)
+    pairs = Pairs.open(folder / "pairs")
+    model = network(pairs, variant)
+    found = scoring.score_pairs(model, pairs, 0, len(pairs), torch.device("cpu"))
+    twin = Twin({name: value.numpy() for name, value in model.named_parameters()}, variant)
+    expected = [twin.log_probability(pairs.source(i), pairs.target(i)) for i in range(len(pairs))]
+    assert found == pytest.approx(expected, abs=1e-4)
+    assert found.dtype == np.float32
+
+
+def test_batches_end_where_a_source_ends(folder):
+    pairs = Pairs.open(folder / "pairs")
+    batches = list(scoring._batches(pairs, 0, len(pairs), 9))
+    assert [begin for begin, _ in batches[1:]] == [end for _, end in batches[:-1]]
+    assert (batches[0][0], batches[-1][1]) == (0, len(pairs))
+    assert max(end - begin for begin, end in batches) <= 9
+    split = [end for _, end in batches[:-1] if np.array_equal(pairs.source(end - 1), pairs.source(end))]
+    for end in split:  # only a source with more targets than fit
+        begin = next(begin for begin, last in batches if last == end)
+        assert all(np.array_equal(pairs.source(i), pairs.source(end)) for i in range(begin, end))
+
+
+def test_every_source_is_encoded_once(folder, monkeypatch):
+    pairs = Pairs.open(folder / "pairs")
+    model = network(pairs)
+    words, lengths = scoring._phrases(pairs, 0, 0, len(pairs))
+    c, which = scoring.encode_distinct(model, words, lengths, torch.device("cpu"), 4)
+    sources = [tuple(pairs.source(i)) for i in range(len(pairs))]
+    assert len(c) == len(set(sources))
+    rows = dict(zip(sources, which, strict=True))
+    assert [rows[source] for source in sources] == which.tolist()
+
+
+def test_shards_follow_each_other(folder, tmp_path):
+    assert score(folder, tmp_path / "all.npy") == 0
+    whole = np.load(tmp_path / "all.npy")
+    parts = []
+    for k in range(1, 8):
+        assert score(folder, tmp_path / f"{k}.npy", "--shard", f"{k}/7" if k % 2 else f"{k}-of-7") == 0
+        parts.append(np.load(tmp_path / f"{k}.npy"))
+    assert len(whole) == len(Pairs.open(folder / "pairs"))
+    assert np.concatenate(parts) == pytest.approx(whole, abs=1e-5)
+    before = (tmp_path / "all.npy").read_bytes()
+    assert score(folder, tmp_path / "all.npy") == 0
+    assert (tmp_path / "all.npy").read_bytes() == before
+
+
+def test_more_shards_than_pairs(folder, tmp_path):
+    assert score(folder, tmp_path / "0.npy", "--shard", "1/1000") == 0
+    assert len(np.load(tmp_path / "0.npy")) == 0
+    rest = tmp_path / "rest.npy"
+    assert score(folder, rest) == 0
+    command = ["phrases", "augment", "--phrase-table", str(folder / "table.txt"), "--output", str(tmp_path / "t.gz")]
+    assert main([*command, "--column", str(tmp_path / "0.npy"), str(rest)]) == 0
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
+def test_gpu_equals_cpu(folder):
+    pairs = Pairs.open(folder / "pairs")
+    model = network(pairs)
+    here = scoring.score_pairs(model, pairs, 0, len(pairs), torch.device("cpu"))
+    there = scoring.score_pairs(model.cuda(), pairs, 0, len(pairs), torch.device("cuda"))
+    assert there == pytest.approx(here, abs=1e-4)
+
+
+# refusals
+
+
+def refused(code: int, capsys, output: Path, *parts: str) -> None:
+    assert code == 2
+    error = capsys.readouterr().err.strip().splitlines()
+    assert len(error) == 1
+    for part in parts:
+        assert part in error[0]
+    assert not output.exists()
+
+
+@pytest.mark.parametrize("shard", ["0/2", "3/2", "1", "a/b", "1/0", "1/2/3", "-1/2"])
+def test_refuses_shards(folder, tmp_path, capsys, shard):
+    output = tmp_path / "x.npy"
+    refused(score(folder, output, f"--shard={shard}"), capsys, output, f"--shard {shard}: write K/N")
+
+
+def test_refuses_a_network_of_other_vocabularies(folder, tmp_path, capsys):
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_text("x y z\n")
+    options = ["--source", str(corpus), "--target", str(corpus), "--vocab-size", "8"]
+    table = str(folder / "table.txt")
+    assert main(["rnn", "prepare", "--phrase-table", table, *options, "--output-dir", str(tmp_path / "pairs")]) == 0
+    (tmp_path / "model.pt").write_bytes((folder / "model.pt").read_bytes())
+    capsys.readouterr()
+    output = tmp_path / "x.npy"
+    refused(score(tmp_path, output), capsys, output, "do not belong together", "model.pt", "pairs")
+
+
+def test_refuses_a_spoilt_network(folder, tmp_path, capsys):
+    pairs = Pairs.open(folder / "pairs")
+    model = network(pairs)
+    model.output.b_G[3] = torch.nan
+    save_model(tmp_path / "bad.pt", model, vocabularies_of(pairs))
+    output = tmp_path / "x.npy"
+    refused(score(folder, output, "--model", str(tmp_path / "bad.pt")), capsys, output, "the score nan", "train it")
+
+
+def test_refuses_what_is_no_network_or_no_folder(folder, tmp_path, capsys):
+    output = tmp_path / "x.npy"
+    refused(score(folder, output, "--model", str(folder / "table.txt")), capsys, output, "table.txt")
+    refused(score(folder, output, "--model", str(folder / "no.pt")), capsys, output, "no.pt")
+    refused(score(folder, output, "--pairs", str(tmp_path)), capsys, output, "pairs.json")
+    refused(score(folder, output, "--threads", "0"), capsys, output, "--threads")
