@@ -1,0 +1,154 @@
+"""Training pairs per CPU second, beside the same sizes built from ``torch.nn.GRU``; what a step costs a GPU.
+
+    python benchmarks/rnn_training.py --pairs DIR [--preset small] [--batches 40] [--threads 1]
+
+DIR is what ``rnnsmt rnn prepare`` wrote. Every version gets the same minibatches, whose pairs have equal lengths:
+
+* by hand: ``rnnsmt.rnn.gradients``, float32 and with bfloat16 factors;
+* autograd: ``rnnsmt.rnn.model`` with ``backward``;
+* torch.nn.GRU: encoder and decoder as ``nn.GRU`` (its reset gate is not the paper's; c is a part of the decoder's
+  input), readout and softmax as usual, ``cross_entropy`` and ``backward``; plain and under bfloat16 autocast;
+* whole updates: minibatch, loss and gradient, clipping, optimiser.
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+
+from rnnsmt.devices import Place, choose_place
+from rnnsmt.rnn.batches import BatchStream, words_of
+from rnnsmt.rnn.gradients import Products, loss_and_gradient
+from rnnsmt.rnn.model import RNNEncoderDecoder
+from rnnsmt.rnn.pairs import Pairs
+from rnnsmt.rnn.presets import PRESETS, Settings
+from rnnsmt.rnn.sizes import Sizes
+from rnnsmt.rnn.trainer import Trainer
+
+Minibatch = tuple[Tensor, Tensor]
+
+
+class WithGRU(nn.Module):
+    """The same sizes from ``torch.nn.GRU``."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        super().__init__()
+        E, H, M = sizes.embedding, sizes.hidden, sizes.maxout
+        self.x, self.y = nn.Embedding(sizes.source_vocabulary, E), nn.Embedding(sizes.target_vocabulary, E)
+        self.encoder, self.decoder = nn.GRU(E, H), nn.GRU(E + H, H)
+        self.first, self.readout = nn.Linear(H, H), nn.Linear(H + H + E, 2 * M)
+        self.low_rank, self.output = nn.Linear(M, E, bias=False), nn.Linear(E, sizes.target_vocabulary)
+
+    def forward(self, source: Tensor, target: Tensor) -> Tensor:
+        c = self.encoder(self.x(source))[1]
+        s_0 = torch.tanh(self.first(c))
+        y = self.y(target[:-1])
+        states = torch.cat([s_0, self.decoder(torch.cat([y, c.expand(len(y), -1, -1)], 2), s_0)[0]])
+        before = torch.cat([torch.zeros_like(y[:1]), y])
+        a = self.readout(torch.cat([states, c.expand(len(states), -1, -1), before], 2))
+        scores = self.output(self.low_rank(a.unflatten(2, (-1, 2)).amax(3)))
+        return nn.functional.cross_entropy(scores.flatten(0, 1), target.flatten(), reduction="sum")
+
+
+def backward(model: nn.Module, loss: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor], object]:
+    def step(source: Tensor, target: Tensor) -> object:
+        model.zero_grad(set_to_none=True)
+        return loss(source, target).backward()
+
+    return step
+
+
+def by_autograd(model: RNNEncoderDecoder) -> Callable[[Tensor, Tensor], Tensor]:
+    def loss(source: Tensor, target: Tensor) -> Tensor:
+        lengths = [torch.full((side.shape[1],), len(side), device=side.device) for side in (source, target)]
+        return -model.log_probability(source.t(), lengths[0], target.t(), lengths[1]).sum()
+
+    return loss
+
+
+def versions(sizes: Sizes, place: Place) -> Iterator[tuple[str, Callable[[Tensor, Tensor], object]]]:
+    """Name and step of every version of loss and gradient."""
+    model = RNNEncoderDecoder(sizes, 1, 0.1).to(place.device)
+    for parameter in model.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    yield "by hand, float32", lambda source, target: loss_and_gradient(model, source, target)
+    if place.device.type == "cpu":
+        rounded = Products(torch.bfloat16)
+        yield "by hand, bfloat16 factors", lambda source, target: loss_and_gradient(model, source, target, rounded)
+    yield "autograd", backward(model, by_autograd(model))
+    gru = WithGRU(sizes).to(place.device)
+    yield "torch.nn.GRU, float32", backward(gru, gru)
+    with torch.autocast(place.device.type, torch.bfloat16):
+        yield "torch.nn.GRU, bfloat16 autocast", backward(gru, gru)
+
+
+def clock(place: Place) -> float:
+    """CPU seconds; on a GPU wall seconds when it has finished."""
+    if place.device.type == "cuda":
+        torch.cuda.synchronize()
+        return time.perf_counter()
+    return time.process_time()
+
+
+def pairs_per_second(step: Callable[..., object], batches: list[Minibatch], place: Place) -> float:
+    for batch in batches:
+        step(*batch)
+    begun = clock(place)
+    for batch in batches:
+        step(*batch)
+    return sum(source.shape[1] for source, _ in batches) / (clock(place) - begun)
+
+
+def cost(sizes: Sizes, batches: list[Minibatch]) -> tuple[float, float]:
+    """Floating-point operations and least bytes moved of a mean update.
+
+    Operations: two for every multiplication of a weight with a row, three times (forward, and two products backward).
+    Bytes: every parameter read once forward and once backward, its gradient written, read for the norm and scaled in
+    place; Adadelta reads and writes parameter and two averages and reads the gradient: 13 numbers of 4 bytes.
+    """
+    E, H, M, V = sizes.embedding, sizes.hidden, sizes.maxout, sizes.target_vocabulary
+    step = 3 * E * H + 3 * H * H
+    total = 0
+    for source, target in batches:
+        (N, B), T = source.shape, len(target)
+        once = 4 * H * H + 2 * M * H
+        total += B * (step * (N + T - 1) + once + T * (2 * M * H + M * E + E * V) + (T - 1) * 2 * M * E)
+    return 6 * total / len(batches), 13 * 4 * sizes.count()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pairs", required=True)
+    parser.add_argument("--preset", choices=tuple(PRESETS), default="small")
+    parser.add_argument("--batches", type=int, default=40)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--device", default="cpu")
+    args = parser.parse_args()
+    settings: Settings = replace(PRESETS[args.preset], updates=args.batches * 2)
+    place = choose_place(args.device, args.threads, settings.precision)
+    pairs = Pairs.open(args.pairs)
+    stream = BatchStream(pairs, settings.batch, 1, torch.zeros(0, dtype=torch.int64).numpy())
+    batches = [words_of(pairs, next(stream), place.device) for _ in range(args.batches)]
+    sizes = settings.sizes(*(len(vocabulary) for vocabulary in pairs.vocabularies))
+    operations, moved = cost(sizes, batches)
+    print(f"{sizes}, minibatches of {settings.batch}, {sizes.count():,} parameters")
+    print(f"an update: {operations / 1e9:.1f} GFLOP, at least {moved / 1e6:.0f} MB moved")
+    for name, step in versions(sizes, place):
+        rate = pairs_per_second(step, batches, place)
+        print(f"{name:34} {rate:8,.0f} pairs/s {rate / settings.batch * operations / 1e9:8,.0f} GFLOP/s", flush=True)
+    trainer = Trainer(pairs, settings, 1, place)
+    for _ in range(args.batches):
+        trainer.step()
+    seen, begun = trainer.pairs_seen, clock(place)
+    for _ in range(args.batches):
+        trainer.step()
+    seconds = clock(place) - begun
+    print(f"{'whole updates of rnn train':34} {(trainer.pairs_seen - seen) / seconds:8,.0f} pairs/s", end=" ")
+    print(f"{args.batches / seconds:.1f} updates/s")
+
+
+if __name__ == "__main__":
+    main()
