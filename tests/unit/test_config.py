@@ -1,12 +1,14 @@
 """Every mistake of a configuration is reported, in words that help."""
 
 import copy
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 import yaml
 
 from rnnsmt.config import check, corpora
+from rnnsmt.rnn.presets import PRESETS, Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = ROOT / "workflow/schemas/config.schema.json"
@@ -35,13 +37,20 @@ def test_every_key_is_described_and_in_the_reference(config):
     def walk(node, value, place):
         assert node.get("description"), f"{place} has no description"
         for key, child in node.get("properties", {}).items():
-            if isinstance(value, dict) and place != "corpora":
+            if isinstance(value, dict) and place not in ("corpora", "config.rnn.settings"):
                 assert key in value, f"{place}.{key} is not in config.yaml"
                 walk(child, value[key], f"{place}.{key}")
             else:
                 walk(child, None, f"{place}.{key}")
 
     walk(schema, config, "config")
+
+
+def test_every_setting_of_a_preset_can_be_changed():
+    schema = yaml.safe_load(SCHEMA.read_text())
+    settings = schema["properties"]["rnn"]["properties"]["settings"]["properties"]
+    assert list(settings) == [field.name for field in fields(Settings)]
+    assert schema["properties"]["rnn"]["properties"]["preset"]["enum"] == list(PRESETS)
 
 
 def spoil(config, change):

@@ -8,11 +8,12 @@ import pytest
 from tests.workflow.conftest import ROOT
 
 BASELINE = {"align_words": 2, "symmetrize": 2, "lexical": 1, "extract": 1, "phrase_table": 1, "reordering_table": 1}
+RNN = {"rnn_prepare": 1, "rnn_train": 1, "rnn_score": 2, "augment": 1, "augmented_ini": 1}
 
 
 def test_the_embedded_corpus(workflow):
     jobs = workflow.plan()
-    assert jobs.items() >= (BASELINE | {"demo": 1, "mert": 3, "decode": 6, "bleu": 6, "table1": 1}).items()
+    assert jobs.items() >= (BASELINE | RNN | {"demo": 1, "mert": 6, "decode": 12, "bleu": 12, "table1": 1}).items()
     assert jobs.items() >= {"selection_score_bitext": 1, "selection_score_mono": 2}.items()
     assert "fetch" not in jobs
 
@@ -20,7 +21,7 @@ def test_the_embedded_corpus(workflow):
 def test_multi30k_tok(workflow, multi30k_tok):
     config = ROOT / "workflow/configs/multi30k-tok.yaml"
     jobs = workflow.plan("--configfile", str(config), "--config", f"data_dir={multi30k_tok}")
-    assert jobs.items() >= (BASELINE | {"prepare_bitext": 4, "mert": 3, "decode": 9, "bleu": 9}).items()
+    assert jobs.items() >= (BASELINE | RNN | {"prepare_bitext": 4, "mert": 10, "decode": 30, "bleu": 30}).items()
     for rule in ("demo", "fetch", "truecase", "train_truecaser", "selection_score", "raw_reference"):
         assert rule not in jobs
 
@@ -37,7 +38,7 @@ def test_multi30k_raw(workflow, shared_dir):
 def test_mini_wmt(workflow, shared_dir):
     config = ROOT / "workflow/configs/mini-wmt.yaml"
     jobs = workflow.plan("--configfile", str(config), "--config", f"data_dir={shared_dir}/data/mini-wmt")
-    assert jobs.items() >= (BASELINE | {"prepare_bitext": 7, "prepare_mono": 1, "mert": 3, "decode": 6}).items()
+    assert jobs.items() >= (BASELINE | RNN | {"prepare_bitext": 7, "prepare_mono": 1, "mert": 6, "decode": 12}).items()
 
 
 def test_downloads_without_data_dir(workflow):
@@ -57,9 +58,41 @@ def test_a_corpus_kept_whole_is_not_scored(workflow):
     assert not [rule for rule in everything if rule.startswith("selection")]
 
 
+def test_the_baseline_alone_needs_no_network(workflow):
+    jobs = workflow.plan("--config", "compare=[baseline]")
+    assert jobs["mert"] == 3
+    assert not set(RNN) & set(jobs)
+
+
+def test_systems_with_the_same_columns_share_the_table(workflow):
+    jobs = workflow.plan("--config", "systems={other: {features: [rnn]}}", "compare=[baseline, rnn, other]")
+    assert jobs.items() >= (RNN | {"filter_tables": 6, "mert": 9, "decode": 18}).items()
+
+
+def test_parts_of_the_scoring(workflow):
+    jobs = workflow.plan("--set-scatter", "rnn_score=5")
+    assert (jobs["rnn_score"], jobs["augment"]) == (5, 1)
+
+
+def test_one_gpu_job_at_a_time(workflow):
+    """Without a cap Snakemake would start all jobs that take a GPU at once, on the same device."""
+    common = ["--config", "rnn={device: cuda}", "demo={scale: 0.02}", "--until", "demo", "--forcerun", "demo"]
+    for options, expected in (([], 1), (["--resources", "gpu=3"], 3)):
+        done = workflow.call(*options, *common)
+        assert done.returncode == 0, done.stderr
+        assert f'Provided resources: gpu=Resource("gpu", {expected})' in done.stderr
+    plan = workflow.call("--dry-run", "--config", "rnn={device: cuda}").stdout
+    jobs = [job for job in plan.split("\nrule ") if job.startswith(("rnn_train:", "rnn_score:"))]
+    assert len(jobs) == 3
+    assert all("gpu=1" in job for job in jobs)
+
+
 @pytest.mark.parametrize(
     ("setting", "sentence"),
     [
+        ("rnn={settings: {hiden: 3}}", "rnn.settings: unknown key hiden; did you mean hidden?"),
+        ("rnn={preset: papr}", "did you mean paper?"),
+        ("systems={rnn: {features: [rn]}}", "did you mean rnn?"),
         ("tuning={run: 3}", "tuning: unknown key run; did you mean runs?"),
         ("data_dir=/not/there", "data_dir: /not/there is no folder"),
         ("compare=[basline]", "did you mean baseline?"),

@@ -1,26 +1,30 @@
 """The workflow run to its end, run again, killed and resumed."""
 
+import gzip
 import os
 import signal
 import subprocess
 import time
 from pathlib import Path
 
+import numpy
 import pandas
 import pytest
 
-FINAL = ["results/table1.tsv", "results/model/phrase-table.gz", "results/model/lm.arpa.gz"]
+FINAL = ["results/table1.tsv", "results/rnn/model.pt", "results/model/phrase-table.gz", "results/model/lm.arpa.gz"]
 
 
 def tuned(folder: Path) -> list[Path]:
     """The tuned systems of a run."""
-    return sorted(folder.glob("results/systems/baseline/run*/moses.ini"))
+    return sorted(folder.glob("results/systems/*/run*/moses.ini"))
 
 
 def test_the_table(finished):
     table = pandas.read_csv(finished.folder / "results/table1.tsv", sep="\t")
-    assert list(table["system"].unique()) == ["baseline"]
-    assert list(table["test_set"]) == ["dev", "harbour-test"]
+    assert list(table["system"].unique()) == ["baseline", "rnn"]
+    assert list(table["test_set"]) == ["dev", "harbour-test"] * 2
+    assert table["p_value"].between(0, 1).tolist() == [False, False, True, True]
+    assert table["diff_baseline"].notna().tolist() == [False, False, True, True]
     assert {"bleu", "bleu_sd", "sacrebleu", "runs"} <= set(table.columns)
     assert (table["runs"] == 2).all()
     assert table["bleu"].between(10, 95).all()
@@ -48,9 +52,15 @@ def test_nothing_to_do_after_a_run(finished, small_config):
 @pytest.mark.parametrize(
     ("setting", "expected", "untouched"),
     [
-        ("tuning={runs: 3}", {"mert": 1, "decode": 2, "bleu": 2, "table1": 1}, ["filter_tables", "language_model"]),
-        ("lm={order: 3}", {"language_model": 1, "mert": 2, "decode": 4}, ["align_words", "phrase_table"]),
-        ("phrases={max_length: 5}", {"extract": 1, "phrase_table": 1, "mert": 2}, ["align_words", "language_model"]),
+        ("tuning={runs: 3}", {"mert": 2, "decode": 4, "bleu": 4, "table1": 1}, ["filter_tables", "rnn_train"]),
+        ("lm={order: 3}", {"language_model": 1, "mert": 4, "decode": 8}, ["align_words", "phrase_table", "rnn_train"]),
+        (
+            "phrases={max_length: 5}",
+            {"extract": 1, "phrase_table": 1, "rnn_train": 1, "mert": 4},
+            ["align_words", "language_model"],
+        ),
+        ("rnn={settings: {epochs: 3}}", {"rnn_train": 1, "rnn_score": 2, "augment": 1, "mert": 2}, ["rnn_prepare"]),
+        ("rnn={device: cpu}", {}, []),
         ("evaluation={joint: {}}", {}, ["mert"]),
     ],
 )
@@ -60,6 +70,32 @@ def test_a_change_reruns_what_depends_on_it(finished, small_config, tmp_path, se
     assert not [rule for rule in untouched if rule in jobs]
     if not expected:
         assert not jobs
+
+
+def test_a_further_system_runs_only_its_own_jobs(finished, small_config):
+    """Added to the table: its filtered tables, its runs, and the table."""
+    settings = ["systems={other: {features: [rnn]}}", "compare=[baseline, rnn, other]"]
+    jobs = finished.plan("--configfile", str(small_config), "--config", *settings)
+    expected = {"filter_tables": 2, "mert": 2, "decode": 4, "recase": 4, "detokenize": 4, "bleu": 4, "table1": 1}
+    assert jobs == expected | {"all": 1}
+
+
+def test_without_the_network_only_the_table_is_made_again(finished, small_config):
+    jobs = finished.plan("--configfile", str(small_config), "--config", "compare=[baseline]")
+    assert jobs == {"table1": 1, "all": 1}
+
+
+def test_the_column_of_the_network(finished):
+    """The scores of both parts are the fifth column of every line; weights start as Moses' do."""
+    scores = numpy.concatenate([numpy.load(finished.folder / f"results/rnn/scores/{k}-of-2.npy") for k in (1, 2)])
+    with gzip.open(finished.folder / "results/augmented/rnn/phrase-table.gz", "rt", encoding="utf-8") as table:
+        columns = [line.split(" ||| ")[2].split() for line in table]
+    assert {len(row) for row in columns} == {5}
+    found = numpy.log([float(row[4]) for row in columns])
+    numpy.testing.assert_allclose(found, scores, atol=1e-5)
+    ini = (finished.folder / "results/augmented/rnn/moses.ini").read_text()
+    assert "num-features=5" in ini
+    assert "TranslationModel0= 0.2 0.2 0.2 0.2 0.2\n" in ini
 
 
 def test_a_lost_result_is_made_again(copy_of_finished, small_config):
@@ -87,7 +123,7 @@ def test_killed_and_started_again(workflow, finished, small_config, seconds):
         assert (workflow.folder / name).read_bytes() == (finished.folder / name).read_bytes(), name
     for ours, theirs in zip(tuned(workflow.folder), tuned(finished.folder), strict=True):
         assert ours.read_bytes() == theirs.read_bytes()
-    columns = ["system", "test_set", "bleu", "bleu_sd", "sacrebleu", "runs"]
+    columns = ["system", "test_set", "bleu", "bleu_sd", "sacrebleu", "runs", "diff_baseline", "p_value"]
     tables = [pandas.read_csv(w.folder / FINAL[0], sep="\t")[columns] for w in (workflow, finished)]
     pandas.testing.assert_frame_equal(*tables)
     assert not list(workflow.folder.rglob(".tmp-*"))
