@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from rnnsmt.align.bitext import Side
 from rnnsmt.align.lexicon import Lexicon, find, no_news, normalise
+from rnnsmt.compiled import kernel
 
 ITERATIONS = 5
 P_NULL = 0.08
@@ -62,7 +62,7 @@ def _sizes(generated, given):
     return np.unique(np.stack([generated[both], given[both]], 1), axis=0, return_counts=True)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _pass(
     starts, words, given_ids, given_offsets, generated_ids, generated_offsets, t, t_null, tension, last,
     counts, null_counts, best,
@@ -98,7 +98,7 @@ def _pass(
     return feature / len(generated_ids)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _diagonal(j, m, n, tension, prior):
     """Fill prior [n] with exp(-tension |i/n - j/m|), i = 1 .. n: geometric on both sides of j n / m; their sum."""
     above = int(j * n / m)
@@ -112,7 +112,7 @@ def _diagonal(j, m, n, tension, prior):
     return z
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _series(j, m, n, tension):
     """Closed form of the sums over i of exp(-tension |i/n - j/m|) and of its derivative by the tension."""
     floor = int(j * n / m)
@@ -129,7 +129,7 @@ def _series(j, m, n, tension):
     return z, derivative
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _fit_tension(lengths, size_counts, observed, tension):
     """Eight gradient steps of 20 towards the tension whose expected feature equals the observed mean."""
     generated_words = 0.0

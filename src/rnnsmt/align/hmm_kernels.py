@@ -6,12 +6,12 @@ I given words, J generated words.
 """
 
 import numpy as np
-from numba import njit
 
 from rnnsmt.align.lexicon import find
+from rnnsmt.compiled import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def transitions(classes, jumps, first, p_null, uniform, step, begin):
     """Fill step [I, I] = p(next position | last position) and begin [I], both without the mass ``p_null`` of NULL.
 
@@ -40,7 +40,7 @@ def transitions(classes, jumps, first, p_null, uniform, step, begin):
             step[last, i] = (1.0 - p_null) * ((1.0 - uniform) * step[last, i] / total + uniform / length)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def forward_backward(emission, null, step, begin, alpha, beta, posterior, moves):  # noqa: PLR0912
     """Posterior link probabilities of one sentence pair; returns the log-likelihood of the generated sentence.
 
@@ -105,7 +105,7 @@ def forward_backward(emission, null, step, begin, alpha, beta, posterior, moves)
     return log_likelihood
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def hmm_pass(
     starts, words, given_ids, given_offsets, generated_ids, generated_offsets, given_classes, t, t_null, jumps, first,
     p_null, uniform, longest, last, counts, null_counts, jump_counts, first_counts, candidates, nulls,
@@ -162,7 +162,7 @@ def hmm_pass(
     return log_likelihood
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _best(posterior, candidates):
     """Fill the positions with the highest posteriors above 0.001, at least one; whether NULL beats the first."""
     left = 1.0

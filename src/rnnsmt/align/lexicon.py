@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from rnnsmt.align.bitext import Side
+from rnnsmt.compiled import kernel
 
 
 def no_news() -> None:
@@ -47,7 +47,7 @@ def _sentences_of_words(side: Side) -> tuple[npt.NDArray[np.int64], npt.NDArray[
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), sentence[order]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _pairs(sentence_starts, sentences, ids, offsets, vocabulary, sizes, words):
     """Without room in ``words``: sizes[e + 1] = distinct partners of e. With room: fill row e from sizes[e] on."""
     seen = np.full(vocabulary, -1, np.int32)
@@ -67,7 +67,7 @@ def _pairs(sentence_starts, sentences, ids, offsets, vocabulary, sizes, words):
             sizes[e + 1] = size
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _transpose(starts, words, vocabulary):
     """Rows of the other side; each of them ascending."""
     other_starts = np.zeros(vocabulary + 1, np.int64)
@@ -85,7 +85,7 @@ def _transpose(starts, words, vocabulary):
     return other_starts, other_words
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def find(starts, words, e, f):
     """Where the lexicon keeps the pair (e, f); the pair must be in it."""
     low, high = starts[e], starts[e + 1] - 1
@@ -98,7 +98,7 @@ def find(starts, words, e, f):
     return low
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def normalise(starts, counts, alpha, t):
     """Mean-field update of every row of t = p(f | e) under a symmetric Dirichlet prior over the words seen with e."""
     for e in range(len(starts) - 1):
@@ -111,7 +111,7 @@ def normalise(starts, counts, alpha, t):
                 t[k] = max(np.exp(digamma(counts[k] + alpha) - log_total), 1e-12)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def digamma(x):
     """The logarithmic derivative of the gamma function, for x > 0, to about 1e-10 (asymptotic series above 6)."""
     result = 0.0

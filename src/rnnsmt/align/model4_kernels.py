@@ -7,16 +7,16 @@ before it in the cept, by its own class.
 """
 
 import numpy as np
-from numba import njit
 
 from rnnsmt.align.lexicon import find
+from rnnsmt.compiled import kernel
 
 MAX_FERTILITY = 9
 NEVER = -1e9
 _CLOSE = -30.0  # neighbours less probable than exp of this are not looked at further
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def placement(links, given_classes, generated_classes, head, inner, first, following, head_counts, inner_counts, add):
     """Log-probability of the positions of all cepts; with ``add`` the counts of what was used grow by it.
 
@@ -56,7 +56,7 @@ def placement(links, given_classes, generated_classes, head, inner, first, follo
     return score
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def null_score(nulls, words, p_null, log_factorials):
     """log of C(J - nulls, nulls) p_null^nulls (1 - p_null)^(J - 2 nulls); impossible above half the words."""
     if 2 * nulls > words:
@@ -66,7 +66,7 @@ def null_score(nulls, words, p_null, log_factorials):
     return choices + nulls * np.log(p_null) + (rest - nulls) * np.log(1.0 - p_null)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _move_gain(j, i, links, lexical, fertility, fertilities, p_null, log_factorials):
     """What moving word j to position i adds to the log-probability, without the placement."""
     words, length = lexical.shape[0], lexical.shape[1] - 1
@@ -86,7 +86,7 @@ def _move_gain(j, i, links, lexical, fertility, fertilities, p_null, log_factori
     return gain
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def neighbourhood(
     links, lexical, allowed, fertility, fertilities, given_classes, generated_classes, head, inner, p_null,
     log_factorials, first, following, nothing, posterior,
@@ -147,7 +147,7 @@ def neighbourhood(
     return best, best_j, best_i, best_swap, total
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _count_fertilities(links, given, fertilities, posterior, total, counts):
     """Expected fertilities, as if all mass of the neighbours came from moves; makes ``posterior`` probabilities."""
     length = len(given)
@@ -169,7 +169,7 @@ def _count_fertilities(links, given, fertilities, posterior, total, counts):
         posterior[j, old] = max(left, 0.0)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def model4_pass(  # noqa: PLR0912
     starts, words, given_ids, given_offsets, generated_ids, generated_offsets, given_classes, generated_classes,
     t, t_null, fertility, head, inner, p_null, candidates, longest, climbs, all_links,

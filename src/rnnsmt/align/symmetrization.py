@@ -4,9 +4,9 @@ The kernels work on flat arrays (``rnnsmt.align.pharaoh.Links``) and release the
 """
 
 import numpy as np
-from numba import njit
 
 from rnnsmt.align.pharaoh import Links
+from rnnsmt.compiled import kernel
 
 HEURISTICS = ("grow-diag-final-and", "grow-diag-final", "grow-diag", "intersection", "union")
 
@@ -45,7 +45,7 @@ def symmetrize(forward: Links, reverse: Links, heuristic: str, order: str = "ato
     return Links(offsets, source[:used].copy(), target[:used].copy())
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _symmetrize(
     f_offsets, f_source, f_target, r_offsets, r_source, r_target, union, grow, final, offsets, source, target
 ):  # fmt: skip
@@ -76,7 +76,7 @@ def _symmetrize(
     return used
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _combine(grid, union, grow, final):
     """Mark the links of one sentence pair that are taken: ``grid`` [source words, target words] of flags."""
     rows, columns = grid.shape
@@ -100,7 +100,7 @@ def _combine(grid, union, grow, final):
                         row_aligned[i] = column_aligned[j] = True
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _grow(grid, row_aligned, column_aligned):
     """Add links of the union that touch a taken one and align a new word, until a pass over all adds none."""
     rows, columns = grid.shape
@@ -124,7 +124,7 @@ def _grow(grid, row_aligned, column_aligned):
 _NEIGHBOURS = ((0, -1), (-1, 0), (0, 1), (1, 0), (-1, -1), (1, -1), (-1, 1), (1, 1))
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _grow_from_links(grid, row_aligned, column_aligned):
     """The same in the order of symal: from every taken link, by target, then source position, to its neighbours."""
     rows, columns = grid.shape

@@ -5,9 +5,9 @@ Words of a class share their distortion parameters in the alignment models.
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from rnnsmt.align.bitext import Side
+from rnnsmt.compiled import kernel
 
 
 def word_classes(side: Side, classes: int = 50, passes: int = 5) -> npt.NDArray[np.int32]:
@@ -44,12 +44,12 @@ def _rows(first, second, counts, size):
     return starts.astype(np.int64), second.astype(np.int32), counts.astype(np.int64)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _h(n):
     return n * np.log(n) if n > 0 else 0.0
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _exchange(  # noqa: PLR0912
     f_starts, f_words, f_counts, b_starts, b_words, b_counts, order, classes, passes, assignment
 ):  # fmt: skip
@@ -111,7 +111,7 @@ def _exchange(  # noqa: PLR0912
             break
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _shift(bigrams, size, c, sign, after, used_after, before, used_before, own, total):
     """Add a word to class ``c`` (``sign`` 1) or take it out (-1)."""
     for d in used_after:

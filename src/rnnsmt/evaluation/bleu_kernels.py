@@ -1,10 +1,11 @@
 """Sufficient statistics of BLEU for many candidates of the same sentences, compiled; equal to ``multi_bleu``."""
 
 import numpy as np
-from numba import njit
+
+from rnnsmt.compiled import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _slot(keys, node, word):
     """The place of ``(node, word)`` in an open-addressed table of int64 keys (-1 is free)."""
     key = (np.int64(node) << 32) | np.int64(word)
@@ -15,7 +16,7 @@ def _slot(keys, node, word):
     return place, key
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _reference_trie(references, offsets, first, last):
     """The n-grams of references ``first`` to ``last - 1`` as a trie.
 
@@ -51,7 +52,7 @@ def _reference_trie(references, offsets, first, last):
     return keys, children, limit[:nodes]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _count_matches(words, keys, children, limit, used, out):
     """Walk down the trie from each position of ``words``; a visit matches while the node's limit is not used up."""
     used[:] = 0
@@ -72,7 +73,7 @@ def _count_matches(words, keys, children, limit, used, out):
         out[4 + order] = max(words.size - order, 0)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def candidate_statistics(words, word_offsets, references, reference_offsets, number_of_references, offsets, out):
     """Statistics of candidates that are grouped by sentence.
 

@@ -6,7 +6,8 @@ first.
 """
 
 import numpy as np
-from numba import njit
+
+from rnnsmt.compiled import kernel
 
 NONE = np.uint32(0xFFFFFFFF)
 """In place of an n-gram's number where no n-gram of that order ends: too near to the beginning of the sentence."""
@@ -14,7 +15,7 @@ NONE = np.uint32(0xFFFFFFFF)
 DIGIT = 11
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def collect(words, suffixes, low, high, shift, keys, contexts):
     """Gather the n-grams of one order whose suffix lies in ``low <= suffix < high``.
 
@@ -38,7 +39,7 @@ def collect(words, suffixes, low, high, shift, keys, contexts):
     return written
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def spread(words, suffixes, low, high, values, out):
     """Write n-gram numbers, in text order, back to the positions that ``collect`` took; return how many were used."""
     used = 0
@@ -51,7 +52,7 @@ def spread(words, suffixes, low, high, values, out):
     return used
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def sort_keys(keys, bits):
     """Radix sort of uint64 keys of at most ``bits`` bits; returns (sorted keys, uint32 positions before), stable."""
     n = len(keys)
@@ -85,7 +86,7 @@ def sort_keys(keys, bits):
     return source, origin
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def distinct(keys, origin, contexts, low, shift, base, numbers):
     """Make the distinct n-grams of sorted keys.
 

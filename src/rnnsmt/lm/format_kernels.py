@@ -1,10 +1,11 @@
 """Lines of an ARPA file as bytes, compiled: formatting millions of numbers in Python would take minutes."""
 
 import numpy as np
-from numba import njit
+
+from rnnsmt.compiled import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _put_log(value, out, at):
     """Write a number <= 0 rounded to six decimals, without trailing zeros; return the next position."""
     micro = np.int64(np.rint(-value * 1e6))
@@ -37,7 +38,7 @@ def _put_log(value, out, at):
     return at + digits + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def format_ngrams(words, logs, backoffs, starts, pool, out):
     """Write ``log10 p TAB words [TAB backoff] NEWLINE`` per n-gram.
 

@@ -1,10 +1,11 @@
 """Modified Kneser-Ney sums over flat columns, compiled (Chen and Goodman 1999, section 3)."""
 
 import numpy as np
-from numba import njit
+
+from rnnsmt.compiled import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def add_contexts(context, count, discounts, low, denominator, mass):
     """Add adjusted counts and discounts to their contexts ``low <= context < low + len(mass)``.
 
@@ -19,7 +20,7 @@ def add_contexts(context, count, discounts, low, denominator, mass):
             mass[at] += discounts[min(count[i], np.uint32(3))]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def discounted(context, count, discounts, low, denominator, gamma, share, weight):
     """For n-grams with a context in the slice: (count - discount) / denominator and the interpolation weight.
 

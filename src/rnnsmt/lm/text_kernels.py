@@ -5,7 +5,8 @@ Unicode spaces are part of a word.
 """
 
 import numpy as np
-from numba import njit
+
+from rnnsmt.compiled import kernel
 
 UNK, BOS, EOS = 0, 1, 2
 """The numbers of ``<unk>``, ``<s>`` and ``</s>``, KenLM's own."""
@@ -17,7 +18,7 @@ FNV_OFFSET = np.uint64(14695981039346656037)
 FNV_PRIME = np.uint64(1099511628211)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def number_words(block, closed, table, hashes, starts, pool, words, out):  # noqa: PLR0912, PLR0915
     """Number the words of a block of whole lines.
 
@@ -94,7 +95,7 @@ def number_words(block, closed, table, hashes, starts, pool, words, out):  # noq
     return words, written, -1, 0
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def fill_table(hashes, first, words, table):
     """Enter the words ``first <= i < words`` by their hashes into a table that has room for them."""
     mask = np.uint64(len(table) - 1)
@@ -105,7 +106,7 @@ def fill_table(hashes, first, words, table):
         table[slot] = number + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def hash_bytes(word):
     """The hash of one word, uint8 [bytes]."""
     value = FNV_OFFSET

@@ -3,12 +3,13 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from rnnsmt.compiled import kernel
 
 MONO, SWAP, OTHER = 0, 1, 2
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _has_link(links: Any, first: int, last: int, i: int, j: int, source_length: int, target_length: int) -> bool:
     """Is source position i linked to target position j? The corners before and after the sentence pair are."""
     if i < 0 or j < 0:
@@ -21,7 +22,7 @@ def _has_link(links: Any, first: int, last: int, i: int, j: int, source_length: 
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def extract_block(  # noqa: PLR0912, PLR0915 (one kernel)
     source_offsets: Any,
     target_offsets: Any,
@@ -134,7 +135,7 @@ def extract_block(  # noqa: PLR0912, PLR0915 (one kernel)
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def pack_phrases(words: Any, codes: Any, spans: Any, side: int, stop: int, width: int, per_key: int, keys: Any) -> None:
     """Pack the words of each phrase into integers that sort as the lines of a phrase table do.
 

@@ -3,7 +3,8 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from rnnsmt.compiled import kernel
 
 LINK_ERRORS = {
     1: "not a list of links i-j",
@@ -11,7 +12,7 @@ LINK_ERRORS = {
 }
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _count_dashes(text: Any) -> int:
     dashes = 0
     for byte in text:
@@ -20,7 +21,7 @@ def _count_dashes(text: Any) -> int:
     return dashes
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def parse_links(text: Any, source_lengths: Any, target_lengths: Any) -> Any:
     """Read the links of S sentences from ``text`` (uint8, S lines).
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from rnnsmt.compiled import kernel
 from rnnsmt.phrases.text_kernels import (
     NUMBER_BYTES,
     phrase_bytes,
@@ -15,7 +15,7 @@ from rnnsmt.phrases.text_kernels import (
 )
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def write_reordering_lines(
     start: int,
     pairs: Any,

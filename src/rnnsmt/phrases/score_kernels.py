@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from rnnsmt.compiled import kernel
 from rnnsmt.phrases.text_kernels import (
     NUMBER_BYTES,
     phrase_bytes,
@@ -16,7 +16,7 @@ from rnnsmt.phrases.text_kernels import (
 )
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def same_phrase(keys: Any, a: int, b: int) -> bool:
     """Are rows a and b of ``keys`` (int64 [K, N]) the same phrase?"""
     for key in range(keys.shape[0]):  # noqa: SIM110 (numba)
@@ -25,7 +25,7 @@ def same_phrase(keys: Any, a: int, b: int) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def group_rows(source_keys: Any, target_keys: Any) -> Any:
     """Begin of each distinct pair and of each distinct source in N sorted rows, both with N at the end (int64)."""
     n = source_keys.shape[1]
@@ -44,7 +44,7 @@ def group_rows(source_keys: Any, target_keys: Any) -> Any:
     return pairs[: n_pairs + 1].copy(), sources[: n_sources + 1].copy()
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def transpose_links(bits: Any) -> Any:
     """Swap source and target of an alignment in bits (bit 8 · target + source)."""
     swapped = np.int64(0)
@@ -55,7 +55,7 @@ def transpose_links(bits: Any) -> Any:
     return swapped
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def greater_links(a: int, b: int) -> bool:
     """Is alignment a greater than b, both as a list over target positions of ordered sets of source positions?
 
@@ -74,7 +74,7 @@ def greater_links(a: int, b: int) -> bool:
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def choose_links(links: Any, joint: Any, begin: int, end: int) -> Any:
     """The most frequent alignment of rows begin..end, ties to the greatest seen from the target and from the source."""
     best, best_inverse, count = links[begin], links[begin], joint[begin]
@@ -89,7 +89,7 @@ def choose_links(links: Any, joint: Any, begin: int, end: int) -> Any:
     return best, best_inverse
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _look_up(word: int, given: int, offsets: Any, words: Any, probabilities: Any) -> float:
     """p(word | given) of a lexical table, −1 where it is not there."""
     low, high = offsets[given], offsets[given + 1]
@@ -105,7 +105,7 @@ def _look_up(word: int, given: int, offsets: Any, words: Any, probabilities: Any
     return -1.0
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def lexical_weight(
     words: Any, n_words: int, given: Any, n_given: int, links: int, null: int, lexicon: Any, missing: Any
 ) -> float:
@@ -145,14 +145,14 @@ def lexical_weight(
     return np.float64(np.float32(weight))
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def discount_of(joint: int, alignments: int, discounts: Any) -> float:
     """What a pair extracted ``joint`` times from ``alignments`` alignments loses; part of a count counts as a whole."""
     count = (joint + alignments - 1) // alignments
     return min(joint / alignments, discounts[min(count, 3)])
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def score_pairs(
     pairs: Any,
     sources: Any,
@@ -228,7 +228,7 @@ def score_pairs(
     return missing[0]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def write_phrase_lines(
     start: int,
     pairs: Any,

@@ -3,7 +3,8 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from rnnsmt.compiled import kernel
 
 _LEAST, _MOST = -10, 250
 _POWERS = [10.0**k for k in range(_LEAST, _MOST + 1)]
@@ -18,7 +19,7 @@ NUMBER_BYTES = 16
 """The most bytes ``put_number`` writes."""
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def put_integer(buffer: Any, at: Any, value: Any) -> Any:
     """Write a non-negative integer; return the place after it."""
     digits = 1
@@ -32,7 +33,7 @@ def put_integer(buffer: Any, at: Any, value: Any) -> Any:
     return at + digits
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def put_separator(buffer: Any, at: int) -> int:
     """Write `` ||| ``; return the place after it."""
     buffer[at] = 32
@@ -43,7 +44,7 @@ def put_separator(buffer: Any, at: int) -> int:
     return at + 5
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _six_digits(x: Any, exponent: Any) -> Any:
     """x · 10^(5 - exponent), rounded to an integer, exact ties to even."""
     k = 5 - exponent
@@ -74,7 +75,7 @@ def _six_digits(x: Any, exponent: Any) -> Any:
     return whole
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def put_number(buffer: Any, at: Any, x: Any) -> Any:  # noqa: PLR0912 (one kernel)
     """Write a number, 0 or from 1e-290 to 1e10, with six significant digits as ``%g`` does; return the place after it.
 
@@ -135,7 +136,7 @@ def put_number(buffer: Any, at: Any, x: Any) -> Any:  # noqa: PLR0912 (one kerne
     return at
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def unpack(keys: Any, row: int, width: int, per_key: int, stop: int, codes: Any) -> int:
     """Put the word codes of phrase ``row`` of ``keys`` (int64 [K, N]) into ``codes``; return how many."""
     mask = (np.int64(1) << width) - 1
@@ -151,7 +152,7 @@ def unpack(keys: Any, row: int, width: int, per_key: int, stop: int, codes: Any)
     return length
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def phrase_bytes(codes: Any, length: int, offsets: Any) -> int:
     """The bytes of a phrase with a blank after each word."""
     size = length
@@ -160,7 +161,7 @@ def phrase_bytes(codes: Any, length: int, offsets: Any) -> int:
     return size
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def put_phrase(buffer: Any, at: int, codes: Any, length: int, text: Any, offsets: Any) -> int:
     """Write the words of a phrase, one blank between them; return the place after them.
 

@@ -10,10 +10,11 @@ All functions are compiled, release the GIL and use no random numbers.
 import math
 
 import numpy as np
-from numba import njit
+
+from rnnsmt.compiled import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def bleu_of_statistics(total):
     """Corpus BLEU, 0 to 1, of summed statistics ``[9]`` (see ``rnnsmt.evaluation.multi_bleu``)."""
     log_precision = 0.0
@@ -25,7 +26,7 @@ def bleu_of_statistics(total):
     return math.exp(0.25 * log_precision + log_penalty)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def project(features, weights, out):
     """``out[n] = sum over k of weights[k] features[k, n]``."""
     out[:] = 0.0
@@ -37,7 +38,7 @@ def project(features, weights, out):
                 out[n] += weight * row[n]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def upper_envelope(slopes, intercepts, low, high, kept, lines, starts):
     """The upper envelope of lines between ``low`` and ``high``, from left to right (gift wrapping).
 
@@ -99,7 +100,7 @@ def upper_envelope(slopes, intercepts, low, high, kept, lines, starts):
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def line_corners(slopes, intercepts, offsets, low, high, statistics, total, xs, before, after):
     """The corners of all sentences' envelopes along one line.
 
@@ -137,7 +138,7 @@ def line_corners(slopes, intercepts, offsets, low, high, statistics, total, xs, 
     return corners
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def line_bleu(total, before, after, corners, order, statistics, bleu):
     """Corpus BLEU on every interval between sorted corners: ``bleu[e]`` left of corner ``order[e]``.
 
@@ -154,7 +155,7 @@ def line_bleu(total, before, after, corners, order, statistics, bleu):
     bleu[corners] = bleu_of_statistics(running)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def best_point(xs, order, bleu, corners, low, high):
     """The middle of the interval of a line with the highest BLEU.
 
@@ -178,7 +179,7 @@ def best_point(xs, order, bleu, corners, low, high):
     return best_x, best_value
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def best_candidates(scores, offsets, out):
     """``out[s]``: the candidate of sentence ``s`` with the highest score, the first of equal ones."""
     for s in range(offsets.size - 1):

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from rnnsmt.compiled import kernel
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class NbestPool:
         return FlatPool(features, statistics, offsets)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def row_hashes(features, statistics, sentences, out):
     """A 64-bit hash of every candidate (splitmix64 over its words): uint32 ``[n, F]``, int32 ``[n, 9]``, ``[n]``."""
     for n in range(out.size):
