@@ -1,8 +1,10 @@
 """The loop around the optimiser: pool, state, stopping, resuming, and n-best files."""
 
+import fcntl
 import json
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -241,6 +243,18 @@ def test_candidates_with_other_statistics_are_distinct():
 
 
 # The state
+
+
+def test_a_second_process_waits_for_the_first(tmp_path, capsys):
+    with (tmp_path / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # as an orphan of a killed Snakemake holds it
+        opened = threading.Event()
+        waiting = threading.Thread(target=lambda: MertState(tmp_path, {}) and opened.set())
+        waiting.start()
+        assert not opened.wait(0.3)
+    assert opened.wait(10)
+    waiting.join()
+    assert "another process is at work" in capsys.readouterr().err
 
 
 def test_other_settings_are_refused_by_name(tmp_path):

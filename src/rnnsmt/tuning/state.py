@@ -1,18 +1,21 @@
 """The state of a MERT run on disk: what it was made from, its iterations, the n-best lists they added.
 
 A state folder holds ``state.json``, replaced whole after every iteration, and one ``nbest-NNN.npz`` an iteration,
-written before it. So a run that is ended at any time goes on after its last complete iteration.
+written before it. So a run that is ended at any time goes on after its last complete iteration. A lock of the system,
+which goes with its process, keeps a second process out: a stage can outlive the Snakemake that was killed.
 """
 
+import fcntl
 import hashlib
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
 from rnnsmt.io import InputError, atomic_path, open_binary, read_json, write_json
+from rnnsmt.progress import say
 from rnnsmt.tuning.nbest_pool import Lump
 
 FORMAT = "rnnsmt-mert-1"
@@ -31,8 +34,20 @@ class MertState:
         self._fingerprint = dict(fingerprint)
         self.iterations: list[dict[str, Any]] = []
         self.path = self.folder / "state.json"
+        self._lock = self._take_lock()
         if self.path.exists():
             self._read()
+
+    def _take_lock(self) -> IO[str]:
+        """Wait until no other process works in the folder; the lock is held as long as the file is open."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        lock = (self.folder / "lock").open("w")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f"another process is at work in {self.folder}; waiting until it ends")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        return lock
 
     def _read(self) -> None:
         saved = read_json(self.path)
