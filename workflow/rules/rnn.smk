@@ -32,6 +32,7 @@ rule rnn_prepare:
         f"--vocab-size {{params.vocab_size}} --output-dir {PAIRS} &> {{log:q}}"
 
 
+# The device is a resource, not a part of the command: another one is no reason to compute everything again.
 # A training that is killed, or stops before its time is up, goes on from its last checkpoint in results/rnn/state.
 rule rnn_train:
     input:
@@ -48,6 +49,7 @@ rule rnn_train:
     threads: training_threads()
     resources:
         gpu=GPU,
+        device=DEVICE,
         mem_mb=4000,
         runtime=1440,
     params:
@@ -58,7 +60,7 @@ rule rnn_train:
     shell:
         f"rnnsmt rnn train --pairs {PAIRS} --preset {{params.preset}} {{params.settings}} --seed {{params.seed}} "
         "--output-model {output.model:q} --output-history {output.history:q} --state-dir results/rnn/state "
-        f"--device {DEVICE} --threads {{threads}} --time-limit $(({{resources.runtime}} * 60)) &> {{log:q}}"
+        "--device {resources.device} --threads {threads} --time-limit $(({resources.runtime} * 60)) &> {log:q}"
 
 
 rule rnn_score:
@@ -74,9 +76,10 @@ rule rnn_score:
         TORCH_ENV
     resources:
         gpu=GPU,
+        device=DEVICE,
         mem_mb=4000,
     params:
         version=version("rnn", "score"),
     shell:
         f"rnnsmt rnn score --pairs {PAIRS} --model {{input.model:q}} --shard {{wildcards.scatteritem}} "
-        f"--device {DEVICE} --threads {{threads}} --output {{output:q}} &> {{log:q}}"
+        "--device {resources.device} --threads {threads} --output {output:q} &> {log:q}"
