@@ -181,4 +181,3 @@ def test_refuses_what_is_no_network_or_no_folder(folder, tmp_path, capsys):
     refused(score(folder, output, "--model", str(folder / "table.txt")), capsys, output, "table.txt")
     refused(score(folder, output, "--model", str(folder / "no.pt")), capsys, output, "no.pt")
     refused(score(folder, output, "--pairs", str(tmp_path)), capsys, output, "pairs.json")
-    refused(score(folder, output, "--threads", "0"), capsys, output, "--threads")

@@ -4,6 +4,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from rnnsmt.io import InputError, read_lines
+from rnnsmt.rnn.options import add_device, need_torch
 
 if TYPE_CHECKING:
     from rnnsmt.rnn.model import RNNEncoderDecoder
@@ -16,8 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--input", required=True, metavar="FILE", help="source phrases, one a line, tokenised")
     parser.add_argument("--output", required=True, metavar="FILE")
     parser.add_argument("--max-length", type=int, default=30, metavar="N", help="words of the longest target")
-    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="auto: a GPU if there is one")
-    parser.add_argument("--threads", type=int, default=1, help="threads of matrix products on a CPU")
+    add_device(parser)
 
 
 def positive(args: argparse.Namespace, *names: str) -> None:
@@ -38,11 +38,13 @@ def load(args: argparse.Namespace) -> "tuple[RNNEncoderDecoder, tuple[Vocabulary
         InputError: a file is missing or damaged, the network is of other vocabularies, the input has no or an empty
             line.
     """
+    positive(args, "max_length")
+    need_torch()
+
     from rnnsmt.devices import choose_place
     from rnnsmt.rnn.model_file import check_vocabularies, load_model
     from rnnsmt.rnn.pairs import Pairs
 
-    positive(args, "max_length", "threads")
     pairs = Pairs.open(args.pairs)
     place = choose_place(args.device, args.threads)
     model, meta = load_model(args.model, place.device)

@@ -6,7 +6,7 @@ Of 50 draws for each phrase the distinct ones are counted and sorted by log p(ta
 
 import argparse
 
-from rnnsmt.io import InputError
+from rnnsmt.io import InputError, write_lines
 from rnnsmt.rnn import phrase_input
 
 
@@ -22,10 +22,10 @@ def run(args: argparse.Namespace) -> dict[str, object]:
     if args.seed < 0:
         raise InputError(f"--seed {args.seed}: must not be negative")
 
-    from rnnsmt.io import write_lines
+    model, (_, target), sources = phrase_input.load(args)
+
     from rnnsmt.rnn.generation import sample
 
-    model, (_, target), sources = phrase_input.load(args)
     found = sample(model, sources, args.draws, args.seed, args.max_length)
     lines = [
         f"{number} ||| {target.text(one.words)} ||| {one.score:.6f} ||| {one.times}"

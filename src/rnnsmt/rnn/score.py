@@ -7,8 +7,10 @@ within 1e-4, however the table is cut. Products are float32 in full precision.
 
 import argparse
 import re
+from pathlib import Path
 
 from rnnsmt.io import InputError
+from rnnsmt.rnn.options import add_device, need_torch
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -16,8 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", required=True, metavar="FILE")
     parser.add_argument("--output", required=True, metavar="FILE", help="scores (.npy)")
     parser.add_argument("--shard", default="1/1", metavar="K/N", help="part K of N only")
-    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="auto: a GPU if there is one")
-    parser.add_argument("--threads", type=int, default=1, help="threads of matrix products on a CPU")
+    add_device(parser)
 
 
 def shard_of(text: str) -> tuple[int, int]:
@@ -35,22 +36,23 @@ def shard_of(text: str) -> tuple[int, int]:
 
 def run(args: argparse.Namespace) -> dict[str, object]:
     shard, shards = shard_of(args.shard)
-    if args.threads < 1:
-        raise InputError("--threads must be at least 1")
+    need_torch()
 
     import numpy as np
 
     from rnnsmt.devices import choose_place
-    from rnnsmt.io import atomic_binary
     from rnnsmt.rnn.model_file import check_vocabularies, load_model
     from rnnsmt.rnn.pairs import Pairs
-    from rnnsmt.rnn.scoring import score_pairs, shard_bounds
+    from rnnsmt.rnn.preparation import GrowingArray
+    from rnnsmt.rnn.scoring import score_batches, shard_bounds
 
     pairs = Pairs.open(args.pairs)
     place = choose_place(args.device, args.threads)
     model, meta = load_model(args.model, place.device)
     check_vocabularies(args.model, meta, pairs)
-    scores = score_pairs(model, pairs, *shard_bounds(pairs, shard, shards), place.device)
-    with atomic_binary(args.output) as out:
-        np.save(out, scores)
-    return {"pairs": len(scores), "mean score": float(scores.mean()) if len(scores) else 0.0}
+    total = 0.0
+    with GrowingArray(Path(args.output), np.float32) as out:
+        for scores in score_batches(model, pairs, *shard_bounds(pairs, shard, shards), place.device):
+            out.append(scores)
+            total += float(scores.sum(dtype=np.float64))
+    return {"pairs": out.length, "mean score": total / max(out.length, 1)}

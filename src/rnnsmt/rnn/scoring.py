@@ -44,26 +44,30 @@ def shard_bounds(pairs: Pairs, shard: int, shards: int) -> tuple[int, int]:
 def score_pairs(
     model: RNNEncoderDecoder, pairs: Pairs, begin: int, end: int, device: torch.device
 ) -> NDArray[np.float32]:
-    """Natural-log scores of the pairs ``begin`` to ``end - 1``, float32, each target with its EOS.
+    """All that ``score_batches`` yields in one array."""
+    return np.concatenate([np.zeros(0, np.float32), *score_batches(model, pairs, begin, end, device)])
+
+
+def score_batches(
+    model: RNNEncoderDecoder, pairs: Pairs, begin: int, end: int, device: torch.device
+) -> Iterator[NDArray[np.float32]]:
+    """Natural-log scores of the pairs ``begin`` to ``end - 1``, batch by batch, each target with its EOS.
 
     Raises:
         InputError: a score is not finite: the network is spoilt.
     """
-    scores = np.empty(end - begin, np.float32)
     meter = Meter("scoring", end - begin, "pairs")
     sizing = CUDA if device.type == "cuda" else CPU
-    with torch.inference_mode():
-        for first, last in _batches(pairs, begin, end, sizing.lines):
-            part = scores[first - begin : last - begin]
-            part[:] = _score_batch(model, pairs, first, last, device, sizing)
-            bad = np.flatnonzero(~np.isfinite(part))
-            if len(bad):
-                raise InputError(
-                    f"{pairs.folder}: the network gives pair {first + int(bad[0]) + 1} the score {part[bad[0]]}; "
-                    "train it again"
-                )
-            meter.add(last - first)
-    return scores
+    for first, last in _batches(pairs, begin, end, sizing.lines):
+        scores = _score_batch(model, pairs, first, last, device, sizing).astype(np.float32)
+        bad = np.flatnonzero(~np.isfinite(scores))
+        if len(bad):
+            raise InputError(
+                f"{pairs.folder}: the network gives pair {first + int(bad[0]) + 1} the score {scores[bad[0]]}; "
+                "train it again"
+            )
+        yield scores
+        meter.add(last - first)
 
 
 def _batches(pairs: Pairs, begin: int, end: int, lines: int) -> Iterator[tuple[int, int]]:
@@ -88,6 +92,7 @@ def _phrases(pairs: Pairs, side: int, begin: int, end: int) -> tuple[NDArray[np.
     return np.asarray(words[bounds[0] : bounds[-1]], np.int64), np.diff(bounds)
 
 
+@torch.inference_mode()
 def _score_batch(
     model: RNNEncoderDecoder, pairs: Pairs, begin: int, end: int, device: torch.device, sizing: Sizing
 ) -> NDArray[np.float64]:

@@ -6,7 +6,7 @@ log p``.
 
 import argparse
 
-from rnnsmt.io import InputError
+from rnnsmt.io import InputError, write_lines
 from rnnsmt.rnn import phrase_input
 
 
@@ -22,10 +22,10 @@ def run(args: argparse.Namespace) -> dict[str, object]:
     if not 1 <= nbest <= args.beam:
         raise InputError(f"--nbest {nbest}: must be between 1 and the beam, {args.beam}")
 
-    from rnnsmt.io import write_lines
+    model, (_, target), sources = phrase_input.load(args)
+
     from rnnsmt.rnn.generation import beam_search
 
-    model, (_, target), sources = phrase_input.load(args)
     found = beam_search(model, sources, args.beam, args.max_length, nbest)
     if args.nbest is None:
         write_lines(args.output, [target.text(targets[0].words) for targets in found])
