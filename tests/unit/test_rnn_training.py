@@ -424,7 +424,21 @@ def test_one_pair_is_enough(tmp_path):
     assert "held-out log p per pair" not in curve[-1]
 
 
-# several processes
+# several threads and processes
+
+
+@pytest.mark.parametrize("variant", ["paper", "supplementary"])
+def test_threads_share_a_minibatch(pairs, variant):
+    found = []
+    for threads in (1, 3, 3):
+        trainer = Trainer(pairs, replace(TINY, batch=20, variant=variant), 1, CPU, threads)
+        for _ in range(25):  # the end of an epoch, with its small minibatches, is among them
+            trainer.step()
+        found.append((trainer.flat.detach(), trainer.sums.means()))
+    assert torch.allclose(found[0][0], found[1][0], atol=1e-4)
+    assert found[0][1] == pytest.approx(found[1][1], rel=1e-4)
+    assert torch.equal(found[1][0], found[2][0])
+    assert found[1][1] == found[2][1]
 
 
 def test_two_processes_train_like_one(folder, tmp_path):

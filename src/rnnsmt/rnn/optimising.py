@@ -4,6 +4,7 @@ import torch
 from torch import nn
 
 from rnnsmt.rnn.presets import Settings
+from rnnsmt.rnn.workers import lay_out
 
 
 def flatten(model: nn.Module) -> nn.Parameter:
@@ -11,13 +12,9 @@ def flatten(model: nn.Module) -> nn.Parameter:
 
     Norm, clipping, the sum over processes and the optimiser then are one operation each.
     """
-    parameters = list(model.parameters())
-    flat = nn.Parameter(torch.cat([parameter.detach().flatten() for parameter in parameters]))
+    flat = nn.Parameter(torch.cat([parameter.detach().flatten() for parameter in model.parameters()]))
     flat.grad = torch.zeros_like(flat)
-    sizes = [parameter.numel() for parameter in parameters]
-    for parameter, values, gradient in zip(parameters, flat.data.split(sizes), flat.grad.split(sizes), strict=True):
-        parameter.data = values.view_as(parameter)
-        parameter.grad = gradient.view_as(parameter)
+    lay_out(model, flat.data, flat.grad)
     return flat
 
 

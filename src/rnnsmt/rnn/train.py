@@ -9,7 +9,7 @@ import argparse
 from dataclasses import fields, replace
 
 from rnnsmt.io import InputError
-from rnnsmt.rnn.options import add_device
+from rnnsmt.rnn.options import add_device, need_torch
 from rnnsmt.rnn.presets import CHOICES, PRESETS, Settings
 
 
@@ -72,15 +72,16 @@ def run(args: argparse.Namespace) -> dict[str, object]:
     settings = settings_of(args)
     if args.seed < 0:
         raise InputError(f"--seed {args.seed}: must not be negative")
+    need_torch()
 
     from rnnsmt.devices import choose_place
     from rnnsmt.rnn.pairs import Pairs
     from rnnsmt.rnn.training import Outputs, train
 
     pairs = Pairs.open(args.pairs)
-    place = choose_place(args.device, args.threads, settings.precision)
+    place = choose_place(args.device, 1, settings.precision)
     outputs = Outputs(args.output_model, args.output_history, args.state_dir, args.save_every, args.time_limit)
     try:
-        return train(pairs, settings, args.seed, place, outputs)
+        return train(pairs, settings, args.seed, place, outputs, args.threads if place.device.type == "cpu" else 1)
     finally:
         place.close()

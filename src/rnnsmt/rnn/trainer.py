@@ -9,12 +9,13 @@ from torch import Tensor
 from rnnsmt.devices import Place
 from rnnsmt.io import InputError
 from rnnsmt.rnn.batches import BatchStream, hold_out, words_of
-from rnnsmt.rnn.gradients import Products, loss_and_gradient
+from rnnsmt.rnn.gradients import Products
 from rnnsmt.rnn.heldout import HeldOut
 from rnnsmt.rnn.model import RNNEncoderDecoder
 from rnnsmt.rnn.optimising import flatten, learning_rate, make_optimiser
 from rnnsmt.rnn.pairs import Pairs
 from rnnsmt.rnn.presets import Settings
+from rnnsmt.rnn.workers import Workers
 from rnnsmt.stages import STAGES
 
 CHECK_EVERY = 100
@@ -48,13 +49,13 @@ class Sums:
 class Trainer:
     """A network in training. Every process has one; all hold the same parameters and draw the same minibatches."""
 
-    def __init__(self, pairs: Pairs, settings: Settings, seed: int, place: Place) -> None:
+    def __init__(self, pairs: Pairs, settings: Settings, seed: int, place: Place, threads: int = 1) -> None:
         self.pairs, self.settings, self.seed, self.place = pairs, settings, seed, place
         sizes = settings.sizes(*(len(vocabulary) for vocabulary in pairs.vocabularies))
         self.model = RNNEncoderDecoder(sizes, seed, settings.deviation).to(place.device)
         self.flat = flatten(self.model)
         self.optimiser = make_optimiser(self.flat, settings)
-        self.products = Products(place.factors)
+        self.gradient_of = Workers(self.model, self.flat, threads, Products(place.factors))
         self.held_out = hold_out(len(pairs), settings.held_out, seed)
         self.stream = BatchStream(pairs, settings.batch, seed, self.held_out)
         self.total = settings.updates or self.stream.updates(settings.epochs)
@@ -77,7 +78,7 @@ class Trainer:
         index = next(self.stream)
         own = index[place.rank :: place.processes]
         if len(own):
-            loss = self._loss_and_gradient(*words_of(self.pairs, own, place.device))
+            loss = self.gradient_of(*words_of(self.pairs, own, place.device))
         else:
             loss = gradient.zero_().sum(dtype=torch.float64)
         place.sum(gradient)
@@ -95,17 +96,6 @@ class Trainer:
         self.sums.add(len(index), words, loss, norm > settings.clip, norm)
         if self.update % CHECK_EVERY == 0:
             self.check()
-
-    def _loss_and_gradient(self, source: Tensor, target: Tensor) -> Tensor:
-        """-sum log p(y | x) and its gradient, the supplementary's variant by autograd."""
-        if self.settings.variant == "paper":
-            return loss_and_gradient(self.model, source, target, self.products)
-        assert self.flat.grad is not None
-        self.flat.grad.zero_()
-        lengths = [torch.full((side.shape[1],), len(side), device=side.device) for side in (source, target)]
-        loss = -self.model.log_probability(source.t(), lengths[0], target.t(), lengths[1]).sum()
-        loss.backward()
-        return loss.detach().double()
 
     def check(self) -> None:
         """Stop where the loss or the gradient has become infinite or not a number.

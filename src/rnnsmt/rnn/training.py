@@ -28,7 +28,9 @@ class Outputs:
     time_limit: float | None = None
 
 
-def train(pairs: Pairs, settings: Settings, seed: int, place: Place, outputs: Outputs) -> dict[str, object]:
+def train(
+    pairs: Pairs, settings: Settings, seed: int, place: Place, outputs: Outputs, threads: int = 1
+) -> dict[str, object]:
     """Train a network, or go on with one, and write it with its learning curve; the figures of the stage.
 
     Raises:
@@ -36,7 +38,7 @@ def train(pairs: Pairs, settings: Settings, seed: int, place: Place, outputs: Ou
         SystemExit: 75, stopped by SIGTERM or the time limit with its state saved; 130 the same after Ctrl-C.
     """
     with Stop(outputs.time_limit) as stop:
-        trainer = Trainer(pairs, settings, seed, place)
+        trainer = Trainer(pairs, settings, seed, place, threads)
         checkpoint = Checkpoint(outputs.state_dir, trainer.fingerprint())
         saved = checkpoint.load(place.device)
         if saved is not None:
