@@ -14,7 +14,7 @@ SMALL = {
     "demo": {"scale": 0.15},
     "tuning": {"runs": 2, "max_iterations": 3, "restarts": 4},
     "search": {"pop_limit": 100},
-    "rnn": {"settings": {"hidden": 32, "embedding": 16, "maxout": 16, "epochs": 2}},
+    "rnn": {"settings": {"hidden": 32, "embedding": 16, "maxout": 16, "updates": 150}},
 }
 """The embedded corpus at a size for tests."""
 
