@@ -119,6 +119,13 @@ def test_shards_follow_each_other(folder, tmp_path):
     assert (tmp_path / "all.npy").read_bytes() == before
 
 
+def test_threads_change_nothing(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(scoring, "CPU", scoring.Sizing(10, 8, 4))
+    assert score(folder, tmp_path / "1.npy") == 0
+    assert score(folder, tmp_path / "3.npy", "--threads", "3") == 0
+    assert (tmp_path / "1.npy").read_bytes() == (tmp_path / "3.npy").read_bytes()
+
+
 def test_more_shards_than_pairs(folder, tmp_path):
     assert score(folder, tmp_path / "0.npy", "--shard", "1/1000") == 0
     assert len(np.load(tmp_path / "0.npy")) == 0

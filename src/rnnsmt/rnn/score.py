@@ -47,12 +47,13 @@ def run(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.rnn.scoring import score_batches, shard_bounds
 
     pairs = Pairs.open(args.pairs)
-    place = choose_place(args.device, args.threads)
+    place = choose_place(args.device, 1)
     model, meta = load_model(args.model, place.device)
     check_vocabularies(args.model, meta, pairs)
     total = 0.0
     with GrowingArray(Path(args.output), np.float32) as out:
-        for scores in score_batches(model, pairs, *shard_bounds(pairs, shard, shards), place.device):
+        bounds = shard_bounds(pairs, shard, shards)
+        for scores in score_batches(model, pairs, *bounds, place.device, args.threads):
             out.append(scores)
             total += float(scores.sum(dtype=np.float64))
     return {"pairs": out.length, "mean score": total / max(out.length, 1)}

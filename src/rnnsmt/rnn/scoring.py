@@ -6,8 +6,11 @@ the whole target vocabulary is nearly all the work: it is computed once for each
 as many rows at a time as stay in the processor's cache.
 """
 
+from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -49,25 +52,28 @@ def score_pairs(
 
 
 def score_batches(
-    model: RNNEncoderDecoder, pairs: Pairs, begin: int, end: int, device: torch.device
+    model: RNNEncoderDecoder, pairs: Pairs, begin: int, end: int, device: torch.device, threads: int = 1
 ) -> Iterator[NDArray[np.float32]]:
     """Natural-log scores of the pairs ``begin`` to ``end - 1``, batch by batch, each target with its EOS.
+
+    threads: batches that are computed at the same time; they change no score.
 
     Raises:
         InputError: a score is not finite: the network is spoilt.
     """
     meter = Meter("scoring", end - begin, "pairs")
     sizing = CUDA if device.type == "cuda" else CPU
-    for first, last in _batches(pairs, begin, end, sizing.lines):
-        scores = _score_batch(model, pairs, first, last, device, sizing).astype(np.float32)
-        bad = np.flatnonzero(~np.isfinite(scores))
-        if len(bad):
-            raise InputError(
-                f"{pairs.folder}: the network gives pair {first + int(bad[0]) + 1} the score {scores[bad[0]]}; "
-                "train it again"
-            )
-        yield scores
-        meter.add(last - first)
+    bounds = _batches(pairs, begin, end, sizing.lines)
+    waiting: deque[Future[NDArray[np.float32]]] = deque()
+    with ThreadPoolExecutor(threads, "score", torch.set_num_threads, (torch.get_num_threads(),)) as pool:
+        while True:
+            for batch in islice(bounds, threads + 1 - len(waiting)):
+                waiting.append(pool.submit(_score_batch, model, pairs, batch, device, sizing))
+            if not waiting:
+                return
+            scores = waiting.popleft().result()
+            yield scores
+            meter.add(len(scores))
 
 
 def _batches(pairs: Pairs, begin: int, end: int, lines: int) -> Iterator[tuple[int, int]]:
@@ -94,9 +100,10 @@ def _phrases(pairs: Pairs, side: int, begin: int, end: int) -> tuple[NDArray[np.
 
 @torch.inference_mode()
 def _score_batch(
-    model: RNNEncoderDecoder, pairs: Pairs, begin: int, end: int, device: torch.device, sizing: Sizing
-) -> NDArray[np.float64]:
-    """Scores of one batch."""
+    model: RNNEncoderDecoder, pairs: Pairs, bounds: tuple[int, int], device: torch.device, sizing: Sizing
+) -> NDArray[np.float32]:
+    """Scores of one batch: the pairs from the first of ``bounds`` to before the second."""
+    begin, end = bounds
     c, sources = encode_distinct(model, *_phrases(pairs, 0, begin, end), device, sizing.rows)
     words, lengths = _phrases(pairs, 1, begin, end)
     inside = np.ones(len(words), bool)
@@ -114,7 +121,13 @@ def _score_batch(
         scores[level.ends] = (total + ending).cpu().numpy()[level.nodes]
         total = total[parents] + going
         nodes = _step(model, nodes, context, parents, read, sizing.rows)
-    return scores
+    bad = np.flatnonzero(~np.isfinite(scores))
+    if len(bad):
+        raise InputError(
+            f"{pairs.folder}: the network gives pair {begin + int(bad[0]) + 1} the score {scores[bad[0]]}; "
+            "train it again"
+        )
+    return scores.astype(np.float32)
 
 
 def encode_distinct(
