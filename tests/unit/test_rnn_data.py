@@ -19,6 +19,8 @@ from rnnsmt.rnn.batches import BatchStream, group_by_length, hold_out, permuted,
 from rnnsmt.rnn.pairs import Pairs, Side  # noqa: E402
 from rnnsmt.rnn.vocabulary import Vocabulary  # noqa: E402
 
+torch.set_num_threads(1)
+
 # vocabularies
 
 

@@ -12,6 +12,7 @@ from rnnsmt.rnn.gradients import Products, loss_and_gradient  # noqa: E402
 from rnnsmt.rnn.model import RNNEncoderDecoder, Sizes  # noqa: E402
 from tests.unit.rnn_twin import Twin  # noqa: E402
 
+torch.set_num_threads(1)
 SMALL = Sizes(9, 8, 4, 6, 3)
 SUPPLEMENTARY = Sizes(9, 8, 4, 6, 3, "supplementary")
 

@@ -10,8 +10,8 @@ updates, and here there are few. The learning rate falls to zero: at a constant 
 far from what the same network reaches. Initial weights of 0.1 instead of 0.01: the signal passes four small matrices
 from c to the softmax, and with the paper's the first hundreds of updates learn little but unigrams. Minibatches of 256:
 products of 64 rows leave a processor waiting. Clipping only what is far out: at norm 1 every gradient would be clipped,
-which costs a little. Matrix products of rounded factors (``reduced``), where they are faster: on Multi30k the held-out log
-p per word after 300 updates differs by 0.003.
+which costs a little. Matrix products of rounded factors (``reduced``), where they are faster: on Multi30k the held-out
+log p per word after 300 updates differs by 0.003.
 
 ``demo``: the same for the embedded corpus: as much as fits into a minute of a processor.
 """
