@@ -214,13 +214,15 @@ def _remove_leftovers(path: Path) -> None:
 
 
 def _alive(process: int) -> bool:
+    """Whether a process still runs; one that ended and was not waited for does not."""
     try:
         os.kill(process, 0)
+        status = Path(f"/proc/{process}/stat").read_bytes()
     except ProcessLookupError:
         return False
-    except PermissionError:
+    except (PermissionError, FileNotFoundError):
         return True
-    return True
+    return status.rpartition(b")")[2].split()[:1] not in ([b"Z"], [b"X"])
 
 
 @contextmanager
