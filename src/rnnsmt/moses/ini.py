@@ -19,7 +19,9 @@ DEFAULT_DISTORTION_LIMIT = 6
 
 PHRASE_TABLES = ("PhraseDictionaryMemory",)
 LANGUAGE_MODELS = ("KENLM", "SRILM", "IRSTLM", "RandLM")
-ONE_SCORE = ("UnknownWordPenalty", "WordPenalty", "PhrasePenalty", "Distortion", *LANGUAGE_MODELS)
+NEURAL_MODELS = ("CSLM",)
+"""Continuous-space LMs inside the search; Moses has no such feature."""
+ONE_SCORE = (*NEURAL_MODELS, "UnknownWordPenalty", "WordPenalty", "PhrasePenalty", "Distortion", *LANGUAGE_MODELS)
 KNOWN_FEATURES = (*ONE_SCORE, *PHRASE_TABLES, "LexicalReordering")
 
 

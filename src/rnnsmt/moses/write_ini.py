@@ -24,6 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--lm", default="lm.arpa.gz", help="file name inside the model directory")
     parser.add_argument("--lm-order", type=int, default=5, help="order of the LM")
+    parser.add_argument(
+        "--cslm", metavar="FILE", help="model of a continuous-space LM, relative to the model directory"
+    )
     parser.add_argument("--num-features", type=int, default=4, help="score columns of the phrase table")
     parser.add_argument("--distortion-limit", type=int, default=6, help="in words, -1 for none")
     parser.add_argument("--table-limit", type=int, default=20, help="translations per source phrase, 0 for all")
@@ -38,11 +41,12 @@ def default_ini(
     num_features: int = 4,
     distortion_limit: int = 6,
     table_limit: int = 20,
+    cslm: str | None = None,
 ) -> MosesIni:
     """The ini that training ends with: the features of a phrase-based baseline with Moses' untuned weights.
 
     The weights are those that Moses' ``train-model.perl`` writes: 0.2 for every phrase score and the phrase penalty,
-    0.3 for every reordering score and distortion, 0.5 for the LM, -1 for the word penalty.
+    0.3 for every reordering score and distortion, 0.5 for the LM, -1 for the word penalty. A neural LM gets 0.25.
     """
     factors = {"input-factor": "0", "output-factor": "0"}
     table = {"name": "TranslationModel0", "num-features": str(num_features), "path": phrase_table, **factors}
@@ -70,6 +74,9 @@ def default_ini(
         Feature("KENLM", "LM0", {"lazyken": "0", "name": "LM0", "factor": "0", "path": lm, "order": str(lm_order)})
     )
     weights["LM0"] = [0.5]
+    if cslm is not None:
+        features.append(Feature("CSLM", "CSLM0", {"name": "CSLM0", "path": cslm}))
+        weights["CSLM0"] = [0.25]
     sections = {"input-factors": ["0"], "mapping": ["0 T 0"]}
     return MosesIni(folder, features, weights, distortion_limit, table_limit, sections)
 
@@ -77,7 +84,7 @@ def default_ini(
 def run(args: argparse.Namespace) -> dict[str, object]:
     """Check that the files are there and write the ini."""
     reordering = None if args.reordering_table == "none" else args.reordering_table
-    for name in [args.phrase_table, args.lm, *([reordering] if reordering else [])]:
+    for name in [args.phrase_table, args.lm, *(name for name in (reordering, args.cslm) if name)]:
         if not (args.model_dir / name).is_file():
             raise InputError(f"{args.model_dir / name}: no such file; build the model before its moses.ini")
     if args.num_features < 1 or args.lm_order < 1 or args.table_limit < 0 or args.distortion_limit < -1:
@@ -91,6 +98,7 @@ def run(args: argparse.Namespace) -> dict[str, object]:
         args.num_features,
         args.distortion_limit,
         args.table_limit,
+        args.cslm,
     )
     ini.write(args.output)
     return {"features": len(ini.features), "weights": sum(len(w) for w in ini.weights.values())}

@@ -63,6 +63,8 @@ class Settings(NamedTuple):
     lm_start: int
     lm_end_word: int
     keep_arcs: int
+    neural_weight: float
+    neural_cells: int
 
 
 def _record(*fields: str) -> np.dtype:
@@ -70,8 +72,9 @@ def _record(*fields: str) -> np.dtype:
     return np.dtype([tuple(field.split(":")) for field in fields], align=True)
 
 
-HYPOTHESIS = _record("score:f8", "state:i4", "back:i4", "option:i4", "start:i4", "end:i4", "arc:i4")
-"""Score so far, LM state, hypothesis before (-1), option and source span of its phrase, first recombined arc (-1)."""
+HYPOTHESIS = _record("score:f8", "state:i4", "back:i4", "option:i4", "start:i4", "end:i4", "arc:i4", "context:i4")
+"""Score so far, LM state, hypothesis before (-1), option and source span of its phrase, first recombined arc (-1), and
+the number of its last words in the neural LM's store (0 without one)."""
 ARC = _record("score:f8", "back:i4", "option:i4", "start:i4", "end:i4", "next:i4")
 """A hypothesis that was recombined into another; ``next`` is the next arc of the same or -1."""
 GROUP = _record("end:i4", "swap:i4", "first:i4", "count:i4", "next:i4")
@@ -97,10 +100,12 @@ EDGE = _record(
 )
 """A group of hypotheses and the options of a source span; ``base``: distortion and future cost of all its cells."""
 CELL = _record("total:f8", "edge:i4", "hypothesis:i4", "option:i4", "request:i4")
-"""A hypothesis extended by an option; ``total``: score plus future cost, the LM's part once it is known."""
+"""A hypothesis extended by an option; ``total``: score plus future cost, the LMs' parts once they are known."""
+PHRASE_REQUEST = _record("total:f8", "context:i4", "target:i4", "first:i4", "end_context:i4")
+"""A target phrase to be scored by the neural LM: its entries of the store begin at ``first``; the context behind it."""
 REQUEST = _record("total:f4", "state:i4", "position:i4", "end:i4", "slot:i4", "target:i4", "from_state:i4", "hit:i4")
 """A target phrase to be scored from an LM state: the sum so far, the state, the next word's place, the last + 1."""
-NEW = _record("total:f8", "state:i4", "back:i4", "option:i4", "edge:i4", "group:i4", "arc:i4", "forward:i4")
+NEW = _record("total:f8", "state:i4", "back:i4", "option:i4", "edge:i4", "group:i4", "arc:i4", "context:i4")
 """A hypothesis of the stack that is being filled; ``total``: score plus future cost."""
 SLOT = _record("stamp:i4", "item:i4")
 """A slot of a hash table that is valid for the stack with number ``stamp`` only."""
@@ -131,6 +136,12 @@ class Work(NamedTuple):
     recombination_slots: np.ndarray
     # LM scores of (state, target phrase), kept as long as the workspace
     cache: np.ndarray
+    # what the neural LM is asked: by cell, by (context, target phrase), and the n-grams of these in the store
+    cell_phrase: np.ndarray
+    phrases: np.ndarray
+    phrase_slots: np.ndarray
+    entries: np.ndarray
+    values: np.ndarray
     # future cost of the sentence: float64 [words + 1, 64] and [words + 1]
     span_future: np.ndarray
     tail_future: np.ndarray
@@ -145,12 +156,21 @@ def _power_of_two(size: int) -> int:
     return 1 << max(size - 1, 1).bit_length()
 
 
-def new_work(words: int, longest: int, starts: int, pop_limit: int, stack_size: int, keep_arcs: bool) -> Work:
+def new_work(
+    words: int,
+    longest: int,
+    starts: int,
+    pop_limit: int,
+    stack_size: int,
+    keep_arcs: bool,
+    neural: tuple[int, int] = (0, 0),
+) -> Work:
     """Scratch space for sentences of up to ``words`` words.
 
     Args:
         longest: words of the longest source phrase.
         starts: how many start positions an expansion can have (distortion limit + 1).
+        neural: with a neural LM, how many cells of a stack it scores, and the words of the longest target phrase.
     """
     kept = min(pop_limit, stack_size)
     hypotheses = words * kept + 1
@@ -177,6 +197,11 @@ def new_work(words: int, longest: int, starts: int, pop_limit: int, stack_size: 
         np.zeros(slots, SLOT),
         np.zeros(more, SLOT),
         cache,
+        np.empty(neural[0] + 1, np.int32),
+        np.empty(neural[0] + 1, PHRASE_REQUEST),
+        np.zeros(_power_of_two(4 * neural[0]), SLOT),
+        np.empty(neural[0] * (neural[1] + 1) + 1, np.int32),
+        np.empty(cells, np.float64),
         np.empty((words + 1, 64), np.float64),
         np.empty(words + 1, np.float64),
         np.zeros(9, np.int64),

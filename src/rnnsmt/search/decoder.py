@@ -14,13 +14,15 @@ import numpy as np
 
 from rnnsmt.io import InputError
 from rnnsmt.search import kernels
-from rnnsmt.search.arrays import Inventory, Settings, Work, new_work
+from rnnsmt.search.arrays import CELLS, Inventory, Settings, Work, new_work
+from rnnsmt.search.flight import Flight
 from rnnsmt.search.model import SearchModel, load_model
 from rnnsmt.search.nbest import Extractor, NBest, Paths, best_path, target_hashes
 from rnnsmt.search.options import Prepared, prepare, weighted
 from rnnsmt.search.paths import all_features
 from rnnsmt.search.tables import words_of
 
+NEURAL_CELLS = 200
 MAX_WORDS = 4000
 """A longer line is refused: nobody means it, and its search would need gigabytes."""
 
@@ -42,6 +44,8 @@ class SearchOptions:
         threads: sentences searched at the same time.
         nbest: distinct translations per sentence to extract; 0 for none.
         margin: cells whose estimate is more than so many nats below the best estimate of the stack are not scored.
+        neural_cells: cells of a stack, the best without it, that a neural LM scores; the others are dropped.
+        in_flight: sentences that are searched side by side when there is a neural LM.
     """
 
     pop_limit: int = 1000
@@ -50,6 +54,8 @@ class SearchOptions:
     threads: int = 1
     nbest: int = 0
     margin: float = 20.0
+    neural_cells: int = NEURAL_CELLS
+    in_flight: int = 32
 
     def log_beam(self) -> float:
         """The natural logarithm of the beam threshold."""
@@ -100,7 +106,11 @@ class Decoder:
             model.lm.start,
             model.lm.end,
             int(options.nbest > 0),
+            float(weights[model.columns["CSLM"][0]]) if model.neural is not None else 0.0,
+            options.neural_cells,
         )
+        self.neural = model.neural if self.settings.neural_weight != 0.0 else None
+        """The neural LM, where it has a say."""
         places = np.full(8, -1, np.int64)
         for kind, at in (("LexicalReordering", slice(0, 6)), ("Distortion", slice(6, 7)), ("LM", slice(7, 8))):
             if kind in model.columns:
@@ -116,39 +126,56 @@ class Decoder:
         size, work = getattr(self._local, "work", (0, None))
         if work is None or size < words:
             size = max(words, 40, min(2 * size, MAX_WORDS))
-            options = self.options
-            work = new_work(
-                size,
-                self.model.longest,
-                self.settings.distortion_limit + 1,
-                options.pop_limit,
-                options.stack_size,
-                options.nbest > 0,
-            )
+            work = self.new_work(size)
             self._local.work = (size, work)
         return work
+
+    def new_work(self, words: int) -> Work:
+        """A workspace for sentences of up to so many words."""
+        options, bounds = self.options, self.prepared.targets.bounds
+        starts = self.settings.distortion_limit + 1
+        neural = (0, 0)
+        if self.neural is not None:
+            neural = min(options.neural_cells, options.pop_limit), int(np.diff(bounds).max(initial=0))
+        return new_work(
+            words, self.model.longest, starts, options.pop_limit, options.stack_size, options.nbest > 0, neural
+        )
 
     def translations(self) -> Iterator[Translation]:
         """Translate all prepared sentences, in order."""
         numbers = range(len(self.prepared.spans))
-        if self.options.threads <= 1:
+        threads = self.options.threads
+        if self.neural is None and threads <= 1:
             yield from map(self.sentence, numbers)
             return
-        pool = ThreadPoolExecutor(self.options.threads)
+        pool = ThreadPoolExecutor(threads)
         try:
-            yield from pool.map(self.sentence, numbers)
+            if self.neural is None:
+                yield from pool.map(self.sentence, numbers)
+            else:
+                yield from Flight(self, self.neural, pool).translations()
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def realized(self, paths: Paths) -> NBest:
-        """Derivations as texts, features and scores."""
+    def features_of(self, paths: Paths, rows: np.ndarray) -> np.ndarray:
+        """Feature values ``float64`` [n, F] of derivations; ``rows``: the phrase pair of every option of theirs."""
         prepared, lm, targets = self.prepared, self.model.lm, self.prepared.targets
-        rows = self.inventory.row[paths.options[: paths.offsets[-1]]]
         features = np.empty((len(paths.offsets) - 1, len(self.weights)))
         all_features(
             paths.offsets, rows, paths.starts, paths.ends, lm.arrays, lm.start, lm.end, targets.bounds,
             targets.lm_words, prepared.target_of, prepared.static, prepared.reordering, self.places, features,
         )  # fmt: skip
+        if self.model.neural is not None:
+            with self._lock:
+                scores = self.model.neural.path_scores(paths, prepared.target_of[rows], targets)
+            features[:, self.model.columns["CSLM"][0]] = scores
+        return features
+
+    def realized(self, paths: Paths) -> NBest:
+        """Derivations as texts, features and scores."""
+        prepared, targets = self.prepared, self.prepared.targets
+        rows = self.inventory.row[paths.options[: paths.offsets[-1]]]
+        features = self.features_of(paths, rows)
         phrases = prepared.target_of[rows]
         first, last = targets.bounds[phrases].tolist(), targets.bounds[phrases + 1].tolist()
         spans = list(zip(paths.starts.tolist(), paths.ends.tolist(), map(int.__sub__, last, first), strict=False))
@@ -159,20 +186,33 @@ class Decoder:
         return NBest(texts, features, features @ self.weights, [spans[a:b] for a, b in bounds])
 
     def sentence(self, number: int) -> Translation:
-        """Translate one of the prepared sentences."""
+        """Translate one of the prepared sentences, without asking a neural LM."""
         spans = self.prepared.spans[number]
-        nothing = NBest([], np.zeros((0, len(self.weights))), np.zeros(0), [])
         if len(spans) == 0:
-            return Translation("", 0.0, np.zeros(len(self.weights)), [], nothing)
+            return self.nothing()
         work = self.work_for(len(spans))
-        before = work.counts.copy()
         hypothesis = kernels.search_sentence(spans, self.model.lm.arrays, self.inventory, work, self.settings)
+        self.landed(work)
+        return self.found(number, work, int(hypothesis))
+
+    def landed(self, work: Work) -> None:
+        """Add what a search has counted to ``counts``."""
         with self._lock:
-            self.counts += work.counts - before
-        best = self.realized(best_path(work, int(hypothesis)))
-        nbest = nothing
+            self.counts += work.counts
+        work.counts[CELLS:] = 0
+
+    def nothing(self) -> Translation:
+        """The translation of an empty sentence."""
+        nothing = NBest([], np.zeros((0, len(self.weights))), np.zeros(0), [])
+        return Translation("", 0.0, np.zeros(len(self.weights)), [], nothing)
+
+    def found(self, number: int, work: Work, hypothesis: int) -> Translation:
+        """The translation of a sentence whose search has ended with ``hypothesis`` as the best."""
+        best = self.realized(best_path(work, hypothesis))
+        nbest = self.nothing().nbest
         if self.options.nbest > 0:
-            nbest = self.realized(self._extractor().paths(work, len(spans), self.options.nbest))
+            words = len(self.prepared.spans[number])
+            nbest = self.realized(self._extractor().paths(work, words, self.options.nbest))
         return Translation(
             best.texts[0],
             float(best.scores[0]),
@@ -191,10 +231,10 @@ class Decoder:
 
 
 def score_scale(model: SearchModel, weights: np.ndarray) -> float:
-    """What one nat is worth under these weights: the LM weight, or a tenth of all weights where the LM has little."""
+    """What one nat is worth under these weights: the LMs' weight, or a tenth of all weights where they have little."""
     tuned = weights.copy()
     tuned[model.columns.get("UnknownWordPenalty", [])] = 0.0
-    lm_weight = float(weights[model.columns["LM"][0]])
+    lm_weight = float(weights[[*model.columns["LM"], *model.columns.get("CSLM", ())]].sum())
     return max(abs(lm_weight), float(np.abs(tuned).sum()) / 10, 1e-9)
 
 

@@ -1,8 +1,9 @@
 """The search of a sentence, compiled: stacks by covered words (Koehn 2010, chapter 6), filled cell by cell.
 
-``begin`` prepares the state of a sentence, ``expand_stack`` fills one stack from the shorter ones: collect the edges,
-choose the cells, answer their LM requests, make hypotheses of them. Everything that a stack needs lies in ``Work``, so
-that many sentences can be advanced side by side, stack by stack, and other models be asked between the steps.
+``begin`` prepares the state of a sentence. A stack is filled from the shorter ones in two steps: ``propose`` collects
+the edges, chooses the cells and answers their LM requests, ``add_cells`` makes hypotheses of them. Everything that a
+stack needs lies in ``Work``, so that many sentences can be advanced side by side, stack by stack, and a neural LM be
+asked between the two steps.
 """
 
 import numpy as np
@@ -29,6 +30,7 @@ def begin(spans, inventory, work, settings):
     work.hypotheses[0].start = _NONE
     work.hypotheses[0].end = _NONE
     work.hypotheses[0].arc = _NONE
+    work.hypotheses[0].context = 0
     work.groups[0].end = -1
     work.groups[0].swap = _NONE
     work.groups[0].first = 0
@@ -61,15 +63,17 @@ def keep_arc(work, total, back, option, edge, following):
 
 
 @kernel(**INNER)
-def add_hypothesis(inventory, work, settings, total, edge, back, option, state, group, fresh, stamp):
+def add_hypothesis(inventory, work, settings, total, edge, back, option, state, context, group, fresh, stamp):
     """Add a hypothesis to the stack, recombining it with an equal one; returns how many hypotheses the stack has."""
     forward = inventory.forward_class[option]
     last = work.recombination_slots.shape[0] - 1
     key = (np.uint64(group) << np.uint64(44)) ^ (np.uint64(forward) << np.uint64(26)) ^ np.uint64(state)
+    key ^= np.uint64(context) << np.uint64(33)
     slot = np.int64(mix(key) & np.uint64(last))
     while work.recombination_slots[slot].stamp == stamp:
         known = work.fresh[work.recombination_slots[slot].item]
-        if known.group == group and known.state == state and inventory.forward_class[known.option] == forward:
+        same = known.group == group and known.state == state and known.context == context
+        if same and inventory.forward_class[known.option] == forward:
             if total > known.total:
                 if settings.keep_arcs:
                     known.arc = keep_arc(work, known.total, known.back, known.option, known.edge, known.arc)
@@ -86,6 +90,7 @@ def add_hypothesis(inventory, work, settings, total, edge, back, option, state, 
     new = work.fresh[fresh]
     new.total = total
     new.state = state
+    new.context = context
     new.back = back
     new.option = option
     new.edge = edge
@@ -95,12 +100,9 @@ def add_hypothesis(inventory, work, settings, total, edge, back, option, state, 
 
 
 @kernel(**INNER)
-def _nth_best(work, fresh, n):
-    """The n-th largest total of the new hypotheses (quickselect)."""
-    values = np.empty(fresh, np.float64)
-    for i in range(fresh):
-        values[i] = work.fresh[i].total
-    low, high = 0, fresh - 1
+def nth_best(values, count, n):
+    """The n-th largest of the first ``count`` values (quickselect), which are put in another order."""
+    low, high = 0, count - 1
     while low < high:
         pivot = values[(low + high) >> 1]
         left, right = low, high
@@ -128,7 +130,9 @@ def prune(work, settings, fresh, best):
     threshold = best + settings.beam
     room = fresh
     if fresh > settings.stack_size:
-        lowest = _nth_best(work, fresh, settings.stack_size)
+        for i in range(fresh):
+            work.values[i] = work.fresh[i].total
+        lowest = nth_best(work.values, fresh, settings.stack_size)
         if lowest >= threshold:
             threshold = lowest
             room = settings.stack_size
@@ -207,6 +211,7 @@ def store(k, work, settings, fresh, groups, best):
         hypothesis = work.hypotheses[place]
         hypothesis.score = score
         hypothesis.state = new.state
+        hypothesis.context = new.context
         hypothesis.back = new.back
         hypothesis.option = new.option
         hypothesis.start = edge.start
@@ -217,55 +222,70 @@ def store(k, work, settings, fresh, groups, best):
 
 
 @kernel()
-def add_cells(k, cells, count, lm, inventory, work, settings, stamp):
-    """Turn the scored cells into the hypotheses of stack ``k``."""
-    best = -np.inf
+def propose(k, spans, lm, inventory, work, settings):
+    """Choose the cells of stack ``k`` (hypotheses that cover k words) and score them, without a neural LM; how many."""
+    stamp = np.int32(work.counts[STAMP] + 1)
+    work.counts[STAMP] = stamp
+    waiting = collect_edges(k, spans, inventory, work, settings, stamp)
+    cells, requests = choose_cells(inventory, work, settings, waiting, stamp)
+    answer_requests(lm, inventory, work, requests)
+    work.counts[EDGES] += waiting
+    work.counts[CELLS] += cells
+    work.counts[REQUESTS] += requests
     for number in range(cells):
         cell = work.cells[number]
         request = work.requests[cell.request]
-        total = cell.total + settings.lm_weight * np.float64(request.total)
-        if k == count:
+        cell.total += settings.lm_weight * np.float64(request.total)
+        if k == spans.shape[0]:
             prob, _ = query(lm, request.state, settings.lm_end_word)
-            total += settings.lm_weight * np.float64(prob)
-        cell.total = total
-        best = max(best, total)
+            cell.total += settings.lm_weight * np.float64(prob)
+    return cells
+
+
+@kernel()
+def add_cells(k, cells, inventory, work, settings, neural):
+    """Turn the scored cells into the hypotheses of stack ``k``; ``neural``: add what the neural LM has answered."""
+    stamp = np.int32(work.counts[STAMP])
+    best = -np.inf
+    for number in range(cells):
+        cell = work.cells[number]
+        if neural:
+            cell.total += settings.neural_weight * work.phrases[work.cell_phrase[number]].total
+        best = max(best, cell.total)
     fresh = np.int64(0)
     groups = np.int64(0)
+    context = np.int32(0)
     for number in range(cells):
         cell = work.cells[number]
         if cell.total < best + settings.beam:
             continue
         group, groups = target_group(work, cell.edge, groups)
         state = work.requests[cell.request].state
+        if neural:
+            context = work.phrases[work.cell_phrase[number]].end_context
         fresh = add_hypothesis(
-            inventory, work, settings, cell.total, cell.edge, cell.hypothesis, cell.option, state, group, fresh, stamp
-        )
+            inventory, work, settings, cell.total, cell.edge, cell.hypothesis, cell.option, state, context, group,
+            fresh, stamp,
+        )  # fmt: skip
     store(k, work, settings, fresh, groups, best)
 
 
 @kernel()
-def expand_stack(k, spans, lm, inventory, work, settings):
-    """Fill stack ``k`` (hypotheses that cover k words) from the stacks below it."""
-    stamp = np.int32(work.counts[STAMP] + 1)
-    work.counts[STAMP] = stamp
-    waiting = collect_edges(k, spans, inventory, work, settings, stamp)
-    cells, requests = choose_cells(inventory, work, settings, waiting, stamp)
-    answer_requests(lm, inventory, work, requests)
-    add_cells(k, cells, spans.shape[0], lm, inventory, work, settings, stamp)
-    work.counts[EDGES] += waiting
-    work.counts[CELLS] += cells
-    work.counts[REQUESTS] += requests
-
-
-@kernel()
-def search_sentence(spans, lm, inventory, work, settings):
-    """Search one sentence; returns its best complete hypothesis."""
-    begin(spans, inventory, work, settings)
-    count = spans.shape[0]
-    for k in range(1, count + 1):
-        expand_stack(k, spans, lm, inventory, work, settings)
+def best_complete(work, count):
+    """The best hypothesis that covers all ``count`` words."""
     best = -1
     for hypothesis in range(work.stacks[count].hypothesis, work.stacks[count + 1].hypothesis):
         if best < 0 or work.hypotheses[hypothesis].score > work.hypotheses[best].score:
             best = hypothesis
     return best
+
+
+@kernel()
+def search_sentence(spans, lm, inventory, work, settings):
+    """Search one sentence without a neural LM; returns its best complete hypothesis."""
+    begin(spans, inventory, work, settings)
+    count = spans.shape[0]
+    for k in range(1, count + 1):
+        cells = propose(k, spans, lm, inventory, work, settings)
+        add_cells(k, cells, inventory, work, settings, False)
+    return best_complete(work, count)

@@ -9,16 +9,17 @@ from rnnsmt.compiled import kernel
 from rnnsmt.io import InputError
 from rnnsmt.lm.automaton import Automaton, load_automaton, query
 from rnnsmt.lm.bytescan import Interner
-from rnnsmt.moses.ini import LANGUAGE_MODELS, NO_LIMIT, PHRASE_TABLES, Feature, MosesIni, feature_count
+from rnnsmt.moses.ini import LANGUAGE_MODELS, NEURAL_MODELS, NO_LIMIT, PHRASE_TABLES, Feature, MosesIni, feature_count
 from rnnsmt.search import table_kernels
 from rnnsmt.search.arrays import MAX_WINDOW
+from rnnsmt.search.neural import NeuralFeature, load_feature
 from rnnsmt.search.tables import REORDERING_COLUMNS, PhraseTable, read_phrase_table, read_reordering_table
 
 UNKNOWN_WORD_SCORE = -100.0
 """Score of an unknown word: the floored logarithm of 0, as in Moses."""
 REORDERING_TYPES = ("wbe-msd-bidirectional-fe-allff", "wbe-msd-bidirectional-fe")
 
-_STATEFUL = ("LexicalReordering", "Distortion", *LANGUAGE_MODELS)
+_STATEFUL = ("LexicalReordering", "Distortion", *LANGUAGE_MODELS, *NEURAL_MODELS)
 _KNOWN = (*_STATEFUL, *PHRASE_TABLES, "WordPenalty", "PhrasePenalty", "UnknownWordPenalty")
 
 
@@ -33,6 +34,7 @@ class TargetPhrases:
         alone_state: ``int32``, LM state after each word in the empty context.
         alone_rest: ``float64``, natural-log LM score of the words after this one, in the empty context.
         alone_total: ``float64`` [phrases], natural-log LM score of the whole phrase in the empty context.
+        neural_words: ``int32``, classes of the neural LM; empty without one.
     """
 
     bounds: np.ndarray
@@ -41,6 +43,7 @@ class TargetPhrases:
     alone_state: np.ndarray
     alone_rest: np.ndarray
     alone_total: np.ndarray
+    neural_words: np.ndarray
 
 
 @dataclass
@@ -60,6 +63,8 @@ class SearchModel:
         columns: where the features lie in a feature vector: kind to indices.
         distortion_limit: in words, at most ``MAX_WINDOW``.
         table_limit: translations per source phrase, 0 for all.
+        longest: words of the longest source phrase.
+        neural: the neural LM, where the ini has one.
     """
 
     ini: MosesIni
@@ -75,6 +80,7 @@ class SearchModel:
     distortion_limit: int
     table_limit: int
     longest: int
+    neural: NeuralFeature | None = None
     cache: dict[str, object] = field(default_factory=dict)
 
 
@@ -94,8 +100,14 @@ def _alone(lm, bounds, words, states, rest, totals):
         totals[phrase] = total
 
 
-def target_phrases(phrases: Interner, vocabulary: Interner, lm: Automaton) -> TargetPhrases:
-    """Split target phrases into words (entered in ``vocabulary``) and score them alone."""
+def target_phrases(
+    phrases: Interner, vocabulary: Interner, lm: Automaton, neural: NeuralFeature | None, path: Path
+) -> tuple[TargetPhrases, list[str]]:
+    """Split target phrases into words (entered in ``vocabulary``) and score them alone; also the words by id.
+
+    Raises:
+        InputError: a word of the table ``path`` is not UTF-8.
+    """
     count = len(phrases)
     size = phrases.arena_used
     vocabulary.reserve(size // 2 + count + 1, size + 1)
@@ -107,7 +119,9 @@ def target_phrases(phrases: Interner, vocabulary: Interner, lm: Automaton) -> Ta
     lm_words = lm.word_ids(vocabulary)[words] if filled else words
     states, rest, totals = np.zeros(filled, np.int32), np.zeros(filled), np.zeros(count)
     _alone(lm.arrays, bounds, lm_words, states, rest, totals)
-    return TargetPhrases(bounds, words, lm_words, states, rest, totals)
+    strings = _decoded(vocabulary, path)
+    classes = neural.scorer.ids(strings)[words] if neural is not None and filled else words[:0]
+    return TargetPhrases(bounds, words, lm_words, states, rest, totals, classes), strings
 
 
 def _single(ini: MosesIni, kinds: tuple[str, ...], needed: bool) -> Feature | None:
@@ -156,13 +170,16 @@ def _located(ini: MosesIni, feature: Feature, model_dir: Path | None) -> Path:
     return path
 
 
-def load_model(ini: MosesIni, sentences: list[str] | None = None, model_dir: str | Path | None = None) -> SearchModel:
+def load_model(
+    ini: MosesIni, sentences: list[str] | None = None, model_dir: str | Path | None = None, threads: int = 1
+) -> SearchModel:
     """Read the tables and the LM that an ini names.
 
     Args:
         ini: the ini; its weights become ``initial_weights``.
         sentences: keep only phrases that occur in these tokenised sentences; None keeps all.
         model_dir: take files of the same base name from here where they exist (filtered tables).
+        threads: threads of a neural LM.
 
     Raises:
         InputError: a missing or malformed file, an unknown feature, a reordering type that is not supported.
@@ -175,8 +192,11 @@ def load_model(ini: MosesIni, sentences: list[str] | None = None, model_dir: str
         _single(ini, (kind,), False)
     table_feature, lm_feature = _single(ini, PHRASE_TABLES, True), _single(ini, LANGUAGE_MODELS, True)
     reordering_feature = _single(ini, ("LexicalReordering",), False)
+    neural_feature = _single(ini, NEURAL_MODELS, False)
     assert table_feature is not None and lm_feature is not None
-    paths = {f.name: _located(ini, f, folder) for f in (table_feature, lm_feature, reordering_feature) if f is not None}
+    paths = {
+        f.name: _located(ini, f, folder) for f in (table_feature, lm_feature, reordering_feature, neural_feature) if f
+    }
     if reordering_feature is not None:
         kind = reordering_feature.options.get("type", "")
         if kind not in REORDERING_TYPES or len(columns["LexicalReordering"]) != REORDERING_COLUMNS:
@@ -189,8 +209,9 @@ def load_model(ini: MosesIni, sentences: list[str] | None = None, model_dir: str
     if reordering_feature is not None:
         reordering = read_reordering_table(paths[reordering_feature.name], table)
     lm = load_automaton(paths[lm_feature.name])
+    neural = load_feature(paths[neural_feature.name], threads) if neural_feature is not None else None
     vocabulary = Interner(1 << 12, 1 << 16)
-    targets = target_phrases(table.targets, vocabulary, lm)
+    targets, words = target_phrases(table.targets, vocabulary, lm, neural, paths[table_feature.name])
     forward_class = np.unique(reordering[:, 3:], axis=0, return_inverse=True)[1].reshape(-1).astype(np.int32)
     limit = MAX_WINDOW if ini.distortion_limit == NO_LIMIT else min(ini.distortion_limit, MAX_WINDOW)
     return SearchModel(
@@ -201,12 +222,13 @@ def load_model(ini: MosesIni, sentences: list[str] | None = None, model_dir: str
         reordering,
         forward_class,
         targets,
-        _decoded(vocabulary, paths[table_feature.name]),
+        words,
         lm,
         columns,
         max(limit, 0),
         ini.table_limit,
         table.longest_source,
+        neural,
     )
 
 

@@ -1,6 +1,7 @@
 """Translation options: the pairs of the table for the spans of sentences, weighted and ranked; unknown words."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -60,7 +61,7 @@ def prepare(model: SearchModel, sentences: list[str]) -> Prepared:
 def _extended(model: SearchModel, spans: list[np.ndarray], unknown: list[int], fresh: list[str]) -> Prepared:
     interner = Interner()
     interner.add([word.encode("utf-8") for word in fresh])
-    extra = target_phrases(interner, Interner(), model.lm)
+    extra, _ = target_phrases(interner, Interner(), model.lm, model.neural, Path("input"))
     base, size = model.targets, len(model.targets.bounds) - 1
     targets = TargetPhrases(
         np.concatenate([base.bounds, base.bounds[-1] + extra.bounds[1:]]),
@@ -69,6 +70,7 @@ def _extended(model: SearchModel, spans: list[np.ndarray], unknown: list[int], f
         np.concatenate([base.alone_state, extra.alone_state]),
         np.concatenate([base.alone_rest, extra.alone_rest]),
         np.concatenate([base.alone_total, extra.alone_total]),
+        np.concatenate([base.neural_words, extra.neural_words]),
     )
     rows, known = len(model.table.source_of), len(model.table.sources)
     ids = np.arange(len(fresh), dtype=np.int32)
@@ -99,9 +101,12 @@ def _extended(model: SearchModel, spans: list[np.ndarray], unknown: list[int], f
 
 
 def weighted(model: SearchModel, prepared: Prepared, weights: np.ndarray) -> Inventory:
-    """Rank every source phrase's options by estimate under ``weights`` [F] and keep the table limit."""
+    """Rank every source phrase's options by estimate under ``weights`` [F] and keep the table limit.
+
+    Where there is a neural LM, the n-gram LM's score of a phrase alone is the estimate of both.
+    """
     static = prepared.static @ weights
-    lm_weight = float(weights[model.columns["LM"][0]])
+    lm_weight = float(weights[[*model.columns["LM"], *model.columns.get("CSLM", ())]].sum())
     estimate = static + lm_weight * prepared.targets.alone_total[prepared.target_of]
     order = np.lexsort((-estimate, prepared.source_of))
     counts = np.bincount(prepared.source_of, minlength=prepared.sources)

@@ -7,7 +7,6 @@ import numpy as np
 from rnnsmt.io import InputError
 from rnnsmt.search.decoder import Decoder
 from rnnsmt.search.nbest import Paths
-from rnnsmt.search.paths import all_features
 
 Segment = tuple[int, int, int]
 """First source word, last source word, number of target words."""
@@ -41,18 +40,8 @@ def rescore(decoder: Decoder, sentence: int, text: str, segments: list[Segment])
         raise InputError(f"the segmentation has {position} target words, the text {len(words)}")
     starts = np.array([s[0] for s in segments], np.int32)
     ends = np.array([s[1] for s in segments], np.int32)
-    return features_of(decoder, Paths(np.array([0, len(rows)]), np.array(rows, np.int32), starts, ends))[0]
-
-
-def features_of(decoder: Decoder, paths: Paths) -> np.ndarray:
-    """Feature values ``float64`` [n, F] of derivations whose ``options`` are rows of pairs."""
-    prepared, lm = decoder.prepared, decoder.model.lm
-    out = np.empty((len(paths.offsets) - 1, len(decoder.weights)))
-    all_features(
-        paths.offsets, paths.options, paths.starts, paths.ends, lm.arrays, lm.start, lm.end, prepared.targets.bounds,
-        prepared.targets.lm_words, prepared.target_of, prepared.static, prepared.reordering, decoder.places, out,
-    )  # fmt: skip
-    return out
+    pairs = np.array(rows, np.int32)
+    return decoder.features_of(Paths(np.array([0, len(rows)]), pairs, starts, ends), pairs)[0]
 
 
 def _row(decoder: Decoder, sentence: int, first: int, last: int, phrase: str) -> int:

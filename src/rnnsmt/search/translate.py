@@ -13,7 +13,7 @@ from pathlib import Path
 from rnnsmt.io import InputError, read_lines, write_json, write_lines
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.progress import track
-from rnnsmt.search.decoder import Decoder, SearchOptions, Translation, look_up
+from rnnsmt.search.decoder import NEURAL_CELLS, Decoder, SearchOptions, Translation, look_up
 from rnnsmt.search.model import SearchModel, load_model
 
 
@@ -28,6 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--threads", type=int, default=1, help="sentences translated at the same time")
     parser.add_argument("--pop-limit", type=int, default=1000, help="cube pruning: hypotheses made per stack")
     parser.add_argument("--stack", type=int, default=1000, help="hypotheses kept per stack")
+    parser.add_argument(
+        "--cslm-cells", type=int, default=NEURAL_CELLS, metavar="N", help="hypotheses of a stack that a CSLM scores"
+    )
     parser.add_argument("--report", type=Path, help="figures of the run as JSON")
 
 
@@ -83,10 +86,16 @@ def segmentation(phrases: list[tuple[int, int, int]]) -> str:
 def _options(args: argparse.Namespace) -> SearchOptions:
     if args.nbest < 0 or (args.nbest > 0) != (args.nbest_file is not None):
         raise InputError("--nbest N (N at least 1) and --nbest-file belong together")
-    for name in ("threads", "pop_limit", "stack"):
+    for name in ("threads", "pop_limit", "stack", "cslm_cells"):
         if getattr(args, name) < 1:
             raise InputError(f"--{name.replace('_', '-')} must be at least 1")
-    return SearchOptions(pop_limit=args.pop_limit, stack_size=args.stack, threads=args.threads, nbest=args.nbest)
+    return SearchOptions(
+        pop_limit=args.pop_limit,
+        stack_size=args.stack,
+        threads=args.threads,
+        nbest=args.nbest,
+        neural_cells=args.cslm_cells,
+    )
 
 
 def run(args: argparse.Namespace) -> dict[str, object]:
@@ -94,7 +103,7 @@ def run(args: argparse.Namespace) -> dict[str, object]:
     options = _options(args)
     sentences = read_sentences(args.input)
     loading = time.process_time()
-    model = load_model(MosesIni.read(args.ini), sentences, args.model_dir)
+    model = load_model(MosesIni.read(args.ini), sentences, args.model_dir, options.threads)
     searching = time.process_time()
     decoder = Decoder(model, look_up(model, sentences), model.initial_weights, options)
     texts: list[str] = []
@@ -117,6 +126,9 @@ def run(args: argparse.Namespace) -> dict[str, object]:
         "search_cpu_seconds": round(done - searching, 3),
         "score_sum": round(total, 6) if math.isfinite(total) else 0.0,
     }
+    if model.neural is not None:
+        counts = model.neural.counts()
+        figures |= {"ngrams_requested": counts.requested, "ngrams_scored": counts.scored, "batches": counts.batches}
     if args.report is not None:
         write_json(args.report, {**figures, "pop_limit": options.pop_limit, "stack": options.stack_size})
     return figures

@@ -51,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--pop-limit", type=int, default=1000, metavar="N", help="cube pruning pop limit of the search")
     add("--stack", type=int, default=1000, metavar="N", help="stack size of the search")
+    add("--cslm-cells", type=int, default=200, metavar="N", help="hypotheses of a stack that a CSLM scores")
     add("--threads", type=int, default=1, metavar="N", help="threads; the result does not depend on them")
 
 
@@ -79,7 +80,8 @@ def run(args: argparse.Namespace) -> dict[str, object]:
 
 def _check(args: argparse.Namespace) -> None:
     least = {"seed": 0, "nbest": 2, "restarts": 0, "random_directions": 0, "max_iterations": 1,
-             "patience": 1, "pop_limit": 1, "stack": 1, "threads": 1}  # fmt: skip
+             "patience": 1, "pop_limit": 1, "stack": 1, "threads": 1,
+             "cslm_cells": 1}  # fmt: skip
     for name, value in least.items():
         given = getattr(args, name)
         if given < value:
@@ -103,7 +105,7 @@ def _fingerprint(args: argparse.Namespace, ini: MosesIni) -> dict[str, str]:
                 path = Path(args.model_dir) / path.name
             found[f"model file {path.name}"] = outline_hash(path)
     for name in ("seed", "nbest", "restarts", "combine", "random_directions", "max_iterations", "patience", "pop_limit",
-                 "stack"):  # fmt: skip
+                 "stack", "cslm_cells"):  # fmt: skip
         found[f"--{name.replace('_', '-')}"] = str(getattr(args, name))
     return found
 
@@ -127,9 +129,13 @@ class ModelDecoder:
         from rnnsmt.search import SearchOptions, load_model
 
         self._ini, self.sources = ini, sources
-        self.model = load_model(ini, sources, args.model_dir)
+        self.model = load_model(ini, sources, args.model_dir, args.threads)
         self._options = SearchOptions(
-            pop_limit=args.pop_limit, stack_size=args.stack, threads=args.threads, nbest=args.nbest
+            pop_limit=args.pop_limit,
+            stack_size=args.stack,
+            threads=args.threads,
+            nbest=args.nbest,
+            neural_cells=args.cslm_cells,
         )
         names = list(self.model.feature_names)
         self._tuned = np.array([not name.startswith("UnknownWordPenalty") for name in names])

@@ -1,0 +1,121 @@
+"""Many sentences searched side by side, stack by stack, for the sake of a neural LM.
+
+Between choosing the cells of a stack and making hypotheses of them, the n-grams of all sentences under way are scored
+together. A sentence that is done makes room for the next one. What a sentence asks for does not depend on the others,
+nor does the answer, so that neither their number nor what was scored before changes a translation.
+"""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, TypeVar
+
+from rnnsmt.search import kernels, neural_kernels
+from rnnsmt.search.arrays import Work
+from rnnsmt.search.neural import NeuralFeature
+
+if TYPE_CHECKING:
+    from rnnsmt.search.decoder import Decoder, Translation
+
+T = TypeVar("T")
+LEAST_ROOM = 40
+"""Words that a workspace has room for at least."""
+
+
+class _Sentence:
+    """A sentence under way: the stack that is to be filled, its cells and requests."""
+
+    def __init__(self, number: int, words: int, work: Work) -> None:
+        self.number, self.words, self.work = number, words, work
+        self.stack = 1
+        self.cells = self.requests = 0
+
+
+class Flight:
+    """The sentences of a decoder, ``in_flight`` of them at a time; ``pool`` runs their compiled parts."""
+
+    def __init__(self, decoder: "Decoder", neural: NeuralFeature, pool: ThreadPoolExecutor) -> None:
+        self.decoder, self.neural, self.pool = decoder, neural, pool
+        self.idle: list[tuple[int, Work]] = []
+
+    def translations(self) -> Iterator["Translation"]:
+        """All translations, in order."""
+        spans = self.decoder.prepared.spans
+        done: dict[int, Translation] = {}
+        waiting = iter(range(len(spans)))
+        under_way: list[_Sentence] = []
+        upcoming, more = 0, True
+        while more or under_way:
+            if not under_way:
+                self.neural.forget()
+            while more and len(under_way) < max(self.decoder.options.in_flight, 1) and not self._must_drain(under_way):
+                number = next(waiting, None)
+                if number is None:
+                    more = False
+                elif len(spans[number]) == 0:
+                    done[number] = self.decoder.nothing()
+                else:
+                    under_way.append(self._begin(number))
+            if under_way:
+                self._advance(under_way)
+                landed = [sentence for sentence in under_way if sentence.stack > sentence.words]
+                under_way = [sentence for sentence in under_way if sentence.stack <= sentence.words]
+                done |= zip([s.number for s in landed], self._map(self._finish, landed), strict=True)
+            while upcoming in done:
+                yield done.pop(upcoming)
+                upcoming += 1
+
+    def _must_drain(self, under_way: list[_Sentence]) -> bool:
+        """Whether no sentence may begin before the store is emptied."""
+        return bool(under_way) and self.neural.full()
+
+    def _begin(self, number: int) -> _Sentence:
+        decoder = self.decoder
+        spans = decoder.prepared.spans[number]
+        place = next((i for i, (room, _) in enumerate(self.idle) if room >= len(spans)), None)
+        if place is None:
+            if self.idle:
+                self.idle.pop()  # too small: a larger one takes its place
+            room = max(len(spans), LEAST_ROOM)
+            work = decoder.new_work(room)
+        else:
+            room, work = self.idle.pop(place)
+        kernels.begin(spans, decoder.inventory, work, decoder.settings)
+        return _Sentence(number, len(spans), work)
+
+    def _advance(self, under_way: list[_Sentence]) -> None:
+        """Fill one stack of every sentence."""
+        targets = self.decoder.prepared.targets
+        self._map(self._propose, under_way)
+        for sentence in under_way:
+            self.neural.gather(sentence.work, sentence.requests, targets, sentence.stack == sentence.words)
+        self.neural.answer()
+        self._map(self._add, under_way)
+
+    def _propose(self, sentence: _Sentence) -> None:
+        decoder, work = self.decoder, sentence.work
+        spans = decoder.prepared.spans[sentence.number]
+        cells = kernels.propose(
+            sentence.stack, spans, decoder.model.lm.arrays, decoder.inventory, work, decoder.settings
+        )
+        found = neural_kernels.choose_for_neural(cells, decoder.inventory, work, decoder.settings)
+        sentence.cells, sentence.requests = found
+
+    def _add(self, sentence: _Sentence) -> None:
+        decoder = self.decoder
+        neural_kernels.settle(sentence.requests, sentence.work, self.neural.store)
+        kernels.add_cells(sentence.stack, sentence.cells, decoder.inventory, sentence.work, decoder.settings, True)
+        sentence.stack += 1
+
+    def _finish(self, sentence: _Sentence) -> "Translation":
+        work = sentence.work
+        best = int(kernels.best_complete(work, sentence.words))
+        translation = self.decoder.found(sentence.number, work, best)
+        self.decoder.landed(work)
+        self.idle.append((len(work.stacks) - 2, work))
+        return translation
+
+    def _map(self, function: Callable[[_Sentence], T], sentences: list[_Sentence]) -> list[T]:
+        """``map`` over sentences, on the threads where there are several."""
+        if self.decoder.options.threads <= 1:
+            return [function(sentence) for sentence in sentences]
+        return list(self.pool.map(function, sentences))

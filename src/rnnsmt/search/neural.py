@@ -1,0 +1,150 @@
+"""A neural LM as a feature of the search: the n-grams of many sentences scored together, every one only once.
+
+The store of scores lives as long as the model, across sentences and decodings (MERT decodes the same text again and
+again). It is emptied when it has outgrown ``MAX_ENTRIES`` and no sentence is under way.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+
+from rnnsmt.search import neural_kernels
+from rnnsmt.search.arrays import Work
+from rnnsmt.search.nbest import Paths
+from rnnsmt.search.neural_kernels import ASKED, CONTEXTS, ENTRIES, ENTRY, Store
+
+if TYPE_CHECKING:
+    from rnnsmt.search.model import TargetPhrases
+
+MAX_ENTRIES = 1 << 25
+"""N-grams that are remembered; each takes about 60 bytes."""
+_FIRST = 1 << 16
+
+
+class Scorer(Protocol):
+    """What the search needs of a neural LM; ``rnnsmt.cslm.scorer.NGramScorer`` is one."""
+
+    order: int
+    padding: int
+    unknown: int
+    end: int
+
+    def ids(self, words: list[str]) -> np.ndarray:
+        """Classes ``int32`` of words."""
+        ...
+
+    def score(self, contexts: np.ndarray, owner: np.ndarray, words: np.ndarray) -> np.ndarray:
+        """Natural-log probabilities ``float32`` [R] of words[r] after contexts[owner[r]]; owner ascending."""
+        ...
+
+
+class Counts(NamedTuple):
+    """requested: n-grams asked for; scored: those that the network had to be asked for, in how many batches."""
+
+    requested: int
+    scored: int
+    batches: int
+
+
+class NeuralFeature:
+    """A neural LM and what it has answered."""
+
+    def __init__(self, scorer: Scorer) -> None:
+        self.scorer = scorer
+        self.batches = 0
+        self.scored_before = 0
+        self.requested_before = 0
+        self.waiting_from = 0
+        self.store = self._empty(_FIRST)
+
+    def _empty(self, size: int) -> Store:
+        contexts = np.full((size + 1, self.scorer.order - 1), self.scorer.padding, np.int32)
+        counts = np.zeros(3, np.int64)
+        counts[CONTEXTS] = 1  # number 0: the beginning of a sentence
+        free = np.full(2 * size, -1, np.int32)
+        store = Store(np.zeros(size, ENTRY), free, contexts, free.copy(), counts)
+        neural_kernels.rebuild_slots(store)
+        return store
+
+    def reserve(self, more: int) -> None:
+        """Make room for so many more entries."""
+        old, used = self.store, int(self.store.counts[ENTRIES])
+        size = len(old.entries)
+        if used + more <= size:
+            return
+        while size < used + more:
+            size *= 2
+        store = self._empty(size)
+        store.entries[:used] = old.entries[:used]
+        known = int(old.counts[CONTEXTS])
+        store.contexts[:known] = old.contexts[:known]
+        store.counts[:] = old.counts
+        store.context_slots[:] = -1
+        neural_kernels.rebuild_slots(store)
+        self.store = store
+
+    def forget(self) -> None:
+        """Empty a store that has grown too large. Numbers of contexts lose their meaning."""
+        if self.full():
+            self.requested_before += int(self.store.counts[ASKED])
+            self.scored_before += int(self.store.counts[ENTRIES])
+            self.waiting_from = 0
+            self.store = self._empty(_FIRST)
+
+    def full(self) -> bool:
+        """Whether the store is larger than it should be."""
+        return int(self.store.counts[ENTRIES]) > MAX_ENTRIES
+
+    def counts(self) -> Counts:
+        """Since the model was loaded."""
+        asked, entries = int(self.store.counts[ASKED]), int(self.store.counts[ENTRIES])
+        return Counts(self.requested_before + asked, self.scored_before + entries, self.batches)
+
+    def gather(self, work: Work, requests: int, targets: "TargetPhrases", last: bool) -> None:
+        """Find the n-grams of a sentence's requests; new ones wait for ``answer``. ``last``: ``</s>`` follows."""
+        self.reserve(len(work.entries))
+        end = self.scorer.end if last else -1
+        neural_kernels.gather(requests, work, self.store, targets.bounds, targets.neural_words, end)
+
+    def answer(self) -> None:
+        """Ask the network for everything that waits."""
+        first, last = self.waiting_from, int(self.store.counts[ENTRIES])
+        if first == last:
+            return
+        fresh = self.store.entries[first:last]
+        known, owner = np.unique(fresh["key"] >> 32, return_inverse=True)
+        order = np.argsort(owner, kind="stable")
+        words = (fresh["key"] & 0xFFFFFFFF).astype(np.int32)
+        scores = self.scorer.score(self.store.contexts[known], owner[order].astype(np.int32), words[order])
+        fresh["score"][order] = scores
+        self.waiting_from = last
+        self.batches += 1
+
+    def path_scores(self, paths: Paths, phrases: np.ndarray, targets: "TargetPhrases") -> np.ndarray:
+        """Scores ``float64`` [n] of derivations with ``</s>``; ``phrases``: target phrase of every option of theirs."""
+        used = int(paths.offsets[-1])
+        lengths = int((targets.bounds[phrases + 1] - targets.bounds[phrases]).sum())
+        count = len(paths.offsets) - 1
+        self.reserve(lengths + count)
+        places = np.empty(lengths + 2 * count + 2, np.int32)
+        asked = self.store.counts[ASKED]
+        neural_kernels.path_entries(
+            paths.offsets, phrases[:used], self.store, targets.bounds, targets.neural_words, self.scorer.end, places
+        )
+        self.store.counts[ASKED] = asked
+        self.answer()
+        totals = np.empty(count)
+        neural_kernels.path_scores(self.store, places, totals)
+        return totals
+
+
+def load_feature(path: str | Path, threads: int = 1) -> NeuralFeature:
+    """The neural LM of a model file.
+
+    Raises:
+        InputError: missing or damaged.
+    """
+    from rnnsmt.cslm.scorer import NGramScorer
+
+    return NeuralFeature(NGramScorer(path, threads=threads))

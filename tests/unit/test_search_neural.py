@@ -1,0 +1,162 @@
+"""A neural LM inside the search: against exhaustive enumeration, and nothing but the n-grams decides."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rnnsmt.moses.ini import Feature, MosesIni
+from rnnsmt.search import model as search_model
+from rnnsmt.search import neural
+from rnnsmt.search.decoder import SearchOptions, Translation, decode, load_model
+from rnnsmt.search.model import SearchModel
+from rnnsmt.search.neural import NeuralFeature
+
+from .tiny_model import SOURCE, TARGET, TinyModel, derivations, features, tiny_model
+
+UNLIMITED = SearchOptions(
+    pop_limit=20000, stack_size=20000, beam_threshold=0.0, margin=1e9, nbest=50, neural_cells=20000
+)
+ORDER = 4
+
+
+class HashedScorer:
+    """Arbitrary but fixed probabilities of n-grams; counts what it is asked."""
+
+    order = ORDER
+    padding, unknown = 0, 1
+
+    def __init__(self) -> None:
+        self.words = ["", "", *TARGET[:3], ""]
+        self.end = len(self.words) - 1
+        self.asked: list[tuple[int, ...]] = []
+
+    def ids(self, words: list[str]) -> np.ndarray:
+        return np.array([self.words.index(w) if w in TARGET[:3] else 1 for w in words], np.int32)
+
+    def one(self, context: tuple[int, ...], word: int) -> float:
+        return -4 * random.Random(str((context, word))).random()
+
+    def score(self, contexts: np.ndarray, owner: np.ndarray, words: np.ndarray) -> np.ndarray:
+        assert (np.diff(owner) >= 0).all()
+        grams = [tuple(contexts[o].tolist()) for o in owner]
+        self.asked += [(*gram, int(word)) for gram, word in zip(grams, words, strict=True)]
+        return np.array([self.one(g, int(w)) for g, w in zip(grams, words, strict=True)], np.float32)
+
+    def text(self, words: list[str]) -> float:
+        """log p of a sentence, by the definition."""
+        line = [0] * (ORDER - 1) + self.ids(words).tolist() + [self.end]
+        return sum(self.one(tuple(line[i - ORDER + 1 : i]), line[i]) for i in range(ORDER - 1, len(line)))
+
+
+@pytest.fixture
+def loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[TinyModel, SearchModel, MosesIni]]:
+    """A function: a tiny model with a neural LM of some weight."""
+    monkeypatch.setattr(search_model, "load_feature", lambda path, threads: NeuralFeature(HashedScorer()))
+
+    def load(seed: int, weight: float, limit: int = 6) -> tuple[TinyModel, SearchModel, MosesIni]:
+        tiny = tiny_model(tmp_path, seed, limit)
+        ini = MosesIni.read(tiny.folder / "moses.ini")
+        (tiny.folder / "model.pt").touch()
+        ini.features.append(Feature("CSLM", "CSLM0", {"name": "CSLM0", "path": "model.pt"}))
+        ini.weights["CSLM0"] = [weight]
+        ini.write(tiny.folder / "neural.ini")
+        ini = MosesIni.read(tiny.folder / "neural.ini")
+        return tiny, load_model(ini), ini
+
+    return load
+
+
+def _sentences(seed: int, count: int, longest: int) -> list[str]:
+    rng = random.Random(seed)
+    return [" ".join(rng.choices(SOURCE, weights=[3, 3, 3, 1], k=rng.randint(1, longest))) for _ in range(count)]
+
+
+def _exhaustive(tiny: TinyModel, words: list[str], ini: MosesIni, scorer: HashedScorer) -> dict[str, float]:
+    best: dict[str, float] = {}
+    for path in derivations(tiny, words):
+        found = features(tiny, words, path)
+        text = [w for _, _, target in path for w in target]
+        found["CSLM0"] = [scorer.text(text)]
+        score = sum(w * f for name, ws in ini.weights.items() for w, f in zip(ws, found[name], strict=True))
+        best[" ".join(text)] = max(score, best.get(" ".join(text), -np.inf))
+    return best
+
+
+def _figures(results: list[Translation]) -> list[tuple[object, ...]]:
+    return [(r.text, r.score, r.nbest.texts, r.nbest.scores.tolist(), r.nbest.features.tolist()) for r in results]
+
+
+@pytest.mark.parametrize(
+    ("seed", "limit", "weight"), [(1, 6, 0.4), (2, 6, 2.0), (3, 2, 0.1), (4, 0, 1.0), (5, 6, -0.3)]
+)
+def test_the_combined_models_best_is_found(loaded, seed, limit, weight):
+    tiny, model, ini = loaded(seed, weight, limit)
+    sentences = _sentences(seed, 4, 5)
+    for sentence, result in zip(sentences, decode(model, sentences, model.initial_weights, UNLIMITED), strict=True):
+        everything = _exhaustive(tiny, sentence.split(), ini, model.neural.scorer)
+        ranked = sorted(everything.items(), key=lambda item: -item[1])[:50]
+        assert result.score == pytest.approx(ranked[0][1], abs=1e-4)
+        assert everything[result.text] == pytest.approx(result.score, abs=1e-4)
+        assert result.nbest.scores == pytest.approx([score for _, score in ranked], abs=1e-4)
+        for text, score in zip(result.nbest.texts, result.nbest.scores, strict=True):
+            assert everything[text] == pytest.approx(score, abs=1e-4)
+
+
+@pytest.mark.parametrize("nbest", [0, 10])
+def test_with_weight_0_the_output_is_the_baselines(loaded, nbest):
+    tiny, model, _ = loaded(7, 0.0)
+    sentences = _sentences(7, 20, 9)
+    options = SearchOptions(nbest=nbest)
+    plain = load_model(MosesIni.read(tiny.folder / "moses.ini"))
+    expected = decode(plain, sentences, plain.initial_weights, options)
+    results = decode(model, sentences, model.initial_weights, options)
+    assert [(r.text, r.nbest.texts) for r in results] == [(r.text, r.nbest.texts) for r in expected]
+    assert [r.score for r in results] == pytest.approx([r.score for r in expected], abs=1e-9)
+    column = int(model.columns["CSLM"][0])
+    for result in results:
+        assert result.features[column] == pytest.approx(model.neural.scorer.text(result.text.split()), abs=1e-4)
+
+
+def test_nothing_but_the_ngrams_decides(loaded, monkeypatch):
+    """Sentences in flight, threads, a warm store and a store that is emptied: always the same translations."""
+    _, model, ini = loaded(8, 0.5)
+    sentences = _sentences(8, 40, 9)
+    sentences[3] = ""
+    expected = None
+    for in_flight, threads, limit in [(1, 1, 1 << 20), (7, 1, 1 << 20), (7, 1, 50), (64, 3, 1 << 20), (5, 3, 1)]:
+        monkeypatch.setattr(neural, "MAX_ENTRIES", limit)
+        monkeypatch.setattr(neural, "_FIRST", 16)
+        model = load_model(ini)
+        options = SearchOptions(threads=threads, nbest=5, in_flight=in_flight, pop_limit=100, neural_cells=30)
+        for _ in ("cold", "warm"):
+            found = _figures(decode(model, sentences, model.initial_weights, options))
+            expected = expected or found
+            assert found == expected
+    assert found[3][0] == ""
+
+
+def test_an_ngram_is_scored_once(loaded):
+    _, model, _ = loaded(9, 0.5)
+    sentences = _sentences(9, 30, 9)
+    options = SearchOptions(nbest=5)
+    decode(model, sentences, model.initial_weights, options)
+    asked = model.neural.scorer.asked
+    assert len(asked) == len(set(asked)) == model.neural.counts().scored
+    assert model.neural.counts().requested > len(asked)
+    batches = model.neural.counts().batches
+    decode(model, sentences, model.initial_weights, options)
+    assert len(asked) == model.neural.counts().scored
+    assert model.neural.counts().batches == batches
+
+
+def test_fewer_cells_are_scored_on_demand(loaded):
+    _, model, _ = loaded(10, 0.5)
+    sentences = _sentences(10, 20, 9)
+    scores = [
+        sum(r.score for r in decode(model, sentences, model.initial_weights, SearchOptions(neural_cells=cells)))
+        for cells in (1, 10, 1000)
+    ]
+    assert scores[0] < scores[1] <= scores[2]
