@@ -28,6 +28,7 @@ CHAPTERS: dict[str, str] = {
     "phrases": "phrase table and lexicalised reordering table",
     "lm": "n-gram language model",
     "rnn": "the RNN Encoder-Decoder",
+    "cslm": "the continuous-space language model",
     "search": "the decoder",
     "tuning": "MERT",
     "evaluation": "BLEU and Table 1",
@@ -73,8 +74,13 @@ STAGES: dict[str, dict[str, Stage]] = {
         "prepare": Stage("rnnsmt.rnn.prepare", 1, "phrase pairs and vocabularies as memory-mapped ids"),
         "train": Stage("rnnsmt.rnn.train", 1, "train the network on phrase pairs"),
         "score": Stage("rnnsmt.rnn.score", 1, "log p(target | source) of every pair of the phrase table"),
+        "shortlist": Stage("rnnsmt.rnn.shortlist", 1, "target words outside the shortlist, of every pair (WP)"),
         "sample": Stage("rnnsmt.rnn.sample", 1, "draw targets of source phrases"),
         "translate": Stage("rnnsmt.rnn.translate", 1, "translate phrases with the network alone"),
+    },
+    "cslm": {
+        "describe": Stage("rnnsmt.cslm.describe", 1, "sizes and parameters of a network"),
+        "score": Stage("rnnsmt.cslm.score", 1, "log probability of every line of a text"),
     },
     "search": {
         "decode": Stage("rnnsmt.search.translate", 1, "translate a text with a Moses model directory"),

@@ -6,8 +6,8 @@ the same command again. Started by torchrun, all processes share every minibatch
 """
 
 import argparse
-from dataclasses import fields, replace
 
+from rnnsmt import settings
 from rnnsmt.io import InputError
 from rnnsmt.rnn.options import add_device, need_torch
 from rnnsmt.rnn.presets import CHOICES, PRESETS, Settings
@@ -28,17 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
     """An option for every setting of the preset."""
-    group = parser.add_argument_group("instead of the preset's")
-    for field in fields(Settings):
-        kind = type(field.default)
-        choices = CHOICES.get(field.name)
-        group.add_argument(
-            f"--{field.name.replace('_', '-')}",
-            type=kind,
-            choices=choices,
-            default=argparse.SUPPRESS,
-            metavar=None if choices else "N" if kind is int else "X",
-        )
+    settings.add_settings(parser, Settings, CHOICES)
 
 
 def settings_of(args: argparse.Namespace) -> Settings:
@@ -47,29 +37,17 @@ def settings_of(args: argparse.Namespace) -> Settings:
     Raises:
         InputError: a number that makes no sense.
     """
-    given = {field.name: getattr(args, field.name) for field in fields(Settings) if field.name in args}
-    settings = replace(PRESETS[args.preset], **given)
-    for name in (
-        "embedding",
-        "hidden",
-        "maxout",
-        "deviation",
-        "batch",
-        "epochs",
-        "learning_rate",
-        "clip",
-        "evaluations",
-    ):
-        if not 0 < getattr(settings, name) < float("inf"):
-            raise InputError(f"--{name.replace('_', '-')} {getattr(settings, name)}: must be above 0")
-    for name in ("updates", "warmup", "held_out"):
-        if getattr(settings, name) < 0:
-            raise InputError(f"--{name.replace('_', '-')} {getattr(settings, name)}: must not be negative")
-    return settings
+    sizes = ("embedding", "hidden", "maxout")
+    return settings.chosen_settings(
+        args,
+        PRESETS[args.preset],
+        above_zero=(*sizes, "deviation", "batch", "epochs", "learning_rate", "clip", "evaluations"),
+        not_negative=("updates", "warmup", "held_out"),
+    )
 
 
 def run(args: argparse.Namespace) -> dict[str, object]:
-    settings = settings_of(args)
+    chosen = settings_of(args)
     if args.seed < 0:
         raise InputError(f"--seed {args.seed}: must not be negative")
     need_torch()
@@ -79,9 +57,9 @@ def run(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.rnn.training import Outputs, train
 
     pairs = Pairs.open(args.pairs)
-    place = choose_place(args.device, 1, settings.precision)
+    place = choose_place(args.device, 1, chosen.precision)
     outputs = Outputs(args.output_model, args.output_history, args.state_dir, args.save_every, args.time_limit)
     try:
-        return train(pairs, settings, args.seed, place, outputs, args.threads if place.device.type == "cpu" else 1)
+        return train(pairs, chosen, args.seed, place, outputs, args.threads if place.device.type == "cpu" else 1)
     finally:
         place.close()

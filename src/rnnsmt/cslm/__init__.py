@@ -1,0 +1,1 @@
+"""The continuous-space language model: a feed-forward network over the words before."""

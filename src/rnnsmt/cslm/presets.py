@@ -1,0 +1,94 @@
+"""The settings of a training and three sets of them, with their reasons; imports nothing heavy.
+
+``paper``: sizes, initial weights, held-out part and stopping as the paper says. Optimiser, learning rate and minibatch
+are not published: Adam at a constant rate, minibatches large enough for a GPU.
+
+``small``: a network for a processor, where the softmax is most of the work: a smaller last layer. Initial weights by
+the number of a unit's inputs, and the output biases begin at the logarithms of the words' frequencies: the first
+updates learn more than unigrams. Dropout, because it has few n-grams to learn from; the learning rate falls to
+zero over ``epochs``. Matrix products of rounded factors (``reduced``), where they are faster.
+
+``demo``: the same for the embedded corpus: as much as fits into a minute of a processor.
+"""
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from rnnsmt.cslm.sizes import Sizes
+
+OPTIMISERS = ("adadelta", "adam")
+SCHEDULES = ("constant", "linear")
+PRECISIONS = ("float32", "reduced")
+OUTPUT_BIASES = ("zero", "unigram")
+CHOICES = {
+    "output_bias": OUTPUT_BIASES,
+    "optimiser": OPTIMISERS,
+    "schedule": SCHEDULES,
+    "precision": PRECISIONS,
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All that a training depends on besides the text and the seed.
+
+    order, projection, hidden_1, hidden_2: as in ``Sizes``. spread: of the initial weights, U(-spread, spread); 0: by
+    the number of inputs. output_bias: initial ones, ``zero`` or ``unigram`` (log frequencies). dropout: share of the
+    units of the projection and of both layers that is left out in training. self_normalised: alpha of the penalty
+    alpha (ln Z)^2 of Devlin et al. (2014) on the sum over the classes; 0: none, the exact softmax is used. batch:
+    n-grams of a minibatch, over all processes. epochs: at most. patience: epochs without a better validation perplexity
+    after which training stops. held_out: share of the n-grams that is for validation; held_out_least: at least so many
+    (never more than a tenth). optimiser, learning_rate, schedule, warmup, clip, precision: as of the RNN, ``linear``
+    falls to 0 over ``epochs``.
+    """
+
+    order: int = 7
+    projection: int = 512
+    hidden_1: int = 1536
+    hidden_2: int = 1024
+    spread: float = 0.01
+    output_bias: str = "zero"
+    dropout: float = 0.0
+    self_normalised: float = 0.0
+    batch: int = 1024
+    epochs: int = 100
+    patience: int = 10
+    held_out: float = 0.001
+    held_out_least: int = 1000
+    optimiser: str = "adam"
+    learning_rate: float = 3e-4
+    schedule: str = "constant"
+    warmup: int = 0
+    clip: float = 1.0
+    precision: str = "float32"
+
+    def sizes(self, vocabulary: int) -> Sizes:
+        """The sizes of the network for this number of classes."""
+        return Sizes(vocabulary, self.order, self.projection, self.hidden_1, self.hidden_2)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields by name."""
+        return asdict(self)
+
+
+PAPER = Settings()
+
+SMALL = Settings(
+    projection=128,
+    hidden_1=512,
+    hidden_2=256,
+    spread=0.0,
+    output_bias="unigram",
+    dropout=0.2,
+    batch=512,
+    epochs=15,
+    learning_rate=2e-3,
+    schedule="linear",
+    warmup=50,
+    clip=5.0,
+    precision="reduced",
+)
+
+DEMO = replace(SMALL, projection=64, hidden_1=256, hidden_2=128, batch=256, epochs=8)
+
+PRESETS: dict[str, Settings] = {"demo": DEMO, "small": SMALL, "paper": PAPER}

@@ -1,0 +1,161 @@
+"""Probabilities of n-grams from a trained model, many at a time: for the search, for text, for n-best lists.
+
+What every n-gram costs is kept small, as in Devlin et al. (2014): the first layer is a sum of rows of a table that is
+made once (W_1 R, for every word at every place), each context passes the hidden layers once, and only the output units
+of the requested words are computed; with the exact softmax also the sum over all classes, once a context.
+
+On a processor contexts go through the network in blocks of ``ROWS`` rows, the last one filled up, each on one thread,
+and all else is computed row by row: a score does not depend, bit for bit, on what else is asked for in the same call.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rnnsmt.cslm import scoring_kernels as kernels
+from rnnsmt.cslm.model import FeedForwardLM
+from rnnsmt.cslm.model_file import load_model
+from rnnsmt.devices import choose_place
+from rnnsmt.rnn.vocabulary import NULL, UNK
+
+ROWS = 256
+"""Contexts of a block on a processor."""
+
+COLUMNS = 1024
+"""Classes whose output units are computed together: few enough to stay in the cache with a block of contexts."""
+
+CUDA_ROWS = 4096
+
+Ids = NDArray[np.int32]
+Scores = NDArray[np.float32]
+
+
+class NGramScorer:
+    """The n-gram probabilities of a model file.
+
+    order: words of an n-gram. words[i]: the word of class i; classes ``padding``, ``unknown`` and ``end`` have none.
+    """
+
+    def __init__(self, path: str | Path, device: str = "auto", threads: int = 1, normalize: bool | None = None) -> None:
+        """normalize: True divides by the exact sum over all classes, False takes the bare output unit of a word for its
+        log probability (fit for models that were trained self-normalised), None does what the model was trained for.
+
+        Raises:
+            InputError: no such file, damaged, or the device is not there.
+        """
+        place = choose_place(device, 1)
+        trained = load_model(path, place.device)
+        self.vocabulary = trained.vocabulary
+        self.words = trained.vocabulary.words
+        self.order = trained.model.sizes.order
+        self.padding, self.unknown, self.end = NULL, UNK, trained.vocabulary.eos
+        self.normalize = not trained.self_normalised if normalize is None else normalize
+        if place.device.type == "cuda":
+            self._engine: CudaEngine | Engine = CudaEngine(trained.model, self.normalize)
+        else:
+            self._engine = Engine(trained.model, self.normalize, threads)
+
+    def ids(self, words: list[str]) -> Ids:
+        """The class of every word, UNK for those outside the shortlist."""
+        return self.vocabulary.ids(words)
+
+    def score(self, contexts: Ids, owner: Ids, words: Ids) -> Scores:
+        """ln p(words[r] | contexts[owner[r]]), float32 [R].
+
+        contexts: int32 [C, order - 1], oldest word first, ``padding`` before the beginning. owner, words: int32 [R],
+        owner ascending.
+        """
+        contexts = np.ascontiguousarray(contexts, np.int32)
+        owner, words = np.ascontiguousarray(owner, np.int32), np.ascontiguousarray(words, np.int32)
+        if not len(words):
+            return np.zeros(0, np.float32)
+        if contexts.ndim != 2 or contexts.shape[1] != self.order - 1 or len(owner) != len(words):
+            raise ValueError(f"contexts of {self.order - 1} words and as many owners as words are needed")
+        for ids in (contexts, words):
+            if ids.min() < 0 or ids.max() > self.end:
+                raise ValueError(f"an id is not between 0 and {self.end}")
+        if owner[0] < 0 or owner[-1] >= len(contexts) or (np.diff(owner) < 0).any():
+            raise ValueError("owners must ascend and be rows of contexts")
+        return self._engine.score(contexts, owner, words)
+
+
+class Engine:
+    """A network on a processor."""
+
+    def __init__(self, model: FeedForwardLM, normalize: bool, threads: int) -> None:
+        self.normalize = normalize
+        self.table = first_layer_table(model).numpy()
+        self.b_1, self.b_2 = model.b_1.numpy(), model.b_2
+        self.W_2 = model.W_2.t().contiguous()
+        self.W_o, self.b_o = model.W_o.numpy(), model.b_o.numpy()
+        self.parts: list[tuple[Tensor, Tensor]] = []
+        if normalize:
+            parts = zip(model.W_o.split(COLUMNS), model.b_o.split(COLUMNS), strict=True)
+            self.parts = [(weights.t().contiguous(), bias) for weights, bias in parts]
+        self._pool = ThreadPoolExecutor(threads, "cslm", torch.set_num_threads, (1,)) if threads > 1 else None
+
+    def score(self, contexts: Ids, owner: Ids, words: Ids) -> Scores:
+        out = np.empty(len(words), np.float32)
+        begins = range(0, len(contexts), ROWS)
+        bounds = np.searchsorted(owner, [*begins, len(contexts)])
+
+        def block(number: int) -> None:
+            span = slice(bounds[number], bounds[number + 1])
+            rows = contexts[begins[number] : begins[number] + ROWS]
+            self._block(rows, owner[span], begins[number], words[span], out[span])
+
+        list(self._pool.map(block, range(len(begins))) if self._pool else map(block, range(len(begins))))
+        return out
+
+    @torch.inference_mode()
+    def _block(self, contexts: Ids, owner: Ids, first: int, words: Ids, out: Scores) -> None:
+        h = torch.zeros(ROWS, len(self.b_1))
+        kernels.first_layer(contexts, self.table, self.b_1, h.numpy())
+        g = torch.addmm(self.b_2, h, self.W_2).relu_()
+        kernels.output_units(g.numpy(), owner, first, words, self.W_o, self.b_o, out)
+        if self.normalize:
+            out -= self._log_sums(g).numpy()[owner - first]
+
+    def _log_sums(self, g: Tensor) -> Tensor:
+        """ln of the sum over all classes of exp(output unit), for every row [ROWS]."""
+        sums = [torch.logsumexp(torch.addmm(bias, g, weights), 1) for weights, bias in self.parts]
+        return torch.logsumexp(torch.stack(sums), 0)
+
+
+class CudaEngine:
+    """A network on a GPU; scores of the same n-gram in different calls may differ by rounding."""
+
+    def __init__(self, model: FeedForwardLM, normalize: bool) -> None:
+        self.model, self.normalize = model, normalize
+        self.table = first_layer_table(model)
+        self.places = torch.arange(self.table.shape[0], device=self.table.device) * self.table.shape[1]
+
+    @torch.inference_mode()
+    def score(self, contexts: Ids, owner: Ids, words: Ids) -> Scores:
+        model, device = self.model, self.table.device
+        found = []
+        for begin in range(0, len(contexts), CUDA_ROWS):
+            first, last = np.searchsorted(owner, [begin, begin + CUDA_ROWS])
+            rows = torch.from_numpy(contexts[begin : begin + CUDA_ROWS]).to(device).long() + self.places
+            h = torch.nn.functional.embedding_bag(rows, self.table.flatten(0, 1), mode="sum")
+            g = torch.addmm(model.b_2, (h + model.b_1).relu_(), model.W_2.t()).relu_()
+            own = torch.from_numpy(owner[first:last] - begin).to(device).long()
+            word = torch.from_numpy(words[first:last]).to(device).long()
+            if self.normalize:
+                units = torch.addmm(model.b_o, g, model.W_o.t())
+                found.append(units[own, word] - torch.logsumexp(units, 1)[own])
+            else:
+                found.append((g[own] * model.W_o[word]).sum(1) + model.b_o[word])
+        return torch.cat(found).cpu().numpy()
+
+
+@torch.inference_mode()
+def first_layer_table(model: FeedForwardLM) -> Tensor:
+    """W_1 R for every place of the context and every word: [C, vocabulary, hidden_1]."""
+    C, P = model.sizes.context, model.sizes.projection
+    parts = [model.R @ model.W_1[:, place * P : (place + 1) * P].t() for place in range(C)]
+    return torch.stack(parts)
