@@ -1,5 +1,6 @@
 """A neural LM inside the search: against exhaustive enumeration, and nothing but the n-grams decides."""
 
+import json
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rnnsmt.cli import main
 from rnnsmt.moses.ini import Feature, MosesIni
 from rnnsmt.search import model as search_model
 from rnnsmt.search import neural
@@ -160,3 +162,35 @@ def test_fewer_cells_are_scored_on_demand(loaded):
         for cells in (1, 10, 1000)
     ]
     assert scores[0] < scores[1] <= scores[2]
+
+
+def test_decoding_with_a_model_file(tmp_path, capsys):
+    """A network of random weights, through the command line; the n-best list has what it says of the texts."""
+    from rnnsmt.cslm.model import FeedForwardLM
+    from rnnsmt.cslm.model_file import save_model
+    from rnnsmt.cslm.scorer import NGramScorer
+    from rnnsmt.cslm.sizes import Sizes
+    from rnnsmt.rnn.vocabulary import Vocabulary
+
+    tiny_model(tmp_path, 12)
+    words = Vocabulary(TARGET[:3])
+    network = FeedForwardLM(Sizes(len(words), 4, 5, 7, 6), seed=3, spread=2.0)
+    save_model(tmp_path / "cslm.pt", network, words, False, {})
+    ini = ["--lm", "lm.arpa", "--reordering-table", "reordering", "--phrase-table", "phrase-table", "--cslm", "cslm.pt"]
+    assert main(["moses", "ini", "--model-dir", str(tmp_path), *ini, "--output", str(tmp_path / "neural.ini")]) == 0
+    (tmp_path / "in").write_text("a b c\n\nd a\n")
+    outputs = ["--output", str(tmp_path / "out"), "--nbest", "5", "--nbest-file", str(tmp_path / "nbest")]
+    command = ["search", "decode", "--ini", str(tmp_path / "neural.ini"), "--input", str(tmp_path / "in"), *outputs]
+    assert main([*command, "--report", str(tmp_path / "report.json")]) == 0
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert 0 < report["ngrams_scored"] < report["ngrams_requested"]
+    scorer = NGramScorer(tmp_path / "cslm.pt")
+    for line in (tmp_path / "nbest").read_text().splitlines():
+        _, text, values, *_ = line.split(" ||| ")
+        row = [0, 0, 0, *scorer.ids(text.split()).tolist(), scorer.end]
+        contexts = np.array([row[i - 3 : i] for i in range(3, len(row))], np.int32)
+        expected = scorer.score(contexts, np.arange(len(contexts), dtype=np.int32), np.array(row[3:], np.int32)).sum()
+        assert float(values.split("CSLM0= ")[1].split()[0]) == pytest.approx(expected, abs=1e-3)
+    (tmp_path / "cslm.pt").write_bytes(b"no model")
+    assert main(command) == 2
+    assert "cslm.pt: cannot be read" in capsys.readouterr().err
