@@ -123,6 +123,18 @@ def test_stage_writes_moses_untuned_weights(tmp_path: Path, capsys: pytest.Captu
     assert "other.arpa: no such file" in capsys.readouterr().err
 
 
+def test_weights_of_further_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("phrase-table.gz", "lm.arpa.gz"):
+        (tmp_path / name).touch()
+    words = ["moses", "ini", "--model-dir", str(tmp_path), "--output", str(tmp_path / "moses.ini")]
+    words += ["--reordering-table", "none", "--num-features", "6", "--further-weights"]
+    assert main([*words, "0.2", "-0.5"]) == 0
+    ini = MosesIni.read(tmp_path / "moses.ini")
+    assert ini.weights["TranslationModel0"] == [0.2, 0.2, 0.2, 0.2, 0.2, -0.5]
+    assert main([*words, "0.2"]) == 2
+    assert "1 given, but --num-features 6 leaves 2 columns" in capsys.readouterr().err
+
+
 def test_distance_based_reordering_alone(tmp_path: Path) -> None:
     ini = default_ini(tmp_path, "pt", None, "lm", table_limit=50)
     ini.write(tmp_path / "moses.ini")

@@ -15,6 +15,7 @@ SMALL = {
     "tuning": {"runs": 2, "max_iterations": 3, "restarts": 4},
     "search": {"pop_limit": 100},
     "rnn": {"settings": {"hidden": 32, "embedding": 16, "maxout": 16, "updates": 150}},
+    "compare": ["baseline", "rnn", "rnn_wp"],
 }
 """The embedded corpus at a size for tests."""
 

@@ -9,11 +9,14 @@ from tests.workflow.conftest import ROOT
 
 BASELINE = {"align_words": 2, "symmetrize": 2, "lexical": 1, "extract": 1, "phrase_table": 1, "reordering_table": 1}
 RNN = {"rnn_prepare": 1, "rnn_train": 1, "rnn_score": 2, "augment": 1, "augmented_ini": 1}
+TABLES = {"shortlist": 1, "augment": 3, "augmented_ini": 3}
+NETWORKS = RNN | TABLES
+"""All systems of the table: columns rnn, wp, rnn and wp."""
 
 
 def test_the_embedded_corpus(workflow):
     jobs = workflow.plan()
-    assert jobs.items() >= (BASELINE | RNN | {"demo": 1, "mert": 6, "decode": 12, "bleu": 12, "table1": 1}).items()
+    assert jobs.items() >= (BASELINE | NETWORKS | {"mert": 12, "decode": 24, "bleu": 24, "table1": 1}).items()
     assert jobs.items() >= {"selection_score_bitext": 1, "selection_score_mono": 2}.items()
     assert "fetch" not in jobs
 
@@ -21,7 +24,7 @@ def test_the_embedded_corpus(workflow):
 def test_multi30k_tok(workflow, multi30k_tok):
     config = ROOT / "workflow/configs/multi30k-tok.yaml"
     jobs = workflow.plan("--configfile", str(config), "--config", f"data_dir={multi30k_tok}")
-    assert jobs.items() >= (BASELINE | RNN | {"prepare_bitext": 4, "mert": 10, "decode": 30, "bleu": 30}).items()
+    assert jobs.items() >= (BASELINE | NETWORKS | {"prepare_bitext": 4, "mert": 20, "decode": 60, "bleu": 60}).items()
     for rule in ("demo", "fetch", "truecase", "train_truecaser", "selection_score", "raw_reference"):
         assert rule not in jobs
 
@@ -38,7 +41,8 @@ def test_multi30k_raw(workflow, shared_dir):
 def test_mini_wmt(workflow, shared_dir):
     config = ROOT / "workflow/configs/mini-wmt.yaml"
     jobs = workflow.plan("--configfile", str(config), "--config", f"data_dir={shared_dir}/data/mini-wmt")
-    assert jobs.items() >= (BASELINE | RNN | {"prepare_bitext": 7, "prepare_mono": 1, "mert": 6, "decode": 12}).items()
+    expected = {"prepare_bitext": 7, "prepare_mono": 1, "mert": 12, "decode": 24}
+    assert jobs.items() >= (BASELINE | NETWORKS | expected).items()
 
 
 def test_downloads_without_data_dir(workflow):
@@ -61,7 +65,13 @@ def test_a_corpus_kept_whole_is_not_scored(workflow):
 def test_the_baseline_alone_needs_no_network(workflow):
     jobs = workflow.plan("--config", "compare=[baseline]")
     assert jobs["mert"] == 3
-    assert not set(RNN) & set(jobs)
+    assert not set(NETWORKS) & set(jobs)
+
+
+def test_the_word_penalty_needs_the_shortlist_and_no_training(workflow):
+    jobs = workflow.plan("--config", "compare=[baseline_wp]")
+    assert jobs.items() >= {"rnn_prepare": 1, "shortlist": 1, "augment": 1, "augmented_ini": 1, "mert": 3}.items()
+    assert not {"rnn_train", "rnn_score"} & set(jobs)
 
 
 def test_systems_with_the_same_columns_share_the_table(workflow):
@@ -71,7 +81,7 @@ def test_systems_with_the_same_columns_share_the_table(workflow):
 
 def test_parts_of_the_scoring(workflow):
     jobs = workflow.plan("--set-scatter", "rnn_score=5")
-    assert (jobs["rnn_score"], jobs["augment"]) == (5, 1)
+    assert (jobs["rnn_score"], jobs["augment"]) == (5, 3)
 
 
 def test_one_gpu_job_at_a_time(workflow):

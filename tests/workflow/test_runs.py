@@ -21,10 +21,10 @@ def tuned(folder: Path) -> list[Path]:
 
 def test_the_table(finished):
     table = pandas.read_csv(finished.folder / "results/table1.tsv", sep="\t")
-    assert list(table["system"].unique()) == ["baseline", "rnn"]
-    assert list(table["test_set"]) == ["dev", "harbour-test"] * 2
-    assert table["p_value"].between(0, 1).tolist() == [False, False, True, True]
-    assert table["diff_baseline"].notna().tolist() == [False, False, True, True]
+    assert list(table["system"].unique()) == ["baseline", "rnn", "rnn_wp"]
+    assert list(table["test_set"]) == ["dev", "harbour-test"] * 3
+    assert table["p_value"].between(0, 1).tolist() == [False, False, True, True, True, True]
+    assert table["diff_baseline"].notna().tolist() == [False, False, True, True, True, True]
     assert {"bleu", "bleu_sd", "sacrebleu", "runs"} <= set(table.columns)
     assert (table["runs"] == 2).all()
     assert table["bleu"].between(10, 95).all()
@@ -52,14 +52,14 @@ def test_nothing_to_do_after_a_run(finished, small_config):
 @pytest.mark.parametrize(
     ("setting", "expected", "untouched"),
     [
-        ("tuning={runs: 3}", {"mert": 2, "decode": 4, "bleu": 4, "table1": 1}, ["filter_tables", "rnn_train"]),
-        ("lm={order: 3}", {"language_model": 1, "mert": 4, "decode": 8}, ["align_words", "phrase_table", "rnn_train"]),
+        ("tuning={runs: 3}", {"mert": 3, "decode": 6, "bleu": 6, "table1": 1}, ["filter_tables", "rnn_train"]),
+        ("lm={order: 3}", {"language_model": 1, "mert": 6, "decode": 12}, ["align_words", "phrase_table", "rnn_train"]),
         (
             "phrases={max_length: 5}",
-            {"extract": 1, "phrase_table": 1, "rnn_train": 1, "mert": 4},
+            {"extract": 1, "phrase_table": 1, "rnn_train": 1, "mert": 6},
             ["align_words", "language_model"],
         ),
-        ("rnn={settings: {epochs: 3}}", {"rnn_train": 1, "rnn_score": 2, "augment": 1, "mert": 2}, ["rnn_prepare"]),
+        ("rnn={settings: {epochs: 3}}", {"rnn_train": 1, "rnn_score": 2, "augment": 2, "mert": 4}, ["shortlist"]),
         ("rnn={device: cpu}", {}, []),
         ("evaluation={joint: {}}", {}, ["mert"]),
     ],
@@ -96,6 +96,22 @@ def test_the_column_of_the_network(finished):
     ini = (finished.folder / "results/augmented/rnn/moses.ini").read_text()
     assert "num-features=5" in ini
     assert "TranslationModel0= 0.2 0.2 0.2 0.2 0.2\n" in ini
+
+
+def test_the_column_of_the_word_penalty(finished):
+    """e^n for n words outside the shortlist, behind the column of the network; its weight starts at 0."""
+    results = finished.folder / "results"
+    known = {*(results / "rnn/pairs/vocab.target.txt").read_text().split("\n")[2:-2]}
+    seen = set()
+    with gzip.open(results / "augmented/rnn_wp/phrase-table.gz", "rt", encoding="utf-8") as table:
+        for line in table:
+            _, target, scores, *_ = line.split(" ||| ")
+            outside = sum(word not in known for word in target.split())
+            assert len(scores.split()) == 6
+            assert float(scores.split()[5]) == pytest.approx(numpy.exp(outside), rel=1e-5)
+            seen.add(outside)
+    assert {0, 1, 2} <= seen
+    assert "TranslationModel0= 0.2 0.2 0.2 0.2 0.2 0\n" in (results / "augmented/rnn_wp/moses.ini").read_text()
 
 
 def test_a_lost_result_is_made_again(copy_of_finished, small_config):

@@ -1,4 +1,23 @@
-# Features that are columns of the phrase table. Systems with the same columns share the table in results/augmented.
+# Features that are columns of the phrase table, and the moses.ini of every set of features.
+FEATURE_NAMES = "[a-z]+(_[a-z]+)*"
+
+
+rule shortlist:
+    input:
+        f"{PAIRS}/pairs.json",
+        PAIR_FILES,
+    output:
+        "results/rnn/shortlist.npy",
+    log:
+        "results/logs/rnn/shortlist.log",
+    conda:
+        BASE_ENV
+    params:
+        version=version("rnn", "shortlist"),
+    shell:
+        f"rnnsmt rnn shortlist --pairs {PAIRS} --output {{output:q}} &> {{log:q}}"
+
+
 rule augment:
     input:
         phrase_table=f"results/model/{PHRASE_TABLE}",
@@ -8,7 +27,7 @@ rule augment:
     log:
         "results/logs/augment/{columns}.log",
     wildcard_constraints:
-        columns="[a-z]+(_[a-z]+)*",
+        columns=FEATURE_NAMES,
     conda:
         BASE_ENV
     threads: 2
@@ -22,23 +41,23 @@ rule augment:
 
 rule augmented_ini:
     input:
-        f"results/augmented/{{columns}}/{PHRASE_TABLE}",
+        lambda w: f"results/{table_folder(w.features.split('_'))}/{PHRASE_TABLE}",
         f"results/model/{REORDERING_TABLE}",
         "results/model/lm.arpa.gz",
+        lambda w: [CSLM_MODEL] if "cslm" in w.features.split("_") else [],
     output:
-        "results/augmented/{columns}/moses.ini",
+        "results/augmented/{features}/moses.ini",
     log:
-        "results/logs/augment/ini.{columns}.log",
+        "results/logs/augment/ini.{features}.log",
     wildcard_constraints:
-        columns="[a-z]+(_[a-z]+)*",
+        features=FEATURE_NAMES,
     conda:
         BASE_ENV
     params:
         version=version("moses", "ini"),
         limits=f"--distortion-limit {config['search']['distortion_limit']} --table-limit {config['search']['table_limit']}",
         order=config["lm"]["order"],
-        features=lambda w: 4 + len(w.columns.split("_")),
+        model=lambda w: ini_options(w.features.split("_")),
     shell:
-        f"rnnsmt moses ini --model-dir results/model --phrase-table ../augmented/{{wildcards.columns}}/{PHRASE_TABLE} "
-        f"--reordering-table {REORDERING_TABLE} --lm lm.arpa.gz --lm-order {{params.order}} {{params.limits}} "
-        "--num-features {params.features} --output {output:q} &> {log:q}"
+        f"rnnsmt moses ini --model-dir results/model --reordering-table {REORDERING_TABLE} --lm lm.arpa.gz "
+        "--lm-order {params.order} {params.limits} {params.model} --output {output:q} &> {log:q}"

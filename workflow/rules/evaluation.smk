@@ -3,6 +3,7 @@ rule decode:
     input:
         ini="results/systems/{system}/run{run}/moses.ini",
         lm="results/model/lm.arpa.gz",
+        network=neural_model,
         tables=expand(
             "results/systems/{{system}}/filtered/{{set}}/{table}",
             table=[PHRASE_TABLE, REORDERING_TABLE],

@@ -1,18 +1,51 @@
-# What a system adds to the baseline, and which model directory it therefore uses.
-COLUMNS = {"rnn": lambda: gather.rnn_score("results/rnn/scores/{scatteritem}.npy")}
+# What a system adds to the baseline: columns of the phrase table, a neural language model in the search. Systems with
+# the same columns share a table, systems with the same features the moses.ini that MERT starts from.
+COLUMNS = {
+    "rnn": lambda: gather.rnn_score("results/rnn/scores/{scatteritem}.npy"),
+    "wp": lambda: ["results/rnn/shortlist.npy"],
+}
+
+# Weights before tuning: Moses' for a phrase score; neither reward nor penalty for words outside the shortlist.
+START = {"rnn": 0.2, "wp": 0}
+CSLM_MODEL = "results/cslm/model.pt"
 
 
-def columns(system):
-    """The columns that a system adds to the table, in the order of COLUMNS."""
-    return [name for name in COLUMNS if name in config["systems"][system]["features"]]
+def features(system):
+    """What a system adds, in the order that names folders: cslm, then the columns."""
+    return [name for name in ("cslm", *COLUMNS) if name in config["systems"][system]["features"]]
 
 
-def model_file(name):
-    """Input function: a file of the model directory of a system, the baseline's where the system adds no column."""
+def columns(added):
+    """Those of the features that are columns of the phrase table."""
+    return [name for name in added if name in COLUMNS]
 
-    def path(wildcards):
-        added = columns(wildcards.system)
-        folder = f"augmented/{'_'.join(added)}" if added else "model"
-        return f"results/{folder}/{name}"
 
-    return path
+def table_folder(added):
+    """The folder of the phrase table with these features, under results."""
+    return f"augmented/{'_'.join(columns(added))}" if columns(added) else "model"
+
+
+def phrase_table(wildcards):
+    """Input function: the phrase table of a system."""
+    return f"results/{table_folder(features(wildcards.system))}/{PHRASE_TABLE}"
+
+
+def untuned_ini(wildcards):
+    """Input function: the moses.ini of a system before tuning."""
+    added = features(wildcards.system)
+    return f"results/augmented/{'_'.join(added)}/moses.ini" if added else "results/model/moses.ini"
+
+
+def neural_model(wildcards):
+    """Input function: the network that the search asks, for systems that have one."""
+    return [CSLM_MODEL] if "cslm" in features(wildcards.system) else []
+
+
+def ini_options(added):
+    """The options of `moses ini` that say what a set of features adds to the baseline; paths from results/model."""
+    options = [f"--phrase-table ../{table_folder(added)}/{PHRASE_TABLE} --num-features {4 + len(columns(added))}"]
+    if columns(added):
+        options.append(f"--further-weights {' '.join(str(START[name]) for name in columns(added))}")
+    if "cslm" in added:
+        options.append(f"--cslm ../{CSLM_MODEL.removeprefix('results/')}")
+    return " ".join(options)

@@ -10,7 +10,7 @@ TUNING_OPTIONS = (
 rule filter_tables:
     input:
         text=lambda w: set_text("usual", w.set, SOURCE),
-        phrase_table=model_file(PHRASE_TABLE),
+        phrase_table=phrase_table,
         reordering_table=f"results/model/{REORDERING_TABLE}",
     output:
         f"results/systems/{{system}}/filtered/{{set}}/{PHRASE_TABLE}",
@@ -30,8 +30,9 @@ rule filter_tables:
 
 rule mert:
     input:
-        ini=model_file("moses.ini"),
+        ini=untuned_ini,
         lm="results/model/lm.arpa.gz",
+        network=neural_model,
         tables=expand(
             "results/systems/{{system}}/filtered/dev/{table}",
             table=[PHRASE_TABLE, REORDERING_TABLE],

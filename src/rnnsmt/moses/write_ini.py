@@ -4,6 +4,7 @@ Paths inside are relative to the folder of the ini. Real Moses reads the file wh
 """
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 from rnnsmt.io import InputError
@@ -28,6 +29,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--cslm", metavar="FILE", help="model of a continuous-space LM, relative to the model directory"
     )
     parser.add_argument("--num-features", type=int, default=4, help="score columns of the phrase table")
+    parser.add_argument(
+        "--further-weights",
+        type=float,
+        nargs="+",
+        metavar="W",
+        help="weights of the columns after the fourth, where they should not be 0.2",
+    )
     parser.add_argument("--distortion-limit", type=int, default=6, help="in words, -1 for none")
     parser.add_argument("--table-limit", type=int, default=20, help="translations per source phrase, 0 for all")
 
@@ -42,11 +50,13 @@ def default_ini(
     distortion_limit: int = 6,
     table_limit: int = 20,
     cslm: str | None = None,
+    further_weights: Sequence[float] | None = None,
 ) -> MosesIni:
     """The ini that training ends with: the features of a phrase-based baseline with Moses' untuned weights.
 
     The weights are those that Moses' ``train-model.perl`` writes: 0.2 for every phrase score and the phrase penalty,
     0.3 for every reordering score and distortion, 0.5 for the LM, -1 for the word penalty. A neural LM gets 0.25.
+    ``further_weights`` are those of the phrase scores after the fourth.
     """
     factors = {"input-factor": "0", "output-factor": "0"}
     table = {"name": "TranslationModel0", "num-features": str(num_features), "path": phrase_table, **factors}
@@ -62,7 +72,7 @@ def default_ini(
         "UnknownWordPenalty0": [1.0],
         "WordPenalty0": [-1.0],
         "PhrasePenalty0": [0.2],
-        "TranslationModel0": [0.2] * num_features,
+        "TranslationModel0": [0.2] * num_features if further_weights is None else [0.2] * 4 + list(further_weights),
     }
     if reordering_table is not None:
         options = {"name": "LexicalReordering0", "num-features": "6", "type": REORDERING_TYPE, **factors}
@@ -89,6 +99,11 @@ def run(args: argparse.Namespace) -> dict[str, object]:
             raise InputError(f"{args.model_dir / name}: no such file; build the model before its moses.ini")
     if args.num_features < 1 or args.lm_order < 1 or args.table_limit < 0 or args.distortion_limit < -1:
         raise InputError("--num-features and --lm-order start at 1, --table-limit at 0, --distortion-limit at -1")
+    if args.further_weights is not None and len(args.further_weights) != args.num_features - 4:
+        raise InputError(
+            f"--further-weights: {len(args.further_weights)} given, but --num-features {args.num_features} leaves "
+            f"{max(args.num_features - 4, 0)} columns after the fourth; give one for each"
+        )
     ini = default_ini(
         args.model_dir,
         args.phrase_table,
@@ -99,6 +114,7 @@ def run(args: argparse.Namespace) -> dict[str, object]:
         args.distortion_limit,
         args.table_limit,
         args.cslm,
+        args.further_weights,
     )
     ini.write(args.output)
     return {"features": len(ini.features), "weights": sum(len(w) for w in ini.weights.values())}

@@ -1,0 +1,87 @@
+"""The paper's word penalty: target words outside the shortlist, from the pairs to what the search adds up."""
+
+import gzip
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rnnsmt.cli import main
+from rnnsmt.rnn.pairs import Pairs, Side
+from rnnsmt.rnn.shortlist import words_outside
+from rnnsmt.rnn.vocabulary import UNK
+from rnnsmt.search.tables import read_phrase_table
+
+PAIRS = [("a b", "x y", 0), ("a b", "x rare", 1), ("b", "rare rarer rare <unk>", 4), ("b", "y", 0), ("c", "rarer", 1)]
+"""Source, target, and how many target words are neither x nor y."""
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    """A table and its pairs; the shortlist holds x and y."""
+    with gzip.open(tmp_path / "table.gz", "wt") as out:
+        out.writelines(f"{s} ||| {t} ||| 0.5 0.5 0.5 0.5 ||| 0-0 ||| 1 1 1\n" for s, t, _ in PAIRS)
+    (tmp_path / "text.en").write_text("a b c\n" * 9)
+    (tmp_path / "text.fr").write_text("x y\n" * 9 + "rare rarer <unk>\n")
+    command = ["rnn", "prepare", "--phrase-table", str(tmp_path / "table.gz"), "--vocab-size", "4"]
+    command += ["--source", str(tmp_path / "text.en"), "--target", str(tmp_path / "text.fr")]
+    assert main([*command, "--output-dir", str(tmp_path / "pairs")]) == 0
+    return tmp_path
+
+
+def shortlist(folder: Path) -> int:
+    return main(["rnn", "shortlist", "--pairs", str(folder / "pairs"), "--output", str(folder / "wp.npy")])
+
+
+def test_counts_by_hand(folder, capsys):
+    assert shortlist(folder) == 0
+    counts = np.load(folder / "wp.npy")
+    assert counts.tolist() == [n for _, _, n in PAIRS]
+    assert counts.dtype == np.float32
+    assert "pairs with such words 3, words outside the shortlist 6" in capsys.readouterr().err
+
+
+def test_the_search_reads_the_numbers(folder):
+    """e^n in the table, n among the scores of a phrase pair: more than a probability, and not cut off."""
+    assert shortlist(folder) == 0
+    command = ["phrases", "augment", "--phrase-table", str(folder / "table.gz"), "--column", str(folder / "wp.npy")]
+    assert main([*command, "--output", str(folder / "augmented.gz")]) == 0
+    table = read_phrase_table(folder / "augmented.gz", 5, None)
+    np.testing.assert_allclose(table.log_scores[:, 4], [n for _, _, n in PAIRS], atol=1e-5)
+    np.testing.assert_allclose(table.log_scores[:, :4], np.log(0.5), atol=1e-6)
+
+
+def test_a_shortlist_that_has_every_word_is_pointed_out(folder, capsys):
+    command = ["rnn", "prepare", "--phrase-table", str(folder / "table.gz"), "--vocab-size", "99"]
+    command += ["--source", str(folder / "text.en"), "--target", str(folder / "text.fr")]
+    assert main([*command, "--output-dir", str(folder / "pairs")]) == 0
+    assert shortlist(folder) == 0
+    assert not np.load(folder / "wp.npy").any()
+    assert "every target word of the phrase table is in the shortlist" in capsys.readouterr().err
+
+
+def test_without_pairs(folder, capsys):
+    (folder / "pairs" / "pairs.json").unlink()
+    assert shortlist(folder) == 2
+    assert "pairs.json: no such file" in capsys.readouterr().err
+    assert not (folder / "wp.npy").exists()
+
+
+@given(
+    phrases=st.lists(st.lists(st.integers(1, 4), min_size=1, max_size=5), min_size=1, max_size=12),
+    block=st.integers(1, 5),
+)
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_blocks_give_the_same_counts(phrases, block):
+    offsets = np.cumsum([0, *map(len, phrases)])
+    side = Side(np.array([*chain.from_iterable(phrases)], np.int32), offsets.astype(np.int64))
+    counts = np.concatenate([*words_outside(side, block)])
+    assert counts.tolist() == [phrase.count(UNK) for phrase in phrases]
+
+
+def test_pairs_of_the_table_in_its_order(folder):
+    pairs = Pairs.open(folder / "pairs")
+    assert [len(pairs.target(i)) - 1 for i in range(len(pairs))] == [len(t.split()) for _, t, _ in PAIRS]
