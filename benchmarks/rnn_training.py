@@ -20,8 +20,9 @@ import torch
 from torch import Tensor, nn
 
 from rnnsmt.devices import Place, choose_place
+from rnnsmt.products import Products
 from rnnsmt.rnn.batches import BatchStream, words_of
-from rnnsmt.rnn.gradients import Products, loss_and_gradient
+from rnnsmt.rnn.gradients import loss_and_gradient
 from rnnsmt.rnn.model import RNNEncoderDecoder
 from rnnsmt.rnn.pairs import Pairs
 from rnnsmt.rnn.presets import PRESETS, Settings

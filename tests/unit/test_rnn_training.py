@@ -19,10 +19,10 @@ from rnnsmt.checkpoint import Checkpoint, random_states, restore_random_states  
 from rnnsmt.cli import main  # noqa: E402
 from rnnsmt.devices import Place, choose_place  # noqa: E402
 from rnnsmt.io import InputError  # noqa: E402
+from rnnsmt.optimising import flatten, learning_rate, make_optimiser  # noqa: E402
 from rnnsmt.rnn.batches import words_of  # noqa: E402
 from rnnsmt.rnn.heldout import HeldOut, unigram_likelihood  # noqa: E402
 from rnnsmt.rnn.model_file import check_vocabularies, load_model, vocabularies_of  # noqa: E402
-from rnnsmt.rnn.optimising import flatten, learning_rate, make_optimiser  # noqa: E402
 from rnnsmt.rnn.pairs import Pairs  # noqa: E402
 from rnnsmt.rnn.presets import PRESETS, Settings  # noqa: E402
 from rnnsmt.rnn.trainer import Trainer  # noqa: E402

@@ -11,14 +11,10 @@ All pairs of a batch have the same number of source words and of target words, s
 from typing import NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from rnnsmt.products import Products, put_gradient, softmax_gradient
 from rnnsmt.rnn.model import GatedUnit, RNNEncoderDecoder
-
-SOFTMAX_ROWS = 256
-"""Rows of the softmax that are computed together on a CPU: few enough to stay in its cache."""
-
-CUDA_SOFTMAX_ROWS = 4096
 
 
 class Trace(NamedTuple):
@@ -29,26 +25,6 @@ class Trace(NamedTuple):
     reset_state: Tensor
     candidate: Tensor
     after: Tensor
-
-
-class Products:
-    """Matrix products, of factors that are rounded to ``factors`` (bfloat16) or left as they are (None).
-
-    Rounded products are rounded too, when they have been summed in float32; what is added to them is not.
-    """
-
-    def __init__(self, factors: torch.dtype | None = None) -> None:
-        self.factors = factors
-
-    def round(self, x: Tensor) -> Tensor:
-        """A factor of several products: rounded once."""
-        return x if self.factors is None else x.to(self.factors)
-
-    def __call__(self, a: Tensor, b: Tensor) -> Tensor:
-        """a @ b, in the type of a parameter."""
-        if self.factors is None:
-            return a @ b
-        return (a.to(self.factors) @ b.to(self.factors)).float()
 
 
 @torch.no_grad()
@@ -82,19 +58,14 @@ def loss_and_gradient(model: RNNEncoderDecoder, source: Tensor, target: Tensor, 
     d_first = torch.ops.aten.tanh_backward(d_s0 + d_states[0], s_0)
     d_uses = torch.cat([d_first, d_inputs.sum(0), d_context], 1)
     for matrix, part in zip(users, mm(d_uses.t(), c).split([len(matrix) for matrix in users]), strict=True):
-        _put(matrix, part)
-    _put(decoder.b_V, d_first.sum(0))
+        put_gradient(matrix, part)
+    put_gradient(decoder.b_V, d_first.sum(0))
 
     d_after = torch.zeros_like(reading.after)
     d_after[-1] = mm(d_uses, matrices)
     _, d_inputs = _backward(mm, encoder, reading, d_after)
     _input_gradient(mm, encoder, source, x, d_inputs, None)
     return loss
-
-
-def _put(parameter: nn.Parameter, gradient: Tensor) -> None:
-    assert parameter.grad is not None
-    parameter.grad.copy_(gradient)
 
 
 def _embed(unit: GatedUnit, words: Tensor) -> Tensor:
@@ -151,8 +122,8 @@ def _backward(mm: Products, unit: GatedUnit, trace: Trace, d_after: Tensor) -> t
     flat = mm.round(d_inputs.view(K * B, 3 * H))
     d_gates = mm(flat[:, : 2 * H].t(), trace.before.view(-1, H)).split(H)
     for parameter, part in zip((unit.U_r, unit.U_z), d_gates, strict=True):
-        _put(parameter, part)
-    _put(unit.U, mm(flat[:, 2 * H :].t(), trace.reset_state.view(-1, H)))
+        put_gradient(parameter, part)
+    put_gradient(unit.U, mm(flat[:, 2 * H :].t(), trace.reset_state.view(-1, H)))
     return d, d_inputs
 
 
@@ -161,17 +132,17 @@ def _input_gradient(
 ) -> None:
     """Fill the gradients of W, W_r, W_z, b and the embedding; d_x: [K, B, E], what reaches x elsewhere."""
     flat = d_inputs.flatten(0, 1)
-    _put(unit.b, flat[:, 2 * len(unit.b) :].sum(0))
+    put_gradient(unit.b, flat[:, 2 * len(unit.b) :].sum(0))
     flat = mm.round(flat)
     parts = mm(flat.t(), x.flatten(0, 1)).split(len(unit.W))
     for parameter, part in zip((unit.W_r, unit.W_z, unit.W), parts, strict=True):
-        _put(parameter, part)
+        put_gradient(parameter, part)
     total = mm(flat, torch.cat([unit.W_r, unit.W_z, unit.W]))
     if d_x is not None:
         total += d_x.flatten(0, 1)
     assert unit.embedding.grad is not None
     unit.embedding.grad.zero_().index_add_(0, words.flatten(), total)
-    _put(unit.b_embedding, total.sum(0))
+    put_gradient(unit.b_embedding, total.sum(0))
 
 
 def _readout(
@@ -193,46 +164,28 @@ def _readout(
     m = torch.maximum(left, right)
     g = mm(m, output.G_r.t())
 
-    loss, d_g = _softmax(mm, output.G_l, output.b_G, g, target.flatten())
+    (loss, _), d_g = softmax_gradient(mm, output.G_l, output.b_G, g, target.flatten())
 
-    _put(output.G_r, mm(d_g.t(), m))
+    put_gradient(output.G_r, mm(d_g.t(), m))
     d_m = mm(d_g, output.G_r)
     first = left >= right
     d_a = torch.stack([d_m * first, d_m * ~first], 2).view_as(a)
     d_context = d_a.view(T, B, -1).sum(0)
-    _put(output.b_o, d_context.sum(0))
+    put_gradient(output.b_o, d_context.sum(0))
     d_a = mm.round(d_a)
-    _put(output.O_h, mm(d_a.t(), s))
-    _put(output.O_y, mm(d_a[B:].t(), e))
+    put_gradient(output.O_h, mm(d_a.t(), s))
+    put_gradient(output.O_y, mm(d_a[B:].t(), e))
     return loss, mm(d_a, output.O_h).view_as(states), mm(d_a[B:], output.O_y).view_as(y), d_context
 
 
-def _softmax(mm: Products, G_l: nn.Parameter, b_G: nn.Parameter, g: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
-    """-sum log softmax(G_l g + b_G)[words] with its gradients. g: [P, E], words: [P].
-
-    The biases are columns of the matrix: rounded to bfloat16 once, and what the rounding lost once more.
-
-    Returns: the loss and the gradient of g; fills those of G_l and b_G.
-    """
-    E = g.shape[1]
-    bias = mm.round(b_G)
-    matrix = torch.cat([mm.round(G_l), bias[:, None], mm.round(b_G - bias)[:, None]], 1)
-    extended = torch.cat([mm.round(g), bias.new_ones(len(g), 2)], 1)
-    d_matrix = torch.zeros_like(matrix, dtype=g.dtype)
-    d_g = torch.empty_like(g)
-    chunk = CUDA_SOFTMAX_ROWS if g.is_cuda else SOFTMAX_ROWS
-    space = matrix.new_empty(min(chunk, len(g)), len(matrix))
-    loss = torch.zeros((), dtype=torch.float64, device=g.device)
-    for begin in range(0, len(g), chunk):
-        part, targets = extended[begin : begin + chunk], words[begin : begin + chunk]
-        place = torch.arange(len(part), device=g.device), targets
-        logits = torch.mm(part, matrix.t(), out=space[: len(part)])
-        p = torch.softmax(logits, 1, out=logits)
-        chosen = p[place]
-        loss -= chosen.double().clamp_min(1e-38).log().sum()
-        p[place] = chosen - 1
-        d_g[begin : begin + chunk] = p @ matrix[:, :E]
-        d_matrix += p.t() @ part
-    _put(G_l, d_matrix[:, :E])
-    _put(b_G, d_matrix[:, E])
-    return loss, d_g
+def loss_and_any_gradient(products: Products, model: RNNEncoderDecoder, source: Tensor, target: Tensor) -> Tensor:
+    """``loss_and_gradient``, by autograd for the supplementary's variant, which has no gradient by hand."""
+    if model.sizes.variant == "paper":
+        return loss_and_gradient(model, source, target, products)
+    for parameter in model.parameters():
+        assert parameter.grad is not None
+        parameter.grad.zero_()
+    lengths = [torch.full((side.shape[1],), len(side), device=side.device) for side in (source, target)]
+    loss = -model.log_probability(source.t(), lengths[0], target.t(), lengths[1]).sum()
+    loss.backward()
+    return loss.detach().double()

@@ -16,6 +16,9 @@ from rnnsmt.rnn.vocabulary import Vocabulary
 
 FORMAT = "rnnsmt-pairs-1"
 
+BLOCK = 1 << 22
+"""Numbers that are checked at a time."""
+
 
 class Side(NamedTuple):
     """One side of all pairs. words: int32, offsets: int64 [pairs + 1]; both may be memory-mapped."""
@@ -53,7 +56,7 @@ class Pairs:
         source, target = (_open_side(folder, name, figures) for name in ("source", "target"))
         pairs = cls(folder, source, target, figures)
         for name, vocabulary in zip(("source", "target"), pairs.vocabularies, strict=True):
-            if vocabulary.hash() != figures[f"{name} vocabulary"]:
+            if vocabulary.hash() != figures.get(f"{name} vocabulary"):
                 raise InputError(f"{folder}: vocab.{name}.txt was changed after the pairs; run rnn prepare again")
         return pairs
 
@@ -80,11 +83,25 @@ def _open_side(folder: Path, name: str, figures: dict[str, object]) -> Side:
         path = folder / f"{name}.{part}.npy"
         try:
             arrays.append(np.load(path, mmap_mode="r"))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, EOFError) as error:
             raise InputError(f"{path}: cannot be read ({error}); run rnn prepare again") from None
     words, offsets = arrays
-    if len(offsets) - 1 != figures["pairs"] or offsets[-1] != len(words):
+    expected = {"words": (np.int32, 1), "offsets": (np.int64, 1)}
+    found = {"words": (words.dtype, words.ndim), "offsets": (offsets.dtype, offsets.ndim)}
+    whole = found == expected and len(offsets) - 1 == figures.get("pairs") and offsets[-1] == len(words)
+    if not whole or not _sound(words, offsets, figures.get(f"{name} classes")):
         raise InputError(
             f"{folder}: {name}.words.npy and {name}.offsets.npy do not fit pairs.json; run rnn prepare again"
         )
     return Side(words, offsets)
+
+
+def _sound(words: NDArray[np.int32], offsets: NDArray[np.int64], classes: object) -> bool:
+    """Whether all ids are below ``classes`` and every phrase has one at least; reads the files once, in blocks."""
+    if not isinstance(classes, int) or offsets[0] != 0:
+        return False
+    for begin in range(0, len(words), BLOCK):
+        block = words[begin : begin + BLOCK]
+        if block.min() < 0 or block.max() >= classes:
+            return False
+    return all(np.diff(offsets[begin : begin + BLOCK + 1]).min() > 0 for begin in range(0, len(offsets) - 1, BLOCK))

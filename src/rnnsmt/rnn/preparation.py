@@ -65,7 +65,7 @@ def count_words(paths: list[str], what: str) -> Counter[str]:
     for path in paths:
         meter = Meter(f"counting the words of {Path(path).name}")
         for block in read_line_blocks(path):
-            _check_utf8(block, path)
+            _check_utf8(block, path, meter.done)
             counts.update(block.split())
             meter.add(block.count(b"\n"))
     if not counts:
@@ -85,19 +85,17 @@ def prepare(
     if size < 3:
         raise InputError(f"--vocab-size {size}: must be at least 3: id 0, UNK and a word")
     folder = Path(output_dir)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "pairs.json").unlink(missing_ok=True)
     vocabularies = []
     figures: dict[str, object] = {"format": FORMAT}
     for name, paths in zip(SIDES, (source, target), strict=True):
         counts = count_words(paths, name)
         vocabulary = Vocabulary.from_counts(counts, size)
-        vocabulary.write(folder / f"vocab.{name}.txt")
         vocabularies.append(vocabulary)
         known = sum(counts[word] for word in vocabulary.index)
         figures |= {f"{name} classes": len(vocabulary), f"{name} coverage": round(known / counts.total(), 6)}
     figures |= _write_pairs(table, folder, vocabularies, max_length)
     for name, vocabulary in zip(SIDES, vocabularies, strict=True):
+        vocabulary.write(folder / f"vocab.{name}.txt")
         figures[f"{name} vocabulary"] = vocabulary.hash()
     hidden = ("format", "fingerprint", "source vocabulary", "target vocabulary")
     write_json(folder / "pairs.json", figures)
@@ -123,6 +121,8 @@ def _write_pairs(table: str, folder: Path, vocabularies: list[Vocabulary], max_l
             meter.add(len(block[0][1]))
         if offsets[0].length == 1:
             raise InputError(f"{table}: the table is empty; make it again")
+        # from here on the folder is being replaced; what makes it whole comes last
+        (folder / "pairs.json").unlink(missing_ok=True)
     digest = hashlib.sha256()
     for array in (*words, *offsets):
         digest.update(array.digest.digest())
@@ -145,7 +145,7 @@ def _id_blocks(table: str, vocabularies: list[Vocabulary], max_length: int) -> I
     before: bytes | None = None
     seen: set[bytes] = set()
     for block in read_line_blocks(table):
-        _check_utf8(block, table)
+        _check_utf8(block, table, number)
         ids: tuple[list[int], list[int]] = ([], [])
         lengths: tuple[list[int], list[int]] = ([], [])
         for line in block.split(b"\n")[:-1]:
@@ -179,8 +179,12 @@ def _phrases(line: bytes, table: str, number: int) -> tuple[bytes, bytes]:
     return entry.source.encode(), entry.target.encode()
 
 
-def _check_utf8(block: bytes, path: str) -> None:
+def _check_utf8(block: bytes, path: str, lines: int) -> None:
+    """lines: how many there were before the block."""
     try:
         block.decode()
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 ({block[error.start : error.start + 8]!r}); make it again") from None
+        number = lines + block.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"{path}, line {number}: not UTF-8 ({block[error.start : error.start + 8]!r}); make it again"
+        ) from None

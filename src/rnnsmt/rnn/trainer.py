@@ -1,6 +1,7 @@
 """A network in training: updates, evaluations, and the state that a continuation needs."""
 
 import math
+from functools import partial
 from typing import Any
 
 import torch
@@ -8,15 +9,16 @@ from torch import Tensor
 
 from rnnsmt.devices import Place
 from rnnsmt.io import InputError
+from rnnsmt.optimising import flatten, learning_rate, make_optimiser
+from rnnsmt.products import Products
 from rnnsmt.rnn.batches import BatchStream, hold_out, words_of
-from rnnsmt.rnn.gradients import Products
+from rnnsmt.rnn.gradients import loss_and_any_gradient
 from rnnsmt.rnn.heldout import HeldOut
 from rnnsmt.rnn.model import RNNEncoderDecoder
-from rnnsmt.rnn.optimising import flatten, learning_rate, make_optimiser
 from rnnsmt.rnn.pairs import Pairs
 from rnnsmt.rnn.presets import Settings
-from rnnsmt.rnn.workers import Workers
 from rnnsmt.stages import STAGES
+from rnnsmt.workers import Workers
 
 CHECK_EVERY = 100
 """After how many updates the loss must be a number; asking makes a GPU wait."""
@@ -55,7 +57,8 @@ class Trainer:
         self.model = RNNEncoderDecoder(sizes, seed, settings.deviation).to(place.device)
         self.flat = flatten(self.model)
         self.optimiser = make_optimiser(self.flat, settings)
-        self.gradient_of = Workers(self.model, self.flat, threads, Products(place.factors))
+        gradient = partial(loss_and_any_gradient, Products(place.factors))
+        self.gradient_of = Workers(self.model, self.flat, threads, gradient, 1)
         self.held_out = hold_out(len(pairs), settings.held_out, seed)
         self.stream = BatchStream(pairs, settings.batch, seed, self.held_out)
         self.total = settings.updates or self.stream.updates(settings.epochs)

@@ -13,8 +13,8 @@ from rnnsmt.rnn.heldout import HeldOut, unigram_likelihood
 from rnnsmt.rnn.model_file import save_model, vocabularies_of
 from rnnsmt.rnn.pairs import Pairs
 from rnnsmt.rnn.presets import Settings
-from rnnsmt.rnn.signals import Stop
 from rnnsmt.rnn.trainer import Trainer
+from rnnsmt.signals import Stop
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,31 @@
 """What turns a gradient into an update: all parameters in one tensor, the optimiser, the learning rate."""
 
-import torch
-from torch import nn
+from typing import Protocol
 
-from rnnsmt.rnn.presets import Settings
-from rnnsmt.rnn.workers import lay_out
+import torch
+from torch import Tensor, nn
+
+
+class Settings(Protocol):
+    """What is needed of the settings of a training; optimiser: adadelta or adam, schedule: constant or linear."""
+
+    @property
+    def optimiser(self) -> str: ...
+    @property
+    def learning_rate(self) -> float: ...
+    @property
+    def schedule(self) -> str: ...
+    @property
+    def warmup(self) -> int: ...
+
+
+def lay_out(model: nn.Module, values: Tensor, gradients: Tensor) -> None:
+    """Make the parameters of a network, and their gradients, views of two flat tensors."""
+    parameters = list(model.parameters())
+    sizes = [parameter.numel() for parameter in parameters]
+    for parameter, value, gradient in zip(parameters, values.split(sizes), gradients.split(sizes), strict=True):
+        parameter.data = value.view(parameter.shape)
+        parameter.grad = gradient.view(parameter.shape)
 
 
 def flatten(model: nn.Module) -> nn.Parameter:
