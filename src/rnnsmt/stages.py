@@ -80,6 +80,8 @@ STAGES: dict[str, dict[str, Stage]] = {
     },
     "cslm": {
         "describe": Stage("rnnsmt.cslm.describe", 1, "sizes and parameters of a network"),
+        "prepare": Stage("rnnsmt.cslm.prepare", 1, "the text of the language model as memory-mapped ids"),
+        "train": Stage("rnnsmt.cslm.train", 1, "train the network on text"),
         "score": Stage("rnnsmt.cslm.score", 1, "log probability of every line of a text"),
     },
     "search": {

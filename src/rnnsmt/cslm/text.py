@@ -1,0 +1,119 @@
+"""A text as ids on disk, in memory-mapped arrays.
+
+A folder with ``vocab.txt``, ``words.npy`` (int32, all sentences one after the other, each ending in ``</s>``),
+``offsets.npy`` (int64 [sentences + 1], where each begins) and ``text.json`` (figures and the fingerprint), which is
+written last.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnnsmt.io import InputError, read_json, read_line_blocks, write_json
+from rnnsmt.progress import Meter
+from rnnsmt.rnn.preparation import GrowingArray
+from rnnsmt.rnn.vocabulary import UNK, Vocabulary
+
+FORMAT = "rnnsmt-cslm-text-1"
+AGAIN = "run cslm prepare again"
+
+
+class Text:
+    """All sentences of a text. words: int32, offsets: int64 [sentences + 1]; both memory-mapped."""
+
+    def __init__(self, folder: Path, words: NDArray[np.int32], offsets: NDArray[np.int64], fingerprint: str) -> None:
+        self.folder, self.words, self.offsets, self.fingerprint = folder, words, offsets, fingerprint
+        self.vocabulary = Vocabulary.read(folder / "vocab.txt")
+
+    @classmethod
+    def open(cls, folder: str | Path) -> "Text":
+        """Open a folder that ``cslm prepare`` wrote; nothing but the vocabulary is read into memory.
+
+        Raises:
+            InputError: a file is missing, damaged, or not of this folder.
+        """
+        folder = Path(folder)
+        figures = read_json(folder / "text.json")
+        if not isinstance(figures, dict) or figures.get("format") != FORMAT:
+            raise InputError(f"{folder / 'text.json'}: not of this version; {AGAIN}")
+        words, offsets = (_open(folder / f"{name}.npy") for name in ("words", "offsets"))
+        if len(offsets) - 1 != figures["sentences"] or offsets[-1] != len(words):
+            raise InputError(f"{folder}: words.npy and offsets.npy do not fit text.json; {AGAIN}")
+        text = cls(folder, words, offsets, str(figures["fingerprint"]))
+        if text.vocabulary.hash() != figures["vocabulary"]:
+            raise InputError(f"{folder}: vocab.txt was changed after the text; {AGAIN}")
+        return text
+
+    def __len__(self) -> int:
+        """Predicted words: all, and ``</s>`` of every sentence."""
+        return len(self.words)
+
+
+def _open(path: Path) -> NDArray[np.generic]:
+    try:
+        return np.load(path, mmap_mode="r")
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read ({error}); {AGAIN}") from None
+
+
+def prepare(paths: list[str], vocabulary_path: str, output_dir: str) -> dict[str, object]:
+    """Write the folder; the figures of the stage. Lines without words are left out and counted.
+
+    Raises:
+        InputError: no words at all, a text that is missing, damaged or not UTF-8, a damaged vocabulary.
+    """
+    vocabulary = Vocabulary.read(vocabulary_path)
+    folder = Path(output_dir)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "text.json").unlink(missing_ok=True)
+    vocabulary.write(folder / "vocab.txt")
+    unknown = empty = 0
+    with GrowingArray(folder / "words.npy", np.int32) as words, GrowingArray(folder / "offsets.npy", np.int64) as ends:
+        ends.append(np.zeros(1, np.int64))
+        for ids, lengths, skipped in _blocks(paths, vocabulary):
+            ends.append(words.length + np.cumsum(lengths))
+            words.append(ids)
+            unknown += int(np.count_nonzero(ids == UNK))
+            empty += skipped
+        if ends.length == 1:
+            raise InputError(f"{paths[0]}: no words to learn from; make the text again")
+    sentences = ends.length - 1
+    digest = hashlib.sha256(words.digest.digest() + ends.digest.digest() + vocabulary.hash().encode())
+    figures: dict[str, object] = {
+        "sentences": sentences,
+        "empty lines": empty,
+        "words": words.length - sentences,
+        "unknown words": unknown,
+        "coverage": round(1 - unknown / (words.length - sentences), 6),
+    }
+    about = {"format": FORMAT, "classes": len(vocabulary), "vocabulary": vocabulary.hash()}
+    write_json(folder / "text.json", {**about, **figures, "fingerprint": digest.hexdigest()})
+    return figures
+
+
+Block = tuple[NDArray[np.int32], NDArray[np.int64], int]
+
+
+def _blocks(paths: list[str], vocabulary: Vocabulary) -> Iterator[Block]:
+    """Yield blocks of the texts: ids with ``</s>``, lengths with ``</s>``, and how many empty lines were left out."""
+    index = {word.encode(): i for word, i in vocabulary.index.items()}
+    for path in paths:
+        meter = Meter(f"reading {Path(path).name}")
+        for block in read_line_blocks(path):
+            try:
+                block.decode()
+            except UnicodeDecodeError as error:
+                raise InputError(f"{path}: not UTF-8 ({block[error.start : error.start + 8]!r}); convert it") from None
+            ids: list[int] = []
+            lengths: list[int] = []
+            lines = block.split(b"\n")[:-1]
+            for line in lines:
+                if words := line.split():
+                    ids.extend([index.get(word, UNK) for word in words])
+                    ids.append(vocabulary.eos)
+                    lengths.append(len(words) + 1)
+            meter.add(len(lines))
+            yield np.array(ids, np.int32), np.array(lengths, np.int64), len(lines) - len(lengths)

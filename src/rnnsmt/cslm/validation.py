@@ -1,0 +1,63 @@
+"""The perplexity of held-out n-grams, and what unigrams give them."""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from rnnsmt.cslm.model import FeedForwardLM
+from rnnsmt.cslm.ngrams import Places, contexts_at
+from rnnsmt.cslm.text import Text
+from rnnsmt.devices import Place
+
+ROWS = 256
+BLOCK = 1 << 24
+
+
+class Found(NamedTuple):
+    """mean ln p, exact; mean |ln Z| of the output units' sums."""
+
+    log_p: float
+    log_sum: float
+
+
+class Validation:
+    """N-grams that are not trained on."""
+
+    def __init__(self, text: Text, held_out: Places, context: int, place: Place) -> None:
+        self.place = place
+        own = held_out[place.rank :: place.processes]
+        contexts = contexts_at(text.words, own, context, text.vocabulary.eos)
+        self.contexts = torch.from_numpy(contexts).to(place.device).split(ROWS)
+        self.words = torch.from_numpy(text.words[own].astype(np.int64)).to(place.device).split(ROWS)
+        self.number = len(held_out)
+
+    @torch.no_grad()
+    def measure(self, model: FeedForwardLM) -> Found:
+        """In plain float32 products whatever the training uses."""
+        before = torch.get_float32_matmul_precision()
+        torch.set_float32_matmul_precision("highest")
+        totals = torch.zeros(2, dtype=torch.float64, device=self.place.device)
+        for contexts, words in zip(self.contexts, self.words, strict=True):
+            units = model.logits(contexts)
+            log_sums = torch.logsumexp(units, 1)
+            log_p = units.gather(1, words[:, None])[:, 0] - log_sums
+            totals += torch.stack([log_p.double().sum(), log_sums.double().abs().sum()])
+        torch.set_float32_matmul_precision(before)
+        log_p, log_sum = (self.place.sum(totals) / max(self.number, 1)).tolist()
+        return Found(log_p, log_sum)
+
+
+def class_counts(text: Text, held_out: Places) -> np.ndarray:
+    """How often every class is predicted in training, float64 [classes], one added to each."""
+    classes = len(text.vocabulary)
+    counts = np.ones(classes)
+    for begin in range(0, len(text), BLOCK):
+        counts += np.bincount(text.words[begin : begin + BLOCK], minlength=classes)
+    return counts - np.bincount(text.words[held_out], minlength=classes)
+
+
+def unigram_log_p(text: Text, held_out: Places, counts: np.ndarray) -> float:
+    """Mean ln p of the held-out words by the relative frequencies of classes."""
+    logs = np.log(counts / counts.sum())
+    return float(logs[text.words[held_out]].sum() / max(len(held_out), 1))
