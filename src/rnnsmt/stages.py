@@ -92,7 +92,7 @@ STAGES: dict[str, dict[str, Stage]] = {
     },
     "evaluation": {
         "bleu": Stage("rnnsmt.evaluation.bleu", 2, "BLEU of one output"),
-        "table": Stage("rnnsmt.evaluation.table", 2, "Table 1 from the scores of all runs"),
+        "table": Stage("rnnsmt.evaluation.table", 3, "Table 1 from the scores of all runs"),
     },
     "moses": {
         "ini": Stage("rnnsmt.moses.write_ini", 1, "the moses.ini of a model directory"),

@@ -9,6 +9,7 @@ rule table1:
         ),
     output:
         tsv="results/table1.tsv",
+        json="results/table1.json",
         md="results/table1.md",
         html=report(
             "results/table1.html",
@@ -24,4 +25,4 @@ rule table1:
         joint=" ".join(f"--joint {name}={'+'.join(parts)}" for name, parts in config["evaluation"]["joint"].items()),
     shell:
         "rnnsmt evaluation table --scores {input:q} {params.joint} "
-        "--output-tsv {output.tsv:q} --output-md {output.md:q} --output-html {output.html:q} &> {log:q}"
+        "--output-tsv {output.tsv:q} --output-json {output.json:q} --output-md {output.md:q} --output-html {output.html:q} &> {log:q}"

@@ -11,7 +11,7 @@ import numpy as np
 from rnnsmt.evaluation.sacre import joint_sacre_bleu
 from rnnsmt.evaluation.score_file import Score
 from rnnsmt.evaluation.significance import Comparison, Statistics, compare
-from rnnsmt.evaluation.systems import BASELINE, paper_figure, system_order
+from rnnsmt.evaluation.systems import BASELINE, paper_figure, paper_gain, without_last
 from rnnsmt.io import InputError
 from rnnsmt.progress import say
 
@@ -20,6 +20,19 @@ Runs = dict[int, Score]
 
 Scores = dict[tuple[str, str], Runs]
 """Keyed by system and test set."""
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """A system against another one on the same test set."""
+
+    reference: str
+    difference: float
+    """Mean tokenised BLEU less the reference's."""
+    paper: float | None
+    """The same difference in the paper."""
+    comparison: Comparison | None
+    """Its significance; none without statistics of every segment, or where the two have other runs."""
 
 
 @dataclass(frozen=True)
@@ -38,10 +51,10 @@ class Row:
     unknown_words: float | None
     decode_seconds: float | None
     paper: float | None
-    difference: float | None
-    """Mean tokenised BLEU less the baseline's."""
-    comparison: Comparison | None = None
-    """Its significance; none for the baseline, without statistics of every segment, or with other runs."""
+    baseline: Contrast | None = None
+    """Against the baseline."""
+    feature: Contrast | None = None
+    """Against the same system without the feature that was added last; for one feature that is the baseline."""
 
     @property
     def runs(self) -> int:
@@ -164,52 +177,57 @@ def _join(name: str, pieces: Sequence[Score]) -> Score:
 
 
 def rows(scores: Scores, dev_sets: Iterable[str], joint: Iterable[str] = ()) -> list[Row]:
-    """The table's rows: systems in the paper's order, development sets before test sets, joint test sets last."""
+    """The table's rows: systems in the order of their scores, development sets before test sets, joint sets last."""
     dev = set(dev_sets)
     without_paper = set(joint)
-    order = {test_set: place for place, test_set in enumerate(dict.fromkeys(test_set for _, test_set in scores))}
-    keys = sorted(scores, key=lambda key: (system_order(key[0]), key[1] not in dev, order[key[1]]))
-    return [
-        _row(scores, system, test_set, None if test_set in without_paper else paper_figure(system, test_set in dev))
-        for system, test_set in keys
-    ]
+    systems, test_sets = (list(dict.fromkeys(names)) for names in zip(*scores, strict=True))
+    keys = sorted(scores, key=lambda key: (systems.index(key[0]), key[1] not in dev, test_sets.index(key[1])))
+    return [_row(scores, system, test_set, _paper_column(test_set, dev, without_paper)) for system, test_set in keys]
 
 
-def _row(scores: Scores, system: str, test_set: str, paper: float | None) -> Row:
+def _paper_column(test_set: str, dev: set[str], without: set[str]) -> bool | None:
+    """Which of the paper's columns a test set stands beside: dev, or not; none for joint sets."""
+    return None if test_set in without else test_set in dev
+
+
+def _row(scores: Scores, system: str, test_set: str, is_dev: bool | None) -> Row:
     runs = [score for _, score in sorted(scores[system, test_set].items())]
-    bleu = tuple(score.bleu.bleu for score in runs)
     sacre = [score.sacrebleu for score in runs if score.sacrebleu is not None]
     unknown = [float(score.unknown_words) for score in runs if score.unknown_words is not None]
     seconds = [score.decode_seconds for score in runs if score.decode_seconds is not None]
-    baseline = scores.get((BASELINE, test_set))
-    difference, comparison = None, None
-    if baseline is not None and system != BASELINE:
-        comparison = _comparison(baseline, scores[system, test_set], f"{system} on {test_set}")
-        difference = statistics.fmean(bleu) - statistics.fmean(score.bleu.bleu for score in baseline.values())
+    baseline = _contrast(scores, system, BASELINE, test_set, is_dev)
+    smaller = without_last(system)
     return Row(
         system=system,
         test_set=test_set,
         segments=runs[0].segments,
-        bleu=bleu,
+        bleu=tuple(score.bleu.bleu for score in runs),
         sacrebleu=tuple(part.score for part in sacre),
         signature=sacre[0].signature if sacre else None,
         length_ratio=statistics.fmean(score.bleu.length_ratio for score in runs),
         unknown_words=mean(unknown),
         decode_seconds=mean(seconds),
-        paper=paper,
-        difference=difference,
-        comparison=comparison,
+        paper=None if is_dev is None else paper_figure(system, is_dev),
+        baseline=baseline,
+        feature=baseline if smaller == BASELINE else _contrast(scores, system, smaller, test_set, is_dev),
     )
 
 
-def _comparison(baseline: Runs, runs: Runs, where: str) -> Comparison | None:
-    """Test a system against the baseline; the runs of both are paired by their numbers."""
-    if sorted(baseline) != sorted(runs):
-        say(f"{where}: not tested for significance, it has not the same runs as the baseline")
+def _contrast(
+    scores: Scores, system: str, reference: str | None, test_set: str, is_dev: bool | None
+) -> Contrast | None:
+    """A system against another one, where that is in the table; the runs of both are paired by their numbers."""
+    if reference is None or reference == system or (reference, test_set) not in scores:
         return None
-    if not all(score.sentences for score in (*baseline.values(), *runs.values())):
-        return None
-    return compare(_statistics(baseline), _statistics(runs))
+    runs, others = scores[system, test_set], scores[reference, test_set]
+    averages = [statistics.fmean(score.bleu.bleu for score in part.values()) for part in (runs, others)]
+    comparison = None
+    if sorted(runs) != sorted(others):
+        say(f"{system} on {test_set}: not tested for significance, it has not the same runs as {reference}")
+    elif all(score.sentences for score in (*others.values(), *runs.values())):
+        comparison = compare(_statistics(others), _statistics(runs))
+    paper = None if is_dev is None else paper_gain(system, reference, is_dev)
+    return Contrast(reference, averages[0] - averages[1], paper, comparison)
 
 
 def _statistics(runs: Runs) -> Statistics:

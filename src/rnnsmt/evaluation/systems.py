@@ -22,7 +22,8 @@ BASELINE = "baseline"
 
 _FEATURES = {"baseline": "Baseline", "cslm": "CSLM", "rnn": "RNN", "wp": "WP"}
 
-_ORDER = ["baseline", "baseline_wp", "rnn", "rnn_wp", "cslm", "cslm_wp", "cslm_rnn", "cslm_rnn_wp"]
+_LAST = ("wp", "cslm", "rnn")
+"""Which feature of a system came last: the order in which the paper adds them, from the end."""
 
 
 def label(system: str) -> str:
@@ -33,9 +34,18 @@ def label(system: str) -> str:
     return " + ".join(_FEATURES[part] for part in parts)
 
 
-def system_order(system: str) -> tuple[int, str]:
-    """Sort key: the paper's order, then other systems by name."""
-    return (_ORDER.index(system) if system in _ORDER else len(_ORDER), system)
+def without_last(system: str) -> str | None:
+    """The system without the feature that the paper adds last: CSLM + RNN + WP, CSLM + RNN, RNN, Baseline.
+
+    None for the baseline and for systems whose names do not say what they are made of.
+    """
+    parts = system.split("_")
+    if not all(part in _FEATURES for part in parts):
+        return None
+    for feature in _LAST:
+        if feature in parts:
+            return "_".join(part for part in parts if part != feature) or BASELINE
+    return None
 
 
 def paper_figure(system: str, is_dev: bool) -> float | None:
@@ -44,3 +54,9 @@ def paper_figure(system: str, is_dev: bool) -> float | None:
     if figures is None:
         return None
     return figures.dev if is_dev else figures.test
+
+
+def paper_gain(system: str, reference: str, is_dev: bool) -> float | None:
+    """By how much a system is better than another in the paper, where it has both."""
+    own, other = paper_figure(system, is_dev), paper_figure(reference, is_dev)
+    return None if own is None or other is None else own - other

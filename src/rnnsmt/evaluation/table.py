@@ -1,13 +1,17 @@
 """Table 1: one line per system and test set, from the score files of all runs, beside the paper's figures.
 
-Writes the same rows as TSV (every figure), Markdown and a self-contained HTML page.
+Systems come in the order of their score files. Writes every figure as TSV and JSON, and what people compare as Markdown
+and a self-contained HTML page. Every system is tested against the baseline and against the system without the feature
+that was added last, as its name says (cslm_rnn_wp, cslm_rnn, rnn, baseline).
 """
 
 import argparse
 
 from rnnsmt.evaluation.bleu import NAME
 from rnnsmt.evaluation.collect import Row, add_joint, group, rows
-from rnnsmt.evaluation.render import write_html, write_markdown, write_tsv
+from rnnsmt.evaluation.figures import write_table_json, write_tsv
+from rnnsmt.evaluation.markdown import write_markdown
+from rnnsmt.evaluation.page import write_html
 from rnnsmt.evaluation.score_file import read_score
 from rnnsmt.evaluation.systems import label
 from rnnsmt.io import InputError
@@ -18,8 +22,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of ``rnnsmt evaluation table``."""
     parser.add_argument("--scores", required=True, nargs="+", metavar="FILE", help="score files of `evaluation bleu`")
     parser.add_argument("--output-tsv", required=True, metavar="FILE", help="table to write, tab-separated")
+    parser.add_argument("--output-json", metavar="FILE", help="the same with what the columns mean, JSON")
     parser.add_argument("--output-md", required=True, metavar="FILE", help="table to write, Markdown")
     parser.add_argument("--output-html", required=True, metavar="FILE", help="table to write, HTML")
+    parser.add_argument(
+        "--provenance", metavar="ADDRESS", help="where the HTML page says the figures come from, seen from that page"
+    )
     parser.add_argument(
         "--joint", nargs="+", default=[], metavar="NAME=A+B", help="test sets that are scored as one corpus too"
     )
@@ -45,7 +53,9 @@ def run(args: argparse.Namespace) -> dict[str, object]:
     table = rows(scores, args.dev_set, joint)
     write_tsv(args.output_tsv, table)
     write_markdown(args.output_md, table)
-    write_html(args.output_html, table)
+    write_html(args.output_html, table, args.provenance)
+    if args.output_json is not None:
+        write_table_json(args.output_json, table)
     for row in table:
         say(_line(row))
     return {"systems": len({row.system for row in table}), "rows": len(table), "score files": len(args.scores)}

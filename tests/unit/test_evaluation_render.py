@@ -1,0 +1,113 @@
+"""Table 1 as people read it: Markdown, HTML, JSON."""
+
+import json
+import re
+from html.parser import HTMLParser
+from itertools import pairwise
+
+import pytest
+
+from rnnsmt.cli import main
+from tests.unit.test_evaluation_table import ALL, command, score, table, with_sentences, write
+
+SYSTEMS = ("baseline", "rnn", "cslm_rnn", "cslm_rnn_wp", "cslm", "baseline_wp", "rnn_wp", "cslm_wp")
+EIGHT = [with_sentences(score(system, test_set, run)) for system in SYSTEMS for run in (1, 2, 3)
+         for test_set in ("test", "dev")]  # fmt: skip
+
+
+def tables(text: str) -> list[list[list[str]]]:
+    """The tables of a Markdown text as cells."""
+    found = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
+    return [[[cell.strip() for cell in line.strip("|").split("|")] for line in one.splitlines()] for one in found]
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("table")
+    options = ["--output-json", str(folder / "out/table1.json"), "--provenance", "provenance.json"]
+    assert main(command(folder, write(folder, *EIGHT), *options)) == 0
+    return folder / "out"
+
+
+def test_markdown_has_an_overview_and_two_tables_a_set(outputs):
+    text = (outputs / "table1.md").read_text()
+    overview, *others = tables(text)
+    assert overview[0] == ["System", "dev", "test", "paper dev", "paper test"]
+    assert overview[5][0] == "CSLM + RNN + WP"
+    assert overview[5][3:] == ["31.50", "34.54"]
+    assert [row[0] for row in overview[2:]] == [row[0] for row in others[0][2:]]
+    assert others[0][0] == [
+        "System", "BLEU", "paper", "Δ baseline", "paper", "p", "p strict", "Δ feature", "paper", "p strict",
+    ]  # fmt: skip
+    assert others[1][0] == ["System", "sacreBLEU", "Length", "Unknown", "CPU s", "BLEU of every run"]
+    assert len(others) == 4
+    assert re.findall("^## .*", text, re.MULTILINE) == ["## dev: 1 segments, 3 run(s)", "## test: 2 segments, 3 run(s)"]
+
+
+def test_markdown_reads_well_on_a_terminal(outputs):
+    lines = (outputs / "table1.md").read_text().splitlines()
+    assert max(map(len, lines)) <= 120
+    for before, after in pairwise(lines):
+        if before.startswith("|") and after.startswith("|"):
+            assert [k for k, c in enumerate(before) if c == "|"] == [k for k, c in enumerate(after) if c == "|"]
+
+
+def test_gains_of_the_paper_stand_beside_ours(outputs):
+    row = next(row for row in tables((outputs / "table1.md").read_text())[3] if row[0] == "CSLM + RNN")
+    assert (row[2], row[4], row[8]) == ("34.64", "+1.34", "+0.77")
+
+
+def test_columns_that_say_nothing_are_left_out(tmp_path):
+    assert main(command(tmp_path, write(tmp_path, score(sacrebleu=None, decode=None)))) == 0
+    _, scores, output = tables((tmp_path / "out/table1.md").read_text())
+    assert scores[0] == ["System", "BLEU", "paper"]
+    assert output[0] == ["System", "Length", "BLEU of every run"]
+
+
+def test_json_has_the_figures_of_the_tsv_file(outputs):
+    value = json.loads((outputs / "table1.json").read_text())
+    frame = table(outputs.parent)
+    assert list(value["columns"]) == list(frame.columns)
+    assert [row["system"] for row in value["rows"]] == list(frame["system"])
+    for row, expected in zip(value["rows"], frame.to_dict("records"), strict=True):
+        assert row["label"]
+        assert row["bleu"] == pytest.approx(expected["bleu"], abs=1e-4)
+        assert row["bleu_runs"] == pytest.approx([*map(float, expected["bleu_runs"].split())], abs=1e-4)
+        assert (row["p_strict"] is None) == (expected["p_strict"] != expected["p_strict"])
+    assert value["paper"]["rnn"] == {"dev": 31.20, "test": 33.87}
+
+
+class Balance(HTMLParser):
+    """Checks that every element is closed, and collects links to elsewhere."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stack: list[str] = []
+        self.links: list[str] = []
+
+    def handle_starttag(self, tag, attrs):
+        self.links += [value for name, value in attrs if name in ("src", "href")]
+        if tag not in ("meta", "line", "circle"):
+            self.stack.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag not in ("line", "circle"):
+            assert self.stack.pop() == tag
+
+
+def test_html_is_whole_and_needs_nothing_else(tmp_path):
+    assert main(command(tmp_path, write(tmp_path, *ALL), "--joint", "both=test+more")) == 0
+    page = Balance()
+    text = (tmp_path / "out" / "table1.html").read_text()
+    page.feed(text)
+    assert page.stack == []
+    assert page.links == []
+    assert len(re.findall(r"<svg ", text)) == 4
+
+
+def test_html_links_to_the_provenance_only(outputs):
+    page = Balance()
+    text = (outputs / "table1.html").read_text()
+    page.feed(text)
+    assert page.links == ["provenance.json"]
+    assert text.count('<tr class="paper">') == 4 * 5
