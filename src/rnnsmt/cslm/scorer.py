@@ -53,7 +53,8 @@ class NGramScorer:
         self.words = trained.vocabulary.words
         self.order = trained.model.sizes.order
         self.padding, self.unknown, self.end = NULL, UNK, trained.vocabulary.eos
-        self.normalize = not trained.self_normalised if normalize is None else normalize
+        self.self_normalised = trained.self_normalised
+        self.normalize = not self.self_normalised if normalize is None else normalize
         if place.device.type == "cuda":
             self._engine: CudaEngine | Engine = CudaEngine(trained.model, self.normalize)
         else:

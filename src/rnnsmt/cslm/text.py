@@ -8,6 +8,7 @@ written last.
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,7 +53,7 @@ class Text:
         return len(self.words)
 
 
-def _open(path: Path) -> NDArray[np.generic]:
+def _open(path: Path) -> Any:
     try:
         return np.load(path, mmap_mode="r")
     except (OSError, ValueError) as error:
