@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from rnnsmt.config import check, corpora
+from rnnsmt.cslm import presets as cslm
 from rnnsmt.rnn.presets import PRESETS, Settings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,7 +38,7 @@ def test_every_key_is_described_and_in_the_reference(config):
     def walk(node, value, place):
         assert node.get("description"), f"{place} has no description"
         for key, child in node.get("properties", {}).items():
-            if isinstance(value, dict) and place not in ("corpora", "config.rnn.settings"):
+            if isinstance(value, dict) and place not in ("corpora", "config.rnn.settings", "config.cslm.settings"):
                 assert key in value, f"{place}.{key} is not in config.yaml"
                 walk(child, value[key], f"{place}.{key}")
             else:
@@ -46,11 +47,13 @@ def test_every_key_is_described_and_in_the_reference(config):
     walk(schema, config, "config")
 
 
-def test_every_setting_of_a_preset_can_be_changed():
-    schema = yaml.safe_load(SCHEMA.read_text())
-    settings = schema["properties"]["rnn"]["properties"]["settings"]["properties"]
-    assert list(settings) == [field.name for field in fields(Settings)]
-    assert schema["properties"]["rnn"]["properties"]["preset"]["enum"] == list(PRESETS)
+@pytest.mark.parametrize(
+    ("network", "settings", "presets"), [("rnn", Settings, PRESETS), ("cslm", cslm.Settings, cslm.PRESETS)]
+)
+def test_every_setting_of_a_preset_can_be_changed(network, settings, presets):
+    properties = yaml.safe_load(SCHEMA.read_text())["properties"][network]["properties"]
+    assert list(properties["settings"]["properties"]) == [field.name for field in fields(settings)]
+    assert properties["preset"]["enum"] == list(presets)
 
 
 def spoil(config, change):

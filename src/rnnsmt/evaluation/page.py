@@ -36,7 +36,8 @@ th:first-child, td:first-child { text-align: left; position: sticky; left: 0; ba
 th:first-child { background: var(--soft); }
 td.dim, td.runs { color: var(--faint); } td.runs { font-size: .86rem; }
 .paper td:first-child, .sure { font-weight: 700; }
-svg { display: block; width: 46rem; } svg text { fill: currentColor; font: 13px system-ui, "DejaVu Sans", sans-serif; }
+svg { display: block; width: 100%; max-width: 46rem; min-width: 32rem; }
+svg text { fill: currentColor; font: 13px system-ui, "DejaVu Sans", sans-serif; }
 .axis { stroke: var(--line); } .run { fill: var(--mark); fill-opacity: .55; }
 .mean { stroke: var(--mark); stroke-width: 2; }
 @media (max-width: 40rem) { body { margin-top: 1.25rem; } th, td { padding: .35rem .5rem; } }
