@@ -42,12 +42,14 @@ def settings_of(args: argparse.Namespace) -> Settings:
         args,
         PRESETS[args.preset],
         above_zero=(*sizes, "batch", "epochs", "patience", "held_out_least", "learning_rate", "clip"),
-        not_negative=("spread", "dropout", "self_normalised", "held_out", "warmup"),
+        not_negative=("spread", "dropout", "singletons", "self_normalised", "held_out", "warmup"),
     )
     if found.order < 2:
         raise InputError(f"--order {found.order}: must be at least 2, a word and one before it")
     if found.dropout >= 1:
         raise InputError(f"--dropout {found.dropout}: must be below 1")
+    if found.singletons > 1:
+        raise InputError(f"--singletons {found.singletons}: is a share, at most 1")
     if found.held_out > 0.1:
         raise InputError(f"--held-out {found.held_out}: must be at most 0.1, the others are for training")
     return found

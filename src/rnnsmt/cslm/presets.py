@@ -34,12 +34,13 @@ class Settings:
 
     order, projection, hidden_1, hidden_2: as in ``Sizes``. spread: of the initial weights, U(-spread, spread); 0: by
     the number of inputs. output_bias: initial ones, ``zero`` or ``unigram`` (log frequencies). dropout: share of the
-    units of the projection and of both layers that is left out in training. self_normalised: alpha of the penalty
-    alpha (ln Z)^2 of Devlin et al. (2014) on the sum over the classes; 0: none, the exact softmax is used. batch:
-    n-grams of a minibatch, over all processes. epochs: at most. patience: epochs without a better validation perplexity
-    after which training stops. held_out: share of the n-grams that is for validation; held_out_least: at least so many
-    (never more than a tenth). optimiser, learning_rate, schedule, warmup, clip, precision: as of the RNN, ``linear``
-    falls to 0 over ``epochs``.
+    units of the projection and of both layers that is left out in training. singletons: share of the occurrences of
+    words that the text has once which are taken for UNK in training; where the shortlist has every word of the text,
+    UNK is learnt from nothing else. self_normalised: alpha of the penalty alpha (ln Z)^2 of Devlin et al. (2014) on the
+    sum over the classes; 0: none, the exact softmax is used. batch: n-grams of a minibatch, over all processes. epochs:
+    at most. patience: epochs without a better validation perplexity after which training stops. held_out: share of the
+    n-grams that is for validation; held_out_least: at least so many (never more than a tenth). optimiser,
+    learning_rate, schedule, warmup, clip, precision: as of the RNN, ``linear`` falls to 0 over ``epochs``.
     """
 
     order: int = 7
@@ -49,6 +50,7 @@ class Settings:
     spread: float = 0.01
     output_bias: str = "zero"
     dropout: float = 0.0
+    singletons: float = 0.0
     self_normalised: float = 0.0
     batch: int = 1024
     epochs: int = 100
@@ -80,6 +82,7 @@ SMALL = Settings(
     spread=0.0,
     output_bias="unigram",
     dropout=0.2,
+    singletons=0.3,
     batch=512,
     epochs=15,
     learning_rate=2e-3,

@@ -4,6 +4,7 @@ import math
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -17,6 +18,7 @@ from rnnsmt.devices import Place
 from rnnsmt.io import InputError
 from rnnsmt.optimising import flatten, learning_rate, make_optimiser
 from rnnsmt.products import Products
+from rnnsmt.rnn.vocabulary import UNK
 from rnnsmt.stages import STAGES
 from rnnsmt.workers import Workers
 
@@ -61,6 +63,7 @@ class Trainer:
         self.held_out = hold_out(len(text), settings.held_out, settings.held_out_least, seed)
         counts = class_counts(text, self.held_out)
         self.unigram = unigram_log_p(text, self.held_out, counts)
+        self.rare = counts == 2  # one was added to each
         self.model = FeedForwardLM(settings.sizes(len(text.vocabulary)), seed, settings.spread)
         if settings.output_bias == "unigram":
             self.model.b_o.data.copy_(torch.from_numpy(counts / counts.sum()).log())
@@ -120,10 +123,13 @@ class Trainer:
         """Contexts [B, C], words [B] and numbers [B] of the n-grams of this process."""
         device = self.place.device
         contexts = contexts_at(self.text.words, places, self.model.sizes.context, self.text.vocabulary.eos)
-        words = torch.from_numpy(self.text.words[places]).long()
-        first = self.update * self.settings.batch + self.place.rank
-        rows = torch.arange(len(places)) * self.place.processes + first
-        return torch.from_numpy(contexts).to(device), words.to(device), rows.to(device)
+        ids = np.concatenate([contexts, self.text.words[places][:, None]], 1)
+        if self.settings.singletons:
+            draws = np.random.default_rng([self.seed, 4, self.update, self.place.rank]).random(ids.shape, np.float32)
+            ids[self.rare[ids] & (draws < self.settings.singletons)] = UNK
+        tensor = torch.from_numpy(ids).to(device)
+        rows = torch.arange(len(places), device=device) * self.place.processes + self.place.rank
+        return tensor[:, :-1], tensor[:, -1], rows + self.update * self.settings.batch
 
     def check(self) -> None:
         """Stop where the loss or the gradient has become infinite or not a number.

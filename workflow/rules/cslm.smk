@@ -1,0 +1,73 @@
+# The continuous-space language model: trained on the text of the n-gram LM, with the shortlist of the RNN; the search
+# asks it beside the n-gram LM.
+CSLM_TEXT = "results/cslm/text"
+CSLM_TEXT_FILES = [f"{CSLM_TEXT}/{name}" for name in ("text.json", "vocab.txt", "words.npy", "offsets.npy")]
+CSLM_SETTINGS = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in config["cslm"]["settings"].items())
+
+
+rule cslm_prepare:
+    input:
+        text=lm_texts(),
+        vocabulary=f"{PAIRS}/vocab.target.txt",
+    output:
+        CSLM_TEXT_FILES,
+    log:
+        "results/logs/cslm/prepare.log",
+    conda:
+        BASE_ENV
+    params:
+        version=version("cslm", "prepare"),
+    shell:
+        "rnnsmt cslm prepare --input {input.text:q} --vocabulary {input.vocabulary:q} "
+        f"--output-dir {CSLM_TEXT} &> {{log:q}}"
+
+
+# A training that is killed, or stops before its time is up, goes on from its last checkpoint in results/cslm/state.
+rule cslm_train:
+    input:
+        CSLM_TEXT_FILES,
+    output:
+        model=CSLM_MODEL,
+        history="results/cslm/history.json",
+    log:
+        "results/logs/cslm/train.log",
+    retries: 3
+    conda:
+        TORCH_ENV
+    threads: training_threads()
+    resources:
+        gpu=GPU,
+        device=DEVICE,
+        mem_mb=4000,
+        runtime=1440,
+    params:
+        version=version("cslm", "train"),
+        preset=config["cslm"]["preset"],
+        settings=CSLM_SETTINGS,
+        seed=config["seed"],
+    shell:
+        f"rnnsmt cslm train --text {CSLM_TEXT} --preset {{params.preset}} {{params.settings}} --seed {{params.seed}} "
+        "--output-model {output.model:q} --output-history {output.history:q} --state-dir results/cslm/state "
+        "--device {resources.device} --threads {threads} --time-limit $(({resources.runtime} * 60)) &> {log:q}"
+
+
+rule cslm_perplexity:
+    input:
+        model=CSLM_MODEL,
+        text=set_text("usual", "dev", TARGET),
+        lm="results/model/lm.arpa.gz",
+    output:
+        "results/cslm/perplexity.json",
+    log:
+        "results/logs/cslm/perplexity.log",
+    conda:
+        TORCH_ENV
+    resources:
+        gpu=GPU,
+        device=DEVICE,
+        mem_mb=4000,
+    params:
+        version=version("cslm", "perplexity"),
+    shell:
+        "rnnsmt cslm perplexity --model {input.model:q} --input {input.text:q} --lm {input.lm:q} --output {output:q} "
+        "--device {resources.device} --threads {threads} &> {log:q}"
