@@ -19,6 +19,9 @@ from rnnsmt.io import InputError
 from rnnsmt.progress import StageClock
 from rnnsmt.stages import CHAPTERS, STAGES
 
+MESSAGE = 2000
+"""Characters of the longest message; a longer one loses its middle."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one stage and return the exit code of the process."""
@@ -32,20 +35,33 @@ def main(argv: Sequence[str] | None = None) -> int:
     clock = StageClock(f"{args.chapter} {args.stage}")
     try:
         figures = args.run(args)
-    except InputError as error:
-        print(f"rnnsmt {args.chapter} {args.stage}: error: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        # a full disk, a missing permission: the place is wrong, not the program
-        if error.filename is None and error.errno is None:
+    except (InputError, OSError, MemoryError, RuntimeError) as error:
+        sentence = _sentence(error)
+        if sentence is None:
             raise
-        print(f"rnnsmt {args.chapter} {args.stage}: error: {error}", file=sys.stderr)
+        print(f"rnnsmt {args.chapter} {args.stage}: error: {sentence}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print(f"rnnsmt {args.chapter} {args.stage}: interrupted", file=sys.stderr)
         return 128 + signal.SIGINT
     clock.finish(figures)
     return 0
+
+
+def _sentence(error: Exception) -> str | None:
+    """What to tell about an error that is no bug, in one line of bounded length; None: it is a bug."""
+    text = str(error)
+    if isinstance(error, MemoryError):
+        text = "not enough memory; use a machine with more, or smaller limits"
+    elif isinstance(error, OSError) and error.filename is None and error.errno is None:
+        return None  # otherwise a full disk, a missing permission: the place is wrong, not the program
+    elif isinstance(error, RuntimeError):
+        if "cannot cache function" not in text:
+            return None
+        text = "there is nowhere to keep compiled code; set NUMBA_CACHE_DIR to a folder that may be written"
+    # what a damaged file brought into it is made visible
+    line = "".join(c if c.isprintable() else " " if c.isspace() else f"\\x{ord(c):02x}" for c in text)
+    return line if len(line) <= MESSAGE else f"{line[: MESSAGE // 2]} ... {line[-MESSAGE // 2 :]}"
 
 
 class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpFormatter):

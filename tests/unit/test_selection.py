@@ -355,7 +355,7 @@ def test_empty_pool_is_refused(corpora: Path, capsys: pytest.CaptureFixture[str]
     for name in ("mixed", "code"):
         (corpora / f"{name}.1.gz").write_bytes(gzip.compress(b"\n\n"))
     assert models(corpora, "1") == 2
-    refused(capsys, "nothing to select from")
+    refused(capsys, "0 lines with words among 4")
 
 
 def test_score_refuses_bad_input(scored: Path, capsys: pytest.CaptureFixture[str]) -> None:

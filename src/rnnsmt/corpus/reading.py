@@ -1,7 +1,10 @@
 """Segments of a raw corpus file, as bytes: one a line, or the ``<seg>`` elements of a WMT ``.sgm`` file."""
 
+import codecs
 import html
+import lzma
 import re
+import zlib
 from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
@@ -29,6 +32,7 @@ def read_segments(path: str | Path, limit: int | None = LINE_BYTES) -> Iterator[
     Raises:
         InputError: the file is missing, damaged, or not what its suffix says.
     """
+    _check_encoding(path)
     if any(suffix.lower() in _SGM_SUFFIXES for suffix in Path(path).suffixes[-2:]):
         for segment in _sgm_segments(path):
             yield segment if limit is None or len(segment) <= limit else None
@@ -36,6 +40,23 @@ def read_segments(path: str | Path, limit: int | None = LINE_BYTES) -> Iterator[
         yield from read_byte_lines(path)
     else:
         yield from read_bounded_lines(path, limit)
+
+
+def _check_encoding(path: str | Path) -> None:
+    """Refuse what is no UTF-8 text with lines at its first look.
+
+    Raises:
+        InputError: UTF-16 or UTF-32, or lines that end in CR alone.
+    """
+    with open_binary(path) as stream:
+        try:
+            start = stream.read(LINE_BYTES)
+        except (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError):
+            return  # what is damaged is noticed, with its line, by the reading
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)):
+        raise InputError(f"{path}: is UTF-16 or UTF-32, not UTF-8; convert it first, e.g. with iconv -t UTF-8")
+    if b"\n" not in start and start.rstrip(b"\r").count(b"\r") > 1:
+        raise InputError(f"{path}: its lines end in CR, not LF; convert it first, e.g. with tr '\\r' '\\n'")
 
 
 def read_pairs(

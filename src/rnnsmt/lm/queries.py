@@ -1,12 +1,16 @@
 """Asking KenLM: loading an ARPA file quietly, and the perplexity of a text."""
 
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from rnnsmt.io import InputError, open_binary
+from rnnsmt.io import InputError, open_binary, read_byte_lines, read_line_blocks
+
+_COUNT = re.compile(rb"ngram +\d{1,3} *= *\d{1,15}")
 
 LOG2_10 = 3.321928094887362
 
@@ -19,15 +23,38 @@ def load_kenlm(path: str | Path) -> Any:
     """
     import kenlm
 
-    open_binary(path).close()
+    if Path(path).suffix in (".gz", ".bz2", ".xz"):
+        for _ in read_line_blocks(path):  # KenLM waits for ever for the rest of a truncated .bz2
+            pass
+    _check_header(path)
     config = kenlm.Config()
     config.show_progress = False
     config.arpa_complain = kenlm.ARPALoadComplain.NONE
     try:
         return kenlm.Model(os.fspath(path), config)
+    except UnicodeDecodeError:
+        reason = "not UTF-8"
     except (OSError, RuntimeError) as error:
-        reason = str(error).replace("\n", " ")
-        raise InputError(f"{path}: KenLM cannot load it as a language model: {reason}") from None
+        reason = _reason(str(error))
+    raise InputError(f"{path}: KenLM cannot load it as a language model ({reason}); make it again")
+
+
+def _check_header(path: str | Path) -> None:
+    """Refuse counts of n-grams that are none: KenLM would take them for enormous ones and crash."""
+    with open_binary(path) as stream:
+        if not stream.read(1 << 10).lstrip().startswith(b"\\data\\"):
+            return  # a binary model, or something that KenLM complains about
+    for number, line in enumerate(islice(read_byte_lines(path), 40), 1):
+        if line.startswith(b"ngram ") and not _COUNT.fullmatch(line.strip()):
+            raise InputError(f"{path}, line {number}: 'ngram ORDER=COUNT' is expected here; make the model again")
+        if line.endswith(b"-grams:"):
+            return
+
+
+def _reason(text: str) -> str:
+    """KenLM's message without the place in its source, on one line of bounded length."""
+    text = re.sub(r"\(\S+ in .*? threw \w+(?: because `.*?')?\. ?", "(", " ".join(text.split()))
+    return text if len(text) <= 300 else f"{text[:200]} ... {text[-80:]}"
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ def _open_side(folder: Path, name: str, figures: dict[str, object]) -> Side:
     for part in ("words", "offsets"):
         path = folder / f"{name}.{part}.npy"
         try:
-            arrays.append(np.load(path, mmap_mode="r"))
+            arrays.append(np.lib.format.open_memmap(path, mode="r"))
         except (OSError, ValueError, EOFError) as error:
             raise InputError(f"{path}: cannot be read ({error}); run rnn prepare again") from None
     words, offsets = arrays

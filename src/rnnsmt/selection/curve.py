@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from rnnsmt.io import read_lines
+from rnnsmt.io import InputError, read_lines
 from rnnsmt.lm.estimate import estimate
 from rnnsmt.lm.queries import load_kenlm, measure
 from rnnsmt.lm.text import frequent_words, refuse_reserved
@@ -112,8 +112,16 @@ def curve(
         texts: (file, shell of every line), see ``rnnsmt.selection.ranking.best``.
         pool: the files that make the common vocabulary.
         work: a folder for temporary files.
+
+    Raises:
+        InputError: the smallest fraction has no words.
     """
     shells = write_shells(texts, len(fractions), held_out, work)
+    if not shells[0].words:
+        raise InputError(
+            f"{', '.join(map(str, pool))}: no words in the best {shells[0].lines} lines, the smallest fraction; "
+            "give larger --fractions, or a pool with words"
+        )
     vocabulary = frequent_words(pool, 2)
     return measure_shells(
         shells,

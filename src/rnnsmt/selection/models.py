@@ -20,7 +20,7 @@ import shutil
 from itertools import chain
 from pathlib import Path
 
-from rnnsmt.io import read_lines, write_json, write_lines
+from rnnsmt.io import InputError, read_lines, write_json, write_lines
 from rnnsmt.lm.estimate import KENLM_ORDERS, estimate, order_between, positive
 from rnnsmt.lm.text import frequent_words
 from rnnsmt.selection.sampling import count_words, hold_out, sample_lines
@@ -55,6 +55,8 @@ def run(args: argparse.Namespace) -> dict[str, object]:
         text = work / "in-domain"
         write_lines(text, training)
         words = sum(count_words(text))
+        if not words:
+            raise InputError(f"{', '.join(args.in_domain)}: no words in the training part; give more in-domain text")
         vocabulary = frequent_words([text], args.min_count)
         samples = sample_lines(args.pool, words, args.seed)
         write_lines(work / "general", samples.first)

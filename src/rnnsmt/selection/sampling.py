@@ -70,7 +70,8 @@ def sample_lines(paths: Sequence[str | Path], words: int, seed: int) -> Samples:
     total = np.cumsum(lengths[order], dtype=np.int64)
     if len(total) < 2 or not total[-1]:
         raise InputError(
-            f"{', '.join(map(str, paths))}: {len(total)} lines with words; there is nothing to select from"
+            f"{', '.join(map(str, paths))}: {np.count_nonzero(lengths)} lines with words among {len(total)}; there is "
+            "nothing to select from"
         )
     words = min(words, int(total[-1]) // 2)
     ends = np.searchsorted(total, [words, 2 * words]) + 1

@@ -1,0 +1,252 @@
+"""Every stage against damaged, foreign and hostile input: one sentence that names the file, exit code 2, nothing left.
+
+A tiny model is built once by the stages themselves; each case damages one file of a copy and runs one stage. Outputs
+that were there before must still be there as they were.
+"""
+
+import bz2
+import gzip
+import io
+import lzma
+import random
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rnnsmt.cli import main
+
+Damage = Callable[[bytes], bytes]
+
+STAGES = {
+    "prepare": "corpus prepare --source raw.en --target raw.fr --output-source O1 --output-target O2 --report O3",
+    "join": "corpus join --input tok.en --output O1",
+    "truecase": "corpus truecase --model tc.en --input tok.en --output O1",
+    "models": "selection models --in-domain dev.en --pool tok.en --output-dir OD --seed 1 --order 2",
+    "score": "selection score --text tok.en --models sel --output O1",
+    "select": "selection select --corpus p=scores=tok.en=tok.fr --fraction 0.5 --output-dir OD --curve O1",
+    "curve": "selection select --corpus p=scores=tok.en=tok.fr --fraction auto --held-out dev.fr --curve-order 2 "
+    "--fractions 0.5 1 --output-dir OD --curve O1",
+    "words": "align words --source tok.en --target tok.fr --aligner fast_align --output-forward O1 --output-reverse O2",
+    "check": "align check --source tok.en --target tok.fr --alignment al --output O1",
+    "symmetrize": "align symmetrize --forward fwd --reverse rev --heuristic union --output O1",
+    "lexical": "phrases lexical --source tok.en --target tok.fr --alignment al --output-e2f O1 --output-f2e O2",
+    "extract": "phrases extract --source tok.en --target tok.fr --alignment al --output O1",
+    "table": "phrases score --extract ex.parquet --lex-e2f lex.e2f --lex-f2e lex.f2e --output O1",
+    "reordering": "phrases reordering --extract ex.parquet --output O1",
+    "filter": "phrases filter --input dev.en --phrase-table pt --reordering-table ro --output-dir OD",
+    "augment": "phrases augment --phrase-table pt --column sc.npy --output O1",
+    "lm": "lm estimate --input tok.fr --order 2 --estimator builtin --output O1",
+    "perplexity": "lm perplexity --lm lm.arpa --input dev.fr --output O1",
+    "pairs": "rnn prepare --phrase-table pt --source tok.en --target tok.fr --vocab-size 30 --output-dir OD",
+    "decode": "search decode --ini moses.ini --input dev.en --output O1 --nbest 3 --nbest-file O2 --report O3",
+    "mert": "tuning mert --ini moses.ini --source dev.en --reference dev.fr --output-ini O1 --output-history O2 "
+    "--state-dir OD --seed 1 --nbest 5 --restarts 1 --max-iterations 1 --pop-limit 20",
+    "bleu": "evaluation bleu --hypothesis dev.fr --reference dev.fr --system s --test-set t --output O1",
+}
+
+TABLES = ("pt", "ro", "lm.arpa")
+
+
+def text(language: str, lines: int, seed: int) -> str:
+    """Lines of a toy language; the same seed gives parallel text."""
+    rng = random.Random(seed)
+    rows = [
+        " ".join(f"{language}{int(12 * rng.random() ** 2)}" for _ in range(rng.randint(3, 7))) for _ in range(lines)
+    ]
+    return "".join(f"{row}\n" for row in rows)
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with sound input of every stage."""
+    folder = tmp_path_factory.mktemp("good")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for side in ("en", "fr"):
+            for name in ("raw", "tok"):
+                Path(f"{name}.{side}").write_text(text(side[0], 40, 1))
+            Path(f"dev.{side}").write_text(text(side[0], 20, 2))
+        for line in (
+            "corpus train-truecaser --input tok.en --model tc.en --lang en",
+            STAGES["models"].replace("OD", "sel"),
+            STAGES["score"].replace("O1", "scores"),
+            STAGES["words"].replace("O1", "fwd").replace("O2", "rev"),
+            STAGES["symmetrize"].replace("O1", "al"),
+            STAGES["lexical"].replace("O1", "lex.e2f").replace("O2", "lex.f2e"),
+            STAGES["extract"].replace("O1", "ex.parquet"),
+            STAGES["table"].replace("O1", "pt"),
+            STAGES["reordering"].replace("O1", "ro"),
+            STAGES["lm"].replace("O1", "lm.arpa"),
+            "moses ini --model-dir . --output moses.ini --phrase-table pt --reordering-table ro --lm lm.arpa "
+            "--lm-order 2",
+        ):
+            assert main(line.split()) == 0, line
+        np.save("sc.npy", np.full(len(Path("pt").read_bytes().splitlines()), -1.0, np.float32))
+    return folder
+
+
+@pytest.fixture
+def place(good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A copy of the folder with old outputs in it, as the working folder."""
+    folder = tmp_path / "place"
+    shutil.copytree(good, folder)
+    for name in ("O1", "O2", "O3"):
+        (folder / name).write_text("old\n")
+    monkeypatch.chdir(folder)
+    yield folder
+
+
+def state(folder: Path) -> dict[str, bytes]:
+    """All files; what belongs to the state of a tuning run may be there."""
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file() and p.name != "lock"}
+
+
+def refused(folder: Path, command: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """Run a stage that must refuse its input; its sentence."""
+    before = state(folder)
+    assert main(command.split()) == 2
+    error = capsys.readouterr().err
+    assert "Traceback" not in error
+    sentences = [line for line in error.splitlines() if ": error: " in line]
+    assert len(sentences) == 1
+    assert error.splitlines()[-1] == sentences[0], "nothing comes after the sentence"
+    assert state(folder) == before
+    return sentences[0].split(": error: ", 1)[1]
+
+
+def with_suffix(folder: Path, command: str, name: str, suffix: str, data: bytes) -> str:
+    """Put a file in place of another under a name with a suffix; the command that reads it."""
+    (folder / name).unlink()
+    (folder / f"{name}{suffix}").write_bytes(data)
+    if name in TABLES:
+        ini = folder / "moses.ini"
+        ini.write_text(ini.read_text().replace(f"path={name}", f"path={name}{suffix}"))
+    return re.sub(rf"(?<=[ =]){re.escape(name)}(?=[ =]|$)", name + suffix, command)
+
+
+READERS = [
+    *(("prepare", "raw.en"), ("prepare", "raw.fr"), ("join", "tok.en"), ("truecase", "tc.en"), ("truecase", "tok.en")),
+    *(("models", "dev.en"), ("models", "tok.en"), ("score", "tok.en"), ("select", "scores"), ("select", "tok.fr")),
+    *(("curve", "dev.fr"), ("words", "tok.en"), ("check", "al"), ("symmetrize", "rev"), ("lexical", "al")),
+    *(("extract", "tok.fr"), ("table", "lex.e2f"), ("filter", "dev.en"), ("filter", "pt"), ("filter", "ro")),
+    *(("augment", "pt"), ("lm", "tok.fr"), ("perplexity", "lm.arpa"), ("perplexity", "dev.fr"), ("pairs", "pt")),
+    *(("pairs", "tok.fr"), ("decode", "pt"), ("decode", "ro"), ("decode", "lm.arpa"), ("decode", "dev.en")),
+    *(("mert", "dev.fr"), ("mert", "lm.arpa"), ("bleu", "dev.fr")),
+]
+"""(stage, a text file that it reads)."""
+
+
+@pytest.mark.parametrize(("stage", "name"), READERS)
+def test_files_that_cannot_be_read(place: Path, capsys: pytest.CaptureFixture[str], stage: str, name: str) -> None:
+    data = (place / name).read_bytes()
+    for suffix, content in (
+        (".gz", data),  # not compressed at all
+        (".gz", gzip.compress(data)[:-20]),
+        (".gz", gzip.compress(data) + b"garbage"),
+        (".bz2", bz2.compress(data)[:-20]),
+        (".xz", lzma.compress(data)[:-20]),
+    ):
+        (place / name).write_bytes(data)
+        ini = (place / "moses.ini").read_text()
+        sentence = refused(place, with_suffix(place, STAGES[stage], name, suffix, content), capsys)
+        assert f"{name}{suffix}" in sentence
+        (place / f"{name}{suffix}").unlink()
+        (place / "moses.ini").write_text(ini)
+    assert name in refused(place, STAGES[stage], capsys)
+    (place / name).mkdir()
+    assert name in refused(place, STAGES[stage], capsys)
+
+
+@pytest.mark.parametrize(("stage", "name"), READERS)
+def test_several_gzip_members_are_one_file(
+    place: Path, capsys: pytest.CaptureFixture[str], stage: str, name: str
+) -> None:
+    data = (place / name).read_bytes()
+    half = data.find(b"\n", len(data) // 2) + 1
+    members = gzip.compress(data[:half]) + gzip.compress(data[half:])
+    assert main(with_suffix(place, STAGES[stage], name, ".gz", members).split()) == 0, capsys.readouterr().err
+
+
+def line(number: int, change: Damage) -> Damage:
+    """Damage one line (from 1)."""
+
+    def damage(data: bytes) -> bytes:
+        lines = data.split(b"\n")
+        lines[number - 1] = change(lines[number - 1])
+        return b"\n".join(lines)
+
+    return damage
+
+
+def instead(old: bytes, new: bytes) -> Damage:
+    """Replace what must be there once or more; the first of them."""
+
+    def damage(data: bytes) -> bytes:
+        assert old in data
+        return data.replace(old, new, 1)
+
+    return damage
+
+
+def header(order: int, count: bytes) -> Damage:
+    return lambda data: re.sub(rb"ngram %d=\d+" % order, b"ngram %d=%s" % (order, count), data)
+
+
+def array(change: Callable[[np.ndarray], np.ndarray]) -> Damage:
+    def damage(data: bytes) -> bytes:
+        out = io.BytesIO()
+        np.save(out, change(np.load(io.BytesIO(data))), allow_pickle=True)
+        return out.getvalue()
+
+    return damage
+
+
+UTF16: Damage = lambda data: data.decode().encode("utf-16")  # noqa: E731
+
+DAMAGES: list[tuple[str, str, str, Damage, str]] = [
+    # (kind, stage, file, what is done to it, the sentence)
+    ("UTF-16", "prepare", "raw.en", UTF16, "raw.en: is UTF-16 or UTF-32, not UTF-8; convert it first"),
+    ("CR only", "prepare", "raw.fr", lambda d: d.replace(b"\n", b"\r"), "raw.fr: its lines end in CR, not LF"),
+    ("blank", "prepare", "raw.en", lambda d: b"\n" * d.count(b"\n"), "none of 40 lines is left after cleaning (empty"),
+    ("one line less", "prepare", "raw.fr", lambda d: d[: d.rstrip().rfind(b"\n") + 1], "raw.fr has 39 lines, but"),
+    ("all rejected", "prepare", "raw.en", lambda d: d.replace(b"\n", b" \xff\n"), "(not UTF-8: 40)"),
+    ("UTF-16", "models", "dev.en", UTF16, "dev.en, line 1: not UTF-8 at byte 0"),
+    ("blank", "models", "dev.en", lambda d: b"\n" * 20, "dev.en: no words in the training part"),
+    ("blank", "models", "tok.en", lambda d: b"\n" * 40, "tok.en: 0 lines with words among 40"),
+    ("too short", "models", "dev.en", lambda d: b"e1\n" * 19, "dev.en: 19 lines of in-domain text"),
+    ("blank", "curve", "tok.fr", lambda d: b"\n" * 40, "tok.fr: no words in the best 20 lines"),
+    ("NaN", "select", "scores", line(3, lambda row: b"nan"), "scores, line 3"),
+    ("text", "select", "scores", line(3, lambda row: b"good"), "scores, line 3"),
+    ("BOM", "check", "al", lambda d: b"\xef\xbb\xbf" + d, "al, line 1: '\\ufeff"),
+    ("line feed in a message", "lexical", "al", line(2, lambda row: b"\x0b"), "al, line 2: not a list of links"),
+    ("not UTF-8", "perplexity", "lm.arpa", line(9, lambda row: row + b"\xff"), "as a language model (not UTF-8)"),
+    ("bytes", "perplexity", "lm.arpa", lambda d: random.Random(1).randbytes(500), "lm.arpa: KenLM cannot load it"),
+    ("negative count", "perplexity", "lm.arpa", header(2, b"-4"), "lm.arpa, line 3: 'ngram ORDER=COUNT' is expected"),
+    ("other count", "perplexity", "lm.arpa", header(2, b"3"), "lm.arpa: KenLM cannot load it as a language model ("),
+    ("endless", "perplexity", "lm.arpa", line(3, lambda row: b"x" * 10**6), "doesn't begin with"),
+    ("CR only", "perplexity", "lm.arpa", lambda d: d.replace(b"\n", b"\r"), "lm.arpa: KenLM cannot load it"),
+    ("not UTF-8", "pairs", "pt", line(3, lambda row: b"\xff" + row), "pt, line 3: not UTF-8"),
+    ("not UTF-8", "pairs", "tok.fr", line(4, lambda row: b"\xff" + row), "tok.fr, line 4: not UTF-8"),
+    ("half a line", "pairs", "pt", line(3, lambda row: row[:9]), "pt, line 3: 1 field(s) between |||"),
+    ("empty", "pairs", "pt", lambda d: b"", "pt: the table is empty"),
+]
+
+
+@pytest.mark.parametrize(
+    ("stage", "name", "damage", "sentence"),
+    [case[1:] for case in DAMAGES],
+    ids=[f"{case[1]}-{case[2]}-{case[0]}" for case in DAMAGES],
+)
+def test_damaged_files(
+    place: Path, capsys: pytest.CaptureFixture[str], stage: str, name: str, damage: Damage, sentence: str
+) -> None:
+    path = place / name
+    path.write_bytes(damage(path.read_bytes()))
+    found = refused(place, STAGES[stage], capsys)
+    assert sentence in found
+    assert len(found) < 700
+    assert found.isprintable()
