@@ -15,6 +15,7 @@ include: "workflow/rules/corpus.smk"
 include: "workflow/rules/selection.smk"
 include: "workflow/rules/baseline.smk"
 include: "workflow/rules/rnn.smk"
+include: "workflow/rules/cslm.smk"
 include: "workflow/rules/augment.smk"
 include: "workflow/rules/tuning.smk"
 include: "workflow/rules/evaluation.smk"
@@ -25,5 +26,7 @@ rule all:
     default_target: True
     input:
         "results/table1.tsv",
+        "results/table1.json",
         "results/table1.md",
         "results/table1.html",
+        "results/provenance.json",

@@ -95,6 +95,7 @@ STAGES: dict[str, dict[str, Stage]] = {
     "evaluation": {
         "bleu": Stage("rnnsmt.evaluation.bleu", 2, "BLEU of one output"),
         "table": Stage("rnnsmt.evaluation.table", 3, "Table 1 from the scores of all runs"),
+        "provenance": Stage("rnnsmt.evaluation.provenance", 1, "files, seeds and weights behind Table 1"),
     },
     "moses": {
         "ini": Stage("rnnsmt.moses.write_ini", 1, "the moses.ini of a model directory"),

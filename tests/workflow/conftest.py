@@ -15,7 +15,8 @@ SMALL = {
     "tuning": {"runs": 2, "max_iterations": 3, "restarts": 4},
     "search": {"pop_limit": 100},
     "rnn": {"settings": {"hidden": 32, "embedding": 16, "maxout": 16, "updates": 150}},
-    "compare": ["baseline", "rnn", "rnn_wp"],
+    "cslm": {"settings": {"projection": 16, "hidden_1": 32, "hidden_2": 16, "epochs": 2}},
+    "compare": ["baseline", "rnn", "cslm_rnn_wp"],
 }
 """The embedded corpus at a size for tests."""
 
@@ -61,6 +62,12 @@ class Workflow:
 def workflow(tmp_path) -> Workflow:
     """A workflow in an empty folder."""
     return Workflow(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def plan(tmp_path_factory) -> Counter:
+    """The jobs of the default configuration."""
+    return Workflow(tmp_path_factory.mktemp("plan")).plan()
 
 
 @pytest.fixture(scope="session")

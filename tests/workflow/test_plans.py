@@ -9,22 +9,21 @@ from tests.workflow.conftest import ROOT
 
 BASELINE = {"align_words": 2, "symmetrize": 2, "lexical": 1, "extract": 1, "phrase_table": 1, "reordering_table": 1}
 RNN = {"rnn_prepare": 1, "rnn_train": 1, "rnn_score": 2, "augment": 1, "augmented_ini": 1}
-TABLES = {"shortlist": 1, "augment": 3, "augmented_ini": 3}
-NETWORKS = RNN | TABLES
-"""All systems of the table: columns rnn, wp, rnn and wp."""
+CSLM = {"cslm_prepare": 1, "cslm_train": 1}
+NETWORKS = RNN | CSLM | {"shortlist": 1, "augment": 3, "augmented_ini": 7}
+"""All systems of the table: tables with the columns rnn, wp, rnn and wp; each without and with the CSLM."""
 
 
-def test_the_embedded_corpus(workflow):
-    jobs = workflow.plan()
-    assert jobs.items() >= (BASELINE | NETWORKS | {"mert": 12, "decode": 24, "bleu": 24, "table1": 1}).items()
-    assert jobs.items() >= {"selection_score_bitext": 1, "selection_score_mono": 2}.items()
-    assert "fetch" not in jobs
+def test_the_embedded_corpus(plan):
+    assert plan.items() >= (BASELINE | NETWORKS | {"mert": 24, "decode": 48, "bleu": 48, "table1": 1}).items()
+    assert plan.items() >= {"demo": 1, "selection_score_bitext": 1, "selection_score_mono": 2, "provenance": 1}.items()
+    assert "fetch" not in plan
 
 
 def test_multi30k_tok(workflow, multi30k_tok):
     config = ROOT / "workflow/configs/multi30k-tok.yaml"
     jobs = workflow.plan("--configfile", str(config), "--config", f"data_dir={multi30k_tok}")
-    assert jobs.items() >= (BASELINE | NETWORKS | {"prepare_bitext": 4, "mert": 20, "decode": 60, "bleu": 60}).items()
+    assert jobs.items() >= (BASELINE | NETWORKS | {"prepare_bitext": 4, "mert": 40, "decode": 120, "bleu": 120}).items()
     for rule in ("demo", "fetch", "truecase", "train_truecaser", "selection_score", "raw_reference"):
         assert rule not in jobs
 
@@ -41,7 +40,7 @@ def test_multi30k_raw(workflow, shared_dir):
 def test_mini_wmt(workflow, shared_dir):
     config = ROOT / "workflow/configs/mini-wmt.yaml"
     jobs = workflow.plan("--configfile", str(config), "--config", f"data_dir={shared_dir}/data/mini-wmt")
-    expected = {"prepare_bitext": 7, "prepare_mono": 1, "mert": 12, "decode": 24}
+    expected = {"prepare_bitext": 7, "prepare_mono": 1, "mert": 24, "decode": 48}
     assert jobs.items() >= (BASELINE | NETWORKS | expected).items()
 
 
@@ -68,10 +67,21 @@ def test_the_baseline_alone_needs_no_network(workflow):
     assert not set(NETWORKS) & set(jobs)
 
 
-def test_the_word_penalty_needs_the_shortlist_and_no_training(workflow):
-    jobs = workflow.plan("--config", "compare=[baseline_wp]")
-    assert jobs.items() >= {"rnn_prepare": 1, "shortlist": 1, "augment": 1, "augmented_ini": 1, "mert": 3}.items()
-    assert not {"rnn_train", "rnn_score"} & set(jobs)
+SYSTEMS = {
+    "rnn": RNN,
+    "cslm": CSLM | {"rnn_prepare": 1, "augmented_ini": 1},
+    "baseline_wp": {"rnn_prepare": 1, "shortlist": 1, "augment": 1, "augmented_ini": 1},
+    "cslm_wp": CSLM | {"rnn_prepare": 1, "shortlist": 1, "augment": 1, "augmented_ini": 1},
+    "cslm_rnn_wp": RNN | CSLM | {"shortlist": 1},
+}
+"""What is computed for a system besides the baseline's model."""
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_system_needs_its_own_features_only(workflow, system):
+    jobs = workflow.plan("--config", f"compare=[{system}]")
+    assert {rule: jobs[rule] for rule in NETWORKS if jobs[rule]} == SYSTEMS[system]
+    assert jobs.items() >= {"filter_tables": 2, "mert": 3, "decode": 6, "recase": 6, "detokenize": 6, "bleu": 6}.items()
 
 
 def test_systems_with_the_same_columns_share_the_table(workflow):
@@ -92,9 +102,13 @@ def test_one_gpu_job_at_a_time(workflow):
         assert done.returncode == 0, done.stderr
         assert f'Provided resources: gpu=Resource("gpu", {expected})' in done.stderr
     plan = workflow.call("--dry-run", "--config", "rnn={device: cuda}").stdout
-    jobs = [job for job in plan.split("\nrule ") if job.startswith(("rnn_train:", "rnn_score:"))]
-    assert len(jobs) == 3
-    assert all("gpu=1" in job for job in jobs)
+    jobs = plan.split("\nrule ")
+    networks = [job for job in jobs if job.startswith(("rnn_train:", "rnn_score:", "cslm_train:"))]
+    assert len(networks) == 4
+    assert all("gpu=1" in job for job in networks)
+    searches = [job for job in jobs if job.startswith(("mert:", "decode:"))]
+    assert len(searches) == 72
+    assert all(("gpu=1" in job) == ("system=cslm" in job) for job in searches)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ def tuned(folder: Path) -> list[Path]:
 
 def test_the_table(finished):
     table = pandas.read_csv(finished.folder / "results/table1.tsv", sep="\t")
-    assert list(table["system"].unique()) == ["baseline", "rnn", "rnn_wp"]
+    assert list(table["system"].unique()) == ["baseline", "rnn", "cslm_rnn_wp"]
     assert list(table["test_set"]) == ["dev", "harbour-test"] * 3
     assert table["p_value"].between(0, 1).tolist() == [False, False, True, True, True, True]
     assert table["diff_baseline"].notna().tolist() == [False, False, True, True, True, True]
@@ -53,13 +53,22 @@ def test_nothing_to_do_after_a_run(finished, small_config):
     ("setting", "expected", "untouched"),
     [
         ("tuning={runs: 3}", {"mert": 3, "decode": 6, "bleu": 6, "table1": 1}, ["filter_tables", "rnn_train"]),
-        ("lm={order: 3}", {"language_model": 1, "mert": 6, "decode": 12}, ["align_words", "phrase_table", "rnn_train"]),
+        (
+            "lm={order: 3}",
+            {"language_model": 1, "mert": 6, "decode": 12},
+            ["align_words", "phrase_table", "rnn_train", "cslm_train"],
+        ),
         (
             "phrases={max_length: 5}",
             {"extract": 1, "phrase_table": 1, "rnn_train": 1, "mert": 6},
             ["align_words", "language_model"],
         ),
         ("rnn={settings: {epochs: 3}}", {"rnn_train": 1, "rnn_score": 2, "augment": 2, "mert": 4}, ["shortlist"]),
+        (
+            "cslm={settings: {epochs: 3}}",
+            {"cslm_train": 1, "mert": 2, "decode": 4},
+            ["cslm_prepare", "rnn_train", "augment"],
+        ),
         ("rnn={device: cpu}", {}, []),
         ("evaluation={joint: {}}", {}, ["mert"]),
     ],
@@ -111,7 +120,7 @@ def test_the_column_of_the_word_penalty(finished):
             assert float(scores.split()[5]) == pytest.approx(numpy.exp(outside), rel=1e-5)
             seen.add(outside)
     assert {0, 1, 2} <= seen
-    assert "TranslationModel0= 0.2 0.2 0.2 0.2 0.2 0\n" in (results / "augmented/rnn_wp/moses.ini").read_text()
+    assert "TranslationModel0= 0.2 0.2 0.2 0.2 0.2 0\n" in (results / "augmented/cslm_rnn_wp/moses.ini").read_text()
 
 
 def test_a_lost_result_is_made_again(copy_of_finished, small_config):

@@ -15,8 +15,10 @@ rule decode:
     log:
         "results/logs/evaluation/decode.{system}.run{run}.{set}.log",
     conda:
-        BASE_ENV
+        search_env
     threads: tuning_threads()
+    resources:
+        gpu=search_gpu,
     params:
         version=version("search", "decode"),
         limits=SEARCH_LIMITS,

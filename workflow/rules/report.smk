@@ -1,12 +1,19 @@
-# Table 1.
+# Table 1, and where its figures come from.
+import json
+
+SCORES = expand(
+    "results/systems/{system}/run{run}/{set}.bleu.json",
+    system=config["compare"],
+    run=RUNS,
+    set=SETS,
+)
+JOINT = " ".join(f"--joint {name}={'+'.join(parts)}" for name, parts in config["evaluation"]["joint"].items())
+NETWORKS = [name for name in ("rnn", "cslm") if any(name in features(system) for system in config["compare"])]
+
+
 rule table1:
     input:
-        expand(
-            "results/systems/{system}/run{run}/{set}.bleu.json",
-            system=config["compare"],
-            run=RUNS,
-            set=SETS,
-        ),
+        SCORES,
     output:
         tsv="results/table1.tsv",
         json="results/table1.json",
@@ -22,7 +29,34 @@ rule table1:
         BASE_ENV
     params:
         version=version("evaluation", "table"),
-        joint=" ".join(f"--joint {name}={'+'.join(parts)}" for name, parts in config["evaluation"]["joint"].items()),
+        joint=JOINT,
     shell:
-        "rnnsmt evaluation table --scores {input:q} {params.joint} "
-        "--output-tsv {output.tsv:q} --output-json {output.json:q} --output-md {output.md:q} --output-html {output.html:q} &> {log:q}"
+        "rnnsmt evaluation table --scores {input:q} {params.joint} --provenance provenance.json "
+        "--output-tsv {output.tsv:q} --output-json {output.json:q} --output-md {output.md:q} "
+        "--output-html {output.html:q} &> {log:q}"
+
+
+rule provenance:
+    input:
+        scores=SCORES,
+        ini=expand("results/systems/{system}/run{run}/moses.ini", system=config["compare"], run=RUNS),
+        networks=[f"results/{name}/{file}" for name in NETWORKS for file in ("model.pt", "history.json")],
+        corpora=[side for corpus in CORPORA.values() for side in (corpus.source, corpus.target) if side],
+    output:
+        report(
+            "results/provenance.json",
+            caption="../report/provenance.rst",
+            category="Table 1",
+        ),
+    log:
+        "results/logs/report/provenance.log",
+    conda:
+        BASE_ENV
+    params:
+        version=version("evaluation", "provenance"),
+        joint=JOINT,
+        networks=" ".join(f"--network {n}=results/{n}/model.pt=results/{n}/history.json" for n in NETWORKS),
+        config=json.dumps(config, sort_keys=True),
+    shell:
+        "rnnsmt evaluation provenance --scores {input.scores:q} {params.joint} {params.networks} "
+        "--inputs {input.corpora:q} --config {params.config:q} --output {output:q} &> {log:q}"

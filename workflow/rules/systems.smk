@@ -41,6 +41,16 @@ def neural_model(wildcards):
     return [CSLM_MODEL] if "cslm" in features(wildcards.system) else []
 
 
+def search_env(wildcards):
+    """The environment of the decoder: with PyTorch where it asks a network."""
+    return TORCH_ENV if neural_model(wildcards) else BASE_ENV
+
+
+def search_gpu(wildcards):
+    """Whether the decoder takes the GPU."""
+    return GPU if neural_model(wildcards) else 0
+
+
 def ini_options(added):
     """The options of `moses ini` that say what a set of features adds to the baseline; paths from results/model."""
     options = [f"--phrase-table ../{table_folder(added)}/{PHRASE_TABLE} --num-features {4 + len(columns(added))}"]

@@ -45,8 +45,10 @@ rule mert:
     log:
         "results/logs/tuning/mert.{system}.run{run}.log",
     conda:
-        BASE_ENV
+        search_env
     threads: tuning_threads()
+    resources:
+        gpu=search_gpu,
     params:
         version=version("tuning", "mert"),
         options=TUNING_OPTIONS,

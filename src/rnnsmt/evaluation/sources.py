@@ -1,0 +1,124 @@
+"""What ``provenance`` collects: files with their hashes, tuned runs, networks, the software."""
+
+import hashlib
+import os
+import platform
+import subprocess
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from rnnsmt import __version__
+from rnnsmt.io import InputError, read_json
+from rnnsmt.moses.ini import MosesIni
+from rnnsmt.stages import STAGES
+
+PACKAGES = ("numpy", "numba", "torch", "kenlm", "sacremoses", "sacrebleu", "duckdb", "snakemake")
+"""Those that can change a figure, and the engine."""
+
+BESIDE = {"output": ".output", "tokens": ".tokens", "detokenized": ".detokenized", "decode": ".decode.json"}
+"""What the workflow puts beside a score file SET.bleu.json."""
+
+
+class Files:
+    """Files that figures come from; each is hashed once."""
+
+    def __init__(self, limit: int) -> None:
+        """limit: bytes of the largest file that is hashed."""
+        self._limit = limit
+        self._found: dict[str, dict[str, Any]] = {}
+
+    def add(self, path: str | Path) -> str:
+        """Note a file; its path in the listing.
+
+        Raises:
+            InputError: there is no such file.
+        """
+        name = os.path.normpath(path)
+        if name not in self._found:
+            if not Path(name).is_file():
+                raise InputError(
+                    f"{name}: no such file, so nobody could trace the figures to it; run the workflow again"
+                )
+            size = Path(name).stat().st_size
+            self._found[name] = {"bytes": size, "sha256": _sha256(name) if size <= self._limit else None}
+        return name
+
+    def beside(self, score: str, test_set: str) -> dict[str, str]:
+        """A score file and what lies beside it."""
+        folder = Path(score).parent
+        paths = {name: folder / f"{test_set}{suffix}" for name, suffix in BESIDE.items()}
+        return {"score": self.add(score)} | {name: self.add(path) for name, path in paths.items() if path.is_file()}
+
+    def listing(self) -> dict[str, dict[str, Any]]:
+        """Size and hash by path, in the order of the paths."""
+        return dict(sorted(self._found.items()))
+
+
+def _sha256(path: str) -> str:
+    with Path(path).open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def tuned_run(score: str, files: Files) -> dict[str, Any] | None:
+    """The tuned model of a score file's folder: seed, weights, files; none where the folder has no moses.ini."""
+    folder = Path(score).parent
+    if not (folder / "moses.ini").is_file():
+        return None
+    ini = MosesIni.read(folder / "moses.ini")
+    found: dict[str, Any] = {
+        "ini": files.add(folder / "moses.ini"),
+        "weights": ini.weights,
+        "model": {f.name: files.add(ini.file_of(f)) for f in ini.features if "path" in f.options},
+    }
+    if (folder / "history.json").is_file():
+        history = read_json(folder / "history.json")
+        found["history"] = files.add(folder / "history.json")
+        found |= {key: history.get(key) for key in ("seed", "best_iteration", "dev_bleu", "stopped")}
+    return found
+
+
+def network(text: str, files: Files) -> tuple[str, dict[str, Any]]:
+    """``NAME=MODEL=HISTORY`` -> the name, and the files with the seed and the settings of the training.
+
+    Raises:
+        InputError: not of this form; a file is missing or damaged.
+    """
+    parts = text.split("=")
+    if len(parts) != 3:
+        raise InputError(f"--network {text}: write NAME=MODEL=HISTORY, for example rnn=model.pt=history.json")
+    name, model, history = parts
+    value = read_json(history)
+    kept = {key: value.get(key) for key in ("seed", "settings", "parameters") if key in value}
+    return name, {"model": files.add(model), "history": files.add(history), **kept}
+
+
+def software() -> dict[str, Any]:
+    """Versions: this package, its checkout, its stages, Python, the packages it stands on."""
+    packages: dict[str, str | None] = {}
+    for name in PACKAGES:
+        try:
+            packages[name] = version(name)
+        except PackageNotFoundError:
+            packages[name] = None
+    return {
+        "software": {"rnnsmt": __version__, **_checkout(), "python": platform.python_version(), "packages": packages},
+        "stage_versions": {f"{c} {name}": stage.version for c, part in STAGES.items() for name, stage in part.items()},
+    }
+
+
+def _checkout() -> dict[str, Any]:
+    """The commit of the checkout that this package lies in, and whether its files were changed since."""
+    root = Path(__file__).resolve().parents[3]
+    if not (root / ".git").exists():
+        return {"commit": None, "modified": None}
+    try:
+        commit = _git(root, "rev-parse", "HEAD")
+        return {"commit": commit, "modified": bool(_git(root, "status", "--porcelain", "--untracked-files=no"))}
+    except (OSError, subprocess.CalledProcessError):
+        return {"commit": None, "modified": None}
+
+
+def _git(root: Path, *words: str) -> str:
+    command = ["git", "-C", str(root), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout.strip()

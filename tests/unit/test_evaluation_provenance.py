@@ -1,0 +1,123 @@
+"""Provenance: every cell of the table leads to files, seeds and weights."""
+
+import hashlib
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from rnnsmt.cli import main
+from rnnsmt.evaluation.score_file import write_score
+from rnnsmt.moses.write_ini import default_ini
+from tests.unit.test_evaluation_table import command, score, table
+
+
+@pytest.fixture
+def results(tmp_path, monkeypatch) -> Path:
+    """Two systems of two runs, as the workflow leaves them."""
+    monkeypatch.chdir(tmp_path)
+    model = Path("results/model")
+    model.mkdir(parents=True)
+    for name in ("table.gz", "reordering.gz", "lm.gz", "net.pt", "corpus.fr"):
+        (model / name).write_text(name)
+    (model / "net.json").write_text(json.dumps({"seed": 7, "settings": {"hidden": 3}, "curve": []}))
+    for system in ("baseline", "rnn"):
+        for run in (1, 2):
+            folder = Path(f"results/systems/{system}/run{run}")
+            default_ini(model, "table.gz", "reordering.gz", "lm.gz").write(folder / "moses.ini")
+            (folder / "history.json").write_text(json.dumps({"seed": 4 + run, "best_iteration": 3, "dev_bleu": 1.5}))
+            for test_set in ("test", "more"):
+                write_score(folder / f"{test_set}.bleu.json", score(system, test_set, run))
+                (folder / f"{test_set}.output").write_text("a\n")
+    return tmp_path
+
+
+def paths() -> list[str]:
+    return sorted(map(str, Path("results/systems").glob("*/run*/*.bleu.json")))
+
+
+def provenance(*options: str) -> int:
+    return main(["evaluation", "provenance", "--scores", *paths(), "--output", "results/provenance.json", *options])
+
+
+def content() -> dict:
+    return json.loads(Path("results/provenance.json").read_text())
+
+
+def test_every_cell_of_the_table_is_there(results):
+    assert provenance("--joint", "both=test+more") == 0
+    assert main(command(results, paths(), "--joint", "both=test+more")) == 0
+    cells = {(cell["system"], cell["test_set"]): cell for cell in content()["cells"]}
+    frame = table(results)
+    assert set(cells) == set(zip(frame["system"], frame["test_set"], strict=True))
+    for row in frame.to_dict("records"):
+        cell = cells[row["system"], row["test_set"]]
+        assert sum(run["bleu"] for run in cell["runs"]) / 2 == pytest.approx(row["bleu"], abs=1e-4)
+        assert cell["joins"] == (["test", "more"] if row["test_set"] == "both" else None)
+        for run in cell["runs"]:
+            assert run["run"] in content()["runs"]
+
+
+def test_a_cell_leads_to_its_files_seed_and_weights(results):
+    assert provenance() == 0
+    found = content()
+    cell = next(cell for cell in found["cells"] if (cell["system"], cell["test_set"]) == ("rnn", "test"))
+    member = cell["runs"][1]
+    assert member["score"] == "results/systems/rnn/run2/test.bleu.json"
+    assert member["output"] == "results/systems/rnn/run2/test.output"
+    tuned = found["runs"][member["run"]]
+    assert (tuned["seed"], tuned["best_iteration"]) == (6, 3)
+    assert tuned["weights"]["LM0"] == [0.5]
+    assert tuned["model"]["TranslationModel0"] == "results/model/table.gz"
+    listed = found["files"][tuned["model"]["LM0"]]
+    assert listed == {"bytes": 5, "sha256": hashlib.sha256(b"lm.gz").hexdigest()}
+    assert {member["score"], member["output"], tuned["ini"], tuned["history"]} <= set(found["files"])
+
+
+def test_networks_inputs_and_configuration(results):
+    options = ["--network", "rnn=results/model/net.pt=results/model/net.json", "--config", '{"seed": 1}']
+    assert provenance(*options, "--inputs", "results/model/corpus.fr") == 0
+    found = content()
+    assert found["config"] == {"seed": 1}
+    assert found["inputs"] == ["results/model/corpus.fr"]
+    network = found["networks"]["rnn"]
+    assert (network["seed"], network["settings"]) == (7, {"hidden": 3})
+    assert found["files"][network["model"]]["bytes"] == 6
+    assert found["stage_versions"]["evaluation bleu"] >= 2
+
+
+def test_the_same_files_give_the_same_bytes(results):
+    assert provenance() == 0
+    before = Path("results/provenance.json").read_bytes()
+    for path in Path("results").rglob("*.*"):
+        os.utime(path, (1, 1))
+    assert provenance() == 0
+    assert Path("results/provenance.json").read_bytes() == before
+
+
+def test_large_files_are_listed_without_hash(results):
+    with Path("results/model/lm.gz").open("wb") as out:
+        out.truncate(2 << 20)
+    assert provenance("--hash-limit-mb", "1") == 0
+    assert content()["files"]["results/model/lm.gz"] == {"bytes": 2 << 20, "sha256": None}
+
+
+def test_score_files_made_by_hand_have_no_run(results):
+    Path("results/systems/rnn/run1/moses.ini").unlink()
+    assert provenance() == 0
+    assert content()["runs"]["rnn/run1"] is None
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--network", "rnn"], "write NAME=MODEL=HISTORY"),
+        (["--inputs", "not/there.fr"], "not/there.fr: no such file"),
+        (["--joint", "both"], "write NAME=A+B"),
+    ],
+)
+def test_refusals(results, capsys, options, sentence):
+    assert provenance(*options) == 2
+    assert sentence in capsys.readouterr().err
+    assert not Path("results/provenance.json").exists()
