@@ -70,7 +70,7 @@ def softmax_gradient(
         part, targets = extended[begin : begin + chunk], words[begin : begin + chunk]
         place = torch.arange(len(part), device=g.device), targets
         logits = torch.mm(part, matrix.t(), out=space[: len(part)])
-        units = logits[place].float() if alpha else None
+        units = logits[place].double() if alpha else None
         p = torch.softmax(logits, 1, out=logits)
         chosen = p[place]
         logs = chosen.double().clamp_min(1e-38).log()

@@ -1,0 +1,241 @@
+"""The feed-forward LM: sizes, equations, gradients, against a twin in NumPy and finite differences."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from hypothesis import given, settings  # noqa: E402
+from hypothesis import strategies as st  # noqa: E402
+
+from rnnsmt.cli import main  # noqa: E402
+from rnnsmt.cslm.gradients import NO_DROPOUT, Dropout, loss_and_gradient  # noqa: E402
+from rnnsmt.cslm.model import FeedForwardLM  # noqa: E402
+from rnnsmt.cslm.ngrams import NGramStream, contexts_at, hold_out, sentence_ngrams  # noqa: E402
+from rnnsmt.cslm.presets import PRESETS  # noqa: E402
+from rnnsmt.cslm.sizes import Sizes  # noqa: E402
+from rnnsmt.optimising import flatten  # noqa: E402
+from rnnsmt.products import Products  # noqa: E402
+
+from .cslm_twin import Twin  # noqa: E402
+
+torch.set_num_threads(1)
+TINY = Sizes(vocabulary=11, order=4, projection=3, hidden_1=7, hidden_2=5)
+
+
+def tiny(spread=0.5, sizes=TINY):
+    model = FeedForwardLM(sizes, 1, spread)
+    generator = torch.Generator().manual_seed(2)
+    for bias in (model.b_1, model.b_2, model.b_o):
+        bias.data.uniform_(-0.3, 0.3, generator=generator)
+    return model
+
+
+def twin_of(model):
+    return Twin({name: value.detach().numpy() for name, value in model.named_parameters()})
+
+
+def batch(number=9, sizes=TINY):
+    rng = np.random.default_rng(3)
+    contexts = torch.from_numpy(rng.integers(0, sizes.vocabulary, (number, sizes.context)))
+    return contexts, torch.from_numpy(rng.integers(1, sizes.vocabulary, number)), torch.arange(number)
+
+
+# sizes
+
+
+def test_sizes_of_the_paper(capsys):
+    sizes = PRESETS["paper"].sizes(15_001)
+    assert (sizes.context * sizes.projection, sizes.hidden_1, sizes.hidden_2) == (3072, 1536, 1024)
+    # 15,001 x 512, 3,072 x 1,536 + 1,536, 1,536 x 1,024 + 1,024, 1,024 x 15,001 + 15,001
+    assert sizes.count() == 7_680_512 + 4_720_128 + 1_573_888 + 15_376_025 == 29_350_553
+    assert main(["cslm", "describe", "--preset", "paper"]) == 0
+    said = capsys.readouterr().out
+    assert "29,350,553" in said
+    assert "projection           512" in said
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_count_is_that_of_the_network(preset):
+    sizes = PRESETS[preset].sizes(50)
+    with torch.device("meta"):
+        model = FeedForwardLM(sizes, None)
+    assert sum(parameter.numel() for parameter in model.parameters()) == sizes.count()
+    named = {name for part in sizes.parameters().values() for name in part}
+    assert named == {name for name, _ in model.named_parameters()}
+
+
+def test_paper_preset():
+    paper = PRESETS["paper"]
+    assert (paper.order, paper.spread, paper.output_bias, paper.dropout) == (7, 0.01, "zero", 0.0)
+    assert (paper.patience, paper.held_out, paper.self_normalised, paper.singletons) == (10, 0.001, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("bad", [{"vocabulary": 2}, {"order": 1}, {"projection": 0}, {"hidden_1": 0}, {"hidden_2": -1}])
+def test_impossible_sizes(bad):
+    with pytest.raises(ValueError, match=f"{next(iter(bad))} is"):
+        Sizes(**bad)
+
+
+def test_initial_weights():
+    model = FeedForwardLM(Sizes(200, 7, 32, 64, 48), 1, 0.01)
+    for name, value in model.named_parameters():
+        if name.startswith("b_"):
+            assert not value.any()
+        else:
+            assert 0.009 < float(value.detach().abs().max()) <= 0.01
+            assert float(value.detach().std()) == pytest.approx(0.01 / 3**0.5, rel=0.05)
+    same, other = FeedForwardLM(Sizes(200, 7, 32, 64, 48), 1, 0.01), FeedForwardLM(Sizes(200, 7, 32, 64, 48), 2, 0.01)
+    assert torch.equal(model.W_1, same.W_1)
+    assert not torch.equal(model.W_1, other.W_1)
+
+
+# equations
+
+
+def test_probabilities_are_the_twins():
+    model = tiny().double()
+    twin = twin_of(model)
+    contexts, words, _ = batch()
+    found = model.log_probability(contexts, words).detach().numpy()
+    expected = [twin.log_probability(c, w) for c, w in zip(contexts.tolist(), words.tolist(), strict=True)]
+    assert np.allclose(found, expected, atol=1e-12)
+    assert torch.allclose(torch.softmax(model.logits(contexts), 1).sum(1), torch.ones(9, dtype=torch.float64))
+
+
+def test_order_of_the_context_matters():
+    model = tiny()
+    forward, backward = torch.tensor([[2, 3, 4]]), torch.tensor([[4, 3, 2]])
+    assert not torch.allclose(model.logits(forward), model.logits(backward), atol=1e-3)
+
+
+# gradients
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3])
+def test_gradient_by_hand_is_autograds(alpha):
+    model = tiny().double()
+    flat = flatten(model)
+    contexts, words, rows = batch(600)  # more rows than a chunk of the softmax
+    loss, squares = loss_and_gradient(Products(), alpha, NO_DROPOUT, model, contexts, words, rows)
+    log_sums = torch.logsumexp(model.logits(contexts), 1)
+    expected = -model.log_probability(contexts, words).sum() + alpha * (log_sums**2).sum()
+    gradient = torch.autograd.grad(expected, list(model.parameters()))
+    assert float(loss + alpha * squares) == pytest.approx(float(expected.detach()), rel=1e-10)
+    assert torch.allclose(flat.grad, torch.cat([part.flatten() for part in gradient]), atol=1e-9)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3])
+def test_gradient_by_finite_differences(alpha):
+    model = tiny().double()
+    flat = flatten(model)
+    args = (Products(), alpha, NO_DROPOUT, model, *batch())
+
+    def value():
+        loss, squares = loss_and_gradient(*args)
+        return float(loss + alpha * squares)
+
+    value()
+    gradient = flat.grad.clone()
+    rng = np.random.default_rng(4)
+    for i in rng.choice(flat.numel(), 60, replace=False):
+        before = float(flat.data[i])
+        values = []
+        for step in (1e-6, -1e-6):
+            flat.data[i] = before + step
+            values.append(value())
+        flat.data[i] = before
+        assert float(gradient[i]) == pytest.approx((values[0] - values[1]) / 2e-6, abs=1e-6)
+
+
+def test_gradient_with_dropout():
+    """With what was left out held fixed, against finite differences."""
+    model = tiny().double()
+    flat = flatten(model)
+    args = (Products(), 0.0, Dropout(0.4, 7), model, *batch())
+    loss_and_gradient(*args)
+    gradient = flat.grad.clone()
+    assert not torch.allclose(gradient, flat.grad * 0)
+    for i in np.random.default_rng(5).choice(flat.numel(), 60, replace=False):
+        before = float(flat.data[i])
+        values = []
+        for step in (1e-6, -1e-6):
+            flat.data[i] = before + step
+            values.append(float(loss_and_gradient(*args)[0]))
+        flat.data[i] = before
+        assert float(gradient[i]) == pytest.approx((values[0] - values[1]) / 2e-6, abs=1e-6)
+
+
+def test_dropout_keeps_the_mean():
+    dropout = Dropout(0.25, 1)
+    x = torch.ones(400, 501)
+    factors = dropout(x, dropout.generator(torch.tensor([5])))
+    assert torch.equal(x, factors)
+    assert x.unique().tolist() == [0.0, pytest.approx(4 / 3)]
+    assert float(x.mean()) == pytest.approx(1.0, abs=0.01)
+    again, other = (dropout(torch.ones(400, 501), dropout.generator(torch.tensor([n]))) for n in (5, 6))
+    assert torch.equal(again, factors)
+    assert not torch.equal(other, factors)
+    assert NO_DROPOUT.generator(torch.tensor([5])) is None
+
+
+def test_rounded_factors_change_little():
+    model = tiny()
+    flat = flatten(model)
+    data = batch(300)
+    exact = loss_and_gradient(Products(), 0.1, NO_DROPOUT, model, *data)
+    gradient = flat.grad.clone()
+    rounded = loss_and_gradient(Products(torch.bfloat16), 0.1, NO_DROPOUT, model, *data)
+    assert torch.allclose(exact, rounded, rtol=0.01)
+    assert float((flat.grad - gradient).norm() / gradient.norm()) < 0.02
+
+
+# n-grams
+
+
+def test_contexts_are_padded_at_the_beginning_of_each_sentence():
+    sentences = [np.array([2, 3, 4], np.int32), np.array([], np.int32), np.array([1, 2], np.int32)]
+    contexts, words = sentence_ngrams(sentences, 2, 9)
+    assert words.tolist() == [2, 3, 4, 9, 9, 1, 2, 9]
+    assert contexts.tolist() == [[0, 0], [0, 2], [2, 3], [3, 4], [0, 0], [0, 0], [0, 1], [1, 2]]
+
+
+@given(st.lists(st.lists(st.integers(1, 8), max_size=9), min_size=1, max_size=6), st.integers(1, 6))
+@settings(max_examples=60, deadline=None)
+def test_contexts_against_a_slow_version(sentences, context):
+    ids = [np.array(sentence, np.int32) for sentence in sentences]
+    contexts, words = sentence_ngrams(ids, context, 9)
+    row = 0
+    for sentence in sentences:
+        history = [0] * context
+        for word in [*sentence, 9]:
+            assert (contexts[row].tolist(), words[row]) == (history, word)
+            history = [*history, word][1:]
+            row += 1
+    assert row == len(words)
+    places = np.arange(len(words))[::-1]
+    assert np.array_equal(contexts_at(words, places, context, 9), contexts[::-1])
+
+
+@given(st.integers(1, 300), st.integers(1, 40), st.integers(0, 5))
+@settings(max_examples=60, deadline=None)
+def test_every_ngram_once_an_epoch(n, size, seed):
+    held_out = hold_out(n, 0.05, 2, seed)
+    assert len(held_out) == min(max(round(n * 0.05), 2), n // 10)
+    stream = NGramStream(n, size, seed, held_out)
+    orders = []
+    for epoch in (1, 2):
+        found = [next(stream) for _ in range(stream.updates)]
+        assert (stream.epoch, stream.position) == (epoch, 0)
+        orders.append(np.concatenate(found))
+        assert sorted(orders[-1].tolist()) == sorted(set(range(n)) - set(held_out.tolist()))
+    assert n < 30 or not np.array_equal(*orders)
+
+
+def test_stream_goes_on_at_any_minibatch():
+    held_out = hold_out(1000, 0.01, 5, 3)
+    whole = NGramStream(1000, 64, 3, held_out)
+    for _ in range(40):
+        part = NGramStream(1000, 64, 3, held_out)
+        part.restore(whole.state())
+        assert np.array_equal(next(part), next(whole))
