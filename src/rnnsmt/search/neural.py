@@ -147,4 +147,4 @@ def load_feature(path: str | Path, threads: int = 1) -> NeuralFeature:
     """
     from rnnsmt.cslm.scorer import NGramScorer
 
-    return NeuralFeature(NGramScorer(path, threads=threads))
+    return NeuralFeature(NGramScorer(path, threads=threads, reduced=True))
