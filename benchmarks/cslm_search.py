@@ -1,0 +1,73 @@
+"""What the CSLM costs inside the search, iteration by iteration of a MERT run, beside the same system without it.
+
+    python benchmarks/cslm_search.py --source DEV --nbest 100
+        --without results/systems/rnn results/augmented/rnn/moses.ini
+        --with results/systems/cslm_rnn results/augmented/cslm_rnn/moses.ini [--normalize exact|self] [--cells 200]
+
+Decodes the development set with the weights of the iterations of run1, one after the other in one process, as MERT
+does: CPU seconds of the search a sentence, n-grams asked for, scored for the first time, batches.
+"""
+
+import argparse
+import time
+from pathlib import Path
+
+import numpy as np
+
+from rnnsmt.cslm.scorer import NGramScorer
+from rnnsmt.io import read_json, read_lines
+from rnnsmt.moses.ini import MosesIni
+from rnnsmt.search import SearchOptions, decode, load_model
+from rnnsmt.search.decoder import NEURAL_CELLS
+from rnnsmt.search.neural import Counts, NeuralFeature
+
+NOTHING = Counts(0, 0, 0)
+
+
+def measure(folder: str, ini: str, sources: list[str], options: SearchOptions, normalize: bool | None) -> None:
+    """Print a line for every iteration of run1."""
+    history = read_json(Path(folder) / "run1" / "history.json")
+    model = load_model(MosesIni.read(ini), sources, Path(folder) / "filtered" / "dev")
+    if model.neural is not None and normalize is not None:
+        path = next(f for f in model.ini.features if f.kind == "CSLM")
+        model.neural = NeuralFeature(NGramScorer(model.ini.file_of(path), normalize=normalize, reduced=True))
+    tuned = [model.feature_names.index(name) for name in history["features"]]
+    decode(model, sources[:5], model.initial_weights, options)  # compiled
+    before = model.neural.counts() if model.neural is not None else NOTHING
+    for iteration in history["iterations"]:
+        weights = model.initial_weights.copy()
+        weights[tuned] = iteration["weights"]
+        start = time.process_time()
+        results = decode(model, sources, weights, options)
+        seconds = time.process_time() - start
+        after = model.neural.counts() if model.neural is not None else NOTHING
+        asked, scored, batches = np.subtract(after, before)
+        before = after
+        print(
+            f"| {Path(folder).name} | {iteration['iteration']} | {1000 * seconds / len(sources):.2f} | {asked:,} | "
+            f"{scored:,} | {1 - scored / max(asked, 1):.1%} | {batches} | {sum(r.score for r in results):.2f} |",
+            flush=True,
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--source", required=True)
+    parser.add_argument("--without", nargs=2, metavar=("SYSTEM", "INI"))
+    parser.add_argument("--with", nargs=2, metavar=("SYSTEM", "INI"), dest="with_", required=True)
+    parser.add_argument("--nbest", type=int, default=100)
+    parser.add_argument("--cells", type=int, default=NEURAL_CELLS)
+    parser.add_argument("--in-flight", type=int, default=32)
+    parser.add_argument("--normalize", choices=("exact", "self"))
+    args = parser.parse_args()
+    options = SearchOptions(nbest=args.nbest, neural_cells=args.cells, in_flight=args.in_flight)
+    sources = list(read_lines(args.source))
+    print("| system | iteration | ms a sentence | n-grams asked for | scored | known | batches | sum of scores |")
+    print("|---|---|---|---|---|---|---|---|")
+    for system in (args.without, args.with_):
+        if system is not None:
+            measure(*system, sources, options, {"exact": True, "self": False, None: None}[args.normalize])
+
+
+if __name__ == "__main__":
+    main()
