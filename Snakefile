@@ -20,6 +20,7 @@ include: "workflow/rules/augment.smk"
 include: "workflow/rules/tuning.smk"
 include: "workflow/rules/evaluation.smk"
 include: "workflow/rules/report.smk"
+include: "workflow/rules/analysis.smk"
 
 
 rule all:
@@ -30,3 +31,4 @@ rule all:
         "results/table1.md",
         "results/table1.html",
         "results/provenance.json",
+        FIGURES,

@@ -32,6 +32,7 @@ CHAPTERS: dict[str, str] = {
     "search": "the decoder",
     "tuning": "MERT",
     "evaluation": "BLEU and Table 1",
+    "analysis": "pictures of what was learnt",
     "moses": "Moses model directories",
 }
 
@@ -96,6 +97,11 @@ STAGES: dict[str, dict[str, Stage]] = {
         "bleu": Stage("rnnsmt.evaluation.bleu", 2, "BLEU of one output"),
         "table": Stage("rnnsmt.evaluation.table", 3, "Table 1 from the scores of all runs"),
         "provenance": Stage("rnnsmt.evaluation.provenance", 1, "files, seeds and weights behind Table 1"),
+    },
+    "analysis": {
+        "learning-curve": Stage("rnnsmt.analysis.learning_curve", 1, "learning curve of a network"),
+        "mert-curves": Stage("rnnsmt.analysis.mert_curves", 1, "BLEU by iterations of MERT"),
+        "score-scatter": Stage("rnnsmt.analysis.score_scatter", 1, "scores of phrase pairs (Figure 3 of the paper)"),
     },
     "moses": {
         "ini": Stage("rnnsmt.moses.write_ini", 1, "the moses.ini of a model directory"),

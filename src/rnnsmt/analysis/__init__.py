@@ -1,0 +1,1 @@
+"""Pictures of what was learnt: learning curves, MERT, scores of phrase pairs."""

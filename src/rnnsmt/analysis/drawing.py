@@ -1,0 +1,71 @@
+"""What all pictures share: the options, the look, files that are the same whenever they are drawn again."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rnnsmt.io import InputError, atomic_path
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FORMATS = (".png", ".svg")
+BLUE, ORANGE, GREY = "#0b5cad", "#c9560c", "#8a939c"
+
+STYLE: Any = {
+    "font.family": "DejaVu Sans",
+    "font.size": 10.0,
+    "axes.titlesize": 11.0,
+    "axes.titlelocation": "left",
+    "axes.edgecolor": GREY,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e3e6e9",
+    "axes.axisbelow": True,
+    "legend.frameon": False,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "rnnsmt",
+}
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """``--output``: one file for each format that is wanted."""
+    parser.add_argument(
+        "--output", nargs="+", required=True, metavar="FILE", help="pictures to write, the same as .png or .svg"
+    )
+
+
+def check_output(paths: Sequence[str]) -> None:
+    """Refuse other formats before anything is computed.
+
+    Raises:
+        InputError: a path with another suffix.
+    """
+    for path in paths:
+        if Path(path).suffix not in FORMATS:
+            raise InputError(f"--output {path}: a picture is written as {' or '.join(FORMATS)}; choose such a name")
+
+
+def canvas(rows: int, columns: int, width: float, height: float, share: bool = False) -> "tuple[Figure, list[Axes]]":
+    """An empty picture of ``rows`` times ``columns`` plots, sizes in inches; share: one scale for all."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context(STYLE):
+        figure = Figure((width, height), layout="constrained")
+        axes = figure.subplots(rows, columns, squeeze=False, sharex=share, sharey=share)
+    return figure, list(axes.flat)
+
+
+def save(figure: "Figure", paths: Sequence[str]) -> None:
+    """Write a picture in every format, whole or not at all, without time or version inside."""
+    from matplotlib import rc_context
+
+    for path in paths:
+        kind = Path(path).suffix[1:]
+        metadata: dict[str, str | None] = {"Software": None} if kind == "png" else {"Date": None, "Creator": None}
+        with rc_context(STYLE), atomic_path(path) as temporary:
+            figure.savefig(temporary, format=kind, dpi=150, facecolor="white", metadata=metadata)

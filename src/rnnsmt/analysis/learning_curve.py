@@ -1,0 +1,75 @@
+"""Draw the learning curve of a network: perplexity per word of the trained and of the held-out data by epochs.
+
+Reads the history that `rnn train` or `cslm train` wrote.
+"""
+
+import argparse
+import math
+from typing import Any
+
+from rnnsmt.analysis.drawing import BLUE, GREY, ORANGE, add_output, canvas, check_output, save
+from rnnsmt.io import InputError, read_json
+
+HELD_OUT = ("held-out", "validation")
+PERPLEXITY, LOG_P = "perplexity", "log p per word"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of ``rnnsmt analysis learning-curve``."""
+    parser.add_argument("--history", required=True, metavar="FILE", help="history of a training (JSON)")
+    parser.add_argument("--title", default="Learning curve", help="what stands above the picture")
+    add_output(parser)
+
+
+def run(args: argparse.Namespace) -> dict[str, object]:
+    """Draw the picture."""
+    check_output(args.output)
+    history = read_json(args.history)
+    rows = history.get("curve") if isinstance(history, dict) else None
+    if not isinstance(rows, list) or not rows:
+        raise InputError(f"{args.history}: no learning curve; make it with `rnnsmt rnn train` or `rnnsmt cslm train`")
+    curves = {name: points(rows, kinds) for name, kinds in (("trained", ("train",)), ("held out", HELD_OUT))}
+    if not any(curves.values()):
+        raise InputError(f"{args.history}: the curve has neither perplexities nor log probabilities per word")
+    figure, (axes,) = canvas(1, 1, 6.4, 4.0)
+    for (name, found), colour in zip(curves.items(), (GREY, BLUE), strict=True):
+        if found:
+            axes.plot(*zip(*found, strict=True), "o-", ms=3.5, lw=1.6, color=colour, label=name)
+    unigram = perplexity(history, ("unigram",))
+    if unigram is not None:
+        axes.axhline(unigram, ls=":", lw=1.2, color=GREY, label="unigrams, held out")
+    best = min(curves["held out"], key=lambda point: point[1], default=None)
+    if best is not None:
+        axes.plot(*best, "o", ms=8, mfc="none", mec=ORANGE, mew=1.6, label=f"best held out: {best[1]:.4g}")
+    axes.set_yscale("log")
+    axes.set(xlabel="epochs", ylabel="perplexity per word")
+    axes.set_title(args.title, loc="left")
+    _plain_ticks(axes)
+    axes.legend(frameon=False)
+    save(figure, args.output)
+    return {"points": len(rows)} | ({"best held-out perplexity": best[1]} if best else {})
+
+
+def points(rows: list[dict[str, Any]], kinds: tuple[str, ...]) -> list[tuple[float, float]]:
+    """Epochs and perplexity of the rows that have one of the kind ``train``, ``held-out`` ..."""
+    found = [(row.get("epoch"), perplexity(row, kinds)) for row in rows]
+    return [(float(epoch), value) for epoch, value in found if epoch is not None and value is not None]
+
+
+def perplexity(row: dict[str, Any], kinds: tuple[str, ...]) -> float | None:
+    """The perplexity per word that a map holds as such, or as log probability."""
+    for kind in kinds:
+        if isinstance(value := row.get(f"{kind} {PERPLEXITY}"), (int, float)):
+            return float(value)
+        if isinstance(value := row.get(f"{kind} {LOG_P}"), (int, float)):
+            return math.exp(min(-value, 700.0))
+    return None
+
+
+def _plain_ticks(axes: Any) -> None:
+    """Numbers as people write them on a logarithmic axis, a handful of them whatever the range."""
+    from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
+
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0), numticks=30))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))

@@ -1,0 +1,64 @@
+"""A random sample of phrase pairs with both models' scores."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnnsmt.io import InputError, read_line_blocks
+from rnnsmt.phrases.augmentation import Column
+from rnnsmt.phrases.table import parse_phrase_line
+
+DIRECT = 2
+"""Which of Moses' scores is the direct phrase probability."""
+
+
+class PhraseSample(NamedTuple):
+    """table, network: natural logarithms [K] of p(target | source); counts [K] of the pair, 1 where not known.
+
+    lines: of the whole table.
+    """
+
+    table: NDArray[np.float64]
+    network: NDArray[np.float64]
+    counts: NDArray[np.float64]
+    lines: int
+
+
+def draw_sample(table: str, scores: Sequence[str], size: int, seed: int) -> PhraseSample:
+    """Draw up to ``size`` lines, all equally likely.
+
+    Raises:
+        InputError: as ``Column`` and ``parse_phrase_line``; another number of scores than lines; fewer than three
+            scores a line.
+    """
+    column = Column(scores)
+    total = len(column)
+    if not total:
+        raise InputError(f"{column.name}: no scores; score the phrase table")
+    rng = np.random.default_rng(seed)
+    chosen = np.sort(rng.choice(total, min(size, total), replace=False))
+    found: list[tuple[float, float]] = []
+    network: list[NDArray[np.float64]] = []
+    begin = 0
+    for block in read_line_blocks(table):
+        lines = block.split(b"\n")[:-1]
+        inside = chosen[np.searchsorted(chosen, begin) : np.searchsorted(chosen, begin + len(lines))]
+        found += [_direct(lines[k - begin], table, int(k) + 1) for k in inside]
+        if len(inside):
+            network.append(np.log(column.probabilities(begin, begin + len(lines))[inside - begin]))
+        begin += len(lines)
+    if begin != total:
+        raise InputError(f"{column.name}: {total} scores, but {table} has {begin} lines; score this table")
+    probabilities, counts = np.array(found).T
+    logs = np.log(np.maximum(probabilities, np.exp(-100.0)))
+    return PhraseSample(logs, np.concatenate(network), np.maximum(counts, 1.0), total)
+
+
+def _direct(line: bytes, table: str, number: int) -> tuple[float, float]:
+    """Direct probability and count of a line."""
+    entry = parse_phrase_line(line, table, number)
+    if len(entry.scores) <= DIRECT:
+        raise InputError(f"{table}, line {number}: {len(entry.scores)} score(s), the direct probability is the third")
+    return entry.scores[DIRECT], entry.counts[2] if len(entry.counts) > 2 else 1.0

@@ -1,0 +1,120 @@
+"""Pictures: what they are drawn from, that they are the same whenever they are drawn, what is refused."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rnnsmt.analysis.learning_curve import HELD_OUT, perplexity, points
+from rnnsmt.analysis.phrase_sample import draw_sample
+from rnnsmt.cli import main
+
+RNN = {
+    "unigram log p per word": -2.0,
+    "curve": [
+        {"epoch": 0.5, "train log p per word": -1.5, "held-out log p per word": -1.2},
+        {"epoch": 1.0, "train log p per word": -1.0, "held-out log p per word": -1.0},
+    ],
+}
+CSLM = {
+    "unigram perplexity": 90.0,
+    "curve": [
+        {"epoch": 1, "train perplexity": 60.0, "validation perplexity": 50.0},
+        {"epoch": 2, "train perplexity": 40.0, "validation perplexity": 52.5},
+    ],
+}
+MERT = {"best_iteration": 2, "iterations": [{"iteration": k, "dev_bleu": 20.0 + k % 2} for k in (1, 2, 3)]}
+TABLE = [(0.5, 3.0), (0.25, 1.0), (1.0, 12.0), (0.125, 1.0)]
+"""Direct probability and count of the pair."""
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    for name, value in (("rnn", RNN), ("cslm", CSLM), ("mert", MERT)):
+        (tmp_path / f"{name}.json").write_text(json.dumps(value))
+    lines = [f"s{k} ||| t{k} ||| 0.9 0.8 {p} 0.7 ||| 0-0 ||| 20 30 {n}" for k, (p, n) in enumerate(TABLE)]
+    (tmp_path / "table.txt").write_text("\n".join(lines) + "\n")
+    np.save(tmp_path / "1.npy", np.float32([-1, -2]))
+    np.save(tmp_path / "2.npy", np.float32([-3, -4]))
+    return tmp_path
+
+
+def commands(folder: Path) -> dict[str, list[str]]:
+    scores = [str(folder / "1.npy"), str(folder / "2.npy")]
+    return {
+        "rnn": ["learning-curve", "--history", str(folder / "rnn.json"), "--title", "RNN"],
+        "cslm": ["learning-curve", "--history", str(folder / "cslm.json")],
+        "mert": ["mert-curves", "--history", *(f"{name}={folder}/mert.json" for name in ("baseline", "rnn", "rnn"))],
+        "scatter": ["score-scatter", "--phrase-table", str(folder / "table.txt"), "--scores", *scores],
+    }
+
+
+@pytest.mark.parametrize("figure", ["rnn", "cslm", "mert", "scatter"])
+def test_pictures_are_drawn_alike_every_time(folder, figure):
+    for number in (1, 2):
+        outputs = [str(folder / f"{number}.{kind}") for kind in ("png", "svg")]
+        assert main(["analysis", *commands(folder)[figure], "--output", *outputs]) == 0
+    assert (folder / "1.png").read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in (folder / "1.svg").read_text()
+    for kind in ("png", "svg"):
+        assert (folder / f"1.{kind}").read_bytes() == (folder / f"2.{kind}").read_bytes()
+
+
+def test_both_networks_as_perplexity():
+    assert points(RNN["curve"], ("train",)) == [(0.5, math.exp(1.5)), (1.0, math.exp(1.0))]
+    assert points(CSLM["curve"], HELD_OUT) == [(1.0, 50.0), (2.0, 52.5)]
+    assert perplexity(RNN, ("unigram",)) == math.exp(2.0)
+    assert perplexity(CSLM, ("unigram",)) == 90.0
+    assert points([{"epoch": 1}, {"train perplexity": 3.0}], ("train",)) == []
+
+
+def test_the_best_held_out_perplexity_is_said(folder, capsys):
+    assert main(["analysis", *commands(folder)["cslm"], "--output", str(folder / "a.png")]) == 0
+    assert "best held-out perplexity 50," in capsys.readouterr().err
+
+
+def test_a_sample_holds_both_scores_of_the_same_lines(folder):
+    scores = [str(folder / "1.npy"), str(folder / "2.npy")]
+    for size in (2, 3, 99):
+        found = draw_sample(str(folder / "table.txt"), scores, size, 3)
+        assert (len(found.table), found.lines) == (min(size, 4), 4)
+        for table, network, count in zip(found.table, found.network, found.counts, strict=True):
+            line = round(-network) - 1
+            assert math.exp(table) == pytest.approx(TABLE[line][0])
+            assert count == TABLE[line][1]
+
+
+def test_a_sample_depends_on_its_seed(folder):
+    scores = [str(folder / "1.npy"), str(folder / "2.npy")]
+    drawn = {tuple(draw_sample(str(folder / "table.txt"), scores, 2, seed).network) for seed in range(20)}
+    assert len(drawn) > 3
+
+
+@pytest.mark.parametrize(
+    ("figure", "change", "sentence"),
+    [
+        ("rnn", {"--history": "not.json"}, "not.json: no such file"),
+        ("rnn", {"--output": "a.pdf"}, "a picture is written as .png or .svg"),
+        ("rnn", {"rnn.json": "{}"}, "no learning curve"),
+        ("rnn", {"rnn.json": '{"curve": [{"epoch": 1}]}'}, "neither perplexities nor log probabilities"),
+        ("mert", {"--history": "mert.json"}, "write SYSTEM=FILE"),
+        ("mert", {"mert.json": '{"iterations": []}'}, "no iterations"),
+        ("scatter", {"--scores": "1.npy"}, "2 scores, but"),
+        ("scatter", {"--seed": "-1"}, "must not be negative"),
+        ("scatter", {"table.txt": "a ||| b ||| 1 1\n" * 4}, "the direct probability is the third"),
+        ("scatter", {"table.txt": "a ||| b ||| 1 1 nan 1\n" * 4}, "'nan' is no score"),
+    ],
+)
+def test_refusals(folder, capsys, monkeypatch, figure, change, sentence):
+    monkeypatch.chdir(folder)
+    command = ["analysis", *commands(folder)[figure], "--output", "a.png"]
+    for name, value in change.items():
+        if name.startswith("--"):
+            command += [name, value]
+        else:
+            (folder / name).write_text(value)
+    assert main(command) == 2
+    assert sentence in capsys.readouterr().err
+    assert not list(folder.glob("a.*"))

@@ -1,0 +1,75 @@
+# Pictures of what was learnt, for results/figures and the report.
+FIGURES = [f"results/figures/learning-{network}.png" for network in NETWORKS]
+FIGURES += ["results/figures/mert.png"]
+FIGURES += ["results/figures/scores-rnn.png"] if "rnn" in NETWORKS else []
+NETWORK_NAMES = {"rnn": "RNN Encoder–Decoder", "cslm": "CSLM"}
+
+
+rule learning_curve:
+    input:
+        "results/{network}/history.json",
+    output:
+        report(
+            "results/figures/learning-{network}.png",
+            caption="../report/learning.rst",
+            category="Figures",
+            labels=lambda w: {"figure": f"Learning curve, {NETWORK_NAMES[w.network]}"},
+        ),
+        "results/figures/learning-{network}.svg",
+    log:
+        "results/logs/analysis/learning-{network}.log",
+    wildcard_constraints:
+        network="|".join(NETWORK_NAMES),
+    conda:
+        BASE_ENV
+    params:
+        version=version("analysis", "learning-curve"),
+        title=lambda w: NETWORK_NAMES[w.network],
+    shell:
+        "rnnsmt analysis learning-curve --history {input:q} --title {params.title:q} --output {output:q} &> {log:q}"
+
+
+rule mert_curves:
+    input:
+        expand("results/systems/{system}/run{run}/history.json", system=config["compare"], run=RUNS),
+    output:
+        report(
+            "results/figures/mert.png",
+            caption="../report/mert.rst",
+            category="Figures",
+            labels={"figure": "Tuning"},
+        ),
+        "results/figures/mert.svg",
+    log:
+        "results/logs/analysis/mert.log",
+    conda:
+        BASE_ENV
+    params:
+        version=version("analysis", "mert-curves"),
+        histories=expand("{system}=results/systems/{system}/run{run}/history.json", system=config["compare"], run=RUNS),
+    shell:
+        "rnnsmt analysis mert-curves --history {params.histories:q} --output {output:q} &> {log:q}"
+
+
+rule score_scatter:
+    input:
+        phrase_table=f"results/model/{PHRASE_TABLE}",
+        scores=COLUMNS["rnn"](),
+    output:
+        report(
+            "results/figures/scores-rnn.png",
+            caption="../report/scores.rst",
+            category="Figures",
+            labels={"figure": "Scores of phrase pairs"},
+        ),
+        "results/figures/scores-rnn.svg",
+    log:
+        "results/logs/analysis/scores.log",
+    conda:
+        BASE_ENV
+    params:
+        version=version("analysis", "score-scatter"),
+        seed=config["seed"],
+    shell:
+        "rnnsmt analysis score-scatter --phrase-table {input.phrase_table:q} --scores {input.scores:q} "
+        "--seed {params.seed} --output {output:q} &> {log:q}"
