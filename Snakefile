@@ -8,6 +8,7 @@ configfile: f"{workflow.basedir}/config.yaml"
 
 
 include: "workflow/rules/common.smk"
+include: "workflow/rules/resources.smk"
 include: "workflow/rules/resume.smk"
 include: "workflow/rules/texts.smk"
 include: "workflow/rules/systems.smk"

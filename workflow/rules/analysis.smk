@@ -22,6 +22,9 @@ rule learning_curve:
         network="|".join(NETWORK_NAMES),
     conda:
         BASE_ENV
+    resources:
+        mem_mb=1000,
+        runtime=10,
     params:
         version=version("analysis", "learning-curve"),
         title=lambda w: NETWORK_NAMES[w.network],
@@ -44,6 +47,9 @@ rule mert_curves:
         "results/logs/analysis/mert.log",
     conda:
         BASE_ENV
+    resources:
+        mem_mb=1000,
+        runtime=10,
     params:
         version=version("analysis", "mert-curves"),
         histories=expand("{system}=results/systems/{system}/run{run}/history.json", system=config["compare"], run=RUNS),
@@ -67,6 +73,9 @@ rule score_scatter:
         "results/logs/analysis/scores.log",
     conda:
         BASE_ENV
+    resources:
+        mem_mb=memory(2000),
+        runtime=minutes(10, 0.02),
     params:
         version=version("analysis", "score-scatter"),
         seed=config["seed"],

@@ -12,6 +12,9 @@ rule shortlist:
         "results/logs/rnn/shortlist.log",
     conda:
         BASE_ENV
+    resources:
+        mem_mb=1000,
+        runtime=30,
     params:
         version=version("rnn", "shortlist"),
     shell:
@@ -31,6 +34,9 @@ rule augment:
     conda:
         BASE_ENV
     threads: 2
+    resources:
+        mem_mb=memory(1000),
+        runtime=minutes(10, 0.02),
     params:
         version=version("phrases", "augment"),
         columns=lambda w: " ".join(f"--column {' '.join(COLUMNS[name]())}" for name in w.columns.split("_")),
@@ -53,6 +59,9 @@ rule augmented_ini:
         features=FEATURE_NAMES,
     conda:
         BASE_ENV
+    resources:
+        mem_mb=500,
+        runtime=10,
     params:
         version=version("moses", "ini"),
         limits=f"--distortion-limit {config['search']['distortion_limit']} --table-limit {config['search']['table_limit']}",

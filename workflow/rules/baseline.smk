@@ -24,6 +24,9 @@ rule align_words:
     conda:
         BASE_ENV
     threads: 2
+    resources:
+        mem_mb=memory(1000, 40),
+        runtime=minutes(30, 0.5),
     params:
         version=version("align", "words"),
         seed=config["seed"],
@@ -45,6 +48,9 @@ rule symmetrize:
         heuristic="grow-diag-final-and|grow-diag-final|grow-diag|intersection|union",
     conda:
         BASE_ENV
+    resources:
+        mem_mb=memory(1000, 20),
+        runtime=minutes(15, 0.05),
     params:
         version=version("align", "symmetrize"),
     shell:
@@ -63,6 +69,9 @@ rule check_alignment:
         "results/logs/align/check.log",
     conda:
         BASE_ENV
+    resources:
+        mem_mb=memory(1000, 20),
+        runtime=minutes(15, 0.05),
     params:
         version=version("align", "check"),
     shell:
@@ -82,6 +91,9 @@ rule lexical:
         "results/logs/phrases/lexical.log",
     conda:
         BASE_ENV
+    resources:
+        mem_mb=memory(1000, 15),
+        runtime=minutes(15, 0.05),
     params:
         version=version("phrases", "lexical"),
     shell:
@@ -102,7 +114,8 @@ rule extract:
         BASE_ENV
     threads: 2
     resources:
-        mem_mb=3000,
+        mem_mb=memory(3000, 10),
+        runtime=minutes(30, 0.1),
     params:
         version=version("phrases", "extract"),
         max_length=config["phrases"]["max_length"],
@@ -125,7 +138,8 @@ rule phrase_table:
         BASE_ENV
     threads: 2
     resources:
-        mem_mb=3000,
+        mem_mb=memory(3000, 2),
+        runtime=minutes(30, 0.05),
     params:
         version=version("phrases", "score"),
         smoothing=config["phrases"]["smoothing"],
@@ -146,7 +160,8 @@ rule reordering_table:
         BASE_ENV
     threads: 2
     resources:
-        mem_mb=3000,
+        mem_mb=memory(3000, 2),
+        runtime=minutes(30, 0.05),
     params:
         version=version("phrases", "reordering"),
     shell:
@@ -165,7 +180,8 @@ rule language_model:
         BASE_ENV
     threads: 2
     resources:
-        mem_mb=3000,
+        mem_mb=memory(3000, 10),
+        runtime=minutes(30, 0.5),
     params:
         version=version("lm", "estimate"),
         order=config["lm"]["order"],
@@ -186,6 +202,9 @@ rule moses_ini:
         "results/logs/moses/ini.log",
     conda:
         BASE_ENV
+    resources:
+        mem_mb=500,
+        runtime=10,
     params:
         version=version("moses", "ini"),
         limits=f"--distortion-limit {config['search']['distortion_limit']} --table-limit {config['search']['table_limit']}",

@@ -25,6 +25,9 @@ rule demo:
         "results/logs/corpus/demo.log",
     conda:
         BASE_ENV
+    resources:
+        mem_mb=500,
+        runtime=10,
     params:
         version=version("demo", "make"),
         seed=config["seed"],
@@ -41,6 +44,9 @@ rule fetch:
     retries: 2
     conda:
         BASE_ENV
+    resources:
+        mem_mb=500,
+        runtime=720,
     params:
         version=version("corpus", "fetch"),
         url=lambda w, output: DOWNLOADS[output[0]]["url"],
@@ -66,6 +72,9 @@ rule prepare_bitext:
     conda:
         BASE_ENV
     threads: 2
+    resources:
+        mem_mb=memory(2000),
+        runtime=minutes(15, 0.1),
     params:
         version=version("corpus", "prepare"),
         cleaning=CLEANING,
@@ -90,6 +99,9 @@ rule prepare_mono:
     conda:
         BASE_ENV
     threads: 2
+    resources:
+        mem_mb=memory(2000),
+        runtime=minutes(15, 0.1),
     params:
         version=version("corpus", "prepare"),
         cleaning=CLEANING,
@@ -110,6 +122,9 @@ rule raw_reference:
         "results/logs/corpus/raw_reference.{corpus}.log",
     conda:
         BASE_ENV
+    resources:
+        mem_mb=1000,
+        runtime=30,
     params:
         version=version("corpus", "prepare"),
     shell:
@@ -127,6 +142,9 @@ rule train_truecaser:
         "results/logs/corpus/train_truecaser.{lang}.log",
     conda:
         BASE_ENV
+    resources:
+        mem_mb=memory(1000, 2),
+        runtime=minutes(10, 0.02),
     params:
         version=version("corpus", "train-truecaser"),
     shell:
@@ -144,6 +162,9 @@ rule truecase:
     conda:
         BASE_ENV
     threads: 2
+    resources:
+        mem_mb=memory(1000, 1),
+        runtime=minutes(15, 0.1),
     params:
         version=version("corpus", "truecase"),
     shell:
@@ -162,6 +183,9 @@ rule join_dev:
         kind="raw|tokenized|truecased",
     conda:
         BASE_ENV
+    resources:
+        mem_mb=500,
+        runtime=10,
     params:
         version=version("corpus", "join"),
     shell:

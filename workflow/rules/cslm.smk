@@ -15,6 +15,9 @@ rule cslm_prepare:
         "results/logs/cslm/prepare.log",
     conda:
         BASE_ENV
+    resources:
+        mem_mb=memory(1000),
+        runtime=minutes(15, 0.05),
     params:
         version=version("cslm", "prepare"),
     shell:
@@ -36,10 +39,10 @@ rule cslm_train:
         TORCH_ENV
     threads: training_threads()
     resources:
+        mem_mb=memory(4000, 0.5, grows=False),
+        runtime=1440,
         gpu=GPU,
         device=DEVICE,
-        mem_mb=4000,
-        runtime=1440,
     params:
         version=version("cslm", "train"),
         preset=config["cslm"]["preset"],
@@ -63,9 +66,10 @@ rule cslm_perplexity:
     conda:
         TORCH_ENV
     resources:
+        mem_mb=memory(4000, 10),
+        runtime=60,
         gpu=GPU,
         device=DEVICE,
-        mem_mb=4000,
     params:
         version=version("cslm", "perplexity"),
     shell:

@@ -18,6 +18,8 @@ rule decode:
         search_env
     threads: tuning_threads()
     resources:
+        mem_mb=memory(2000, 12),
+        runtime=240,
         gpu=search_gpu,
     params:
         version=version("search", "decode"),
@@ -39,6 +41,9 @@ rule recase:
         "results/logs/evaluation/recase.{system}.run{run}.{set}.log",
     conda:
         BASE_ENV
+    resources:
+        mem_mb=1000,
+        runtime=30,
     params:
         version=version("corpus", "detokenize"),
         steps=f"--no-detokenize {switch('no-detruecase', not config['text']['truecase'])}",
@@ -55,6 +60,9 @@ rule detokenize:
         "results/logs/evaluation/detokenize.{system}.run{run}.{set}.log",
     conda:
         BASE_ENV
+    resources:
+        mem_mb=1000,
+        runtime=30,
     params:
         version=version("corpus", "detokenize"),
         steps=switch("no-detruecase", not config["text"]["truecase"]),
@@ -72,6 +80,9 @@ rule detokenize_reference:
         "results/logs/evaluation/detokenize_reference.{set}.log",
     conda:
         BASE_ENV
+    resources:
+        mem_mb=1000,
+        runtime=30,
     params:
         version=version("corpus", "detokenize"),
     shell:
@@ -91,6 +102,9 @@ rule bleu:
         "results/logs/evaluation/bleu.{system}.run{run}.{set}.log",
     conda:
         BASE_ENV
+    resources:
+        mem_mb=1000,
+        runtime=30,
     params:
         version=version("evaluation", "bleu"),
     shell:

@@ -27,6 +27,9 @@ rule table1:
         "results/logs/report/table1.log",
     conda:
         BASE_ENV
+    resources:
+        mem_mb=2000,
+        runtime=120,
     params:
         version=version("evaluation", "table"),
         joint=JOINT,
@@ -52,6 +55,9 @@ rule provenance:
         "results/logs/report/provenance.log",
     conda:
         BASE_ENV
+    resources:
+        mem_mb=1000,
+        runtime=60,
     params:
         version=version("evaluation", "provenance"),
         joint=JOINT,

@@ -24,6 +24,9 @@ rule rnn_prepare:
         "results/logs/rnn/prepare.log",
     conda:
         BASE_ENV
+    resources:
+        mem_mb=memory(1000, 3),
+        runtime=minutes(15, 0.02),
     params:
         version=version("rnn", "prepare"),
         vocab_size=config["rnn"]["vocab_size"],
@@ -48,10 +51,10 @@ rule rnn_train:
         TORCH_ENV
     threads: training_threads()
     resources:
+        mem_mb=memory(4000, 0.5, grows=False),
+        runtime=1440,
         gpu=GPU,
         device=DEVICE,
-        mem_mb=4000,
-        runtime=1440,
     params:
         version=version("rnn", "train"),
         preset=config["rnn"]["preset"],
@@ -75,9 +78,10 @@ rule rnn_score:
     conda:
         TORCH_ENV
     resources:
+        mem_mb=memory(4000, 0.5),
+        runtime=1440,
         gpu=GPU,
         device=DEVICE,
-        mem_mb=4000,
     params:
         version=version("rnn", "score"),
     shell:

@@ -21,6 +21,9 @@ rule selection_models:
         "results/logs/selection/models.{kind}.{lang}.log",
     conda:
         BASE_ENV
+    resources:
+        mem_mb=memory(2000),
+        runtime=minutes(15, 0.05),
     params:
         version=version("selection", "models"),
         seed=config["seed"],
@@ -43,6 +46,9 @@ rule selection_score_bitext:
     conda:
         BASE_ENV
     threads: 2
+    resources:
+        mem_mb=memory(2000),
+        runtime=minutes(15, 0.05),
     params:
         version=version("selection", "score"),
         random=f"--random {config['seed']}" if config["selection"]["random"] else "",
@@ -63,6 +69,9 @@ rule selection_score_mono:
     conda:
         BASE_ENV
     threads: 2
+    resources:
+        mem_mb=memory(2000),
+        runtime=minutes(15, 0.05),
     params:
         version=version("selection", "score"),
         random=f"--random {config['seed']}" if config["selection"]["random"] else "",
@@ -85,6 +94,9 @@ rule select_bitext:
     conda:
         BASE_ENV
     threads: 2
+    resources:
+        mem_mb=memory(2000, 8),
+        runtime=minutes(30, 0.1),
     params:
         version=version("selection", "select"),
         corpora=select_corpora("bitext"),
@@ -109,6 +121,9 @@ rule select_mono:
     conda:
         BASE_ENV
     threads: 2
+    resources:
+        mem_mb=memory(2000, 8),
+        runtime=minutes(30, 0.1),
     params:
         version=version("selection", "select"),
         corpora=select_corpora("mono"),
@@ -128,6 +143,9 @@ rule join_training:
         "results/logs/selection/join_training.{lang}.log",
     conda:
         BASE_ENV
+    resources:
+        mem_mb=500,
+        runtime=minutes(15, 0.02),
     params:
         version=version("corpus", "join"),
     shell:

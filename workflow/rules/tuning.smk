@@ -19,6 +19,9 @@ rule filter_tables:
         "results/logs/tuning/filter.{system}.{set}.log",
     conda:
         BASE_ENV
+    resources:
+        mem_mb=memory(1000),
+        runtime=minutes(10, 0.02),
     params:
         version=version("phrases", "filter"),
         max_length=config["phrases"]["max_length"],
@@ -48,6 +51,8 @@ rule mert:
         search_env
     threads: tuning_threads()
     resources:
+        mem_mb=memory(2000, 12, grows=False),
+        runtime=1440,
         gpu=search_gpu,
     params:
         version=version("tuning", "mert"),
