@@ -50,7 +50,8 @@ class NGramStream:
 
     def __init__(self, n: int, batch: int, seed: int, held_out: Places) -> None:
         """n: n-grams of the text. held_out: ascending, not among the minibatches."""
-        self.n, self.batch, self.seed, self.held_out = n, batch, seed, held_out
+        self.n, self.batch, self.seed = n - len(held_out), batch, seed
+        self._before = held_out - np.arange(len(held_out))
         self.window = max(WINDOW // batch, 1) * batch
         self.epoch, self.position = 0, 0
         self._first = -1
@@ -62,7 +63,7 @@ class NGramStream:
         return -(-self.n // self.batch)
 
     def __next__(self) -> Places:
-        """The next minibatch; without its held-out places it is a little smaller than others, at worst empty."""
+        """The next minibatch; the last one of an epoch may be smaller."""
         first = self.position - self.position % self.window
         if first != self._first:
             positions = np.arange(first, min(first + self.window, self.n))
@@ -72,10 +73,8 @@ class NGramStream:
         self.position += len(places)
         if self.position == self.n:
             self.epoch, self.position, self._first = self.epoch + 1, 0, -1
-        if len(self.held_out):
-            found = np.minimum(np.searchsorted(self.held_out, places), len(self.held_out) - 1)
-            places = places[self.held_out[found] != places]
-        return places
+        # the k-th n-gram that is not held out stands behind all held-out ones with no more than k others before them
+        return places + np.searchsorted(self._before, places, side="right")
 
     def state(self) -> dict[str, Any]:
         """Where the sequence is."""

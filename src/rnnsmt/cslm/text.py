@@ -56,7 +56,7 @@ class Text:
 def _open(path: Path) -> Any:
     try:
         return np.load(path, mmap_mode="r")
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, EOFError) as error:
         raise InputError(f"{path}: cannot be read ({error}); {AGAIN}") from None
 
 

@@ -1,0 +1,433 @@
+"""Training the CSLM: text, updates, learning curve, early stop, stopping and going on, what goes wrong."""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from rnnsmt.checkpoint import Checkpoint  # noqa: E402
+from rnnsmt.cli import main  # noqa: E402
+from rnnsmt.cslm.model_file import load_model  # noqa: E402
+from rnnsmt.cslm.presets import PRESETS, Settings  # noqa: E402
+from rnnsmt.cslm.scorer import NGramScorer  # noqa: E402
+from rnnsmt.cslm.text import Text  # noqa: E402
+from rnnsmt.cslm.trainer import Trainer  # noqa: E402
+from rnnsmt.cslm.validation import class_counts, unigram_log_p  # noqa: E402
+from rnnsmt.devices import Place  # noqa: E402
+from rnnsmt.rnn.vocabulary import UNK, Vocabulary  # noqa: E402
+
+torch.set_num_threads(1)
+CPU = Place(torch.device("cpu"))
+TINY = Settings(
+    order=4, projection=8, hidden_1=16, hidden_2=12, spread=0.0, batch=64, epochs=3, learning_rate=0.01,
+    output_bias="unigram", dropout=0.1, singletons=0.3, held_out_least=50,
+)  # fmt: skip
+SIZES = ["--projection", "8", "--hidden-1", "16", "--hidden-2", "12", "--batch", "64", "--order", "4"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A toy language: subject, verb and object agree, everything else is chance; some words occur once."""
+    folder = tmp_path_factory.mktemp("toy")
+    rng = np.random.default_rng(1)
+    kinds = [["le", "chat", "voit"], ["la", "vache", "mange"], ["les", "chiens", "cherchent"]]
+    lines = []
+    for number in range(700):
+        article, noun, verb = kinds[rng.integers(3)]
+        rest = [f"o{rng.integers(9)}" for _ in range(rng.integers(0, 3))]
+        lines.append(" ".join([article, noun, verb, *rest, *([f"rare{number}"] if number % 40 == 0 else [])]))
+    (folder / "text").write_text("".join(f"{line}\n" for line in [*lines, "", lines[0]]))
+    words = sorted({word for line in lines for word in line.split()})
+    Vocabulary([word for word in words if word != "o8"]).write(folder / "vocab")
+    assert main(prepare_line(folder, folder / "ids")) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def text(folder):
+    return Text.open(folder / "ids")
+
+
+def prepare_line(folder, out, text="text", vocabulary="vocab"):
+    files = ["--input", folder / text, "--vocabulary", folder / vocabulary, "--output-dir", out]
+    return [str(part) for part in ["cslm", "prepare", *files]]
+
+
+def command_line(folder, out, *options):
+    files = ["--output-model", out / "m.pt", "--output-history", out / "h.json", "--state-dir", out / "state"]
+    base = ["cslm", "train", "--text", folder / "ids", "--preset", "demo", *SIZES]
+    return [str(part) for part in [*base, *files, *options]]
+
+
+def outputs(out):
+    return (out / "m.pt").read_bytes(), (out / "h.json").read_bytes()
+
+
+# text
+
+
+def test_prepare(folder, text):
+    lines = [line.split() for line in (folder / "text").read_text().splitlines()]
+    vocabulary = Vocabulary.read(folder / "vocab")
+    expected = [i for line in lines if line for i in vocabulary.ids(line, eos=True)]
+    assert text.words.dtype == np.int32
+    assert text.words.tolist() == expected
+    assert isinstance(text.words, np.memmap)
+    assert text.offsets.tolist() == [0, *np.cumsum([len(line) + 1 for line in lines if line])]
+    figures = json.loads((folder / "ids" / "text.json").read_text())
+    assert (figures["sentences"], figures["empty lines"], figures["classes"]) == (701, 1, len(vocabulary))
+    assert figures["unknown words"] == expected.count(UNK) > 0
+    assert figures["words"] == len(expected) - 701
+
+
+def test_prepare_again_gives_the_same_bytes(folder, tmp_path):
+    assert main(prepare_line(folder, tmp_path)) == 0
+    for path in (folder / "ids").iterdir():
+        assert path.read_bytes() == (tmp_path / path.name).read_bytes()
+
+
+def test_unigrams(text):
+    held_out = np.array([0, 5, 9])
+    counts = class_counts(text, held_out)
+    expected = np.ones(len(text.vocabulary))
+    for i, word in enumerate(text.words):
+        expected[word] += i not in (0, 5, 9)
+    assert np.array_equal(counts, expected)
+    mean = np.mean([math.log(expected[text.words[i]] / expected.sum()) for i in held_out])
+    assert unigram_log_p(text, held_out, counts) == pytest.approx(mean)
+
+
+# learning
+
+
+def test_learns_the_toy_language(folder, tmp_path, capfd):
+    assert main(command_line(folder, tmp_path, "--epochs", "8", "--learning-rate", "0.01")) == 0
+    history = json.loads((tmp_path / "h.json").read_text())
+    curve = [row["validation perplexity"] for row in history["curve"]]
+    assert curve[-1] < curve[0] < history["unigram perplexity"]
+    assert min(curve) == history["validation perplexity"] < 5
+    assert history["curve"][history["kept epoch"] - 1]["validation perplexity"] == min(curve)
+    assert history["validation ngrams"] == len(Text.open(folder / "ids")) // 10
+    log = capfd.readouterr().err
+    for said in ("n-grams/s", "at most", "validation", "unigrams", "epoch 8"):
+        assert said in log
+    scorer = NGramScorer(tmp_path / "m.pt", "cpu")
+
+    def score(*words):
+        ids = scorer.ids(list(words))
+        context = np.concatenate([np.zeros(3, np.int32), ids[:-1]])[-3:]
+        return float(scorer.score(context[None], np.zeros(1, np.int32), ids[-1:])[0])
+
+    assert score("le", "chat", "voit") > math.log(0.8)
+    assert score("le", "chat", "mange") < math.log(0.1)
+    assert score("les") == pytest.approx(math.log(1 / 3), abs=0.3)
+    # words that the text has once lend UNK some probability, also where the text has no UNK
+    assert -12 < score("le", "chat", "voit", "zebra") < -1
+
+
+def test_self_normalised(text):
+    """The penalty draws ln Z to 0 and costs little."""
+    found = {}
+    for alpha in (0.0, 0.3):
+        settings = replace(TINY, epochs=10, self_normalised=alpha, output_bias="zero", spread=0.3, dropout=0.0)
+        trainer = Trainer(text, settings, 1, CPU)
+        while not trainer.finished:
+            trainer.step()
+            if trainer.at_end_of_epoch:
+                row = trainer.evaluate()
+        found[alpha] = row["validation |ln Z|"], row["validation perplexity"]
+        assert ("train (ln Z)^2" in row) == (alpha > 0)
+    assert found[0.3][0] < 0.5 * found[0.0][0]
+    assert found[0.3][1] < 1.1 * found[0.0][1]
+
+
+def test_self_normalised_models_say_so(folder, tmp_path):
+    for alpha in ("0", "0.1"):
+        assert main(command_line(folder, tmp_path / alpha, "--epochs", "1", "--self-normalised", alpha)) == 0
+        trained = load_model(tmp_path / alpha / "m.pt")
+        assert trained.self_normalised == (alpha != "0")
+        assert trained.vocabulary.words == Text.open(folder / "ids").vocabulary.words
+        assert (trained.meta["seed"], trained.meta["settings"]["self_normalised"]) == (1, float(alpha))
+        assert not any(parameter.requires_grad for parameter in trained.model.parameters())
+
+
+def test_early_stop(text, monkeypatch):
+    """Patience counts epochs since the best; the best parameters are kept."""
+    curve = iter([9.0, 7.0, 8.0, 7.0, 6.0, 6.5, 6.0, 7.0, 1.0])
+    trainer = Trainer(text, replace(TINY, epochs=50, patience=3, batch=4096), 1, CPU)
+    measured = trainer.validation.measure
+    monkeypatch.setattr(
+        trainer.validation, "measure", lambda model: measured(model)._replace(log_p=-math.log(next(curve)))
+    )
+    parameters = []
+    while not trainer.finished:
+        trainer.step()
+        if trainer.at_end_of_epoch:
+            trainer.evaluate()
+            parameters.append(trainer.flat.detach().clone())
+    assert [round(row["validation perplexity"], 3) for row in trainer.history] == [9, 7, 8, 7, 6, 6.5, 6, 7]
+    assert (trainer.kept()["epoch"], trainer.epochs_without_better) == (5, 3)
+    assert torch.equal(trainer.best[1], parameters[4])
+
+
+def test_held_out_ngrams_are_not_trained_on(text, monkeypatch):
+    trainer = Trainer(text, TINY, 1, CPU)
+    seen = []
+    batch = trainer._batch
+    monkeypatch.setattr(trainer, "_batch", lambda places: seen.extend(places.tolist()) or batch(places))
+    for _ in range(trainer.stream.updates):
+        trainer.step()
+    assert sorted([*seen, *trainer.held_out]) == list(range(len(text)))
+    assert trainer.ngrams_seen == len(seen)
+
+
+def test_singletons_become_unknown(text):
+    trainer = Trainer(text, replace(TINY, singletons=1.0), 1, CPU)
+    places = np.setdiff1d(np.arange(len(text)), trainer.held_out)
+    counts = np.bincount(text.words[places], minlength=len(text.vocabulary))
+    contexts, words, _ = trainer._batch(places)
+    assert np.array_equal(words.numpy(), np.where(counts[text.words[places]] == 1, UNK, text.words[places]))
+    assert not set(contexts.unique().tolist()) & set(np.flatnonzero(counts == 1))
+    plain = Trainer(text, replace(TINY, singletons=0.0), 1, CPU)
+    assert np.array_equal(plain._batch(places)[1].numpy(), text.words[places])
+
+
+def test_threads_share_a_minibatch(text):
+    found = []
+    for threads in (1, 3, 3):
+        trainer = Trainer(text, replace(TINY, dropout=0.0), 1, CPU, threads)
+        for _ in range(20):
+            trainer.step()
+        found.append(trainer.flat.detach())
+    assert torch.allclose(found[0], found[1], atol=1e-4)
+    assert torch.equal(found[1], found[2])
+
+
+# stopping and going on
+
+
+@pytest.mark.parametrize(
+    "settings", [TINY, replace(TINY, optimiser="adadelta", learning_rate=1.0, self_normalised=0.1)]
+)
+def test_interrupted_is_uninterrupted(text, tmp_path, settings):
+    """Through a checkpoint file, at every seventh update, bit for bit."""
+
+    def advance(trainer, updates):
+        for _ in range(updates):
+            if trainer.finished:
+                return
+            trainer.step()
+            if trainer.at_end_of_epoch:
+                trainer.evaluate()
+
+    whole = Trainer(text, settings, 1, CPU)
+    advance(whole, 10**6)
+    number = 0
+    while True:
+        part = Trainer(text, settings, 1, CPU)
+        checkpoint = Checkpoint(tmp_path, part.fingerprint())
+        saved = checkpoint.load()
+        assert (saved is None) == (number == 0)
+        if saved:
+            part.restore(saved)
+        if part.finished:
+            break
+        advance(part, 7)
+        checkpoint.save(part.state())
+        number += 1
+    assert number > 20
+    assert torch.equal(whole.flat, part.flat)
+    assert whole.history == part.history
+    assert whole.best[0] == part.best[0]
+    assert torch.equal(whole.best[1], part.best[1])
+
+
+def test_killed_and_terminated_runs_end_like_a_quiet_one(folder, tmp_path):
+    options = ["--epochs", "8"]
+    assert main(command_line(folder, tmp_path / "quiet", *options)) == 0
+    broken = tmp_path / "broken"
+
+    def start(*more):
+        command = [sys.executable, "-m", "rnnsmt", *command_line(folder, broken, *options, *more)]
+        return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+
+    def wait_for(process, words):
+        said = ""
+        while words not in said:
+            line = process.stderr.readline()
+            assert line, said
+            said += line
+
+    process = start("--save-every", "0.02")
+    wait_for(process, "epoch 1:")
+    process.kill()
+    process.wait(60)
+    process = start()
+    wait_for(process, "goes on after")
+    process.terminate()
+    said = process.communicate(timeout=120)[1]
+    assert process.returncode == 75, said
+    assert not (broken / "m.pt").exists()
+    assert "stopped by SIGTERM" in said
+    assert "run again" in said
+    assert main(command_line(folder, broken, *options)) == 0
+    assert outputs(broken) == outputs(tmp_path / "quiet")
+    # a finished run that is asked for again only writes its files
+    (broken / "m.pt").unlink()
+    assert main(command_line(folder, broken, *options)) == 0
+    assert outputs(broken) == outputs(tmp_path / "quiet")
+
+
+def test_time_limit(folder, tmp_path, capfd):
+    with pytest.raises(SystemExit) as stopped:
+        main(command_line(folder, tmp_path, "--time-limit", "0.001"))
+    assert stopped.value.code == 75
+    assert "before the time limit after 1 updates, state saved" in capfd.readouterr().err
+    assert (tmp_path / "state" / "state.pt").exists()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_saves_too(folder, tmp_path, monkeypatch):
+    original = Trainer.step
+
+    def step(self):
+        original(self)
+        if self.update == 5:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(Trainer, "step", step)
+    with pytest.raises(SystemExit) as stopped:
+        main(command_line(folder, tmp_path))
+    assert stopped.value.code == 130
+    assert Checkpoint(tmp_path / "state", {}).path.exists()
+
+
+# what goes wrong
+
+
+def refused(capfd, stage, *said):
+    error = capfd.readouterr().err
+    lines = [line for line in error.splitlines() if line.startswith(f"rnnsmt cslm {stage}: error:")]
+    assert len(lines) == 1, error
+    for part in said:
+        assert part in lines[0]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [("", "no words to learn from"), ("\n \n", "no words to learn from"), (b"le\n\xff\n", "not UTF-8")],
+)
+def test_bad_texts(folder, tmp_path, capfd, content, said):
+    (tmp_path / "text").write_bytes(content if isinstance(content, bytes) else content.encode())
+    command = prepare_line(tmp_path, tmp_path / "ids")
+    command[command.index("--vocabulary") + 1] = str(folder / "vocab")
+    assert main(command) == 2
+    refused(capfd, "prepare", str(tmp_path / "text"), said)
+    assert sorted(path.name for path in (tmp_path / "ids").iterdir()) == ["vocab.txt"]
+
+
+def test_bad_vocabularies(folder, tmp_path, capfd):
+    for content, said in (("le\nla\n", "does not begin with"), ("<null>\n<unk>\nle\nle\n</s>\n", "occurs twice")):
+        (tmp_path / "vocab").write_text(content)
+        command = prepare_line(folder, tmp_path / "ids")
+        command[command.index("--vocabulary") + 1] = str(tmp_path / "vocab")
+        assert main(command) == 2
+        refused(capfd, "prepare", said)
+        assert not (tmp_path / "ids").exists()
+
+
+def test_text_folders_that_do_not_fit(folder, tmp_path, capfd):
+    def spoil(name, content):
+        assert main(prepare_line(folder, tmp_path / "ids")) == 0
+        if content is None:
+            (tmp_path / "ids" / name).unlink()
+        else:
+            (tmp_path / "ids" / name).write_bytes(content)
+        capfd.readouterr()
+        assert main(command_line(tmp_path, tmp_path)) == 2
+        refused(capfd, "train", "ids")
+
+    words = (folder / "ids" / "words.npy").read_bytes()
+    other = b"<null>\n<unk>\nle\n</s>\n"
+    for name, content in (
+        ("text.json", None), ("text.json", b"{}"), ("text.json", b"x"), ("text.json", b"[]"), ("words.npy", None),
+        ("words.npy", b""), ("words.npy", words[:-4]), ("words.npy", words[:40]), ("offsets.npy", words),
+        ("vocab.txt", other), ("vocab.txt", None),
+    ):  # fmt: skip
+        spoil(name, content)
+    assert main(command_line(tmp_path / "nowhere", tmp_path)) == 2
+    refused(capfd, "train", "no such file")
+
+
+def test_other_settings_are_refused(folder, tmp_path, capfd):
+    assert main(command_line(folder, tmp_path, "--epochs", "1")) == 0
+    before = (tmp_path / "state" / "state.pt").read_bytes()
+    for options in (["--epochs", "2"], ["--seed", "2"], ["--hidden-1", "17"], ["--self-normalised", "0.1"]):
+        assert main(command_line(folder, tmp_path, "--epochs", "1", *options)) == 2
+        refused(capfd, "train", f"{options[0].strip('-').replace('-', '_')} (was", "remove", "to start over")
+    assert (tmp_path / "state" / "state.pt").read_bytes() == before
+    state = tmp_path / "state" / "state.pt"
+    for damaged in (before[: len(before) // 2], b"", b"nonsense" * 100):
+        state.write_bytes(damaged)
+        assert main(command_line(folder, tmp_path, "--epochs", "1")) == 2
+        refused(capfd, "train", "state.pt: cannot be read", "to start over")
+
+
+def test_another_text_is_refused(folder, tmp_path, capfd):
+    assert main(command_line(folder, tmp_path, "--epochs", "1")) == 0
+    (tmp_path / "text").write_text("le chat voit\n" * 30)
+    command = prepare_line(tmp_path, tmp_path / "ids")
+    command[command.index("--vocabulary") + 1] = str(folder / "vocab")
+    assert main(command) == 0
+    assert main(command_line(tmp_path, tmp_path, "--epochs", "1")) == 2
+    refused(capfd, "train", "text (was")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--order", "1"], ["--projection", "0"], ["--hidden-2", "-3"], ["--spread", "-1"], ["--dropout", "1"],
+        ["--dropout", "-0.1"], ["--dropout", "nan"], ["--singletons", "1.5"], ["--self-normalised", "-1"],
+        ["--self-normalised", "inf"], ["--batch", "0"], ["--epochs", "0"], ["--patience", "0"], ["--held-out", "0.2"],
+        ["--held-out-least", "0"], ["--learning-rate", "0"], ["--learning-rate", "nan"], ["--warmup", "-1"],
+        ["--clip", "0"], ["--seed", "-1"],
+    ],
+)  # fmt: skip
+def test_impossible_options(folder, tmp_path, capfd, options):
+    assert main(command_line(folder, tmp_path, *options)) == 2
+    refused(capfd, "train", " ".join(options).removesuffix(".0"), "must" if "1.5" not in options else "at most 1")
+    assert not list(tmp_path.iterdir())
+
+
+def test_not_a_number(folder, tmp_path, capfd):
+    options = ["--epochs", "30", "--learning-rate", "1e38", "--save-every", "0", "--clip", "1e38"]
+    assert main(command_line(folder, tmp_path, *options)) == 2
+    refused(capfd, "train", "not a number", "lower --learning-rate", "checkpoint is kept")
+    assert not (tmp_path / "m.pt").exists()
+    state = tmp_path / "state" / "state.pt"
+    if state.exists():
+        assert torch.load(state)["state"]["parameters"].isfinite().all()
+
+
+def test_a_text_too_small_for_validation(tmp_path, capfd):
+    (tmp_path / "text").write_text("le chat\n")
+    Vocabulary(["le", "chat"]).write(tmp_path / "vocab")
+    assert main(prepare_line(tmp_path, tmp_path / "ids")) == 0
+    assert main(command_line(tmp_path, tmp_path, "--epochs", "20", "--dropout", "0", "--singletons", "0")) == 0
+    history = json.loads((tmp_path / "h.json").read_text())
+    assert (history["epochs"], history["kept epoch"], history["validation ngrams"]) == (20, 20, 0)
+    assert "validation perplexity" not in history["curve"][-1]
+    assert history["curve"][-1]["train perplexity"] < history["curve"][0]["train perplexity"]
+
+
+def test_presets_fit_their_text():
+    assert PRESETS["demo"].sizes(2000).count() < PRESETS["small"].sizes(2000).count()
+    assert {PRESETS[name].order for name in PRESETS} == {7}
