@@ -25,6 +25,9 @@ class Corpus:
     in_domain: bool
     keep: str | float | None
     downloads: Mapping[str, Mapping[str, Any]]
+    """How to fetch a file, by its path."""
+    members: Mapping[str, tuple[str, str]]
+    """Files that come out of a fetched archive, by their path: the archive and the path inside."""
 
     @property
     def is_bitext(self) -> bool:
@@ -40,6 +43,7 @@ def corpora(config: Mapping[str, Any]) -> dict[str, Corpus]:
 def _corpus(entry: Mapping[str, Any], folder: str | None) -> Corpus:
     """One corpus; its files lie in ``folder``, or are downloaded where there is no folder and the entry says how."""
     downloads: dict[str, Any] = {}
+    members: dict[str, tuple[str, str]] = {}
 
     def place(side: str) -> str | None:
         if side not in entry:
@@ -51,7 +55,11 @@ def _corpus(entry: Mapping[str, Any], folder: str | None) -> Corpus:
             return str(entry[side])
         path = f"results/downloads/{fetched['url'].rsplit('/', 1)[-1]}"
         downloads[path] = fetched
-        return path
+        if "member" not in fetched:
+            return path
+        unpacked = f"results/unpacked/{Path(path).name}/{Path(fetched['member']).name}"
+        members[unpacked] = (path, fetched["member"])
+        return unpacked
 
     return Corpus(
         name=entry["name"],
@@ -61,6 +69,7 @@ def _corpus(entry: Mapping[str, Any], folder: str | None) -> Corpus:
         in_domain=entry.get("in_domain", entry["role"] == "dev"),
         keep=entry.get("keep"),
         downloads=downloads,
+        members=members,
     )
 
 

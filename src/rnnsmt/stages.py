@@ -42,6 +42,7 @@ STAGES: dict[str, dict[str, Stage]] = {
     },
     "corpus": {
         "fetch": Stage("rnnsmt.corpus.fetch", 1, "download a corpus file and check its sha256"),
+        "unpack": Stage("rnnsmt.corpus.unpack", 1, "take one file out of a tar archive"),
         "prepare": Stage("rnnsmt.corpus.prepare", 2, "read, normalise, tokenise and clean one corpus"),
         "join": Stage("rnnsmt.corpus.join", 1, "join text files"),
         "train-truecaser": Stage("rnnsmt.corpus.train_truecaser", 1, "learn the usual case of every word"),

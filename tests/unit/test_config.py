@@ -24,7 +24,7 @@ def test_the_reference_is_right(config):
     assert check(config, SCHEMA) == []
 
 
-@pytest.mark.parametrize("name", ["multi30k", "multi30k-tok", "mini-wmt"])
+@pytest.mark.parametrize("name", ["multi30k", "multi30k-tok", "mini-wmt", "wmt14"])
 def test_the_configs_are_right(config, name, tmp_path):
     for key, value in yaml.safe_load((ROOT / f"workflow/configs/{name}.yaml").read_text()).items():
         config[key] = config[key] | value if isinstance(value, dict) else value
@@ -128,6 +128,15 @@ def test_downloads_only_without_data_dir(config, tmp_path):
     assert fetched.downloads["results/downloads/b.gz"]["url"] == "https://example.org/a/b.gz"
     config["data_dir"] = str(tmp_path)
     assert corpora(config)["harbour"].downloads == {}
+
+
+def test_files_of_a_fetched_archive(config):
+    entry = {"url": "https://example.org/a/b.tgz", "sha256": None, "member": "training/c.en"}
+    config["corpora"][0]["download"] = {"source": entry, "target": entry | {"member": "training/c.fr"}}
+    corpus = corpora(config)["harbour"]
+    assert (corpus.source, corpus.target) == ("results/unpacked/b.tgz/c.en", "results/unpacked/b.tgz/c.fr")
+    assert list(corpus.downloads) == ["results/downloads/b.tgz"]
+    assert corpus.members["results/unpacked/b.tgz/c.fr"] == ("results/downloads/b.tgz", "training/c.fr")
 
 
 def test_in_domain_is_the_dev_text_unless_said(config):

@@ -49,6 +49,23 @@ def test_downloads_without_data_dir(workflow):
     assert jobs["fetch"] == 8
 
 
+def test_the_experiment_of_the_paper_without_its_data(workflow):
+    """The whole plan of WMT 2014, from the addresses of the archives to the table."""
+    jobs = workflow.plan("--configfile", str(ROOT / "workflow/configs/wmt14.yaml"))
+    expected = {"fetch": 14, "unpack": 16, "prepare_bitext": 8, "prepare_mono": 7, "raw_reference": 3}
+    expected |= {"selection_score_bitext": 5, "selection_score_mono": 12, "mert": 24, "decode": 48}
+    assert jobs.items() >= (BASELINE | NETWORKS | expected).items()
+
+
+def test_every_rule_asks_for_memory_and_time():
+    """A rule without is cut off at what a cluster gives by default."""
+    rules = [rule for path in (ROOT / "workflow/rules").glob("*.smk") for rule in path.read_text().split("\nrule ")[1:]]
+    assert len(rules) > 40
+    for rule in rules:
+        assert "        mem_mb=" in rule, rule
+        assert "        runtime=" in rule, rule
+
+
 def test_external_alignment(workflow):
     (workflow.folder / "mine.align").write_text("0-0\n")
     jobs = workflow.plan("--config", "alignment={external: mine.align}")

@@ -1,5 +1,6 @@
 # Raw files to clean, tokenised, truecased text.
 DOWNLOADS = {path: entry for corpus in CORPORA.values() for path, entry in corpus.downloads.items()}
+MEMBERS = {path: found for corpus in CORPORA.values() for path, found in corpus.members.items()}
 CLEANING = (
     f"--max-length {config['text']['max_length']} --max-ratio {config['text']['max_ratio']} "
     + switch("no-normalize", not config["text"]["normalize"])
@@ -55,6 +56,28 @@ rule fetch:
     shell:
         "rnnsmt corpus fetch --url {params.url:q} {params.mirrors} --sha256 {params.sha256} "
         "--output {output:q} &> {log:q}"
+
+
+rule unpack:
+    input:
+        lambda w: MEMBERS[f"results/unpacked/{w.archive}/{w.file}"][0],
+    output:
+        "results/unpacked/{archive}/{file}",
+    log:
+        "results/logs/corpus/unpack.{archive}.{file}.log",
+    wildcard_constraints:
+        archive="[^/]+",
+        file="[^/]+",
+    conda:
+        BASE_ENV
+    resources:
+        mem_mb=500,
+        runtime=minutes(15, 0.05),
+    params:
+        version=version("corpus", "unpack"),
+        member=lambda w, output: MEMBERS[output[0]][1],
+    shell:
+        "rnnsmt corpus unpack --archive {input:q} --member {params.member:q} --output {output:q} &> {log:q}"
 
 
 rule prepare_bitext:
