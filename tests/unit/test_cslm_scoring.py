@@ -96,13 +96,14 @@ def test_scores_are_the_twins(files, twin, normalize):
     assert np.allclose(found, expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("normalize", [True, False])
-def test_a_score_does_not_depend_on_the_others(large, normalize):
+@pytest.mark.parametrize(("normalize", "reduced"), [(True, False), (True, True), (False, False)])
+def test_a_score_does_not_depend_on_the_others(large, normalize, reduced, monkeypatch):
     """Bit for bit: any number of rows, any order of contexts, any number of threads."""
-    scorer = NGramScorer(large, "cpu", normalize=normalize)
+    monkeypatch.setattr("rnnsmt.cslm.scorer.multiplies_bfloat16", lambda: True)
+    scorer = NGramScorer(large, "cpu", normalize=normalize, reduced=reduced)
     contexts, owner, words = requests(scorer, 1500, 2 * ROWS + 77)
     whole = scorer.score(contexts, owner, words)
-    assert np.array_equal(NGramScorer(large, "cpu", 3, normalize).score(contexts, owner, words), whole)
+    assert np.array_equal(NGramScorer(large, "cpu", 3, normalize, reduced).score(contexts, owner, words), whole)
     rng = np.random.default_rng(2)
     order = rng.permutation(len(contexts))
     place = np.argsort(order)[owner]
@@ -122,6 +123,14 @@ def test_reduced_sums_are_nearly_exact(large):
     np.testing.assert_allclose(found, exact.score(*asked), atol=5e-3)
     one = [part[:1] for part in asked]
     assert reduced.score(*one) == found[:1]
+
+
+def test_rounded_sums_are_nearly_exact(large, monkeypatch):
+    monkeypatch.setattr("rnnsmt.cslm.scorer.multiplies_bfloat16", lambda: True)
+    asked = requests(NGramScorer(large, "cpu"), 1000, 700)
+    exact, rounded = (NGramScorer(large, "cpu", reduced=reduced).score(*asked) for reduced in (False, True))
+    assert 0 < np.abs(exact - rounded).mean() < 5e-4
+    assert np.abs(exact - rounded).max() < 5e-3
 
 
 def test_exact_probabilities_sum_to_one(large):
