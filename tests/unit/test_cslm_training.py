@@ -15,6 +15,7 @@ torch = pytest.importorskip("torch")
 
 from rnnsmt.checkpoint import Checkpoint  # noqa: E402
 from rnnsmt.cli import main  # noqa: E402
+from rnnsmt.cslm.centring import centre  # noqa: E402
 from rnnsmt.cslm.model_file import load_model  # noqa: E402
 from rnnsmt.cslm.presets import PRESETS, Settings  # noqa: E402
 from rnnsmt.cslm.scorer import NGramScorer  # noqa: E402
@@ -22,7 +23,7 @@ from rnnsmt.cslm.text import Text  # noqa: E402
 from rnnsmt.cslm.trainer import Trainer  # noqa: E402
 from rnnsmt.cslm.validation import class_counts, unigram_log_p  # noqa: E402
 from rnnsmt.devices import Place  # noqa: E402
-from rnnsmt.rnn.vocabulary import UNK, Vocabulary  # noqa: E402
+from rnnsmt.rnn.vocabulary import NULL, UNK, Vocabulary  # noqa: E402
 
 torch.set_num_threads(1)
 CPU = Place(torch.device("cpu"))
@@ -147,6 +148,29 @@ def test_self_normalised(text):
         assert ("train (ln Z)^2" in row) == (alpha > 0)
     assert found[0.3][0] < 0.5 * found[0.0][0]
     assert found[0.3][1] < 1.1 * found[0.0][1]
+
+
+def test_centring_changes_no_probability(text):
+    trainer = Trainer(text, replace(TINY, epochs=3, self_normalised=0.1, dropout=0.3), 1, CPU)
+    while not trainer.finished:
+        trainer.step()
+        if trainer.at_end_of_epoch:
+            before = trainer.evaluate()
+    centre(trainer.model, text, 1)
+    after = trainer.validation.measure(trainer.model)
+    assert after.log_sum < 0.9 * before["validation |ln Z|"]
+    assert math.exp(-after.log_p) == pytest.approx(before["validation perplexity"], rel=1e-5)
+
+
+def test_words_of_the_validation_alone_are_unknown_there(text):
+    trainer = Trainer(text, TINY, 1, CPU)
+    words = text.words[trainer.held_out]
+    counts = np.bincount(np.delete(text.words, trainer.held_out), minlength=len(text.vocabulary))
+    found = torch.cat(trainer.validation.words).numpy()
+    assert np.array_equal(found, np.where(counts[words] == 0, UNK, words))
+    contexts = torch.cat(trainer.validation.contexts).numpy()
+    assert not (counts[contexts[contexts > UNK]] == 0).any()
+    assert (contexts == NULL).any()
 
 
 def test_self_normalised_models_say_so(folder, tmp_path):

@@ -74,7 +74,7 @@ class Trainer:
         gradient = partial(loss_and_gradient, Products(place.factors), settings.self_normalised, dropout)
         self.gradient_of = Workers(self.model, self.flat, threads, gradient, 0)
         self.stream = NGramStream(len(text), settings.batch, seed, self.held_out)
-        self.validation = Validation(text, self.held_out, self.model.sizes.context, place)
+        self.validation = Validation(text, self.held_out, self.model.sizes.context, place, counts)
         self.total = settings.epochs * self.stream.updates
         self.update = self.ngrams_seen = 0
         self.sums = Sums(place.device)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rnnsmt.checkpoint import Checkpoint
+from rnnsmt.cslm.centring import centre
 from rnnsmt.cslm.model_file import save_model
 from rnnsmt.cslm.presets import Settings
 from rnnsmt.cslm.text import Text
@@ -68,6 +69,8 @@ def write(trainer: Trainer, outputs: Outputs) -> dict[str, object]:
     about = {"settings": settings.as_dict(), "seed": trainer.seed, "kept epoch": kept["epoch"]}
     if trainer.best is not None:
         trainer.flat.data.copy_(trainer.best[1])
+    if settings.self_normalised:
+        centre(trainer.model, trainer.text, trainer.seed)
     figures: dict[str, object] = {"epochs": len(trainer.history), "kept epoch": kept["epoch"]}
     if trainer.validation.number:
         figures |= {name: kept[name] for name in ("validation perplexity", "validation |ln Z|")}

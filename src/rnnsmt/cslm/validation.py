@@ -4,11 +4,15 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from rnnsmt.cslm.model import FeedForwardLM
 from rnnsmt.cslm.ngrams import Places, contexts_at
 from rnnsmt.cslm.text import Text
 from rnnsmt.devices import Place
+from rnnsmt.rnn.vocabulary import NULL, UNK
+
+Counts = NDArray[np.float64]
 
 ROWS = 256
 BLOCK = 1 << 24
@@ -22,14 +26,18 @@ class Found(NamedTuple):
 
 
 class Validation:
-    """N-grams that are not trained on."""
+    """N-grams that are not trained on. Words that only they have are unknown words to the network."""
 
-    def __init__(self, text: Text, held_out: Places, context: int, place: Place) -> None:
+    def __init__(self, text: Text, held_out: Places, context: int, place: Place, counts: Counts) -> None:
+        """counts: as ``class_counts`` gives them."""
         self.place = place
         own = held_out[place.rank :: place.processes]
         contexts = contexts_at(text.words, own, context, text.vocabulary.eos)
+        words = text.words[own].astype(np.int64)
+        for ids in (contexts, words):
+            ids[(counts[ids] == 1) & (ids != NULL)] = UNK
         self.contexts = torch.from_numpy(contexts).to(place.device).split(ROWS)
-        self.words = torch.from_numpy(text.words[own].astype(np.int64)).to(place.device).split(ROWS)
+        self.words = torch.from_numpy(words).to(place.device).split(ROWS)
         self.number = len(held_out)
 
     @torch.no_grad()
@@ -48,7 +56,7 @@ class Validation:
         return Found(log_p, log_sum)
 
 
-def class_counts(text: Text, held_out: Places) -> np.ndarray:
+def class_counts(text: Text, held_out: Places) -> Counts:
     """How often every class is predicted in training, float64 [classes], one added to each."""
     classes = len(text.vocabulary)
     counts = np.ones(classes)
@@ -57,7 +65,7 @@ def class_counts(text: Text, held_out: Places) -> np.ndarray:
     return counts - np.bincount(text.words[held_out], minlength=classes)
 
 
-def unigram_log_p(text: Text, held_out: Places, counts: np.ndarray) -> float:
+def unigram_log_p(text: Text, held_out: Places, counts: Counts) -> float:
     """Mean ln p of the held-out words by the relative frequencies of classes."""
     logs = np.log(counts / counts.sum())
     return float(logs[text.words[held_out]].sum() / max(len(held_out), 1))
