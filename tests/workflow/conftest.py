@@ -1,5 +1,6 @@
 """Running the workflow as a user does: the snakemake command in a folder of its own."""
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -82,10 +83,18 @@ def small_config(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory, small_config) -> Workflow:
-    """The whole workflow on a small embedded corpus, run once for all tests."""
-    workflow = Workflow(tmp_path_factory.mktemp("finished"))
-    done = workflow.call("--configfile", str(small_config), "--show-failed-logs")
-    assert done.returncode == 0, done.stdout + done.stderr
+    """The whole workflow on a small embedded corpus, run once, also where the tests run in several processes."""
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+    with (shared / "finished.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        workflow = Workflow(shared / "finished")
+        if not (shared / "finished.whole").exists():
+            workflow.folder.mkdir(exist_ok=True)
+            done = workflow.call("--configfile", str(small_config), "--show-failed-logs")
+            assert done.returncode == 0, done.stdout + done.stderr
+            (shared / "finished.whole").touch()
     return workflow
 
 

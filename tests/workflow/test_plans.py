@@ -1,5 +1,6 @@
 """What would run: per configuration, and which mistakes are refused before anything runs."""
 
+import os
 import subprocess
 import sys
 
@@ -66,6 +67,27 @@ def test_every_rule_asks_for_memory_and_time():
         assert "        runtime=" in rule, rule
 
 
+def test_a_job_of_a_cluster(workflow, tmp_path, monkeypatch):
+    """What sbatch is asked for. Nobody says there how many cores a machine has."""
+    pytest.importorskip("snakemake_executor_plugin_slurm")
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("squeue", "sacct", "sinfo", "scontrol", "scancel", "sacctmgr", "sbatch"):
+        action = f'echo "$@" >> {tmp_path}/asked; exit 1' if name == "sbatch" else "exit 0"
+        (programs / name).write_text(f"#!/bin/sh\n{action}\n")
+        (programs / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    command = [part for part in workflow.command() if part not in ("--cores", "2")]
+    profile = ["--profile", str(ROOT / "workflow/profiles/slurm"), "--retries", "0", "--latency-wait", "1"]
+    profile += ["--slurm-init-seconds-before-status-checks", "1"]
+    done = subprocess.run([*command, *profile], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode != 0
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert len(asked) == 1, done.stderr
+    assert "-t 10 --mem 500 " in asked[0]
+    assert "--target-jobs 'demo:'" in asked[0]
+
+
 def test_external_alignment(workflow):
     (workflow.folder / "mine.align").write_text("0-0\n")
     jobs = workflow.plan("--config", "alignment={external: mine.align}")
@@ -85,10 +107,8 @@ def test_the_baseline_alone_needs_no_network(workflow):
 
 
 SYSTEMS = {
-    "rnn": RNN,
     "cslm": CSLM | {"rnn_prepare": 1, "augmented_ini": 1},
     "baseline_wp": {"rnn_prepare": 1, "shortlist": 1, "augment": 1, "augmented_ini": 1},
-    "cslm_wp": CSLM | {"rnn_prepare": 1, "shortlist": 1, "augment": 1, "augmented_ini": 1},
     "cslm_rnn_wp": RNN | CSLM | {"shortlist": 1},
 }
 """What is computed for a system besides the baseline's model."""

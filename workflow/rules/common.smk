@@ -54,11 +54,19 @@ def switch(name, on):
     return f"--{name}" if on else ""
 
 
+def cores():
+    """The cores of this machine; 1 on a cluster, where the profile says how many threads a job gets."""
+    try:
+        return workflow.cores or 1
+    except WorkflowError:
+        return 1
+
+
 def training_threads():
     """Half of the cores for a network, so that the tuning of systems without it goes on beside."""
-    return max(1, min((workflow.cores or 1) // 2, 16))
+    return max(1, min(cores() // 2, 16))
 
 
 def tuning_threads():
     """A share of the cores for each run, so that all runs of a system go on together."""
-    return max(1, (workflow.cores or 1) // len(RUNS))
+    return max(1, cores() // len(RUNS))
