@@ -15,6 +15,7 @@ from importlib import import_module
 from types import FrameType
 
 from rnnsmt import __version__
+from rnnsmt.common_options import check_options
 from rnnsmt.io import InputError
 from rnnsmt.progress import StageClock
 from rnnsmt.stages import CHAPTERS, STAGES
@@ -34,6 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, _stop)
     clock = StageClock(f"{args.chapter} {args.stage}")
     try:
+        check_options(args)
         figures = args.run(args)
     except (InputError, OSError, MemoryError, RuntimeError) as error:
         sentence = _sentence(error)
@@ -54,7 +56,11 @@ def _sentence(error: Exception) -> str | None:
     if isinstance(error, MemoryError):
         text = "not enough memory; use a machine with more, or smaller limits"
     elif isinstance(error, OSError) and error.filename is None and error.errno is None:
-        return None  # otherwise a full disk, a missing permission: the place is wrong, not the program
+        return None
+    elif isinstance(error, OSError) and error.filename is not None:  # the place is wrong, not the program
+        text = f"{error.filename}: {error.strerror}; look at the place and its permissions"
+    elif isinstance(error, OSError):
+        text = f"a file could not be written ({error.strerror}); make room and run it again"
     elif isinstance(error, RuntimeError):
         if "cannot cache function" not in text:
             return None

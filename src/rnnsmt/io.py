@@ -5,6 +5,7 @@ reading and for writing. Control characters, ``|||`` and empty lines are dealt w
 """
 
 import bz2
+import errno
 import gzip
 import io
 import json
@@ -13,7 +14,7 @@ import os
 import platform
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, BinaryIO, TextIO, cast
 
@@ -21,6 +22,9 @@ MAX_LINE_BYTES = 1 << 24
 """A longer line is not text: reading stops with a sentence instead of filling the memory."""
 
 _DAMAGED = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
+
+_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+"""What a full disk, a limit of size and a quota say, without the name of the file."""
 
 
 class InputError(Exception):
@@ -181,13 +185,19 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     """Give a temporary path beside ``path``; on success fsync and rename it, on any exception remove it.
 
     The temporary name keeps the suffixes of ``path``, so that compression by suffix works on it, and its parent folder
-    is made where it is missing. What a process that was killed on this machine left of ``path`` is removed.
+    is made where it is missing. A link stays one: what it leads to is replaced. What a process that was killed on this
+    machine left of ``path`` is removed.
+
+    Raises:
+        InputError: the place is none for a file, or cannot be written (a full disk, permissions).
     """
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path = check_output(path)
+    if path.is_symlink():
+        path = path.resolve()
     temporary = path.with_name(f"{_temporary_prefix()}{os.getpid()}-{path.name}")
-    _remove_leftovers(path)
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _remove_leftovers(path)
         yield temporary
         descriptor = os.open(temporary, os.O_RDONLY)
         try:
@@ -195,8 +205,56 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         finally:
             os.close(descriptor)
         temporary.replace(path)
+    except OSError as error:
+        places = {str(place) for place in (temporary, path, *path.parents)}
+        if str(error.filename) in places or error.errno in _FULL:
+            raise InputError(
+                f"{path}: could not be written ({error.strerror}); make room or choose another place, and run it again"
+            ) from None
+        raise
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def check_output(path: str | Path) -> Path:
+    """The path, if a file can have this place: devices, pipes and folders are not replaced.
+
+    Raises:
+        InputError: it has no name, is no ordinary file, or lies below something that is no folder.
+    """
+    path = Path(path)
+    if not path.name:
+        raise InputError(f"an output is called '{path}'; give it the name of a file")
+    try:
+        if path.is_dir():
+            raise InputError(f"{path}: is a folder; an output needs the name of a file")
+        if path.exists() and not path.is_file():
+            raise InputError(f"{path}: is no ordinary file and cannot be replaced; choose another output")
+        _check_parents(path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be an output ({error.strerror}); choose another") from None
+    return path
+
+
+def _check_parents(path: Path) -> None:
+    parent = next(parent for parent in path.parents if parent.exists())
+    if not parent.is_dir():
+        raise InputError(f"{path}: {parent} is a file, not a folder; choose another output")
+    if not os.access(parent, os.W_OK | os.X_OK):
+        raise InputError(f"{path}: {parent} may not be written to (permissions); choose another output")
+
+
+def check_output_folder(path: str | Path) -> None:
+    """Refuse what cannot be a folder of outputs, without making it.
+
+    Raises:
+        InputError: as ``check_output``.
+    """
+    try:
+        _check_parents(Path(path) / "file")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be a folder of outputs ({error.strerror}); choose another") from None
 
 
 def _temporary_prefix() -> str:
@@ -286,3 +344,5 @@ def read_json(path: str | Path) -> Any:
         return json.loads(text)
     except json.JSONDecodeError as error:
         raise InputError(f"{path}, line {error.lineno}: not JSON ({error.msg}); remove it and run again") from None
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, thousands of open brackets
+        raise InputError(f"{path}: not JSON of this project ({error}); remove it and run again") from None

@@ -8,9 +8,12 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 import random
 import re
+import resource
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -250,3 +253,66 @@ def test_damaged_files(
     assert sentence in found
     assert len(found) < 700
     assert found.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ("--output-forward tok.en", "--output-forward tok.en: is also --source; give every output its own name"),
+        ("--output-forward ./sel/../tok.fr", "is also --target"),
+        ("--output-forward O2", "--output-forward O2: is also --output-reverse"),
+        ("--output-forward .", "give it the name of a file"),
+        ("--output-forward folder", "folder: is a folder; an output needs the name of a file"),
+        ("--output-forward tc.en/O1", "tc.en/O1: tc.en is a file, not a folder"),
+        ("--output-forward tc.en/new/O1", "tc.en/new/O1: "),
+        ("--output-forward pipe", "pipe: is no ordinary file and cannot be replaced"),
+        ("--output-forward device", "device: is no ordinary file and cannot be replaced"),
+        ("--output-forward " + 300 * "n", "nnn: cannot be an output (File name too long)"),
+        ("--threads 0", "--threads 0: must be at least 1"),
+        ("--threads -3", "--threads -3: must be at least 1"),
+        ("--threads 2000000000", "--threads 2000000000: must be at most 1024"),
+        ("--seed -1", "--seed -1: must be at least 0"),
+    ],
+)
+def test_options_are_checked_first(
+    place: Path, capsys: pytest.CaptureFixture[str], options: str, sentence: str
+) -> None:
+    """Before anything is read: the input is damaged too."""
+    (place / "folder").mkdir()
+    os.mkfifo(place / "pipe")
+    (place / "device").symlink_to("/dev/null")
+    (place / "tok.en").write_bytes(b"\xff\n")
+    assert sentence in refused(place, f"{STAGES['words']} {options}", capsys)
+    assert Path("/dev/null").is_char_device()
+
+
+def test_output_folders_are_checked_first(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = STAGES["models"].replace("OD", "tc.en/models")
+    assert "tc.en is a file, not a folder" in refused(place, command, capsys)
+
+
+def test_a_link_stays_one(place: Path) -> None:
+    (place / "elsewhere").mkdir()
+    (place / "O1").unlink()
+    (place / "O1").symlink_to("elsewhere/real")
+    assert main(STAGES["join"].split()) == 0
+    assert (place / "O1").is_symlink()
+    assert (place / "elsewhere/real").read_bytes() == (place / "tok.en").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "stage",
+    ["prepare", "models", "select", "words", "lexical", "extract", "table", "filter", "lm", "pairs", "decode", "mert"],
+)
+def test_a_full_disk(place: Path, capsys: pytest.CaptureFixture[str], stage: str) -> None:
+    """A limit on the size of files takes its part; the old outputs stay."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50, hard))
+    try:
+        sentence = refused(place, STAGES[stage], capsys)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, handler)
+    assert "could not be written (File too large); make room" in sentence
+    assert ".tmp-" not in sentence

@@ -164,7 +164,7 @@ def test_refused_empty_table(table, tmp_path, capsys):
 def test_refused_own_table_as_output(table, tmp_path, capsys):
     command = ["--phrase-table", str(table), "--column", column(tmp_path, [-1.0] * 3), "--output", str(table)]
     assert main(["phrases", "augment", *command]) == 2
-    assert "is the table itself" in capsys.readouterr().err
+    assert "is also --phrase-table" in capsys.readouterr().err
     assert lines(table) == LINES
 
 

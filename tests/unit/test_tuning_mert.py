@@ -208,7 +208,7 @@ def test_bad_options_are_refused(model, tmp_path, capsys, changed, said):
 
 
 def test_the_ini_is_not_overwritten(model, tmp_path, capsys):
-    refused(command(model, tmp_path, output_ini=model / "moses.ini"), tmp_path, capsys, "choose another file")
+    refused(command(model, tmp_path, output_ini=model / "moses.ini"), tmp_path, capsys, "its own name")
     assert (model / "moses.ini").read_text() == INI
 
 

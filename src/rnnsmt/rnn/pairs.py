@@ -51,7 +51,7 @@ class Pairs:
         """
         folder = Path(folder)
         figures = read_json(folder / "pairs.json")
-        if not isinstance(figures, dict) or figures.get("format") != FORMAT:
+        if not isinstance(figures, dict) or figures.get("format") != FORMAT or "fingerprint" not in figures:
             raise InputError(f"{folder / 'pairs.json'}: not of this version; run rnn prepare again")
         source, target = (_open_side(folder, name, figures) for name in ("source", "target"))
         pairs = cls(folder, source, target, figures)

@@ -1,0 +1,73 @@
+"""What is asked of the options of every stage before it starts: a mistake must not show after hours of work.
+
+Outputs are the options whose names begin with ``output``, and those of ``OTHER_OUTPUTS``.
+"""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+from rnnsmt.io import InputError, check_output, check_output_folder
+
+MOST_THREADS = 1024
+MOST_SEED = 2**63 - 1
+
+FOLDERS = ("output_dir", "state_dir")
+OTHER_OUTPUTS = ("report", "curve", "nbest_file")
+
+
+def check_options(args: argparse.Namespace) -> None:
+    """Check threads, the seed and the outputs of a stage.
+
+    Raises:
+        InputError: a number is out of range; an output cannot be written, is an input, or is there twice.
+    """
+    _check_range(args, "threads", 1, MOST_THREADS)
+    _check_range(args, "seed", 0, MOST_SEED)
+    outputs = dict(_outputs(args))
+    for name, path in outputs.items():
+        check_output(path)
+        for other, value in _paths(args):
+            if other != name and _same(path, value):
+                raise InputError(f"{option(name)} {path}: is also {option(other)}; give every output its own name")
+    for name in FOLDERS:
+        if getattr(args, name, None) is not None:
+            check_output_folder(getattr(args, name))
+
+
+def option(name: str) -> str:
+    """How an option is written."""
+    return f"--{name.replace('_', '-')}"
+
+
+def _check_range(args: argparse.Namespace, name: str, least: int, most: int) -> None:
+    value = getattr(args, name, None)
+    if value is not None and not least <= value <= most:
+        limit = f"at least {least}" if value < least else f"at most {most}"
+        raise InputError(f"{option(name)} {value}: must be {limit}")
+
+
+def _outputs(args: argparse.Namespace) -> Iterator[tuple[str, str | Path]]:
+    """The options that name files to write."""
+    for name, value in vars(args).items():
+        learns = name == "model" and args.stage == "train-truecaser"
+        if (name.startswith("output") or name in OTHER_OUTPUTS or learns) and name not in FOLDERS and value is not None:
+            yield name, value
+
+
+def _paths(args: argparse.Namespace) -> Iterator[tuple[str, str | Path]]:
+    """All values of options that may be paths."""
+    for name, value in vars(args).items():
+        if name in ("chapter", "stage"):
+            continue
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, (str, Path)) and str(item):
+                yield name, item
+
+
+def _same(path: str | Path, other: str | Path) -> bool:
+    """Whether both are the same file, there or not yet."""
+    try:
+        return Path(path).resolve() == Path(other).resolve()
+    except (OSError, ValueError):
+        return False
