@@ -24,8 +24,7 @@ def check_options(args: argparse.Namespace) -> None:
     """
     _check_range(args, "threads", 1, MOST_THREADS)
     _check_range(args, "seed", 0, MOST_SEED)
-    outputs = dict(_outputs(args))
-    for name, path in outputs.items():
+    for name, path in _outputs(args):
         check_output(path)
         for other, value in _paths(args):
             if other != name and _same(path, value):
@@ -52,7 +51,7 @@ def _outputs(args: argparse.Namespace) -> Iterator[tuple[str, str | Path]]:
     for name, value in vars(args).items():
         learns = name == "model" and args.stage == "train-truecaser"
         if (name.startswith("output") or name in OTHER_OUTPUTS or learns) and name not in FOLDERS and value is not None:
-            yield name, value
+            yield from ((name, path) for path in (value if isinstance(value, list) else [value]))
 
 
 def _paths(args: argparse.Namespace) -> Iterator[tuple[str, str | Path]]:
