@@ -33,3 +33,4 @@ rule all:
         "results/table1.html",
         "results/provenance.json",
         FIGURES,
+        ["results/cslm/perplexity.json"] if "cslm" in NETWORKS else [],
