@@ -7,7 +7,6 @@ pair was extracted, where the table has counts.
 import argparse
 
 from rnnsmt.analysis.drawing import add_output, canvas, check_output, save
-from rnnsmt.io import InputError
 from rnnsmt.phrases.options import positive
 
 
@@ -24,8 +23,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> dict[str, object]:
     """Draw the picture; the figures are the correlations of the sample."""
     check_output(args.output)
-    if args.seed < 0:
-        raise InputError(f"--seed {args.seed}: must not be negative")
 
     import numpy as np
     from matplotlib.colors import LogNorm
