@@ -1,0 +1,141 @@
+"""Speed of the CSLM: n-grams per CPU second in training and in scoring.
+
+    python benchmarks/cslm.py --text DIR [--preset small] [--model M.pt] [--settings hidden_2=128 ...] [--threads 1]
+
+DIR is what ``rnnsmt cslm prepare`` wrote. Training: whole updates (minibatch, gradient, clipping, Adam) with the
+gradient by hand and by autograd over the same equations. Scoring: all words of the text's first sentences, their
+distinct contexts as ``cslm score`` finds them, and lists of several words for each context, as the search asks; without
+--model the network has random parameters. Versions take turns, so that a busy machine is busy for all; the best of some
+rounds is told.
+"""
+
+import argparse
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rnnsmt.cslm.model import FeedForwardLM
+from rnnsmt.cslm.model_file import save_model
+from rnnsmt.cslm.ngrams import contexts_at
+from rnnsmt.cslm.presets import PRESETS, Settings
+from rnnsmt.cslm.scorer import NGramScorer
+from rnnsmt.cslm.text import Text
+from rnnsmt.cslm.trainer import Trainer
+from rnnsmt.devices import choose_place
+
+SENTENCES = 1000
+WORDS = 20
+"""Words asked for in every context by the search."""
+
+
+def by_autograd(reduced: bool, model: FeedForwardLM, contexts: Tensor, words: Tensor, _: Tensor) -> Tensor:
+    """The same sums and gradient without dropout and penalty, by autograd; reduced: autocast to bfloat16."""
+    for parameter in model.parameters():
+        assert parameter.grad is not None
+        parameter.grad.zero_()
+    with torch.autocast("cpu", torch.bfloat16, enabled=reduced):
+        units = model.logits(contexts)
+    log_sums = torch.logsumexp(units.float(), 1)
+    loss = (log_sums - units.float().gather(1, words[:, None])[:, 0]).sum()
+    loss.backward()
+    return torch.stack([loss, (log_sums**2).sum()]).detach().double()
+
+
+def best(work: dict[str, Callable[[], int]], rounds: int) -> dict[str, float]:
+    """Units per CPU second of every version; a version returns how many units it did."""
+    found = dict.fromkeys(work, 0.0)
+    for name in [*work, *list(work) * rounds]:
+        before = time.process_time()
+        units = work[name]()
+        found[name] = max(found[name], units / (time.process_time() - before))
+    return found
+
+
+def training(text: Text, settings: Settings, threads: int, rounds: int) -> dict[str, float]:
+    work: dict[str, Callable[[], int]] = {}
+    for precision in ("reduced", "float32"):
+        place = choose_place("cpu", 1, precision)
+        for name, changed in (
+            ("by hand", settings),
+            ("by hand, no dropout", replace(settings, dropout=0.0)),
+            ("by hand, self-normalised", replace(settings, self_normalised=0.1)),
+            ("autograd, no dropout", replace(settings, dropout=0.0)),
+        ):
+            trainer = Trainer(text, changed, 1, place, threads)
+            if "autograd" in name:
+                trainer.gradient_of.gradient = partial(by_autograd, precision == "reduced")
+            work[f"{name}, {precision}"] = partial(updates, trainer, 8)
+    return best(work, rounds)
+
+
+def updates(trainer: Trainer, number: int) -> int:
+    before = trainer.ngrams_seen
+    for _ in range(number):
+        trainer.step()
+    return trainer.ngrams_seen - before
+
+
+def scoring(text: Text, model: str, threads: int, rounds: int) -> dict[str, float]:
+    versions = {
+        "exact, float32": NGramScorer(model, "cpu", threads, normalize=True),
+        "exact, bfloat16": NGramScorer(model, "cpu", threads, normalize=True, reduced=True),
+        "bare output unit": NGramScorer(model, "cpu", threads, normalize=False),
+    }
+    scorer = versions["bare output unit"]
+    number = int(text.offsets[min(SENTENCES, len(text.offsets) - 1)])
+    words = np.asarray(text.words[:number])
+    contexts = contexts_at(words, np.arange(number), scorer.order - 1, scorer.end).astype(np.int32)
+    distinct, owner = np.unique(contexts, axis=0, return_inverse=True)
+    order = np.argsort(owner.reshape(-1), kind="stable")
+    rows = owner.reshape(-1)[order].astype(np.int32)
+    several = np.repeat(np.arange(len(distinct), dtype=np.int32), WORDS)
+    asked = np.resize(words, len(several))
+    print(f"{number:,} n-grams with {len(distinct):,} distinct contexts; {len(several):,} with {WORDS} words a context")
+    work: dict[str, Callable[[], int]] = {}
+    for name, version in versions.items():
+        work[f"{name}: text"] = partial(scored, version, distinct, rows, words[order])
+        work[f"{name}: {WORDS} words a context"] = partial(scored, version, distinct, several, asked)
+    exact, rounded = (versions[name].score(distinct, rows, words[order]) for name in list(versions)[:2])
+    error = np.abs(exact - rounded)
+    print(f"bfloat16 sums: ln p differs by {error.mean():.1e} on average, {error.max():.1e} at most")
+    return best(work, rounds)
+
+
+def scored(scorer: NGramScorer, contexts: np.ndarray, owner: np.ndarray, words: np.ndarray) -> int:
+    return len(scorer.score(contexts, owner, words))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--text", required=True)
+    parser.add_argument("--preset", choices=tuple(PRESETS), default="small")
+    parser.add_argument(
+        "--settings", nargs="*", default=[], metavar="NAME=N", help="whole numbers instead of the preset's"
+    )
+    parser.add_argument("--model")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=3)
+    args = parser.parse_args()
+    text = Text.open(args.text)
+    given = {name: int(value) for name, value in (setting.split("=") for setting in args.settings)}
+    settings = replace(PRESETS[args.preset], **given)  # type: ignore[arg-type]
+    with tempfile.TemporaryDirectory() as folder:
+        path = args.model or str(Path(folder) / "random.pt")
+        if not args.model:
+            model = FeedForwardLM(settings.sizes(len(text.vocabulary)), 1, 0.0)
+            save_model(path, model, text.vocabulary, False, {})
+        for name, rate in scoring(text, path, args.threads, args.rounds).items():
+            print(f"scoring, {name}: {rate:,.0f} n-grams per CPU second")
+    for name, rate in training(text, settings, args.threads, args.rounds).items():
+        print(f"training, {name}: {rate:,.0f} n-grams per CPU second")
+
+
+if __name__ == "__main__":
+    main()
