@@ -176,6 +176,7 @@ def test_dropout_keeps_the_mean():
     again, other = (dropout(torch.ones(400, 501), dropout.generator(torch.tensor([n]))) for n in (5, 6))
     assert torch.equal(again, factors)
     assert not torch.equal(other, factors)
+    assert Dropout(0.25, 2**63 - 1).generator(torch.tensor([5])) is not None
     assert NO_DROPOUT.generator(torch.tensor([5])) is None
 
 

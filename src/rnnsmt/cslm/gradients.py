@@ -24,7 +24,7 @@ class Dropout:
         """For a batch of n-grams with these numbers; None: nothing is left out."""
         if not self.limit:
             return None
-        return torch.Generator(rows.device).manual_seed(self.seed * 1_000_003 + int(rows[0]))
+        return torch.Generator(rows.device).manual_seed((self.seed * 1_000_003 + int(rows[0])) % (1 << 63))
 
     def __call__(self, x: Tensor, generator: torch.Generator | None) -> Tensor | None:
         """Change x in place; the factors of its elements, or None."""

@@ -57,6 +57,8 @@ def output_units(
 SHARE = 0.002
 """Classes with at least this share of the sum are computed again in float32."""
 
+LANES = 64
+
 LOG2E = np.float32(1.4426950408889634)
 C1, C2, C3 = np.float32(0.693147042), np.float32(0.240229325), np.float32(0.0554852202)
 C4, C5, C6 = np.float32(0.00967553263), np.float32(0.00124673764), np.float32(0.000216138082)
@@ -74,11 +76,20 @@ def _powers(x: NDArray[np.float32], top: np.float32, parts: NDArray[np.float32],
         bits[i] = np.uint32(np.int32(whole) + np.int32(127)) << np.uint32(23)
 
 
-@kernel(fastmath=True, **INNER)
-def _largest(x: NDArray[np.float32]) -> np.float32:
+@kernel(**INNER)
+def _largest(x: NDArray[np.float32], lanes: NDArray[np.float32]) -> np.float32:
+    """lanes: [LANES], to work in: side by side, which the compiler does not do with one maximum."""
+    whole = len(x) - len(x) % LANES
+    lanes[:] = x[0]
+    for begin in range(0, whole, LANES):
+        part = x[begin : begin + LANES]
+        for k in range(LANES):
+            lanes[k] = part[k] if part[k] > lanes[k] else lanes[k]
     top = x[0]
-    for i in range(len(x)):
-        top = x[i] if x[i] > top else top
+    for k in range(LANES):
+        top = max(top, lanes[k])
+    for i in range(whole, len(x)):
+        top = max(top, x[i])
     return top
 
 
@@ -99,12 +110,13 @@ def log_sums(
     wide = np.empty(classes, np.uint32)
     parts = np.empty(classes, np.float32)
     bits = np.empty(classes, np.uint32)
+    lanes = np.empty(LANES, np.float32)
     x, scales = wide.view(np.float32), bits.view(np.float32)
     for row in range(len(out)):
         own = units[row]
         for i in range(classes):
             wide[i] = np.uint32(own[i]) << np.uint32(16)
-        top = _largest(x)
+        top = _largest(x, lanes)
         _powers(x, top, parts, bits)
         total = np.float64(_dot(parts, scales))
         least = top + np.float32(np.log(SHARE * total))
