@@ -97,7 +97,7 @@ STAGES: dict[str, dict[str, Stage]] = {
     "evaluation": {
         "bleu": Stage("rnnsmt.evaluation.bleu", 2, "BLEU of one output"),
         "table": Stage("rnnsmt.evaluation.table", 3, "Table 1 from the scores of all runs"),
-        "provenance": Stage("rnnsmt.evaluation.provenance", 1, "files, seeds and weights behind Table 1"),
+        "provenance": Stage("rnnsmt.evaluation.provenance", 2, "files, seeds and weights behind Table 1"),
     },
     "analysis": {
         "learning-curve": Stage("rnnsmt.analysis.learning_curve", 1, "learning curve of a network"),

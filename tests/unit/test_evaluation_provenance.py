@@ -77,10 +77,12 @@ def test_a_cell_leads_to_its_files_seed_and_weights(results):
 
 def test_networks_inputs_and_configuration(results):
     options = ["--network", "rnn=results/model/net.pt=results/model/net.json", "--config", '{"seed": 1}']
+    options += ["--network", "cslm=results/model/net.pt=results/model/net.json"]
     assert provenance(*options, "--inputs", "results/model/corpus.fr") == 0
     found = content()
     assert found["config"] == {"seed": 1}
     assert found["inputs"] == ["results/model/corpus.fr"]
+    assert set(found["networks"]) == {"rnn", "cslm"}
     network = found["networks"]["rnn"]
     assert (network["seed"], network["settings"]) == (7, {"hidden": 3})
     assert found["files"][network["model"]]["bytes"] == 6

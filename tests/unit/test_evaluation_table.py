@@ -98,6 +98,12 @@ def test_joint_test_set_is_one_corpus(tmp_path):
     assert pd.isna(row["paper_bleu"])
 
 
+def test_several_joint_test_sets(tmp_path):
+    options = ["--joint", "both=test+more", "--joint", "all=test+more+dev"]
+    assert main(command(tmp_path, write(tmp_path, *ALL), *options)) == 0
+    assert list(table(tmp_path)["test_set"])[:5] == ["dev", "test", "more", "both", "all"]
+
+
 def test_differences_to_the_baseline(tmp_path):
     assert main(command(tmp_path, write(tmp_path, *ALL))) == 0
     frame = table(tmp_path).set_index(["system", "test_set"])

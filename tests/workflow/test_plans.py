@@ -182,3 +182,28 @@ def test_snakefmt_is_clean():
     command = [sys.executable, "-m", "snakefmt", "--check", "Snakefile", "workflow"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_bad_corpus_is_told_and_can_be_mended(workflow):
+    """The sentence is on the terminal and in the log; with the corpus mended the same command goes on."""
+    text = "".join(f"line {number} of this text\n" for number in range(30))
+    for name in ("train.en", "train.fr", "dev.en", "dev.fr"):
+        (workflow.folder / name).write_text(text)
+    (workflow.folder / "train.fr").write_bytes(b"\xff\n" * 30)
+    config = workflow.folder / "mine.yaml"
+    config.write_text(
+        "corpora:\n"
+        "  - {name: mine, role: bitext, source: train.en, target: train.fr}\n"
+        "  - {name: tuning, role: dev, source: dev.en, target: dev.fr}\n"
+        "  - {name: tested, role: test, source: dev.en, target: dev.fr}\n"
+    )
+    options = ["--configfile", str(config), "--until", "prepare_bitext"]
+    done = workflow.call(*options)
+    assert done.returncode != 0
+    sentence = "rnnsmt corpus prepare: error: train.en and train.fr: none of 30 lines is left after cleaning"
+    assert sentence in done.stderr
+    assert sentence in next(workflow.folder.glob("results/logs/**/*mine*.log")).read_text()
+    assert not list(workflow.folder.rglob(".tmp-*"))
+    assert not list(workflow.folder.glob("results/corpus/tokenized/mine*"))
+    (workflow.folder / "train.fr").write_text(text)
+    assert workflow.call(*options).returncode == 0

@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> dict[str, object]:
     axes.set(xlabel="epochs", ylabel="perplexity per word")
     axes.set_title(args.title, loc="left")
     _plain_ticks(axes)
-    axes.legend(frameon=False)
+    axes.legend(frameon=True, framealpha=0.9, edgecolor="none")
     save(figure, args.output)
     return {"points": len(rows)} | ({"best held-out perplexity": best[1]} if best else {})
 

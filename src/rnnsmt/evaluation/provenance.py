@@ -21,9 +21,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of ``rnnsmt evaluation provenance``."""
     add = parser.add_argument
     add("--scores", required=True, nargs="+", metavar="FILE", help="score files of `evaluation bleu`")
-    add("--joint", nargs="+", default=[], metavar="NAME=A+B", help="test sets that the table joins")
-    add("--network", nargs="+", default=[], metavar="NAME=MODEL=HISTORY", help="trained networks")
-    add("--inputs", nargs="+", default=[], metavar="FILE", help="corpora that everything was made from")
+    add("--joint", nargs="+", action="extend", default=[], metavar="NAME=A+B", help="test sets that the table joins")
+    add("--network", nargs="+", action="extend", default=[], metavar="NAME=MODEL=HISTORY", help="trained networks")
+    add(
+        "--inputs", nargs="+", action="extend", default=[], metavar="FILE", help="corpora that everything was made from"
+    )
     add("--config", type=json.loads, metavar="JSON", help="the configuration")
     add("--hash-limit-mb", type=int, default=256, metavar="N", help="larger files are listed without hash")
     add("--output", required=True, metavar="FILE", help="to write (JSON)")

@@ -29,7 +29,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--provenance", metavar="ADDRESS", help="where the HTML page says the figures come from, seen from that page"
     )
     parser.add_argument(
-        "--joint", nargs="+", default=[], metavar="NAME=A+B", help="test sets that are scored as one corpus too"
+        "--joint",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME=A+B",
+        help="test sets that are scored as one corpus too",
     )
     parser.add_argument(
         "--dev-set",
