@@ -3,7 +3,8 @@
 import io
 import pickle
 import random
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ class Checkpoint:
         self.folder = Path(folder)
         self.path = self.folder / "state.pt"
         self.fingerprint = {name: str(value) for name, value in fingerprint.items()}
+        self.remedy = f"remove {self.folder} to start over"
 
     def load(self, device: torch.device | str = "cpu") -> dict[str, Any] | None:
         """What was saved last, its tensors on ``device``, with the random states set as they were; None: nothing yet.
@@ -42,8 +44,10 @@ class Checkpoint:
         """
         if not self.path.exists():
             return None
-        saved = load_file(self.path, device, f"remove {self.folder} to start over")
-        before = saved.get("fingerprint", {})
+        saved = load_file(self.path, device, self.remedy)
+        before = saved.get("fingerprint")
+        if not isinstance(before, dict) or not isinstance(saved.get("state"), dict):
+            raise InputError(f"{self.path}: holds something else; {self.remedy}")
         names = [*self.fingerprint, *(name for name in before if name not in self.fingerprint)]
         changed = [
             f"{name} (was {before.get(name, 'not there')}, is {self.fingerprint.get(name, 'not there')})"
@@ -55,7 +59,8 @@ class Checkpoint:
                 f"{self.folder}: was begun with other settings, changed since: {', '.join(changed)}; "
                 f"undo the change to go on, or remove {self.folder} to start over"
             )
-        restore_random_states(saved["random"])
+        with refusing(self.path, self.remedy):
+            restore_random_states(saved["random"])
         return dict(saved["state"])
 
     def save(self, state: Mapping[str, Any]) -> None:
@@ -93,11 +98,24 @@ def load_file(path: str | Path, device: torch.device | str, remedy: str) -> dict
     try:
         content = torch.load(path, map_location=device, weights_only=True)
     except _NO_PICKLE as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"{path}: cannot be read ({reason[:120]}); {remedy}") from None
+        raise InputError(f"{path}: cannot be read ({_reason(error)}); {remedy}") from None
     if not isinstance(content, dict):
         raise InputError(f"{path}: holds something else; {remedy}")
     return content
+
+
+@contextmanager
+def refusing(path: str | Path, remedy: str) -> Iterator[None]:
+    """Around what takes the content of a file apart: parts that are missing or do not fit are an ``InputError``."""
+    try:
+        yield
+    except _NO_PICKLE as error:
+        raise InputError(f"{path}: its parts are not what they should be ({_reason(error)}); {remedy}") from None
+
+
+def _reason(error: Exception) -> str:
+    lines = str(error).splitlines()
+    return f"{type(error).__name__}: {lines[0][:120]}" if lines else type(error).__name__
 
 
 def random_states() -> dict[str, Any]:

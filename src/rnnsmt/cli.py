@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from types import FrameType
 
@@ -41,13 +42,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         sentence = _sentence(error)
         if sentence is None:
             raise
-        print(f"rnnsmt {args.chapter} {args.stage}: error: {sentence}", file=sys.stderr)
+        _tell(f"rnnsmt {args.chapter} {args.stage}: error: {sentence}")
         return 2
     except KeyboardInterrupt:
         print(f"rnnsmt {args.chapter} {args.stage}: interrupted", file=sys.stderr)
         return 128 + signal.SIGINT
     clock.finish(figures)
     return 0
+
+
+def _tell(sentence: str) -> None:
+    """Write to stderr, and where that is a log, to the terminal as well: the rules name it by its number."""
+    print(sentence, file=sys.stderr)
+    terminal = os.environ.get("RNNSMT_TERMINAL", "")
+    if terminal.isdecimal():
+        with suppress(OSError):
+            os.write(int(terminal), f"{sentence}\n".encode())
 
 
 def _sentence(error: Exception) -> str | None:

@@ -209,7 +209,8 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         places = {str(place) for place in (temporary, path, *path.parents)}
         if str(error.filename) in places or error.errno in _FULL:
             raise InputError(
-                f"{path}: could not be written ({error.strerror}); make room or choose another place, and run it again"
+                f"{path}: could not be written ({error.strerror}); what was there before is kept: make room or choose "
+                "another place, and run the same command again"
             ) from None
         raise
     finally:

@@ -7,6 +7,7 @@ that were there before must still be there as they were.
 import bz2
 import gzip
 import io
+import json
 import lzma
 import os
 import random
@@ -314,5 +315,128 @@ def test_a_full_disk(place: Path, capsys: pytest.CaptureFixture[str], stage: str
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         signal.signal(signal.SIGXFSZ, handler)
-    assert "could not be written (File too large); make room" in sentence
+    assert "could not be written (File too large); " in sentence
     assert ".tmp-" not in sentence
+
+
+@pytest.fixture(scope="module")
+def network(good: Path) -> Path:
+    """A folder with pairs, a network and the state of its training."""
+    folder = good.parent / "network"
+    with pytest.MonkeyPatch.context() as patch:
+        shutil.copytree(good, folder)
+        patch.chdir(folder)
+        assert main(STAGES["pairs"].replace("OD", "pairs").split()) == 0
+        assert main(TRAIN.replace("O1", "m.pt").replace("O2", "m.json").split()) == 0
+    return folder
+
+
+TRAIN = (
+    "rnn train --pairs pairs --preset demo --hidden 8 --embedding 4 --maxout 4 --updates 4 --held-out 5 --batch 4 "
+    "--output-model O1 --output-history O2 --state-dir state"
+)
+SCORE = "rnn score --pairs pairs --model m.pt --output O1"
+
+
+@pytest.fixture
+def trained(network: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "trained"
+    shutil.copytree(network, folder)
+    (folder / "O1").write_text("old")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def respoilt(path: Path, change: Callable[[dict], object]) -> None:
+    """Change the content of a file of tensors."""
+    from rnnsmt.checkpoint import load_file, save_file
+
+    content = load_file(path, "cpu", "")
+    change(content)
+    save_file(path, content)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda file: file.pop("sizes"),
+        lambda file: file.update(sizes=None),
+        lambda file: file["sizes"].update(hidden=9),
+        lambda file: file["sizes"].update(hidden="x"),
+        lambda file: file["sizes"].update(variant="other"),
+        lambda file: file.update(meta=3),
+        lambda file: file["parameters"].pop("encoder.embedding"),
+        lambda file: file["parameters"].update({"encoder.embedding": "x"}),
+        lambda file: file["parameters"]["encoder.embedding"].view(-1)[:1].fill_(float("nan")),
+        lambda file: file["parameters"].update({"encoder.embedding": file["parameters"]["encoder.embedding"].double()}),
+    ],
+)
+def test_damaged_networks(trained: Path, capsys: pytest.CaptureFixture[str], change: Callable[[dict], object]) -> None:
+    respoilt(trained / "m.pt", change)
+    sentence = refused(trained, SCORE, capsys)
+    assert sentence.startswith("m.pt: ")
+    assert sentence.endswith("; train the network again with rnn train")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda file: file.update(fingerprint=None),
+        lambda file: file.update(state=[]),
+        lambda file: file.update(random={}),
+        lambda file: file["state"].pop("stream"),
+        lambda file: file["state"].update(optimiser=3),
+        lambda file: file["state"].update(parameters=None),
+    ],
+)
+def test_damaged_checkpoints(
+    trained: Path, capsys: pytest.CaptureFixture[str], change: Callable[[dict], object]
+) -> None:
+    respoilt(trained / "state/state.pt", change)
+    before = (trained / "state/state.pt").read_bytes()
+    assert main(TRAIN.split()) == 2
+    assert "state/state.pt: " in (error := capsys.readouterr().err)
+    assert error.endswith("; remove state to start over\n")
+    assert (trained / "state/state.pt").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        ("source.words.npy", lambda data: b""),
+        ("source.words.npy", array(lambda words: words.astype(np.int64))),
+        ("source.words.npy", array(lambda words: words[:, None])),
+        ("source.words.npy", array(lambda words: np.where(words == words.max(), 99, words).astype(np.int32))),
+        ("target.words.npy", array(lambda words: -words)),
+        ("target.offsets.npy", array(lambda offsets: offsets[:-1])),
+        ("target.offsets.npy", array(lambda offsets: np.concatenate([offsets[:1], offsets[2:0:-1], offsets[3:]]))),
+        ("target.offsets.npy", array(lambda offsets: np.array([{}], object))),
+        ("pairs.json", lambda data: b"[" * 100_000),
+        ("pairs.json", lambda data: b"{}"),
+    ],
+)
+def test_damaged_pairs(trained: Path, capsys: pytest.CaptureFixture[str], name: str, damage: Damage) -> None:
+    path = trained / "pairs" / name
+    path.write_bytes(damage(path.read_bytes()))
+    assert name.partition(".")[0] in refused(trained, SCORE, capsys)
+
+
+@pytest.mark.parametrize("spoilt", [None, [], "x", 3, {"fingerprint": 3}, {"iterations": [3]}, {"iterations": [{}]}])
+def test_a_damaged_state_of_mert(place: Path, capsys: pytest.CaptureFixture[str], spoilt: object) -> None:
+    assert main(STAGES["mert"].split()) == 0
+    path = place / "OD/state.json"
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps({**content, **spoilt} if isinstance(spoilt, dict) else spoilt))
+    capsys.readouterr()
+    assert "OD/state.json: " in refused(place, STAGES["mert"], capsys)
+
+
+def test_weights_that_are_there_twice(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with (place / "moses.ini").open("a") as ini:
+        ini.write("LM0= 0.7\n")
+    assert "weights of LM0 are there already" in refused(place, STAGES["decode"], capsys)
+
+
+def test_a_sentence_that_is_too_long_for_the_search(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (place / "dev.en").write_text("e1\n" + "e1 " * 5000 + "\n")
+    assert "line 2: more than 4000 words in one sentence" in refused(place, STAGES["decode"], capsys)

@@ -377,7 +377,7 @@ def test_full_disk_keeps_the_last_checkpoint(folder, tmp_path, capfd):
         (["--learning-rate", "-1"], "--learning-rate -1.0: must be above 0"),
         (["--learning-rate", "nan"], "--learning-rate nan: must be above 0"),
         (["--held-out", "-1"], "--held-out -1: must not be negative"),
-        (["--seed", "-1"], "--seed -1: must not be negative"),
+        (["--seed", "-1"], "--seed -1: must be at least 0"),
     ],
 )
 def test_bad_options(folder, tmp_path, capfd, options, said):

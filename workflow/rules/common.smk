@@ -13,8 +13,9 @@ if mistakes := check(config, f"{workflow.basedir}/workflow/schemas/config.schema
     raise WorkflowError("The configuration has mistakes:\n" + "\n".join(f"  {line}" for line in mistakes))
 
 # The rules call this checkout's stages, with the Python that runs Snakemake or with that of their conda environment.
+# What a stage says when it refuses its input is in its log; file 3 brings it to the terminal as well.
 shell.prefix(
-    f"set -euo pipefail; PATH='{Path(sys.executable).parent}':$PATH; "
+    f"set -euo pipefail; exec 3>&2; export RNNSMT_TERMINAL=3; PATH='{Path(sys.executable).parent}':$PATH; "
     f"rnnsmt() ( PYTHONPATH='{workflow.basedir}/src' exec python -m rnnsmt \"$@\" ); "
 )
 

@@ -86,6 +86,8 @@ class MosesIni:
             name, values = _weights(line, f"{path}, line {number}")
             if name not in names:
                 raise InputError(f"{path}, line {number}: weights of {name}, but there is no such feature")
+            if name in ini.weights:
+                raise InputError(f"{path}, line {number}: weights of {name} are there already; keep one of the lines")
             ini.weights[name] = values
         # without the section Moses allows every jump
         ini.distortion_limit = _integer(sections.pop("distortion-limit", None), "distortion-limit", path, NO_LIMIT)

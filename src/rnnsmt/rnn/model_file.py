@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from rnnsmt.checkpoint import load_file, save_file
+from rnnsmt.checkpoint import load_file, refusing, save_file
 from rnnsmt.io import InputError
 from rnnsmt.rnn.model import RNNEncoderDecoder, Sizes
 from rnnsmt.rnn.pairs import Pairs
@@ -29,12 +29,16 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> tuple[RN
     content = load_file(path, device, remedy)
     if content.get("format") != FORMAT:
         raise InputError(f"{path}: not a network of this version; {remedy}")
-    with torch.device("meta"):
-        model = RNNEncoderDecoder(Sizes(**content["sizes"]), seed=None)
-    model.load_state_dict(content["parameters"], assign=True)
-    for parameter in model.parameters():
+    with refusing(path, remedy):
+        with torch.device("meta"):
+            model = RNNEncoderDecoder(Sizes(**content["sizes"]), seed=None)
+        model.load_state_dict(content["parameters"], assign=True)
+        meta = dict(content["meta"])
+    for name, parameter in model.named_parameters():
         parameter.requires_grad_(False)
-    return model, content["meta"]
+        if parameter.dtype != torch.float32 or not torch.isfinite(parameter).all():
+            raise InputError(f"{path}: {name} holds values that are no numbers, or of another kind; {remedy}")
+    return model, meta
 
 
 def vocabularies_of(pairs: Pairs) -> dict[str, str]:

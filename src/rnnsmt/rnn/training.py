@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rnnsmt.checkpoint import Checkpoint
+from rnnsmt.checkpoint import Checkpoint, refusing
 from rnnsmt.devices import Place
 from rnnsmt.io import write_json
 from rnnsmt.progress import LOG_SECONDS, say
@@ -42,7 +42,8 @@ def train(
         checkpoint = Checkpoint(outputs.state_dir, trainer.fingerprint())
         saved = checkpoint.load(place.device)
         if saved is not None:
-            trainer.restore(saved)
+            with refusing(checkpoint.path, checkpoint.remedy):
+                trainer.restore(saved)
         held_out = HeldOut(pairs, trainer.held_out, place)
         log = Log(trainer, unigram_likelihood(pairs, trainer.held_out).per_word)
         evaluations = trainer.evaluations()

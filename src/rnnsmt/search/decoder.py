@@ -269,7 +269,7 @@ def look_up(model: SearchModel, sentences: list[str]) -> Prepared:
         return last[1]
     for number, sentence in enumerate(sentences, 1):
         if len(sentence) > 2 * MAX_WORDS and len(words_of(sentence)) > MAX_WORDS:
-            raise InputError(f"sentence {number} has more than {MAX_WORDS} words; split it")
+            raise InputError(f"the input, line {number}: more than {MAX_WORDS} words in one sentence; split it")
     prepared = prepare(model, sentences)
     model.cache["prepared"] = (list(sentences), prepared)
     return prepared

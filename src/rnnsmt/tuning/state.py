@@ -53,7 +53,10 @@ class MertState:
         saved = read_json(self.path)
         if not isinstance(saved, dict) or saved.get("format") != FORMAT:
             raise InputError(f"{self.path}: not the state of this version of MERT; remove {self.folder} to start over")
-        before = saved.get("fingerprint", {})
+        before = saved.get("fingerprint")
+        iterations = saved.get("iterations")
+        if not isinstance(before, dict) or not isinstance(iterations, list) or not all(map(_whole, iterations)):
+            raise InputError(f"{self.path}: damaged; remove {self.folder} to start over")
         names = [*self._fingerprint, *(name for name in before if name not in self._fingerprint)]
         changed = [name for name in names if before.get(name) != self._fingerprint.get(name)]
         if changed:
@@ -61,7 +64,7 @@ class MertState:
                 f"{self.folder}: was begun with other settings, changed since: {', '.join(changed)}; "
                 f"undo the change to go on, or remove {self.folder} to start over"
             )
-        self.iterations = saved["iterations"]
+        self.iterations = iterations
 
     def save(self, iteration: Mapping[str, Any], lump: Lump) -> None:
         """Add a complete iteration with the candidates that it found."""
@@ -89,6 +92,14 @@ class MertState:
 
     def _lump_path(self, number: int) -> Path:
         return self.folder / f"nbest-{number + 1:03}.npz"
+
+
+def _whole(iteration: object) -> bool:
+    """Whether this is what ``save`` was given."""
+    return isinstance(iteration, dict) and all(
+        isinstance(iteration.get(name), kind)
+        for name, kind in (("iteration", int), ("dev_bleu", (int, float)), ("weights", list), ("next_weights", list))
+    )
 
 
 def content_hash(*paths: str | Path) -> str:
