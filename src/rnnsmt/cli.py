@@ -81,7 +81,17 @@ def _sentence(error: Exception) -> str | None:
 
 
 class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpFormatter):
-    """Show defaults, keep the paragraphs of a description."""
+    """Show defaults where there are any, keep the paragraphs of a description, name values by their kind."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        if action.default is None or action.default is False or action.default == []:
+            return action.help
+        return super()._get_help_string(action)
+
+    def _get_default_metavar_for_optional(self, action: argparse.Action) -> str:
+        kind = getattr(action.type, "__name__", "")
+        known = {"int": "N", "order": "N", "positive": "N", "float": "X", "Path": "PATH"}
+        return known.get(kind) or super()._get_default_metavar_for_optional(action)
 
 
 def _stop(signum: int, _frame: FrameType | None) -> None:

@@ -9,10 +9,10 @@ import argparse
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the stage."""
-    parser.add_argument("--source", required=True, help="tokenised text, one sentence a line")
-    parser.add_argument("--target", required=True, help="its translation, line by line")
-    parser.add_argument("--alignment", required=True, help="the alignment to check")
-    parser.add_argument("--output", required=True, help="the same links, sorted by source position")
+    parser.add_argument("--source", required=True, metavar="FILE", help="tokenised text, one sentence a line")
+    parser.add_argument("--target", required=True, metavar="FILE", help="its translation, line by line")
+    parser.add_argument("--alignment", required=True, metavar="FILE", help="the alignment to check")
+    parser.add_argument("--output", required=True, metavar="FILE", help="the same links, sorted by source position")
 
 
 def run(args: argparse.Namespace) -> dict[str, object]:

@@ -11,8 +11,12 @@ from rnnsmt.io import InputError
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the stage."""
-    parser.add_argument("--forward", required=True, help="alignment with at most one source word per target word")
-    parser.add_argument("--reverse", required=True, help="alignment with at most one target word per source word")
+    parser.add_argument(
+        "--forward", required=True, metavar="FILE", help="alignment with at most one source word per target word"
+    )
+    parser.add_argument(
+        "--reverse", required=True, metavar="FILE", help="alignment with at most one target word per source word"
+    )
     parser.add_argument(
         "--heuristic",
         choices=["grow-diag-final-and", "grow-diag-final", "grow-diag", "intersection", "union"],
@@ -25,7 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="atools",
         help="whose order of trying links grow-diag follows: they differ in one sentence in eight",
     )
-    parser.add_argument("--output", required=True, help="the combined alignment, sorted by source position")
+    parser.add_argument(
+        "--output", required=True, metavar="FILE", help="the combined alignment, sorted by source position"
+    )
 
 
 def run(args: argparse.Namespace) -> dict[str, object]:

@@ -18,12 +18,16 @@ ALIGNERS = ("fast_align", "hmm", "model4")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the stage."""
-    parser.add_argument("--source", required=True, help="tokenised text, one sentence a line")
-    parser.add_argument("--target", required=True, help="its translation, line by line")
+    parser.add_argument("--source", required=True, metavar="FILE", help="tokenised text, one sentence a line")
+    parser.add_argument("--target", required=True, metavar="FILE", help="its translation, line by line")
     parser.add_argument("--aligner", choices=ALIGNERS, default="model4", help="the model, see above")
-    parser.add_argument("--output-forward", required=True, help="at most one source word for each target word")
-    parser.add_argument("--output-reverse", required=True, help="at most one target word for each source word")
-    parser.add_argument("--seed", type=int, default=1, help="taken for the sake of uniform rules; changes nothing")
+    parser.add_argument(
+        "--output-forward", required=True, metavar="FILE", help="at most one source word for each target word"
+    )
+    parser.add_argument(
+        "--output-reverse", required=True, metavar="FILE", help="at most one target word for each source word"
+    )
+    parser.add_argument("--seed", type=int, default=1, help="no aligner needs one; changes nothing")
     parser.add_argument("--threads", type=int, default=1, help="2: both directions at the same time")
 
 
