@@ -56,7 +56,7 @@ class HashedScorer:
 @pytest.fixture
 def loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[TinyModel, SearchModel, MosesIni]]:
     """A function: a tiny model with a neural LM of some weight."""
-    monkeypatch.setattr(search_model, "load_feature", lambda path, threads: NeuralFeature(HashedScorer()))
+    monkeypatch.setattr(search_model, "load_feature", lambda path, threads, device: NeuralFeature(HashedScorer()))
 
     def load(seed: int, weight: float, limit: int = 6) -> tuple[TinyModel, SearchModel, MosesIni]:
         tiny = tiny_model(tmp_path, seed, limit)

@@ -21,6 +21,7 @@ rule decode:
         mem_mb=memory(2000, 12),
         runtime=240,
         gpu=search_gpu,
+        device=DEVICE,
     params:
         version=version("search", "decode"),
         limits=SEARCH_LIMITS,
@@ -28,7 +29,7 @@ rule decode:
         "rnnsmt search decode --ini {input.ini:q} "
         "--model-dir results/systems/{wildcards.system}/filtered/{wildcards.set} "
         "--input {input.source:q} --output {output.text:q} --report {output.report:q} "
-        "{params.limits} --threads {threads} &> {log:q}"
+        "{params.limits} --device {resources.device} --threads {threads} &> {log:q}"
 
 
 # Tokens in the case of running text, for tokenised BLEU; and text as people write it, for sacreBLEU.

@@ -54,6 +54,7 @@ rule mert:
         mem_mb=memory(2000, 12, grows=False),
         runtime=1440,
         gpu=search_gpu,
+        device=DEVICE,
     params:
         version=version("tuning", "mert"),
         options=TUNING_OPTIONS,
@@ -64,4 +65,4 @@ rule mert:
         "--source {input.source:q} --reference {input.reference:q} --seed {params.seed} "
         "--output-ini {output.ini:q} --output-history {output.history:q} "
         "--state-dir results/systems/{wildcards.system}/run{wildcards.run}/state "
-        "{params.options} {params.limits} --threads {threads} &> {log:q}"
+        "{params.options} {params.limits} --device {resources.device} --threads {threads} &> {log:q}"

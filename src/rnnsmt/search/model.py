@@ -171,7 +171,11 @@ def _located(ini: MosesIni, feature: Feature, model_dir: Path | None) -> Path:
 
 
 def load_model(
-    ini: MosesIni, sentences: list[str] | None = None, model_dir: str | Path | None = None, threads: int = 1
+    ini: MosesIni,
+    sentences: list[str] | None = None,
+    model_dir: str | Path | None = None,
+    threads: int = 1,
+    device: str = "auto",
 ) -> SearchModel:
     """Read the tables and the LM that an ini names.
 
@@ -180,6 +184,7 @@ def load_model(
         sentences: keep only phrases that occur in these tokenised sentences; None keeps all.
         model_dir: take files of the same base name from here where they exist (filtered tables).
         threads: threads of a neural LM.
+        device: where a neural LM is computed, see ``rnnsmt.devices.choose_place``.
 
     Raises:
         InputError: a missing or malformed file, an unknown feature, a reordering type that is not supported.
@@ -209,7 +214,7 @@ def load_model(
     if reordering_feature is not None:
         reordering = read_reordering_table(paths[reordering_feature.name], table)
     lm = load_automaton(paths[lm_feature.name])
-    neural = load_feature(paths[neural_feature.name], threads) if neural_feature is not None else None
+    neural = load_feature(paths[neural_feature.name], threads, device) if neural_feature is not None else None
     vocabulary = Interner(1 << 12, 1 << 16)
     targets, words = target_phrases(table.targets, vocabulary, lm, neural, paths[table_feature.name])
     forward_class = np.unique(reordering[:, 3:], axis=0, return_inverse=True)[1].reshape(-1).astype(np.int32)

@@ -139,12 +139,12 @@ class NeuralFeature:
         return totals
 
 
-def load_feature(path: str | Path, threads: int = 1) -> NeuralFeature:
-    """The neural LM of a model file.
+def load_feature(path: str | Path, threads: int = 1, device: str = "auto") -> NeuralFeature:
+    """The neural LM of a model file, on a device: cpu, cuda, or auto.
 
     Raises:
-        InputError: missing or damaged.
+        InputError: missing or damaged, or the device is not there.
     """
     from rnnsmt.cslm.scorer import NGramScorer
 
-    return NeuralFeature(NGramScorer(path, threads=threads, reduced=True))
+    return NeuralFeature(NGramScorer(path, device, threads, reduced=True))

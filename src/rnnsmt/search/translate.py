@@ -31,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cslm-cells", type=int, default=NEURAL_CELLS, metavar="N", help="hypotheses of a stack that a CSLM scores"
     )
+    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="where a CSLM is computed")
     parser.add_argument("--report", type=Path, help="figures of the run as JSON")
 
 
@@ -103,7 +104,7 @@ def run(args: argparse.Namespace) -> dict[str, object]:
     options = _options(args)
     sentences = read_sentences(args.input)
     loading = time.process_time()
-    model = load_model(MosesIni.read(args.ini), sentences, args.model_dir, options.threads)
+    model = load_model(MosesIni.read(args.ini), sentences, args.model_dir, options.threads, args.device)
     searching = time.process_time()
     decoder = Decoder(model, look_up(model, sentences), model.initial_weights, options)
     texts: list[str] = []

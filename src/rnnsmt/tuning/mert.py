@@ -52,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--pop-limit", type=int, default=1000, metavar="N", help="cube pruning pop limit of the search")
     add("--stack", type=int, default=1000, metavar="N", help="stack size of the search")
     add("--cslm-cells", type=int, default=200, metavar="N", help="hypotheses of a stack that a CSLM scores")
+    add("--device", choices=("auto", "cpu", "cuda"), default="auto", help="where a CSLM is computed")
     add("--threads", type=int, default=1, metavar="N", help="threads; the result does not depend on them")
 
 
@@ -129,7 +130,7 @@ class ModelDecoder:
         from rnnsmt.search import SearchOptions, load_model
 
         self._ini, self.sources = ini, sources
-        self.model = load_model(ini, sources, args.model_dir, args.threads)
+        self.model = load_model(ini, sources, args.model_dir, args.threads, args.device)
         self._options = SearchOptions(
             pop_limit=args.pop_limit,
             stack_size=args.stack,
