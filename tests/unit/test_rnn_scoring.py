@@ -180,7 +180,13 @@ def test_refuses_a_spoilt_network(folder, tmp_path, capsys):
     model.output.b_G[3] = torch.nan
     save_model(tmp_path / "bad.pt", model, vocabularies_of(pairs))
     output = tmp_path / "x.npy"
-    refused(score(folder, output, "--model", str(tmp_path / "bad.pt")), capsys, output, "no numbers", "train the network again")
+    refused(
+        score(folder, output, "--model", str(tmp_path / "bad.pt")),
+        capsys,
+        output,
+        "no numbers",
+        "train the network again",
+    )
 
 
 def test_refuses_what_is_no_network_or_no_folder(folder, tmp_path, capsys):
