@@ -76,10 +76,10 @@ def training(text: Text, settings: Settings, threads: int, rounds: int) -> dict[
 
 
 def updates(trainer: Trainer, number: int) -> int:
-    before = trainer.ngrams_seen
+    before = trainer.seen
     for _ in range(number):
         trainer.step()
-    return trainer.ngrams_seen - before
+    return trainer.seen - before
 
 
 def scoring(text: Text, model: str, threads: int, rounds: int) -> dict[str, float]:

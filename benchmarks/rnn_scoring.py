@@ -18,9 +18,10 @@ import torch
 from torch import Tensor
 
 from rnnsmt.devices import choose_place
+from rnnsmt.networks.sequences import Sequences
 from rnnsmt.rnn.model import RNNEncoderDecoder
 from rnnsmt.rnn.model_file import load_model
-from rnnsmt.rnn.pairs import Pairs, Side
+from rnnsmt.rnn.pairs import Pairs
 from rnnsmt.rnn.prefixes import prefix_levels
 from rnnsmt.rnn.presets import PRESETS
 from rnnsmt.rnn.scoring import encode_distinct, score_pairs
@@ -30,7 +31,7 @@ PLAIN = 1024
 """Pairs of a slice that the plain versions score."""
 
 
-def padded(side: Side, index: np.ndarray, device: torch.device) -> tuple[Tensor, Tensor]:
+def padded(side: Sequences, index: np.ndarray, device: torch.device) -> tuple[Tensor, Tensor]:
     """Phrases as [B, longest] with their lengths."""
     lengths = side.lengths(index)
     out = np.zeros((len(index), lengths.max()), np.int64)

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from rnnsmt.devices import Place, choose_place
-from rnnsmt.products import Products
+from rnnsmt.networks.products import Products
 from rnnsmt.rnn.batches import BatchStream, words_of
 from rnnsmt.rnn.gradients import loss_and_gradient
 from rnnsmt.rnn.model import RNNEncoderDecoder
@@ -143,11 +143,11 @@ def main() -> None:
     trainer = Trainer(pairs, settings, 1, place)
     for _ in range(args.batches):
         trainer.step()
-    seen, begun = trainer.pairs_seen, clock(place)
+    seen, begun = trainer.seen, clock(place)
     for _ in range(args.batches):
         trainer.step()
     seconds = clock(place) - begun
-    print(f"{'whole updates of rnn train':34} {(trainer.pairs_seen - seen) / seconds:8,.0f} pairs/s", end=" ")
+    print(f"{'whole updates of rnn train':34} {(trainer.seen - seen) / seconds:8,.0f} pairs/s", end=" ")
     print(f"{args.batches / seconds:.1f} updates/s")
 
 

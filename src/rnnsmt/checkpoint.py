@@ -114,8 +114,8 @@ def refusing(path: str | Path, remedy: str) -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    lines = str(error).splitlines()
-    return f"{type(error).__name__}: {lines[0][:120]}" if lines else type(error).__name__
+    text = " ".join(line.strip() for line in str(error).splitlines()[:2])
+    return f"{type(error).__name__}: {text[:160]}" if text else type(error).__name__
 
 
 def random_states() -> dict[str, Any]:

@@ -16,6 +16,14 @@ FOLDERS = ("output_dir", "state_dir")
 OTHER_OUTPUTS = ("report", "curve", "nbest_file")
 
 
+def positive(text: str) -> int:
+    """A whole number above 0, as the type of an option."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text}: must be at least 1")
+    return value
+
+
 def check_options(args: argparse.Namespace) -> None:
     """Check threads, the seed and the outputs of a stage.
 

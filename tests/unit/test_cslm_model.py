@@ -14,8 +14,8 @@ from rnnsmt.cslm.model import FeedForwardLM  # noqa: E402
 from rnnsmt.cslm.ngrams import NGramStream, contexts_at, hold_out, sentence_ngrams  # noqa: E402
 from rnnsmt.cslm.presets import PRESETS  # noqa: E402
 from rnnsmt.cslm.sizes import Sizes  # noqa: E402
-from rnnsmt.optimising import flatten  # noqa: E402
-from rnnsmt.products import Products  # noqa: E402
+from rnnsmt.networks.optimising import flatten  # noqa: E402
+from rnnsmt.networks.products import Products  # noqa: E402
 
 from .cslm_twin import Twin  # noqa: E402
 

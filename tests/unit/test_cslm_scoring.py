@@ -18,7 +18,7 @@ from rnnsmt.cslm.scorer import CUDA_ROWS, ROWS, CudaEngine, NGramScorer  # noqa:
 from rnnsmt.cslm.sizes import Sizes  # noqa: E402
 from rnnsmt.io import InputError  # noqa: E402
 from rnnsmt.lm.automaton import load_automaton  # noqa: E402
-from rnnsmt.rnn.vocabulary import Vocabulary  # noqa: E402
+from rnnsmt.networks.vocabulary import Vocabulary  # noqa: E402
 
 from .cslm_twin import Twin  # noqa: E402
 
@@ -357,8 +357,8 @@ def test_bad_models(files, tmp_path, stage, capfd):
     option = "--nbest" if stage == "rescore" else "--input"
     said = {
         "none": "no such file", "cut": "cannot be read", "empty": "cannot be read", "rnn": "not a CSLM",
-        "list": "something else", "words": "as many as its classes", "sizes": "damaged", "nan": "not a number",
-        "missing": "damaged",
+        "list": "something else", "words": "as many as its classes", "sizes": "size mismatch for W_1",
+        "nan": "W_2 holds values that are no numbers", "missing": "Missing key(s) in state_dict: \"b_o\"",
     }  # fmt: skip
     for name, reason in said.items():
         command = ["cslm", stage, "--model", tmp_path / f"{name}.pt", option, tmp_path / "in", "--output"]

@@ -23,7 +23,7 @@ from rnnsmt.cslm.text import Text  # noqa: E402
 from rnnsmt.cslm.trainer import Trainer  # noqa: E402
 from rnnsmt.cslm.validation import class_counts, unigram_log_p  # noqa: E402
 from rnnsmt.devices import Place  # noqa: E402
-from rnnsmt.rnn.vocabulary import NULL, UNK, Vocabulary  # noqa: E402
+from rnnsmt.networks.vocabulary import NULL, UNK, Vocabulary  # noqa: E402
 
 torch.set_num_threads(1)
 CPU = Place(torch.device("cpu"))
@@ -142,7 +142,7 @@ def test_self_normalised(text):
         trainer = Trainer(text, settings, 1, CPU)
         while not trainer.finished:
             trainer.step()
-            if trainer.at_end_of_epoch:
+            if trainer.evaluation_due:
                 row = trainer.evaluate()
         found[alpha] = row["validation |ln Z|"], row["validation perplexity"]
         assert ("train (ln Z)^2" in row) == (alpha > 0)
@@ -154,7 +154,7 @@ def test_centring_changes_no_probability(text):
     trainer = Trainer(text, replace(TINY, epochs=3, self_normalised=0.1, dropout=0.3), 1, CPU)
     while not trainer.finished:
         trainer.step()
-        if trainer.at_end_of_epoch:
+        if trainer.evaluation_due:
             before = trainer.evaluate()
     centre(trainer.model, text, 1)
     after = trainer.validation.measure(trainer.model)
@@ -194,34 +194,34 @@ def test_early_stop(text, monkeypatch):
     parameters = []
     while not trainer.finished:
         trainer.step()
-        if trainer.at_end_of_epoch:
+        if trainer.evaluation_due:
             trainer.evaluate()
             parameters.append(trainer.flat.detach().clone())
     assert [round(row["validation perplexity"], 3) for row in trainer.history] == [9, 7, 8, 7, 6, 6.5, 6, 7]
-    assert (trainer.kept()["epoch"], trainer.epochs_without_better) == (5, 3)
+    assert (trainer.kept["epoch"], trainer.epochs_without_better) == (5, 3)
     assert torch.equal(trainer.best[1], parameters[4])
 
 
 def test_held_out_ngrams_are_not_trained_on(text, monkeypatch):
     trainer = Trainer(text, TINY, 1, CPU)
     seen = []
-    batch = trainer._batch
-    monkeypatch.setattr(trainer, "_batch", lambda places: seen.extend(places.tolist()) or batch(places))
+    batch = trainer.minibatch
+    monkeypatch.setattr(trainer, "minibatch", lambda places: seen.extend(places.tolist()) or batch(places))
     for _ in range(trainer.stream.updates):
         trainer.step()
     assert sorted([*seen, *trainer.held_out]) == list(range(len(text)))
-    assert trainer.ngrams_seen == len(seen)
+    assert trainer.seen == len(seen)
 
 
 def test_singletons_become_unknown(text):
     trainer = Trainer(text, replace(TINY, singletons=1.0), 1, CPU)
     places = np.setdiff1d(np.arange(len(text)), trainer.held_out)
     counts = np.bincount(text.words[places], minlength=len(text.vocabulary))
-    contexts, words, _ = trainer._batch(places)
+    contexts, words, _ = trainer.minibatch(places)
     assert np.array_equal(words.numpy(), np.where(counts[text.words[places]] == 1, UNK, text.words[places]))
     assert not set(contexts.unique().tolist()) & set(np.flatnonzero(counts == 1))
     plain = Trainer(text, replace(TINY, singletons=0.0), 1, CPU)
-    assert np.array_equal(plain._batch(places)[1].numpy(), text.words[places])
+    assert np.array_equal(plain.minibatch(places)[1].numpy(), text.words[places])
 
 
 def test_threads_share_a_minibatch(text):
@@ -249,7 +249,7 @@ def test_interrupted_is_uninterrupted(text, tmp_path, settings):
             if trainer.finished:
                 return
             trainer.step()
-            if trainer.at_end_of_epoch:
+            if trainer.evaluation_due:
                 trainer.evaluate()
 
     whole = Trainer(text, settings, 1, CPU)

@@ -14,10 +14,12 @@ torch = pytest.importorskip("torch")
 
 from rnnsmt.cli import main  # noqa: E402
 from rnnsmt.io import InputError  # noqa: E402
+from rnnsmt.networks.sequences import Sequences  # noqa: E402
+from rnnsmt.networks.shuffling import permuted  # noqa: E402
+from rnnsmt.networks.vocabulary import Vocabulary  # noqa: E402
 from rnnsmt.rnn import batches  # noqa: E402
-from rnnsmt.rnn.batches import BatchStream, group_by_length, hold_out, permuted, words_of  # noqa: E402
-from rnnsmt.rnn.pairs import Pairs, Side  # noqa: E402
-from rnnsmt.rnn.vocabulary import Vocabulary  # noqa: E402
+from rnnsmt.rnn.batches import BatchStream, group_by_length, hold_out, words_of  # noqa: E402
+from rnnsmt.rnn.pairs import Pairs  # noqa: E402
 
 torch.set_num_threads(1)
 
@@ -208,7 +210,7 @@ class MadePairs:
         sides = []
         for _ in range(2):
             offsets = np.concatenate([[0], np.cumsum(rng.integers(2, longest + 1, n))])
-            sides.append(Side(rng.integers(1, 50, offsets[-1]).astype(np.int32), offsets))
+            sides.append(Sequences(rng.integers(1, 50, offsets[-1]).astype(np.int32), offsets))
         self.sides = tuple(sides)
 
     def __len__(self):

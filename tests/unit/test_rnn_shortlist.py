@@ -10,9 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rnnsmt.cli import main
-from rnnsmt.rnn.pairs import Pairs, Side
+from rnnsmt.networks.sequences import Sequences
+from rnnsmt.networks.vocabulary import UNK
+from rnnsmt.rnn.pairs import Pairs
 from rnnsmt.rnn.shortlist import words_outside
-from rnnsmt.rnn.vocabulary import UNK
 from rnnsmt.search.tables import read_phrase_table
 
 PAIRS = [("a b", "x y", 0), ("a b", "x rare", 1), ("b", "rare rarer rare <unk>", 4), ("b", "y", 0), ("c", "rarer", 1)]
@@ -77,7 +78,7 @@ def test_without_pairs(folder, capsys):
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_blocks_give_the_same_counts(phrases, block):
     offsets = np.cumsum([0, *map(len, phrases)])
-    side = Side(np.array([*chain.from_iterable(phrases)], np.int32), offsets.astype(np.int64))
+    side = Sequences(np.array([*chain.from_iterable(phrases)], np.int32), offsets.astype(np.int64))
     counts = np.concatenate([*words_outside(side, block)])
     assert counts.tolist() == [phrase.count(UNK) for phrase in phrases]
 

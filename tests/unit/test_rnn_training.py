@@ -19,9 +19,9 @@ from rnnsmt.checkpoint import Checkpoint, random_states, restore_random_states  
 from rnnsmt.cli import main  # noqa: E402
 from rnnsmt.devices import Place, choose_place  # noqa: E402
 from rnnsmt.io import InputError  # noqa: E402
-from rnnsmt.optimising import flatten, learning_rate, make_optimiser  # noqa: E402
+from rnnsmt.networks.optimising import flatten, learning_rate, make_optimiser  # noqa: E402
 from rnnsmt.rnn.batches import words_of  # noqa: E402
-from rnnsmt.rnn.heldout import HeldOut, unigram_likelihood  # noqa: E402
+from rnnsmt.rnn.heldout import unigram_likelihood  # noqa: E402
 from rnnsmt.rnn.model_file import check_vocabularies, load_model, vocabularies_of  # noqa: E402
 from rnnsmt.rnn.pairs import Pairs  # noqa: E402
 from rnnsmt.rnn.presets import PRESETS, Settings  # noqa: E402
@@ -107,7 +107,7 @@ def test_loss_sum_clips_nearly_always(pairs):
         trainer = Trainer(pairs, replace(TINY, loss=loss, clip=5.0), 1, CPU)
         for _ in range(10):
             trainer.step()
-        rates[loss] = trainer.sums.means()
+        rates[loss] = trainer.evaluate()
     assert rates["sum"]["clip rate"] == 1.0
     assert rates["mean"]["clip rate"] < 1.0
     assert rates["sum"]["gradient norm"] > 4 * rates["mean"]["gradient norm"]
@@ -160,7 +160,7 @@ def test_parameters_are_views_of_one_tensor():
 
 def test_held_out_likelihood(pairs):
     trainer = Trainer(pairs, replace(TINY, held_out=7), 1, CPU)
-    found = HeldOut(pairs, trainer.held_out, CPU).likelihood(trainer.model)
+    found = trainer.validation.likelihood(trainer.model)
     total = words = 0
     for i in trainer.held_out:
         x, y = (torch.from_numpy(phrase.astype(np.int64))[None] for phrase in (pairs.source(i), pairs.target(i)))
@@ -189,7 +189,7 @@ def test_reduced_precision_changes_little(pairs):
         trainer = Trainer(pairs, replace(TINY, updates=200), 1, replace(CPU, factors=factors))
         for _ in range(200):
             trainer.step()
-        curves.append(trainer.sums.means()["train log p per word"])
+        curves.append(trainer.evaluate()["train log p per word"])
     assert curves[0] != curves[1]
     assert curves[0] == pytest.approx(curves[1], abs=0.05)
 
@@ -209,11 +209,10 @@ def test_interrupted_is_uninterrupted(pairs, tmp_path, settings):
     """Through a checkpoint file, at every third update, bit for bit."""
 
     def advance(trainer, updates):
-        held_out = HeldOut(pairs, trainer.held_out, CPU)
         for _ in range(updates):
             trainer.step()
-            if trainer.update in trainer.evaluations():
-                trainer.evaluate(held_out)
+            if trainer.evaluation_due:
+                trainer.evaluate()
 
     whole = Trainer(pairs, settings, 1, CPU)
     advance(whole, 30)
@@ -434,7 +433,7 @@ def test_threads_share_a_minibatch(pairs, variant):
         trainer = Trainer(pairs, replace(TINY, batch=20, variant=variant), 1, CPU, threads)
         for _ in range(25):  # the end of an epoch, with its small minibatches, is among them
             trainer.step()
-        found.append((trainer.flat.detach(), trainer.sums.means()))
+        found.append((trainer.flat.detach(), trainer.evaluate()))
     assert torch.allclose(found[0][0], found[1][0], atol=1e-4)
     assert found[0][1] == pytest.approx(found[1][1], rel=1e-4)
     assert torch.equal(found[1][0], found[2][0])

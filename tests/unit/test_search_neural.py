@@ -170,7 +170,7 @@ def test_decoding_with_a_model_file(tmp_path, capsys):
     from rnnsmt.cslm.model_file import save_model
     from rnnsmt.cslm.scorer import NGramScorer
     from rnnsmt.cslm.sizes import Sizes
-    from rnnsmt.rnn.vocabulary import Vocabulary
+    from rnnsmt.networks.vocabulary import Vocabulary
 
     tiny_model(tmp_path, 12)
     words = Vocabulary(TARGET[:3])

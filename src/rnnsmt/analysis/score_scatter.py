@@ -7,7 +7,7 @@ pair was extracted, where the table has counts.
 import argparse
 
 from rnnsmt.analysis.drawing import add_output, canvas, check_output, save
-from rnnsmt.phrases.options import positive
+from rnnsmt.common_options import positive
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from rnnsmt.cslm.model import FeedForwardLM
-from rnnsmt.products import Products, put_gradient, softmax_gradient
+from rnnsmt.networks.products import Products, put_gradient, softmax_gradient
 
 
 class Dropout:

@@ -5,11 +5,12 @@ from typing import Any, NamedTuple
 
 import torch
 
-from rnnsmt.checkpoint import load_file, save_file
+from rnnsmt.checkpoint import load_file, refusing, save_file
 from rnnsmt.cslm.model import FeedForwardLM
 from rnnsmt.cslm.sizes import Sizes
 from rnnsmt.io import InputError
-from rnnsmt.rnn.vocabulary import Vocabulary
+from rnnsmt.networks.parameters import check_parameters
+from rnnsmt.networks.vocabulary import Vocabulary
 
 FORMAT = "rnnsmt-cslm-1"
 
@@ -48,19 +49,12 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> Trained:
     content = load_file(path, device, remedy)
     if content.get("format") != FORMAT:
         raise InputError(f"{path}: not a CSLM of this version; {remedy}")
-    try:
+    with refusing(path, remedy):
         with torch.device("meta"):
             model = FeedForwardLM(Sizes(**content["sizes"]), seed=None)
         model.load_state_dict(content["parameters"], assign=True)
-        vocabulary = Vocabulary(content["words"])
-        found = Trained(model, vocabulary, bool(content["self-normalised"]), dict(content["meta"]))
-        damage = "" if len(vocabulary) == model.sizes.vocabulary else "its words are not as many as its classes"
-        if not all(bool(parameter.isfinite().all()) for parameter in model.parameters()):
-            damage = "a parameter is not a number"
-    except (KeyError, TypeError, ValueError, RuntimeError) as error:
-        damage = str(error).splitlines()[0][:120]
-    if damage:
-        raise InputError(f"{path}: damaged ({damage}); {remedy}")
-    for parameter in model.parameters():
-        parameter.requires_grad_(False)
+        found = Trained(model, Vocabulary(content["words"]), bool(content["self-normalised"]), dict(content["meta"]))
+    if len(found.vocabulary) != model.sizes.vocabulary:
+        raise InputError(f"{path}: its words are not as many as its classes; {remedy}")
+    check_parameters(path, model, remedy)
     return found

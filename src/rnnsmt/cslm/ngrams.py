@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.rnn.batches import permuted
-from rnnsmt.rnn.vocabulary import NULL
+from rnnsmt.networks.shuffling import permuted
+from rnnsmt.networks.vocabulary import NULL
 
 Ids = NDArray[np.int32]
 Places = NDArray[np.int64]

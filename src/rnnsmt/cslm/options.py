@@ -2,10 +2,10 @@
 
 import argparse
 
-from rnnsmt import settings
 from rnnsmt.cslm.presets import CHOICES, PRESETS, Settings
 from rnnsmt.io import InputError
-from rnnsmt.rnn.options import add_device
+from rnnsmt.networks import settings
+from rnnsmt.networks.options import add_device
 
 
 def add_scoring(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +25,7 @@ def normalize_of(args: argparse.Namespace) -> bool | None:
     return {"auto": None, "yes": True, "no": False}[args.normalize]
 
 
-def add_training(parser: argparse.ArgumentParser, default: str) -> None:
+def add_settings(parser: argparse.ArgumentParser, default: str) -> None:
     """``--preset``, and an option for every setting of it."""
     parser.add_argument("--preset", choices=tuple(PRESETS), default=default)
     settings.add_settings(parser, Settings, CHOICES)

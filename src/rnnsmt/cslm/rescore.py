@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, object]:
-    from rnnsmt.rnn.options import need_torch
+    from rnnsmt.networks.options import need_torch
 
     need_torch()
 

@@ -20,7 +20,7 @@ from rnnsmt.cslm import scoring_kernels as kernels
 from rnnsmt.cslm.model import FeedForwardLM
 from rnnsmt.cslm.model_file import load_model
 from rnnsmt.devices import choose_place, multiplies_bfloat16
-from rnnsmt.rnn.vocabulary import NULL, UNK
+from rnnsmt.networks.vocabulary import NULL, UNK
 
 ROWS = 128
 """Contexts of a block on a processor; more would be a little faster, were blocks not to be filled up."""

@@ -8,25 +8,25 @@ written last.
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.io import InputError, read_json, read_line_blocks, write_json
+from rnnsmt.networks.sequences import GrowingArray, Sequences, open_sequences
+from rnnsmt.networks.vocabulary import UNK, Vocabulary
 from rnnsmt.progress import Meter
-from rnnsmt.rnn.preparation import GrowingArray
-from rnnsmt.rnn.vocabulary import UNK, Vocabulary
 
 FORMAT = "rnnsmt-cslm-text-1"
 AGAIN = "run cslm prepare again"
 
 
 class Text:
-    """All sentences of a text. words: int32, offsets: int64 [sentences + 1]; both memory-mapped."""
+    """All sentences of a text."""
 
-    def __init__(self, folder: Path, words: NDArray[np.int32], offsets: NDArray[np.int64], fingerprint: str) -> None:
-        self.folder, self.words, self.offsets, self.fingerprint = folder, words, offsets, fingerprint
+    def __init__(self, folder: Path, sequences: Sequences, fingerprint: str) -> None:
+        self.folder, self.fingerprint = folder, fingerprint
+        self.words, self.offsets = sequences
         self.vocabulary = Vocabulary.read(folder / "vocab.txt")
 
     @classmethod
@@ -38,26 +38,17 @@ class Text:
         """
         folder = Path(folder)
         figures = read_json(folder / "text.json")
-        if not isinstance(figures, dict) or figures.get("format") != FORMAT:
+        if not isinstance(figures, dict) or figures.get("format") != FORMAT or "fingerprint" not in figures:
             raise InputError(f"{folder / 'text.json'}: not of this version; {AGAIN}")
-        words, offsets = (_open(folder / f"{name}.npy") for name in ("words", "offsets"))
-        if len(offsets) - 1 != figures["sentences"] or offsets[-1] != len(words):
-            raise InputError(f"{folder}: words.npy and offsets.npy do not fit text.json; {AGAIN}")
-        text = cls(folder, words, offsets, str(figures["fingerprint"]))
-        if text.vocabulary.hash() != figures["vocabulary"]:
+        sequences = open_sequences(folder, "", figures.get("sentences"), figures.get("classes"), AGAIN)
+        text = cls(folder, sequences, str(figures["fingerprint"]))
+        if text.vocabulary.hash() != figures.get("vocabulary"):
             raise InputError(f"{folder}: vocab.txt was changed after the text; {AGAIN}")
         return text
 
     def __len__(self) -> int:
         """Predicted words: all, and ``</s>`` of every sentence."""
         return len(self.words)
-
-
-def _open(path: Path) -> Any:
-    try:
-        return np.load(path, mmap_mode="r")
-    except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"{path}: cannot be read ({error}); {AGAIN}") from None
 
 
 def prepare(paths: list[str], vocabulary_path: str, output_dir: str) -> dict[str, object]:

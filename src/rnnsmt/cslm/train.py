@@ -8,38 +8,23 @@ processes share every minibatch.
 """
 
 import argparse
+from functools import partial
 
-from rnnsmt.cslm.options import add_training, settings_of
-from rnnsmt.io import InputError
-from rnnsmt.rnn.options import add_device, need_torch
+from rnnsmt.cslm.options import add_settings, settings_of
+from rnnsmt.networks import options
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--text", required=True, metavar="DIR", help="what cslm prepare wrote")
-    add_training(parser, "small")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--output-model", required=True, metavar="FILE")
-    parser.add_argument("--output-history", required=True, metavar="FILE", help="the learning curve, as JSON")
-    parser.add_argument("--state-dir", required=True, metavar="DIR", help="where checkpoints are kept")
-    parser.add_argument("--save-every", type=float, default=300.0, metavar="SECONDS", help="time between checkpoints")
-    parser.add_argument("--time-limit", type=float, metavar="SECONDS", help="stop before, save, and exit with 75")
-    add_device(parser)
+    add_settings(parser, "small")
+    options.add_training(parser)
 
 
 def run(args: argparse.Namespace) -> dict[str, object]:
     settings = settings_of(args)
-    if args.seed < 0:
-        raise InputError(f"--seed {args.seed}: must not be negative")
-    need_torch()
+    options.need_torch()
 
     from rnnsmt.cslm.text import Text
-    from rnnsmt.cslm.training import Outputs, train
-    from rnnsmt.devices import choose_place
+    from rnnsmt.cslm.training import train
 
-    text = Text.open(args.text)
-    place = choose_place(args.device, 1, settings.precision)
-    outputs = Outputs(args.output_model, args.output_history, args.state_dir, args.save_every, args.time_limit)
-    try:
-        return train(text, settings, args.seed, place, outputs, args.threads if place.device.type == "cpu" else 1)
-    finally:
-        place.close()
+    return options.train(args, settings.precision, partial(train, Text.open(args.text), settings))

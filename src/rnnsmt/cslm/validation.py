@@ -10,7 +10,7 @@ from rnnsmt.cslm.model import FeedForwardLM
 from rnnsmt.cslm.ngrams import Places, contexts_at
 from rnnsmt.cslm.text import Text
 from rnnsmt.devices import Place
-from rnnsmt.rnn.vocabulary import NULL, UNK
+from rnnsmt.networks.vocabulary import NULL, UNK
 
 Counts = NDArray[np.float64]
 

@@ -13,6 +13,7 @@ import argparse
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from rnnsmt.common_options import positive
 from rnnsmt.lm.arpa_writer import write_arpa
 from rnnsmt.lm.columns import Workspace
 from rnnsmt.lm.counts import count_ngrams
@@ -39,14 +40,6 @@ def order_between(least: int, most: int) -> Callable[[str], int]:
         return value
 
     return order
-
-
-def positive(text: str) -> int:
-    """An option that is a whole number of at least 1."""
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
-    return value
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

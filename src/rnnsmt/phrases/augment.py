@@ -6,7 +6,7 @@ fields stay as they are. Repeat --column for several columns; the files of one a
 
 import argparse
 
-from rnnsmt.phrases.options import positive
+from rnnsmt.common_options import positive
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

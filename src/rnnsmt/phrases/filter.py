@@ -5,7 +5,7 @@ A line stays when its source phrase occurs in the input. Both tables are streame
 
 import argparse
 
-from rnnsmt.phrases.options import positive
+from rnnsmt.common_options import positive
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

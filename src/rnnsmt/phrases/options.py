@@ -2,13 +2,7 @@
 
 import argparse
 
-
-def positive(text: str) -> int:
-    """A whole number above 0, as the type of an option."""
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text}: must be at least 1")
-    return value
+from rnnsmt.common_options import positive
 
 
 def add_resources(parser: argparse.ArgumentParser) -> None:

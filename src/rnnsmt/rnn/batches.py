@@ -9,38 +9,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from rnnsmt.networks.shuffling import Index, permuted
 from rnnsmt.rnn.pairs import Pairs
-
-Index = NDArray[np.int64]
 
 WINDOW = 1 << 15
 """Pairs that are looked at together to form minibatches; what is left over waits for the next window."""
-
-
-def permuted(positions: Index, n: int, key: list[int]) -> Index:
-    """A permutation of 0 .. n-1, seen at some positions: a Feistel cipher of four rounds, walked until below n."""
-    half = max((max(n - 1, 1).bit_length() + 1) // 2, 1)
-    mask = np.uint64((1 << half) - 1)
-    keys = np.random.SeedSequence(key).generate_state(4, np.uint64)
-    result = positions.astype(np.uint64)
-    outside = np.ones(len(result), bool)
-    while outside.any():
-        left, right = result[outside] >> np.uint64(half), result[outside] & mask
-        for round_key in keys:
-            left, right = right, left ^ (_mixed(right, round_key) & mask)
-        result[outside] = (left << np.uint64(half)) | right
-        outside[outside] = result[outside] >= n
-    return result.astype(np.int64)
-
-
-def _mixed(value: NDArray[np.uint64], key: np.uint64) -> NDArray[np.uint64]:
-    """Every bit of the result depends on every bit of the value (multiply and shift, twice)."""
-    value = (value ^ key) * np.uint64(0x9E3779B97F4A7C15)
-    value = (value ^ (value >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
-    return value ^ (value >> np.uint64(32))
 
 
 def hold_out(n: int, at_most: int, seed: int) -> Index:

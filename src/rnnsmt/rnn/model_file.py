@@ -7,6 +7,7 @@ import torch
 
 from rnnsmt.checkpoint import load_file, refusing, save_file
 from rnnsmt.io import InputError
+from rnnsmt.networks.parameters import check_parameters
 from rnnsmt.rnn.model import RNNEncoderDecoder, Sizes
 from rnnsmt.rnn.pairs import Pairs
 
@@ -34,10 +35,7 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> tuple[RN
             model = RNNEncoderDecoder(Sizes(**content["sizes"]), seed=None)
         model.load_state_dict(content["parameters"], assign=True)
         meta = dict(content["meta"])
-    for name, parameter in model.named_parameters():
-        parameter.requires_grad_(False)
-        if parameter.dtype != torch.float32 or not torch.isfinite(parameter).all():
-            raise InputError(f"{path}: {name} holds values that are no numbers, or of another kind; {remedy}")
+    check_parameters(path, model, remedy)
     return model, meta
 
 

@@ -1,23 +1,27 @@
 """Options that the stages of this chapter share; imports nothing heavy."""
 
 import argparse
-from importlib.util import find_spec
 
-from rnnsmt.io import InputError
-from rnnsmt.phrases.options import positive
-
-
-def add_device(parser: argparse.ArgumentParser) -> None:
-    """``--device`` and ``--threads``, the arguments of ``rnnsmt.devices.choose_place``."""
-    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="auto: a GPU if there is one")
-    parser.add_argument("--threads", type=positive, default=1, help="threads on a CPU")
+from rnnsmt.networks import settings
+from rnnsmt.rnn.presets import CHOICES, PRESETS, Settings
 
 
-def need_torch() -> None:
-    """Say what to install where torch is missing: not everybody who uses this package trains networks.
+def add_settings(parser: argparse.ArgumentParser, default: str) -> None:
+    """``--preset``, and an option for every setting of it."""
+    parser.add_argument("--preset", choices=tuple(PRESETS), default=default)
+    settings.add_settings(parser, Settings, CHOICES)
+
+
+def settings_of(args: argparse.Namespace) -> Settings:
+    """The preset with what the command line says instead.
 
     Raises:
-        InputError: it is missing.
+        InputError: a number that makes no sense.
     """
-    if find_spec("torch") is None:
-        raise InputError("networks need torch, which is not installed here: pip install 'rnnsmt[networks]'")
+    sizes = ("embedding", "hidden", "maxout")
+    return settings.chosen_settings(
+        args,
+        PRESETS[args.preset],
+        above_zero=(*sizes, "deviation", "batch", "epochs", "learning_rate", "clip", "evaluations"),
+        not_negative=("updates", "warmup", "held_out"),
+    )

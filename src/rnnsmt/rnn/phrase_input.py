@@ -4,11 +4,11 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from rnnsmt.io import InputError, read_lines
-from rnnsmt.rnn.options import add_device, need_torch
+from rnnsmt.networks.options import add_device, need_torch
 
 if TYPE_CHECKING:
+    from rnnsmt.networks.vocabulary import Vocabulary
     from rnnsmt.rnn.model import RNNEncoderDecoder
-    from rnnsmt.rnn.vocabulary import Vocabulary
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -5,54 +5,18 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
-from typing import BinaryIO
 
 import numpy as np
-from numpy.lib import format as npy
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
-from rnnsmt.io import InputError, atomic_path, read_line_blocks, write_json
+from rnnsmt.io import InputError, read_line_blocks, write_json
+from rnnsmt.networks.sequences import GrowingArray
+from rnnsmt.networks.vocabulary import UNK, Vocabulary
 from rnnsmt.phrases.table import parse_phrase_line
 from rnnsmt.progress import Meter
 from rnnsmt.rnn.pairs import FORMAT
-from rnnsmt.rnn.vocabulary import UNK, Vocabulary
 
 SIDES = ("source", "target")
-
-
-class GrowingArray:
-    """A one-dimensional ``.npy`` file that is written piece by piece; whole or not at all."""
-
-    def __init__(self, path: Path, dtype: DTypeLike) -> None:
-        self.path, self.dtype, self.length = path, np.dtype(dtype), 0
-        self.digest = hashlib.sha256()
-        self._stack = ExitStack()
-
-    def __enter__(self) -> "GrowingArray":
-        self._out: BinaryIO = self._stack.enter_context(self._stack.enter_context(atomic_path(self.path)).open("wb+"))
-        self._write_header()
-        return self
-
-    def append(self, values: NDArray[np.generic]) -> None:
-        data = np.ascontiguousarray(values, self.dtype).tobytes()
-        self._out.write(data)
-        self.digest.update(data)
-        self.length += len(values)
-
-    def _write_header(self) -> None:
-        """Numpy leaves room behind the shape, so that the header of the final length has the same size."""
-        shape = {"descr": npy.dtype_to_descr(self.dtype), "fortran_order": False, "shape": (self.length,)}
-        npy.write_array_header_1_0(self._out, shape)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
-            self._out.seek(0)
-            self._write_header()
-            self._out.flush()
-        self._stack.__exit__(kind, error, trace)
 
 
 def count_words(paths: list[str], what: str) -> Counter[str]:

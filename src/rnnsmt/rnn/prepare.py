@@ -6,7 +6,7 @@ A vocabulary holds the most frequent words of one side of the corpus; all other 
 
 import argparse
 
-from rnnsmt.phrases.options import positive
+from rnnsmt.common_options import positive
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

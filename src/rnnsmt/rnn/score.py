@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 from rnnsmt.io import InputError
-from rnnsmt.rnn.options import add_device, need_torch
+from rnnsmt.networks.options import add_device, need_torch
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,9 +41,9 @@ def run(args: argparse.Namespace) -> dict[str, object]:
     import numpy as np
 
     from rnnsmt.devices import choose_place
+    from rnnsmt.networks.sequences import GrowingArray
     from rnnsmt.rnn.model_file import check_vocabularies, load_model
     from rnnsmt.rnn.pairs import Pairs
-    from rnnsmt.rnn.preparation import GrowingArray
     from rnnsmt.rnn.scoring import score_batches, shard_bounds
 
     pairs = Pairs.open(args.pairs)

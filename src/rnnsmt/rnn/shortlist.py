@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from rnnsmt.rnn.pairs import Side
+    from rnnsmt.networks.sequences import Sequences
 
 BLOCK = 1 << 20
 """Pairs that are counted at a time."""
@@ -32,9 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> dict[str, object]:
     import numpy as np
 
+    from rnnsmt.networks.sequences import GrowingArray
     from rnnsmt.progress import say
     from rnnsmt.rnn.pairs import Pairs
-    from rnnsmt.rnn.preparation import GrowingArray
 
     pairs = Pairs.open(args.pairs)
     words, touched = 0, 0
@@ -50,11 +50,11 @@ def run(args: argparse.Namespace) -> dict[str, object]:
     return {"pairs": out.length, "pairs with such words": touched, "words outside the shortlist": words}
 
 
-def words_outside(side: "Side", block: int = BLOCK) -> "Iterator[NDArray[np.int64]]":
+def words_outside(side: "Sequences", block: int = BLOCK) -> "Iterator[NDArray[np.int64]]":
     """The number of UNK among the ids of every phrase, for ``block`` phrases at a time."""
     import numpy as np
 
-    from rnnsmt.rnn.vocabulary import UNK
+    from rnnsmt.networks.vocabulary import UNK
 
     for begin in range(0, len(side.offsets) - 1, block):
         offsets = np.asarray(side.offsets[begin : begin + block + 1])

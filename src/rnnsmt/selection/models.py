@@ -20,8 +20,9 @@ import shutil
 from itertools import chain
 from pathlib import Path
 
+from rnnsmt.common_options import positive
 from rnnsmt.io import InputError, read_lines, write_json, write_lines
-from rnnsmt.lm.estimate import KENLM_ORDERS, estimate, order_between, positive
+from rnnsmt.lm.estimate import KENLM_ORDERS, estimate, order_between
 from rnnsmt.lm.text import frequent_words
 from rnnsmt.selection.sampling import count_words, hold_out, sample_lines
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from rnnsmt.common_options import positive
 from rnnsmt.corpus.workers import map_chunks
 from rnnsmt.io import InputError, read_lines, read_parallel, write_lines
-from rnnsmt.lm.estimate import positive
 from rnnsmt.lm.queries import LOG2_10, load_kenlm
 from rnnsmt.progress import track
 from rnnsmt.selection.models import GENERAL, GENERAL2, GENERAL_TEXT, IN_DOMAIN

@@ -26,8 +26,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from rnnsmt.common_options import positive
 from rnnsmt.io import InputError, read_byte_lines, read_lines, write_json, write_lines
-from rnnsmt.lm.estimate import KENLM_ORDERS, order_between, positive
+from rnnsmt.lm.estimate import KENLM_ORDERS, order_between
 from rnnsmt.parallel_gzip import atomic_blocks
 from rnnsmt.progress import say
 from rnnsmt.selection.curve import Point, curve

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import Field, fields, replace
 from typing import Any, TypeVar
 
+from rnnsmt.common_options import option
 from rnnsmt.io import InputError
 
 Settings = TypeVar("Settings")
@@ -16,7 +17,7 @@ def add_settings(parser: argparse.ArgumentParser, kind: type, choices: Mapping[s
     for field in _fields(kind):
         value = type(field.default)
         group.add_argument(
-            _option(field.name),
+            option(field.name),
             type=value,
             choices=choices.get(field.name),
             default=argparse.SUPPRESS,
@@ -36,15 +37,11 @@ def chosen_settings(
     settings: Settings = replace(preset, **given)  # type: ignore[type-var]
     for name in above_zero:
         if not 0 < getattr(settings, name) < float("inf"):
-            raise InputError(f"{_option(name)} {getattr(settings, name)}: must be above 0")
+            raise InputError(f"{option(name)} {getattr(settings, name)}: must be above 0")
     for name in not_negative:
         if not 0 <= getattr(settings, name) < float("inf"):
-            raise InputError(f"{_option(name)} {getattr(settings, name)}: must not be negative")
+            raise InputError(f"{option(name)} {getattr(settings, name)}: must not be negative")
     return settings
-
-
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
 
 
 def _fields(kind: type) -> tuple[Field[Any], ...]:

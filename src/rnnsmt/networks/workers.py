@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import torch
 from torch import Tensor, nn
 
-from rnnsmt.optimising import lay_out
+from rnnsmt.networks.optimising import lay_out
 
 
 class Workers:

@@ -1,0 +1,102 @@
+"""Sequences of ids on disk, one after the other in a memory-mapped array, and where each begins."""
+
+import hashlib
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import DTypeLike, NDArray
+
+from rnnsmt.io import InputError, atomic_path
+
+BLOCK = 1 << 22
+"""Numbers that are checked at a time."""
+
+
+class Sequences(NamedTuple):
+    """words: int32, each sequence ends in EOS; offsets: int64 [sequences + 1]; both may be memory-mapped."""
+
+    words: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+
+    def phrase(self, i: int) -> NDArray[np.int32]:
+        """The ids of sequence i, with EOS."""
+        return self.words[self.offsets[i] : self.offsets[i + 1]]
+
+    def lengths(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Words of the sequences ``index`` [K], with EOS."""
+        return self.offsets[index + 1] - self.offsets[index]
+
+
+def open_sequences(folder: Path, prefix: str, number: object, classes: object, remedy: str) -> Sequences:
+    """Map ``<prefix>words.npy`` and ``<prefix>offsets.npy`` of a folder; every id is looked at once.
+
+    number, classes: how many sequences there must be, and what all ids must be below.
+
+    Raises:
+        InputError: missing, damaged, or not what it must be; the sentence ends in ``remedy``.
+    """
+    arrays = []
+    for part in ("words", "offsets"):
+        path = folder / f"{prefix}{part}.npy"
+        try:
+            arrays.append(npy.open_memmap(path, mode="r"))
+        except (OSError, ValueError, EOFError) as error:
+            raise InputError(f"{path}: cannot be read ({error}); {remedy}") from None
+    words, offsets = arrays
+    expected = {"words": (np.int32, 1), "offsets": (np.int64, 1)}
+    found = {"words": (words.dtype, words.ndim), "offsets": (offsets.dtype, offsets.ndim)}
+    whole = found == expected and len(offsets) - 1 == number and offsets[-1] == len(words)
+    if not whole or not _sound(words, offsets, classes):
+        raise InputError(
+            f"{folder}: {prefix}words.npy and {prefix}offsets.npy do not fit what is said about them; {remedy}"
+        )
+    return Sequences(words, offsets)
+
+
+def _sound(words: NDArray[np.int32], offsets: NDArray[np.int64], classes: object) -> bool:
+    """Whether all ids are below ``classes`` and every sequence has one at least; reads the files once, in blocks."""
+    if not isinstance(classes, int) or offsets[0] != 0:
+        return False
+    for begin in range(0, len(words), BLOCK):
+        block = words[begin : begin + BLOCK]
+        if block.min() < 0 or block.max() >= classes:
+            return False
+    return all(np.diff(offsets[begin : begin + BLOCK + 1]).min() > 0 for begin in range(0, len(offsets) - 1, BLOCK))
+
+
+class GrowingArray:
+    """A one-dimensional ``.npy`` file that is written piece by piece; whole or not at all."""
+
+    def __init__(self, path: Path, dtype: DTypeLike) -> None:
+        self.path, self.dtype, self.length = path, np.dtype(dtype), 0
+        self.digest = hashlib.sha256()
+        self._stack = ExitStack()
+
+    def __enter__(self) -> "GrowingArray":
+        self._out: BinaryIO = self._stack.enter_context(self._stack.enter_context(atomic_path(self.path)).open("wb+"))
+        self._write_header()
+        return self
+
+    def append(self, values: NDArray[np.generic]) -> None:
+        data = np.ascontiguousarray(values, self.dtype).tobytes()
+        self._out.write(data)
+        self.digest.update(data)
+        self.length += len(values)
+
+    def _write_header(self) -> None:
+        """Numpy leaves room behind the shape, so that the header of the final length has the same size."""
+        shape = {"descr": npy.dtype_to_descr(self.dtype), "fortran_order": False, "shape": (self.length,)}
+        npy.write_array_header_1_0(self._out, shape)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self._out.seek(0)
+            self._write_header()
+            self._out.flush()
+        self._stack.__exit__(kind, error, trace)
