@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from rnnsmt.io import InputError, atomic_path
+from rnnsmt.state_folder import StateFolder
 
 _NO_PICKLE = (
     RuntimeError,
@@ -31,10 +32,9 @@ class Checkpoint:
 
     def __init__(self, folder: str | Path, fingerprint: Mapping[str, object]) -> None:
         """``fingerprint``: name -> value of everything that the training depends on."""
-        self.folder = Path(folder)
-        self.path = self.folder / "state.pt"
-        self.fingerprint = {name: str(value) for name, value in fingerprint.items()}
-        self.remedy = f"remove {self.folder} to start over"
+        self.folder = StateFolder(folder, fingerprint)
+        self.path = self.folder.path / "state.pt"
+        self.remedy = self.folder.remedy
 
     def load(self, device: torch.device | str = "cpu") -> dict[str, Any] | None:
         """What was saved last, its tensors on ``device``, with the random states set as they were; None: nothing yet.
@@ -48,20 +48,19 @@ class Checkpoint:
         before = saved.get("fingerprint")
         if not isinstance(before, dict) or not isinstance(saved.get("state"), dict):
             raise InputError(f"{self.path}: holds something else; {self.remedy}")
-        names = [*self.fingerprint, *(name for name in before if name not in self.fingerprint)]
-        changed = [
-            f"{name} (was {before.get(name, 'not there')}, is {self.fingerprint.get(name, 'not there')})"
-            for name in names
-            if before.get(name) != self.fingerprint.get(name)
-        ]
-        if changed:
-            raise InputError(
-                f"{self.folder}: was begun with other settings, changed since: {', '.join(changed)}; "
-                f"undo the change to go on, or remove {self.folder} to start over"
-            )
+        self.folder.check(before)
         with refusing(self.path, self.remedy):
             restore_random_states(saved["random"])
         return dict(saved["state"])
+
+    def lock(self) -> None:
+        """Keep other processes out; what a finished training of other settings left is removed."""
+        self.folder.lock()
+        self.folder.clear_finished(self.path.name)
+
+    def finish(self) -> None:
+        """Remember that the outputs are written: other settings may then start over."""
+        self.folder.finish()
 
     def save(self, state: Mapping[str, Any]) -> None:
         """Replace what was saved.
@@ -69,7 +68,7 @@ class Checkpoint:
         Raises:
             InputError: it cannot be written (a full disk); what was saved before is still there.
         """
-        content = {"fingerprint": self.fingerprint, "random": random_states(), "state": dict(state)}
+        content = {"fingerprint": self.folder.fingerprint, "random": random_states(), "state": dict(state)}
         try:
             save_file(self.path, content)
         except OSError as error:

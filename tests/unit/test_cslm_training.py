@@ -394,6 +394,7 @@ def test_text_folders_that_do_not_fit(folder, tmp_path, capfd):
 def test_other_settings_are_refused(folder, tmp_path, capfd):
     assert main(command_line(folder, tmp_path, "--epochs", "1")) == 0
     before = (tmp_path / "state" / "state.pt").read_bytes()
+    (tmp_path / "state" / "finished.json").unlink()  # as if it had been interrupted
     for options in (["--epochs", "2"], ["--seed", "2"], ["--hidden-1", "17"], ["--self-normalised", "0.1"]):
         assert main(command_line(folder, tmp_path, "--epochs", "1", *options)) == 2
         refused(capfd, "train", f"{options[0].strip('-').replace('-', '_')} (was", "remove", "to start over")
@@ -405,14 +406,22 @@ def test_other_settings_are_refused(folder, tmp_path, capfd):
         refused(capfd, "train", "state.pt: cannot be read", "to start over")
 
 
+def test_a_finished_training_gives_way_to_other_settings(folder, tmp_path, capfd):
+    assert main(command_line(folder, tmp_path, "--epochs", "1")) == 0
+    assert main(command_line(folder, tmp_path, "--epochs", "2")) == 0
+    assert "starting over; changed since: epochs (was 1, is 2)" in capfd.readouterr().err
+    assert len(json.loads((tmp_path / "h.json").read_text())["curve"]) == 2
+
+
 def test_another_text_is_refused(folder, tmp_path, capfd):
     assert main(command_line(folder, tmp_path, "--epochs", "1")) == 0
+    (tmp_path / "state" / "finished.json").unlink()
     (tmp_path / "text").write_text("le chat voit\n" * 30)
     command = prepare_line(tmp_path, tmp_path / "ids")
     command[command.index("--vocabulary") + 1] = str(folder / "vocab")
     assert main(command) == 0
     assert main(command_line(tmp_path, tmp_path, "--epochs", "1")) == 2
-    refused(capfd, "train", "text (was")
+    refused(capfd, "train", "changed since: text;")
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 
 from rnnsmt import io
 from rnnsmt.cli import main
+from rnnsmt.io import InputError
 from rnnsmt.progress import Meter, track
 from rnnsmt.stages import CHAPTERS, STAGES
+from rnnsmt.state_folder import StateFolder
 
 LINES = st.lists(st.text(st.characters(exclude_characters="\n", exclude_categories=("Cs",))), max_size=20)
 
@@ -52,6 +54,7 @@ def test_what_a_killed_process_left_is_removed(tmp_path):
     code = f"""
 import os, signal
 from rnnsmt import io
+from rnnsmt.io import InputError
 with io.atomic_text({str(tmp_path / "out.gz")!r}) as out:
     out.write("half")
     out.flush()
@@ -191,6 +194,7 @@ def test_what_a_killed_process_left_is_removed_when_nobody_waits_for_it(tmp_path
     code = f"""
 import os, signal
 from rnnsmt import io
+from rnnsmt.io import InputError
 with io.atomic_text({str(tmp_path / "out")!r}) as out:
     out.write("half")
     out.flush()
@@ -212,3 +216,22 @@ def test_what_a_living_process_writes_is_left_alone(tmp_path):
     other.write_text("half")
     io.write_lines(tmp_path / "out", ["whole"])
     assert other.exists()
+
+
+# folders for states
+
+
+def test_only_finished_states_are_replaced(tmp_path, capsys):
+    """With other settings an interrupted job is refused, a finished one starts over."""
+    (tmp_path / "state.json").write_text("{}")
+    before = StateFolder(tmp_path, {"epochs": 3, "text": "a" * 64})
+    changed = StateFolder(tmp_path, {"epochs": 4, "text": "b" * 64})
+    changed.clear_finished("state.json")
+    with pytest.raises(InputError, match=r"changed since: epochs \(was 3, is 4\), text; .* or remove .* to start over"):
+        changed.check(before.fingerprint)
+    before.finish()
+    before.clear_finished("state.json")
+    assert (tmp_path / "state.json").exists()
+    changed.clear_finished("state.json")
+    assert not list(tmp_path.iterdir())
+    assert "finished with other settings before, starting over; changed since: epochs" in capsys.readouterr().err

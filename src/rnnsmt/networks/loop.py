@@ -36,6 +36,9 @@ def run(make: Callable[[], SomeTrainer], outputs: Outputs, write: Callable[[Some
     with Stop(outputs.time_limit) as stop:
         trainer = make()
         checkpoint = Checkpoint(outputs.state_dir, trainer.fingerprint())
+        if trainer.place.first:
+            checkpoint.lock()
+        trainer.place.any(False)  # the others wait for the first process
         saved = checkpoint.load(trainer.place.device)
         if saved is not None:
             with refusing(checkpoint.path, checkpoint.remedy):
@@ -57,7 +60,10 @@ def run(make: Callable[[], SomeTrainer], outputs: Outputs, write: Callable[[Some
                 log.say(f"stopped {stop.reason()} after {trainer.update:,} updates, state saved: run again to go on")
                 raise SystemExit(stop.exit_code())
 
-        return write(trainer, outputs)
+        figures = write(trainer, outputs)
+        if trainer.place.first:
+            checkpoint.finish()
+        return figures
 
 
 class Log:

@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--reference", required=True, nargs="+", metavar="FILE", help="development set, one or more references")
     add("--output-ini", required=True, metavar="FILE", help="moses.ini to write, with the tuned weights")
     add("--output-history", required=True, metavar="FILE", help="iterations, to write (JSON)")
-    add("--state-dir", required=True, metavar="DIR", help="where the state of a run is kept until it is done")
+    add("--state-dir", required=True, metavar="DIR", help="where the state of the run is kept")
     add("--seed", type=int, required=True, metavar="N", help="seed of the run")
     add("--model-dir", metavar="DIR", help="take the ini's files from here where they exist, e.g. filtered tables")
     add("--nbest", type=int, default=100, metavar="N", help="distinct translations of a sentence and iteration")
@@ -76,6 +76,7 @@ def run(args: argparse.Namespace) -> dict[str, object]:
     decoder.set_weights(tuned.weights)
     ini.write(args.output_ini)
     write_json(args.output_history, _history(args, decoder, tuned))
+    state.finish()
     return {"iterations": len(tuned.iterations), "dev BLEU": tuned.bleu}
 
 

@@ -1,21 +1,19 @@
 """The state of a MERT run on disk: what it was made from, its iterations, the n-best lists they added.
 
 A state folder holds ``state.json``, replaced whole after every iteration, and one ``nbest-NNN.npz`` an iteration,
-written before it. So a run that is ended at any time goes on after its last complete iteration. A lock of the system,
-which goes with its process, keeps a second process out: a stage can outlive the Snakemake that was killed.
+written before it. So a run that is ended at any time goes on after its last complete iteration.
 """
 
-import fcntl
 import hashlib
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
 from rnnsmt.io import InputError, atomic_path, open_binary, read_json, write_json
-from rnnsmt.progress import say
+from rnnsmt.state_folder import StateFolder
 from rnnsmt.tuning.nbest_pool import Lump
 
 FORMAT = "rnnsmt-mert-1"
@@ -30,40 +28,24 @@ class MertState:
         Raises:
             InputError: the folder holds the state of another run, or is damaged.
         """
-        self.folder = Path(folder)
-        self._fingerprint = dict(fingerprint)
+        self._state = StateFolder(folder, fingerprint)
+        self.folder = self._state.path
         self.iterations: list[dict[str, Any]] = []
         self.path = self.folder / "state.json"
-        self._lock = self._take_lock()
+        self._state.lock()
+        self._state.clear_finished("state.json", "nbest-*.npz")
         if self.path.exists():
             self._read()
-
-    def _take_lock(self) -> IO[str]:
-        """Wait until no other process works in the folder; the lock is held as long as the file is open."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        lock = (self.folder / "lock").open("w")
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            say(f"another process is at work in {self.folder}; waiting until it ends")
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        return lock
 
     def _read(self) -> None:
         saved = read_json(self.path)
         if not isinstance(saved, dict) or saved.get("format") != FORMAT:
-            raise InputError(f"{self.path}: not the state of this version of MERT; remove {self.folder} to start over")
+            raise InputError(f"{self.path}: not the state of this version of MERT; {self._state.remedy}")
         before = saved.get("fingerprint")
         iterations = saved.get("iterations")
         if not isinstance(before, dict) or not isinstance(iterations, list) or not all(map(_whole, iterations)):
-            raise InputError(f"{self.path}: damaged; remove {self.folder} to start over")
-        names = [*self._fingerprint, *(name for name in before if name not in self._fingerprint)]
-        changed = [name for name in names if before.get(name) != self._fingerprint.get(name)]
-        if changed:
-            raise InputError(
-                f"{self.folder}: was begun with other settings, changed since: {', '.join(changed)}; "
-                f"undo the change to go on, or remove {self.folder} to start over"
-            )
+            raise InputError(f"{self.path}: damaged; {self._state.remedy}")
+        self._state.check(before)
         self.iterations = iterations
 
     def save(self, iteration: Mapping[str, Any], lump: Lump) -> None:
@@ -72,7 +54,11 @@ class MertState:
         with atomic_path(self._lump_path(len(self.iterations))) as temporary, temporary.open("wb") as out:
             np.savez(out, features=lump.features, statistics=lump.statistics, sentences=lump.sentences)
         self.iterations.append(dict(iteration))
-        write_json(self.path, {"format": FORMAT, "fingerprint": self._fingerprint, "iterations": self.iterations})
+        write_json(self.path, {"format": FORMAT, "fingerprint": self._state.fingerprint, "iterations": self.iterations})
+
+    def finish(self) -> None:
+        """Remember that the outputs of the run are written: other settings may then start over."""
+        self._state.finish()
 
     def lumps(self) -> list[Lump]:
         """The candidates of all complete iterations.
@@ -87,7 +73,7 @@ class MertState:
                 with np.load(path) as arrays:
                     found.append(Lump(arrays["features"], arrays["statistics"], arrays["sentences"]))
             except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-                raise InputError(f"{path}: damaged ({error}); remove {self.folder} to start over") from None
+                raise InputError(f"{path}: damaged ({error}); {self._state.remedy}") from None
         return found
 
     def _lump_path(self, number: int) -> Path:
