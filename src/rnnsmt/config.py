@@ -66,11 +66,20 @@ def _corpus(entry: Mapping[str, Any], folder: str | None) -> Corpus:
         role=entry["role"],
         source=place("source"),
         target=str(place("target")),
-        in_domain=entry.get("in_domain", entry["role"] == "dev"),
+        in_domain=_in_domain(entry),
         keep=entry.get("keep"),
         downloads=downloads,
         members=members,
     )
+
+
+def _in_domain(entry: Mapping[str, Any]) -> bool:
+    return bool(entry.get("in_domain", entry["role"] == "dev"))
+
+
+def kept_whole(keep: str | float | None, usual: str | float) -> bool:
+    """Whether selection takes a corpus whole: by its own ``keep``, or by what is usual for its kind."""
+    return (keep or usual) in ("all", 1)
 
 
 def check(config: dict[str, Any], schema_path: str | Path) -> list[str]:
@@ -154,6 +163,7 @@ def _describe(option: Mapping[str, Any]) -> str:
 def _cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
     """What a schema cannot say: names that must fit each other."""
     yield from _check_corpora(config["corpora"])
+    yield from _check_selection(config)
     yield from _check_joint(config)
     for name in config["compare"]:
         if name not in config["systems"]:
@@ -186,6 +196,19 @@ def _check_corpora(entries: list[Mapping[str, Any]]) -> Iterator[str]:
     for role in ("bitext", "dev", "test"):
         if not roles[role]:
             yield f"corpora: at least one corpus of role {role} is needed"
+
+
+def _check_selection(config: Mapping[str, Any]) -> Iterator[str]:
+    """Selection needs in-domain text: of both sides for bitext, of the target side for the language model's text."""
+    entries = config["corpora"]
+    in_domain = [entry for entry in entries if _in_domain(entry)]
+    for kind, roles in (("bitext", ("bitext",)), ("mono", ("bitext", "mono"))):
+        pool = [entry.get("keep") for entry in entries if entry["role"] in roles]
+        if all(kept_whole(keep, config["selection"][kind]) for keep in pool):
+            continue
+        if not any(kind == "mono" or entry["role"] != "mono" for entry in in_domain):
+            sides = "a target side" if kind == "mono" else "both sides"
+            yield f"selection.{kind}: no corpus with {sides} is in_domain; mark one to select by, or keep all (1)"
 
 
 def _check_joint(config: Mapping[str, Any]) -> Iterator[str]:

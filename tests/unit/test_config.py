@@ -69,6 +69,11 @@ MISTAKES = {
         ["tuning.runs: 'three' is not of type 'integer'"],
     ),
     "no runs": (lambda c: c["tuning"].update(runs=0), ["tuning.runs: 0 is less than the minimum of 1"]),
+    "n-best lists of one": (lambda c: c["tuning"].update(nbest=1), ["tuning.nbest: 1 is less than the minimum of 2"]),
+    "mostly for validation": (
+        lambda c: c["cslm"]["settings"].update(held_out=0.2),
+        ["cslm.settings.held_out: 0.2 is greater than the maximum of 0.1"],
+    ),
     "a wrong choice": (
         lambda c: c["alignment"].update(symmetrization="grow-diag-final-an"),
         ["alignment.symmetrization: 'grow-diag-final-an' is not possible; did you mean grow-diag-final-and?"],
@@ -93,6 +98,14 @@ MISTAKES = {
         lambda c: c.update(compare=["baselin"]),
         ["compare: no system baselin; did you mean baseline?"],
     ),
+    "nothing in-domain to select by": (
+        lambda c: c["corpora"][3].update(in_domain=False),
+        ["selection.bitext: no corpus with both sides", "selection.mono: no corpus with a target side"],
+    ),
+    "nothing in-domain of the source language": (
+        lambda c: (c["corpora"][3].update(in_domain=False), c["corpora"][2].update(in_domain=True)),
+        ["selection.bitext: no corpus with both sides is in_domain"],
+    ),
     "a joint of nothing": (
         lambda c: c["evaluation"]["joint"].update(all=["harbour-test", "other"]),
         ["evaluation.joint.all: other is not a test corpus; there are harbour-test"],
@@ -113,6 +126,12 @@ def test_mistakes(config, mistake):
     assert len(lines) == len(expected)
     for line, start in zip(lines, expected, strict=True):
         assert line.startswith(start)
+
+
+def test_in_domain_text_is_needed_for_selection_only(config):
+    config["corpora"][3]["in_domain"] = False
+    config["selection"].update(bitext=1, mono=1)
+    assert check(config, SCHEMA) == []
 
 
 def test_paths_lie_under_data_dir(config, tmp_path):

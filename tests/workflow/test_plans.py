@@ -100,6 +100,29 @@ def test_a_corpus_kept_whole_is_not_scored(workflow):
     assert not [rule for rule in everything if rule.startswith("selection")]
 
 
+def test_in_domain_text_of_one_language(workflow):
+    """Monolingual in-domain text goes into the models of its own language."""
+    config = workflow.folder / "mine.yaml"
+    config.write_text(
+        "corpora:\n"
+        "  - {name: general, role: bitext, source: results/demo/general.en.gz, target: results/demo/general.fr.gz}\n"
+        "  - {name: gazette, role: mono, in_domain: true, target: results/demo/mono.fr.gz}\n"
+        "  - {name: tuning, role: dev, source: results/demo/dev.en, target: results/demo/dev.fr}\n"
+        "  - {name: tested, role: test, source: results/demo/test.en, target: results/demo/test.fr}\n"
+    )
+    plan = workflow.call("--dry-run", "--configfile", str(config))
+    assert plan.returncode == 0, plan.stdout + plan.stderr
+    inputs = {
+        job.split("wildcards: kind=")[1].splitlines()[0]: job.split("input: ")[1].splitlines()[0]
+        for job in (plan.stdout + plan.stderr).split("rule selection_models:")[1:]
+    }
+    assert {kind: "gazette" in files for kind, files in inputs.items()} == {
+        "bitext, lang=en": False,
+        "bitext, lang=fr": True,
+        "mono, lang=fr": True,
+    }
+
+
 def test_the_baseline_alone_needs_no_network(workflow):
     jobs = workflow.plan("--config", "compare=[baseline]")
     assert jobs["mert"] == 3

@@ -6,7 +6,7 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 
 sys.path.insert(0, f"{workflow.basedir}/src")
-from rnnsmt.config import check, corpora
+from rnnsmt.config import check, corpora, kept_whole
 from rnnsmt.stages import STAGES
 
 if mistakes := check(config, f"{workflow.basedir}/workflow/schemas/config.schema.json"):

@@ -3,7 +3,7 @@
 
 rule selection_models:
     input:
-        in_domain=lambda w: [text("usual", name, w.lang) for name in IN_DOMAIN],
+        in_domain=lambda w: in_domain_texts(w.lang),
         pool=lambda w: [text("usual", name, w.lang) for name in scored(w.kind)],
     output:
         expand(

@@ -20,14 +20,22 @@ def plain_reference(wildcards):
     return f"results/corpus/detokenized/{wildcards.set}.{TARGET}.gz"
 
 
-IN_DOMAIN = [name for name, corpus in CORPORA.items() if corpus.in_domain]
 PARTS = {"bitext": BITEXT, "mono": BITEXT + MONO}
 SIDES = {"bitext": [SOURCE, TARGET], "mono": [TARGET]}
 
 
+def in_domain_texts(lang):
+    """The in-domain text of one language; a monolingual corpus has none of the source language."""
+    return [
+        text("usual", name, lang)
+        for name, corpus in CORPORA.items()
+        if corpus.in_domain and (corpus.is_bitext or lang == TARGET)
+    ]
+
+
 def keeps_all(kind, name):
     """Whether a corpus is taken whole: by its own `keep`, or by the setting of its kind (bitext, mono)."""
-    return (CORPORA[name].keep or config["selection"][kind]) in ("all", 1)
+    return kept_whole(CORPORA[name].keep, config["selection"][kind])
 
 
 def scored(kind):
