@@ -1,7 +1,13 @@
 """Where networks are computed: the device, threads, the precision of matrix products, several processes."""
 
+import fcntl
 import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
 
 import torch
 from torch import Tensor
@@ -63,7 +69,7 @@ def choose_place(name: str, threads: int, precision: str = "float32") -> Place:
     number, rank = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("RANK", "0"))
     device = torch.device(kind)
     if kind == "cuda":
-        local = int(os.environ.get("LOCAL_RANK", "0"))
+        local = int(os.environ["LOCAL_RANK"]) if "LOCAL_RANK" in os.environ else free_gpu()
         if local >= torch.cuda.device_count():
             raise InputError(f"process {local} of this machine has no GPU of its own; start fewer processes")
         device = torch.device(kind, local)
@@ -71,6 +77,38 @@ def choose_place(name: str, threads: int, precision: str = "float32") -> Place:
     if number > 1:
         processes.init_process_group("nccl" if kind == "cuda" else "gloo")
     return Place(device, rank, number, factors)
+
+
+_locks: list[IO[str]] = []
+"""Of the GPUs that this process has taken; held until it ends."""
+
+
+def free_gpu() -> int:
+    """The first GPU that no other process of this package on this machine has taken; the first one if all are taken.
+
+    Snakemake counts GPUs but names none: jobs that run at the same time would all take the first.
+    """
+    for number in range(torch.cuda.device_count()):
+        name = f"rnnsmt-gpu-{torch.cuda.get_device_properties(number).uuid}.lock"
+        try:
+            lock = (Path(tempfile.gettempdir()) / name).open("a")
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:  # taken, or the file is somebody else's
+            continue
+        _locks.append(lock)
+        return number
+    return 0
+
+
+@contextmanager
+def full_precision() -> Iterator[None]:
+    """Plain float32 products, whatever ``choose_place`` has set."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 def multiplies_bfloat16() -> bool:

@@ -98,6 +98,21 @@ def read_bounded_lines(path: str | Path, limit: int) -> Iterator[bytes | None]:
                 yield line[:-1] if line.endswith(b"\n") else line
 
 
+def check_utf8(block: bytes, path: str | Path, lines: int) -> None:
+    """See that a block of whole lines is UTF-8. lines: how many there were before it.
+
+    Raises:
+        InputError: it is not; names the line.
+    """
+    try:
+        block.decode()
+    except UnicodeDecodeError as error:
+        number = lines + block.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"{path}, line {number}: not UTF-8 ({block[error.start : error.start + 8]!r}); make it again"
+        ) from None
+
+
 def read_line_blocks(path: str | Path, size: int = 1 << 21) -> Iterator[bytes]:
     """Yield a file in blocks of about ``size`` bytes that hold whole lines, their ``\\n`` included.
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 from rnnsmt.cli import main  # noqa: E402
-from rnnsmt.cslm.gradients import NO_DROPOUT, Dropout, loss_and_gradient  # noqa: E402
+from rnnsmt.cslm.gradients import DROPOUT_ROWS, Dropout, loss_and_gradient  # noqa: E402
 from rnnsmt.cslm.model import FeedForwardLM  # noqa: E402
 from rnnsmt.cslm.ngrams import NGramStream, contexts_at, hold_out, sentence_ngrams  # noqa: E402
 from rnnsmt.cslm.presets import PRESETS  # noqa: E402
@@ -21,6 +21,7 @@ from .cslm_twin import Twin  # noqa: E402
 
 torch.set_num_threads(1)
 TINY = Sizes(vocabulary=11, order=4, projection=3, hidden_1=7, hidden_2=5)
+NO_DROPOUT = Dropout(0.0, 0)
 
 
 def tiny(spread=0.5, sizes=TINY):
@@ -168,16 +169,20 @@ def test_gradient_with_dropout():
 
 def test_dropout_keeps_the_mean():
     dropout = Dropout(0.25, 1)
+    rows = torch.arange(400)
     x = torch.ones(400, 501)
-    factors = dropout(x, dropout.generator(torch.tensor([5])))
+    factors = dropout(x, dropout.generators(rows))
     assert torch.equal(x, factors)
     assert x.unique().tolist() == [0.0, pytest.approx(4 / 3)]
     assert float(x.mean()) == pytest.approx(1.0, abs=0.01)
-    again, other = (dropout(torch.ones(400, 501), dropout.generator(torch.tensor([n]))) for n in (5, 6))
+    again, other = (dropout(torch.ones(400, 501), dropout.generators(rows + n)) for n in (0, 400))
     assert torch.equal(again, factors)
     assert not torch.equal(other, factors)
-    assert Dropout(0.25, 2**63 - 1).generator(torch.tensor([5])) is not None
-    assert NO_DROPOUT.generator(torch.tensor([5])) is None
+    begin = 3 * DROPOUT_ROWS
+    part = dropout(torch.ones(400 - begin, 501), dropout.generators(rows[begin:]))
+    assert torch.equal(part, factors[begin:])
+    assert len(Dropout(0.25, 2**63 - 1).generators(rows)) == 13
+    assert not NO_DROPOUT.generators(rows)
 
 
 def test_rounded_factors_change_little():

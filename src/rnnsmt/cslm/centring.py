@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from rnnsmt.cslm.model import FeedForwardLM
-from rnnsmt.cslm.ngrams import contexts_at
+from rnnsmt.cslm.ngrams import Places, contexts_at
 from rnnsmt.cslm.text import Text
 
 NGRAMS = 20_000
@@ -20,9 +20,10 @@ RIDGE = 1e-3
 
 
 @torch.no_grad()
-def centre(model: FeedForwardLM, text: Text, seed: int) -> None:
-    """Change W_o and b_o in place, by n-grams of the text that the seed chooses."""
-    places = np.sort(np.random.default_rng([seed, 5]).integers(0, len(text), NGRAMS))
+def centre(model: FeedForwardLM, text: Text, held_out: Places, seed: int) -> None:
+    """Change W_o and b_o in place, by n-grams of the text that the seed chooses, none of them held out."""
+    places = np.unique(np.random.default_rng([seed, 5]).integers(0, len(text), NGRAMS))
+    places = np.setdiff1d(places, held_out, assume_unique=True)
     contexts = torch.from_numpy(contexts_at(text.words, places, model.sizes.context, text.vocabulary.eos))
     hidden, log_sums = [], []
     for part in contexts.to(model.R.device).split(ROWS):

@@ -11,6 +11,7 @@ from rnnsmt.cslm.scorer import NGramScorer
 from rnnsmt.cslm.text_scoring import LINES, ngram_scores
 from rnnsmt.io import InputError, read_lines
 from rnnsmt.lm.automaton import load_automaton
+from rnnsmt.networks.vocabulary import split
 from rnnsmt.progress import track
 
 
@@ -21,7 +22,7 @@ def compare(model: str | Path, inputs: list[str], lm: str | Path | None, device:
         InputError: no lines, a text, model or LM that is missing or damaged.
     """
     scorer = NGramScorer(model, device, threads, normalize=True)
-    lines = [line.split() for path in inputs for line in read_lines(path)]
+    lines = [split(line) for path in inputs for line in read_lines(path)]
     if not lines:
         raise InputError(f"{', '.join(inputs)}: no lines; perplexity needs text")
     own, classes = _network_scores(scorer, lines)

@@ -9,35 +9,40 @@ from torch import Tensor
 from rnnsmt.cslm.model import FeedForwardLM
 from rnnsmt.networks.products import Products, put_gradient, softmax_gradient
 
+DROPOUT_ROWS = 32
+"""N-grams that share a random generator: minibatches are shared out to threads in multiples of it."""
+
 
 class Dropout:
     """Leaves out a share of the units, in 256ths, and scales the others up.
 
-    What is left out of a batch follows from the seed and the number of its first n-gram alone.
+    What is left out follows from the seed and the number of the first of every ``DROPOUT_ROWS`` n-grams, whichever
+    thread they come to.
     """
 
     def __init__(self, share: float, seed: int) -> None:
         self.limit = min(round(256 * share), 255)
         self.seed = seed
 
-    def generator(self, rows: Tensor) -> torch.Generator | None:
-        """For a batch of n-grams with these numbers; None: nothing is left out."""
+    def generators(self, rows: Tensor) -> list[torch.Generator]:
+        """For a batch of n-grams with these numbers; none: nothing is left out."""
         if not self.limit:
-            return None
-        return torch.Generator(rows.device).manual_seed((self.seed * 1_000_003 + int(rows[0])) % (1 << 63))
+            return []
+        firsts = rows[::DROPOUT_ROWS].tolist()
+        return [torch.Generator(rows.device).manual_seed((self.seed * 1_000_003 + n) % (1 << 63)) for n in firsts]
 
-    def __call__(self, x: Tensor, generator: torch.Generator | None) -> Tensor | None:
-        """Change x in place; the factors of its elements, or None."""
-        if generator is None:
+    def __call__(self, x: Tensor, generators: list[torch.Generator]) -> Tensor | None:
+        """Change x [B, units] in place; the factors of its elements, or None."""
+        if not generators:
             return None
-        draws = torch.empty(-(-x.numel() // 8), dtype=torch.int64, device=x.device)
-        bytes_ = draws.random_(-(1 << 63), None, generator=generator).view(torch.uint8)[: x.numel()]
+        size = DROPOUT_ROWS * x.shape[1]
+        draws = torch.empty(len(generators), -(-size // 8), dtype=torch.int64, device=x.device)
+        for part, generator in zip(draws, generators, strict=True):
+            part.random_(-(1 << 63), None, generator=generator)
+        bytes_ = draws.view(torch.uint8)[:, :size].reshape(-1)[: x.numel()]
         factors = (bytes_ >= self.limit).to(x.dtype).mul_(256 / (256 - self.limit)).view_as(x)
         x *= factors
         return factors
-
-
-NO_DROPOUT = Dropout(0.0, 0)
 
 
 @torch.no_grad()
@@ -56,15 +61,15 @@ def loss_and_gradient(
     its ``.grad``; what it held is replaced. Returns float64 [2]: the sum of -ln p, and of (ln Z)^2 if alpha is not 0.
     """
     mm = products
-    generator = dropout.generator(rows)
+    generators = dropout.generators(rows)
     x = model.R.index_select(0, contexts.flatten()).view(len(contexts), -1)
-    x_factors = dropout(x, generator)
+    x_factors = dropout(x, generators)
     x = mm.round(x)
     h = mm(x, model.W_1.t()).add_(model.b_1).relu_()
-    h_factors = dropout(h, generator)
+    h_factors = dropout(h, generators)
     rounded_h = mm.round(h)
     g = mm(rounded_h, model.W_2.t()).add_(model.b_2).relu_()
-    g_factors = dropout(g, generator)
+    g_factors = dropout(g, generators)
 
     sums, d_g = softmax_gradient(mm, model.W_o, model.b_o, g, words, alpha)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.io import InputError, read_json, read_line_blocks, write_json
+from rnnsmt.io import InputError, check_utf8, read_json, read_line_blocks, write_json
 from rnnsmt.networks.sequences import GrowingArray, Sequences, open_sequences
 from rnnsmt.networks.vocabulary import UNK, Vocabulary
 from rnnsmt.progress import Meter
@@ -95,10 +95,7 @@ def _blocks(paths: list[str], vocabulary: Vocabulary) -> Iterator[Block]:
     for path in paths:
         meter = Meter(f"reading {Path(path).name}")
         for block in read_line_blocks(path):
-            try:
-                block.decode()
-            except UnicodeDecodeError as error:
-                raise InputError(f"{path}: not UTF-8 ({block[error.start : error.start + 8]!r}); convert it") from None
+            check_utf8(block, path, meter.done)
             ids: list[int] = []
             lengths: list[int] = []
             lines = block.split(b"\n")[:-1]

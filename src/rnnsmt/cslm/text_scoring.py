@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from rnnsmt.cslm.ngrams import sentence_ngrams
 from rnnsmt.cslm.scorer import NGramScorer
+from rnnsmt.networks.vocabulary import split
 
 LINES = 2000
 """Sentences that are scored together."""
@@ -28,7 +29,7 @@ def ngram_scores(scorer: NGramScorer, sentences: list[list[str]]) -> tuple[NDArr
 def sentence_scores(scorer: NGramScorer, lines: Iterable[str]) -> Iterator[float]:
     """ln p of every line, ``</s>`` included, no normalisation by length."""
     stream = iter(lines)
-    while block := [line.split() for line in islice(stream, LINES)]:
+    while block := [split(line) for line in islice(stream, LINES)]:
         scores, _ = ngram_scores(scorer, block)
         ends = np.cumsum([len(words) + 1 for words in block])
         yield from np.add.reduceat(scores.astype(np.float64), np.concatenate([[0], ends[:-1]])).tolist()

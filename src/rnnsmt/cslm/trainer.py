@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rnnsmt.cslm.gradients import Dropout, loss_and_gradient
+from rnnsmt.cslm.gradients import DROPOUT_ROWS, Dropout, loss_and_gradient
 from rnnsmt.cslm.model import FeedForwardLM
 from rnnsmt.cslm.ngrams import NGramStream, Places, contexts_at, hold_out
 from rnnsmt.cslm.presets import Settings
@@ -47,7 +47,7 @@ class Trainer(trainer.Trainer):
         self.total = settings.epochs * self.ngrams.updates
         dropout = Dropout(settings.dropout, seed)
         gradient = partial(loss_and_gradient, Products(place.factors), settings.self_normalised, dropout)
-        super().__init__(self.model, settings, place, self.ngrams, gradient, 0, threads)
+        super().__init__(self.model, settings, place, self.ngrams, gradient, 0, threads, DROPOUT_ROWS)
 
     def fingerprint(self) -> dict[str, object]:
         version = STAGES["cslm"]["train"].version

@@ -27,10 +27,11 @@ def write(trainer: Trainer, outputs: Outputs) -> Figures:
     settings, kept = trainer.settings, trainer.choose()
     about = {"settings": settings.as_dict(), "seed": trainer.seed, "kept epoch": kept["epoch"]}
     if settings.self_normalised:
-        centre(trainer.model, trainer.text, trainer.seed)
+        centre(trainer.model, trainer.text, trainer.held_out, trainer.seed)
     figures: Figures = {"epochs": len(trainer.history), "kept epoch": kept["epoch"]}
     if trainer.validation.number:
-        figures |= {name: kept[name] for name in ("validation perplexity", "validation |ln Z|")}
+        log_sum = trainer.validation.measure(trainer.model).log_sum
+        figures |= {"validation perplexity": kept["validation perplexity"], "validation |ln Z|": log_sum}
         figures["unigram perplexity"] = perplexity(trainer.unigram)
     if trainer.place.first:
         vocabulary, normalised = trainer.text.vocabulary, settings.self_normalised > 0

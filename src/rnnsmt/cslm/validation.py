@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from rnnsmt.cslm.model import FeedForwardLM
 from rnnsmt.cslm.ngrams import Places, contexts_at
 from rnnsmt.cslm.text import Text
-from rnnsmt.devices import Place
+from rnnsmt.devices import Place, full_precision
 from rnnsmt.networks.vocabulary import NULL, UNK
 
 Counts = NDArray[np.float64]
@@ -43,15 +43,13 @@ class Validation:
     @torch.no_grad()
     def measure(self, model: FeedForwardLM) -> Found:
         """In plain float32 products whatever the training uses."""
-        before = torch.get_float32_matmul_precision()
-        torch.set_float32_matmul_precision("highest")
         totals = torch.zeros(2, dtype=torch.float64, device=self.place.device)
-        for contexts, words in zip(self.contexts, self.words, strict=True):
-            units = model.logits(contexts)
-            log_sums = torch.logsumexp(units, 1)
-            log_p = units.gather(1, words[:, None])[:, 0] - log_sums
-            totals += torch.stack([log_p.double().sum(), log_sums.double().abs().sum()])
-        torch.set_float32_matmul_precision(before)
+        with full_precision():
+            for contexts, words in zip(self.contexts, self.words, strict=True):
+                units = model.logits(contexts)
+                log_sums = torch.logsumexp(units, 1)
+                log_p = units.gather(1, words[:, None])[:, 0] - log_sums
+                totals += torch.stack([log_p.double().sum(), log_sums.double().abs().sum()])
         log_p, log_sum = (self.place.sum(totals) / max(self.number, 1)).tolist()
         return Found(log_p, log_sum)
 

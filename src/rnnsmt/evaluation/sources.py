@@ -115,10 +115,10 @@ def _checkout() -> dict[str, Any]:
     try:
         commit = _git(root, "rev-parse", "HEAD")
         return {"commit": commit, "modified": bool(_git(root, "status", "--porcelain", "--untracked-files=no"))}
-    except (OSError, subprocess.CalledProcessError):
+    except (OSError, subprocess.SubprocessError):
         return {"commit": None, "modified": None}
 
 
 def _git(root: Path, *words: str) -> str:
-    command = ["git", "-C", str(root), *words]
+    command = ["git", "--no-optional-locks", "-C", str(root), *words]
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout.strip()

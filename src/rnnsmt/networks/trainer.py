@@ -77,12 +77,13 @@ class Trainer(ABC):
         gradient: Callable[..., Tensor],
         dimension: int,
         threads: int = 1,
+        grain: int = 1,
     ) -> None:
-        """gradient, dimension, threads: as ``Workers`` takes them."""
+        """gradient, dimension, threads, grain: as ``Workers`` takes them."""
         self._settings, self.place, self.stream = settings, place, stream
         self.flat = optimising.flatten(model)
         self.optimiser = optimising.make_optimiser(self.flat, settings)
-        self.gradient_of = Workers(model, self.flat, threads, gradient, dimension)
+        self.gradient_of = Workers(model, self.flat, threads, gradient, dimension, grain)
         self.update = self.seen = 0
         self.sums = Sums(self.figures, place.device)
         self.history: list[dict[str, Any]] = []

@@ -18,6 +18,11 @@ NULL, UNK = 0, 1
 FIRST, SECOND, LAST = "<null>", "<unk>", "</s>"
 
 
+def split(line: str) -> list[str]:
+    """The words of a line: only ASCII white space lies between words, so a no-break space belongs to its word."""
+    return [word.decode() for word in line.encode().split()]
+
+
 class Vocabulary:
     """The words of one side; ``len`` is the number of softmax classes, with ids 0, UNK and EOS."""
 

@@ -17,15 +17,21 @@ class Workers:
     """Networks that share their parameters and have a gradient each; with one thread, the network itself."""
 
     def __init__(
-        self, model: nn.Module, flat: nn.Parameter, threads: int, gradient: Callable[..., Tensor], dimension: int
+        self,
+        model: nn.Module,
+        flat: nn.Parameter,
+        threads: int,
+        gradient: Callable[..., Tensor],
+        dimension: int,
+        grain: int = 1,
     ) -> None:
         """flat: the parameters of ``model``, which are views of it, and their gradients.
 
         gradient: takes a network and the tensors of a minibatch, fills the network's ``.grad``, and returns sums over
-        it. dimension: of these tensors, which is shared out.
+        it. dimension: of these tensors, which is shared out in multiples of ``grain``.
         """
         assert flat.grad is not None
-        self.gradient, self.dimension = gradient, dimension
+        self.gradient, self.dimension, self.grain = gradient, dimension, grain
         self.models, self.gradients = [model], [flat.grad]
         for _ in range(threads - 1):
             with torch.device("meta"):
@@ -40,8 +46,10 @@ class Workers:
         """The sums over a minibatch; its gradient goes to ``flat``'s."""
         if self._pool is None:
             return self.gradient(self.models[0], *batch)
-        number = min(len(self.models), batch[0].shape[self.dimension])
-        parts = zip(*(tensor.tensor_split(number, self.dimension) for tensor in batch), strict=True)
+        grains = -(-batch[0].shape[self.dimension] // self.grain)
+        number = min(len(self.models), grains)
+        borders = tuple(self.grain * (grains * k // number) for k in range(1, number))
+        parts = zip(*(tensor.tensor_split(borders, self.dimension) for tensor in batch), strict=True)
         sums = list(self._pool.map(lambda model, part: self.gradient(model, *part), self.models[:number], parts))
         for gradient in self.gradients[1:number]:
             self.gradients[0] += gradient

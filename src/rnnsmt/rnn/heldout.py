@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from rnnsmt.devices import Place
+from rnnsmt.devices import Place, full_precision
 from rnnsmt.rnn.batches import Index, group_by_length, words_of
 from rnnsmt.rnn.model import RNNEncoderDecoder
 from rnnsmt.rnn.pairs import Pairs
@@ -35,13 +35,11 @@ class HeldOut:
     @torch.no_grad()
     def likelihood(self, model: RNNEncoderDecoder) -> Likelihood:
         """The network's, in plain float32 products whatever the training uses."""
-        before = torch.get_float32_matmul_precision()
-        torch.set_float32_matmul_precision("highest")
         total = torch.zeros((), dtype=torch.float64, device=self.place.device)
-        for source, target in self.pieces:
-            lengths = [torch.full((side.shape[1],), len(side), device=side.device) for side in (source, target)]
-            total += model.log_probability(source.t(), lengths[0], target.t(), lengths[1]).double().sum()
-        torch.set_float32_matmul_precision(before)
+        with full_precision():
+            for source, target in self.pieces:
+                lengths = [torch.full((side.shape[1],), len(side), device=side.device) for side in (source, target)]
+                total += model.log_probability(source.t(), lengths[0], target.t(), lengths[1]).double().sum()
         value = float(self.place.sum(total))
         return Likelihood(value / max(self.pairs, 1), value / max(self.words, 1))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.io import InputError, read_line_blocks, write_json
+from rnnsmt.io import InputError, check_utf8, read_line_blocks, write_json
 from rnnsmt.networks.sequences import GrowingArray
 from rnnsmt.networks.vocabulary import UNK, Vocabulary
 from rnnsmt.phrases.table import parse_phrase_line
@@ -29,7 +29,7 @@ def count_words(paths: list[str], what: str) -> Counter[str]:
     for path in paths:
         meter = Meter(f"counting the words of {Path(path).name}")
         for block in read_line_blocks(path):
-            _check_utf8(block, path, meter.done)
+            check_utf8(block, path, meter.done)
             counts.update(block.split())
             meter.add(block.count(b"\n"))
     if not counts:
@@ -109,7 +109,7 @@ def _id_blocks(table: str, vocabularies: list[Vocabulary], max_length: int) -> I
     before: bytes | None = None
     seen: set[bytes] = set()
     for block in read_line_blocks(table):
-        _check_utf8(block, table, number)
+        check_utf8(block, table, number)
         ids: tuple[list[int], list[int]] = ([], [])
         lengths: tuple[list[int], list[int]] = ([], [])
         for line in block.split(b"\n")[:-1]:
@@ -141,14 +141,3 @@ def _phrases(line: bytes, table: str, number: int) -> tuple[bytes, bytes]:
         return parts[0], parts[1]
     entry = parse_phrase_line(line, table, number)
     return entry.source.encode(), entry.target.encode()
-
-
-def _check_utf8(block: bytes, path: str, lines: int) -> None:
-    """lines: how many there were before the block."""
-    try:
-        block.decode()
-    except UnicodeDecodeError as error:
-        number = lines + block.count(b"\n", 0, error.start) + 1
-        raise InputError(
-            f"{path}, line {number}: not UTF-8 ({block[error.start : error.start + 8]!r}); make it again"
-        ) from None

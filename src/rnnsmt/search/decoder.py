@@ -198,7 +198,7 @@ class Decoder:
     def landed(self, work: Work) -> None:
         """Add what a search has counted to ``counts``."""
         with self._lock:
-            self.counts += work.counts
+            self.counts[CELLS:] += work.counts[CELLS:]
         work.counts[CELLS:] = 0
 
     def nothing(self) -> Translation:

@@ -128,11 +128,9 @@ class NeuralFeature:
         count = len(paths.offsets) - 1
         self.reserve(lengths + count)
         places = np.empty(lengths + 2 * count + 2, np.int32)
-        asked = self.store.counts[ASKED]
         neural_kernels.path_entries(
             paths.offsets, phrases[:used], self.store, targets.bounds, targets.neural_words, self.scorer.end, places
         )
-        self.store.counts[ASKED] = asked
         self.answer()
         totals = np.empty(count)
         neural_kernels.path_scores(self.store, places, totals)
