@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from rnnsmt.cli import main
 from rnnsmt.io import InputError
-from rnnsmt.search.rescore import parse_segmentation
 from rnnsmt.search.tables import read_phrase_table, read_reordering_table
 from rnnsmt.search.translate import segmentation
 
+from .search_twin import parse_segmentation
 from .tiny_model import tiny_model
 
 

@@ -11,8 +11,8 @@ from rnnsmt.search import kernels
 from rnnsmt.search.arrays import Work
 from rnnsmt.search.decoder import Decoder, SearchOptions, decode, load_model, look_up
 from rnnsmt.search.model import SearchModel
-from rnnsmt.search.rescore import rescore
 
+from .search_twin import rescore
 from .tiny_model import SOURCE, TinyModel, exhaustive, features, tiny_model
 
 UNLIMITED = SearchOptions(pop_limit=20000, stack_size=20000, beam_threshold=0.0, margin=1e9, nbest=50)

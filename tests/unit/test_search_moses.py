@@ -10,7 +10,8 @@ import pytest
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.search.decoder import Decoder, SearchOptions, decode, look_up
 from rnnsmt.search.model import SearchModel, load_model
-from rnnsmt.search.rescore import parse_segmentation, rescore
+
+from .search_twin import parse_segmentation, rescore
 
 
 @pytest.fixture(scope="module")

@@ -13,10 +13,11 @@ import pytest
 from rnnsmt.evaluation.batch_bleu import BatchBleu
 from rnnsmt.io import InputError
 from rnnsmt.tuning.loop import Decoded, LoopOptions, tune
-from rnnsmt.tuning.nbest_file import read_nbest
 from rnnsmt.tuning.nbest_pool import NbestPool, lump_of
 from rnnsmt.tuning.optimise import OptimiserOptions
 from rnnsmt.tuning.state import MertState, content_hash, outline_hash
+
+from .nbest_file import read_nbest
 
 WORDS = ["a", "b", "c", "d", "e", "f", "g", "h"]
 
@@ -115,7 +116,7 @@ KILLED = """
 import os, signal, sys
 sys.path.insert(0, sys.argv[1])
 import rnnsmt.tuning.state as state
-from test_tuning_loop import *
+from unit.test_tuning_loop import *
 count, stop = 0, sys.argv[3]
 def die(*args, **kwargs):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -149,7 +150,7 @@ run(Path(sys.argv[2]))
 @pytest.mark.parametrize("stop", ["while decoding", "while saving candidates", "between the files"])
 def test_kill_at_any_time_and_go_on(tmp_path, stop):
     undisturbed = run(tmp_path / "a")
-    command = [sys.executable, "-c", KILLED, str(Path(__file__).parent), str(tmp_path / "b"), stop]
+    command = [sys.executable, "-c", KILLED, str(Path(__file__).parents[1]), str(tmp_path / "b"), stop]
     assert subprocess.run(command, capture_output=True, check=False).returncode == -9
     resumed = run(tmp_path / "b")
     assert resumed.iterations == undisturbed.iterations
