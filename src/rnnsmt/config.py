@@ -5,6 +5,7 @@ entry of ``corpora``.
 """
 
 import difflib
+import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -53,11 +54,11 @@ def _corpus(entry: Mapping[str, Any], folder: str | None) -> Corpus:
         fetched = entry.get("download", {}).get(side)
         if fetched is None:
             return str(entry[side])
-        path = f"results/downloads/{fetched['url'].rsplit('/', 1)[-1]}"
+        path = _own_path("results/downloads", fetched["url"])
         downloads[path] = fetched
         if "member" not in fetched:
             return path
-        unpacked = f"results/unpacked/{Path(path).name}/{Path(fetched['member']).name}"
+        unpacked = _own_path("results/unpacked", fetched["url"], fetched["member"])
         members[unpacked] = (path, fetched["member"])
         return unpacked
 
@@ -71,6 +72,12 @@ def _corpus(entry: Mapping[str, Any], folder: str | None) -> Corpus:
         downloads=downloads,
         members=members,
     )
+
+
+def _own_path(folder: str, *source: str) -> str:
+    """A path for what comes from there, in a folder of its own: other sources have files of the same name."""
+    key = hashlib.sha256("\n".join(source).encode()).hexdigest()[:10]
+    return f"{folder}/{key}/{source[-1].rsplit('/', 1)[-1]}"
 
 
 def _in_domain(entry: Mapping[str, Any]) -> bool:

@@ -1,6 +1,7 @@
 """Every mistake of a configuration is reported, in words that help."""
 
 import copy
+import re
 from dataclasses import fields
 from pathlib import Path
 
@@ -142,9 +143,9 @@ def test_paths_lie_under_data_dir(config, tmp_path):
 def test_downloads_only_without_data_dir(config, tmp_path):
     config["corpora"][0]["download"] = {"source": {"url": "https://example.org/a/b.gz", "sha256": None}}
     fetched = corpora(config)["harbour"]
-    assert fetched.source == "results/downloads/b.gz"
+    assert re.fullmatch("results/downloads/[0-9a-f]{10}/b.gz", fetched.source)
     assert fetched.target == "results/demo/in-domain.fr.gz"
-    assert fetched.downloads["results/downloads/b.gz"]["url"] == "https://example.org/a/b.gz"
+    assert fetched.downloads[fetched.source]["url"] == "https://example.org/a/b.gz"
     config["data_dir"] = str(tmp_path)
     assert corpora(config)["harbour"].downloads == {}
 
@@ -153,9 +154,27 @@ def test_files_of_a_fetched_archive(config):
     entry = {"url": "https://example.org/a/b.tgz", "sha256": None, "member": "training/c.en"}
     config["corpora"][0]["download"] = {"source": entry, "target": entry | {"member": "training/c.fr"}}
     corpus = corpora(config)["harbour"]
-    assert (corpus.source, corpus.target) == ("results/unpacked/b.tgz/c.en", "results/unpacked/b.tgz/c.fr")
-    assert list(corpus.downloads) == ["results/downloads/b.tgz"]
-    assert corpus.members["results/unpacked/b.tgz/c.fr"] == ("results/downloads/b.tgz", "training/c.fr")
+    assert corpus.source.startswith("results/unpacked/")
+    assert (corpus.source.rsplit("/", 1)[1], corpus.target.rsplit("/", 1)[1]) == ("c.en", "c.fr")
+    (archive,) = corpus.downloads
+    assert re.fullmatch("results/downloads/[0-9a-f]{10}/b.tgz", archive)
+    assert corpus.members[corpus.target] == (archive, "training/c.fr")
+
+
+def test_files_of_one_name_from_two_places(config):
+    """Neither downloads nor files of an archive replace each other."""
+    one, two = ({"url": f"https://example.org/{folder}/train.gz", "sha256": None} for folder in ("d1", "d2"))
+    config["corpora"][0]["download"] = {"source": one, "target": two}
+    archive = {"url": "https://example.org/b.tgz", "sha256": None}
+    config["corpora"][1]["download"] = {
+        "source": archive | {"member": "en/text.txt"},
+        "target": archive | {"member": "fr/text.txt"},
+    }
+    found = corpora(config)
+    assert found["harbour"].source != found["harbour"].target
+    assert len(found["harbour"].downloads) == 2
+    assert found["general"].source != found["general"].target
+    assert (len(found["general"].downloads), len(found["general"].members)) == (1, 2)
 
 
 def test_in_domain_is_the_dev_text_unless_said(config):

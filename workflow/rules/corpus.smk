@@ -39,9 +39,12 @@ rule demo:
 
 rule fetch:
     output:
-        "results/downloads/{file}",
+        "results/downloads/{key}/{file}",
     log:
-        "results/logs/corpus/fetch.{file}.log",
+        "results/logs/corpus/fetch.{key}.{file}.log",
+    wildcard_constraints:
+        key="[^/]+",
+        file="[^/]+",
     retries: 2
     conda:
         BASE_ENV
@@ -60,13 +63,13 @@ rule fetch:
 
 rule unpack:
     input:
-        lambda w: MEMBERS[f"results/unpacked/{w.archive}/{w.file}"][0],
+        lambda w: MEMBERS[f"results/unpacked/{w.key}/{w.file}"][0],
     output:
-        "results/unpacked/{archive}/{file}",
+        "results/unpacked/{key}/{file}",
     log:
-        "results/logs/corpus/unpack.{archive}.{file}.log",
+        "results/logs/corpus/unpack.{key}.{file}.log",
     wildcard_constraints:
-        archive="[^/]+",
+        key="[^/]+",
         file="[^/]+",
     conda:
         BASE_ENV
