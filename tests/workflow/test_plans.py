@@ -1,12 +1,13 @@
 """What would run: per configuration, and which mistakes are refused before anything runs."""
 
+import base64
 import os
 import subprocess
 import sys
 
 import pytest
 
-from tests.workflow.conftest import ROOT
+from tests.workflow.conftest import ROOT, Workflow
 
 BASELINE = {"align_words": 2, "symmetrize": 2, "lexical": 1, "extract": 1, "phrase_table": 1, "reordering_table": 1}
 RNN = {"rnn_prepare": 1, "rnn_train": 1, "rnn_score": 2, "augment": 1, "augmented_ini": 1}
@@ -85,6 +86,7 @@ def test_a_job_of_a_cluster(workflow, tmp_path, monkeypatch):
     asked = (tmp_path / "asked").read_text().splitlines()
     assert len(asked) == 1, done.stderr
     assert "-t 10 --mem 500 " in asked[0]
+    assert (workflow.folder / ".snakemake/jobs-elsewhere").exists()
     assert "--target-jobs 'demo:'" in asked[0]
 
 
@@ -194,6 +196,50 @@ def test_a_missing_corpus_file_is_named(workflow):
     done = workflow.call("--dry-run", "--configfile", str(config), "--config", f"data_dir={workflow.folder}")
     assert done.returncode != 0
     assert "laws.en.xz" in done.stdout + done.stderr
+
+
+@pytest.fixture
+def killed(workflow) -> Workflow:
+    """A folder as a run leaves it that was killed while it made the embedded corpus."""
+    assert workflow.call(*DEMO).returncode == 0
+    state = workflow.folder / ".snakemake"
+    (state / "locks").mkdir(exist_ok=True)
+    (state / "locks/0.output.lock").write_text("results/demo/dev.en\n")
+    (state / "incomplete" / base64.urlsafe_b64encode(b"results/demo/dev.en").decode()).write_text(
+        '{"external_jobid": null}'
+    )
+    (workflow.folder / "results/demo/dev.en").write_text("half a")
+    return workflow
+
+
+DEMO = ("--config", "demo={scale: 0.02}", "--until", "demo")
+LEFT = "results/demo/dev.en"
+
+
+def test_a_killed_run_goes_on(killed):
+    """Plans and the like remove nothing, nor does the Snakemake of a job; the same command does."""
+    inside = ("--mode", "remote", "--nolock", "--ignore-incomplete", *DEMO)
+    for options in (["--dry-run", *DEMO], ["--lint"], ["--summary"], ["--touch", *DEMO], inside):
+        killed.call(*options)
+        assert (killed.folder / LEFT).read_text() == "half a", options
+        assert (killed.folder / ".snakemake/locks/0.output.lock").exists(), options
+        assert list(killed.folder.glob(".snakemake/incomplete/*=")), options
+    assert killed.plan(*DEMO) == {"demo": 1}
+    done = killed.call(*DEMO)
+    assert done.returncode == 0, done.stderr
+    assert len((killed.folder / LEFT).read_text()) > 100
+
+
+def test_what_a_cluster_may_still_work_on_is_left_alone(killed):
+    (killed.folder / ".snakemake/jobs-elsewhere").touch()
+    done = killed.call(*DEMO)
+    assert done.returncode != 0
+    assert "--rerun-incomplete" in done.stderr
+    assert (killed.folder / LEFT).read_text() == "half a"
+    assert killed.call("--unlock").returncode == 0
+    assert killed.call("--rerun-incomplete", *DEMO).returncode == 0
+    assert len((killed.folder / LEFT).read_text()) > 100
+    assert not (killed.folder / ".snakemake/jobs-elsewhere").exists()
 
 
 def test_lint_is_clean(workflow):

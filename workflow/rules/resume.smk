@@ -1,37 +1,46 @@
 # After kill -9 or a power cut the same command goes on.
 #
 # Snakemake then leaves a lock and marks of incomplete files behind, and refuses to start. A file lock of the system goes
-# with its process: whoever gets it knows that no other run is alive in this folder, so what lies there is stale. Jobs of
-# a cluster may outlive the run that submitted them: with a mark of such a job, everything stays for the user to decide.
-import base64
+# with its process: whoever gets it knows that no other run is alive in this folder, so Snakemake's lock is stale, and
+# what is marked can be made again. Jobs of a cluster outlive the process that submitted them: where such a run did not
+# end well, everything stays for the user to decide. Only calls that execute jobs look at this: neither a plan nor the
+# Snakemake inside a job removes anything.
 import fcntl
-import json
 import shutil
 from pathlib import Path
 
+from snakemake_interface_executor_plugins.settings import ExecMode
+
 ALIVE = Path(".snakemake/alive")
-ALIVE.parent.mkdir(exist_ok=True)
-ALIVE_FILE = ALIVE.open("w")
+ELSEWHERE = Path(".snakemake/jobs-elsewhere")
+snakemake_execute = workflow.execute
 
 
-def remove_stale_marks():
-    """Remove Snakemake's lock, and every output file that a killed run had marked as incomplete."""
-    marks = [
-        path
-        for path in Path(".snakemake/incomplete").glob("**/*")
-        if path.is_file() and path.name != "migration_underway"
-    ]
-    if any(json.loads(mark.read_text() or "{}").get("external_jobid") for mark in marks):
-        return
-    for mark in marks:
-        name = "".join(part.removeprefix("@") for part in mark.relative_to(".snakemake/incomplete").parts)
-        Path(base64.urlsafe_b64decode(name).decode()).unlink(missing_ok=True)
-        mark.unlink()
-    shutil.rmtree(".snakemake/locks", ignore_errors=True)
+def lock_of_the_living():
+    """The locked file of a run, to be kept open; None where another run has it."""
+    ALIVE.parent.mkdir(exist_ok=True)
+    file = ALIVE.open("w")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return None
+    return file
 
 
-try:
-    fcntl.flock(ALIVE_FILE, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    remove_stale_marks()
-except BlockingIOError:
-    pass  # another run is alive here; Snakemake's own lock speaks
+def execute(executor_plugin, **settings):
+    """What Snakemake calls to execute or plan jobs, with what a dead run left out of its way."""
+    kind = executor_plugin.common_settings
+    executes = workflow.exec_mode == ExecMode.DEFAULT and not (kind.dryrun_exec or kind.touch_exec)
+    alive = lock_of_the_living() if executes else None
+    if (alive or kind.dryrun_exec) and not ELSEWHERE.exists():
+        workflow.dag_settings.force_incomplete = True
+        if alive:
+            shutil.rmtree(".snakemake/locks", ignore_errors=True)
+    if alive and not kind.local_exec:
+        ELSEWHERE.touch()
+    snakemake_execute(executor_plugin=executor_plugin, **settings)
+    if alive:
+        ELSEWHERE.unlink(missing_ok=True)
+
+
+workflow.execute = execute
