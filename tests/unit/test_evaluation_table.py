@@ -134,6 +134,22 @@ def test_significance_of_the_differences(tmp_path):
             assert row[column] == pytest.approx(value, abs=1e-4)
 
 
+def test_features_rather_than_names_say_what_a_system_lacks(tmp_path):
+    """Neither the name nor the order of the features in it matters."""
+    added = {"mine": "rnn+cslm", "rnn_big": "rnn", "plain": "", "all": "wp+rnn+cslm"}
+    scores = [score(system, "test", run) for system in added for run in (1, 2)]
+    options = ["--features", *(f"{system}={names}" for system, names in added.items())]
+    assert main(command(tmp_path, write(tmp_path, *scores), *options)) == 0
+    expected = {"all": "mine", "mine": "rnn_big", "rnn_big": "plain"}
+    assert table(tmp_path).set_index("system")["without"].dropna().to_dict() == expected
+
+
+@pytest.mark.parametrize("features", ["rnn", "rnn=rn", "=rnn", "rnn=rnn+"])
+def test_features_that_nobody_knows(tmp_path, capsys, features):
+    assert main(command(tmp_path, write(tmp_path, *ALL), "--features", features)) == 2
+    assert "write SYSTEM=A+B" in capsys.readouterr().err
+
+
 def test_differences_to_the_system_without_the_last_feature(tmp_path):
     systems = ("baseline", "baseline_wp", "rnn", "cslm_rnn", "cslm_rnn_wp", "cslm_wp", "mine")
     scores = [with_sentences(score(system, "test", run)) for system in systems for run in (1, 2)]

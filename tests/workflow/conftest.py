@@ -58,6 +58,13 @@ class Workflow:
                 jobs[words[1].rstrip(":")] += 1
         return jobs
 
+    def commands(self, rule: str, *config: str) -> str:
+        """The shell commands that a rule would run with these settings."""
+        done = self.call("--dry-run", "--printshellcmds", "--config", *config)
+        assert done.returncode == 0, done.stdout + done.stderr
+        jobs = done.stdout.split(f"\nrule {rule}:\n")[1:]
+        return "\n".join(job.split("\nrule ")[0].split("Shell command: ")[1] for job in jobs)
+
 
 @pytest.fixture
 def workflow(tmp_path) -> Workflow:

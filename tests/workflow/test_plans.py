@@ -173,6 +173,20 @@ def test_one_gpu_job_at_a_time(workflow):
     assert all(("gpu=1" in job) == ("system=cslm" in job) for job in searches)
 
 
+def test_the_table_knows_what_systems_are_made_of(workflow):
+    """By their features, not by their names; and only the joined dev text is one that MERT saw."""
+    settings = ["systems={rnn_big: {features: [rnn]}}", "compare=[baseline, rnn_big]"]
+    command = workflow.commands("table1", *settings)
+    assert "--features baseline= rnn_big=rnn --dev-set dev " in command
+
+
+def test_lower_case_everywhere(workflow):
+    commands = workflow.commands("raw_reference", "text={lowercase: true}")
+    assert "--no-escape --lowercase --keep-all" in commands
+    assert "--no-detruecase" in workflow.commands("recase", "text={lowercase: true}")
+    assert "--no-detruecase" not in workflow.commands("recase", "text={lowercase: false}")
+
+
 @pytest.mark.parametrize(
     ("setting", "sentence"),
     [

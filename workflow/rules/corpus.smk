@@ -137,7 +137,7 @@ rule prepare_mono:
         "{params.cleaning} --threads {threads} &> {log:q}"
 
 
-# The references of sacreBLEU, as they are but for control characters.
+# The references of sacreBLEU, as they are but for control characters, and lower-cased where everything is.
 rule raw_reference:
     input:
         target=lambda w: CORPORA[w.corpus].target,
@@ -153,10 +153,11 @@ rule raw_reference:
         runtime=30,
     params:
         version=version("corpus", "prepare"),
+        case=switch("lowercase", config["text"]["lowercase"]),
     shell:
         f"rnnsmt corpus prepare --target {{input.target:q}} --target-lang {TARGET} "
         "--output-target {output.target:q} --report {output.report:q} "
-        "--no-normalize --no-tokenize --no-escape --keep-all &> {log:q}"
+        "--no-normalize --no-tokenize --no-escape {params.case} --keep-all &> {log:q}"
 
 
 rule train_truecaser:

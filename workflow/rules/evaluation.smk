@@ -1,4 +1,7 @@
 # Translate every set with every tuned system and score the output.
+KEEP_CASE = switch("no-detruecase", config["text"]["lowercase"] or not config["text"]["truecase"])
+
+
 rule decode:
     input:
         ini="results/systems/{system}/run{run}/moses.ini",
@@ -47,7 +50,7 @@ rule recase:
         runtime=30,
     params:
         version=version("corpus", "detokenize"),
-        steps=f"--no-detokenize {switch('no-detruecase', not config['text']['truecase'])}",
+        steps=f"--no-detokenize {KEEP_CASE}",
     shell:
         f"rnnsmt corpus detokenize --lang {TARGET} {{params.steps}} " "--input {input:q} --output {output:q} &> {log:q}"
 
@@ -66,7 +69,7 @@ rule detokenize:
         runtime=30,
     params:
         version=version("corpus", "detokenize"),
-        steps=switch("no-detruecase", not config["text"]["truecase"]),
+        steps=KEEP_CASE,
     shell:
         f"rnnsmt corpus detokenize --lang {TARGET} {{params.steps}} " "--input {input:q} --output {output:q} &> {log:q}"
 

@@ -33,8 +33,10 @@ rule table1:
     params:
         version=version("evaluation", "table"),
         joint=JOINT,
+        features=" ".join(f"{name}={'+'.join(features(name))}" for name in config["compare"]),
     shell:
-        "rnnsmt evaluation table --scores {input:q} {params.joint} --provenance provenance.json "
+        "rnnsmt evaluation table --scores {input:q} {params.joint} --features {params.features} --dev-set dev "
+        "--provenance provenance.json "
         "--output-tsv {output.tsv:q} --output-json {output.json:q} --output-md {output.md:q} "
         "--output-html {output.html:q} &> {log:q}"
 

@@ -2,7 +2,7 @@
 
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -11,7 +11,7 @@ import numpy as np
 from rnnsmt.evaluation.sacre import joint_sacre_bleu
 from rnnsmt.evaluation.score_file import Score
 from rnnsmt.evaluation.significance import Comparison, Statistics, compare
-from rnnsmt.evaluation.systems import BASELINE, paper_figure, paper_gain, without_last
+from rnnsmt.evaluation.systems import BASELINE, named_features, paper_figure, paper_gain, without_last
 from rnnsmt.io import InputError
 from rnnsmt.progress import say
 
@@ -176,13 +176,26 @@ def _join(name: str, pieces: Sequence[Score]) -> Score:
     )
 
 
-def rows(scores: Scores, dev_sets: Iterable[str], joint: Iterable[str] = ()) -> list[Row]:
-    """The table's rows: systems in the order of their scores, development sets before test sets, joint sets last."""
+def rows(
+    scores: Scores,
+    dev_sets: Iterable[str],
+    joint: Iterable[str] = (),
+    features: Mapping[str, Collection[str]] | None = None,
+) -> list[Row]:
+    """The table's rows: systems in the order of their scores, development sets before test sets, joint sets last.
+
+    features: what a system adds to the baseline, where its name does not say so.
+    """
     dev = set(dev_sets)
     without_paper = set(joint)
     systems, test_sets = (list(dict.fromkeys(names)) for names in zip(*scores, strict=True))
     keys = sorted(scores, key=lambda key: (systems.index(key[0]), key[1] not in dev, test_sets.index(key[1])))
-    return [_row(scores, system, test_set, _paper_column(test_set, dev, without_paper)) for system, test_set in keys]
+    added = {system: (features or {}).get(system, named_features(system)) for system in systems}
+    smaller = {system: without_last(system, added) for system in systems}
+    return [
+        _row(scores, system, test_set, smaller[system], _paper_column(test_set, dev, without_paper))
+        for system, test_set in keys
+    ]
 
 
 def _paper_column(test_set: str, dev: set[str], without: set[str]) -> bool | None:
@@ -190,13 +203,12 @@ def _paper_column(test_set: str, dev: set[str], without: set[str]) -> bool | Non
     return None if test_set in without else test_set in dev
 
 
-def _row(scores: Scores, system: str, test_set: str, is_dev: bool | None) -> Row:
+def _row(scores: Scores, system: str, test_set: str, smaller: str | None, is_dev: bool | None) -> Row:
     runs = [score for _, score in sorted(scores[system, test_set].items())]
     sacre = [score.sacrebleu for score in runs if score.sacrebleu is not None]
     unknown = [float(score.unknown_words) for score in runs if score.unknown_words is not None]
     seconds = [score.decode_seconds for score in runs if score.decode_seconds is not None]
     baseline = _contrast(scores, system, BASELINE, test_set, is_dev)
-    smaller = without_last(system)
     return Row(
         system=system,
         test_set=test_set,

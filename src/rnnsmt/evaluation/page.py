@@ -9,7 +9,7 @@ from rnnsmt.evaluation import cells
 from rnnsmt.evaluation.collect import Row
 from rnnsmt.evaluation.dots import dot_plot
 from rnnsmt.evaluation.figures import strict
-from rnnsmt.evaluation.systems import PAPER, label, paper_gain, without_last
+from rnnsmt.evaluation.systems import PAPER, label, named_features, paper_gain, without_last
 from rnnsmt.io import atomic_text
 
 TITLE = "Table 1: BLEU"
@@ -116,10 +116,11 @@ def _html(table: cells.Table, systems: Sequence[str], style: Style) -> str:
 def _paper_table() -> str:
     """The paper's figures with their gains over its baseline and over the row with one feature less."""
     rows = []
+    features = {system: named_features(system) for system in PAPER}
     for system, figures in PAPER.items():
         gains = [
             cells.or_dash(paper_gain(system, reference, is_dev) if reference not in (None, system) else None, "+.2f")
-            for reference in ("baseline", without_last(system))
+            for reference in ("baseline", without_last(system, features))
             for is_dev in (True, False)
         ]
         rows.append([label(system), f"{figures.dev:.2f}", f"{figures.test:.2f}", *gains])

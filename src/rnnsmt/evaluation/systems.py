@@ -1,5 +1,6 @@
 """The systems of Table 1: their names in files, their labels, the paper's figures (Cho et al. 2014, Table 1)."""
 
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 
@@ -22,8 +23,8 @@ BASELINE = "baseline"
 
 _FEATURES = {"baseline": "Baseline", "cslm": "CSLM", "rnn": "RNN", "wp": "WP"}
 
-_LAST = ("wp", "cslm", "rnn")
-"""Which feature of a system came last: the order in which the paper adds them, from the end."""
+FEATURES = ("rnn", "cslm", "wp")
+"""What systems add to the baseline, in the order of the paper."""
 
 
 def label(system: str) -> str:
@@ -34,18 +35,24 @@ def label(system: str) -> str:
     return " + ".join(_FEATURES[part] for part in parts)
 
 
-def without_last(system: str) -> str | None:
-    """The system without the feature that the paper adds last: CSLM + RNN + WP, CSLM + RNN, RNN, Baseline.
-
-    None for the baseline and for systems whose names do not say what they are made of.
-    """
+def named_features(system: str) -> tuple[str, ...] | None:
+    """What a system adds to the baseline by its name: cslm and rnn for ``cslm_rnn``; none where that says nothing."""
     parts = system.split("_")
     if not all(part in _FEATURES for part in parts):
         return None
-    for feature in _LAST:
-        if feature in parts:
-            return "_".join(part for part in parts if part != feature) or BASELINE
-    return None
+    return tuple(part for part in parts if part != BASELINE)
+
+
+def without_last(system: str, features: Mapping[str, Collection[str] | None]) -> str | None:
+    """The system without the feature that the paper adds last: CSLM + RNN + WP, CSLM + RNN, RNN, Baseline.
+
+    features: what each system adds to the baseline. The first that fits; none for the baseline, and where none fits.
+    """
+    own = set(features[system] or ())
+    last = next((feature for feature in reversed(FEATURES) if feature in own), None)
+    if last is None:
+        return None
+    return next((name for name, other in features.items() if other is not None and set(other) == own - {last}), None)
 
 
 def paper_figure(system: str, is_dev: bool) -> float | None:

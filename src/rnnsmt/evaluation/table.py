@@ -2,7 +2,7 @@
 
 Systems come in the order of their score files. Writes every figure as TSV and JSON, and what people compare as Markdown
 and a self-contained HTML page. Every system is tested against the baseline and against the system without the feature
-that was added last, as its name says (cslm_rnn_wp, cslm_rnn, rnn, baseline).
+that was added last (cslm_rnn_wp, cslm_rnn, rnn, baseline), as --features or the names of the systems say.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from rnnsmt.evaluation.figures import write_table_json, write_tsv
 from rnnsmt.evaluation.markdown import write_markdown
 from rnnsmt.evaluation.page import write_html
 from rnnsmt.evaluation.score_file import read_score
-from rnnsmt.evaluation.systems import label
+from rnnsmt.evaluation.systems import FEATURES, label
 from rnnsmt.io import InputError
 from rnnsmt.progress import say
 
@@ -37,6 +37,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="test sets that are scored as one corpus too",
     )
     parser.add_argument(
+        "--features",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="SYSTEM=A+B",
+        help="what a system adds to the baseline, of rnn, cslm and wp; without it its name says so, like cslm_rnn",
+    )
+    parser.add_argument(
         "--dev-set",
         nargs="+",
         default=["dev", "val"],
@@ -55,7 +63,7 @@ def run(args: argparse.Namespace) -> dict[str, object]:
             raise InputError(f"--joint {text}: write NAME=A+B, for example both=test_2016+test_2017")
         add_joint(scores, name, parts.split("+"))
         joint.append(name)
-    table = rows(scores, args.dev_set, joint)
+    table = rows(scores, args.dev_set, joint, dict(_features(text) for text in args.features))
     write_tsv(args.output_tsv, table)
     write_markdown(args.output_md, table)
     write_html(args.output_html, table, args.provenance)
@@ -64,6 +72,14 @@ def run(args: argparse.Namespace) -> dict[str, object]:
     for row in table:
         say(_line(row))
     return {"systems": len({row.system for row in table}), "rows": len(table), "score files": len(args.scores)}
+
+
+def _features(text: str) -> tuple[str, list[str]]:
+    system, equals, names = text.partition("=")
+    added = names.split("+") if names else []
+    if not NAME.fullmatch(system) or not equals or not set(added) <= set(FEATURES):
+        raise InputError(f"--features {text}: write SYSTEM=A+B with A and B of {', '.join(FEATURES)}")
+    return system, added
 
 
 def _line(row: Row) -> str:
