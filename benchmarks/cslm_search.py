@@ -27,7 +27,9 @@ NOTHING = Counts(0, 0, 0)
 def measure(folder: str, ini: str, sources: list[str], options: SearchOptions, normalize: bool | None) -> None:
     """Print a line for every iteration of run1."""
     history = read_json(Path(folder) / "run1" / "history.json")
-    model = load_model(MosesIni.read(ini), sources, Path(folder) / "filtered" / "dev")
+    untuned = MosesIni.read(ini)
+    table = untuned.file_of(next(f for f in untuned.features if f.name == "TranslationModel0"))
+    model = load_model(untuned, sources, table.parent / "filtered" / "dev")
     if model.neural is not None and normalize is not None:
         path = next(f for f in model.ini.features if f.kind == "CSLM")
         model.neural = NeuralFeature(NGramScorer(model.ini.file_of(path), normalize=normalize, reduced=True))

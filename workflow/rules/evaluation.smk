@@ -7,10 +7,7 @@ rule decode:
         ini="results/systems/{system}/run{run}/moses.ini",
         lm="results/model/lm.arpa.gz",
         network=neural_model,
-        tables=expand(
-            "results/systems/{{system}}/filtered/{{set}}/{table}",
-            table=[PHRASE_TABLE, REORDERING_TABLE],
-        ),
+        tables=lambda w: filtered_tables(w.system, w.set),
         source=lambda w: set_text("usual", w.set, SOURCE),
     output:
         text="results/systems/{system}/run{run}/{set}.output",
@@ -28,9 +25,9 @@ rule decode:
     params:
         version=version("search", "decode"),
         limits=SEARCH_LIMITS,
+        tables=lambda w: filtered_folder(w.system, w.set),
     shell:
-        "rnnsmt search decode --ini {input.ini:q} "
-        "--model-dir results/systems/{wildcards.system}/filtered/{wildcards.set} "
+        "rnnsmt search decode --ini {input.ini:q} --model-dir {params.tables} "
         "--input {input.source:q} --output {output.text:q} --report {output.report:q} "
         "{params.limits} --device {resources.device} --threads {threads} &> {log:q}"
 

@@ -25,9 +25,14 @@ def table_folder(added):
     return f"augmented/{'_'.join(columns(added))}" if columns(added) else "model"
 
 
-def phrase_table(wildcards):
-    """Input function: the phrase table of a system."""
-    return f"results/{table_folder(features(wildcards.system))}/{PHRASE_TABLE}"
+def filtered_folder(system, name):
+    """Where the part of a system's tables lies that a dev or test set can use."""
+    return f"results/{table_folder(features(system))}/filtered/{name}"
+
+
+def filtered_tables(system, name):
+    """The files there."""
+    return [f"{filtered_folder(system, name)}/{table}" for table in (PHRASE_TABLE, REORDERING_TABLE)]
 
 
 def untuned_ini(wildcards):

@@ -6,17 +6,20 @@ TUNING_OPTIONS = (
 )
 
 
-# What a dev or test set can use of the tables: loads in a moment, and everybody can look at it.
+# What a dev or test set can use of the tables, once for all systems that share them: loads in a moment, and everybody
+# can look at it.
 rule filter_tables:
     input:
         text=lambda w: set_text("usual", w.set, SOURCE),
-        phrase_table=phrase_table,
+        phrase_table=f"results/{{folder}}/{PHRASE_TABLE}",
         reordering_table=f"results/model/{REORDERING_TABLE}",
     output:
-        f"results/systems/{{system}}/filtered/{{set}}/{PHRASE_TABLE}",
-        f"results/systems/{{system}}/filtered/{{set}}/{REORDERING_TABLE}",
+        f"results/{{folder}}/filtered/{{set}}/{PHRASE_TABLE}",
+        f"results/{{folder}}/filtered/{{set}}/{REORDERING_TABLE}",
     log:
-        "results/logs/tuning/filter.{system}.{set}.log",
+        "results/logs/filter/{folder}.{set}.log",
+    wildcard_constraints:
+        folder=f"model|augmented/{FEATURE_NAMES}",
     conda:
         BASE_ENV
     resources:
@@ -28,7 +31,7 @@ rule filter_tables:
     shell:
         "rnnsmt phrases filter --input {input.text:q} --phrase-table {input.phrase_table:q} "
         "--reordering-table {input.reordering_table:q} --max-length {params.max_length} "
-        "--output-dir results/systems/{wildcards.system}/filtered/{wildcards.set} &> {log:q}"
+        "--output-dir results/{wildcards.folder}/filtered/{wildcards.set} &> {log:q}"
 
 
 rule mert:
@@ -36,10 +39,7 @@ rule mert:
         ini=untuned_ini,
         lm="results/model/lm.arpa.gz",
         network=neural_model,
-        tables=expand(
-            "results/systems/{{system}}/filtered/dev/{table}",
-            table=[PHRASE_TABLE, REORDERING_TABLE],
-        ),
+        tables=lambda w: filtered_tables(w.system, "dev"),
         source=set_text("usual", "dev", SOURCE),
         reference=set_text("usual", "dev", TARGET),
     output:
@@ -60,8 +60,9 @@ rule mert:
         options=TUNING_OPTIONS,
         limits=SEARCH_LIMITS,
         seed=lambda w: config["seed"] + int(w.run),
+        tables=lambda w: filtered_folder(w.system, "dev"),
     shell:
-        "rnnsmt tuning mert --ini {input.ini:q} --model-dir results/systems/{wildcards.system}/filtered/dev "
+        "rnnsmt tuning mert --ini {input.ini:q} --model-dir {params.tables} "
         "--source {input.source:q} --reference {input.reference:q} --seed {params.seed} "
         "--output-ini {output.ini:q} --output-history {output.history:q} "
         "--state-dir results/systems/{wildcards.system}/run{wildcards.run}/state "
