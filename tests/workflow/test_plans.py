@@ -4,6 +4,7 @@ import base64
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -66,6 +67,49 @@ def test_every_rule_asks_for_memory_and_time():
     for rule in rules:
         assert "        mem_mb=" in rule, rule
         assert "        runtime=" in rule, rule
+
+
+@pytest.fixture
+def resources() -> dict:
+    """The names of resources.smk, on one machine."""
+    names = {"Path": Path, "on_a_cluster": lambda: False}
+    exec((ROOT / "workflow/rules/resources.smk").read_text(), names)
+    return names
+
+
+def test_a_further_attempt_gets_more(resources, tmp_path):
+    """Of memory and time; what goes on with a checkpoint only needs another attempt. Parts share the time."""
+    (tmp_path / "text").write_bytes(bytes(3_000_000))
+    files = [tmp_path / "text"]
+    memory, minutes = resources["memory"], resources["minutes"]
+    assert [memory(100, 10)(None, files, attempt) for attempt in (1, 2, 3)] == [130, 260, 390]
+    assert memory(100, 10, grows=False)(None, files, 3) == 130
+    assert [minutes(5, 2)(None, files, attempt) for attempt in (1, 2)] == [11, 22]
+    assert minutes(5, 2, parts=lambda w: 3)(None, files, 1) == 7
+    assert minutes(5)(None, ["not/there/yet"], 2) == 10
+
+
+def test_a_machine_has_no_more_memory_than_it_has(resources):
+    """Stages that take what they are told for what they may use must fit; a cluster has larger machines."""
+    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e6
+    assert 0.5 * there < resources["memory"](10**9)(None, [], 1) < there
+    resources["on_a_cluster"] = lambda: True
+    assert resources["memory"](10**9)(None, [], 1) == 10**9
+
+
+@pytest.mark.parametrize(("mode", "expected"), [("default", "limit:\n"), ("remote", "limit: --time-limit 600\n")])
+def test_only_clusters_limit_the_time(workflow, mode, expected):
+    """What the rules of long jobs call with their minutes."""
+    for name in ("workflow", "src", "config.yaml"):
+        (workflow.folder / name).symlink_to(ROOT / name)
+    (workflow.folder / "Snakefile").write_text(
+        'configfile: "config.yaml"\ninclude: "workflow/rules/common.smk"\n'
+        'rule limit:\n    output: "limit.txt"\n    shell: "echo limit: $(time_limit 10) > {output}"\n'
+    )
+    command = [sys.executable, "-m", "snakemake", "--cores", "1", "--mode", mode, "limit.txt"]
+    done = subprocess.run(command, cwd=workflow.folder, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (workflow.folder / "limit.txt").read_text() == expected
 
 
 def test_a_job_of_a_cluster(workflow, tmp_path, monkeypatch):
@@ -154,6 +198,14 @@ def test_systems_with_the_same_columns_share_the_table(workflow):
 def test_parts_of_the_scoring(workflow):
     jobs = workflow.plan("--set-scatter", "rnn_score=5")
     assert (jobs["rnn_score"], jobs["augment"]) == (5, 3)
+
+
+def test_the_parts_of_the_scoring_share_the_cores(workflow):
+    plan = workflow.call("--dry-run", "--cores", "12", "--config", "rnn={device: cpu}").stdout
+    jobs = plan.split("\nrule rnn_score:\n")[1:]
+    assert len(jobs) == 2
+    assert all("threads: 6" in job.split("\nrule ")[0] for job in jobs)
+    assert all("device=cpu" in job.split("\nrule ")[0] for job in jobs)
 
 
 def test_one_gpu_job_at_a_time(workflow):

@@ -23,8 +23,8 @@ rule learning_curve:
     conda:
         BASE_ENV
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=memory(1000),
+        runtime=minutes(10),
     params:
         version=version("analysis", "learning-curve"),
         title=lambda w: NETWORK_NAMES[w.network],
@@ -48,8 +48,8 @@ rule mert_curves:
     conda:
         BASE_ENV
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=memory(1000),
+        runtime=minutes(10),
     params:
         version=version("analysis", "mert-curves"),
         histories=expand("{system}=results/systems/{system}/run{run}/history.json", system=config["compare"], run=RUNS),

@@ -13,8 +13,8 @@ rule shortlist:
     conda:
         BASE_ENV
     resources:
-        mem_mb=1000,
-        runtime=30,
+        mem_mb=memory(1000),
+        runtime=minutes(30),
     params:
         version=version("rnn", "shortlist"),
     shell:
@@ -60,8 +60,8 @@ rule augmented_ini:
     conda:
         BASE_ENV
     resources:
-        mem_mb=500,
-        runtime=10,
+        mem_mb=memory(500),
+        runtime=minutes(10),
     params:
         version=version("moses", "ini"),
         limits=f"--distortion-limit {config['search']['distortion_limit']} --table-limit {config['search']['table_limit']}",

@@ -203,8 +203,8 @@ rule moses_ini:
     conda:
         BASE_ENV
     resources:
-        mem_mb=500,
-        runtime=10,
+        mem_mb=memory(500),
+        runtime=minutes(10),
     params:
         version=version("moses", "ini"),
         limits=f"--distortion-limit {config['search']['distortion_limit']} --table-limit {config['search']['table_limit']}",

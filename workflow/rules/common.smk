@@ -12,11 +12,22 @@ from rnnsmt.stages import STAGES
 if mistakes := check(config, f"{workflow.basedir}/workflow/schemas/config.schema.json"):
     raise WorkflowError("The configuration has mistakes:\n" + "\n".join(f"  {line}" for line in mistakes))
 
+
+def on_a_cluster():
+    """Whether jobs run elsewhere than the first call: so it is in that call, in its plan, and inside a job."""
+    try:
+        return workflow.remote_exec or not workflow.local_exec or not workflow.cores
+    except WorkflowError:  # nobody said how many cores there are
+        return True
+
+
 # The rules call this checkout's stages, with the Python that runs Snakemake or with that of their conda environment.
-# What a stage says when it refuses its input is in its log; file 3 brings it to the terminal as well.
+# What a stage says when it refuses its input is in its log; file 3 brings it to the terminal as well. A cluster ends a
+# job when its time is up; on one machine a training may take as long as it takes.
 shell.prefix(
     f"set -euo pipefail; exec 3>&2; export RNNSMT_TERMINAL=3; PATH='{Path(sys.executable).parent}':$PATH; "
     f"rnnsmt() ( PYTHONPATH='{workflow.basedir}/src' exec python -m rnnsmt \"$@\" ); "
+    f"time_limit() ( {'echo --time-limit $(($1 * 60))' if on_a_cluster() else ':'} ); "
 )
 
 SOURCE, TARGET = config["languages"]["source"], config["languages"]["target"]
@@ -29,9 +40,11 @@ SETS = ["dev", *TEST]
 RUNS = range(1, config["tuning"]["runs"] + 1)
 BASE_ENV = f"{workflow.basedir}/envs/base.yaml"
 
-# Networks are computed on DEVICE. Without a cap all jobs that take a GPU would start at once: --resources gpu=N.
+# Networks are computed on DEVICE. The machine that submits to a cluster cannot know of its GPUs, and what is not planned
+# is not used. Without a cap all jobs that take a GPU would start at once: --resources gpu=N.
 DEVICE = config["rnn"]["device"]
-GPU = int(DEVICE == "cuda" or (DEVICE == "auto" and shutil.which("nvidia-smi") is not None))
+GPU = int(DEVICE == "cuda" or (DEVICE == "auto" and not on_a_cluster() and shutil.which("nvidia-smi") is not None))
+DEVICE = DEVICE if GPU else "cpu"
 workflow.global_resources.setdefault("gpu", 1)
 
 
@@ -57,10 +70,7 @@ def switch(name, on):
 
 def cores():
     """The cores of this machine; 1 on a cluster, where the profile says how many threads a job gets."""
-    try:
-        return workflow.cores or 1
-    except WorkflowError:
-        return 1
+    return 1 if on_a_cluster() else workflow.cores
 
 
 def training_threads():

@@ -27,8 +27,8 @@ rule demo:
     conda:
         BASE_ENV
     resources:
-        mem_mb=500,
-        runtime=10,
+        mem_mb=memory(500),
+        runtime=minutes(10),
     params:
         version=version("demo", "make"),
         seed=config["seed"],
@@ -49,8 +49,8 @@ rule fetch:
     conda:
         BASE_ENV
     resources:
-        mem_mb=500,
-        runtime=720,
+        mem_mb=memory(500),
+        runtime=minutes(720),
     params:
         version=version("corpus", "fetch"),
         url=lambda w, output: DOWNLOADS[output[0]]["url"],
@@ -74,7 +74,7 @@ rule unpack:
     conda:
         BASE_ENV
     resources:
-        mem_mb=500,
+        mem_mb=memory(500),
         runtime=minutes(15, 0.05),
     params:
         version=version("corpus", "unpack"),
@@ -149,8 +149,8 @@ rule raw_reference:
     conda:
         BASE_ENV
     resources:
-        mem_mb=1000,
-        runtime=30,
+        mem_mb=memory(1000),
+        runtime=minutes(30),
     params:
         version=version("corpus", "prepare"),
         case=switch("lowercase", config["text"]["lowercase"]),
@@ -211,8 +211,8 @@ rule join_dev:
     conda:
         BASE_ENV
     resources:
-        mem_mb=500,
-        runtime=10,
+        mem_mb=memory(500),
+        runtime=minutes(10),
     params:
         version=version("corpus", "join"),
     shell:

@@ -51,7 +51,7 @@ rule cslm_train:
     shell:
         f"rnnsmt cslm train --text {CSLM_TEXT} --preset {{params.preset}} {{params.settings}} --seed {{params.seed}} "
         "--output-model {output.model:q} --output-history {output.history:q} --state-dir results/cslm/state "
-        "--device {resources.device} --threads {threads} --time-limit $(({resources.runtime} * 60)) &> {log:q}"
+        "--device {resources.device} --threads {threads} $(time_limit {resources.runtime}) &> {log:q}"
 
 
 rule cslm_perplexity:
@@ -67,7 +67,7 @@ rule cslm_perplexity:
         TORCH_ENV
     resources:
         mem_mb=memory(4000, 10),
-        runtime=60,
+        runtime=minutes(60),
         gpu=GPU,
         device=DEVICE,
     params:

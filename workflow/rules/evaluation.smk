@@ -19,7 +19,7 @@ rule decode:
     threads: tuning_threads()
     resources:
         mem_mb=memory(2000, 12),
-        runtime=240,
+        runtime=minutes(240),
         gpu=search_gpu,
         device=DEVICE,
     params:
@@ -43,8 +43,8 @@ rule recase:
     conda:
         BASE_ENV
     resources:
-        mem_mb=1000,
-        runtime=30,
+        mem_mb=memory(1000),
+        runtime=minutes(30),
     params:
         version=version("corpus", "detokenize"),
         steps=f"--no-detokenize {KEEP_CASE}",
@@ -62,8 +62,8 @@ rule detokenize:
     conda:
         BASE_ENV
     resources:
-        mem_mb=1000,
-        runtime=30,
+        mem_mb=memory(1000),
+        runtime=minutes(30),
     params:
         version=version("corpus", "detokenize"),
         steps=KEEP_CASE,
@@ -82,8 +82,8 @@ rule detokenize_reference:
     conda:
         BASE_ENV
     resources:
-        mem_mb=1000,
-        runtime=30,
+        mem_mb=memory(1000),
+        runtime=minutes(30),
     params:
         version=version("corpus", "detokenize"),
     shell:
@@ -104,8 +104,8 @@ rule bleu:
     conda:
         BASE_ENV
     resources:
-        mem_mb=1000,
-        runtime=30,
+        mem_mb=memory(1000),
+        runtime=minutes(30),
     params:
         version=version("evaluation", "bleu"),
     shell:

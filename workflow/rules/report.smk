@@ -28,8 +28,8 @@ rule table1:
     conda:
         BASE_ENV
     resources:
-        mem_mb=2000,
-        runtime=120,
+        mem_mb=memory(2000),
+        runtime=minutes(120),
     params:
         version=version("evaluation", "table"),
         joint=JOINT,
@@ -58,8 +58,8 @@ rule provenance:
     conda:
         BASE_ENV
     resources:
-        mem_mb=1000,
-        runtime=60,
+        mem_mb=memory(1000),
+        runtime=minutes(60),
     params:
         version=version("evaluation", "provenance"),
         joint=JOINT,

@@ -1,9 +1,13 @@
-# Memory (MB) and time (minutes) that the jobs ask a cluster for; on one machine nobody looks at them.
+# Memory (MB) and time (minutes) that the jobs ask a cluster for. On one machine nobody looks at the time, and some stages
+# take the memory for what they may use, so it is never more than most of what the machine has.
 #
-# Both grow with the size of the input in MB, compressed as it lies there; memory grows with every attempt too, because
-# Slurm kills what takes more. The factors are those of Multi30k and mini-wmt (the last line of every log has `peak` and
-# seconds) and half as much again. What grows with the vocabulary grows slower than the text, so large corpora get more
-# than they need; --set-resources and the profile change it.
+# Both grow with the size of the input in MB, compressed as it lies there, and with every attempt, because Slurm ends what
+# takes more. The factors are those of Multi30k and mini-wmt (the last line of every log has `peak` and seconds) and half
+# as much again. What grows with the vocabulary grows slower than the text, so large corpora get more than they need;
+# --set-resources and the profile change it.
+import os
+
+MOST_MEMORY = int(0.75 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e6)
 
 
 def megabytes(files):
@@ -11,11 +15,21 @@ def megabytes(files):
     return sum(Path(file).stat().st_size for file in files) / 1e6
 
 
+def asked(base, per_mb, input):
+    """What input files of this size need."""
+    return base + per_mb * megabytes(input) if per_mb else base
+
+
 def memory(base, per_mb=0.0, grows=True):
     """mem_mb of a rule. grows=False: a further attempt goes on with a checkpoint, it did not lack memory."""
-    return lambda wildcards, input, attempt: int((base + per_mb * megabytes(input)) * (attempt if grows else 1))
+
+    def mem_mb(wildcards, input, attempt):
+        needed = int(asked(base, per_mb, input) * (attempt if grows else 1))
+        return needed if on_a_cluster() else min(needed, MOST_MEMORY)
+
+    return mem_mb
 
 
-def minutes(base, per_mb=0.0):
-    """runtime of a rule."""
-    return lambda wildcards, input: int(base + per_mb * megabytes(input))
+def minutes(base, per_mb=0.0, parts=lambda wildcards: 1):
+    """runtime of a rule. parts: how many jobs share the work. A training has a number: its next attempt goes on."""
+    return lambda wildcards, input, attempt: int(asked(base, per_mb / parts(wildcards), input) * attempt)

@@ -12,6 +12,11 @@ scattergather:
     rnn_score=2,
 
 
+def scoring_parts(wildcards):
+    """How many there are."""
+    return int(wildcards.scatteritem.split("-of-")[1])
+
+
 rule rnn_prepare:
     input:
         phrase_table=f"results/model/{PHRASE_TABLE}",
@@ -63,7 +68,7 @@ rule rnn_train:
     shell:
         f"rnnsmt rnn train --pairs {PAIRS} --preset {{params.preset}} {{params.settings}} --seed {{params.seed}} "
         "--output-model {output.model:q} --output-history {output.history:q} --state-dir results/rnn/state "
-        "--device {resources.device} --threads {threads} --time-limit $(({resources.runtime} * 60)) &> {log:q}"
+        "--device {resources.device} --threads {threads} $(time_limit {resources.runtime}) &> {log:q}"
 
 
 rule rnn_score:
@@ -77,9 +82,10 @@ rule rnn_score:
         "results/logs/rnn/score.{scatteritem}.log",
     conda:
         TORCH_ENV
+    threads: lambda w: max(1, cores() // scoring_parts(w))
     resources:
         mem_mb=memory(4000, 0.5),
-        runtime=1440,
+        runtime=minutes(30, 4, scoring_parts),
         gpu=GPU,
         device=DEVICE,
     params:

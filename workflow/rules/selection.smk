@@ -144,7 +144,7 @@ rule join_training:
     conda:
         BASE_ENV
     resources:
-        mem_mb=500,
+        mem_mb=memory(500),
         runtime=minutes(15, 0.02),
     params:
         version=version("corpus", "join"),
