@@ -1,13 +1,17 @@
 """What would run: per configuration, and which mistakes are refused before anything runs."""
 
+import argparse
 import base64
 import os
+import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from rnnsmt.stages import STAGES
 from tests.workflow.conftest import ROOT, Workflow
 
 BASELINE = {"align_words": 2, "symmetrize": 2, "lexical": 1, "extract": 1, "phrase_table": 1, "reordering_table": 1}
@@ -110,6 +114,20 @@ def test_only_clusters_limit_the_time(workflow, mode, expected):
     done = subprocess.run(command, cwd=workflow.folder, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     assert (workflow.folder / "limit.txt").read_text() == expected
+
+
+def test_stages_know_how_much_memory_they_have():
+    """What takes --memory-mb is told what its rule asks for."""
+    rules = [rule for path in (ROOT / "workflow/rules").glob("*.smk") for rule in path.read_text().split("\nrule ")[1:]]
+    told = set()
+    for rule in rules:
+        chapter, stage = re.search(r"rnnsmt (\w+) ([\w-]+) ", rule.split("shell:")[1]).groups()
+        parser = argparse.ArgumentParser()
+        import_module(STAGES[chapter][stage].module).add_arguments(parser)
+        takes = "--memory-mb" in parser.format_help()
+        assert takes == ("--memory-mb {resources.mem_mb}" in rule), rule
+        told |= {stage} if takes else set()
+    assert {"models", "select", "extract", "estimate"} <= told
 
 
 def test_a_job_of_a_cluster(workflow, tmp_path, monkeypatch):

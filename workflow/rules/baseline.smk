@@ -29,11 +29,9 @@ rule align_words:
         runtime=minutes(30, 0.5),
     params:
         version=version("align", "words"),
-        seed=config["seed"],
     shell:
         "rnnsmt align words --source {input.source:q} --target {input.target:q} --aligner {wildcards.aligner} "
-        "--output-forward {output.forward:q} --output-reverse {output.backward:q} "
-        "--seed {params.seed} --threads {threads} &> {log:q}"
+        "--output-forward {output.forward:q} --output-reverse {output.backward:q} --threads {threads} &> {log:q}"
 
 
 rule symmetrize:

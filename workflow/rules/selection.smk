@@ -30,7 +30,7 @@ rule selection_models:
     shell:
         "rnnsmt selection models --in-domain {input.in_domain:q} --pool {input.pool:q} "
         "--output-dir results/selection/{wildcards.kind}/models.{wildcards.lang} "
-        "--seed {params.seed} &> {log:q}"
+        "--seed {params.seed} --memory-mb {resources.mem_mb} &> {log:q}"
 
 
 rule selection_score_bitext:
@@ -104,7 +104,7 @@ rule select_bitext:
     shell:
         "rnnsmt selection select {params.corpora} --fraction {params.fraction} --held-out {input.held_out:q} "
         "--output-dir results/selection/bitext --curve {output.curve:q} "
-        "--threads {threads} &> {log:q}"
+        "--threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"
 
 
 rule select_mono:
@@ -131,7 +131,7 @@ rule select_mono:
     shell:
         "rnnsmt selection select {params.corpora} --fraction {params.fraction} --held-out {input.held_out:q} "
         "--output-dir results/selection/mono --curve {output.curve:q} "
-        "--threads {threads} &> {log:q}"
+        "--threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"
 
 
 rule join_training:

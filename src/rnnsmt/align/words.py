@@ -27,7 +27,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output-reverse", required=True, metavar="FILE", help="at most one target word for each source word"
     )
-    parser.add_argument("--seed", type=int, default=1, help="no aligner needs one; changes nothing")
     parser.add_argument("--threads", type=int, default=1, help="2: both directions at the same time")
 
 
