@@ -24,7 +24,7 @@ rule decode:
         device=DEVICE,
     params:
         version=version("search", "decode"),
-        limits=SEARCH_LIMITS,
+        limits=search_limits,
         tables=lambda w: filtered_folder(w.system, w.set),
     shell:
         "rnnsmt search decode --ini {input.ini:q} --model-dir {params.tables} "

@@ -46,6 +46,12 @@ def neural_model(wildcards):
     return [CSLM_MODEL] if "cslm" in features(wildcards.system) else []
 
 
+def search_limits(wildcards):
+    """How far the decoder looks; the CSLM's limit for systems that have one."""
+    limits = f"--pop-limit {config['search']['pop_limit']} --stack {config['search']['stack']}"
+    return f"{limits} --cslm-cells {config['search']['cslm_cells']}" if neural_model(wildcards) else limits
+
+
 def search_env(wildcards):
     """The environment of the decoder: with PyTorch where it asks a network."""
     return TORCH_ENV if neural_model(wildcards) else BASE_ENV

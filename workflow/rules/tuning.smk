@@ -1,8 +1,8 @@
 # MERT: several independent runs of every system, each with its own seed.
-SEARCH_LIMITS = f"--pop-limit {config['search']['pop_limit']} --stack {config['search']['stack']}"
 TUNING_OPTIONS = (
     f"--nbest {config['tuning']['nbest']} --restarts {config['tuning']['restarts']} "
-    f"--max-iterations {config['tuning']['max_iterations']}"
+    f"--combine {config['tuning']['combine']} --max-iterations {config['tuning']['max_iterations']} "
+    f"--patience {config['tuning']['patience']}"
 )
 
 
@@ -58,7 +58,7 @@ rule mert:
     params:
         version=version("tuning", "mert"),
         options=TUNING_OPTIONS,
-        limits=SEARCH_LIMITS,
+        limits=search_limits,
         seed=lambda w: config["seed"] + int(w.run),
         tables=lambda w: filtered_folder(w.system, "dev"),
     shell:
