@@ -74,7 +74,7 @@ STAGES: dict[str, dict[str, Stage]] = {
     "rnn": {
         "describe": Stage("rnnsmt.rnn.describe", 1, "sizes and parameters of a network"),
         "prepare": Stage("rnnsmt.rnn.prepare", 1, "phrase pairs and vocabularies as memory-mapped ids"),
-        "train": Stage("rnnsmt.rnn.train", 1, "train the network on phrase pairs"),
+        "train": Stage("rnnsmt.rnn.train", 2, "train the network on phrase pairs"),
         "score": Stage("rnnsmt.rnn.score", 1, "log p(target | source) of every pair of the phrase table"),
         "shortlist": Stage("rnnsmt.rnn.shortlist", 1, "target words outside the shortlist, of every pair (WP)"),
         "sample": Stage("rnnsmt.rnn.sample", 1, "draw targets of source phrases"),
@@ -83,7 +83,7 @@ STAGES: dict[str, dict[str, Stage]] = {
     "cslm": {
         "describe": Stage("rnnsmt.cslm.describe", 1, "sizes and parameters of a network"),
         "prepare": Stage("rnnsmt.cslm.prepare", 1, "the text of the language model as memory-mapped ids"),
-        "train": Stage("rnnsmt.cslm.train", 1, "train the network on text"),
+        "train": Stage("rnnsmt.cslm.train", 2, "train the network on text"),
         "perplexity": Stage("rnnsmt.cslm.perplexity", 1, "perplexity of a text, beside an n-gram model's"),
         "score": Stage("rnnsmt.cslm.score", 1, "log probability of every line of a text"),
         "rescore": Stage("rnnsmt.cslm.rescore", 1, "add the network's score to an n-best list"),

@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -12,6 +13,8 @@ from pathlib import Path
 import numpy
 import pandas
 import pytest
+
+from tests.workflow.conftest import ROOT
 
 FINAL = ["results/table1.tsv", "results/rnn/model.pt", "results/model/phrase-table.gz", "results/model/lm.arpa.gz"]
 
@@ -113,6 +116,20 @@ def test_a_change_reruns_what_depends_on_it(finished, small_config, tmp_path, se
     assert not [rule for rule in untouched if rule in jobs]
     if not expected:
         assert set(jobs) <= {"provenance", "all"}  # it holds the configuration
+
+
+def test_another_meaning_of_a_preset_trains_again(finished, small_config, tmp_path):
+    """Although the configuration and the command name the same preset."""
+    for name in ("Snakefile", "workflow", "config.yaml"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    shutil.copytree(ROOT / "src", tmp_path / "src")
+    presets = tmp_path / "src/rnnsmt/rnn/presets.py"
+    presets.write_text(
+        presets.read_text().replace("DEMO = replace(\n    SMALL,", "DEMO = replace(\n    SMALL,\n    clip=3.0,")
+    )
+    jobs = finished.plan("--configfile", str(small_config), "--snakefile", str(tmp_path / "Snakefile"))
+    assert jobs["rnn_train"] == 1
+    assert "cslm_train" not in jobs
 
 
 def test_a_further_system_runs_only_its_own_jobs(finished, small_config):

@@ -2,25 +2,6 @@
 FEATURE_NAMES = "[a-z]+(_[a-z]+)*"
 
 
-rule shortlist:
-    input:
-        f"{PAIRS}/pairs.json",
-        PAIR_FILES,
-    output:
-        "results/rnn/shortlist.npy",
-    log:
-        "results/logs/rnn/shortlist.log",
-    conda:
-        BASE_ENV
-    resources:
-        mem_mb=memory(1000),
-        runtime=minutes(30),
-    params:
-        version=version("rnn", "shortlist"),
-    shell:
-        f"rnnsmt rnn shortlist --pairs {PAIRS} --output {{output:q}} &> {{log:q}}"
-
-
 rule augment:
     input:
         phrase_table=f"results/model/{PHRASE_TABLE}",

@@ -39,6 +39,7 @@ TEST = [name for name, corpus in CORPORA.items() if corpus.role == "test"]
 SETS = ["dev", *TEST]
 RUNS = range(1, config["tuning"]["runs"] + 1)
 BASE_ENV = f"{workflow.basedir}/envs/base.yaml"
+TORCH_ENV = f"{workflow.basedir}/envs/torch.yaml"
 
 # Networks are computed on DEVICE. The machine that submits to a cluster cannot know of its GPUs, and what is not planned
 # is not used. Without a cap all jobs that take a GPU would start at once: --resources gpu=N.

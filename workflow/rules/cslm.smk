@@ -1,6 +1,9 @@
 # The continuous-space language model: trained on the text of the n-gram LM, with the shortlist of the RNN; the search
 # asks it beside the n-gram LM.
+from rnnsmt.cslm.presets import PRESETS as CSLM_PRESETS
+
 CSLM_TEXT = "results/cslm/text"
+CSLM_MODEL = "results/cslm/model.pt"
 CSLM_TEXT_FILES = [f"{CSLM_TEXT}/{name}" for name in ("text.json", "vocab.txt", "words.npy", "offsets.npy")]
 CSLM_SETTINGS = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in config["cslm"]["settings"].items())
 
@@ -46,6 +49,7 @@ rule cslm_train:
     params:
         version=version("cslm", "train"),
         preset=config["cslm"]["preset"],
+        preset_says=CSLM_PRESETS[config["cslm"]["preset"]].as_dict(),
         settings=CSLM_SETTINGS,
         seed=config["seed"],
     shell:

@@ -8,7 +8,6 @@ SCORES = expand(
     set=SETS,
 )
 JOINT = " ".join(f"--joint {name}={'+'.join(parts)}" for name, parts in config["evaluation"]["joint"].items())
-NETWORKS = [name for name in ("rnn", "cslm") if any(name in features(system) for system in config["compare"])]
 
 
 rule table1:

@@ -1,5 +1,6 @@
 # The RNN Encoder-Decoder: trained on the phrase table of the baseline, scores every pair of it.
-TORCH_ENV = f"{workflow.basedir}/envs/torch.yaml"
+from rnnsmt.rnn.presets import PRESETS as RNN_PRESETS
+
 PAIRS = "results/rnn/pairs"
 PAIR_FILES = [f"{PAIRS}/vocab.{side}.txt" for side in ("source", "target")] + [
     f"{PAIRS}/{side}.{part}.npy" for side in ("source", "target") for part in ("words", "offsets")
@@ -40,7 +41,8 @@ rule rnn_prepare:
         f"--vocab-size {{params.vocab_size}} --output-dir {PAIRS} &> {{log:q}}"
 
 
-# The device is a resource, not a part of the command: another one is no reason to compute everything again.
+# The device is a resource, not a part of the command: another one is no reason to compute everything again. What the
+# preset says is a param, although the command only names it: other values are a reason.
 # A training that is killed, or stops before its time is up, goes on from its last checkpoint in results/rnn/state.
 rule rnn_train:
     input:
@@ -63,12 +65,33 @@ rule rnn_train:
     params:
         version=version("rnn", "train"),
         preset=config["rnn"]["preset"],
+        preset_says=RNN_PRESETS[config["rnn"]["preset"]].as_dict(),
         settings=RNN_SETTINGS,
         seed=config["seed"],
     shell:
         f"rnnsmt rnn train --pairs {PAIRS} --preset {{params.preset}} {{params.settings}} --seed {{params.seed}} "
         "--output-model {output.model:q} --output-history {output.history:q} --state-dir results/rnn/state "
         "--device {resources.device} --threads {threads} $(time_limit {resources.runtime}) &> {log:q}"
+
+
+# How many words of the target lie outside the shortlist: the column of the feature wp.
+rule shortlist:
+    input:
+        f"{PAIRS}/pairs.json",
+        PAIR_FILES,
+    output:
+        "results/rnn/shortlist.npy",
+    log:
+        "results/logs/rnn/shortlist.log",
+    conda:
+        BASE_ENV
+    resources:
+        mem_mb=memory(1000),
+        runtime=minutes(30),
+    params:
+        version=version("rnn", "shortlist"),
+    shell:
+        f"rnnsmt rnn shortlist --pairs {PAIRS} --output {{output:q}} &> {{log:q}}"
 
 
 rule rnn_score:

@@ -7,12 +7,14 @@ COLUMNS = {
 
 # Weights before tuning: Moses' for a phrase score; neither reward nor penalty for words outside the shortlist.
 START = {"rnn": 0.2, "wp": 0}
-CSLM_MODEL = "results/cslm/model.pt"
 
 
 def features(system):
     """What a system adds, in the order that names folders: cslm, then the columns."""
     return [name for name in ("cslm", *COLUMNS) if name in config["systems"][system]["features"]]
+
+
+NETWORKS = [name for name in ("rnn", "cslm") if any(name in features(system) for system in config["compare"])]
 
 
 def columns(added):
