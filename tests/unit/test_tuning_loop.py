@@ -12,6 +12,7 @@ import pytest
 
 from rnnsmt.evaluation.batch_bleu import BatchBleu
 from rnnsmt.io import InputError
+from rnnsmt.signals import SAVED, Stop
 from rnnsmt.tuning.loop import Decoded, LoopOptions, tune
 from rnnsmt.tuning.nbest_pool import NbestPool, lump_of
 from rnnsmt.tuning.optimise import OptimiserOptions
@@ -191,6 +192,32 @@ def test_stops_when_bleu_does_not_rise(tmp_path):
     assert tuned.stopped == "stopped: dev BLEU has not risen by 0.05 in 2 iterations"
     assert len(tuned.iterations) == 3
     assert tuned.weights == pytest.approx(START / 0.5)
+
+
+def test_stops_before_the_time_limit_and_goes_on(tmp_path):
+    """An iteration at a time where there is time for no more; the end is that of a run without a limit."""
+
+    def limited(seconds: float):
+        decoder = ToyDecoder()
+        bleu = BatchBleu([decoder.references])
+        try:
+            return tune(decoder, bleu, START, MertState(tmp_path / "limited", {"a": "1"}), OPTIONS, Stop(seconds))
+        except SystemExit as stopped:
+            assert decoder.decoded == 1
+            return stopped.code
+
+    expected = run(tmp_path / "whole")
+    for _ in range(len(expected.iterations) - 1):
+        assert limited(1e-6) == SAVED
+    tuned = limited(1e-6)
+    assert (tuned.iterations, tuned.stopped) == (expected.iterations, expected.stopped)
+    assert limited(1e6).iterations == expected.iterations
+
+
+def test_stops_where_another_iteration_would_not_fit():
+    stop = Stop(1000)
+    assert not stop.asked(10)
+    assert stop.asked(950)
 
 
 # Lists that cannot be tuned

@@ -34,6 +34,7 @@ rule filter_tables:
         "--output-dir results/{wildcards.folder}/filtered/{wildcards.set} &> {log:q}"
 
 
+# A run that is killed, or stops before its time is up, goes on after its last iteration in run{n}/state.
 rule mert:
     input:
         ini=untuned_ini,
@@ -47,6 +48,7 @@ rule mert:
         history="results/systems/{system}/run{run}/history.json",
     log:
         "results/logs/tuning/mert.{system}.run{run}.log",
+    retries: 3
     conda:
         search_env
     threads: tuning_threads()
@@ -66,4 +68,5 @@ rule mert:
         "--source {input.source:q} --reference {input.reference:q} --seed {params.seed} "
         "--output-ini {output.ini:q} --output-history {output.history:q} "
         "--state-dir results/systems/{wildcards.system}/run{wildcards.run}/state "
-        "{params.options} {params.limits} --device {resources.device} --threads {threads} &> {log:q}"
+        "{params.options} {params.limits} --device {resources.device} --threads {threads} "
+        "$(time_limit {resources.runtime}) &> {log:q}"

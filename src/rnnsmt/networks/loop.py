@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rnnsmt.checkpoint import Checkpoint, refusing
-from rnnsmt.networks.signals import Stop
 from rnnsmt.networks.trainer import Trainer
 from rnnsmt.progress import LOG_SECONDS, say
+from rnnsmt.signals import Stop
 
 SomeTrainer = TypeVar("SomeTrainer", bound=Trainer)
 Figures = dict[str, object]

@@ -17,6 +17,7 @@ from rnnsmt.evaluation.batch_bleu import BatchBleu
 from rnnsmt.evaluation.multi_bleu import bleu_of
 from rnnsmt.io import InputError
 from rnnsmt.progress import say
+from rnnsmt.signals import Stop
 from rnnsmt.tuning.nbest_pool import NbestPool, lump_of
 from rnnsmt.tuning.optimise import OptimiserOptions, Weights, active_features, normalised, optimise
 from rnnsmt.tuning.state import MertState
@@ -67,11 +68,19 @@ class Tuned(NamedTuple):
     seconds: list[tuple[float, float, float]]
 
 
-def tune(decoder: Decoder, bleu: BatchBleu, start: Weights, state: MertState, options: LoopOptions) -> Tuned:
+def tune(
+    decoder: Decoder,
+    bleu: BatchBleu,
+    start: Weights,
+    state: MertState,
+    options: LoopOptions,
+    stop: Stop | None = None,
+) -> Tuned:
     """Run MERT from ``start``, or go on from the last complete iteration in ``state``.
 
     Raises:
         InputError: BLEU is 0 whatever the weights, or no feature differs between candidates.
+        SystemExit: ``stop`` asks for it before an iteration as long as the last one would be over.
     """
     pool = NbestPool(bleu.segments, start.size)
     for lump in state.lumps():
@@ -80,7 +89,11 @@ def tune(decoder: Decoder, bleu: BatchBleu, start: Weights, state: MertState, op
         say(f"going on after iteration {len(state.iterations)} with {len(pool):,} candidates from {state.folder}")
     seconds = []
     while (stopped := _stop_reason(state.iterations, options)) is None:
+        began = time.monotonic()
         seconds.append(_iteration(decoder, bleu, start, pool, state, options))
+        if stop and stop.asked(time.monotonic() - began) and _stop_reason(state.iterations, options) is None:
+            say(f"stopped {stop.reason()} after iteration {len(state.iterations)}, state saved: run again to go on")
+            raise SystemExit(stop.exit_code())
     best = max(state.iterations, key=lambda iteration: iteration["dev_bleu"])
     say(f"{stopped}; best is iteration {best['iteration']} with dev BLEU {best['dev_bleu']:.2f}")
     return Tuned(np.array(best["weights"]), best["dev_bleu"], state.iterations, stopped, seconds)

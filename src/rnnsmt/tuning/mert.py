@@ -16,6 +16,7 @@ from rnnsmt.evaluation.batch_bleu import BatchBleu
 from rnnsmt.evaluation.bleu import read_texts
 from rnnsmt.io import InputError, write_json
 from rnnsmt.moses.ini import MosesIni
+from rnnsmt.signals import Stop
 from rnnsmt.stages import STAGES
 from rnnsmt.tuning.loop import Decoded, LoopOptions, Tuned, tune
 from rnnsmt.tuning.optimise import OptimiserOptions, Weights
@@ -49,6 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="iterations in which dev BLEU must rise by 0.05, or the run ends",
     )
+    add("--time-limit", type=float, metavar="SECONDS", help="stop before, save, and exit with 75")
     add("--pop-limit", type=int, default=1000, metavar="N", help="cube pruning pop limit of the search")
     add("--stack", type=int, default=1000, metavar="N", help="stack size of the search")
     add("--cslm-cells", type=int, default=200, metavar="N", help="hypotheses of a stack that a CSLM scores")
@@ -58,6 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, object]:
     """Tune, write the tuned ini and the history."""
+    stop = Stop(args.time_limit)
     _check(args)
     ini = MosesIni.read(args.ini)
     sources, references = read_texts(args.source, args.reference)
@@ -72,7 +75,7 @@ def run(args: argparse.Namespace) -> dict[str, object]:
             restarts=args.restarts, random_directions=args.random_directions, combine=args.combine
         ),
     )
-    tuned = tune(decoder, BatchBleu(references), decoder.start, state, options)
+    tuned = tune(decoder, BatchBleu(references), decoder.start, state, options, stop)
     decoder.set_weights(tuned.weights)
     ini.write(args.output_ini)
     write_json(args.output_history, _history(args, decoder, tuned))

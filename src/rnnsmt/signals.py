@@ -1,10 +1,12 @@
-"""Stopping a long training in time: signals and the time limit."""
+"""Stopping long work in time: signals and the time limit."""
 
 import signal
 import time
 from types import FrameType, TracebackType
+from typing import TYPE_CHECKING
 
-from rnnsmt.devices import Place
+if TYPE_CHECKING:
+    from rnnsmt.devices import Place
 
 SAVED = 75
 """Exit code of a stage that stopped early on purpose with its state saved."""
@@ -18,6 +20,7 @@ class Stop:
     """Remembers SIGTERM and Ctrl-C instead of ending the process at once, and watches the time limit.
 
     A second signal ends the process at once. About five minutes before the limit, or a tenth of it, it is time to stop.
+    Outside a ``with`` signals keep their meaning.
     """
 
     def __init__(self, time_limit: float | None) -> None:
@@ -35,11 +38,11 @@ class Stop:
             raise SystemExit(128 + number)
         self.signal = number
 
-    def asked(self) -> bool:
-        """Whether to save and stop now."""
-        return self.signal is not None or (self.end is not None and time.monotonic() >= self.end)
+    def asked(self, ahead: float = 0.0) -> bool:
+        """Whether to save and stop now. ahead: seconds until it is asked again."""
+        return self.signal is not None or (self.end is not None and time.monotonic() + ahead >= self.end)
 
-    def agreed(self, update: int, place: Place) -> bool:
+    def agreed(self, update: int, place: "Place") -> bool:
         """The same for all processes, which stop together: asked after every update."""
         if place.processes == 1:
             return self.asked()
