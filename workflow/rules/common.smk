@@ -67,18 +67,3 @@ def version(chapter, stage):
 def switch(name, on):
     """A command-line switch, or nothing."""
     return f"--{name}" if on else ""
-
-
-def cores():
-    """The cores of this machine; 1 on a cluster, where the profile says how many threads a job gets."""
-    return 1 if on_a_cluster() else workflow.cores
-
-
-def training_threads():
-    """Half of the cores for a network, so that the tuning of systems without it goes on beside."""
-    return max(1, min(cores() // 2, 16))
-
-
-def tuning_threads():
-    """A share of the cores for each run, so that all runs of a system go on together."""
-    return max(1, cores() // len(RUNS))

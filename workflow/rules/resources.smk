@@ -1,10 +1,10 @@
-# Memory (MB) and time (minutes) that the jobs ask a cluster for. On one machine nobody looks at the time, and some stages
-# take the memory for what they may use, so it is never more than most of what the machine has.
+# Memory (MB), time (minutes) and threads of the jobs. They ask a cluster for them; on one machine nobody looks at the time,
+# and some stages take the memory for what they may use, so it is never more than most of what the machine has.
 #
-# Both grow with the size of the input in MB, compressed as it lies there, and with every attempt, because Slurm ends what
-# takes more. The factors are those of Multi30k and mini-wmt (the last line of every log has `peak` and seconds) and half
-# as much again. What grows with the vocabulary grows slower than the text, so large corpora get more than they need;
-# --set-resources and the profile change it.
+# Memory and time grow with the size of the input in MB, compressed as it lies there, and with every attempt, because Slurm
+# ends what takes more. The factors are those of Multi30k and mini-wmt (the last line of every log has `peak` and seconds)
+# and half as much again. What grows with the vocabulary grows slower than the text, so large corpora get more than they
+# need; --set-resources and the profile change it.
 import os
 
 MOST_MEMORY = int(0.75 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e6)
@@ -33,3 +33,28 @@ def memory(base, per_mb=0.0, grows=True):
 def minutes(base, per_mb=0.0, parts=lambda wildcards: 1):
     """runtime of a rule. parts: how many jobs share the work. A training has a number: its next attempt goes on."""
     return lambda wildcards, input, attempt: int(asked(base, per_mb / parts(wildcards), input) * attempt)
+
+
+def cores():
+    """The cores of this machine; 1 on a cluster, where the profile says how many threads a job gets."""
+    return 1 if on_a_cluster() else workflow.cores
+
+
+def training_threads():
+    """Half of the cores for a network, so that the tuning of systems without it goes on beside."""
+    return max(1, min(cores() // 2, 16))
+
+
+def tuning_threads():
+    """A share of the cores for each run, so that all runs of a system go on together."""
+    return max(1, cores() // len(RUNS))
+
+
+def scoring_parts(wildcards):
+    """How many jobs share the scoring of phrase pairs."""
+    return int(wildcards.scatteritem.split("-of-")[1])
+
+
+def scoring_threads(wildcards):
+    """A share of the cores for each part."""
+    return max(1, cores() // scoring_parts(wildcards))

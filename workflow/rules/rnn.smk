@@ -13,11 +13,6 @@ scattergather:
     rnn_score=2,
 
 
-def scoring_parts(wildcards):
-    """How many there are."""
-    return int(wildcards.scatteritem.split("-of-")[1])
-
-
 rule rnn_prepare:
     input:
         phrase_table=f"results/model/{PHRASE_TABLE}",
@@ -105,7 +100,7 @@ rule rnn_score:
         "results/logs/rnn/score.{scatteritem}.log",
     conda:
         TORCH_ENV
-    threads: lambda w: max(1, cores() // scoring_parts(w))
+    threads: scoring_threads
     resources:
         mem_mb=memory(4000, 0.5),
         runtime=minutes(30, 4, scoring_parts),

@@ -2,8 +2,9 @@
 
 One process: the model is loaded once; every iteration decodes the development set, adds the n-best lists to those of
 all iterations before, optimises by exact line searches, and saves its state, so that the same command after an
-interruption goes on and ends with the same weights. Output: the ini with the weights of the iteration whose decoded
-development set had the highest BLEU, and the history of all iterations.
+interruption goes on and ends with the same weights. Where another iteration would be over after --time-limit, the exit
+code is 75: run the same command again. Output: the ini with the weights of the iteration whose decoded development set
+had the highest BLEU, and the history of all iterations.
 """
 
 import argparse
