@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.io import InputError, check_utf8, read_json, read_line_blocks, write_json
-from rnnsmt.networks.sequences import GrowingArray, Sequences, open_sequences
+from rnnsmt.networks.sequences import Sequences, growing_array, open_sequences
 from rnnsmt.networks.vocabulary import UNK, Vocabulary
 from rnnsmt.progress import Meter
 
@@ -63,7 +63,10 @@ def prepare(paths: list[str], vocabulary_path: str, output_dir: str) -> dict[str
     (folder / "text.json").unlink(missing_ok=True)
     vocabulary.write(folder / "vocab.txt")
     unknown = empty = 0
-    with GrowingArray(folder / "words.npy", np.int32) as words, GrowingArray(folder / "offsets.npy", np.int64) as ends:
+    with (
+        growing_array(folder / "words.npy", np.int32) as words,
+        growing_array(folder / "offsets.npy", np.int64) as ends,
+    ):
         ends.append(np.zeros(1, np.int64))
         for ids, lengths, skipped in _blocks(paths, vocabulary):
             ends.append(words.length + np.cumsum(lengths))

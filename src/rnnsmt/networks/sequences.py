@@ -1,9 +1,9 @@
 """Sequences of ids on disk, one after the other in a memory-mapped array, and where each begins."""
 
 import hashlib
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
@@ -69,17 +69,13 @@ def _sound(words: NDArray[np.int32], offsets: NDArray[np.int64], classes: object
 
 
 class GrowingArray:
-    """A one-dimensional ``.npy`` file that is written piece by piece; whole or not at all."""
+    """A one-dimensional ``.npy`` file that is written piece by piece."""
 
-    def __init__(self, path: Path, dtype: DTypeLike) -> None:
-        self.path, self.dtype, self.length = path, np.dtype(dtype), 0
+    def __init__(self, out: BinaryIO, dtype: DTypeLike) -> None:
+        self.dtype, self.length = np.dtype(dtype), 0
         self.digest = hashlib.sha256()
-        self._stack = ExitStack()
-
-    def __enter__(self) -> "GrowingArray":
-        self._out: BinaryIO = self._stack.enter_context(self._stack.enter_context(atomic_path(self.path)).open("wb+"))
+        self._out = out
         self._write_header()
-        return self
 
     def append(self, values: NDArray[np.generic]) -> None:
         data = np.ascontiguousarray(values, self.dtype).tobytes()
@@ -87,16 +83,22 @@ class GrowingArray:
         self.digest.update(data)
         self.length += len(values)
 
+    def finish(self) -> None:
+        """Write the final length."""
+        self._out.seek(0)
+        self._write_header()
+        self._out.flush()
+
     def _write_header(self) -> None:
         """Numpy leaves room behind the shape, so that the header of the final length has the same size."""
         shape = {"descr": npy.dtype_to_descr(self.dtype), "fortran_order": False, "shape": (self.length,)}
         npy.write_array_header_1_0(self._out, shape)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
-            self._out.seek(0)
-            self._write_header()
-            self._out.flush()
-        self._stack.__exit__(kind, error, trace)
+
+@contextmanager
+def growing_array(path: Path, dtype: DTypeLike) -> Iterator[GrowingArray]:
+    """Write a ``GrowingArray``, whole or not at all."""
+    with atomic_path(path) as temporary, temporary.open("wb+") as out:
+        array = GrowingArray(out, dtype)
+        yield array
+        array.finish()

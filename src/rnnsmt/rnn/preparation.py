@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.io import InputError, check_utf8, read_line_blocks, write_json
-from rnnsmt.networks.sequences import GrowingArray
+from rnnsmt.networks.sequences import growing_array
 from rnnsmt.networks.vocabulary import UNK, Vocabulary
 from rnnsmt.phrases.table import parse_phrase_line
 from rnnsmt.progress import Meter
@@ -70,7 +70,7 @@ def _write_pairs(table: str, folder: Path, vocabularies: list[Vocabulary], max_l
     """Write the four arrays; the number of pairs and words, and the fingerprint."""
     with ExitStack() as stack:
         words, offsets = (
-            [stack.enter_context(GrowingArray(folder / f"{name}.{part}.npy", kind)) for name in SIDES]
+            [stack.enter_context(growing_array(folder / f"{name}.{part}.npy", kind)) for name in SIDES]
             for part, kind in (("words", np.int32), ("offsets", np.int64))
         )
         for array in offsets:

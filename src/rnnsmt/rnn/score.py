@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> dict[str, object]:
     import numpy as np
 
     from rnnsmt.devices import choose_place
-    from rnnsmt.networks.sequences import GrowingArray
+    from rnnsmt.networks.sequences import growing_array
     from rnnsmt.rnn.model_file import check_vocabularies, load_model
     from rnnsmt.rnn.pairs import Pairs
     from rnnsmt.rnn.scoring import score_batches, shard_bounds
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> dict[str, object]:
     model, meta = load_model(args.model, place.device)
     check_vocabularies(args.model, meta, pairs)
     total = 0.0
-    with GrowingArray(Path(args.output), np.float32) as out:
+    with growing_array(Path(args.output), np.float32) as out:
         bounds = shard_bounds(pairs, shard, shards)
         for scores in score_batches(model, pairs, *bounds, place.device, args.threads):
             out.append(scores)

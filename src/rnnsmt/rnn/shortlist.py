@@ -32,13 +32,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> dict[str, object]:
     import numpy as np
 
-    from rnnsmt.networks.sequences import GrowingArray
+    from rnnsmt.networks.sequences import growing_array
     from rnnsmt.progress import say
     from rnnsmt.rnn.pairs import Pairs
 
     pairs = Pairs.open(args.pairs)
     words, touched = 0, 0
-    with GrowingArray(Path(args.output), np.float32) as out:
+    with growing_array(Path(args.output), np.float32) as out:
         for counts in words_outside(pairs.sides[1]):
             out.append(counts)
             words += int(counts.sum())
