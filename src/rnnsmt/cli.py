@@ -13,9 +13,8 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
-from types import FrameType
 
-from rnnsmt import __version__
+from rnnsmt import __version__, process
 from rnnsmt.common_options import check_options
 from rnnsmt.io import InputError
 from rnnsmt.progress import StageClock
@@ -33,11 +32,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     if "run" not in args:
         args.help_of.print_help()
         return 2
-    signal.signal(signal.SIGTERM, _stop)
-    clock = StageClock(f"{args.chapter} {args.stage}")
     try:
+        process.catch_signals()
+        clock = StageClock(f"{args.chapter} {args.stage}")
         check_options(args)
         figures = args.run(args)
+        sys.stdout.flush()
+        clock.finish(figures)
+        return 0
+    except BrokenPipeError:
+        raise
     except (InputError, OSError, MemoryError, RuntimeError) as error:
         sentence = _sentence(error)
         if sentence is None:
@@ -47,8 +51,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print(f"rnnsmt {args.chapter} {args.stage}: interrupted", file=sys.stderr)
         return 128 + signal.SIGINT
-    clock.finish(figures)
-    return 0
 
 
 def _tell(sentence: str) -> None:
@@ -94,11 +96,6 @@ class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescrip
         return known.get(kind) or super()._get_default_metavar_for_optional(action)
 
 
-def _stop(signum: int, _frame: FrameType | None) -> None:
-    """Leave on SIGTERM like on an exception, so that temporary files are removed."""
-    raise SystemExit(128 + signum)
-
-
 def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     """The parser of all chapters, with the options of the one stage that ``words`` name."""
     parser = argparse.ArgumentParser(
@@ -122,11 +119,35 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
 
 
 def entry() -> None:
-    """Console entry point: flush quietly when the reader of a pipe has gone."""
+    """Console entry point: quiet when the reader of a pipe has gone, and when Ctrl-C comes before or after the work."""
+    code: object
     try:
-        code = main()
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 128 + signal.SIGPIPE
+        code = _main_with_streams()
+    except KeyboardInterrupt:
+        code = 128 + signal.SIGINT
     raise SystemExit(code)
+
+
+def _main_with_streams() -> object:
+    process.leave_signals()
+    process.open_closed_streams()
+    sys.unraisablehook = process.signal_again
+    code: object
+    try:
+        try:
+            code = main()
+        except SystemExit as stopped:
+            code = stopped.code
+        process.leave_signals()
+        sys.stdout.flush()
+    except OSError as error:  # main tells what it knows of: this is about stdout or stderr
+        gone = isinstance(error, BrokenPipeError)
+        code = 128 + signal.SIGPIPE if gone else 2
+        sentence = _sentence(error)
+        if sentence is None:
+            raise
+        with suppress(OSError):
+            if not gone:
+                _tell(f"rnnsmt: error: {sentence}")
+        process.drop_streams()
+    return code

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from rnnsmt.corpus.workers import map_chunks, map_lines
+from rnnsmt.io import InputError
 
 
 def make_sum() -> Callable[[tuple[int, ...]], int]:
@@ -60,6 +61,21 @@ def test_input_is_read_lazily() -> None:
 def test_an_error_comes_out(threads: int) -> None:
     with pytest.raises(ValueError, match="thirty"):
         list(map_chunks(make_failing, range(1000), threads, 10))
+    assert not multiprocessing.active_children()
+
+
+def make_killed() -> Callable[[tuple[int, ...]], int]:
+    def work(part: tuple[int, ...]) -> int:
+        if 30 in part:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return len(part)
+
+    return work
+
+
+def test_a_worker_that_the_system_ends_is_a_sentence() -> None:
+    with pytest.raises(InputError, match="--threads 2: a process was ended from outside"):
+        list(map_chunks(make_killed, range(1000), 2, 10))
     assert not multiprocessing.active_children()
 
 

@@ -3,8 +3,10 @@
 import gzip
 import lzma
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -235,3 +237,76 @@ def test_only_finished_states_are_replaced(tmp_path, capsys):
     changed.clear_finished("state.json")
     assert not list(tmp_path.iterdir())
     assert "finished with other settings before, starting over; changed since: epochs" in capsys.readouterr().err
+
+
+def stage(*words: object, **streams: object) -> "subprocess.Popen[str]":
+    """A stage as a process that hears Ctrl-C, which a test run in the background would ignore."""
+    hear = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
+    command = [sys.executable, "-m", "rnnsmt", *map(str, words)]
+    return subprocess.Popen(command, text=True, preexec_fn=hear, **streams)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signals_leave_nothing(tmp_path, number, code):
+    os.mkfifo(tmp_path / "in")
+    (tmp_path / "out").write_text("old")
+    process = stage("corpus", "join", "--input", tmp_path / "in", "--output", tmp_path / "out", stderr=subprocess.PIPE)
+    with (tmp_path / "in").open("w") as text:
+        text.write("a line\n")
+        text.flush()
+        while len(list(tmp_path.iterdir())) < 3:
+            time.sleep(0.01)
+        time.sleep(0.2)  # until it waits for the next line
+        process.send_signal(number)
+        error = process.communicate(timeout=20)[1]
+    assert process.returncode == code
+    assert error == ("rnnsmt corpus join: interrupted\n" if number == signal.SIGINT else "")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
+    assert (tmp_path / "out").read_text() == "old"
+
+
+def test_a_signal_inside_a_destructor_is_not_lost():
+    code = """
+import os, signal, sys, time
+from rnnsmt import process
+process.catch_signals()
+sys.unraisablehook = process.signal_again
+class Unlucky:
+    def __del__(self):
+        signal.raise_signal(signal.SIGTERM)
+Unlucky()
+time.sleep(20)
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (143, "")
+
+
+def test_nobody_reads_what_is_printed():
+    reading, writing = os.pipe()
+    os.close(reading)
+    for words in (["rnn", "describe"], ["--help"]):
+        process = stage(*words, stdout=writing, stderr=subprocess.PIPE)
+        assert process.communicate()[1] == ""
+        assert process.returncode in (0, 141)  # argparse ignores it
+    os.close(writing)
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_closed_stream_is_no_output(tmp_path, number):
+    """The number of a closed stream must not become that of a file to write."""
+    io.write_lines(tmp_path / "in", ["a"])
+    words = ["corpus", "join", "--input", tmp_path / "in", "--output", tmp_path / "out"]
+    line = " ".join(map(str, [sys.executable, "-m", "rnnsmt", *words, f"{number}>&-"]))
+    assert subprocess.run(line, shell=True, check=False, capture_output=True).returncode == 0
+    assert (tmp_path / "out").read_text() == "a\n"
+
+
+def test_a_full_terminal_is_a_sentence():
+    with Path("/dev/full").open("w") as full:
+        process = stage("rnn", "describe", stdout=full, stderr=subprocess.PIPE)
+        error = process.communicate()[1]
+    assert process.returncode == 2
+    assert error == (
+        "rnnsmt rnn describe: error: a file could not be written (No space left on device); make room and run it "
+        "again\n"
+    )
