@@ -75,15 +75,19 @@ def test_written_elsewhere_it_leads_to_the_same_files_with_the_same_weights(tmp_
         ("LM0= 0.5", "LM0= 0.5 0.5", "1 scores but 2 weights"),
         ("LM0= 0.5", "", "no line in [weight]"),
         ("LM0= 0.5", "LM0= nan", "not finite"),
+        ("LM0= 0.5", "LM0= -1e300", "a weight of LM0 is beyond 1e+09"),
         ("LM0= 0.5", "LM0= a", "not a number"),
         ("LM0= 0.5", "LM0 0.5", "not of the form"),
         ("LM0= 0.5", "LM0= 0.5\nLM1= 0.5", "no such feature"),
         ("num-features=5", "num-features=4", "4 scores but 5 weights"),
         ("num-features=5", "num-features=x", "not a positive number"),
+        ("num-features=5", "num-features=\u00b2", "not a positive number"),
+        ("num-features=5", "num-features=" + 5000 * "1", "not a positive number"),
         ("[weight]", "[weight", "closing bracket"),
         ("name=LM0 ", "name=Distortion0 ", "two features"),
         ("lazyken=0", "lazyken", "not key=value"),
         ("[distortion-limit]\n4", "[distortion-limit]\nsix", "whole number"),
+        ("[distortion-limit]\n4", "[distortion-limit]\n99999999999999999999", "too large"),
         ("# made by hand\n", "hello\n", "before the first"),
     ],
 )
@@ -95,8 +99,9 @@ def test_malformed_inis_are_refused(tmp_path: Path, old: str, new: str, words: s
     assert words in str(caught.value)
 
 
-def test_without_a_limit_every_jump_is_allowed(tmp_path: Path) -> None:
-    ini = MosesIni.read(_written(tmp_path, MOSES.replace("[distortion-limit]\n4", "")))
+@pytest.mark.parametrize("limit", ["", "[distortion-limit]\n-1", "[distortion-limit]\n-5"])
+def test_without_a_limit_every_jump_is_allowed(tmp_path: Path, limit: str) -> None:
+    ini = MosesIni.read(_written(tmp_path, MOSES.replace("[distortion-limit]\n4", limit)))
     assert (ini.distortion_limit, ini.table_limit) == (NO_LIMIT, 30)
 
 

@@ -14,6 +14,8 @@ from rnnsmt.io import InputError, atomic_text, read_lines
 
 NO_LIMIT = -1
 """A distortion limit that allows every jump."""
+MOST_WEIGHT = 1e9
+"""Beyond it a double no longer holds the other features' part of a score."""
 DEFAULT_TABLE_LIMIT = 20
 DEFAULT_DISTORTION_LIMIT = 6
 
@@ -27,11 +29,15 @@ KNOWN_FEATURES = (*ONE_SCORE, *PHRASE_TABLES, "LexicalReordering")
 
 @dataclass
 class Feature:
-    """One feature function: its Moses class, its name and its ``key=value`` options in file order."""
+    """One feature function: its Moses class, its name and its ``key=value`` options in file order.
+
+    number: of its line in the file it was read from, for messages.
+    """
 
     kind: str
     name: str
     options: dict[str, str] = field(default_factory=dict)
+    number: int | None = field(default=None, compare=False)
 
     @property
     def is_lm(self) -> bool:
@@ -77,7 +83,7 @@ class MosesIni:
         ini = cls(path.parent, [], {}, path=path)
         counts: dict[str, int] = {}
         for line, number in zip(sections.pop("feature", []), numbers.get("feature", []), strict=True):
-            ini.features.append(_feature(line, counts, f"{path}, line {number}"))
+            ini.features.append(_feature(line, counts, path, number))
         names = [feature.name for feature in ini.features]
         for name in names:
             if names.count(name) > 1:
@@ -90,7 +96,8 @@ class MosesIni:
                 raise InputError(f"{path}, line {number}: weights of {name} are there already; keep one of the lines")
             ini.weights[name] = values
         # without the section Moses allows every jump
-        ini.distortion_limit = _integer(sections.pop("distortion-limit", None), "distortion-limit", path, NO_LIMIT)
+        limit = _integer(sections.pop("distortion-limit", None), "distortion-limit", path, NO_LIMIT)
+        ini.distortion_limit = max(limit, NO_LIMIT)
         ini.table_limit = _integer(sections.pop("ttable-limit", None), "ttable-limit", path, DEFAULT_TABLE_LIMIT)
         for feature in ini.features:
             if feature.kind in PHRASE_TABLES and "table-limit" in feature.options:
@@ -121,6 +128,20 @@ class MosesIni:
             raise InputError(f"{self.path}: feature {feature.name} has no path=")
         return self.folder / feature.options["path"]
 
+    def located(self, feature: Feature, folder: Path | None = None) -> Path:
+        """The file of a feature, or the one of the same base name in ``folder`` where that has one.
+
+        Raises:
+            InputError: there is no such file.
+        """
+        path = self.file_of(feature)
+        if folder is not None and (folder / path.name).is_file():
+            return folder / path.name
+        if not path.is_file():
+            where = f"{self.path}" if feature.number is None else f"{self.path}, line {feature.number}"
+            raise InputError(f"{where}: the file of {feature.name} is missing: {path}; correct path= or make the file")
+        return path
+
     def text_for(self, folder: Path) -> str:
         """The file's content when it is to lie in ``folder``: paths are rewritten relative to it."""
         out: list[str] = []
@@ -150,7 +171,7 @@ def feature_count(feature: Feature, where: str) -> int:
         return 1
     default = {"PhraseDictionaryMemory": "4", "LexicalReordering": "6"}.get(feature.kind)
     text = feature.options.get("num-features", default)
-    if text is None or not text.isdigit() or int(text) < 1:
+    if text is None or not text.isdecimal() or len(text) > 9 or int(text) < 1:
         raise InputError(f"{where}: feature {feature.name}: num-features={text} is not a positive number")
     return int(text)
 
@@ -177,17 +198,17 @@ def _sections(path: Path) -> tuple[dict[str, list[str]], dict[str, list[int]]]:
     return sections, numbers
 
 
-def _feature(line: str, counts: dict[str, int], where: str) -> Feature:
+def _feature(line: str, counts: dict[str, int], path: Path, number: int) -> Feature:
     kind, *rest = line.split()
     options: dict[str, str] = {}
     for part in rest:
         key, equals, value = part.partition("=")
         if not equals:
-            raise InputError(f"{where}: {part} in the feature {kind} is not key=value")
+            raise InputError(f"{path}, line {number}: {part} in the feature {kind} is not key=value")
         options[key] = value
     index = counts.get(kind, 0)
     counts[kind] = index + 1
-    return Feature(kind, options.get("name", f"{kind}{index}"), options)
+    return Feature(kind, options.get("name", f"{kind}{index}"), options, number)
 
 
 def _weights(line: str, where: str) -> tuple[str, list[float]]:
@@ -200,6 +221,8 @@ def _weights(line: str, where: str) -> tuple[str, list[float]]:
         raise InputError(f"{where}: a weight of {name.strip()} is not a number") from None
     if not all(math.isfinite(number) for number in numbers):
         raise InputError(f"{where}: a weight of {name.strip()} is not finite")
+    if any(abs(number) > MOST_WEIGHT for number in numbers):
+        raise InputError(f"{where}: a weight of {name.strip()} is beyond {MOST_WEIGHT:g}; Moses' are about 1 or less")
     return name.strip(), numbers
 
 
@@ -207,6 +230,9 @@ def _integer(lines: list[str] | None, name: str, path: Path, default: int) -> in
     if not lines:
         return default
     try:
-        return int(lines[-1].split()[-1])
+        number = int(lines[-1].split()[-1])
     except ValueError:
         raise InputError(f"{path}: {name} {lines[-1][:60]} is not a whole number") from None
+    if not abs(number) < 1 << 31:
+        raise InputError(f"{path}: {name} {lines[-1][:60]} is too large")
+    return number

@@ -161,15 +161,6 @@ def _layout(ini: MosesIni) -> tuple[list[str], np.ndarray, dict[str, np.ndarray]
     return names, np.array(weights, np.float64), columns
 
 
-def _located(ini: MosesIni, feature: Feature, model_dir: Path | None) -> Path:
-    path = ini.file_of(feature)
-    if model_dir is not None and (model_dir / path.name).is_file():
-        return model_dir / path.name
-    if not path.is_file():
-        raise InputError(f"{ini.path}: the file of {feature.name} is missing: {path}")
-    return path
-
-
 def load_model(
     ini: MosesIni,
     sentences: list[str] | None = None,
@@ -200,7 +191,7 @@ def load_model(
     neural_feature = _single(ini, NEURAL_MODELS, False)
     assert table_feature is not None and lm_feature is not None
     paths = {
-        f.name: _located(ini, f, folder) for f in (table_feature, lm_feature, reordering_feature, neural_feature) if f
+        f.name: ini.located(f, folder) for f in (table_feature, lm_feature, reordering_feature, neural_feature) if f
     }
     if reordering_feature is not None:
         kind = reordering_feature.options.get("type", "")

@@ -106,9 +106,7 @@ def _fingerprint(args: argparse.Namespace, ini: MosesIni) -> dict[str, str]:
     }
     for feature in ini.features:
         if "path" in feature.options:
-            path = ini.file_of(feature)
-            if args.model_dir and (Path(args.model_dir) / path.name).exists():
-                path = Path(args.model_dir) / path.name
+            path = ini.located(feature, Path(args.model_dir) if args.model_dir else None)
             found[f"model file {path.name}"] = outline_hash(path)
     for name in ("seed", "nbest", "restarts", "combine", "random_directions", "max_iterations", "patience", "pop_limit",
                  "stack", "cslm_cells"):  # fmt: skip
