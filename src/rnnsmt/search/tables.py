@@ -12,12 +12,16 @@ import numpy as np
 from rnnsmt.io import InputError
 from rnnsmt.lm.arpa import read_blocks
 from rnnsmt.lm.bytescan import POW10, Interner
+from rnnsmt.progress import say
 from rnnsmt.search import table_kernels as kernels
 
 LOG_FLOOR = -100.0
 REORDERING_COLUMNS = 6
 MAX_SOURCE_PHRASE = 20
 """Longest source phrase, in words, that is looked for in a sentence (Moses' max-phrase-length)."""
+
+FEW_PAIRS = 10
+"""Fewer phrase pairs than this may be missing from a reordering table by chance."""
 
 _ERRORS = {
     kernels.FEW_FIELDS: "has fewer than three fields separated by |||",
@@ -136,10 +140,11 @@ def _grouped(
 def read_reordering_table(path: Path, table: PhraseTable) -> np.ndarray:
     """The six reordering scores of every phrase pair, natural logarithms, ``float64`` [pairs, 6].
 
-    Pairs that the file does not have get 0 everywhere, as in Moses.
+    Pairs that the file does not have get 0 everywhere, as in Moses; the log says how many these are.
 
     Raises:
-        InputError: missing or damaged file, or a malformed line of a pair in ``table``.
+        InputError: missing or damaged file, a malformed line of a pair in ``table``, or a file that has many pairs and
+            none of ``table``.
     """
     keys = (table.source_of.astype(np.int64) << 32) | table.target_of
     pairs, row_of = np.unique(keys, return_inverse=True)
@@ -157,4 +162,15 @@ def read_reordering_table(path: Path, table: PhraseTable) -> np.ndarray:
     with np.errstate(divide="ignore"):
         logs = np.maximum(np.log(probabilities), LOG_FLOOR)
     logs[found == 0] = 0.0
+    _tell_missing(path, int((found[row_of] == 0).sum()), len(row_of), number - 1)
     return logs[row_of.reshape(-1)]
+
+
+def _tell_missing(path: Path, missing: int, pairs: int, lines: int) -> None:
+    if missing == pairs >= FEW_PAIRS and lines:
+        raise InputError(
+            f"{path}: has none of the {pairs:,} phrase pairs that the input can use; the reordering table must be made "
+            "of the same text and alignment as the phrase table"
+        )
+    if missing:
+        say(f"{path}: {missing:,} of {pairs:,} phrase pairs are not there, their reordering scores are 0")
