@@ -8,6 +8,7 @@ early on purpose with its state saved, run again; 128 + n ended by signal n.
 
 import argparse
 import os
+import re
 import signal
 import sys
 from collections.abc import Sequence
@@ -19,6 +20,9 @@ from rnnsmt.common_options import check_options
 from rnnsmt.io import InputError
 from rnnsmt.progress import StageClock
 from rnnsmt.stages import CHAPTERS, STAGES
+
+_NO_MEMORY = re.compile(r"can't allocate memory|out of memory", re.I)
+"""What torch says instead of raising ``MemoryError``."""
 
 MESSAGE = 2000
 """Characters of the longest message; a longer one loses its middle."""
@@ -65,7 +69,7 @@ def _tell(sentence: str) -> None:
 def _sentence(error: Exception) -> str | None:
     """What to tell about an error that is no bug, in one line of bounded length; None: it is a bug."""
     text = str(error)
-    if isinstance(error, MemoryError):
+    if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and _NO_MEMORY.search(text)):
         text = "not enough memory; use a machine with more, or smaller limits"
     elif isinstance(error, OSError) and error.filename is None and error.errno is None:
         return None

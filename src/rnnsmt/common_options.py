@@ -11,7 +11,10 @@ from rnnsmt.io import InputError, check_output, check_output_folder
 
 MOST_THREADS = 1024
 MOST_SEED = 2**63 - 1
+MOST = 2**31 - 1
+"""Of every other whole number: what libraries take."""
 
+SEEDS = ("seed", "random")
 FOLDERS = ("output_dir", "state_dir")
 OTHER_OUTPUTS = ("report", "curve", "nbest_file")
 
@@ -25,13 +28,16 @@ def positive(text: str) -> int:
 
 
 def check_options(args: argparse.Namespace) -> None:
-    """Check threads, the seed and the outputs of a stage.
+    """Check threads, the seed, the size of whole numbers and the outputs of a stage.
 
     Raises:
         InputError: a number is out of range; an output cannot be written, is an input, or is there twice.
     """
     _check_range(args, "threads", 1, MOST_THREADS)
     _check_range(args, "seed", 0, MOST_SEED)
+    for name, value in vars(args).items():
+        if isinstance(value, int) and name not in SEEDS:
+            _check_range(args, name, -MOST, MOST)
     for name, path in _outputs(args):
         check_output(path)
         for other, value in _paths(args):

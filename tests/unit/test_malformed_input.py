@@ -273,6 +273,7 @@ def test_damaged_files(
         ("--threads -3", "--threads -3: must be at least 1"),
         ("--threads 2000000000", "--threads 2000000000: must be at most 1024"),
         ("--seed -1", "--seed -1: must be at least 0"),
+        ("--seed 9223372036854775808", "must be at most 9223372036854775807"),
     ],
 )
 def test_options_are_checked_first(
@@ -285,6 +286,11 @@ def test_options_are_checked_first(
     (place / "tok.en").write_bytes(b"\xff\n")
     assert sentence in refused(place, f"{STAGES['words']} {options}", capsys)
     assert Path("/dev/null").is_char_device()
+
+
+def test_numbers_that_no_library_takes(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = f"{STAGES['extract']} --memory-mb 1000000000000000000000"
+    assert "--memory-mb 1000000000000000000000: must be at most 2147483647" in refused(place, command, capsys)
 
 
 def test_output_folders_are_checked_first(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -239,6 +239,19 @@ def test_only_finished_states_are_replaced(tmp_path, capsys):
     assert "finished with other settings before, starting over; changed since: epochs" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "error",
+    [MemoryError(), RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to ...")],
+)
+def test_too_little_memory_is_a_sentence(tmp_path, capsys, monkeypatch, error):
+    def fail(_args):
+        raise error
+
+    monkeypatch.setattr("rnnsmt.corpus.join.run", fail)
+    assert main(["corpus", "join", "--input", "in", "--output", str(tmp_path / "out")]) == 2
+    assert "join: error: not enough memory; use a machine with more" in capsys.readouterr().err
+
+
 def stage(*words: object, **streams: object) -> "subprocess.Popen[str]":
     """A stage as a process that hears Ctrl-C, which a test run in the background would ignore."""
     hear = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
