@@ -393,6 +393,10 @@ def test_damaged_networks(trained: Path, capsys: pytest.CaptureFixture[str], cha
         lambda file: file["state"].pop("stream"),
         lambda file: file["state"].update(optimiser=3),
         lambda file: file["state"].update(parameters=None),
+        lambda file: file["state"].update(update="x"),
+        lambda file: file["state"].update(measured=None),
+        lambda file: file["state"].update(history=3),
+        lambda file: file["state"].update(best=[99, file["state"]["parameters"]]),
     ],
 )
 def test_damaged_checkpoints(
@@ -414,6 +418,7 @@ def test_damaged_checkpoints(
         ("source.words.npy", array(lambda words: words[:, None])),
         ("source.words.npy", array(lambda words: np.where(words == words.max(), 99, words).astype(np.int32))),
         ("target.words.npy", array(lambda words: -words)),
+        ("target.words.npy", array(lambda words: words * 0)),
         ("target.offsets.npy", array(lambda offsets: offsets[:-1])),
         ("target.offsets.npy", array(lambda offsets: np.concatenate([offsets[:1], offsets[2:0:-1], offsets[3:]]))),
         ("target.offsets.npy", array(lambda offsets: np.array([{}], object))),
@@ -446,3 +451,28 @@ def test_weights_that_are_there_twice(place: Path, capsys: pytest.CaptureFixture
 def test_a_sentence_that_is_too_long_for_the_search(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (place / "dev.en").write_text("e1\n" + "e1 " * 5000 + "\n")
     assert "line 2: more than 4000 words in one sentence" in refused(place, STAGES["decode"], capsys)
+
+
+def test_a_text_of_a_language_model_stays_where_it_cannot_be_replaced(
+    trained: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = "cslm prepare --input tok.fr --vocabulary pairs/vocab.target.txt --output-dir ids"
+    assert main(command.split()) == 0
+    capsys.readouterr()
+    (trained / "tok.fr").write_bytes(b"f1\n\xff\n")
+    assert "tok.fr, line 2: not UTF-8" in refused(trained, command, capsys)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ("--save-every nan", "--save-every nan: must be a number of seconds, 0 or more"),
+        ("--save-every -1", "--save-every -1.0: must be a number of seconds, 0 or more"),
+        ("--time-limit 0", "--time-limit 0.0: must be a number of seconds above 0"),
+        ("--time-limit nan", "--time-limit nan: must be"),
+        ("--hidden 2147483647", "not enough memory"),
+    ],
+)
+def test_numbers_of_a_training(trained: Path, capsys: pytest.CaptureFixture[str], options: str, sentence: str) -> None:
+    shutil.rmtree(trained / "state")
+    assert sentence in refused(trained, f"{TRAIN} {options}", capsys)

@@ -59,9 +59,6 @@ def prepare(paths: list[str], vocabulary_path: str, output_dir: str) -> dict[str
     """
     vocabulary = Vocabulary.read(vocabulary_path)
     folder = Path(output_dir)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "text.json").unlink(missing_ok=True)
-    vocabulary.write(folder / "vocab.txt")
     unknown = empty = 0
     with (
         growing_array(folder / "words.npy", np.int32) as words,
@@ -75,6 +72,9 @@ def prepare(paths: list[str], vocabulary_path: str, output_dir: str) -> dict[str
             empty += skipped
         if ends.length == 1:
             raise InputError(f"{paths[0]}: no words to learn from; make the text again")
+        # all is read: what was there before goes, the figures first, and comes last
+        (folder / "text.json").unlink(missing_ok=True)
+        vocabulary.write(folder / "vocab.txt")
     sentences = ends.length - 1
     digest = hashlib.sha256(words.digest.digest() + ends.digest.digest() + vocabulary.hash().encode())
     figures: dict[str, object] = {

@@ -58,14 +58,18 @@ def open_sequences(folder: Path, prefix: str, number: object, classes: object, r
 
 
 def _sound(words: NDArray[np.int32], offsets: NDArray[np.int64], classes: object) -> bool:
-    """Whether all ids are below ``classes`` and every sequence has one at least; reads the files once, in blocks."""
+    """Whether all ids are below ``classes`` and every sequence ends in the last one; reads the files once."""
     if not isinstance(classes, int) or offsets[0] != 0:
         return False
     for begin in range(0, len(words), BLOCK):
         block = words[begin : begin + BLOCK]
         if block.min() < 0 or block.max() >= classes:
             return False
-    return all(np.diff(offsets[begin : begin + BLOCK + 1]).min() > 0 for begin in range(0, len(offsets) - 1, BLOCK))
+    for begin in range(0, len(offsets) - 1, BLOCK):
+        bounds = offsets[begin : begin + BLOCK + 1]
+        if np.diff(bounds).min() <= 0 or bounds[-1] > len(words) or (words[bounds[1:] - 1] != classes - 1).any():
+            return False
+    return True
 
 
 class GrowingArray:

@@ -212,12 +212,19 @@ class Trainer(ABC):
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on where ``state`` was taken."""
+        """Go on where ``state`` was taken.
+
+        Raises:
+            RuntimeError, LookupError, TypeError, ValueError: the state is not what ``state`` gives.
+        """
         self.flat.data.copy_(state["parameters"])
         self.optimiser.load_state_dict(state["optimiser"])
         self.stream.restore(state["stream"])
-        self.update, self.seen = state["update"], state["seen"]
-        self.sums.updates, self.sums.examples, self.sums.words = state["counts"]
-        self.sums.measured = state["measured"]
-        self.history = state["history"]
-        self.best = (state["best"][0], state["best"][1]) if state["best"] else None
+        self.update, self.seen = int(state["update"]), int(state["seen"])
+        self.sums.updates, self.sums.examples, self.sums.words = map(int, state["counts"])
+        self.sums.measured.copy_(state["measured"])
+        self.history = [row | {"update": int(row["update"])} for row in state["history"]]
+        self.best = None
+        if state["best"]:
+            number, parameters = state["best"]
+            self.best = range(len(self.history))[number], parameters.view_as(self.flat)
