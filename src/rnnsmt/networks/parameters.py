@@ -16,5 +16,6 @@ def check_parameters(path: str | Path, model: nn.Module, remedy: str) -> None:
     """
     for name, parameter in model.named_parameters():
         parameter.requires_grad_(False)
-        if parameter.dtype != torch.float32 or not torch.isfinite(parameter).all():
+        plain = parameter.dtype == torch.float32 and parameter.layout == torch.strided
+        if not plain or not torch.isfinite(parameter).all():
             raise InputError(f"{path}: {name} holds values that are no numbers, or of another kind; {remedy}")
