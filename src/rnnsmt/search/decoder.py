@@ -22,7 +22,7 @@ from rnnsmt.search.options import Prepared, prepare, weighted
 from rnnsmt.search.paths import all_features
 from rnnsmt.search.tables import words_of
 
-NEURAL_CELLS = 200
+NEURAL_CELLS = 100
 MAX_WORDS = 4000
 """A longer line is refused: nobody means it, and its search would need gigabytes."""
 

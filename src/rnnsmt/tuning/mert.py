@@ -17,6 +17,7 @@ from rnnsmt.evaluation.batch_bleu import BatchBleu
 from rnnsmt.evaluation.bleu import read_texts
 from rnnsmt.io import InputError, write_json
 from rnnsmt.moses.ini import MosesIni
+from rnnsmt.search.decoder import NEURAL_CELLS
 from rnnsmt.signals import Stop
 from rnnsmt.stages import STAGES
 from rnnsmt.tuning.loop import Decoded, LoopOptions, Tuned, tune
@@ -54,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--time-limit", type=float, metavar="SECONDS", help="stop before, save, and exit with 75")
     add("--pop-limit", type=int, default=1000, metavar="N", help="cube pruning pop limit of the search")
     add("--stack", type=int, default=1000, metavar="N", help="stack size of the search")
-    add("--cslm-cells", type=int, default=200, metavar="N", help="hypotheses of a stack that a CSLM scores")
+    add("--cslm-cells", type=int, default=NEURAL_CELLS, metavar="N", help="hypotheses of a stack that a CSLM scores")
     add("--device", choices=("auto", "cpu", "cuda"), default="auto", help="where a CSLM is computed")
     add("--threads", type=int, default=1, metavar="N", help="threads; the result does not depend on them")
 
