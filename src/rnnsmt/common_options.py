@@ -28,7 +28,7 @@ def positive(text: str) -> int:
 
 
 def check_options(args: argparse.Namespace) -> None:
-    """Check threads, the seed, the size of whole numbers and the outputs of a stage.
+    """Check threads, the seed, the size of whole numbers, seconds and the outputs of a stage.
 
     Raises:
         InputError: a number is out of range; an output cannot be written, is an input, or is there twice.
@@ -38,6 +38,10 @@ def check_options(args: argparse.Namespace) -> None:
     for name, value in vars(args).items():
         if isinstance(value, int) and name not in SEEDS:
             _check_range(args, name, -MOST, MOST)
+    if not getattr(args, "save_every", 0) >= 0:
+        raise InputError(f"--save-every {args.save_every}: must be a number of seconds, 0 or more")
+    if getattr(args, "time_limit", None) is not None and not args.time_limit > 0:
+        raise InputError(f"--time-limit {args.time_limit}: must be a number of seconds above 0")
     for name, path in _outputs(args):
         check_output(path)
         for other, value in _paths(args):

@@ -162,6 +162,15 @@ def test_centring_changes_no_probability(text):
     assert math.exp(-after.log_p) == pytest.approx(before["validation perplexity"], rel=1e-5)
 
 
+def test_centring_of_a_network_whose_hidden_units_are_always_0(text):
+    trainer = Trainer(text, replace(TINY, spread=1e-30, self_normalised=0.1), 1, CPU)
+    with torch.no_grad():
+        trainer.model.b_2.fill_(-1.0)
+        trainer.model.b_o.fill_(1.0)
+    centre(trainer.model, text, trainer.held_out, 1)
+    assert trainer.validation.measure(trainer.model).log_sum == pytest.approx(0.0, abs=1e-5)
+
+
 def test_words_of_the_validation_alone_are_unknown_there(text):
     trainer = Trainer(text, TINY, 1, CPU)
     words = text.words[trainer.held_out]

@@ -272,8 +272,6 @@ def test_damaged_files(
         ("--threads 0", "--threads 0: must be at least 1"),
         ("--threads -3", "--threads -3: must be at least 1"),
         ("--threads 2000000000", "--threads 2000000000: must be at most 1024"),
-        ("--seed -1", "--seed -1: must be at least 0"),
-        ("--seed 9223372036854775808", "must be at most 9223372036854775807"),
     ],
 )
 def test_options_are_checked_first(
@@ -288,9 +286,19 @@ def test_options_are_checked_first(
     assert Path("/dev/null").is_char_device()
 
 
-def test_numbers_that_no_library_takes(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = f"{STAGES['extract']} --memory-mb 1000000000000000000000"
-    assert "--memory-mb 1000000000000000000000: must be at most 2147483647" in refused(place, command, capsys)
+@pytest.mark.parametrize(
+    ("stage", "options", "sentence"),
+    [
+        ("models", "--seed -1", "--seed -1: must be at least 0"),
+        ("models", "--seed 9223372036854775808", "--seed 9223372036854775808: must be at most 9223372036854775807"),
+        ("mert", "--time-limit nan", "--time-limit nan: must be a number of seconds above 0"),
+        ("extract", "--memory-mb 10000000000", "--memory-mb 10000000000: must be at most 2147483647"),
+    ],
+)
+def test_numbers_that_no_library_takes(
+    place: Path, capsys: pytest.CaptureFixture[str], stage: str, options: str, sentence: str
+) -> None:
+    assert sentence in refused(place, f"{STAGES[stage]} {options}", capsys)
 
 
 def test_output_folders_are_checked_first(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

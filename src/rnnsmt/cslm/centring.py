@@ -33,7 +33,11 @@ def centre(model: FeedForwardLM, text: Text, held_out: Places, seed: int) -> Non
     x, y = np.concatenate(hidden), np.concatenate(log_sums)
     x_mean, y_mean = x.mean(0), y.mean()
     x, y = x - x_mean, y - y_mean
-    ridge = RIDGE * len(x) * float((x**2).mean()) * np.eye(x.shape[1])
-    a = np.linalg.solve(x.T @ x + ridge, x.T @ y)
+    square = float((x**2).mean())
+    if square > np.finfo(np.float32).tiny:
+        ridge = RIDGE * len(x) * square * np.eye(x.shape[1])
+        a = np.linalg.solve(x.T @ x + ridge, x.T @ y)
+    else:  # the hidden layer is the same everywhere
+        a = np.zeros(x.shape[1])
     model.W_o.sub_(torch.from_numpy(a).to(model.W_o))
     model.b_o.sub_(float(y_mean - x_mean @ a))

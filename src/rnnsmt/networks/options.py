@@ -39,14 +39,7 @@ def train(args: argparse.Namespace, precision: str, training: Callable[..., dict
     """Run a training where ``--device`` says.
 
     training: takes ``seed``, ``place``, ``outputs`` and ``threads``. precision: as of ``choose_place``.
-
-    Raises:
-        InputError: seconds that make no sense; as ``training``.
     """
-    if not args.save_every >= 0:
-        raise InputError(f"--save-every {args.save_every}: must be a number of seconds, 0 or more")
-    if args.time_limit is not None and not args.time_limit > 0:
-        raise InputError(f"--time-limit {args.time_limit}: must be a number of seconds above 0")
     from rnnsmt.devices import choose_place
     from rnnsmt.networks.loop import Outputs
 
