@@ -1,6 +1,16 @@
-"""``python -m rnnsmt``: the same as the ``rnnsmt`` command."""
+"""``python -m rnnsmt`` and the ``rnnsmt`` command."""
 
-from rnnsmt.cli import entry
+from rnnsmt.process import leave_signals
+
+
+def entry() -> None:
+    """Run the command line; Ctrl-C while it is still being imported is no traceback."""
+    leave_signals()
+
+    from rnnsmt.cli import entry as run
+
+    run()
+
 
 if __name__ == "__main__":
     entry()
