@@ -174,7 +174,11 @@ def test_a_state_of_other_options_is_refused(model, tmp_path, capsys, changed, s
         path.unlink()
     (tmp_path / "tuned").rmdir()
     changed = {"max_iterations": 1, **changed}
-    refused(command(model, tmp_path, **changed), tmp_path, capsys, f"changed since: {said};", "to start over")
+    (tmp_path / "state" / "finished.json").rename(tmp_path / "finished")  # as if it had been interrupted
+    refused(command(model, tmp_path, **changed), tmp_path, capsys, f"changed since: {said} (was ", "to start over")
+    (tmp_path / "finished").rename(tmp_path / "state" / "finished.json")
+    assert main(command(model, tmp_path, **changed)) == 0
+    assert "finished with other settings before, starting over" in capsys.readouterr().err
 
 
 def test_a_state_of_other_text_is_refused(model, tmp_path, capsys):
@@ -186,6 +190,7 @@ def test_a_state_of_other_text_is_refused(model, tmp_path, capsys):
     ini.write_text(INI)
     assert main(command(model, tmp_path, source=source, ini=ini)) == 0
     (tmp_path / "tuned").rename(tmp_path / "before")
+    (tmp_path / "state" / "finished.json").unlink()
     source.write_text(source.read_text().replace("s1", "s2"))
     ini.write_text(INI.replace("LM0= 0.5", "LM0= 0.4"))
     refused(command(model, tmp_path, source=source, ini=ini), tmp_path, capsys, f"--ini {ini}, --source {source}")
