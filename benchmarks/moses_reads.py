@@ -9,8 +9,8 @@ Moses reads paths relative to the folder it is called in, so call it beside the 
     python benchmarks/moses_reads.py moses.nbest ours.nbest
 
 Best scores are the same within ``--tolerance``, or one side's search found something better. Translations with the same
-text, score, distortion and number of phrases in both lists were made of the same phrases in all likelihood: their features are
-compared one by one.
+text, score, distortion and number of phrases in both lists were made of the same phrases in all likelihood: their
+features are compared one by one.
 """
 
 import argparse
