@@ -20,13 +20,12 @@ from rnnsmt.cslm import scoring_kernels as kernels
 from rnnsmt.cslm.model import FeedForwardLM
 from rnnsmt.cslm.model_file import load_model
 from rnnsmt.devices import choose_place, multiplies_bfloat16
+from rnnsmt.networks.exact_softmax import ExactSoftmax
+from rnnsmt.networks.softmax_kernels import reduced_log_sums
 from rnnsmt.networks.vocabulary import NULL, UNK
 
 ROWS = 128
 """Contexts of a block on a processor; more would be a little faster, were blocks not to be filled up."""
-
-COLUMNS = 1024
-"""Classes whose output units are computed together in float32: few enough to stay in the cache."""
 
 CUDA_ROWS = 4096
 
@@ -97,21 +96,17 @@ class Engine:
     """A network on a processor."""
 
     def __init__(self, model: FeedForwardLM, normalize: bool, threads: int, reduced: bool = False) -> None:
-        self.normalize = normalize
-        self.reduced = reduced
         self.table = first_layer_table(model).numpy()
         self.b_1, self.b_2 = model.b_1.numpy(), model.b_2
         self.W_2 = model.W_2.t().contiguous()
         self.W_o, self.b_o = model.W_o.numpy(), model.b_o.numpy()
-        self.parts: list[tuple[Tensor, Tensor]] = []
+        self.softmax = ExactSoftmax(model.W_o, model.b_o) if normalize and not reduced else None
+        self.rounded: Tensor | None = None
         if normalize and reduced:
             # the biases are columns: rounded once, and what the rounding lost once more
             high = model.b_o.bfloat16()
             low = (model.b_o - high).bfloat16()
             self.rounded = torch.cat([model.W_o.bfloat16(), high[:, None], low[:, None]], 1).t()
-        elif normalize:
-            parts = zip(model.W_o.split(COLUMNS), model.b_o.split(COLUMNS), strict=True)
-            self.parts = [(weights.t().contiguous(), bias) for weights, bias in parts]
         self._pool = ThreadPoolExecutor(threads, "cslm", torch.set_num_threads, (1,)) if threads > 1 else None
 
     def score(self, contexts: Ids, owner: Ids, words: Ids) -> Scores:
@@ -122,37 +117,34 @@ class Engine:
         def block(number: int) -> None:
             span = slice(bounds[number], bounds[number + 1])
             rows = contexts[begins[number] : begins[number] + ROWS]
-            self._block(rows, owner[span], begins[number], words[span], out[span])
+            self._block(rows, owner[span] - begins[number], words[span], out[span])
 
         list(self._pool.map(block, range(len(begins))) if self._pool else map(block, range(len(begins))))
         return out
 
     @torch.inference_mode()
-    def _block(self, contexts: Ids, owner: Ids, first: int, words: Ids, out: Scores) -> None:
+    def _block(self, contexts: Ids, owner: Ids, words: Ids, out: Scores) -> None:
         h = torch.zeros(ROWS, len(self.b_1))
         kernels.first_layer(contexts, self.table, self.b_1, h.numpy())
         g = torch.addmm(self.b_2, h, self.W_2).relu_()
-        kernels.output_units(g.numpy(), owner, first, words, self.W_o, self.b_o, out)
-        if self.normalize:
-            out -= self._log_sums(g).numpy()[owner - first]
-
-    def _log_sums(self, g: Tensor) -> Tensor:
-        """ln of the sum over all classes of exp(output unit), for every row [ROWS]."""
-        if self.reduced:
-            ones = torch.ones(ROWS, 2, dtype=torch.bfloat16)
-            units = torch.mm(torch.cat([g.bfloat16(), ones], 1), self.rounded)
-            found = torch.empty(ROWS)
-            kernels.log_sums(units.view(torch.uint16).numpy(), g.numpy(), self.W_o, self.b_o, found.numpy())
-            return found
-        sums = [torch.logsumexp(torch.addmm(bias, g, weights), 1) for weights, bias in self.parts]
-        return torch.logsumexp(torch.stack(sums), 0)
+        if self.softmax:
+            out[:] = self.softmax.log_p(g, torch.from_numpy(owner).long(), torch.from_numpy(words).long()).numpy()
+            return
+        kernels.output_units(g.numpy(), owner, words, self.W_o, self.b_o, out)
+        if self.rounded is not None:
+            extended = torch.cat([g.bfloat16(), torch.ones(ROWS, 2, dtype=torch.bfloat16)], 1)
+            units = torch.mm(extended, self.rounded).view(torch.uint16).numpy()
+            log_sums = np.empty(ROWS, np.float32)
+            reduced_log_sums(units, g.numpy(), self.W_o, self.b_o, log_sums)
+            out -= log_sums[owner]
 
 
 class CudaEngine:
     """A network on a GPU; scores of the same n-gram in different calls may differ by rounding."""
 
     def __init__(self, model: FeedForwardLM, normalize: bool) -> None:
-        self.model, self.normalize = model, normalize
+        self.model = model
+        self.softmax = ExactSoftmax(model.W_o, model.b_o) if normalize else None
         self.table = first_layer_table(model)
         self.places = torch.arange(self.table.shape[0], device=self.table.device) * self.table.shape[1]
 
@@ -167,9 +159,8 @@ class CudaEngine:
             g = torch.addmm(model.b_2, (h + model.b_1).relu_(), model.W_2.t()).relu_()
             own = torch.from_numpy(owner[first:last] - begin).to(device).long()
             word = torch.from_numpy(words[first:last]).to(device).long()
-            if self.normalize:
-                units = torch.addmm(model.b_o, g, model.W_o.t())
-                found.append(units[own, word] - torch.logsumexp(units, 1)[own])
+            if self.softmax:
+                found.append(self.softmax.log_p(g, own, word).float())
             else:
                 found.append((g[own] * model.W_o[word]).sum(1) + model.b_o[word])
         return torch.cat(found).cpu().numpy()

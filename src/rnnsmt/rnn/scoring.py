@@ -20,6 +20,7 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 from rnnsmt.io import InputError
+from rnnsmt.networks.exact_softmax import ExactSoftmax
 from rnnsmt.progress import Meter
 from rnnsmt.rnn.model import DecoderContext, RNNEncoderDecoder
 from rnnsmt.rnn.pairs import Pairs
@@ -35,7 +36,7 @@ class Sizing:
     softmax: int
 
 
-CPU = Sizing(8192, 256, 64)
+CPU = Sizing(8192, 512, 1024)
 CUDA = Sizing(65536, 16384, 4096)
 
 
@@ -64,11 +65,12 @@ def score_batches(
     meter = Meter("scoring", end - begin, "pairs")
     sizing = CUDA if device.type == "cuda" else CPU
     bounds = _batches(pairs, begin, end, sizing.lines)
+    softmax = ExactSoftmax(model.output.G_l, model.output.b_G)
     waiting: deque[Future[NDArray[np.float32]]] = deque()
     with ThreadPoolExecutor(threads, "score", torch.set_num_threads, (torch.get_num_threads(),)) as pool:
         while True:
             for batch in islice(bounds, threads + 1 - len(waiting)):
-                waiting.append(pool.submit(_score_batch, model, pairs, batch, device, sizing))
+                waiting.append(pool.submit(_score_batch, model, softmax, pairs, batch, device, sizing))
             if not waiting:
                 return
             scores = waiting.popleft().result()
@@ -100,7 +102,12 @@ def _phrases(pairs: Pairs, side: int, begin: int, end: int) -> tuple[NDArray[np.
 
 @torch.inference_mode()
 def _score_batch(
-    model: RNNEncoderDecoder, pairs: Pairs, bounds: tuple[int, int], device: torch.device, sizing: Sizing
+    model: RNNEncoderDecoder,
+    softmax: ExactSoftmax,
+    pairs: Pairs,
+    bounds: tuple[int, int],
+    device: torch.device,
+    sizing: Sizing,
 ) -> NDArray[np.float32]:
     """Scores of one batch: the pairs from the first of ``bounds`` to before the second."""
     begin, end = bounds
@@ -117,7 +124,7 @@ def _score_batch(
     for level, following in zip(levels, [*levels[1:], None], strict=True):
         edges = (following.parents, following.words) if following else (nothing, nothing)
         parents, read = (torch.from_numpy(part).to(device) for part in edges)
-        ending, going = _next_words(model, nodes, context, parents, read, sizing.softmax)
+        ending, going = _next_words(model, softmax, nodes, context, parents, read, sizing.softmax)
         scores[level.ends] = (total + ending).cpu().numpy()[level.nodes]
         total = total[parents] + going
         nodes = _step(model, nodes, context, parents, read, sizing.rows)
@@ -184,25 +191,27 @@ def _step(
 
 
 def _next_words(
-    model: RNNEncoderDecoder, nodes: _Nodes, context: DecoderContext, parents: Tensor, words: Tensor, rows: int
+    model: RNNEncoderDecoder,
+    softmax: ExactSoftmax,
+    nodes: _Nodes,
+    context: DecoderContext,
+    parents: Tensor,
+    words: Tensor,
+    rows: int,
 ) -> tuple[Tensor, Tensor]:
     """log p of EOS after each node [n], and of ``words`` after ``parents`` (ascending) [m]; float64."""
-    device, size = parents.device, len(nodes.states)
-    ending = torch.empty(size, dtype=torch.float64, device=device)
-    going = torch.empty(len(parents), dtype=torch.float64, device=device)
-    G_l, b_G = model.output.G_l.t(), model.output.b_G
-    logits = torch.empty(min(rows, size), len(b_G), device=device)
-    scores = torch.empty_like(logits)
+    size = len(nodes.states)
+    ending, going = [], []
     borders = [*range(0, size, rows), size]
-    edges = torch.searchsorted(parents, torch.tensor(borders, device=device)).tolist()
+    edges = torch.searchsorted(parents, torch.tensor(borders, device=parents.device)).tolist()
     for number, i in enumerate(borders[:-1]):
         part, edge = slice(i, borders[number + 1]), slice(*edges[number : number + 2])
         readout = context.readout.index_select(0, nodes.sources[part])
         previous = None if nodes.words is None else nodes.words[part]
         g = model.features(nodes.states[part], previous, DecoderContext(*[readout] * 5))  # it looks at readout only
-        here, out = logits[: len(g)], scores[: len(g)]
-        torch.addmm(b_G, g, G_l, out=here)
-        torch.ops.aten._log_softmax.out(here, 1, False, out=out)
-        ending[part] = out[:, -1].double()
-        going[edge] = out[parents[edge] - i, words[edge]].double()
-    return ending, going
+        every = torch.arange(len(g), device=g.device)
+        eos = torch.full_like(every, model.sizes.target_vocabulary - 1)
+        log_p = softmax.log_p(g, torch.cat([every, parents[edge] - i]), torch.cat([eos, words[edge]]))
+        ending.append(log_p[: len(g)])
+        going.append(log_p[len(g) :])
+    return torch.cat(ending), torch.cat(going)
