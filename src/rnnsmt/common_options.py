@@ -15,6 +15,7 @@ MOST = 2**31 - 1
 """Of every other whole number: what libraries take."""
 
 SEEDS = ("seed", "random")
+NONE_IS_MINUS_ONE = ("distortion_limit",)
 FOLDERS = ("output_dir", "state_dir")
 OTHER_OUTPUTS = ("report", "curve", "nbest_file")
 
@@ -34,10 +35,11 @@ def check_options(args: argparse.Namespace) -> None:
         InputError: a number is out of range; an output cannot be written, is an input, or is there twice.
     """
     _check_range(args, "threads", 1, MOST_THREADS)
-    _check_range(args, "seed", 0, MOST_SEED)
     for name, value in vars(args).items():
-        if isinstance(value, int) and name not in SEEDS:
-            _check_range(args, name, -MOST, MOST)
+        if name in SEEDS and value is not None:
+            _check_range(args, name, 0, MOST_SEED)
+        elif isinstance(value, int):
+            _check_range(args, name, -1 if name in NONE_IS_MINUS_ONE else 0, MOST)
     if not getattr(args, "save_every", 0) >= 0:
         raise InputError(f"--save-every {args.save_every}: must be a number of seconds, 0 or more")
     if getattr(args, "time_limit", None) is not None and not args.time_limit > 0:

@@ -408,3 +408,14 @@ def test_bad_texts(files, tmp_path, capfd):
 def test_a_gpu_that_is_not_there(files):
     with pytest.raises(InputError, match="sees no GPU"):
         NGramScorer(files / "exact.pt", "cuda")
+
+
+@pytest.mark.parametrize("reduced", [False, True])
+def test_network_whose_scores_are_no_numbers(tmp_path, reduced):
+    model = random_model(Sizes(len(VOCABULARY), 4, 6, 12, 8))
+    for weights in (model.R, model.W_1, model.W_2, model.W_o):
+        weights.data.fill_(3e30)
+    save_model(tmp_path / "m.pt", model, VOCABULARY, False, {})
+    scorer = NGramScorer(tmp_path / "m.pt", device="cpu", reduced=reduced)
+    with pytest.raises(InputError, match=r"m\.pt: the network gives scores that are no numbers"):
+        scorer.score(np.full((1, scorer.order - 1), 2, np.int32), np.zeros(1, np.int32), np.ones(1, np.int32))

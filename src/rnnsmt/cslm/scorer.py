@@ -20,6 +20,7 @@ from rnnsmt.cslm import scoring_kernels as kernels
 from rnnsmt.cslm.model import FeedForwardLM
 from rnnsmt.cslm.model_file import load_model
 from rnnsmt.devices import choose_place, multiplies_bfloat16
+from rnnsmt.io import InputError
 from rnnsmt.networks.exact_softmax import ExactSoftmax
 from rnnsmt.networks.softmax_kernels import reduced_log_sums
 from rnnsmt.networks.vocabulary import NULL, UNK
@@ -57,6 +58,7 @@ class NGramScorer:
         """
         place = choose_place(device, 1)
         trained = load_model(path, place.device)
+        self.path = path
         self.vocabulary = trained.vocabulary
         self.words = trained.vocabulary.words
         self.order = trained.model.sizes.order
@@ -77,6 +79,9 @@ class NGramScorer:
 
         contexts: int32 [C, order - 1], oldest word first, ``padding`` before the beginning. owner, words: int32 [R],
         owner ascending.
+
+        Raises:
+            InputError: a score is not finite: the network is spoilt.
         """
         contexts = np.ascontiguousarray(contexts, np.int32)
         owner, words = np.ascontiguousarray(owner, np.int32), np.ascontiguousarray(words, np.int32)
@@ -89,7 +94,10 @@ class NGramScorer:
                 raise ValueError(f"an id is not between 0 and {self.end}")
         if owner[0] < 0 or owner[-1] >= len(contexts) or (np.diff(owner) < 0).any():
             raise ValueError("owners must ascend and be rows of contexts")
-        return self._engine.score(contexts, owner, words)
+        scores = self._engine.score(contexts, owner, words)
+        if not np.isfinite(scores).all():
+            raise InputError(f"{self.path}: the network gives scores that are no numbers; train it again")
+        return scores
 
 
 class Engine:
