@@ -7,6 +7,8 @@
 # need; --set-resources and the profile change it.
 import os
 
+# What the CSLM of a search holds at most while its store of n-grams grows, see rnnsmt.search.neural.
+MOST_NEURAL_MEMORY = 6500
 MOST_MEMORY = int(0.75 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e6)
 
 
@@ -26,6 +28,16 @@ def memory(base, per_mb=0.0, grows=True):
     def mem_mb(wildcards, input, attempt):
         needed = int(asked(base, per_mb, input) * (attempt if grows else 1))
         return needed if on_a_cluster() else min(needed, MOST_MEMORY)
+
+    return mem_mb
+
+
+def search_memory(grows):
+    """mem_mb of a rule that searches: the tables and the LM, and with a CSLM its table and the n-grams it has scored."""
+
+    def mem_mb(wildcards, input, attempt):
+        neural = min(1000 + 20000 * megabytes([input.source]), MOST_NEURAL_MEMORY) if input.network else 0
+        return memory(2000 + neural, 12, grows)(wildcards, input, attempt)
 
     return mem_mb
 
