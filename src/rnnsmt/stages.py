@@ -61,8 +61,8 @@ STAGES: dict[str, dict[str, Stage]] = {
     },
     "phrases": {
         "lexical": Stage("rnnsmt.phrases.lexical", 1, "lexical translation probabilities"),
-        "extract": Stage("rnnsmt.phrases.extract", 2, "phrase pairs consistent with the alignment"),
-        "score": Stage("rnnsmt.phrases.score", 2, "the phrase table"),
+        "extract": Stage("rnnsmt.phrases.extract", 3, "phrase pairs consistent with the alignment"),
+        "score": Stage("rnnsmt.phrases.score", 3, "the phrase table"),
         "reordering": Stage("rnnsmt.phrases.reordering", 1, "the lexicalised reordering table"),
         "filter": Stage("rnnsmt.phrases.filter", 1, "keep what a given input can use"),
         "augment": Stage("rnnsmt.phrases.augment", 1, "add columns of scores to the phrase table"),

@@ -124,7 +124,10 @@ def kneser_ney(joint: dict[tuple[str, str], int], alignments: int) -> dict[tuple
     }
 
     def lost(n: int) -> float:
-        return min(n / alignments, discounts[min(-(-n // alignments), 3)])
+        below, part = divmod(n, alignments)
+        known = {0: 0.0, **discounts}
+        low, high = known[min(below, 3)], known[min(below + 1, 3)]
+        return low + (high - low) * part / alignments
 
     smoothed = {}
     for (f, e), n in joint.items():

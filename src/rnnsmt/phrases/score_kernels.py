@@ -147,9 +147,10 @@ def lexical_weight(
 
 @kernel()
 def discount_of(joint: int, alignments: int, discounts: Any) -> float:
-    """What a pair extracted ``joint`` times from ``alignments`` alignments loses; part of a count counts as a whole."""
-    count = (joint + alignments - 1) // alignments
-    return min(joint / alignments, discounts[min(count, 3)])
+    """What a pair extracted ``joint`` times from ``alignments`` alignments loses; between whole counts on a line."""
+    whole, part = joint // alignments, joint % alignments
+    below, above = discounts[min(whole, 3)], discounts[min(whole + 1, 3)]
+    return below + (above - below) * part / alignments
 
 
 @kernel()

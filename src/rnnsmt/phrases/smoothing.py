@@ -6,7 +6,8 @@ many different partners the other phrase has: for a target phrase e with the cou
     p(f|e) = (c(f, e) - D(c(f, e))) / n(e) + sum_f' D(c(f', e)) / n(e) * partners(f) / pairs
 
 with D(1), D(2) and D(3 and more) from the numbers of pairs that were seen once, twice, three and four times (Chen and
-Goodman 1998).
+Goodman 1998). Pairs that not all alignments of a text allow have counts between whole ones; D lies on a line there:
+what one of two alignments allows once loses half of D(1).
 """
 
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ class Smoothing(NamedTuple):
     """What smoothing needs to know of the whole table.
 
     alignments: how many alignments of the same text were counted: a pair that all of them allow once has count 1.
-    discounts: D for counts 1, 2, 3 and more; fractions of a count are rounded up.
+    discounts: D for counts 1, 2, 3 and more; for their estimate fractions of a count are rounded up.
     pairs: number of distinct phrase pairs.
     """
 
