@@ -33,7 +33,7 @@ def memory(base, per_mb=0.0, grows=True):
 
 
 def search_memory(grows):
-    """mem_mb of a rule that searches: the tables and the LM, and with a CSLM its table and the n-grams it has scored."""
+    """mem_mb of MERT and decoding: the tables and the LM; with a CSLM its first layer and the n-grams it has scored."""
 
     def mem_mb(wildcards, input, attempt):
         neural = min(1000 + 20000 * megabytes([input.source]), MOST_NEURAL_MEMORY) if input.network else 0
