@@ -1,0 +1,57 @@
+"""Single probabilities of a softmax whose units are computed some classes at a time."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from rnnsmt.networks.exact_softmax import COLUMNS, ExactSoftmax  # noqa: E402
+from rnnsmt.networks.softmax_kernels import add_exponentials  # noqa: E402
+
+torch.set_num_threads(1)
+
+
+def random_layer(classes: int, scale: float) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(classes)
+    weights = scale * torch.randn(classes, 7, generator=generator)
+    return weights, scale * torch.randn(classes, generator=generator), torch.randn(5, 7, generator=generator)
+
+
+@pytest.mark.parametrize("classes", [1, 63, 64, 65, COLUMNS, COLUMNS + 1, 3 * COLUMNS - 1])
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 20.0])
+def test_log_p_is_that_of_the_whole_softmax(classes: int, scale: float) -> None:
+    weights, biases, g = random_layer(classes, scale)
+    rows, words = (grid.flatten() for grid in torch.meshgrid(torch.arange(5), torch.arange(classes), indexing="ij"))
+    expected = torch.log_softmax((g @ weights.t() + biases).double(), 1)[rows, words]
+    found = ExactSoftmax(weights, biases).log_p(g, rows, words)
+    assert found.dtype == torch.float64
+    assert found.numpy() == pytest.approx(expected.numpy(), rel=1e-6, abs=1e-5)
+
+
+@pytest.mark.parametrize("top", [-3e4, -200.0, 0.0, 200.0, 3e4])
+def test_sums_of_any_size(top: float) -> None:
+    """exp of the units alone would be 0 or infinite."""
+    units = top - np.linspace(0.0, 300.0, 1001, dtype=np.float32)[None, :]
+    for order in (slice(None), slice(None, None, -1)):
+        tops, totals = np.full(1, -np.inf, np.float32), np.zeros(1)
+        for part in np.array_split(np.ascontiguousarray(units[:, order]), 7, axis=1):
+            add_exponentials(np.ascontiguousarray(part), tops, totals)
+        expected = np.logaddexp.reduce(units.astype(np.float64), axis=1)
+        assert tops + np.log(totals) == pytest.approx(expected, rel=1e-6, abs=1e-6)
+
+
+def test_a_row_does_not_depend_on_the_others() -> None:
+    units = np.random.default_rng(1).normal(0, 5, (9, 700)).astype(np.float32)
+    tops, totals = np.full(9, -np.inf, np.float32), np.zeros(9)
+    add_exponentials(units, tops, totals)
+    for row in range(9):
+        top, total = np.full(1, -np.inf, np.float32), np.zeros(1)
+        add_exponentials(units[row : row + 1], top, total)
+        assert (top[0], total[0]) == (tops[row], totals[row])
+
+
+def test_units_that_are_no_numbers_give_no_number() -> None:
+    weights, biases, g = random_layer(70, 1.0)
+    g[2, 3] = torch.nan
+    found = ExactSoftmax(weights, biases).log_p(g, torch.arange(5), torch.full((5,), 4))
+    assert torch.isfinite(found).tolist() == [True, True, False, True, True]
