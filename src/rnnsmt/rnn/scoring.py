@@ -2,8 +2,7 @@
 
 A batch is some thousand consecutive lines of the table. Its source phrases become a tree of prefixes, so that each is
 encoded once and what two have in common is read once; the targets of each source become another. The softmax over
-the whole target vocabulary is nearly all the work: it is computed once for each distinct (source, target prefix), for
-as many rows at a time as stay in the processor's cache.
+the whole target vocabulary is nearly all the work: it is computed once for each distinct (source, target prefix).
 """
 
 from collections import deque
