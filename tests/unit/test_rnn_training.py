@@ -376,7 +376,7 @@ def test_full_disk_keeps_the_last_checkpoint(folder, tmp_path, capfd):
         (["--epochs", "0"], "--epochs 0.0: must be above 0"),
         (["--learning-rate", "-1"], "--learning-rate -1.0: must be above 0"),
         (["--learning-rate", "nan"], "--learning-rate nan: must be above 0"),
-        (["--held-out", "-1"], "--held-out -1: must not be negative"),
+        (["--held-out", "-1"], "--held-out -1: must be at least 0"),
         (["--seed", "-1"], "--seed -1: must be at least 0"),
     ],
 )

@@ -40,7 +40,7 @@ def chosen_settings(
             raise InputError(f"{option(name)} {getattr(settings, name)}: must be above 0")
     for name in not_negative:
         if not 0 <= getattr(settings, name) < float("inf"):
-            raise InputError(f"{option(name)} {getattr(settings, name)}: must not be negative")
+            raise InputError(f"{option(name)} {getattr(settings, name)}: must be at least 0")
     return settings
 
 

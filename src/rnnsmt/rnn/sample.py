@@ -6,7 +6,7 @@ Of 50 draws for each phrase the distinct ones are counted and sorted by log p(ta
 
 import argparse
 
-from rnnsmt.io import InputError, write_lines
+from rnnsmt.io import write_lines
 from rnnsmt.rnn import phrase_input
 
 
@@ -19,9 +19,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> dict[str, object]:
     phrase_input.positive(args, "draws", "top")
-    if args.seed < 0:
-        raise InputError(f"--seed {args.seed}: must not be negative")
-
     model, (_, target), sources = phrase_input.load(args)
 
     from rnnsmt.rnn.generation import sample
