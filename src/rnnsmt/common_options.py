@@ -36,7 +36,7 @@ def check_options(args: argparse.Namespace) -> None:
     """
     _check_range(args, "threads", 1, MOST_THREADS)
     for name, value in vars(args).items():
-        if name in SEEDS and value is not None:
+        if name in SEEDS:
             _check_range(args, name, 0, MOST_SEED)
         elif isinstance(value, int):
             _check_range(args, name, -1 if name in NONE_IS_MINUS_ONE else 0, MOST)

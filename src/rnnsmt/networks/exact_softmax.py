@@ -26,15 +26,15 @@ class ExactSoftmax:
             ((weights, biases),) = self._parts
             units = torch.addmm(biases, g, weights)
             return units[rows, words].double() - torch.logsumexp(units, 1)[rows]
+        owner, classes = rows.numpy(), words.numpy()
         tops, totals = np.full(len(g), -np.inf, np.float32), np.zeros(len(g))
-        chosen = np.empty(len(words), np.float32)
+        chosen = np.empty(len(classes), np.float32)
         space = torch.empty(len(g) * COLUMNS)
         first = 0
         for weights, biases in self._parts:
             units = space[: len(g) * len(biases)].view(len(g), len(biases))
             torch.addmm(biases, g, weights, out=units)
             add_exponentials(units.numpy(), tops, totals)
-            take_units(units.numpy(), first, rows.numpy(), words.numpy(), chosen)
+            take_units(units.numpy(), first, owner, classes, chosen)
             first += len(biases)
-        log_sums = np.log(totals) + tops
-        return torch.from_numpy(chosen - log_sums[rows.numpy()])
+        return torch.from_numpy(chosen - (np.log(totals) + tops)[owner])

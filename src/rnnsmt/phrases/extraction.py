@@ -153,10 +153,11 @@ def _write_counted(
         "target_words": b"\n".join(packings[1].words).decode(),
     }
     literals = ", ".join(f"{name}: '{value.replace(chr(39), chr(39) * 2)}'" for name, value in metadata.items())
-    discount = _discount_of(smoothing)
+    lost = smoothing.by_joint()
+    discount = f"({lost!r}::DOUBLE[])[least(joint, {len(lost) - 1}) + 1]"
     targets = (
         f"SELECT {target_keys}, sum(joint)::BIGINT AS target_total, count(*)::INTEGER AS target_pairs, "
-        f"sum(({discount})::DOUBLE ORDER BY joint) AS target_discount FROM {pairs} GROUP BY {target_keys}"
+        f"sum({discount} ORDER BY joint) AS target_discount FROM {pairs} GROUP BY {target_keys}"
     )
     with atomic_path(output) as temporary:
         connection.execute(
@@ -176,12 +177,3 @@ def _smoothing(connection: duckdb.DuckDBPyConnection, pairs: str, alignments: in
     row = connection.execute(f"SELECT count(*), {seen} FROM {pairs}").fetchone()
     assert row is not None
     return Smoothing(alignments, discounts(row[1:]), row[0])
-
-
-def _discount_of(smoothing: Smoothing) -> str:
-    """The discount of a pair as an expression of its count ``joint``; between whole counts on a line."""
-    alignments = smoothing.alignments
-    one, two, more = smoothing.discounts
-    known = f"WHEN 0 THEN 0.0 WHEN 1 THEN {one!r} WHEN 2 THEN {two!r} ELSE {more!r} END"
-    below, above = (f"(CASE joint // {alignments} + {step} {known})" for step in (0, 1))
-    return f"{below} + ({above} - {below}) * (joint % {alignments}) / {alignments}"

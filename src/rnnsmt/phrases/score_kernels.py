@@ -146,14 +146,6 @@ def lexical_weight(
 
 
 @kernel()
-def discount_of(joint: int, alignments: int, discounts: Any) -> float:
-    """What a pair extracted ``joint`` times from ``alignments`` alignments loses; between whole counts on a line."""
-    whole, part = joint // alignments, joint % alignments
-    below, above = discounts[min(whole, 3)], discounts[min(whole + 1, 3)]
-    return below + (above - below) * part / alignments
-
-
-@kernel()
 def score_pairs(
     pairs: Any,
     sources: Any,
@@ -177,7 +169,7 @@ def score_pairs(
     Args:
         pairs, sources: as ``group_rows`` gives them.
         source_keys, target_keys: int64 [K, N]. links, joint, target_total, target_pairs, target_discount: [N].
-        counting: alignments of a text, number of pairs of the whole table, discount by count, float64 [4], see
+        counting: alignments of a text, number of pairs of the whole table, discounts by joint count, float64, see
             ``smoothing``; discounts of 0 give relative frequencies.
         packings: (width, per_key, stop) of source and of target, int64 [2, 3].
         nulls: codes of NULL among source and target words, int64 [2].
@@ -192,6 +184,7 @@ def score_pairs(
     missing = np.zeros(1, np.int64)
     alignments, all_pairs, discounts = counting
     smooth = discounts.max() > 0.0
+    most = len(discounts) - 1
     pair = 0
     for group in range(sources.shape[0] - 1):
         total = np.int64(0)
@@ -200,7 +193,7 @@ def score_pairs(
         source_pairs, source_discount = 0, 0.0
         while smooth and pair + source_pairs < pairs.shape[0] - 1 and pairs[pair + source_pairs] < sources[group + 1]:
             both = joint[pairs[pair + source_pairs] : pairs[pair + source_pairs + 1]].sum()
-            source_discount += discount_of(both, alignments, discounts)
+            source_discount += discounts[min(both, most)]
             source_pairs += 1
         n_source = unpack(source_keys, sources[group], packings[0, 0], packings[0, 1], packings[0, 2], source)
         while pair < pairs.shape[0] - 1 and pairs[pair] < sources[group + 1]:
@@ -220,7 +213,7 @@ def score_pairs(
             scores[pair, 2] = np.float32(both) / np.float32(total)
             scores[pair, 3] = lexical_weight(target, n_target, source, n_source, best, nulls[0], lexicons[1], missing)
             if smooth:
-                kept = both / alignments - discount_of(both, alignments, discounts)
+                kept = both / alignments - discounts[min(both, most)]
                 shared = target_discount[begin] * source_pairs / all_pairs
                 scores[pair, 0] = (kept + shared) * alignments / target_total[begin]
                 shared = source_discount * target_pairs[begin] / all_pairs

@@ -57,10 +57,10 @@ def score_phrases(
 
 
 def _counting(smoothing: Smoothing, kind: str) -> tuple[int, float, NDArray[np.float64]]:
-    """Alignments of a text, number of pairs and discounts by count [4], as ``score_pairs`` takes them."""
+    """Alignments of a text, number of pairs and discounts by joint count, as ``score_pairs`` takes them."""
     if kind == "none":
-        return smoothing.alignments, 1.0, np.zeros(4)
-    return smoothing.alignments, float(smoothing.pairs), np.array([0.0, *smoothing.discounts])
+        return smoothing.alignments, 1.0, np.zeros(1)
+    return smoothing.alignments, float(smoothing.pairs), np.array(smoothing.by_joint())
 
 
 def _score(batch: Batch, packings: NDArray[np.int64], nulls: NDArray[np.int64], lexicons: Any, counting: Any) -> Any:

@@ -11,6 +11,7 @@ what one of two alignments allows once loses half of D(1).
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 
@@ -25,6 +26,16 @@ class Smoothing(NamedTuple):
     alignments: int
     discounts: tuple[float, float, float]
     pairs: int
+
+    def by_joint(self) -> list[float]:
+        """What a pair loses that all alignments together gave 0, 1, ... times; the last entry is that of more, too."""
+        known = [0.0, *self.discounts]
+        lines = [
+            below + (above - below) * part / self.alignments
+            for below, above in pairwise(known)
+            for part in range(self.alignments)
+        ]
+        return [*lines, known[-1]]
 
 
 def discounts(seen: Sequence[int]) -> tuple[float, float, float]:
