@@ -3,14 +3,17 @@
     python benchmarks/cslm_search.py --source DEV --nbest 100
         --without results/systems/rnn results/augmented/rnn/moses.ini
         --with results/systems/cslm_rnn results/augmented/cslm_rnn/moses.ini [--normalize exact|self] [--cells 200]
+        [--rounds 3]
 
 Decodes the development set with the weights of the iterations of run1, one after the other in one process, as MERT
-does: CPU seconds of the search a sentence, n-grams asked for, scored for the first time, batches.
+does: CPU milliseconds of the search a sentence, n-grams asked for, scored for the first time, batches. The systems take
+turns, with models loaded anew; of every iteration the best round is told.
 """
 
 import argparse
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,8 +27,20 @@ from rnnsmt.search.neural import Counts, NeuralFeature
 NOTHING = Counts(0, 0, 0)
 
 
-def measure(folder: str, ini: str, sources: list[str], options: SearchOptions, normalize: bool | None) -> None:
-    """Print a line for every iteration of run1."""
+class Iteration(NamedTuple):
+    """Of one decoding: CPU milliseconds a sentence, n-grams, the sum of the best translations' model scores."""
+
+    milliseconds: float
+    requested: int
+    scored: int
+    batches: int
+    score: float
+
+
+def measure(
+    folder: str, ini: str, sources: list[str], options: SearchOptions, normalize: bool | None
+) -> list[Iteration]:
+    """The iterations of run1, with a store of n-grams that is empty before the first."""
     history = read_json(Path(folder) / "run1" / "history.json")
     untuned = MosesIni.read(ini)
     table = untuned.file_of(next(f for f in untuned.features if f.name == "TranslationModel0"))
@@ -36,6 +51,7 @@ def measure(folder: str, ini: str, sources: list[str], options: SearchOptions, n
     tuned = [model.feature_names.index(name) for name in history["features"]]
     decode(model, sources[:5], model.initial_weights, options)  # compiled
     before = model.neural.counts() if model.neural is not None else NOTHING
+    found = []
     for iteration in history["iterations"]:
         weights = model.initial_weights.copy()
         weights[tuned] = iteration["weights"]
@@ -43,32 +59,38 @@ def measure(folder: str, ini: str, sources: list[str], options: SearchOptions, n
         results = decode(model, sources, weights, options)
         seconds = time.process_time() - start
         after = model.neural.counts() if model.neural is not None else NOTHING
-        asked, scored, batches = np.subtract(after, before)
+        asked, scored, batches = np.subtract(after, before).tolist()
         before = after
-        print(
-            f"| {Path(folder).name} | {iteration['iteration']} | {1000 * seconds / len(sources):.2f} | {asked:,} | "
-            f"{scored:,} | {1 - scored / max(asked, 1):.1%} | {batches} | {sum(r.score for r in results):.2f} |",
-            flush=True,
-        )
+        found.append(Iteration(1000 * seconds / len(sources), asked, scored, batches, sum(r.score for r in results)))
+    return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--source", required=True)
-    parser.add_argument("--without", nargs=2, metavar=("SYSTEM", "INI"))
+    parser.add_argument("--without", nargs=2, required=True, metavar=("SYSTEM", "INI"))
     parser.add_argument("--with", nargs=2, metavar=("SYSTEM", "INI"), dest="with_", required=True)
     parser.add_argument("--nbest", type=int, default=100)
     parser.add_argument("--cells", type=int, default=NEURAL_CELLS)
-    parser.add_argument("--in-flight", type=int, default=32)
+    parser.add_argument("--in-flight", type=int, default=SearchOptions.in_flight)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--normalize", choices=("exact", "self"))
     args = parser.parse_args()
     options = SearchOptions(nbest=args.nbest, neural_cells=args.cells, in_flight=args.in_flight)
     sources = list(read_lines(args.source))
-    print("| system | iteration | ms a sentence | n-grams asked for | scored | known | batches | sum of scores |")
-    print("|---|---|---|---|---|---|---|---|")
-    for system in (args.without, args.with_):
-        if system is not None:
-            measure(*system, sources, options, {"exact": True, "self": False, None: None}[args.normalize])
+    normalize = {"exact": True, "self": False, None: None}[args.normalize]
+    systems = [args.without, args.with_]
+    rounds = [[measure(*s, sources, options, normalize) for s in systems] for _ in range(args.rounds)]
+    without, with_ = [[min(turn) for turn in zip(*(found[k] for found in rounds), strict=True)] for k in range(2)]
+    print("| iteration | without | with | ratio | n-grams asked for | scored first | known | batches | sum of scores |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for number, (plain, neural) in enumerate(zip(without, with_, strict=False), 1):  # a MERT run may be longer
+        known = 1 - neural.scored / max(neural.requested, 1)
+        print(
+            f"| {number} | {plain.milliseconds:.2f} | {neural.milliseconds:.2f} | "
+            f"{neural.milliseconds / plain.milliseconds:.2f} | {neural.requested:,} | {neural.scored:,} | {known:.1%} "
+            f"| {neural.batches} | {neural.score:.2f} |"
+        )
 
 
 if __name__ == "__main__":

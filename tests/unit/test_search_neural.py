@@ -13,6 +13,7 @@ from rnnsmt.moses.ini import Feature, MosesIni
 from rnnsmt.search import model as search_model
 from rnnsmt.search import neural
 from rnnsmt.search.decoder import SearchOptions, Translation, decode, load_model
+from rnnsmt.search.flight import LEAST_ROOM, Flight
 from rnnsmt.search.model import SearchModel
 from rnnsmt.search.neural import NeuralFeature
 
@@ -127,6 +128,7 @@ def test_nothing_but_the_ngrams_decides(loaded, monkeypatch):
     _, model, ini = loaded(8, 0.5)
     sentences = _sentences(8, 40, 9)
     sentences[3] = ""
+    sentences[5:7] = [" ".join(_sentences(1, 20, 6)), " ".join(_sentences(2, 9, 6))]
     expected = None
     for in_flight, threads, limit in [(1, 1, 1 << 20), (7, 1, 1 << 20), (7, 1, 50), (64, 3, 1 << 20), (5, 3, 1)]:
         monkeypatch.setattr(neural, "MAX_ENTRIES", limit)
@@ -138,6 +140,28 @@ def test_nothing_but_the_ngrams_decides(loaded, monkeypatch):
             expected = expected or found
             assert found == expected
     assert found[3][0] == ""
+
+
+def test_long_sentences_count_as_several(loaded, monkeypatch):
+    """Workspaces have room for in_flight times 40 words, or there is one sentence; short ones fly together again."""
+    _, model, _ = loaded(13, 0.5)
+    together = []
+    advance = Flight._advance
+
+    def checked(self, under_way):
+        rooms = [sentence.room for sentence in under_way] + [room for room, _ in self.idle]
+        assert sum(rooms) <= 4 * LEAST_ROOM or len(rooms) == 1
+        assert all(sentence.room >= sentence.words for sentence in under_way)
+        together.append(len(under_way))
+        advance(self, under_way)
+
+    monkeypatch.setattr(Flight, "_advance", checked)
+    lengths = [5, 5, 45, 5, 300, 5, 161, 5, 5, 5, 5]
+    sentences = [" ".join((_sentences(number, 100, 6)[0] + " ") * 300).split() for number in lengths]
+    sentences = [" ".join(words[:length]) for words, length in zip(sentences, lengths, strict=True)]
+    options = SearchOptions(nbest=0, in_flight=4, pop_limit=20, neural_cells=10)
+    assert len(decode(model, sentences, model.initial_weights, options)) == len(sentences)
+    assert 1 in together and together[-1] == 4
 
 
 def test_an_ngram_is_scored_once(loaded):

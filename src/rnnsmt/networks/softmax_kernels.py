@@ -11,9 +11,26 @@ SHARE = 0.002
 LANES = 64
 
 LOG2E = np.float32(1.4426950408889634)
-C1, C2, C3 = np.float32(0.693147042), np.float32(0.240229325), np.float32(0.0554852202)
-C4, C5, C6 = np.float32(0.00967553263), np.float32(0.00124673764), np.float32(0.000216138082)
-"""2 to the f is 1 + C1 f + C2 f^2 ... for f from 0 to 1: to 2e-9 before rounding."""
+ONE, LEAST = np.float32(1.0), np.float32(-126.0)
+TO_WHOLE = np.float32(1.5 * 2**23)
+"""Added to a float32 of at most 2^22, it rounds it to a whole number and shows that in the lowest bits."""
+C1, C2, C3 = np.float32(0.6931472), np.float32(0.24022646), np.float32(0.05550329)
+C4, C5, C6 = np.float32(0.00961852), np.float32(0.001339986), np.float32(0.00015337577)
+"""2 to the f is 1 + C1 f + C2 f^2 ... for f from -1/2 to 1/2: to 2e-8."""
+
+
+@kernel(fastmath={"contract"}, **INNER)
+def power_of_2(y: np.float32) -> np.float32:
+    """2 to the y for y below 128, at least 2^-126; nan for nan. The whole part of y is added to the exponent's bits.
+
+    No reordering: TO_WHOLE is added and subtracted.
+    """
+    y = LEAST if y < LEAST else y
+    shifted = y + TO_WHOLE
+    f = y - (shifted - TO_WHOLE)
+    part = ONE + f * (C1 + f * (C2 + f * (C3 + f * (C4 + f * (C5 + f * C6)))))
+    exponent = np.int32(np.float32(shifted).view(np.int32) << np.int32(23))
+    return np.int32(np.float32(part).view(np.int32) + exponent).view(np.float32)
 
 
 @kernel(fastmath={"reassoc", "contract"}, **INNER)
@@ -27,14 +44,10 @@ def dot(a: NDArray[np.float32], b: NDArray[np.float32]) -> np.float32:
 
 @kernel(fastmath={"reassoc", "contract"}, **INNER)
 def exp_sum(x: NDArray[np.float32], top: np.float32) -> np.float32:
-    """The sum of exp(x - top); top is at least the largest x. The integer part of an exponent is written as bits."""
+    """The sum of exp(x - top); top is at least the largest x."""
     total = np.float32(0.0)
     for i in range(len(x)):
-        y = max((x[i] - top) * LOG2E, np.float32(-126.0))
-        whole = np.floor(y)
-        f = y - whole
-        part = np.float32(1.0) + f * (C1 + f * (C2 + f * (C3 + f * (C4 + f * (C5 + f * C6)))))
-        total += part * np.int32((np.int32(whole) + np.int32(127)) << np.int32(23)).view(np.float32)
+        total += power_of_2((x[i] - top) * LOG2E)
     return total
 
 
@@ -53,15 +66,6 @@ def largest(x: NDArray[np.float32], lanes: NDArray[np.float32]) -> np.float32:
     for i in range(whole, len(x)):
         top = max(top, x[i])
     return top
-
-
-@kernel(**INNER)
-def some_above(x: NDArray[np.float32], least: np.float32) -> bool:
-    """Counted, not looked for: that goes side by side."""
-    found = 0
-    for i in range(len(x)):
-        found += x[i] >= least
-    return found > 0
 
 
 @kernel()
@@ -91,6 +95,31 @@ def take_units(
             out[r] = units[rows[r], word]
 
 
+@kernel(**INNER)
+def widened(bits: np.uint16) -> np.float32:
+    """The number that 16 bits are in bfloat16."""
+    return np.uint32(np.uint32(bits) << np.uint32(16)).view(np.float32)
+
+
+@kernel(fastmath={"reassoc", "contract"}, **INNER)
+def bfloat16_exp_sum(x: NDArray[np.uint16], top: np.float32) -> np.float32:
+    """``exp_sum`` of bfloat16 numbers."""
+    total = np.float32(0.0)
+    for i in range(len(x)):
+        total += power_of_2((widened(x[i]) - top) * LOG2E)
+    return total
+
+
+@kernel(**INNER)
+def bfloat16_largest(x: NDArray[np.uint16]) -> np.float32:
+    """The largest of bfloat16 numbers that are no nan: their bits are ordered as integers, negative ones backwards."""
+    top = np.int16(-32768)
+    for i in range(len(x)):
+        bits = np.int16(x[i])
+        top = max(top, np.int16(bits ^ ((bits >> np.int16(15)) & np.int16(32767))))
+    return widened(np.uint16(top ^ ((top >> np.int16(15)) & np.int16(32767))))
+
+
 @kernel()
 def reduced_log_sums(
     units: NDArray[np.uint16],
@@ -105,22 +134,20 @@ def reduced_log_sums(
     integers. hidden: [B, H], weights: [classes, H]. out: [B].
     """
     classes = units.shape[1]
-    wide = np.empty(classes, np.uint32)
-    lanes = np.empty(LANES, np.float32)
-    x = wide.view(np.float32)
+    tops = np.empty((classes + LANES - 1) // LANES, np.float32)
     for row in range(len(out)):
         own = units[row]
-        for i in range(classes):
-            wide[i] = np.uint32(own[i]) << np.uint32(16)
-        top = largest(x, lanes)
-        total = np.float64(exp_sum(x, top))
+        for part in range(len(tops)):
+            tops[part] = bfloat16_largest(own[part * LANES : (part + 1) * LANES])
+        top = tops.max()
+        total = np.float64(bfloat16_exp_sum(own, top))
         least = top + np.float32(np.log(SHARE * total))
-        for begin in range(0, classes, LANES):
-            end = min(begin + LANES, classes)
-            if not some_above(x[begin:end], least):
+        for part in range(len(tops)):
+            if tops[part] < least:
                 continue
-            for i in range(begin, end):
-                if x[i] >= least:
+            for i in range(part * LANES, min((part + 1) * LANES, classes)):
+                x = widened(own[i])
+                if x >= least:
                     exact = dot(hidden[row], weights[i]) + bias[i]
-                    total += np.exp(np.float64(exact) - np.float64(top)) - np.exp(np.float64(x[i]) - np.float64(top))
+                    total += power_of_2((exact - top) * LOG2E) - power_of_2((x - top) * LOG2E)
         out[row] = np.float32(top + np.log(total))

@@ -45,7 +45,8 @@ class SearchOptions:
         nbest: distinct translations per sentence to extract; 0 for none.
         margin: cells whose estimate is more than so many nats below the best estimate of the stack are not scored.
         neural_cells: cells of a stack, the best without it, that a neural LM scores; the others are dropped.
-        in_flight: sentences that are searched side by side when there is a neural LM.
+        in_flight: sentences of up to 40 words that are searched side by side when there is a neural LM; a longer one
+            counts as several.
     """
 
     pop_limit: int = 1000
@@ -55,7 +56,7 @@ class SearchOptions:
     nbest: int = 0
     margin: float = 20.0
     neural_cells: int = NEURAL_CELLS
-    in_flight: int = 32
+    in_flight: int = 128
 
     def log_beam(self) -> float:
         """The natural logarithm of the beam threshold."""

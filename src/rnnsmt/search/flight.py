@@ -18,24 +18,30 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 LEAST_ROOM = 40
-"""Words that a workspace has room for at least."""
+"""Words that the smallest workspaces have room for, others for twice, four times as many; ``in_flight`` counts these."""
 
 
 class _Sentence:
     """A sentence under way: the stack that is to be filled, its cells and requests."""
 
-    def __init__(self, number: int, words: int, work: Work) -> None:
-        self.number, self.words, self.work = number, words, work
+    def __init__(self, number: int, words: int, room: int, work: Work) -> None:
+        self.number, self.words, self.room, self.work = number, words, room, work
         self.stack = 1
         self.cells = self.requests = 0
 
 
 class Flight:
-    """The sentences of a decoder, ``in_flight`` of them at a time; ``pool`` runs their compiled parts."""
+    """The sentences of a decoder, ``in_flight`` of them at a time; ``pool`` runs their compiled parts.
+
+    Workspaces are used again. All together they have room for ``in_flight`` times ``LEAST_ROOM`` words: of longer
+    sentences fewer are under way, and a text of the longest ones takes no more memory than another.
+    """
 
     def __init__(self, decoder: "Decoder", neural: NeuralFeature, pool: ThreadPoolExecutor) -> None:
         self.decoder, self.neural, self.pool = decoder, neural, pool
         self.idle: list[tuple[int, Work]] = []
+        self.room = max(decoder.options.in_flight, 1) * LEAST_ROOM
+        """Words that workspaces may still be made for."""
 
     def translations(self) -> Iterator["Translation"]:
         """All translations, in order."""
@@ -43,18 +49,20 @@ class Flight:
         done: dict[int, Translation] = {}
         waiting = iter(range(len(spans)))
         under_way: list[_Sentence] = []
-        upcoming, more = 0, True
-        while more or under_way:
+        upcoming = 0
+        number = next(waiting, None)
+        while number is not None or under_way:
             if not under_way:
                 self.neural.forget()
-            while more and len(under_way) < max(self.decoder.options.in_flight, 1) and not self._must_drain(under_way):
-                number = next(waiting, None)
-                if number is None:
-                    more = False
-                elif len(spans[number]) == 0:
+            while number is not None and not (under_way and self.neural.full()):
+                if len(spans[number]) == 0:
                     done[number] = self.decoder.nothing()
                 else:
-                    under_way.append(self._begin(number))
+                    work = self._workspace(len(spans[number]), bool(under_way))
+                    if work is None:
+                        break
+                    under_way.append(self._begin(number, work))
+                number = next(waiting, None)
             if under_way:
                 self._advance(under_way)
                 landed = [sentence for sentence in under_way if sentence.stack > sentence.words]
@@ -64,23 +72,25 @@ class Flight:
                 yield done.pop(upcoming)
                 upcoming += 1
 
-    def _must_drain(self, under_way: list[_Sentence]) -> bool:
-        """Whether no sentence may begin before the store is emptied."""
-        return bool(under_way) and self.neural.full()
+    def _workspace(self, words: int, may_wait: bool) -> tuple[int, Work] | None:
+        """A workspace for a sentence and the words it has room for; None where one under way has to end before."""
+        room = LEAST_ROOM
+        while room < words:
+            room *= 2
+        place = next((i for i, (size, _) in enumerate(self.idle) if size == room), None)
+        if place is not None:
+            return self.idle.pop(place)
+        while self.idle and self.room < room:
+            self.room += self.idle.pop()[0]
+        if self.room < room and may_wait:
+            return None
+        self.room -= room
+        return room, self.decoder.new_work(room)
 
-    def _begin(self, number: int) -> _Sentence:
-        decoder = self.decoder
-        spans = decoder.prepared.spans[number]
-        place = next((i for i, (room, _) in enumerate(self.idle) if room >= len(spans)), None)
-        if place is None:
-            if self.idle:
-                self.idle.pop()  # too small: a larger one takes its place
-            room = max(len(spans), LEAST_ROOM)
-            work = decoder.new_work(room)
-        else:
-            room, work = self.idle.pop(place)
-        kernels.begin(spans, decoder.inventory, work, decoder.settings)
-        return _Sentence(number, len(spans), work)
+    def _begin(self, number: int, workspace: tuple[int, Work]) -> _Sentence:
+        decoder, spans = self.decoder, self.decoder.prepared.spans[number]
+        kernels.begin(spans, decoder.inventory, workspace[1], decoder.settings)
+        return _Sentence(number, len(spans), *workspace)
 
     def _advance(self, under_way: list[_Sentence]) -> None:
         """Fill one stack of every sentence."""
@@ -111,7 +121,7 @@ class Flight:
         best = int(kernels.best_complete(work, sentence.words))
         translation = self.decoder.found(sentence.number, work, best)
         self.decoder.landed(work)
-        self.idle.append((len(work.stacks) - 2, work))
+        self.idle.append((sentence.room, work))
         return translation
 
     def _map(self, function: Callable[[_Sentence], T], sentences: list[_Sentence]) -> list[T]:
