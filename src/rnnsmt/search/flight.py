@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 LEAST_ROOM = 40
-"""Words that the smallest workspaces have room for, others for twice, four times as many; ``in_flight`` counts these."""
+"""Words that the smallest workspaces have room for, larger ones for twice, four times as many."""
 
 
 class _Sentence:
