@@ -6,7 +6,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from rnnsmt.networks.exact_softmax import COLUMNS, ExactSoftmax  # noqa: E402
-from rnnsmt.networks.softmax_kernels import add_exponentials  # noqa: E402
+from rnnsmt.networks.softmax_kernels import add_exponentials, reduced_log_sums  # noqa: E402
 
 torch.set_num_threads(1)
 
@@ -55,3 +55,41 @@ def test_units_that_are_no_numbers_give_no_number() -> None:
     g[2, 3] = torch.nan
     found = ExactSoftmax(weights, biases).log_p(g, torch.arange(5), torch.full((5,), 4))
     assert torch.isfinite(found).tolist() == [True, True, False, True, True]
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_no_number_of_either_sign(sign: float) -> None:
+    units = np.linspace(-3.0, 3.0, 200, dtype=np.float32)[None, :].copy()
+    units[0, 70] = np.copysign(np.float32(np.nan), np.float32(sign))
+    tops, totals = np.full(1, -np.inf, np.float32), np.zeros(1)
+    add_exponentials(units, tops, totals)
+    assert np.isnan(tops + np.log(totals)).all()
+    rounded = torch.from_numpy(units).bfloat16().view(torch.uint16).numpy()
+    out = np.zeros(1, np.float32)
+    reduced_log_sums(rounded, np.zeros((1, 3), np.float32), np.zeros((200, 3), np.float32), units[0], out)
+    assert np.isnan(out).all()
+
+
+@pytest.mark.parametrize("classes", [1, 64, 65, 400])
+def test_reduced_sums(classes: int) -> None:
+    """Units that count come from float32: only the others are off, by 2^-9 each."""
+    rng = np.random.default_rng(classes)
+    hidden, weights = rng.normal(0, 1, (6, 5)).astype(np.float32), rng.normal(0, 1, (classes, 5)).astype(np.float32)
+    bias = rng.normal(0, 1, classes).astype(np.float32)
+    rounded = torch.from_numpy(hidden @ weights.T + bias).bfloat16().view(torch.uint16).numpy()
+    out = np.empty(6, np.float32)
+    reduced_log_sums(rounded, hidden, weights, bias, out)
+    expected = np.logaddexp.reduce(hidden.astype(np.float64) @ weights.T + bias, axis=1)
+    assert out == pytest.approx(expected, abs=3e-3)
+
+
+@pytest.mark.parametrize("top", [-3e4, -700.0, -1.5, 0.0, 900.0])
+@pytest.mark.parametrize("classes", [1, 65, 400])
+def test_reduced_sums_of_any_size(top: float, classes: int) -> None:
+    """All below 0, all above; units that bfloat16 has exactly."""
+    units = torch.from_numpy(top + np.random.default_rng(1).normal(0, 3, classes)).bfloat16()
+    bias = units.float().numpy()
+    out = np.empty(1, np.float32)
+    nothing = np.zeros((classes, 3), np.float32)
+    reduced_log_sums(units.view(torch.uint16).numpy()[None, :], nothing[:1], nothing, bias, out)
+    assert out == pytest.approx(np.logaddexp.reduce(bias.astype(np.float64)), rel=2e-7, abs=2e-6)

@@ -9,6 +9,7 @@ SHARE = 0.002
 """Classes with at least this share of the sum are computed again in float32."""
 
 LANES = 64
+"""Classes whose largest unit tells whether they are looked at one by one."""
 
 LOG2E = np.float32(1.4426950408889634)
 ONE, LEAST = np.float32(1.0), np.float32(-126.0)
@@ -52,20 +53,13 @@ def exp_sum(x: NDArray[np.float32], top: np.float32) -> np.float32:
 
 
 @kernel(**INNER)
-def largest(x: NDArray[np.float32], lanes: NDArray[np.float32]) -> np.float32:
-    """lanes: [LANES], to work in: side by side, which the compiler does not do with one maximum."""
-    whole = len(x) - len(x) % LANES
-    lanes[:] = x[0]
-    for begin in range(0, whole, LANES):
-        part = x[begin : begin + LANES]
-        for k in range(LANES):
-            lanes[k] = part[k] if part[k] > lanes[k] else lanes[k]
-    top = x[0]
-    for k in range(LANES):
-        top = max(top, lanes[k])
-    for i in range(whole, len(x)):
-        top = max(top, x[i])
-    return top
+def largest(x: NDArray[np.float32]) -> np.float32:
+    """Of numbers that are no nan. Their bits are ordered as integers, negative ones backwards: those go side by side."""
+    top = np.int32(-(2**31))
+    for i in range(len(x)):
+        bits = np.float32(x[i]).view(np.int32)
+        top = max(top, np.int32(bits ^ ((bits >> np.int32(31)) & np.int32(2**31 - 1))))
+    return np.int32(top ^ ((top >> np.int32(31)) & np.int32(2**31 - 1))).view(np.float32)
 
 
 @kernel()
@@ -74,9 +68,8 @@ def add_exponentials(units: NDArray[np.float32], tops: NDArray[np.float32], tota
 
     units: [B, classes]. tops: [B], -inf before the first. totals: [B], 0 before the first.
     """
-    lanes = np.empty(LANES, np.float32)
     for row in range(len(units)):
-        top = largest(units[row], lanes)
+        top = largest(units[row])
         if top > tops[row]:
             totals[row] *= np.exp(np.float64(tops[row]) - np.float64(top))
             tops[row] = top
@@ -112,12 +105,12 @@ def bfloat16_exp_sum(x: NDArray[np.uint16], top: np.float32) -> np.float32:
 
 @kernel(**INNER)
 def bfloat16_largest(x: NDArray[np.uint16]) -> np.float32:
-    """The largest of bfloat16 numbers that are no nan: their bits are ordered as integers, negative ones backwards."""
-    top = np.int16(-32768)
+    """``largest`` of bfloat16 numbers."""
+    top = np.int16(-(2**15))
     for i in range(len(x)):
         bits = np.int16(x[i])
-        top = max(top, np.int16(bits ^ ((bits >> np.int16(15)) & np.int16(32767))))
-    return widened(np.uint16(top ^ ((top >> np.int16(15)) & np.int16(32767))))
+        top = max(top, np.int16(bits ^ ((bits >> np.int16(15)) & np.int16(2**15 - 1))))
+    return widened(np.uint16(top ^ ((top >> np.int16(15)) & np.int16(2**15 - 1))))
 
 
 @kernel()
