@@ -6,12 +6,16 @@ entry of ``corpora``.
 
 import difflib
 import hashlib
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+from rnnsmt.common_options import MOST, MOST_SEED
+from rnnsmt.evaluation.systems import named_features
 from rnnsmt.io import read_json
 
 
@@ -42,18 +46,17 @@ def corpora(config: Mapping[str, Any]) -> dict[str, Corpus]:
 
 
 def _corpus(entry: Mapping[str, Any], folder: str | None) -> Corpus:
-    """One corpus; its files lie in ``folder``, or are downloaded where there is no folder and the entry says how."""
+    """One corpus; its files lie in ``folder``; those that do not are downloaded where the entry says how."""
     downloads: dict[str, Any] = {}
     members: dict[str, tuple[str, str]] = {}
 
     def place(side: str) -> str | None:
         if side not in entry:
             return None
-        if folder is not None:
-            return str(Path(folder) / entry[side])
         fetched = entry.get("download", {}).get(side)
-        if fetched is None:
-            return str(entry[side])
+        here = entry[side] if folder is None else str(Path(folder) / entry[side])
+        if fetched is None or (folder is not None and Path(here).exists()):
+            return str(here)
         path = _own_path("results/downloads", fetched["url"])
         downloads[path] = fetched
         if "member" not in fetched:
@@ -75,9 +78,13 @@ def _corpus(entry: Mapping[str, Any], folder: str | None) -> Corpus:
 
 
 def _own_path(folder: str, *source: str) -> str:
-    """A path for what comes from there, in a folder of its own: other sources have files of the same name."""
+    """A path for what comes from an address, or from a path in its archive, in a folder of its own.
+
+    Other sources have files of the same name. What an address asks after its path is not part of the name.
+    """
     key = hashlib.sha256("\n".join(source).encode()).hexdigest()[:10]
-    return f"{folder}/{key}/{source[-1].rsplit('/', 1)[-1]}"
+    name = (urlsplit(source[-1]).path if len(source) == 1 else source[-1]).rsplit("/", 1)[-1]
+    return f"{folder}/{key}/{name or 'file'}"
 
 
 def _in_domain(entry: Mapping[str, Any]) -> bool:
@@ -106,23 +113,36 @@ def check(config: dict[str, Any], schema_path: str | Path) -> list[str]:
 
 
 def _plain_values(value: Any, schema: Mapping[str, Any]) -> Any:
-    """The value with text replaced by the number, switch or null that the schema wants and the text spells."""
+    """The value with text replaced by the number, switch or null that the schema wants and the text spells.
+
+    A whole number is one however it is written: the schema takes 3.0 for an integer, Python does not.
+    """
     if isinstance(value, dict):
         other = schema.get("additionalProperties")
         for key in value:
             value[key] = _plain_values(value[key], schema.get("properties", {}).get(key) or other or {})
     elif isinstance(value, list):
         value[:] = [_plain_values(item, schema.get("items", {})) for item in value]
-    elif isinstance(value, str):
-        import yaml
-
-        plain = yaml.safe_load(value) if value else value
+    elif isinstance(value, str | float):
+        plain = _meant(value) if isinstance(value, str) else value
         options = schema.get("anyOf", [schema])
         wanted = {name for option in options for name in _as_list(option.get("type"))}
+        if isinstance(plain, float) and plain.is_integer() and "integer" in wanted:
+            return int(plain)
         kinds = {bool: {"boolean"}, int: {"integer", "number"}, float: {"number"}, type(None): {"null"}}
         if kinds.get(type(plain), set()) & wanted:
             return plain
     return value
+
+
+def _meant(text: str) -> Any:
+    """What text stands for in YAML; text that is none, such as ``*.en``, for itself."""
+    import yaml
+
+    try:
+        return yaml.safe_load(text) if text else text
+    except yaml.YAMLError:
+        return text
 
 
 def _as_list(value: Any) -> list[Any]:
@@ -169,9 +189,15 @@ def _describe(option: Mapping[str, Any]) -> str:
 
 def _cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
     """What a schema cannot say: names that must fit each other."""
+    yield from _check_numbers(config, "")
     yield from _check_corpora(config["corpora"])
     yield from _check_selection(config)
     yield from _check_joint(config)
+    for name, system in config["systems"].items():
+        said = named_features(name)
+        if said is not None and set(said) != set(system["features"]):
+            adds = " and ".join(system["features"]) or "nothing"
+            yield f"systems.{name}: adds {adds}, which is not what its name says; call it something else"
     for name in config["compare"]:
         if name not in config["systems"]:
             near = difflib.get_close_matches(name, config["systems"], 1)
@@ -182,6 +208,20 @@ def _cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
     folder = config["data_dir"]
     if folder is not None and not Path(folder).is_dir():
         yield f"data_dir: {folder} is no folder seen from {Path.cwd()}, the run's folder; an absolute path is safest"
+
+
+def _check_numbers(value: Any, place: str) -> Iterator[str]:
+    """Numbers that no stage takes, whatever they mean."""
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from _check_numbers(part, f"{place}.{key}" if place else str(key))
+    elif isinstance(value, list):
+        for number, part in enumerate(value):
+            yield from _check_numbers(part, f"{place}[{number}]")
+    elif isinstance(value, float) and not math.isfinite(value):
+        yield f"{place}: {value} is not a finite number"
+    elif isinstance(value, int) and value > (most := MOST_SEED if place == "seed" else MOST):
+        yield f"{place}: {value} is more than {most}"
 
 
 def _check_corpora(entries: list[Mapping[str, Any]]) -> Iterator[str]:
@@ -223,6 +263,8 @@ def _check_joint(config: Mapping[str, Any]) -> Iterator[str]:
     for joint, parts in config["evaluation"]["joint"].items():
         if joint in tests or joint == "dev":
             yield f"evaluation.joint.{joint}: is the name of a test set already"
+        if len(set(parts)) < max(len(parts), 2):
+            yield f"evaluation.joint.{joint}: two or more different test sets are needed"
         for part in parts:
             if part not in tests:
                 yield f"evaluation.joint.{joint}: {part} is not a test corpus; there are {', '.join(tests)}"

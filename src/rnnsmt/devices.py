@@ -31,6 +31,11 @@ class Place:
         """Whether this process writes the files and the log."""
         return self.rank == 0
 
+    def describe(self) -> dict[str, str]:
+        """The kind of device, and what the factors of matrix products are rounded to."""
+        rounded = "float32" if torch.get_float32_matmul_precision() == "highest" else "TF32"
+        return {"device": self.device.type, "factors": "bfloat16" if self.factors is torch.bfloat16 else rounded}
+
     def sum(self, value: Tensor) -> Tensor:
         """Add up a tensor over all processes, in place."""
         if self.processes > 1:

@@ -89,18 +89,18 @@ STAGES: dict[str, dict[str, Stage]] = {
         "rescore": Stage("rnnsmt.cslm.rescore", 1, "add the network's score to an n-best list"),
     },
     "search": {
-        "decode": Stage("rnnsmt.search.translate", 1, "translate a text with a Moses model directory"),
+        "decode": Stage("rnnsmt.search.translate", 2, "translate a text with a Moses model directory"),
     },
     "tuning": {
-        "mert": Stage("rnnsmt.tuning.mert", 3, "minimum error rate training"),
+        "mert": Stage("rnnsmt.tuning.mert", 4, "minimum error rate training"),
     },
     "evaluation": {
         "bleu": Stage("rnnsmt.evaluation.bleu", 2, "BLEU of one output"),
-        "table": Stage("rnnsmt.evaluation.table", 3, "Table 1 from the scores of all runs"),
-        "provenance": Stage("rnnsmt.evaluation.provenance", 2, "files, seeds and weights behind Table 1"),
+        "table": Stage("rnnsmt.evaluation.table", 4, "Table 1 from the scores of all runs"),
+        "provenance": Stage("rnnsmt.evaluation.provenance", 3, "files, seeds and weights behind Table 1"),
     },
     "analysis": {
-        "learning-curve": Stage("rnnsmt.analysis.learning_curve", 1, "learning curve of a network"),
+        "learning-curve": Stage("rnnsmt.analysis.learning_curve", 2, "learning curve of a network"),
         "mert-curves": Stage("rnnsmt.analysis.mert_curves", 1, "BLEU by iterations of MERT"),
         "score-scatter": Stage("rnnsmt.analysis.score_scatter", 1, "scores of phrase pairs (Figure 3 of the paper)"),
     },

@@ -1,6 +1,7 @@
 """Every mistake of a configuration is reported, in words that help."""
 
 import copy
+import math
 import re
 from dataclasses import fields
 from pathlib import Path
@@ -111,6 +112,22 @@ MISTAKES = {
         lambda c: c["evaluation"]["joint"].update(all=["harbour-test", "other"]),
         ["evaluation.joint.all: other is not a test corpus; there are harbour-test"],
     ),
+    "a joint of one": (
+        lambda c: c["evaluation"]["joint"].update(all=["harbour-test", "harbour-test"]),
+        ["evaluation.joint.all: two or more different test sets are needed"],
+    ),
+    "a name that says something else": (
+        lambda c: c["systems"].update(rnn={"features": ["wp"]}, baseline={"features": ["rnn", "cslm"]}),
+        ["systems.baseline: adds rnn and cslm, which is not what its name says", "systems.rnn: adds wp, which is not"],
+    ),
+    "no number": (
+        lambda c: c["rnn"]["settings"].update(clip=math.inf, learning_rate=math.nan),
+        ["rnn.settings.clip: inf is not a finite number", "rnn.settings.learning_rate: nan is not a finite"],
+    ),
+    "too much": (
+        lambda c: (c.update(seed=2**63), c["tuning"].update(nbest=2**31)),
+        ["seed: 9223372036854775808 is more than", "tuning.nbest: 2147483648 is more than 2147483647"],
+    ),
     "a missing folder": (lambda c: c.update(data_dir="/not/there"), ["data_dir: /not/there is no folder"]),
     "one language": (lambda c: c["languages"].update(target="en"), ["languages: source and target are the same"]),
     "two mistakes": (
@@ -140,13 +157,33 @@ def test_paths_lie_under_data_dir(config, tmp_path):
     assert corpora(config)["general"].target == f"{tmp_path}/results/demo/general.fr.gz"
 
 
-def test_downloads_only_without_data_dir(config, tmp_path):
+def test_text_that_is_no_yaml_and_whole_numbers(config):
+    """As --config gives them."""
+    config["corpora"][0].update(source="*.en", target="[x.fr")
+    config["data_dir"] = "@data"
+    config["tuning"].update(runs="3.0", nbest=100.0)
+    assert [line.split(" is ")[0] for line in check(config, SCHEMA)] == ["data_dir: @data"]
+    assert (config["tuning"]["runs"], config["tuning"]["nbest"]) == (3, 100)
+    assert all(isinstance(config["tuning"][name], int) for name in ("runs", "nbest"))
+
+
+def test_the_name_of_a_download_is_not_its_query(config):
+    address = "https://example.org/records/1/train.en.gz?download=1&token=a/b"
+    config["corpora"][0]["download"] = {"source": {"url": address, "sha256": None}}
+    assert corpora(config)["harbour"].source.endswith("/train.en.gz")
+
+
+def test_what_data_dir_lacks_is_downloaded(config, tmp_path):
     config["corpora"][0]["download"] = {"source": {"url": "https://example.org/a/b.gz", "sha256": None}}
     fetched = corpora(config)["harbour"]
     assert re.fullmatch("results/downloads/[0-9a-f]{10}/b.gz", fetched.source)
     assert fetched.target == "results/demo/in-domain.fr.gz"
     assert fetched.downloads[fetched.source]["url"] == "https://example.org/a/b.gz"
     config["data_dir"] = str(tmp_path)
+    found = corpora(config)["harbour"]
+    assert (found.source, found.target) == (fetched.source, f"{tmp_path}/results/demo/in-domain.fr.gz")
+    (tmp_path / "results" / "demo").mkdir(parents=True)
+    (tmp_path / config["corpora"][0]["source"]).touch()
     assert corpora(config)["harbour"].downloads == {}
 
 

@@ -67,7 +67,7 @@ def test_columns_that_say_nothing_are_left_out(tmp_path):
 def test_json_has_the_figures_of_the_tsv_file(outputs):
     value = json.loads((outputs / "table1.json").read_text())
     frame = table(outputs.parent)
-    assert list(value["columns"]) == list(frame.columns)
+    assert list(value["columns"]) == ["label", *frame.columns]
     assert [row["system"] for row in value["rows"]] == list(frame["system"])
     for row, expected in zip(value["rows"], frame.to_dict("records"), strict=True):
         assert row["label"]

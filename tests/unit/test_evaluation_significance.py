@@ -69,7 +69,9 @@ def test_one_sentence_by_hand():
     """Two outputs of one sentence: every shuffle has the same difference, so nothing can be told."""
     rng = np.random.default_rng(1)
     first, second = (statistics(rng, np.full((1, 1), quality)) for quality in (0.99, 0.9))
-    assert compare(first, second)[1:] == (1.0, 1.0)
+    assert compare(first, second)[1:] == (1.0, None)
+    twice = np.concatenate([first, first]), np.concatenate([second, second])
+    assert compare(*twice)[1:] == (pytest.approx(0.5, abs=0.02), 1.0)
 
 
 def test_equal_systems_do_not_differ():

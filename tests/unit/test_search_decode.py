@@ -69,6 +69,15 @@ def test_translations_nbest_and_report(folder: Path) -> None:
     assert first == ((folder / "out.txt").read_bytes(), (folder / "nbest.gz").read_bytes())
 
 
+def test_a_word_that_only_a_longer_phrase_translates_is_not_unknown(folder: Path) -> None:
+    table = folder / "model" / "phrase-table"
+    table.write_text(table.read_text() + "d a ||| w ||| 1 1 1 1 |||\n")
+    (folder / "in.txt").write_text("d a\nb d\n")
+    assert main(_command(folder, "--report", str(folder / "r.json"))) == 0
+    assert (folder / "out.txt").read_text().splitlines()[0] == "w"
+    assert json.loads((folder / "r.json").read_text())["unknown_words"] == 1
+
+
 def test_model_dir_replaces_files_of_the_same_name(folder: Path) -> None:
     other = folder / "filtered"
     other.mkdir()

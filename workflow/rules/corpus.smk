@@ -1,4 +1,6 @@
 # Raw files to clean, tokenised, truecased text.
+import shlex
+
 DOWNLOADS = {path: entry for corpus in CORPORA.values() for path, entry in corpus.downloads.items()}
 MEMBERS = {path: found for corpus in CORPORA.values() for path, found in corpus.members.items()}
 CLEANING = (
@@ -55,7 +57,9 @@ rule fetch:
         version=version("corpus", "fetch"),
         url=lambda w, output: DOWNLOADS[output[0]]["url"],
         sha256=lambda w, output: DOWNLOADS[output[0]]["sha256"] or "none",
-        mirrors=lambda w, output: " ".join(f"--mirror {m}" for m in DOWNLOADS[output[0]].get("mirrors", [])),
+        mirrors=lambda w, output: " ".join(
+            f"--mirror {shlex.quote(m)}" for m in DOWNLOADS[output[0]].get("mirrors", [])
+        ),
     shell:
         "rnnsmt corpus fetch --url {params.url:q} {params.mirrors} --sha256 {params.sha256} "
         "--output {output:q} &> {log:q}"

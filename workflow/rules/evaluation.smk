@@ -95,7 +95,7 @@ rule bleu:
         hypothesis="results/systems/{system}/run{run}/{set}.tokens",
         reference=lambda w: set_text("tokenized", w.set, TARGET),
         plain_hypothesis="results/systems/{system}/run{run}/{set}.detokenized",
-        plain_reference=plain_reference,
+        plain_reference=lambda w: plain_reference(w.set),
         decode="results/systems/{system}/run{run}/{set}.decode.json",
     output:
         "results/systems/{system}/run{run}/{set}.bleu.json",

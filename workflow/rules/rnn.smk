@@ -103,7 +103,7 @@ rule rnn_score:
     threads: scoring_threads
     resources:
         mem_mb=memory(4000, 0.5),
-        runtime=minutes(30, 4, scoring_parts),
+        runtime=minutes(30, 0.6, scoring_parts),
         gpu=GPU,
         device=DEVICE,
     params:

@@ -13,11 +13,11 @@ def set_text(kind, name, lang):
     return joined if name == "dev" else text(kind, name, lang)
 
 
-def plain_reference(wildcards):
+def plain_reference(name):
     """What sacreBLEU compares with: the raw text, or the detokenised one where the corpus comes tokenised."""
     if config["text"]["tokenize"]:
-        return set_text("raw", wildcards.set, TARGET)
-    return f"results/corpus/detokenized/{wildcards.set}.{TARGET}.gz"
+        return set_text("raw", name, TARGET)
+    return f"results/corpus/detokenized/{name}.{TARGET}.gz"
 
 
 PARTS = {"bitext": BITEXT, "mono": BITEXT + MONO}

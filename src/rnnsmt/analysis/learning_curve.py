@@ -38,22 +38,28 @@ def run(args: argparse.Namespace) -> dict[str, object]:
     unigram = perplexity(history, ("unigram",))
     if unigram is not None:
         axes.axhline(unigram, ls=":", lw=1.2, color=GREY, label="unigrams, held out")
-    best = min(curves["held out"], key=lambda point: point[1], default=None)
-    if best is not None:
-        axes.plot(*best, "o", ms=8, mfc="none", mec=ORANGE, mew=1.6, label=f"best held out: {best[1]:.4g}")
+    kept = next(iter(points([row for row in rows if is_kept(row, history)], HELD_OUT)), None)
+    if kept is not None:
+        axes.plot(*kept, "o", ms=8, mfc="none", mec=ORANGE, mew=1.6, label=f"kept: {kept[1]:.4g}")
     axes.set_yscale("log")
     axes.set(xlabel="epochs", ylabel="perplexity per word")
     axes.set_title(args.title, loc="left")
     _plain_ticks(axes)
     axes.legend(frameon=True, framealpha=0.9, edgecolor="none")
     save(figure, args.output)
-    return {"points": len(rows)} | ({"best held-out perplexity": best[1]} if best else {})
+    return {"points": len(rows)} | ({"held-out perplexity": kept[1]} if kept else {})
 
 
 def points(rows: list[dict[str, Any]], kinds: tuple[str, ...]) -> list[tuple[float, float]]:
     """Epochs and perplexity of the rows that have one of the kind ``train``, ``held-out`` ..."""
     found = [(row.get("epoch"), perplexity(row, kinds)) for row in rows]
     return [(float(epoch), value) for epoch, value in found if epoch is not None and value is not None]
+
+
+def is_kept(row: dict[str, Any], history: dict[str, Any]) -> bool:
+    """Whether the parameters of this row are the trained network: an update of the RNN's, an epoch of the CSLM's."""
+    names = [name for name in ("update", "epoch") if f"kept {name}" in history]
+    return any(row.get(name) == history[f"kept {name}"] for name in names)
 
 
 def perplexity(row: dict[str, Any], kinds: tuple[str, ...]) -> float | None:

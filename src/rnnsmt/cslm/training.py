@@ -37,6 +37,7 @@ def write(trainer: Trainer, outputs: Outputs) -> Figures:
         vocabulary, normalised = trainer.text.vocabulary, settings.self_normalised > 0
         meta = {**about, "text": trainer.text.fingerprint, "vocabulary": vocabulary.hash(), **figures}
         save_model(outputs.model, trainer.model, vocabulary, normalised, meta)
-        sizes = {"parameters": trainer.model.sizes.count(), "validation ngrams": trainer.validation.number}
+        sizes: Figures = {"parameters": trainer.model.sizes.count(), "validation ngrams": trainer.validation.number}
+        sizes |= {"computed on": trainer.place.describe()}
         write_json(outputs.history, about | sizes | figures | {"curve": trainer.history})
     return figures

@@ -14,10 +14,11 @@ NOTES = (
     "independent tuning runs; sacreBLEU: of the detokenised text.",
     "Δ: difference to the baseline, and to the same system without the feature that was added last. "
     "p: stratified approximate randomisation over all runs, two-sided (Clark et al. 2011); p strict: the same with a "
-    "sentence swapped in all runs at once and the noise of the tuning runs added, the one to go by.",
+    "sentence swapped in all runs at once and the noise of the tuning runs added, the one to go by; it takes two runs. "
+    "The weights were tuned on dev: its differences say little. Nothing is corrected for the number of comparisons.",
     "paper: the figure to the left of it in Cho et al. (2014), WMT 2014 English–French (dev: newstest2012+2013, test: "
     "newstest2014). BLEU compares only where the data are the same; the gains tell what to expect.",
-    "Unknown: input words without a translation. Length: words of the output per word of the reference. "
+    "Unknown: input words passed through untranslated. Length: words of the output per word of the reference. "
     "CPU s: the search, without loading.",
 )
 
@@ -106,12 +107,12 @@ def added(row: Row) -> Contrast | None:
 
 def gain(contrast: Contrast | None) -> str:
     """``+0.57``, or a dash."""
-    return or_dash(contrast.difference if contrast else None, "+.2f")
+    return or_dash(contrast.difference if contrast else None, "+z.2f")
 
 
 def paper_gain(contrast: Contrast | None) -> str:
     """The paper's difference, or a dash."""
-    return or_dash(contrast.paper if contrast else None, "+.2f")
+    return or_dash(contrast.paper if contrast else None, "+z.2f")
 
 
 def spread(values: Sequence[float]) -> str:

@@ -24,7 +24,7 @@ COLUMNS: dict[str, str] = {
     "runs": "number of tuning runs",
     "diff_baseline": "BLEU less the baseline's",
     "p_value": "of that difference, stratified approximate randomisation (Clark et al. 2011)",
-    "p_strict": "of that difference, sentences swapped in all runs at once, noise of the runs added",
+    "p_strict": "of that difference, sentences swapped in all runs at once, noise of the runs added; none of one run",
     "without": "the system without the feature that was added last",
     "diff_without": "BLEU less that system's",
     "p_value_without": "of that difference, as p_value",
@@ -32,7 +32,7 @@ COLUMNS: dict[str, str] = {
     "bleu_runs": "tokenised BLEU of every run",
     "sacrebleu_runs": "sacreBLEU of every run",
     "length_ratio": "words of the output per word of the reference, mean over the runs",
-    "unknown_words": "input words without a translation",
+    "unknown_words": "input words passed through untranslated, mean over the runs",
     "segments": "segments of the test set",
     "decode_seconds": "CPU seconds of the search without loading, mean over the runs",
     "paper_bleu": "the figure of the paper for WMT 2014",
@@ -97,7 +97,7 @@ def _cell(name: str, value: Any) -> str:
     if isinstance(value, list):
         return " ".join(_cell(name, number) for number in value)
     if name == "unknown_words":
-        return f"{value:g}"
+        return f"{value:.12g}"
     return f"{value:.{DECIMALS.get(name, 4)}f}" if isinstance(value, float) else str(value)
 
 
@@ -108,7 +108,7 @@ def write_table_json(path: str | Path, table: Sequence[Row]) -> None:
         {
             "format": FORMAT,
             "rnnsmt": __version__,
-            "columns": COLUMNS,
+            "columns": {"label": "readable name of the system"} | COLUMNS,
             "rows": [{"label": label(row.system), **_rounded(record(row))} for row in table],
             "paper": {system: figures._asdict() for system, figures in PAPER.items()},
         },

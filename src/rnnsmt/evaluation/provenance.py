@@ -4,7 +4,8 @@ For every system, run and test set: the score file and what lies beside it (outp
 the tuned moses.ini with its weights and the files that it names, the seed and the best iteration of MERT; the networks
 with their seeds and settings; the corpora; the configuration; the versions of this package, of its stages and of the
 packages it stands on, and the commit of its checkout where it is one. No times and no host names: the same files give
-the same content. The hash of a file above --hash-limit-mb is left out.
+the same content. Hashing takes
+about a second a gigabyte; --hash-limit-mb leaves large files out.
 """
 
 import argparse
@@ -24,10 +25,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--joint", nargs="+", action="extend", default=[], metavar="NAME=A+B", help="test sets that the table joins")
     add("--network", nargs="+", action="extend", default=[], metavar="NAME=MODEL=HISTORY", help="trained networks")
     add(
-        "--inputs", nargs="+", action="extend", default=[], metavar="FILE", help="corpora that everything was made from"
+        "--inputs",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="FILE",
+        help="corpora, references, alignments: what everything was made from",
     )
     add("--config", type=json.loads, metavar="JSON", help="the configuration")
-    add("--hash-limit-mb", type=int, default=256, metavar="N", help="larger files are listed without hash")
+    add("--hash-limit-mb", type=int, metavar="N", help="list larger files without hash (default: none)")
     add("--output", required=True, metavar="FILE", help="to write (JSON)")
 
 
@@ -39,7 +45,7 @@ def run(args: argparse.Namespace) -> dict[str, object]:
     joint = dict(_joint(text) for text in args.joint)
     for name, parts in joint.items():
         add_joint(scores, name, parts)
-    files = Files(args.hash_limit_mb << 20)
+    files = Files(None if args.hash_limit_mb is None else args.hash_limit_mb << 20)
     runs: dict[str, Any] = {}
     cells = []
     for (system, test_set), by_run in scores.items():

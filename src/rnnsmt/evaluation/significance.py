@@ -35,11 +35,14 @@ Statistics = NDArray[np.int64]
 
 
 class Comparison(NamedTuple):
-    """difference: mean BLEU of the runs of the second system less that of the first; two-sided p-values."""
+    """difference: mean BLEU of the runs of the second system less that of the first; two-sided p-values.
+
+    p_strict: none where there is one run, which says nothing about the noise of runs.
+    """
 
     difference: float
     p_clark: float
-    p_strict: float
+    p_strict: float | None
 
 
 def batch_bleu(statistics: NDArray[np.floating] | NDArray[np.integer]) -> NDArray[np.float64]:
@@ -76,6 +79,8 @@ def compare(first: Statistics, second: Statistics, seed: int = 1, shuffles: int 
         for r in range(R):
             total += _swapped(sums[0][r], sums[1][r], _coins(rng, count, S) @ gaps[r])
         clark += int(np.count_nonzero(np.abs(total / R) >= difference - SLACK))
+    if R == 1:
+        return Comparison(difference, (clark + 1) / (shuffles + 1), None)
     for count in _portions(shuffles, S):
         coins = _coins(rng, count, S)
         total = _run_noise(rng, runs, count) * R
@@ -106,11 +111,9 @@ def _swapped(first: Statistics, second: Statistics, moved: NDArray[np.float64]) 
 def _run_noise(
     rng: np.random.Generator, runs: tuple[NDArray[np.float64], NDArray[np.float64]], shuffles: int
 ) -> NDArray[np.float64]:
-    """Draws of the difference of two means over R tuning runs of which neither is better; 0 where R is 1."""
+    """Draws of the difference of two means over R tuning runs, two or more, of which neither system is better."""
     R = len(runs[0])
     noise = np.zeros(shuffles)
-    if R == 1:
-        return noise
     deviations = np.concatenate([bleu - bleu.mean() for bleu in runs]) * np.sqrt(R / (R - 1))
     for sign in (1.0, -1.0):
         noise += sign * deviations[rng.integers(0, 2 * R, (shuffles, R))].mean(1)

@@ -23,8 +23,8 @@ BESIDE = {"output": ".output", "tokens": ".tokens", "detokenized": ".detokenized
 class Files:
     """Files that figures come from; each is hashed once."""
 
-    def __init__(self, limit: int) -> None:
-        """limit: bytes of the largest file that is hashed."""
+    def __init__(self, limit: int | None) -> None:
+        """limit: bytes of the largest file that is hashed; None: all are."""
         self._limit = limit
         self._found: dict[str, dict[str, Any]] = {}
 
@@ -41,7 +41,10 @@ class Files:
                     f"{name}: no such file, so nobody could trace the figures to it; run the workflow again"
                 )
             size = Path(name).stat().st_size
-            self._found[name] = {"bytes": size, "sha256": _sha256(name) if size <= self._limit else None}
+            self._found[name] = {
+                "bytes": size,
+                "sha256": _sha256(name) if self._limit is None or size <= self._limit else None,
+            }
         return name
 
     def beside(self, score: str, test_set: str) -> dict[str, str]:
@@ -89,7 +92,7 @@ def network(text: str, files: Files) -> tuple[str, dict[str, Any]]:
         raise InputError(f"--network {text}: write NAME=MODEL=HISTORY, for example rnn=model.pt=history.json")
     name, model, history = parts
     value = read_json(history)
-    kept = {key: value.get(key) for key in ("seed", "settings", "parameters") if key in value}
+    kept = {key: value.get(key) for key in ("seed", "settings", "parameters", "computed on") if key in value}
     return name, {"model": files.add(model), "history": files.add(history), **kept}
 
 

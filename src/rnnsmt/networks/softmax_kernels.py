@@ -54,7 +54,10 @@ def exp_sum(x: NDArray[np.float32], top: np.float32) -> np.float32:
 
 @kernel(**INNER)
 def largest(x: NDArray[np.float32]) -> np.float32:
-    """Of numbers that are no nan. Their bits are ordered as integers, negative ones backwards: those go side by side."""
+    """Of numbers that are no nan.
+
+    Their bits are compared, which goes side by side: they are ordered as integers, those of negative numbers backwards.
+    """
     top = np.int32(-(2**31))
     for i in range(len(x)):
         bits = np.float32(x[i]).view(np.int32)

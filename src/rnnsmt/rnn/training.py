@@ -28,7 +28,8 @@ def write(trainer: Trainer, outputs: Outputs) -> Figures:
     if trainer.place.first:
         belongs = {**vocabularies_of(trainer.pairs), "pairs": trainer.pairs.fingerprint}
         save_model(outputs.model, trainer.model, about | belongs)
-        sizes = {"parameters": trainer.model.sizes.count(), "held-out pairs": len(trainer.held_out)}
+        sizes: Figures = {"parameters": trainer.model.sizes.count(), "held-out pairs": len(trainer.held_out)}
+        sizes |= {"computed on": trainer.place.describe()}
         history = about | sizes | {"unigram log p per word": trainer.unigram, "curve": trainer.history}
         write_json(outputs.history, history)
     figures: Figures = {"updates": trainer.update, "pairs seen": trainer.seen}

@@ -75,7 +75,7 @@ class Translation:
         features: ``float64`` [F].
         phrases: (first source word, last source word, number of target words) in the order of the translation.
         nbest: distinct translations, best first; empty when none were asked for.
-        unknown: source words passed through.
+        unknown: source words passed through; words that a longer phrase translates are not among them.
     """
 
     text: str
@@ -209,7 +209,9 @@ class Decoder:
 
     def found(self, number: int, work: Work, hypothesis: int) -> Translation:
         """The translation of a sentence whose search has ended with ``hypothesis`` as the best."""
-        best = self.realized(best_path(work, hypothesis))
+        path = best_path(work, hypothesis)
+        best = self.realized(path)
+        rows = self.inventory.row[path.options[: path.offsets[-1]]]
         nbest = self.nothing().nbest
         if self.options.nbest > 0:
             words = len(self.prepared.spans[number])
@@ -220,7 +222,7 @@ class Decoder:
             best.features[0],
             best.phrases[0],
             nbest,
-            self.prepared.unknown[number],
+            int(np.count_nonzero(rows >= self.prepared.known)),
         )
 
     def _extractor(self) -> Extractor:

@@ -25,7 +25,7 @@ class Prepared:
         static: ``float64`` [rows, F], the feature values that depend on the pair alone.
         reordering: ``float64`` [rows, 6]; forward_class: ``int32`` [rows].
         sources: how many source phrases, unknown words included.
-        unknown: per sentence how many of its words are passed through.
+        known: how many pairs are the model's; those from there on pass an unknown word through.
     """
 
     spans: list[np.ndarray]
@@ -37,14 +37,14 @@ class Prepared:
     reordering: np.ndarray
     forward_class: np.ndarray
     sources: int
-    unknown: list[int]
+    known: int
 
 
 def prepare(model: SearchModel, sentences: list[str]) -> Prepared:
     """Look sentences up in the table; a word without a translation of its own is passed through, as in Moses."""
     known = len(model.table.sources)
     fresh: dict[str, int] = {}
-    spans, unknown = [], []
+    spans = []
     for sentence in sentences:
         buffer, begins, ends = sentence_bytes(sentence)
         table = np.empty((len(begins), model.longest), np.int32)
@@ -54,11 +54,10 @@ def prepare(model: SearchModel, sentences: list[str]) -> Prepared:
         for i in missing:
             table[i, 0] = known + fresh.setdefault(words[i], len(fresh))
         spans.append(table)
-        unknown.append(len(missing))
-    return _extended(model, spans, unknown, list(fresh))
+    return _extended(model, spans, list(fresh))
 
 
-def _extended(model: SearchModel, spans: list[np.ndarray], unknown: list[int], fresh: list[str]) -> Prepared:
+def _extended(model: SearchModel, spans: list[np.ndarray], fresh: list[str]) -> Prepared:
     interner = Interner()
     interner.add([word.encode("utf-8") for word in fresh])
     extra, _ = target_phrases(interner, Interner(), model.lm, model.neural, Path("input"))
@@ -96,7 +95,7 @@ def _extended(model: SearchModel, spans: list[np.ndarray], unknown: list[int], f
         np.concatenate([model.reordering, np.zeros((len(fresh), 6))]),
         np.concatenate([model.forward_class, np.full(len(fresh), classes, np.int32)]),
         known + len(fresh),
-        unknown,
+        rows,
     )
 
 
