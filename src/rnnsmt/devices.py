@@ -53,8 +53,8 @@ class Place:
             processes.destroy_process_group()
 
 
-def choose_place(name: str, threads: int, precision: str = "float32") -> Place:
-    """Set threads and precision of this process, and join the other ones where ``torchrun`` started several.
+def choose_place(name: str, threads: int, precision: str = "float32", join: bool = False) -> Place:
+    """Set threads and precision of this process; join: and join the other ones where ``torchrun`` started several.
 
     name: cpu, cuda, or auto: a GPU where there is one. precision: ``float32``, or ``reduced``: the factors of matrix
     products are rounded, to bfloat16 (8 bits: an error of up to 0.4 %) on processors that multiply it, to TF32 (11
@@ -71,10 +71,11 @@ def choose_place(name: str, threads: int, precision: str = "float32") -> Place:
     reduced = precision == "reduced"
     torch.set_float32_matmul_precision("high" if reduced and kind == "cuda" else "highest")
     factors = torch.bfloat16 if reduced and kind == "cpu" and multiplies_bfloat16() else None
-    number, rank = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("RANK", "0"))
+    started = os.environ if join else {}
+    number, rank = int(started.get("WORLD_SIZE", "1")), int(started.get("RANK", "0"))
     device = torch.device(kind)
     if kind == "cuda":
-        local = int(os.environ["LOCAL_RANK"]) if "LOCAL_RANK" in os.environ else free_gpu()
+        local = int(started["LOCAL_RANK"]) if "LOCAL_RANK" in started else free_gpu()
         if local >= torch.cuda.device_count():
             raise InputError(f"process {local} of this machine has no GPU of its own; start fewer processes")
         device = torch.device(kind, local)
@@ -84,8 +85,8 @@ def choose_place(name: str, threads: int, precision: str = "float32") -> Place:
     return Place(device, rank, number, factors)
 
 
-_locks: list[IO[str]] = []
-"""Of the GPUs that this process has taken; held until it ends."""
+_taken: list[tuple[int, IO[str]]] = []
+"""The GPU that this process has taken, and its lock, which is held until it ends."""
 
 
 def free_gpu() -> int:
@@ -93,6 +94,8 @@ def free_gpu() -> int:
 
     Snakemake counts GPUs but names none: jobs that run at the same time would all take the first.
     """
+    if _taken:
+        return _taken[0][0]
     for number in range(torch.cuda.device_count()):
         name = f"rnnsmt-gpu-{torch.cuda.get_device_properties(number).uuid}.lock"
         try:
@@ -100,7 +103,7 @@ def free_gpu() -> int:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:  # taken, or the file is somebody else's
             continue
-        _locks.append(lock)
+        _taken.append((number, lock))
         return number
     return 0
 

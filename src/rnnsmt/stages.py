@@ -84,7 +84,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "describe": Stage("rnnsmt.cslm.describe", 1, "sizes and parameters of a network"),
         "prepare": Stage("rnnsmt.cslm.prepare", 1, "the text of the language model as memory-mapped ids"),
         "train": Stage("rnnsmt.cslm.train", 2, "train the network on text"),
-        "perplexity": Stage("rnnsmt.cslm.perplexity", 1, "perplexity of a text, beside an n-gram model's"),
+        "perplexity": Stage("rnnsmt.cslm.perplexity", 2, "perplexity of a text, beside an n-gram model's"),
         "score": Stage("rnnsmt.cslm.score", 1, "log probability of every line of a text"),
         "rescore": Stage("rnnsmt.cslm.rescore", 1, "add the network's score to an n-best list"),
     },

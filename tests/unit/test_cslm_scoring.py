@@ -16,6 +16,7 @@ from rnnsmt.cslm.model_file import load_model, save_model  # noqa: E402
 from rnnsmt.cslm.ngram_events import event_scores  # noqa: E402
 from rnnsmt.cslm.scorer import CUDA_ROWS, ROWS, CudaEngine, NGramScorer  # noqa: E402
 from rnnsmt.cslm.sizes import Sizes  # noqa: E402
+from rnnsmt.cslm.text_scoring import ngram_scores  # noqa: E402
 from rnnsmt.io import InputError  # noqa: E402
 from rnnsmt.lm.automaton import load_automaton  # noqa: E402
 from rnnsmt.networks.vocabulary import Vocabulary  # noqa: E402
@@ -282,6 +283,24 @@ def test_events_of_an_ngram_model(tmp_path, shortlist):
     assert found == pytest.approx(expected_events(lines, shortlist), rel=1e-5)
 
 
+def test_markers_in_a_text_are_unknown_words(tmp_path):
+    (tmp_path / "lm").write_text(ARPA)
+    lm = load_automaton(tmp_path / "lm")
+    found = [event_scores(lm, [["le", word, "le"]], WORDS) for word in ("nowhere", "</s>", "<s>")]
+    assert np.array_equal(found[0], found[1])
+    assert np.array_equal(found[0], found[2])
+
+
+def test_little_mass_outside_the_shortlist(tmp_path):
+    """Of seven digits, 1 minus the rest would leave none."""
+    words = [f"w{i}" for i in range(12)]
+    lines = ["\\data\\", "ngram 1=16", "", "\\1-grams:", f"{math.log10(0.9999999):.7f}\tle", "-99\t<s>", "-9.0\t</s>"]
+    lines += ["-9.0\t<unk>", *(f"-9.0\t{word}" for word in words), "", "\\end\\", ""]
+    (tmp_path / "lm").write_text("\n".join(lines))
+    found = event_scores(load_automaton(tmp_path / "lm"), [["w3"]], ["le"])
+    assert found[0] == pytest.approx(math.log(13e-9), abs=1e-4)
+
+
 def test_perplexity(files, twin, tmp_path):
     (tmp_path / "lm").write_text(ARPA)
     lines = ["le chat dort", "le chien dort et le chien", ""]
@@ -300,8 +319,9 @@ def test_perplexity(files, twin, tmp_path):
         without = math.exp(-sum(others[i] for i in known) / 10)
         assert report["ngram"]["perplexity_without_oov"] == pytest.approx(without, rel=1e-5)
         assert report["cslm"]["perplexity_without_oov"] != report["cslm"]["perplexity"]
-        best = min(report["cslm"]["perplexity"], report["ngram"]["perplexity"])
-        assert report["mixture"]["perplexity"] < 2 * best
+        own, _ = ngram_scores(NGramScorer(files / model, normalize=True), [line.split() for line in lines])
+        mixture = [(math.exp(a) + math.exp(b)) / 2 for a, b in zip(own.tolist(), others, strict=True)]
+        assert report["mixture"]["perplexity"] == pytest.approx(math.exp(-np.log(mixture).mean()), rel=1e-5)
         assert ("ln Z" in report) == (model == "bare.pt")
     history = [VOCABULARY.ids(line.split()).tolist() for line in lines]
     log_sums = []

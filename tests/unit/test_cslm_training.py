@@ -16,7 +16,9 @@ torch = pytest.importorskip("torch")
 from rnnsmt.checkpoint import Checkpoint  # noqa: E402
 from rnnsmt.cli import main  # noqa: E402
 from rnnsmt.cslm.centring import centre  # noqa: E402
+from rnnsmt.cslm.gradients import Dropout  # noqa: E402
 from rnnsmt.cslm.model_file import load_model  # noqa: E402
+from rnnsmt.cslm.ngrams import contexts_at, hold_out  # noqa: E402
 from rnnsmt.cslm.presets import PRESETS, Settings  # noqa: E402
 from rnnsmt.cslm.scorer import NGramScorer  # noqa: E402
 from rnnsmt.cslm.text import Text  # noqa: E402
@@ -182,12 +184,15 @@ def test_words_of_the_validation_alone_are_unknown_there(text):
     assert (contexts == NULL).any()
 
 
-def test_self_normalised_models_say_so(folder, tmp_path):
+def test_self_normalised_models_say_so(folder, text, tmp_path):
     for alpha in ("0", "0.1"):
         assert main(command_line(folder, tmp_path / alpha, "--epochs", "1", "--self-normalised", alpha)) == 0
         trained = load_model(tmp_path / alpha / "m.pt")
         assert trained.self_normalised == (alpha != "0")
         assert trained.vocabulary.words == Text.open(folder / "ids").vocabulary.words
+        contexts = contexts_at(text.words, np.arange(len(text)), trained.model.sizes.context, text.vocabulary.eos)
+        log_sum = torch.logsumexp(trained.model.logits(torch.from_numpy(contexts)), 1).mean().item()
+        assert (abs(log_sum) < 1e-2) == (alpha != "0"), "centred after the training"
         assert (trained.meta["seed"], trained.meta["settings"]["self_normalised"]) == (1, float(alpha))
         assert not any(parameter.requires_grad for parameter in trained.model.parameters())
 
@@ -209,6 +214,9 @@ def test_early_stop(text, monkeypatch):
     assert [round(row["validation perplexity"], 3) for row in trainer.history] == [9, 7, 8, 7, 6, 6.5, 6, 7]
     assert (trainer.kept["epoch"], trainer.epochs_without_better) == (5, 3)
     assert torch.equal(trainer.best[1], parameters[4])
+    assert not torch.equal(trainer.flat, parameters[4])
+    assert trainer.choose()["epoch"] == 5
+    assert torch.equal(trainer.flat, parameters[4])
 
 
 def test_held_out_ngrams_are_not_trained_on(text, monkeypatch):
@@ -231,6 +239,47 @@ def test_singletons_become_unknown(text):
     assert not set(contexts.unique().tolist()) & set(np.flatnonzero(counts == 1))
     plain = Trainer(text, replace(TINY, singletons=0.0), 1, CPU)
     assert np.array_equal(plain.minibatch(places)[1].numpy(), text.words[places])
+
+
+def test_a_share_of_singletons_and_other_ones_every_time(text):
+    trainer = Trainer(text, replace(TINY, singletons=0.5), 1, CPU)
+    trainer.rare[:] = True
+    trainer.rare[text.vocabulary.eos] = False
+    places = np.flatnonzero(text.words[:] != text.vocabulary.eos)
+    first = trainer.minibatch(places)[1].numpy() == UNK
+    assert 0.4 < first.mean() < 0.6
+    trainer.step()
+    assert 0.3 < (trainer.minibatch(places)[1].numpy() == UNK)[first].mean() < 0.7
+
+
+def test_the_end_of_the_only_sentence_is_not_unknown(text):
+    assert not Trainer(text, replace(TINY, singletons=1.0), 1, CPU).rare[text.vocabulary.eos]
+
+
+def test_no_two_updates_leave_out_the_same_units(text):
+    trainer = Trainer(text, replace(TINY, dropout=0.5), 1, CPU)
+    factors = []
+    for _ in range(2):
+        rows = trainer.minibatch(np.arange(40))[2]
+        dropout = Dropout(0.5, 1)
+        factors.append(dropout(torch.ones(40, 64), dropout.generators(rows)))
+        trainer.step()
+    assert 0.4 < (factors[0] == factors[1]).float().mean() < 0.6
+    assert Dropout(0.001, 1).limit == 1
+
+
+def test_validation_is_drawn_from_the_whole_text():
+    first, second = (hold_out(10_000, 0.01, 10, seed) for seed in (1, 2))
+    assert len(first) == len(set(first)) == 100
+    assert first[0] < 500
+    assert first[-1] > 9_500
+    assert not np.array_equal(first, second)
+
+
+def test_output_biases_of_the_unigrams(text):
+    trainer = Trainer(text, replace(TINY, output_bias="unigram"), 1, CPU)
+    counts = class_counts(text, trainer.held_out)
+    assert torch.allclose(trainer.model.b_o.exp(), torch.from_numpy(counts / counts.sum()).float())
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.3])

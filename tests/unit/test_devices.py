@@ -21,12 +21,28 @@ sys.stdin.read()
 
 def test_every_process_takes_a_gpu_of_its_own(tmp_path, monkeypatch):
     monkeypatch.setattr(devices.tempfile, "gettempdir", lambda: str(tmp_path))
-    monkeypatch.setattr(devices, "_locks", [])
+    taken = []
+    monkeypatch.setattr(devices, "_taken", taken)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda number: SimpleNamespace(uuid=f"u{number}"))
     command = [sys.executable, "-c", HOLD, str(tmp_path / "rnnsmt-gpu-u0.lock")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout.readline() == b"held\n"
-        assert [devices.free_gpu() for _ in range(3)] == [1, 2, 0], "the last one shares: all are taken"
+        assert [devices.free_gpu() for _ in range(3)] == [1, 1, 1], "a process keeps its own"
+        held = list(taken)
+        found = []
+        for _ in range(2):
+            taken.clear()
+            found.append(devices.free_gpu())
+            held += taken
+        assert found == [2, 0], "the last one shares: all are taken"
+    taken.clear()
     assert devices.free_gpu() == 0
-    assert len(devices._locks) == 3
+    assert len(held) == 2
+
+
+def test_only_trainings_join_processes(monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("RANK", "1")
+    place = devices.choose_place("cpu", 1)
+    assert (place.processes, place.first) == (1, True)

@@ -57,6 +57,20 @@ def test_units_that_are_no_numbers_give_no_number() -> None:
     assert torch.isfinite(found).tolist() == [True, True, False, True, True]
 
 
+@pytest.mark.parametrize("scale", [30.0, 100.0, 300.0, 3000.0])
+def test_reduced_sums_of_large_units(scale: float) -> None:
+    """The largest unit may be far above what bfloat16 says it is."""
+    rng = np.random.default_rng(1)
+    hidden, weights = np.ones((1, 1), np.float32), (scale * rng.normal(0, 1, (400, 1))).astype(np.float32)
+    for _ in range(50):
+        hidden[0, 0] = rng.uniform(0.5, 3)
+        units = hidden @ weights.T
+        rounded = torch.from_numpy(units).bfloat16().view(torch.uint16).numpy()
+        out = np.empty(1, np.float32)
+        reduced_log_sums(rounded, hidden, weights, np.zeros(400, np.float32), out)
+        assert out == pytest.approx(np.logaddexp.reduce(units.astype(np.float64), axis=1), rel=2e-7, abs=1e-3)
+
+
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_no_number_of_either_sign(sign: float) -> None:
     units = np.linspace(-3.0, 3.0, 200, dtype=np.float32)[None, :].copy()

@@ -69,6 +69,17 @@ def test_translations_nbest_and_report(folder: Path) -> None:
     assert first == ((folder / "out.txt").read_bytes(), (folder / "nbest.gz").read_bytes())
 
 
+def test_a_word_passed_through_is_the_same_as_in_a_phrase(folder: Path) -> None:
+    """Two ways to one text are one entry of the list."""
+    table = folder / "model" / "phrase-table"
+    table.write_text(table.read_text() + "a d ||| u d ||| 1 1 1 1 |||\na ||| u ||| 1 1 1 1 |||\n")
+    (folder / "in.txt").write_text("a d\n")
+    assert main(_command(folder, "--nbest", "50", "--nbest-file", str(folder / "nbest"))) == 0
+    texts = [line.split(" ||| ")[1].strip() for line in (folder / "nbest").read_text().splitlines()]
+    assert "u d" in texts
+    assert len(texts) == len(set(texts))
+
+
 def test_a_word_that_only_a_longer_phrase_translates_is_not_unknown(folder: Path) -> None:
     table = folder / "model" / "phrase-table"
     table.write_text(table.read_text() + "d a ||| w ||| 1 1 1 1 |||\n")

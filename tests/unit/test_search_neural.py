@@ -57,7 +57,9 @@ class HashedScorer:
 @pytest.fixture
 def loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[TinyModel, SearchModel, MosesIni]]:
     """A function: a tiny model with a neural LM of some weight."""
-    monkeypatch.setattr(search_model, "load_feature", lambda path, threads, device: NeuralFeature(HashedScorer()))
+    monkeypatch.setattr(
+        search_model, "load_feature", lambda path, threads, device, precision: NeuralFeature(HashedScorer())
+    )
 
     def load(seed: int, weight: float, limit: int = 6) -> tuple[TinyModel, SearchModel, MosesIni]:
         tiny = tiny_model(tmp_path, seed, limit)
@@ -139,7 +141,19 @@ def test_nothing_but_the_ngrams_decides(loaded, monkeypatch):
             found = _figures(decode(model, sentences, model.initial_weights, options))
             expected = expected or found
             assert found == expected
+        assert (model.neural.scored_before > 0) == (limit < 1000), "emptied when it has grown too large"
     assert found[3][0] == ""
+
+
+def test_the_store_is_emptied_without_weight_too(loaded, monkeypatch):
+    """n-best lists have the feature, though the search does not ask for it."""
+    monkeypatch.setattr(neural, "MAX_ENTRIES", 20)
+    _, model, _ = loaded(8, 0.0)
+    sizes = []
+    for sentence in _sentences(8, 40, 9):
+        decode(model, [sentence], model.initial_weights, SearchOptions(nbest=5))
+        sizes.append(int(model.neural.store.counts[0]))
+    assert max(sizes) < 400 < model.neural.counts().scored
 
 
 def test_long_sentences_count_as_several(loaded, monkeypatch):

@@ -49,9 +49,12 @@ def neural_model(wildcards):
 
 
 def search_limits(wildcards):
-    """How far the decoder looks; the CSLM's limit for systems that have one."""
-    limits = f"--pop-limit {config['search']['pop_limit']} --stack {config['search']['stack']}"
-    return f"{limits} --cslm-cells {config['search']['cslm_cells']}" if neural_model(wildcards) else limits
+    """How far the decoder looks; what concerns the CSLM for systems that have one."""
+    search = config["search"]
+    limits = f"--pop-limit {search['pop_limit']} --stack {search['stack']}"
+    if not neural_model(wildcards):
+        return limits
+    return f"{limits} --cslm-cells {search['cslm_cells']} --cslm-precision {search['cslm_precision']}"
 
 
 def search_env(wildcards):

@@ -14,14 +14,14 @@ DROPOUT_ROWS = 32
 
 
 class Dropout:
-    """Leaves out a share of the units, in 256ths, and scales the others up.
+    """Leaves out a share of the units, in 256ths (at least one if any), and scales the others up.
 
     What is left out follows from the seed and the number of the first of every ``DROPOUT_ROWS`` n-grams, whichever
     thread they come to.
     """
 
     def __init__(self, share: float, seed: int) -> None:
-        self.limit = min(round(256 * share), 255)
+        self.limit = min(max(round(256 * share), 1), 255) if share > 0 else 0
         self.seed = seed
 
     def generators(self, rows: Tensor) -> list[torch.Generator]:

@@ -38,6 +38,7 @@ class Trainer(trainer.Trainer):
         counts = class_counts(text, self.held_out)
         self.unigram = unigram_log_p(text, self.held_out, counts)
         self.rare = counts == 2  # one was added to each
+        self.rare[text.vocabulary.eos] = False
         self.model = FeedForwardLM(settings.sizes(len(text.vocabulary)), seed, settings.spread)
         if settings.output_bias == "unigram":
             self.model.b_o.data.copy_(torch.from_numpy(counts / counts.sum()).log())

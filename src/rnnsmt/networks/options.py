@@ -43,7 +43,7 @@ def train(args: argparse.Namespace, precision: str, training: Callable[..., dict
     from rnnsmt.devices import choose_place
     from rnnsmt.networks.loop import Outputs
 
-    place = choose_place(args.device, 1, precision)
+    place = choose_place(args.device, 1, precision, join=True)
     outputs = Outputs(args.output_model, args.output_history, args.state_dir, args.save_every, args.time_limit)
     threads = args.threads if place.device.type == "cpu" else 1
     try:

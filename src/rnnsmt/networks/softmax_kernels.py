@@ -11,6 +11,9 @@ SHARE = 0.002
 LANES = 64
 """Classes whose largest unit tells whether they are looked at one by one."""
 
+LARGE = np.float32(512.0)
+"""Above this, bfloat16 is off by one and more."""
+
 LOG2E = np.float32(1.4426950408889634)
 ONE, LEAST = np.float32(1.0), np.float32(-126.0)
 TO_WHOLE = np.float32(1.5 * 2**23)
@@ -116,6 +119,17 @@ def bfloat16_largest(x: NDArray[np.uint16]) -> np.float32:
     return widened(np.uint16(top ^ ((top >> np.int16(15)) & np.int16(2**15 - 1))))
 
 
+@kernel(**INNER)
+def exact_log_sum(
+    hidden: NDArray[np.float32], weights: NDArray[np.float32], bias: NDArray[np.float32], x: NDArray[np.float32]
+) -> np.float32:
+    """ln of the sum of exp over all classes. hidden: [H], weights: [classes, H]. x: [classes], to work in."""
+    for i in range(len(x)):
+        x[i] = dot(hidden, weights[i]) + bias[i]
+    top = largest(x)
+    return np.float32(top + np.log(np.float64(exp_sum(x, top))))
+
+
 @kernel()
 def reduced_log_sums(
     units: NDArray[np.uint16],
@@ -127,15 +141,19 @@ def reduced_log_sums(
     """ln of the sum of exp over each row of output units that were computed in bfloat16.
 
     The largest ones, which make up most of the sum, are computed again in float32. units: bfloat16 [B, classes], as
-    integers. hidden: [B, H], weights: [classes, H]. out: [B].
+    integers. hidden: [B, H], weights: [classes, H]. out: [B]. A row with units beyond ``LARGE`` is computed in float32.
     """
     classes = units.shape[1]
+    space = np.empty(classes, np.float32)
     tops = np.empty((classes + LANES - 1) // LANES, np.float32)
     for row in range(len(out)):
         own = units[row]
         for part in range(len(tops)):
             tops[part] = bfloat16_largest(own[part * LANES : (part + 1) * LANES])
         top = tops.max()
+        if abs(top) > LARGE:
+            out[row] = exact_log_sum(hidden[row], weights, bias, space)
+            continue
         total = np.float64(bfloat16_exp_sum(own, top))
         least = top + np.float32(np.log(SHARE * total))
         for part in range(len(tops)):
@@ -145,5 +163,5 @@ def reduced_log_sums(
                 x = widened(own[i])
                 if x >= least:
                     exact = dot(hidden[row], weights[i]) + bias[i]
-                    total += power_of_2((exact - top) * LOG2E) - power_of_2((x - top) * LOG2E)
+                    total += np.exp(np.float64(exact) - np.float64(top)) - power_of_2((x - top) * LOG2E)
         out[row] = np.float32(top + np.log(total))

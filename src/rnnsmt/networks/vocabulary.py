@@ -60,12 +60,12 @@ class Vocabulary:
         lines = list(read_lines(path))
         if len(lines) < 3 or (lines[0], lines[1], lines[-1]) != (FIRST, SECOND, LAST):
             raise InputError(
-                f"{path}: does not begin with {FIRST}, {SECOND} and end with {LAST}; run rnn prepare again"
+                f"{path}: does not begin with {FIRST}, {SECOND} and end with {LAST}; prepare the data again"
             )
         seen: set[str] = set()
         for number, word in enumerate(lines[2:-1], 3):
             if not word or word in seen:
-                raise InputError(f"{path}, line {number}: no word, or one that occurs twice; run rnn prepare again")
+                raise InputError(f"{path}, line {number}: no word, or one that occurs twice; prepare the data again")
             seen.add(word)
         return cls(lines[2:-1])
 

@@ -23,6 +23,8 @@ from rnnsmt.search.paths import all_features
 from rnnsmt.search.tables import words_of
 
 NEURAL_CELLS = 100
+NEURAL_PRECISIONS = ("reduced", "float32")
+"""Of a neural LM's sum over its vocabulary."""
 MAX_WORDS = 4000
 """A longer line is refused: nobody means it, and its search would need gigabytes."""
 
@@ -168,6 +170,8 @@ class Decoder:
         )  # fmt: skip
         if self.model.neural is not None:
             with self._lock:
+                if self.neural is None:  # nobody else asks it, and empties its store in time
+                    self.model.neural.forget()
                 scores = self.model.neural.path_scores(paths, prepared.target_of[rows], targets)
             features[:, self.model.columns["CSLM"][0]] = scores
         return features

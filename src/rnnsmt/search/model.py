@@ -167,6 +167,7 @@ def load_model(
     model_dir: str | Path | None = None,
     threads: int = 1,
     device: str = "auto",
+    precision: str = "reduced",
 ) -> SearchModel:
     """Read the tables and the LM that an ini names.
 
@@ -176,6 +177,7 @@ def load_model(
         model_dir: take files of the same base name from here where they exist (filtered tables).
         threads: threads of a neural LM.
         device: where a neural LM is computed, see ``rnnsmt.devices.choose_place``.
+        precision: of a neural LM's sum over the vocabulary, see ``rnnsmt.search.neural.load_feature``.
 
     Raises:
         InputError: a missing or malformed file, an unknown feature, a reordering type that is not supported.
@@ -205,7 +207,9 @@ def load_model(
     if reordering_feature is not None:
         reordering = read_reordering_table(paths[reordering_feature.name], table)
     lm = load_automaton(paths[lm_feature.name])
-    neural = load_feature(paths[neural_feature.name], threads, device) if neural_feature is not None else None
+    neural = None
+    if neural_feature is not None:
+        neural = load_feature(paths[neural_feature.name], threads, device, precision)
     vocabulary = Interner(1 << 12, 1 << 16)
     targets, words = target_phrases(table.targets, vocabulary, lm, neural, paths[table_feature.name])
     forward_class = np.unique(reordering[:, 3:], axis=0, return_inverse=True)[1].reshape(-1).astype(np.int32)

@@ -40,7 +40,10 @@ class Scorer(Protocol):
 
 
 class Counts(NamedTuple):
-    """requested: n-grams asked for; scored: those that the network had to be asked for, in how many batches."""
+    """requested: n-grams that the search asked for.
+
+    scored: those that the network had to be asked for, the ones of n-best lists among them; in how many batches.
+    """
 
     requested: int
     scored: int
@@ -137,12 +140,14 @@ class NeuralFeature:
         return totals
 
 
-def load_feature(path: str | Path, threads: int = 1, device: str = "auto") -> NeuralFeature:
+def load_feature(path: str | Path, threads: int = 1, device: str = "auto", precision: str = "reduced") -> NeuralFeature:
     """The neural LM of a model file, on a device: cpu, cuda, or auto.
+
+    precision: of the sum over the vocabulary, ``float32`` or ``reduced``, see ``rnnsmt.cslm.scorer.NGramScorer``.
 
     Raises:
         InputError: missing or damaged, or the device is not there.
     """
     from rnnsmt.cslm.scorer import NGramScorer
 
-    return NeuralFeature(NGramScorer(path, device, threads, reduced=True))
+    return NeuralFeature(NGramScorer(path, device, threads, reduced=precision == "reduced"))

@@ -110,8 +110,11 @@ def choose_for_neural(cells, inventory, work, settings):
         work.values[number] = cell.total + settings.neural_weight * work.requests[cell.request].total
         best = max(best, work.values[number])
     threshold = best + settings.beam
+    equal = settings.neural_cells  # how many at the threshold are kept
     if cells > settings.neural_cells:
         threshold = max(threshold, nth_best(work.values, cells, settings.neural_cells))
+        for number in range(cells):
+            equal -= work.values[number] > threshold
     stamp = np.int32(work.counts[STAMP])
     last = work.phrase_slots.shape[0] - 1
     kept = np.int64(0)
@@ -119,8 +122,9 @@ def choose_for_neural(cells, inventory, work, settings):
     for number in range(cells):
         cell = work.cells[number]
         value = cell.total + settings.neural_weight * work.requests[cell.request].total
-        if value < threshold or kept >= settings.neural_cells:
+        if value < threshold or (value == threshold and equal <= 0):
             continue
+        equal -= value == threshold
         context = work.hypotheses[cell.hypothesis].context
         target = inventory.target[cell.option]
         key = (np.uint64(context) << np.uint64(32)) | np.uint64(target)

@@ -62,9 +62,12 @@ def _extended(model: SearchModel, spans: list[np.ndarray], fresh: list[str]) -> 
     interner.add([word.encode("utf-8") for word in fresh])
     extra, _ = target_phrases(interner, Interner(), model.lm, model.neural, Path("input"))
     base, size = model.targets, len(model.targets.bounds) - 1
+    # the same text is the same words, whether a pair brought them or they are passed through
+    numbers = {word: number for number, word in enumerate(model.vocabulary)} if fresh else {}
+    passed = np.array([numbers.setdefault(word, len(numbers)) for word in fresh], np.int32)
     targets = TargetPhrases(
         np.concatenate([base.bounds, base.bounds[-1] + extra.bounds[1:]]),
-        np.concatenate([base.words, np.arange(len(fresh), dtype=np.int32) + np.int32(len(model.vocabulary))]),
+        np.concatenate([base.words, passed]),
         np.concatenate([base.lm_words, extra.lm_words]),
         np.concatenate([base.alone_state, extra.alone_state]),
         np.concatenate([base.alone_rest, extra.alone_rest]),
@@ -87,7 +90,7 @@ def _extended(model: SearchModel, spans: list[np.ndarray], fresh: list[str]) -> 
     classes = int(model.forward_class.max(initial=-1)) + 1
     return Prepared(
         spans,
-        model.vocabulary + fresh,
+        list(numbers) if fresh else model.vocabulary,
         targets,
         source_of,
         target_of,

@@ -13,7 +13,7 @@ from pathlib import Path
 from rnnsmt.io import InputError, read_lines, write_json, write_lines
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.progress import track
-from rnnsmt.search.decoder import NEURAL_CELLS, Decoder, SearchOptions, Translation, look_up
+from rnnsmt.search.decoder import NEURAL_CELLS, NEURAL_PRECISIONS, Decoder, SearchOptions, Translation, look_up
 from rnnsmt.search.model import SearchModel, load_model
 
 
@@ -30,6 +30,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--stack", type=int, default=1000, help="hypotheses kept per stack")
     parser.add_argument(
         "--cslm-cells", type=int, default=NEURAL_CELLS, metavar="N", help="hypotheses of a stack that a CSLM scores"
+    )
+    parser.add_argument(
+        "--cslm-precision",
+        choices=NEURAL_PRECISIONS,
+        default=NEURAL_PRECISIONS[0],
+        help="of a CSLM's sum over its vocabulary",
     )
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="where a CSLM is computed")
     parser.add_argument("--report", type=Path, help="figures of the run as JSON")
@@ -104,7 +110,9 @@ def run(args: argparse.Namespace) -> dict[str, object]:
     options = _options(args)
     sentences = read_sentences(args.input)
     loading = time.process_time()
-    model = load_model(MosesIni.read(args.ini), sentences, args.model_dir, options.threads, args.device)
+    model = load_model(
+        MosesIni.read(args.ini), sentences, args.model_dir, options.threads, args.device, args.cslm_precision
+    )
     searching = time.process_time()
     decoder = Decoder(model, look_up(model, sentences), model.initial_weights, options)
     texts: list[str] = []

@@ -17,7 +17,7 @@ from rnnsmt.evaluation.batch_bleu import BatchBleu
 from rnnsmt.evaluation.bleu import read_texts
 from rnnsmt.io import InputError, write_json
 from rnnsmt.moses.ini import MosesIni
-from rnnsmt.search.decoder import NEURAL_CELLS
+from rnnsmt.search.decoder import NEURAL_CELLS, NEURAL_PRECISIONS
 from rnnsmt.signals import Stop
 from rnnsmt.stages import STAGES
 from rnnsmt.tuning.loop import Decoded, LoopOptions, Tuned, tune
@@ -56,6 +56,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--pop-limit", type=int, default=1000, metavar="N", help="cube pruning pop limit of the search")
     add("--stack", type=int, default=1000, metavar="N", help="stack size of the search")
     add("--cslm-cells", type=int, default=NEURAL_CELLS, metavar="N", help="hypotheses of a stack that a CSLM scores")
+    add(
+        "--cslm-precision",
+        choices=NEURAL_PRECISIONS,
+        default=NEURAL_PRECISIONS[0],
+        help="of a CSLM's sum over its vocabulary",
+    )
     add("--device", choices=("auto", "cpu", "cuda"), default="auto", help="where a CSLM is computed")
     add("--threads", type=int, default=1, metavar="N", help="threads; the result does not depend on them")
 
@@ -110,7 +116,7 @@ def _fingerprint(args: argparse.Namespace, ini: MosesIni) -> dict[str, str]:
             path = ini.located(feature, Path(args.model_dir) if args.model_dir else None)
             found[f"model file {path.name}"] = outline_hash(path)
     for name in ("seed", "nbest", "restarts", "combine", "random_directions", "max_iterations", "patience", "pop_limit",
-                 "stack", "cslm_cells"):  # fmt: skip
+                 "stack", "cslm_cells", "cslm_precision"):  # fmt: skip
         found[f"--{name.replace('_', '-')}"] = str(getattr(args, name))
     return found
 
@@ -134,7 +140,7 @@ class ModelDecoder:
         from rnnsmt.search import SearchOptions, load_model
 
         self._ini, self.sources = ini, sources
-        self.model = load_model(ini, sources, args.model_dir, args.threads, args.device)
+        self.model = load_model(ini, sources, args.model_dir, args.threads, args.device, args.cslm_precision)
         self._options = SearchOptions(
             pop_limit=args.pop_limit,
             stack_size=args.stack,
