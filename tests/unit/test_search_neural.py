@@ -12,10 +12,12 @@ from rnnsmt.cli import main
 from rnnsmt.moses.ini import Feature, MosesIni
 from rnnsmt.search import model as search_model
 from rnnsmt.search import neural
-from rnnsmt.search.decoder import SearchOptions, Translation, decode, load_model
+from rnnsmt.search.arrays import STAMP
+from rnnsmt.search.decoder import Decoder, SearchOptions, Translation, decode, load_model, look_up
 from rnnsmt.search.flight import LEAST_ROOM, Flight
 from rnnsmt.search.model import SearchModel
 from rnnsmt.search.neural import NeuralFeature
+from rnnsmt.search.neural_kernels import choose_for_neural
 
 from .tiny_model import SOURCE, TARGET, TinyModel, derivations, features, tiny_model
 
@@ -176,6 +178,27 @@ def test_long_sentences_count_as_several(loaded, monkeypatch):
     options = SearchOptions(nbest=0, in_flight=4, pop_limit=20, neural_cells=10)
     assert len(decode(model, sentences, model.initial_weights, options)) == len(sentences)
     assert 1 in together and together[-1] == 4
+
+
+def test_the_best_cells_are_scored(loaded):
+    """The n-gram LM stands for the neural one; within the beam, equal ones as far as there is room."""
+    _, model, _ = loaded(8, 0.5)
+    decoder = Decoder(model, look_up(model, ["a b c"]), model.initial_weights, SearchOptions())
+
+    def chosen(totals: list[float], requests: list[float], cells: int, weight: float, beam: float) -> list[float]:
+        work, number = decoder.new_work(40), len(totals)
+        work.counts[STAMP] = 1
+        work.cells["total"][:number], work.cells["request"][:number] = totals, range(number)
+        work.requests["total"][:number] = requests
+        settings = decoder.settings._replace(neural_cells=cells, neural_weight=weight, beam=beam)
+        kept, _ = choose_for_neural(number, decoder.inventory, work, settings)
+        return work.cells["total"][:kept].tolist()
+
+    assert chosen([1, 1, 5, 1], [0] * 4, 2, 0.5, -99.0) == [1, 5]
+    assert chosen([1, 1, 5, 1], [0] * 4, 9, 0.5, -99.0) == [1, 1, 5, 1]
+    assert chosen([1, 1, 5, 1], [0] * 4, 9, 0.5, -3.0) == [5]
+    assert chosen([1, 2, 3], [9, 0, 1], 1, 1.0, -99.0) == [1]
+    assert chosen([1, 2, 3], [9, 0, 1], 1, 0.0, -99.0) == [3]
 
 
 def test_an_ngram_is_scored_once(loaded):
