@@ -188,6 +188,7 @@ def test_the_best_cells_are_scored(loaded):
     def chosen(totals: list[float], requests: list[float], cells: int, weight: float, beam: float) -> list[float]:
         work, number = decoder.new_work(40), len(totals)
         work.counts[STAMP] = 1
+        work.cells[:number], work.hypotheses[0] = 0, 0
         work.cells["total"][:number], work.cells["request"][:number] = totals, range(number)
         work.requests["total"][:number] = requests
         settings = decoder.settings._replace(neural_cells=cells, neural_weight=weight, beam=beam)
