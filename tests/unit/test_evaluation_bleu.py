@@ -143,6 +143,18 @@ def test_stage_writes_scores_and_the_decoder_s_report(texts, tmp_path):
     assert output.read_bytes() == before
 
 
+def test_without_case_the_signature_says_so(texts, tmp_path):
+    detok = ["--detok-hypothesis", texts["plain_hypothesis"], "--detok-reference", texts["plain_reference"]]
+    found = []
+    for more in ([], ["--lowercase"]):
+        assert main(command(texts, tmp_path / "score.json", *detok, *more)) == 0
+        found.append(json.loads((tmp_path / "score.json").read_text())["sacrebleu"])
+        upper = Path(texts["plain_hypothesis"])
+        upper.write_text(upper.read_text().upper())
+    assert "case:lc" in found[1]["signature"]
+    assert found[1]["score"] >= found[0]["score"] > 0
+
+
 def test_stage_takes_several_references(texts, tmp_path):
     output = tmp_path / "score.json"
     arguments = command(texts, output)

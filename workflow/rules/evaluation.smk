@@ -108,8 +108,9 @@ rule bleu:
         runtime=minutes(30),
     params:
         version=version("evaluation", "bleu"),
+        case=switch("lowercase", config["text"]["lowercase"]),
     shell:
         "rnnsmt evaluation bleu --hypothesis {input.hypothesis:q} --reference {input.reference:q} "
         "--detok-hypothesis {input.plain_hypothesis:q} --detok-reference {input.plain_reference:q} "
-        "--system {wildcards.system} --test-set {wildcards.set} --run {wildcards.run} "
+        "{params.case} --system {wildcards.system} --test-set {wildcards.set} --run {wildcards.run} "
         "--decode-report {input.decode:q} --output {output:q} &> {log:q}"

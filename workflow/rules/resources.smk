@@ -1,5 +1,5 @@
 # Memory (MB), time (minutes) and threads of the jobs. They ask a cluster for them; on one machine nobody looks at the time,
-# and some stages take the memory for what they may use, so it is never more than most of what the machine has.
+# and some stages take the memory for what they may use, so it is never more than leaves room for two such jobs.
 #
 # Memory and time grow with the size of the input in MB, compressed as it lies there, and with every attempt, because Slurm
 # ends what takes more. The factors are those of Multi30k and mini-wmt (the last line of every log has `peak` and seconds)
@@ -9,7 +9,7 @@ import os
 
 # What the CSLM of a search holds at most while its store of n-grams grows, see rnnsmt.search.neural.
 MOST_NEURAL_MEMORY = 6500
-MOST_MEMORY = int(0.75 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e6)
+MOST_MEMORY = int(0.4 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e6)
 
 
 def megabytes(files):

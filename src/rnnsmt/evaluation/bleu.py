@@ -23,6 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--reference", required=True, nargs="+", metavar="FILE", help="tokenised references")
     parser.add_argument("--detok-hypothesis", metavar="FILE", help="detokenised output, for sacreBLEU")
     parser.add_argument("--detok-reference", nargs="+", metavar="FILE", help="references as published, for sacreBLEU")
+    parser.add_argument("--lowercase", action="store_true", help="sacreBLEU without case, and says so in its signature")
     parser.add_argument("--system", required=True, metavar="NAME", help="name of the system, e.g. baseline")
     parser.add_argument("--test-set", required=True, metavar="NAME", help="name of the test set")
     parser.add_argument("--run", type=int, default=1, dest="run_number", metavar="N", help="number of the MERT run")
@@ -88,7 +89,7 @@ def _detokenized(args: argparse.Namespace, segments: int) -> SacreBleu | None:
             f"{args.detok_hypothesis} has {len(hypotheses)} lines, but {args.hypothesis} has {segments}; "
             "both must hold the same output"
         )
-    return sacre_bleu(hypotheses, references)
+    return sacre_bleu(hypotheses, references, args.lowercase)
 
 
 def _report(path: str | None) -> dict[str, Any] | None:

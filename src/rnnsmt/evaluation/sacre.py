@@ -6,11 +6,11 @@ from rnnsmt.evaluation.score_file import SacreBleu
 from rnnsmt.io import InputError
 
 
-def sacre_bleu(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> SacreBleu:
-    """sacreBLEU with its defaults (13a tokens, exponential smoothing, cased) on detokenised text."""
+def sacre_bleu(hypotheses: Sequence[str], references: Sequence[Sequence[str]], lowercase: bool = False) -> SacreBleu:
+    """sacreBLEU with its defaults (13a tokens, exponential smoothing, cased if not told otherwise) of plain text."""
     from sacrebleu.metrics import BLEU
 
-    metric = BLEU()
+    metric = BLEU(lowercase=lowercase)
     score = metric.corpus_score(list(hypotheses), [list(texts) for texts in references])
     return SacreBleu(
         score=float(score.score),
