@@ -15,8 +15,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from rnnsmt.common_options import MOST, MOST_SEED
-from rnnsmt.evaluation.systems import named_features
 from rnnsmt.io import read_json
+from rnnsmt.systems import named_features
 
 
 @dataclass(frozen=True)

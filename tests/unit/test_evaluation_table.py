@@ -13,7 +13,7 @@ from rnnsmt.evaluation.multi_bleu import corpus_bleu, corpus_statistics
 from rnnsmt.evaluation.sacre import sacre_bleu
 from rnnsmt.evaluation.score_file import Score, read_score, write_score
 from rnnsmt.evaluation.significance import compare
-from rnnsmt.evaluation.systems import label
+from rnnsmt.systems import label
 
 REFERENCES = {
     "test": ["the old man reads a long book .", "two dogs run over the green field ."],

@@ -8,8 +8,8 @@ import math
 from typing import Any
 
 from rnnsmt.analysis.drawing import BLUE, ORANGE, add_output, canvas, check_output, save
-from rnnsmt.evaluation.systems import label
 from rnnsmt.io import InputError, read_json
+from rnnsmt.systems import label
 
 COLUMNS = 4
 """Plots side by side."""

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from rnnsmt.evaluation.collect import Contrast, Row, deviation, mean
 from rnnsmt.evaluation.figures import clark, strict
-from rnnsmt.evaluation.systems import BASELINE, PAPER, label
+from rnnsmt.systems import BASELINE, PAPER, label
 
 DASH = "–"
 

@@ -11,9 +11,9 @@ import numpy as np
 from rnnsmt.evaluation.sacre import joint_sacre_bleu
 from rnnsmt.evaluation.score_file import Score
 from rnnsmt.evaluation.significance import Comparison, Statistics, compare
-from rnnsmt.evaluation.systems import BASELINE, named_features, paper_figure, paper_gain, without_last
 from rnnsmt.io import InputError
 from rnnsmt.progress import say
+from rnnsmt.systems import BASELINE, named_features, paper_figure, paper_gain, without_last
 
 Runs = dict[int, Score]
 """The scores of one system on one test set, by the number of the run."""

@@ -4,7 +4,7 @@ import html
 from collections.abc import Sequence
 
 from rnnsmt.evaluation.collect import Row, mean
-from rnnsmt.evaluation.systems import label
+from rnnsmt.systems import label
 
 WIDTH, LEFT, RIGHT, HEIGHT = 736, 170, 30, 26
 """In pixels: of the plot, of the margins, of a line."""

@@ -6,8 +6,8 @@ from typing import Any
 
 from rnnsmt import __version__
 from rnnsmt.evaluation.collect import Contrast, Row, deviation, mean
-from rnnsmt.evaluation.systems import PAPER, label
 from rnnsmt.io import atomic_text, write_json
+from rnnsmt.systems import PAPER, label
 
 FORMAT = "rnnsmt-table-1"
 

@@ -9,8 +9,8 @@ from rnnsmt.evaluation import cells
 from rnnsmt.evaluation.collect import Row
 from rnnsmt.evaluation.dots import dot_plot
 from rnnsmt.evaluation.figures import strict
-from rnnsmt.evaluation.systems import PAPER, label, named_features, paper_gain, without_last
 from rnnsmt.io import atomic_text
+from rnnsmt.systems import PAPER, label, named_features, paper_gain, without_last
 
 TITLE = "Table 1: BLEU"
 LEVEL = 0.05

@@ -13,9 +13,9 @@ from rnnsmt.evaluation.figures import write_table_json, write_tsv
 from rnnsmt.evaluation.markdown import write_markdown
 from rnnsmt.evaluation.page import write_html
 from rnnsmt.evaluation.score_file import read_score
-from rnnsmt.evaluation.systems import FEATURES, label
 from rnnsmt.io import InputError
 from rnnsmt.progress import say
+from rnnsmt.systems import FEATURES, label
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
