@@ -181,25 +181,38 @@ def test_long_sentences_count_as_several(loaded, monkeypatch):
 
 
 def test_the_best_cells_are_scored(loaded):
-    """The n-gram LM stands for the neural one; within the beam, equal ones as far as there is room."""
+    """The n-gram LM stands for the neural one; within the beam, equal ones as far as there is room.
+
+    Of cells that the n-gram search would recombine one comes before all others.
+    """
     _, model, _ = loaded(8, 0.5)
     decoder = Decoder(model, look_up(model, ["a b c"]), model.initial_weights, SearchOptions())
 
-    def chosen(totals: list[float], requests: list[float], cells: int, weight: float, beam: float) -> list[float]:
+    def chosen(totals, requests, cells, weight=0.5, beam=-99.0, states=None) -> list[float]:
         work, number = decoder.new_work(40), len(totals)
         work.counts[STAMP] = 1
-        work.cells[:number], work.hypotheses[0] = 0, 0
+        work.cells[:number], work.hypotheses[0], work.edges[0] = 0, 0, 0
         work.cells["total"][:number], work.cells["request"][:number] = totals, range(number)
         work.requests["total"][:number] = requests
+        work.requests["state"][:number] = states or range(number)
         settings = decoder.settings._replace(neural_cells=cells, neural_weight=weight, beam=beam)
-        kept, _ = choose_for_neural(number, decoder.inventory, work, settings)
+        kept, _, _ = choose_for_neural(number, decoder.inventory, work, settings)
         return work.cells["total"][:kept].tolist()
 
-    assert chosen([1, 1, 5, 1], [0] * 4, 2, 0.5, -99.0) == [1, 5]
-    assert chosen([1, 1, 5, 1], [0] * 4, 9, 0.5, -99.0) == [1, 1, 5, 1]
-    assert chosen([1, 1, 5, 1], [0] * 4, 9, 0.5, -3.0) == [5]
-    assert chosen([1, 2, 3], [9, 0, 1], 1, 1.0, -99.0) == [1]
-    assert chosen([1, 2, 3], [9, 0, 1], 1, 0.0, -99.0) == [3]
+    assert chosen([1, 1, 5, 1], [0] * 4, 2) == [1, 5]
+    assert chosen([1, 1, 5, 1], [0] * 4, 9) == [1, 1, 5, 1]
+    assert chosen([1, 1, 5, 1], [0] * 4, 9, beam=-3.0) == [5]
+    assert chosen([1, 1, 5, 1], [0] * 4, 3, beam=-3.0) == [5]
+    assert chosen([1, 2, 3], [9, 0, 1], 1, 1.0) == [1]
+    assert chosen([1, 2, 3], [9, 0, 1], 1, 0.0) == [3]
+    alike = {"totals": [7, 9, 8, 1, 6, 2], "requests": [0] * 6, "states": [4, 4, 4, 5, 5, 6]}
+    assert chosen(**alike, cells=1) == [9]
+    assert chosen(**alike, cells=2) == [9, 6]
+    assert chosen(**alike, cells=3) == [9, 6, 2]
+    assert chosen(**alike, cells=4) == [9, 8, 6, 2]
+    assert chosen(**alike, cells=5) == [7, 9, 8, 6, 2]
+    assert chosen(**alike, cells=6) == [7, 9, 8, 1, 6, 2]
+    assert chosen(**alike, cells=3, beam=-5.0) == [9, 8, 6]
 
 
 def test_an_ngram_is_scored_once(loaded):

@@ -27,7 +27,7 @@ class _Sentence:
     def __init__(self, number: int, words: int, room: int, work: Work) -> None:
         self.number, self.words, self.room, self.work = number, words, room, work
         self.stack = 1
-        self.cells = self.requests = 0
+        self.cells = self.requests = self.groups = 0
 
 
 class Flight:
@@ -108,12 +108,14 @@ class Flight:
             sentence.stack, spans, decoder.model.lm.arrays, decoder.inventory, work, decoder.settings
         )
         found = neural_kernels.choose_for_neural(cells, decoder.inventory, work, decoder.settings)
-        sentence.cells, sentence.requests = found
+        sentence.cells, sentence.requests, sentence.groups = found
 
     def _add(self, sentence: _Sentence) -> None:
         decoder = self.decoder
         neural_kernels.settle(sentence.requests, sentence.work, self.neural.store)
-        kernels.add_cells(sentence.stack, sentence.cells, decoder.inventory, sentence.work, decoder.settings, True)
+        kernels.add_cells(
+            sentence.stack, sentence.cells, decoder.inventory, sentence.work, decoder.settings, True, sentence.groups
+        )
         sentence.stack += 1
 
     def _finish(self, sentence: _Sentence) -> "Translation":

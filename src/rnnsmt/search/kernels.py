@@ -63,12 +63,17 @@ def keep_arc(work, total, back, option, edge, following):
 
 
 @kernel(**INNER)
+def recombination_key(group, forward, state):
+    """Equal for hypotheses that the n-gram search recombines."""
+    return (np.uint64(group) << np.uint64(44)) ^ (np.uint64(forward) << np.uint64(26)) ^ np.uint64(state)
+
+
+@kernel(**INNER)
 def add_hypothesis(inventory, work, settings, total, edge, back, option, state, context, group, fresh, stamp):
     """Add a hypothesis to the stack, recombining it with an equal one; returns how many hypotheses the stack has."""
     forward = inventory.forward_class[option]
     last = work.recombination_slots.shape[0] - 1
-    key = (np.uint64(group) << np.uint64(44)) ^ (np.uint64(forward) << np.uint64(26)) ^ np.uint64(state)
-    key ^= np.uint64(context) << np.uint64(33)
+    key = recombination_key(group, forward, state) ^ (np.uint64(context) << np.uint64(33))
     slot = np.int64(mix(key) & np.uint64(last))
     while work.recombination_slots[slot].stamp == stamp:
         known = work.fresh[work.recombination_slots[slot].item]
@@ -243,8 +248,11 @@ def propose(k, spans, lm, inventory, work, settings):
 
 
 @kernel()
-def add_cells(k, cells, inventory, work, settings, neural):
-    """Turn the scored cells into the hypotheses of stack ``k``; ``neural``: add what the neural LM has answered."""
+def add_cells(k, cells, inventory, work, settings, neural, groups):
+    """Turn the scored cells into the hypotheses of stack ``k``.
+
+    neural: add what the neural LM has answered. groups: how many ``choose_for_neural`` has made.
+    """
     stamp = np.int32(work.counts[STAMP])
     best = -np.inf
     for number in range(cells):
@@ -253,7 +261,6 @@ def add_cells(k, cells, inventory, work, settings, neural):
             cell.total += settings.neural_weight * work.phrases[work.cell_phrase[number]].total
         best = max(best, cell.total)
     fresh = np.int64(0)
-    groups = np.int64(0)
     context = np.int32(0)
     for number in range(cells):
         cell = work.cells[number]
@@ -287,5 +294,5 @@ def search_sentence(spans, lm, inventory, work, settings):
     count = spans.shape[0]
     for k in range(1, count + 1):
         cells = propose(k, spans, lm, inventory, work, settings)
-        add_cells(k, cells, inventory, work, settings, False)
+        add_cells(k, cells, inventory, work, settings, False, np.int64(0))
     return best_complete(work, count)

@@ -13,7 +13,8 @@ import numpy as np
 from rnnsmt.compiled import INNER, kernel
 from rnnsmt.lm.bytescan import mix
 from rnnsmt.search.arrays import STAMP
-from rnnsmt.search.kernels import nth_best
+from rnnsmt.search.edges import target_group
+from rnnsmt.search.kernels import nth_best, recombination_key
 
 _NONE = -1
 ENTRY = np.dtype([("key", np.int64), ("score", np.float32), ("next", np.int32)])
@@ -97,56 +98,126 @@ def rebuild_slots(store):
         store.context_slots[slot] = number
 
 
+@kernel(**INNER)
+def _value(number, work, settings):
+    """A cell's total; the n-gram LM's score of the new words stands for the neural one's: both rate the same words."""
+    cell = work.cells[number]
+    return cell.total + settings.neural_weight * work.requests[cell.request].total
+
+
+@kernel(**INNER)
+def _mark_leaders(cells, threshold, inventory, work, settings):
+    """Set ``active`` of the best of all cells that the n-gram search would recombine, unset that of the others.
+
+    Returns how many leaders there are, and how many groups of hypotheses.
+    """
+    stamp = -np.int32(work.counts[STAMP])  # the slots are needed again, for the hypotheses of this stack
+    last = work.recombination_slots.shape[0] - 1
+    groups = np.int64(0)
+    leaders = np.int64(0)
+    for number in range(cells):
+        work.active[number] = 0
+        value = _value(number, work, settings)
+        if value < threshold:
+            continue
+        cell = work.cells[number]
+        group, groups = target_group(work, cell.edge, groups)
+        state = work.requests[cell.request].state
+        forward = inventory.forward_class[cell.option]
+        slot = np.int64(mix(recombination_key(group, forward, state)) & np.uint64(last))
+        found = np.int64(_NONE)
+        while work.recombination_slots[slot].stamp == stamp:
+            leader = work.cells[work.recombination_slots[slot].item]
+            same = work.edges[leader.edge].target == group and work.requests[leader.request].state == state
+            if same and inventory.forward_class[leader.option] == forward:
+                found = np.int64(work.recombination_slots[slot].item)
+                break
+            slot = (slot + 1) & last
+        if found == _NONE:
+            leaders += 1
+        elif value > _value(found, work, settings):
+            work.active[found] = 0
+        else:
+            continue
+        work.recombination_slots[slot].stamp = stamp
+        work.recombination_slots[slot].item = number
+        work.active[number] = 1
+    return leaders, groups
+
+
+@kernel(**INNER)
+def _request(cell, requests, inventory, work):
+    """The number of a cell's request, which may be a new one; (number, how many requests)."""
+    context = work.hypotheses[cell.hypothesis].context
+    target = inventory.target[cell.option]
+    stamp = np.int32(work.counts[STAMP])
+    last = work.phrase_slots.shape[0] - 1
+    key = (np.uint64(context) << np.uint64(32)) | np.uint64(target)
+    slot = np.int64(mix(key) & np.uint64(last))
+    while work.phrase_slots[slot].stamp == stamp:
+        known = work.phrases[work.phrase_slots[slot].item]
+        if known.context == context and known.target == target:
+            return np.int64(work.phrase_slots[slot].item), requests
+        slot = (slot + 1) & last
+    work.phrase_slots[slot].stamp = stamp
+    work.phrase_slots[slot].item = requests
+    work.phrases[requests].context = context
+    work.phrases[requests].target = target
+    return requests, requests + 1
+
+
+@kernel(**INNER)
+def _lowest(cells, rank, room, threshold, work, settings):
+    """From which value on cells of a rank are kept where there is room for some; (value, room for equal ones)."""
+    count = 0
+    for number in range(cells):
+        value = _value(number, work, settings)
+        if work.active[number] == rank and value >= threshold:
+            work.values[count] = value
+            count += 1
+    if count <= room:
+        return threshold, room
+    if room == 0:
+        return np.inf, room
+    lowest = nth_best(work.values, count, room)
+    for i in range(count):
+        room -= work.values[i] > lowest
+    return lowest, room
+
+
 @kernel()
 def choose_for_neural(cells, inventory, work, settings):
-    """Keep the cells that the neural LM shall score, and list its requests; (cells, requests).
+    """Keep the cells that the neural LM shall score, and list its requests; (cells, requests, groups of hypotheses).
 
-    The best ``neural_cells`` within the beam are kept, where the n-gram LM's score of the new words stands for the
-    neural one's: both rate the same words.
+    ``neural_cells`` within the beam are kept, first the best of each that the n-gram search would recombine, then
+    others: hypotheses that differ in words long ago only would fill a stack with one translation.
     """
     best = -np.inf
     for number in range(cells):
-        cell = work.cells[number]
-        work.values[number] = cell.total + settings.neural_weight * work.requests[cell.request].total
-        best = max(best, work.values[number])
+        best = max(best, _value(number, work, settings))
     threshold = best + settings.beam
-    equal = settings.neural_cells  # how many at the threshold are kept
-    if cells > settings.neural_cells:
-        threshold = max(threshold, nth_best(work.values, cells, settings.neural_cells))
-        for number in range(cells):
-            equal -= work.values[number] > threshold
-    stamp = np.int32(work.counts[STAMP])
-    last = work.phrase_slots.shape[0] - 1
+    groups, rank, room = np.int64(0), np.int32(0), np.int64(settings.neural_cells)
+    if cells <= room:
+        work.active[:cells] = 0
+    else:
+        leaders, groups = _mark_leaders(cells, threshold, inventory, work, settings)
+        rank = np.int32(leaders > room)  # of leaders only some are kept, or all and some others
+        room = room if rank == 1 else room - leaders
+    lowest, equal = _lowest(cells, rank, room, threshold, work, settings)
     kept = np.int64(0)
     requests = np.int64(0)
     for number in range(cells):
-        cell = work.cells[number]
-        value = cell.total + settings.neural_weight * work.requests[cell.request].total
-        if value < threshold or (value == threshold and equal <= 0):
+        value = _value(number, work, settings)
+        if value < threshold or work.active[number] < rank:
             continue
-        equal -= value == threshold
-        context = work.hypotheses[cell.hypothesis].context
-        target = inventory.target[cell.option]
-        key = (np.uint64(context) << np.uint64(32)) | np.uint64(target)
-        slot = np.int64(mix(key) & np.uint64(last))
-        request = np.int64(_NONE)
-        while work.phrase_slots[slot].stamp == stamp:
-            known = work.phrases[work.phrase_slots[slot].item]
-            if known.context == context and known.target == target:
-                request = np.int64(work.phrase_slots[slot].item)
-                break
-            slot = (slot + 1) & last
-        if request == _NONE:
-            request = requests
-            work.phrase_slots[slot].stamp = stamp
-            work.phrase_slots[slot].item = request
-            work.phrases[request].context = context
-            work.phrases[request].target = target
-            requests += 1
+        if work.active[number] == rank:
+            if value < lowest or (value == lowest and equal <= 0):
+                continue
+            equal -= value == lowest
         work.cells[kept] = work.cells[number]
-        work.cell_phrase[kept] = request
+        work.cell_phrase[kept], requests = _request(work.cells[kept], requests, inventory, work)
         kept += 1
-    return kept, requests
+    return kept, requests, groups
 
 
 @kernel()
