@@ -54,9 +54,9 @@ def _corpus(entry: Mapping[str, Any], folder: str | None) -> Corpus:
         if side not in entry:
             return None
         fetched = entry.get("download", {}).get(side)
-        here = entry[side] if folder is None else str(Path(folder) / entry[side])
+        here = str(entry[side] if folder is None else Path(folder) / entry[side])
         if fetched is None or (folder is not None and Path(here).exists()):
-            return str(here)
+            return here
         path = _own_path("results/downloads", fetched["url"])
         downloads[path] = fetched
         if "member" not in fetched:

@@ -16,10 +16,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from rnnsmt.cslm.sizes import Sizes
+from rnnsmt.networks.settings import PRECISIONS
 
 OPTIMISERS = ("adadelta", "adam")
 SCHEDULES = ("constant", "linear")
-PRECISIONS = ("float32", "reduced")
 OUTPUT_BIASES = ("zero", "unigram")
 CHOICES = {
     "output_bias": OUTPUT_BIASES,

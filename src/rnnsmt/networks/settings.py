@@ -9,6 +9,8 @@ from rnnsmt.common_options import option
 from rnnsmt.io import InputError
 
 Settings = TypeVar("Settings")
+PRECISIONS = ("float32", "reduced")
+"""Of matrix products, see ``rnnsmt.devices.choose_place``."""
 
 
 def add_settings(parser: argparse.ArgumentParser, kind: type, choices: Mapping[str, tuple[str, ...]]) -> None:

@@ -19,12 +19,12 @@ log p per word after 300 updates differs by 0.003.
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from rnnsmt.networks.settings import PRECISIONS
 from rnnsmt.rnn.sizes import VARIANTS, Sizes
 
 OPTIMISERS = ("adadelta", "adam")
 SCHEDULES = ("constant", "linear")
 LOSSES = ("mean", "sum")
-PRECISIONS = ("float32", "reduced")
 KEEPS = ("last", "best")
 CHOICES = {
     "variant": VARIANTS,

@@ -23,8 +23,6 @@ from rnnsmt.search.paths import all_features
 from rnnsmt.search.tables import words_of
 
 NEURAL_CELLS = 100
-NEURAL_PRECISIONS = ("reduced", "float32")
-"""Of a neural LM's sum over its vocabulary."""
 MAX_WORDS = 4000
 """A longer line is refused: nobody means it, and its search would need gigabytes."""
 

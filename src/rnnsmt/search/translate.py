@@ -13,7 +13,8 @@ from pathlib import Path
 from rnnsmt.io import InputError, read_lines, write_json, write_lines
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.progress import track
-from rnnsmt.search.decoder import NEURAL_CELLS, NEURAL_PRECISIONS, Decoder, SearchOptions, Translation, look_up
+from rnnsmt.search.decoder import Decoder, SearchOptions, Translation, look_up
+from rnnsmt.search.limits import add_search_options, search_options
 from rnnsmt.search.model import SearchModel, load_model
 
 
@@ -26,18 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--nbest-file", type=Path, help="where to write them, in Moses' format")
     parser.add_argument("--model-dir", type=Path, help="take files of the same base name from here where they exist")
     parser.add_argument("--threads", type=int, default=1, help="sentences translated at the same time")
-    parser.add_argument("--pop-limit", type=int, default=1000, help="cube pruning: hypotheses made per stack")
-    parser.add_argument("--stack", type=int, default=1000, help="hypotheses kept per stack")
-    parser.add_argument(
-        "--cslm-cells", type=int, default=NEURAL_CELLS, metavar="N", help="hypotheses of a stack that a CSLM scores"
-    )
-    parser.add_argument(
-        "--cslm-precision",
-        choices=NEURAL_PRECISIONS,
-        default=NEURAL_PRECISIONS[0],
-        help="of a CSLM's sum over its vocabulary",
-    )
-    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="where a CSLM is computed")
+    add_search_options(parser)
     parser.add_argument("--report", type=Path, help="figures of the run as JSON")
 
 
@@ -96,13 +86,7 @@ def _options(args: argparse.Namespace) -> SearchOptions:
     for name in ("threads", "pop_limit", "stack", "cslm_cells"):
         if getattr(args, name) < 1:
             raise InputError(f"--{name.replace('_', '-')} must be at least 1")
-    return SearchOptions(
-        pop_limit=args.pop_limit,
-        stack_size=args.stack,
-        threads=args.threads,
-        nbest=args.nbest,
-        neural_cells=args.cslm_cells,
-    )
+    return search_options(args)
 
 
 def run(args: argparse.Namespace) -> dict[str, object]:

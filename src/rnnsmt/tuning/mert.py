@@ -17,7 +17,7 @@ from rnnsmt.evaluation.batch_bleu import BatchBleu
 from rnnsmt.evaluation.bleu import read_texts
 from rnnsmt.io import InputError, write_json
 from rnnsmt.moses.ini import MosesIni
-from rnnsmt.search.decoder import NEURAL_CELLS, NEURAL_PRECISIONS
+from rnnsmt.search.limits import add_search_options, search_options
 from rnnsmt.signals import Stop
 from rnnsmt.stages import STAGES
 from rnnsmt.tuning.loop import Decoded, LoopOptions, Tuned, tune
@@ -53,16 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="iterations in which dev BLEU must rise by 0.05, or the run ends",
     )
     add("--time-limit", type=float, metavar="SECONDS", help="stop before, save, and exit with 75")
-    add("--pop-limit", type=int, default=1000, metavar="N", help="cube pruning pop limit of the search")
-    add("--stack", type=int, default=1000, metavar="N", help="stack size of the search")
-    add("--cslm-cells", type=int, default=NEURAL_CELLS, metavar="N", help="hypotheses of a stack that a CSLM scores")
-    add(
-        "--cslm-precision",
-        choices=NEURAL_PRECISIONS,
-        default=NEURAL_PRECISIONS[0],
-        help="of a CSLM's sum over its vocabulary",
-    )
-    add("--device", choices=("auto", "cpu", "cuda"), default="auto", help="where a CSLM is computed")
+    add_search_options(parser)
     add("--threads", type=int, default=1, metavar="N", help="threads; the result does not depend on them")
 
 
@@ -137,17 +128,11 @@ class ModelDecoder:
 
     def __init__(self, ini: MosesIni, sources: list[str], args: argparse.Namespace) -> None:
         """Load the model for these sentences."""
-        from rnnsmt.search import SearchOptions, load_model
+        from rnnsmt.search import load_model
 
         self._ini, self.sources = ini, sources
         self.model = load_model(ini, sources, args.model_dir, args.threads, args.device, args.cslm_precision)
-        self._options = SearchOptions(
-            pop_limit=args.pop_limit,
-            stack_size=args.stack,
-            threads=args.threads,
-            nbest=args.nbest,
-            neural_cells=args.cslm_cells,
-        )
+        self._options = search_options(args)
         names = list(self.model.feature_names)
         self._tuned = np.array([not name.startswith("UnknownWordPenalty") for name in names])
         self._weights = np.array([self._initial(name) for name in names])
