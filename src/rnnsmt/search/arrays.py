@@ -136,6 +136,8 @@ class Work(NamedTuple):
     recombination_slots: np.ndarray
     # LM scores of (state, target phrase), kept as long as the workspace
     cache: np.ndarray
+    # estimates of the cells that the neural LM could score
+    estimates: np.ndarray
     # what the neural LM is asked: by cell, by (context, target phrase), and the n-grams of these in the store
     cell_phrase: np.ndarray
     phrases: np.ndarray
@@ -197,6 +199,7 @@ def new_work(
         np.zeros(slots, SLOT),
         np.zeros(more, SLOT),
         cache,
+        np.empty(cells if neural[0] else 0, np.float64),
         np.empty(neural[0] + 1, np.int32),
         np.empty(neural[0] + 1, PHRASE_REQUEST),
         np.zeros(_power_of_two(4 * neural[0]), SLOT),

@@ -48,7 +48,7 @@ def _floor(inventory, work, settings, waiting):
     return top, scale, max(chosen, 1)
 
 
-@kernel(**INNER)
+@kernel(forceinline=True, **INNER)
 def _request(inventory, work, state, target, requests, stamp):
     """The number of the LM request for a target phrase in a state; (number, how many requests)."""
     key = (np.int64(state) << np.int64(32)) | np.int64(target)

@@ -91,7 +91,7 @@ def collect_edges(k, spans, inventory, work, settings, stamp):
     return edges
 
 
-@kernel(**INNER)
+@kernel(forceinline=True, **INNER)
 def target_group(work, edge, groups):
     """The group that the cells of an edge belong to; (group, how many groups)."""
     if work.edges[edge].target != _NONE:

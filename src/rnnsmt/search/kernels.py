@@ -62,13 +62,13 @@ def keep_arc(work, total, back, option, edge, following):
     return arc
 
 
-@kernel(**INNER)
+@kernel(forceinline=True, **INNER)
 def recombination_key(group, forward, state):
     """Equal for hypotheses that the n-gram search recombines."""
     return (np.uint64(group) << np.uint64(44)) ^ (np.uint64(forward) << np.uint64(26)) ^ np.uint64(state)
 
 
-@kernel(**INNER)
+@kernel(forceinline=True, **INNER)
 def add_hypothesis(inventory, work, settings, total, edge, back, option, state, context, group, fresh, stamp):
     """Add a hypothesis to the stack, recombining it with an equal one; returns how many hypotheses the stack has."""
     forward = inventory.forward_class[option]

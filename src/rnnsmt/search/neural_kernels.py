@@ -33,7 +33,7 @@ class Store(NamedTuple):
     counts: np.ndarray
 
 
-@kernel(**INNER)
+@kernel(forceinline=True, **INNER)
 def _context(store, before, word):
     """The number of the context that begins after ``word`` in context ``before``."""
     size = store.contexts.shape[1]
@@ -58,7 +58,7 @@ def _context(store, before, word):
     return np.int32(number)
 
 
-@kernel(**INNER)
+@kernel(forceinline=True, **INNER)
 def _entry(store, context, word, ends):
     """The entry of a word in a context; a new one waits for its score. ``ends``: nothing follows the word."""
     key = (np.int64(context) << np.int64(32)) | np.int64(word)
@@ -99,14 +99,22 @@ def rebuild_slots(store):
 
 
 @kernel(**INNER)
-def _value(number, work, settings):
-    """A cell's total; the n-gram LM's score of the new words stands for the neural one's: both rate the same words."""
-    cell = work.cells[number]
-    return cell.total + settings.neural_weight * work.requests[cell.request].total
+def _estimate(cells, work, settings):
+    """Set ``estimates``: totals of cells with the n-gram LM's score of the new words in place of the neural one's.
+
+    Both rate the same words. Returns the best estimate.
+    """
+    best = -np.inf
+    for number in range(cells):
+        cell = work.cells[number]
+        value = cell.total + settings.neural_weight * work.requests[cell.request].total
+        work.estimates[number] = value
+        best = max(best, value)
+    return best
 
 
 @kernel(**INNER)
-def _mark_leaders(cells, threshold, inventory, work, settings):
+def _mark_leaders(cells, threshold, inventory, work):
     """Set ``active`` of the best of all cells that the n-gram search would recombine, unset that of the others.
 
     Returns how many leaders there are, and how many groups of hypotheses.
@@ -117,11 +125,13 @@ def _mark_leaders(cells, threshold, inventory, work, settings):
     leaders = np.int64(0)
     for number in range(cells):
         work.active[number] = 0
-        value = _value(number, work, settings)
+        value = work.estimates[number]
         if value < threshold:
             continue
         cell = work.cells[number]
-        group, groups = target_group(work, cell.edge, groups)
+        group = np.int64(work.edges[cell.edge].target)
+        if group == _NONE:
+            group, groups = target_group(work, cell.edge, groups)
         state = work.requests[cell.request].state
         forward = inventory.forward_class[cell.option]
         slot = np.int64(mix(recombination_key(group, forward, state)) & np.uint64(last))
@@ -135,7 +145,7 @@ def _mark_leaders(cells, threshold, inventory, work, settings):
             slot = (slot + 1) & last
         if found == _NONE:
             leaders += 1
-        elif value > _value(found, work, settings):
+        elif value > work.estimates[found]:
             work.active[found] = 0
         else:
             continue
@@ -145,7 +155,7 @@ def _mark_leaders(cells, threshold, inventory, work, settings):
     return leaders, groups
 
 
-@kernel(**INNER)
+@kernel(forceinline=True, **INNER)
 def _request(cell, requests, inventory, work):
     """The number of a cell's request, which may be a new one; (number, how many requests)."""
     context = work.hypotheses[cell.hypothesis].context
@@ -167,11 +177,11 @@ def _request(cell, requests, inventory, work):
 
 
 @kernel(**INNER)
-def _lowest(cells, rank, room, threshold, work, settings):
+def _lowest(cells, rank, room, threshold, work):
     """From which value on cells of a rank are kept where there is room for some; (value, room for equal ones)."""
     count = 0
     for number in range(cells):
-        value = _value(number, work, settings)
+        value = work.estimates[number]
         if work.active[number] == rank and value >= threshold:
             work.values[count] = value
             count += 1
@@ -192,22 +202,19 @@ def choose_for_neural(cells, inventory, work, settings):
     ``neural_cells`` within the beam are kept, first the best of each that the n-gram search would recombine, then
     others: hypotheses that differ in words long ago only would fill a stack with one translation.
     """
-    best = -np.inf
-    for number in range(cells):
-        best = max(best, _value(number, work, settings))
-    threshold = best + settings.beam
+    threshold = _estimate(cells, work, settings) + settings.beam
     groups, rank, room = np.int64(0), np.int32(0), np.int64(settings.neural_cells)
     if cells <= room:
         work.active[:cells] = 0
     else:
-        leaders, groups = _mark_leaders(cells, threshold, inventory, work, settings)
+        leaders, groups = _mark_leaders(cells, threshold, inventory, work)
         rank = np.int32(leaders > room)  # of leaders only some are kept, or all and some others
         room = room if rank == 1 else room - leaders
-    lowest, equal = _lowest(cells, rank, room, threshold, work, settings)
+    lowest, equal = _lowest(cells, rank, room, threshold, work)
     kept = np.int64(0)
     requests = np.int64(0)
     for number in range(cells):
-        value = _value(number, work, settings)
+        value = work.estimates[number]
         if value < threshold or work.active[number] < rank:
             continue
         if work.active[number] == rank:
