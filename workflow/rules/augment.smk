@@ -14,7 +14,7 @@ rule augment:
         columns=FEATURE_NAMES,
     conda:
         BASE_ENV
-    threads: 2
+    threads: beside_tuning(2)
     resources:
         mem_mb=memory(1000),
         runtime=minutes(10, 0.02),

@@ -40,7 +40,7 @@ rule cslm_train:
     retries: 3
     conda:
         TORCH_ENV
-    threads: training_threads()
+    threads: beside_tuning(16)
     resources:
         mem_mb=memory(4000, 0.5, grows=False),
         runtime=1440,

@@ -52,9 +52,9 @@ def cores():
     return 1 if on_a_cluster() else workflow.cores
 
 
-def training_threads():
-    """Half of the cores for a network, so that the tuning of systems without it goes on beside."""
-    return max(1, min(cores() // 2, 16))
+def beside_tuning(most):
+    """Half of the cores, so that the tuning of other systems goes on beside; a job that wants them all waits for it."""
+    return max(1, min(cores() // 2, most))
 
 
 def tuning_threads():

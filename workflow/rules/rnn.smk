@@ -51,7 +51,7 @@ rule rnn_train:
     retries: 3
     conda:
         TORCH_ENV
-    threads: training_threads()
+    threads: beside_tuning(16)
     resources:
         mem_mb=memory(4000, 0.5, grows=False),
         runtime=1440,
