@@ -89,10 +89,10 @@ STAGES: dict[str, dict[str, Stage]] = {
         "rescore": Stage("rnnsmt.cslm.rescore", 1, "add the network's score to an n-best list"),
     },
     "search": {
-        "decode": Stage("rnnsmt.search.translate", 2, "translate a text with a Moses model directory"),
+        "decode": Stage("rnnsmt.search.translate", 3, "translate a text with a Moses model directory"),
     },
     "tuning": {
-        "mert": Stage("rnnsmt.tuning.mert", 4, "minimum error rate training"),
+        "mert": Stage("rnnsmt.tuning.mert", 5, "minimum error rate training"),
     },
     "evaluation": {
         "bleu": Stage("rnnsmt.evaluation.bleu", 2, "BLEU of one output"),

@@ -17,6 +17,7 @@ from rnnsmt.search.edges import target_group
 from rnnsmt.search.kernels import nth_best, recombination_key
 
 _NONE = -1
+_OTHER, _LEADER, _KEPT = range(3)
 ENTRY = np.dtype([("key", np.int64), ("score", np.float32), ("next", np.int32)])
 """Context << 32 | word; natural-log probability; the context after the word."""
 ENTRIES, CONTEXTS, ASKED = range(3)
@@ -115,16 +116,12 @@ def _estimate(cells, work, settings):
 
 @kernel(**INNER)
 def _mark_leaders(cells, threshold, inventory, work):
-    """Set ``active`` of the best of all cells that the n-gram search would recombine, unset that of the others.
-
-    Returns how many leaders there are, and how many groups of hypotheses.
-    """
+    """Mark the best of all cells that the n-gram search would recombine; how many groups of hypotheses there are."""
     stamp = -np.int32(work.counts[STAMP])  # the slots are needed again, for the hypotheses of this stack
     last = work.recombination_slots.shape[0] - 1
     groups = np.int64(0)
-    leaders = np.int64(0)
     for number in range(cells):
-        work.active[number] = 0
+        work.active[number] = _OTHER
         value = work.estimates[number]
         if value < threshold:
             continue
@@ -143,16 +140,14 @@ def _mark_leaders(cells, threshold, inventory, work):
                 found = np.int64(work.recombination_slots[slot].item)
                 break
             slot = (slot + 1) & last
-        if found == _NONE:
-            leaders += 1
-        elif value > work.estimates[found]:
-            work.active[found] = 0
-        else:
-            continue
+        if found != _NONE:
+            if value <= work.estimates[found]:
+                continue
+            work.active[found] = _OTHER
         work.recombination_slots[slot].stamp = stamp
         work.recombination_slots[slot].item = number
-        work.active[number] = 1
-    return leaders, groups
+        work.active[number] = _LEADER
+    return groups
 
 
 @kernel(forceinline=True, **INNER)
@@ -177,53 +172,52 @@ def _request(cell, requests, inventory, work):
 
 
 @kernel(**INNER)
-def _lowest(cells, rank, room, threshold, work):
-    """From which value on cells of a rank are kept where there is room for some; (value, room for equal ones)."""
+def _keep_best(cells, rank, room, threshold, work):
+    """Mark the best ``room`` cells of this or a higher rank as kept, of equal ones the first; how many there were."""
     count = 0
     for number in range(cells):
-        value = work.estimates[number]
-        if work.active[number] == rank and value >= threshold:
-            work.values[count] = value
+        if rank <= work.active[number] < _KEPT and work.estimates[number] >= threshold:
+            work.values[count] = work.estimates[number]
             count += 1
-    if count <= room:
-        return threshold, room
-    if room == 0:
-        return np.inf, room
-    lowest = nth_best(work.values, count, room)
-    for i in range(count):
-        room -= work.values[i] > lowest
-    return lowest, room
+    lowest, equal = threshold, room
+    if count > room:
+        if room == 0:
+            return room
+        lowest = nth_best(work.values, count, room)
+        for i in range(count):
+            equal -= work.values[i] > lowest
+    kept = np.int64(0)
+    for number in range(cells):
+        value = work.estimates[number]
+        if rank <= work.active[number] < _KEPT and (value > lowest or (value == lowest and equal > 0)):
+            equal -= value == lowest
+            work.active[number] = _KEPT
+            kept += 1
+    return kept
 
 
 @kernel()
 def choose_for_neural(cells, inventory, work, settings):
     """Keep the cells that the neural LM shall score, and list its requests; (cells, requests, groups of hypotheses).
 
-    ``neural_cells`` within the beam are kept, first the best of each that the n-gram search would recombine, then
-    others: hypotheses that differ in words long ago only would fill a stack with one translation.
+    ``neural_cells`` within the beam are kept by their estimates. Half of them are the best of each that the n-gram
+    search would recombine: hypotheses that differ in words long ago only would fill a stack with one translation.
     """
     threshold = _estimate(cells, work, settings) + settings.beam
-    groups, rank, room = np.int64(0), np.int32(0), np.int64(settings.neural_cells)
-    if cells <= room:
-        work.active[:cells] = 0
+    groups, room = np.int64(0), np.int64(settings.neural_cells)
+    if cells > room:
+        groups = _mark_leaders(cells, threshold, inventory, work)
+        room -= _keep_best(cells, _LEADER, (room + 1) // 2, threshold, work)
     else:
-        leaders, groups = _mark_leaders(cells, threshold, inventory, work)
-        rank = np.int32(leaders > room)  # of leaders only some are kept, or all and some others
-        room = room if rank == 1 else room - leaders
-    lowest, equal = _lowest(cells, rank, room, threshold, work)
+        work.active[:cells] = _OTHER
+    _keep_best(cells, _OTHER, room, threshold, work)
     kept = np.int64(0)
     requests = np.int64(0)
     for number in range(cells):
-        value = work.estimates[number]
-        if value < threshold or work.active[number] < rank:
-            continue
-        if work.active[number] == rank:
-            if value < lowest or (value == lowest and equal <= 0):
-                continue
-            equal -= value == lowest
-        work.cells[kept] = work.cells[number]
-        work.cell_phrase[kept], requests = _request(work.cells[kept], requests, inventory, work)
-        kept += 1
+        if work.active[number] == _KEPT:
+            work.cells[kept] = work.cells[number]
+            work.cell_phrase[kept], requests = _request(work.cells[kept], requests, inventory, work)
+            kept += 1
     return kept, requests, groups
 
 
