@@ -130,6 +130,15 @@ def nth_best(values, count, n):
 
 
 @kernel(**INNER)
+def last_place(values, count, n):
+    """The n-th largest of ``count`` values, and how many of those equal to it are among the n; for 1 <= n <= count."""
+    lowest = nth_best(values, count, n)
+    for i in range(count):
+        n -= values[i] > lowest
+    return lowest, n
+
+
+@kernel(**INNER)
 def prune(work, settings, fresh, best):
     """Threshold and histogram pruning: dropped hypotheses lose their group, kept ones are counted in theirs."""
     threshold = best + settings.beam
@@ -137,13 +146,9 @@ def prune(work, settings, fresh, best):
     if fresh > settings.stack_size:
         for i in range(fresh):
             work.values[i] = work.fresh[i].total
-        lowest = nth_best(work.values, fresh, settings.stack_size)
+        lowest, equal = last_place(work.values, fresh, settings.stack_size)
         if lowest >= threshold:
-            threshold = lowest
-            room = settings.stack_size
-            for i in range(fresh):
-                if work.fresh[i].total > lowest:
-                    room -= 1
+            threshold, room = lowest, equal
     for i in range(fresh):
         new = work.fresh[i]
         if new.total == threshold:

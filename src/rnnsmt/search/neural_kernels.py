@@ -14,10 +14,11 @@ from rnnsmt.compiled import INNER, kernel
 from rnnsmt.lm.bytescan import mix
 from rnnsmt.search.arrays import STAMP
 from rnnsmt.search.edges import target_group
-from rnnsmt.search.kernels import nth_best, recombination_key
+from rnnsmt.search.kernels import last_place, recombination_key
 
 _NONE = -1
 _OTHER, _LEADER, _KEPT = range(3)
+"""Ranks of cells, in ``Work.active``: the leader is the best of those that the n-gram search would recombine."""
 ENTRY = np.dtype([("key", np.int64), ("score", np.float32), ("next", np.int32)])
 """Context << 32 | word; natural-log probability; the context after the word."""
 ENTRIES, CONTEXTS, ASKED = range(3)
@@ -126,7 +127,7 @@ def _mark_leaders(cells, threshold, inventory, work):
         if value < threshold:
             continue
         cell = work.cells[number]
-        group = np.int64(work.edges[cell.edge].target)
+        group = np.int64(work.edges[cell.edge].target)  # most are known, and the call costs 100 ns
         if group == _NONE:
             group, groups = target_group(work, cell.edge, groups)
         state = work.requests[cell.request].state
@@ -174,6 +175,8 @@ def _request(cell, requests, inventory, work):
 @kernel(**INNER)
 def _keep_best(cells, rank, room, threshold, work):
     """Mark the best ``room`` cells of this or a higher rank as kept, of equal ones the first; how many there were."""
+    if room == 0:
+        return room
     count = 0
     for number in range(cells):
         if rank <= work.active[number] < _KEPT and work.estimates[number] >= threshold:
@@ -181,11 +184,7 @@ def _keep_best(cells, rank, room, threshold, work):
             count += 1
     lowest, equal = threshold, room
     if count > room:
-        if room == 0:
-            return room
-        lowest = nth_best(work.values, count, room)
-        for i in range(count):
-            equal -= work.values[i] > lowest
+        lowest, equal = last_place(work.values, count, room)
     kept = np.int64(0)
     for number in range(cells):
         value = work.estimates[number]
