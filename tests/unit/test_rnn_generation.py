@@ -139,17 +139,24 @@ def test_translate_stage(folder):
 @pytest.mark.parametrize(
     ("stage", "options", "said"),
     [
-        ("sample", ["--draws", "0"], "--draws 0: must be at least 1"),
-        ("sample", ["--top", "0"], "--top 0"),
         ("sample", ["--seed", "-1"], "--seed -1"),
-        ("sample", ["--max-length", "0"], "--max-length 0"),
-        ("translate", ["--beam", "0"], "--beam 0"),
         ("translate", ["--nbest", "11"], "--nbest 11: must be between 1 and the beam, 10"),
     ],
 )
 def test_refuses_options(folder, capsys, stage, options, said):
     assert run(folder, stage, *options, output="bad.txt") == 2
     assert said in capsys.readouterr().err
+    assert not (folder / "bad.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("stage", "option"),
+    [("sample", "--draws"), ("sample", "--top"), ("sample", "--max-length"), ("translate", "--beam")],
+)
+def test_refuses_nothing_to_do(folder, capsys, stage, option):
+    with pytest.raises(SystemExit, match="2"):
+        run(folder, stage, option, "0", output="bad.txt")
+    assert f"{option}: 0: must be at least 1" in capsys.readouterr().err
     assert not (folder / "bad.txt").exists()
 
 

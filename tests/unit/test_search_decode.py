@@ -190,11 +190,16 @@ def test_a_cut_table(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "damaged" in _refused(folder, capsys)
 
 
-@pytest.mark.parametrize(
-    "more", [["--nbest", "5"], ["--nbest-file", "x"], ["--nbest", "-1"], ["--threads", "0"], ["--pop-limit", "0"]]
-)
+@pytest.mark.parametrize("more", [["--nbest", "5"], ["--nbest-file", "x"], ["--nbest", "-1"], ["--threads", "0"]])
 def test_options_that_make_no_sense(folder: Path, capsys: pytest.CaptureFixture[str], more: list[str]) -> None:
     assert "--" in _refused(folder, capsys, *more)
+
+
+@pytest.mark.parametrize("option", ["--pop-limit", "--stack", "--cslm-cells"])
+def test_a_search_of_nothing(folder: Path, capsys: pytest.CaptureFixture[str], option: str) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(_command(folder, option, "0"))
+    assert f"{option}: 0: must be at least 1" in capsys.readouterr().err
 
 
 def test_missing_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

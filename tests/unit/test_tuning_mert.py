@@ -201,7 +201,6 @@ def test_a_state_of_other_text_is_refused(model, tmp_path, capsys):
     [
         ({"seed": -1}, "--seed -1: must be at least 0"),
         ({"nbest": 1}, "--nbest 1: must be at least 2"),
-        ({"max_iterations": 0}, "--max-iterations 0"),
         ({"threads": 0}, "--threads 0"),
         ({"source": "missing"}, "missing: no such file"),
         ({"reference": "missing"}, "missing: no such file"),
@@ -210,6 +209,13 @@ def test_a_state_of_other_text_is_refused(model, tmp_path, capsys):
 )
 def test_bad_options_are_refused(model, tmp_path, capsys, changed, said):
     refused(command(model, tmp_path, **changed), tmp_path, capsys, said)
+
+
+@pytest.mark.parametrize("name", ["max_iterations", "patience", "pop_limit", "stack", "cslm_cells"])
+def test_numbers_from_one(model, tmp_path, capsys, name):
+    with pytest.raises(SystemExit, match="2"):
+        main(command(model, tmp_path, **{name: 0}))
+    assert f"--{name.replace('_', '-')}: 0: must be at least 1" in capsys.readouterr().err
 
 
 def test_the_ini_is_not_overwritten(model, tmp_path, capsys):

@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> dict[str, object]:
         max_ratio=args.max_ratio,
         keep_all=args.keep_all,
     )
-    _check_options(options, langs, args.threads)
+    _check_options(options, langs)
     limit = None if options.keep_all else LINE_BYTES
     rows: Iterable[Segments] = (
         read_pairs(inputs[0], inputs[1], limit) if len(inputs) == 2 else ((s,) for s in read_segments(inputs[0], limit))
@@ -192,7 +192,7 @@ def _sides(args: argparse.Namespace) -> tuple[list[str], list[str], list[str]]:
     return inputs, outputs, langs
 
 
-def _check_options(options: Options, langs: list[str], threads: int) -> None:
+def _check_options(options: Options, langs: list[str]) -> None:
     for lang in langs:
         if not re.fullmatch("[a-z]{2,3}", lang):
             raise InputError(f"--source-lang {lang} or --target-lang {lang}: a code of two letters is needed, like fr")
@@ -200,8 +200,6 @@ def _check_options(options: Options, langs: list[str], threads: int) -> None:
         raise InputError("--max-length must not be below --min-length")
     if not 1 <= options.max_ratio < float("inf"):
         raise InputError(f"--max-ratio {options.max_ratio}: a number from 1 is needed")
-    if threads < 1:
-        raise InputError(f"--threads {threads}: at least 1 is needed")
 
 
 def _check_not_empty(inputs: list[str], total: Tally) -> None:

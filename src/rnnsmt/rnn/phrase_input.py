@@ -3,6 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from rnnsmt.common_options import positive
 from rnnsmt.io import InputError, read_lines
 from rnnsmt.networks.options import add_device, need_torch
 
@@ -16,19 +17,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pairs", required=True, metavar="DIR", help="what rnn prepare wrote, for the vocabularies")
     parser.add_argument("--input", required=True, metavar="FILE", help="source phrases, one a line, tokenised")
     parser.add_argument("--output", required=True, metavar="FILE")
-    parser.add_argument("--max-length", type=int, default=30, metavar="N", help="words of the longest target")
+    parser.add_argument("--max-length", type=positive, default=30, metavar="N", help="words of the longest target")
     add_device(parser)
-
-
-def positive(args: argparse.Namespace, *names: str) -> None:
-    """Refuse options below 1.
-
-    Raises:
-        InputError: names the option.
-    """
-    for name in names:
-        if getattr(args, name) < 1:
-            raise InputError(f"--{name.replace('_', '-')} {getattr(args, name)}: must be at least 1")
 
 
 def load(args: argparse.Namespace) -> "tuple[RNNEncoderDecoder, tuple[Vocabulary, ...], list[Any]]":
@@ -38,7 +28,6 @@ def load(args: argparse.Namespace) -> "tuple[RNNEncoderDecoder, tuple[Vocabulary
         InputError: a file is missing or damaged, the network is of other vocabularies, the input has no or an empty
             line.
     """
-    positive(args, "max_length")
     need_torch()
 
     from rnnsmt.devices import choose_place

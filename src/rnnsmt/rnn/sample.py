@@ -6,19 +6,19 @@ Of 50 draws for each phrase the distinct ones are counted and sorted by log p(ta
 
 import argparse
 
+from rnnsmt.common_options import positive
 from rnnsmt.io import write_lines
 from rnnsmt.rnn import phrase_input
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     phrase_input.add_arguments(parser)
-    parser.add_argument("--draws", type=int, default=50, metavar="N", help="draws for each phrase")
-    parser.add_argument("--top", type=int, default=5, metavar="N", help="distinct draws that are written")
+    parser.add_argument("--draws", type=positive, default=50, metavar="N", help="draws for each phrase")
+    parser.add_argument("--top", type=positive, default=5, metavar="N", help="distinct draws that are written")
     parser.add_argument("--seed", type=int, default=1)
 
 
 def run(args: argparse.Namespace) -> dict[str, object]:
-    phrase_input.positive(args, "draws", "top")
     model, (_, target), sources = phrase_input.load(args)
 
     from rnnsmt.rnn.generation import sample

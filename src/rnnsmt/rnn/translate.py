@@ -6,18 +6,18 @@ log p``.
 
 import argparse
 
+from rnnsmt.common_options import positive
 from rnnsmt.io import InputError, write_lines
 from rnnsmt.rnn import phrase_input
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     phrase_input.add_arguments(parser)
-    parser.add_argument("--beam", type=int, default=10, metavar="N", help="open prefixes of a phrase")
+    parser.add_argument("--beam", type=positive, default=10, metavar="N", help="open prefixes of a phrase")
     parser.add_argument("--nbest", type=int, metavar="N", help="write the N best of each phrase, at most the beam")
 
 
 def run(args: argparse.Namespace) -> dict[str, object]:
-    phrase_input.positive(args, "beam")
     nbest = 1 if args.nbest is None else args.nbest
     if not 1 <= nbest <= args.beam:
         raise InputError(f"--nbest {nbest}: must be between 1 and the beam, {args.beam}")

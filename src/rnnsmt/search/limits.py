@@ -2,6 +2,7 @@
 
 import argparse
 
+from rnnsmt.common_options import positive
 from rnnsmt.networks.settings import PRECISIONS
 from rnnsmt.search.decoder import NEURAL_CELLS, SearchOptions
 
@@ -9,9 +10,9 @@ from rnnsmt.search.decoder import NEURAL_CELLS, SearchOptions
 def add_search_options(parser: argparse.ArgumentParser) -> None:
     """How far it looks, and how a CSLM is computed."""
     add = parser.add_argument
-    add("--pop-limit", type=int, default=1000, metavar="N", help="cube pruning: hypotheses made per stack")
-    add("--stack", type=int, default=1000, metavar="N", help="hypotheses kept per stack")
-    add("--cslm-cells", type=int, default=NEURAL_CELLS, metavar="N", help="hypotheses of a stack that a CSLM scores")
+    add("--pop-limit", type=positive, default=1000, metavar="N", help="cube pruning: hypotheses made per stack")
+    add("--stack", type=positive, default=1000, metavar="N", help="hypotheses kept per stack")
+    add("--cslm-cells", type=positive, default=NEURAL_CELLS, metavar="N", help="hypotheses of a stack a CSLM scores")
     add("--cslm-precision", choices=PRECISIONS, default="reduced", help="of a CSLM's sum over its vocabulary")
     add("--device", choices=("auto", "cpu", "cuda"), default="auto", help="where a CSLM is computed")
 

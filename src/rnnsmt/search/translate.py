@@ -83,9 +83,6 @@ def segmentation(phrases: list[tuple[int, int, int]]) -> str:
 def _options(args: argparse.Namespace) -> SearchOptions:
     if args.nbest < 0 or (args.nbest > 0) != (args.nbest_file is not None):
         raise InputError("--nbest N (N at least 1) and --nbest-file belong together")
-    for name in ("threads", "pop_limit", "stack", "cslm_cells"):
-        if getattr(args, name) < 1:
-            raise InputError(f"--{name.replace('_', '-')} must be at least 1")
     return search_options(args)
 
 

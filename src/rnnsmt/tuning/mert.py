@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnsmt.common_options import positive
 from rnnsmt.evaluation.batch_bleu import BatchBleu
 from rnnsmt.evaluation.bleu import read_texts
 from rnnsmt.io import InputError, write_json
@@ -44,10 +45,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="mean of what the better half of the climbs reach, or the best of them")  # fmt: skip
     add("--random-directions", type=int, default=DEFAULTS.random_directions, metavar="N",
         help="random directions beside the coordinates")  # fmt: skip
-    add("--max-iterations", type=int, default=25, metavar="N", help="most iterations")
+    add("--max-iterations", type=positive, default=25, metavar="N", help="most iterations")
     add(
         "--patience",
-        type=int,
+        type=positive,
         default=3,
         metavar="N",
         help="iterations in which dev BLEU must rise by 0.05, or the run ends",
@@ -83,13 +84,8 @@ def run(args: argparse.Namespace) -> dict[str, object]:
 
 
 def _check(args: argparse.Namespace) -> None:
-    least = {"seed": 0, "nbest": 2, "restarts": 0, "random_directions": 0, "max_iterations": 1,
-             "patience": 1, "pop_limit": 1, "stack": 1, "threads": 1,
-             "cslm_cells": 1}  # fmt: skip
-    for name, value in least.items():
-        given = getattr(args, name)
-        if given < value:
-            raise InputError(f"--{name.replace('_', '-')} {given}: must be at least {value}")
+    if args.nbest < 2:
+        raise InputError(f"--nbest {args.nbest}: must be at least 2")
     if Path(args.output_ini).resolve() == Path(args.ini).resolve():
         raise InputError(f"--output-ini {args.output_ini}: is the ini to start from; choose another file")
 
