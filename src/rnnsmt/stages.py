@@ -93,6 +93,8 @@ STAGES: dict[str, dict[str, Stage]] = {
     },
     "tuning": {
         "mert": Stage("rnnsmt.tuning.mert", 5, "minimum error rate training"),
+        "optimise": Stage("rnnsmt.tuning.optimise_lists", 1, "weights for given n-best lists"),
+        "rerank": Stage("rnnsmt.tuning.rerank", 1, "the best translation of every n-best list"),
     },
     "evaluation": {
         "bleu": Stage("rnnsmt.evaluation.bleu", 2, "BLEU of one output"),

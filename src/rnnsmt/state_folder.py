@@ -37,6 +37,8 @@ class StateFolder:
         except BlockingIOError:
             say(f"another process is at work in {self.path}; waiting until it ends")
             fcntl.flock(self._lock, fcntl.LOCK_EX)
+        except OSError as error:  # some file systems of clusters have no locks
+            say(f"{self.path}: cannot be locked ({error.strerror}); take care that no other process works there")
 
     def clear_finished(self, *patterns: str) -> None:
         """Remove the state (files by ``patterns``) of a finished job of other settings."""

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from rnnsmt.cli import main
+from rnnsmt.moses.nbest import read_nbest
 from rnnsmt.moses.write_ini import default_ini
 
-from .nbest_file import read_nbest
 from .tiny_model import tiny_model
 
 SENTENCES = ["a b c", "c a b a", "b", "a d c b", "c c b a b"]

@@ -228,8 +228,7 @@ def test_beats_moses_weights_on_moses_list(moses_fixture, multi30k_tok):
     from rnnsmt.evaluation.batch_bleu import BatchBleu
     from rnnsmt.io import read_lines
     from rnnsmt.moses.ini import MosesIni
-
-    from .nbest_file import read_nbest
+    from rnnsmt.moses.nbest import read_nbest
 
     names, candidates = read_nbest(moses_fixture / "search" / "moses.cube.nbest100.xz")
     groups = [list(group) for _, group in groupby(candidates, key=lambda candidate: candidate.sentence)]

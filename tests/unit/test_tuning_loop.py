@@ -1,5 +1,6 @@
 """The loop around the optimiser: pool, state, stopping, resuming, and n-best files."""
 
+import errno
 import fcntl
 import json
 import subprocess
@@ -17,8 +18,6 @@ from rnnsmt.tuning.loop import Decoded, LoopOptions, tune
 from rnnsmt.tuning.nbest_pool import NbestPool, lump_of
 from rnnsmt.tuning.optimise import OptimiserOptions
 from rnnsmt.tuning.state import MertState, content_hash, outline_hash
-
-from .nbest_file import read_nbest
 
 WORDS = ["a", "b", "c", "d", "e", "f", "g", "h"]
 
@@ -285,6 +284,15 @@ def test_a_second_process_waits_for_the_first(tmp_path, capsys):
     assert "another process is at work" in capsys.readouterr().err
 
 
+def test_a_file_system_without_locks(tmp_path, capsys, monkeypatch):
+    def flock(file, how):
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    MertState(tmp_path, {})
+    assert "cannot be locked (Function not implemented); take care" in capsys.readouterr().err
+
+
 def test_other_settings_are_refused_by_name(tmp_path):
     run(tmp_path)
     with pytest.raises(InputError, match=r"changed since: --seed \(was not there, is 2\), new .*; .* remove"):
@@ -335,51 +343,3 @@ def test_outline_hash_sees_the_ends_of_a_file(tmp_path):
     assert len(hashes) == 5
     with pytest.raises(InputError, match="no such file"):
         outline_hash(tmp_path / "none")
-
-
-# n-best files
-
-NBEST = """0 ||| a b ||| LM0= -1 TM0= 1 2 ||| -3.5 ||| 0=0
-0 ||| a  c ||| LM0= -2 TM0= 1 3 ||| -4
-2 ||| d ||| LM0= 0 TM0= 1 3 ||| -4
-"""
-
-
-def test_nbest_file(tmp_path):
-    path = tmp_path / "nbest"
-    path.write_text(NBEST)
-    names, candidates = read_nbest(path)
-    found = list(candidates)
-    assert names == ["LM0:0", "TM0:0", "TM0:1"]
-    assert [one.sentence for one in found] == [0, 0, 2]
-    assert found[1].text == "a c"
-    assert found[0].features == (-1.0, 1.0, 2.0)
-    assert found[0].score == -3.5
-
-
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ("", "fields instead of 4"),
-        ("0 ||| a ||| LM0= 1", "fields instead of 4"),
-        ("x ||| a ||| LM0= -1 TM0= 1 2 ||| 0", "invalid literal"),
-        ("0 ||| a ||| LM0= -1 TM0= 1 y ||| 0", "could not convert"),
-        ("0 ||| a ||| LM0= -1 TM0= 1 nan ||| 0", "not finite"),
-        ("0 ||| a ||| LM0= -1 TM0= 1 ||| 0", "other features"),
-        ("0 ||| a ||| LM0= -1 XX0= 1 2 ||| 0", "other features"),
-        ("-1 ||| a ||| LM0= -1 TM0= 1 2 ||| 0", "negative sentence"),
-        ("1 ||| a ||| LM0= -1 TM0= 1 2 ||| 0", "sort the list"),
-    ],
-)
-def test_bad_nbest_lines(tmp_path, line, said):
-    path = tmp_path / "nbest"
-    path.write_text(NBEST + line + "\n")
-    with pytest.raises(InputError, match=f"line 4: .*{said}"):
-        list(read_nbest(path)[1])
-
-
-def test_empty_nbest_file(tmp_path):
-    path = tmp_path / "nbest"
-    path.write_text("")
-    with pytest.raises(InputError, match="is empty"):
-        read_nbest(path)

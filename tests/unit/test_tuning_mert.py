@@ -1,9 +1,7 @@
 """The stage ``tuning mert`` with the real search on a tiny model."""
 
-import gzip
 import json
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -15,54 +13,7 @@ import pytest
 from rnnsmt.cli import main
 from rnnsmt.moses.ini import MosesIni
 
-INI = """[distortion-limit]
-2
-
-[feature]
-UnknownWordPenalty
-WordPenalty
-PhrasePenalty
-PhraseDictionaryMemory name=TranslationModel0 num-features=4 path=phrase-table.gz input-factor=0 output-factor=0
-LexicalReordering name=LexicalReordering0 num-features=6 type=wbe-msd-bidirectional-fe-allff input-factor=0 \
-output-factor=0 path=reordering-table.gz
-Distortion
-KENLM name=LM0 factor=0 path=lm.arpa order=1
-
-[weight]
-UnknownWordPenalty0= 1
-WordPenalty0= -1
-PhrasePenalty0= 0.2
-TranslationModel0= 0.2 0.2 0.2 0.2
-LexicalReordering0= 0.3 0.3 0.3 0.3 0.3 0.3
-Distortion0= 0.3
-LM0= 0.5
-"""
-
-WORDS = 8
-
-
-def write_model(folder: Path) -> None:
-    """Every source word has three translations; the second column knows the right one best, the first misleads."""
-    rng = random.Random(5)
-    pairs, orders, target = [], [], set()
-    for word in range(WORDS):
-        for variant in "abc":
-            misleading = rng.uniform(0.2, 0.9)
-            right = rng.uniform(0.3, 0.9) if variant == "a" else rng.uniform(0.1, 0.5)
-            scores = [misleading, right, rng.uniform(0.1, 0.9), rng.uniform(0.1, 0.9)]
-            translation = f"t{word}{variant}" + (" x" if variant == "c" else "")
-            target |= set(translation.split())
-            numbers = " ".join(f"{score:.4f}" for score in scores)
-            pairs.append(f"s{word} ||| {translation} ||| {numbers} ||| 0-0 ||| 1 1 1 ||| |||")
-            order = [rng.uniform(0.1, 0.8) for _ in range(6)]
-            orders.append(f"s{word} ||| {translation} ||| " + " ".join(f"{score:.4f}" for score in order))
-    for name, lines in (("phrase-table.gz", pairs), ("reordering-table.gz", orders)):
-        with gzip.open(folder / name, "wt") as out:
-            out.write("\n".join(lines) + "\n")
-    unigrams = [f"-1.5\t{word}" for word in ["<unk>", "</s>", *sorted(target)]]
-    arpa = ["\\data\\", f"ngram 1={len(unigrams) + 1}", "", "\\1-grams:", "-99\t<s>", *unigrams, "", "\\end\\"]
-    (folder / "lm.arpa").write_text("\n".join(arpa) + "\n")
-    (folder / "moses.ini").write_text(INI)
+from .tuning_model import INI, write_model, write_texts
 
 
 @pytest.fixture(scope="module")
@@ -70,10 +21,7 @@ def model(tmp_path_factory) -> Path:
     """A model directory with a development set."""
     folder = tmp_path_factory.mktemp("model")
     write_model(folder)
-    rng = random.Random(1)
-    sentences = [[rng.randrange(WORDS) for _ in range(rng.randint(5, 8))] for _ in range(30)]
-    (folder / "dev.en").write_text("".join(" ".join(f"s{w}" for w in words) + "\n" for words in sentences))
-    (folder / "dev.fr").write_text("".join(" ".join(f"t{w}a" for w in words) + "\n" for words in sentences))
+    write_texts(folder)
     return folder
 
 

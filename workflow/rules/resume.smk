@@ -17,12 +17,12 @@ snakemake_execute = workflow.execute
 
 
 def lock_of_the_living():
-    """The locked file of a run, to be kept open; None where another run has it."""
+    """The locked file of a run, to be kept open; None where another run has it, or there are no locks to know by."""
     ALIVE.parent.mkdir(exist_ok=True)
     file = ALIVE.open("w")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    except OSError:
         return None
     return file
 

@@ -1,7 +1,7 @@
 """Add the CSLM's score to the features of an n-best list in Moses' format: ``CSLM0= x`` behind the others.
 
 x is ln p of the whole translation, ``</s>`` included. The total score of a line is not changed: its weight is the
-tuner's business.
+business of `tuning optimise`, and `tuning rerank` takes the best of the lists with it.
 """
 
 import argparse
@@ -48,13 +48,12 @@ def split(line: str, path: str, number: int) -> list[str]:
     """The fields of a line of an n-best list.
 
     Raises:
-        InputError: fewer than four, or the feature is already there.
+        InputError: as ``fields_of``, or the feature is already there.
     """
     from rnnsmt.io import InputError
+    from rnnsmt.moses.nbest import fields_of
 
-    fields = line.split("|||")
-    if len(fields) < 4 or not fields[0].strip().isdecimal():
-        raise InputError(f"{path}, line {number}: not number ||| text ||| features ||| score; is it an n-best list?")
+    fields = fields_of(line, path, number)
     if f"{FEATURE}=" in fields[2].split():
         raise InputError(f"{path}, line {number}: has {FEATURE}= already; give the list as the decoder wrote it")
     return fields

@@ -122,6 +122,16 @@ class MosesIni:
             if expected != found:
                 raise InputError(f"{self.path}: feature {feature.name} has {expected} scores but {found} weights")
 
+    def weight(self, score: str) -> float:
+        """The weight of one score, called like ``TranslationModel0:2``."""
+        name, _, place = score.rpartition(":")
+        return self.weights[name][int(place)]
+
+    def set_weight(self, score: str, value: float) -> None:
+        """Change the weight of one score."""
+        name, _, place = score.rpartition(":")
+        self.weights[name][int(place)] = value
+
     def file_of(self, feature: Feature) -> Path:
         """The path of a feature's file, resolved against the folder of the ini."""
         if "path" not in feature.options:

@@ -2,7 +2,8 @@
 
 One process: the model is loaded once; every iteration decodes the development set, adds the n-best lists to those of
 all iterations before, optimises by exact line searches, and saves its state, so that the same command after an
-interruption goes on and ends with the same weights. Where another iteration would be over after --time-limit, the exit
+interruption goes on and ends with the same weights (with a CSLM: on the same kind of processor; other last digits of a
+score make a known translation a new one). Where another iteration would be over after --time-limit, the exit
 code is 75: run the same command again. Output: the ini with the weights of the iteration whose decoded development set
 had the highest BLEU, and the history of all iterations.
 """
@@ -22,10 +23,9 @@ from rnnsmt.search.limits import add_search_options, search_options
 from rnnsmt.signals import Stop
 from rnnsmt.stages import STAGES
 from rnnsmt.tuning.loop import Decoded, LoopOptions, Tuned, tune
-from rnnsmt.tuning.optimise import OptimiserOptions, Weights
+from rnnsmt.tuning.optimise import Weights
+from rnnsmt.tuning.optimiser_options import add_optimiser, optimiser_options
 from rnnsmt.tuning.state import MertState, content_hash, outline_hash
-
-DEFAULTS = OptimiserOptions()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,14 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--output-ini", required=True, metavar="FILE", help="moses.ini to write, with the tuned weights")
     add("--output-history", required=True, metavar="FILE", help="iterations, to write (JSON)")
     add("--state-dir", required=True, metavar="DIR", help="where the state of the run is kept")
-    add("--seed", type=int, required=True, metavar="N", help="seed of the run")
     add("--model-dir", metavar="DIR", help="take the ini's files from here where they exist, e.g. filtered tables")
     add("--nbest", type=int, default=100, metavar="N", help="distinct translations of a sentence and iteration")
-    add("--restarts", type=int, default=DEFAULTS.restarts, metavar="N", help="climbs of one optimisation")
-    add("--combine", choices=("mean", "best"), default=DEFAULTS.combine,
-        help="mean of what the better half of the climbs reach, or the best of them")  # fmt: skip
-    add("--random-directions", type=int, default=DEFAULTS.random_directions, metavar="N",
-        help="random directions beside the coordinates")  # fmt: skip
+    add_optimiser(parser)
     add("--max-iterations", type=positive, default=25, metavar="N", help="most iterations")
     add(
         "--patience",
@@ -61,7 +56,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> dict[str, object]:
     """Tune, write the tuned ini and the history."""
     stop = Stop(args.time_limit)
-    _check(args)
+    if args.nbest < 2:
+        raise InputError(f"--nbest {args.nbest}: must be at least 2")
     ini = MosesIni.read(args.ini)
     sources, references = read_texts(args.source, args.reference)
     state = MertState(args.state_dir, _fingerprint(args, ini))
@@ -71,9 +67,7 @@ def run(args: argparse.Namespace) -> dict[str, object]:
         max_iterations=args.max_iterations,
         patience=args.patience,
         threads=args.threads,
-        optimiser=OptimiserOptions(
-            restarts=args.restarts, random_directions=args.random_directions, combine=args.combine
-        ),
+        optimiser=optimiser_options(args),
     )
     tuned = tune(decoder, BatchBleu(references), decoder.start, state, options, stop)
     decoder.set_weights(tuned.weights)
@@ -81,13 +75,6 @@ def run(args: argparse.Namespace) -> dict[str, object]:
     write_json(args.output_history, _history(args, decoder, tuned))
     state.finish()
     return {"iterations": len(tuned.iterations), "dev BLEU": tuned.bleu}
-
-
-def _check(args: argparse.Namespace) -> None:
-    if args.nbest < 2:
-        raise InputError(f"--nbest {args.nbest}: must be at least 2")
-    if Path(args.output_ini).resolve() == Path(args.ini).resolve():
-        raise InputError(f"--output-ini {args.output_ini}: is the ini to start from; choose another file")
 
 
 def _fingerprint(args: argparse.Namespace, ini: MosesIni) -> dict[str, str]:
@@ -131,15 +118,11 @@ class ModelDecoder:
         self._options = search_options(args)
         names = list(self.model.feature_names)
         self._tuned = np.array([not name.startswith("UnknownWordPenalty") for name in names])
-        self._weights = np.array([self._initial(name) for name in names])
+        self._weights = np.array([ini.weight(name) for name in names])
         self.feature_names = [name for name, tuned in zip(names, self._tuned, strict=True) if tuned]
         self.start = self._weights[self._tuned]
         if not np.abs(self.start).sum() > 0:
             raise InputError(f"{args.ini}: all weights are 0, there is nothing to start from; give Moses' defaults")
-
-    def _initial(self, name: str) -> float:
-        feature, _, place = name.rpartition(":")
-        return self._ini.weights[feature][int(place)]
 
     def decode(self, weights: Weights) -> Decoded:
         """Translate the development set with these weights of the tuned features."""
@@ -169,5 +152,4 @@ class ModelDecoder:
     def set_weights(self, weights: Weights) -> None:
         """Put the weights of the tuned features into the ini."""
         for name, weight in zip(self.feature_names, weights, strict=True):
-            feature, _, place = name.rpartition(":")
-            self._ini.weights[feature][int(place)] = float(weight)
+            self._ini.set_weight(name, float(weight))

@@ -1,0 +1,95 @@
+"""n-best lists in Moses' format: reading them, and with the features of an ini."""
+
+import numpy as np
+import pytest
+
+from rnnsmt.io import InputError
+from rnnsmt.moses.ini import MosesIni
+from rnnsmt.moses.nbest import read_lists, read_nbest
+
+NBEST = """0 ||| a b ||| LM0= -1 TM0= 1 2 ||| -3.5 ||| 0=0
+0 ||| a  c ||| LM0= -2 TM0= 1 3 ||| -4
+2 ||| d ||| LM0= 0 TM0= 1 3 ||| -4
+"""
+
+
+def test_nbest_file(tmp_path):
+    path = tmp_path / "nbest"
+    path.write_text(NBEST)
+    names, candidates = read_nbest(path)
+    found = list(candidates)
+    assert names == ["LM0:0", "TM0:0", "TM0:1"]
+    assert [one.sentence for one in found] == [0, 0, 2]
+    assert found[1].text == "a c"
+    assert found[0].features == (-1.0, 1.0, 2.0)
+    assert found[0].score == -3.5
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("", "is it an n-best list"),
+        ("0 ||| a ||| LM0= 1", "not number .* score; is it"),
+        ("x ||| a ||| LM0= -1 TM0= 1 2 ||| 0", "not number"),
+        ("0 ||| a ||| LM0= -1 TM0= 1 y ||| 0", "could not convert"),
+        ("0 ||| a ||| LM0= -1 TM0= 1 nan ||| 0", "not finite"),
+        ("0 ||| a ||| LM0= -1 TM0= 1 ||| 0", "other features"),
+        ("0 ||| a ||| LM0= -1 XX0= 1 2 ||| 0", "other features"),
+        ("-1 ||| a ||| LM0= -1 TM0= 1 2 ||| 0", "not number"),
+        ("1 ||| a ||| LM0= -1 TM0= 1 2 ||| 0", "sort the list"),
+    ],
+)
+def test_bad_nbest_lines(tmp_path, line, said):
+    path = tmp_path / "nbest"
+    path.write_text(NBEST + line + "\n")
+    with pytest.raises(InputError, match=f"line 4: .*{said}"):
+        list(read_nbest(path)[1])
+
+
+def test_empty_nbest_file(tmp_path):
+    path = tmp_path / "nbest"
+    path.write_text("")
+    with pytest.raises(InputError, match="is empty"):
+        read_nbest(path)
+
+
+INI = """[feature]
+UnknownWordPenalty
+PhraseDictionaryMemory name=TM0 num-features=2 path=pt
+KENLM name=LM0 path=lm
+[weight]
+TM0= 0.5 0.25
+LM0= 0.125
+"""
+
+
+def lists(tmp_path, ini=INI, sentences=4, nbest=NBEST):
+    (tmp_path / "ini").write_text(ini)
+    (tmp_path / "nbest").write_text(nbest)
+    return read_lists(tmp_path / "nbest", MosesIni.read(tmp_path / "ini"), sentences)
+
+
+def test_lists_in_the_order_of_the_ini(tmp_path):
+    found = lists(tmp_path)
+    assert found.names == ["TM0:0", "TM0:1", "LM0:0"]
+    assert found.texts == [["a b", "a c"], [""], ["d"], [""]]
+    assert [rows.tolist() for rows in found.features] == [
+        [[1, 2, -1], [1, 3, -2]], [[0, 0, 0]], [[1, 3, 0]], [[0, 0, 0]]
+    ]  # fmt: skip
+    assert all(rows.dtype == np.float64 for rows in found.features)
+
+
+@pytest.mark.parametrize(
+    ("ini", "sentences", "nbest", "said"),
+    [
+        (INI, 2, NBEST, r"has sentence 2 \(from 0\), but the text has 2 lines"),
+        (INI.replace("LM0", "LM1"), 4, NBEST, r"lacks LM1:0 of .*ini and has LM0:0, which .*ini lacks; take the ini"),
+        (INI.replace("num-features=2", "num-features=3").replace("0.25", "0.25 1"), 4, NBEST, "lacks TM0:2 of"),
+        (INI, 4, NBEST.replace(" ||| -", " CSLM0= -3 ||| -"), "has CSLM0:0, which .*ini lacks"),
+        (INI, 4, NBEST.replace("LM0=", "TM0= 1 2 LM0="), "has a feature twice"),
+        (INI, 4, "", "is empty"),
+    ],
+)
+def test_lists_that_do_not_fit(tmp_path, ini, sentences, nbest, said):
+    with pytest.raises(InputError, match=said):
+        lists(tmp_path, ini, sentences, nbest)

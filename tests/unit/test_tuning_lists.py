@@ -1,0 +1,130 @@
+"""The stages ``tuning optimise`` and ``tuning rerank`` on the lists of the real search with a tiny model."""
+
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+from rnnsmt.cli import main
+from rnnsmt.evaluation.multi_bleu import bleu_of, corpus_statistics
+from rnnsmt.moses.ini import MosesIni
+
+from .tuning_model import INI, write_model, write_texts
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory) -> Path:
+    """A model directory, a development set with an empty last line, what the search made of it, and its lists."""
+    folder = tmp_path_factory.mktemp("model")
+    write_model(folder)
+    write_texts(folder)
+    for name in ("dev.en", "dev.fr"):
+        (folder / name).write_text((folder / name).read_text() + "\n")
+    files = f"--ini {folder}/moses.ini --input {folder}/dev.en --output {folder}/out --nbest-file {folder}/nbest"
+    assert main(f"search decode {files} --nbest 50 --pop-limit 50 --stack 50".split()) == 0
+    return folder
+
+
+def optimise(model: Path, out: Path, nbest: str = "nbest", ini: str = "moses.ini", **more: object) -> int:
+    files = f"--ini {model / ini} --nbest {model / nbest} --source {model}/dev.en --reference {model}/dev.fr"
+    options = "".join(f" --{name.replace('_', '-')} {value}" for name, value in more.items())
+    return main(f"tuning optimise {files} --output-ini {out} --seed 1 --restarts 4{options}".split())
+
+
+def rerank(model: Path, ini: Path, out: Path, nbest: str = "nbest") -> list[str]:
+    files = f"--ini {ini} --nbest {model / nbest} --input {model}/dev.en --output {out}"
+    assert main(f"tuning rerank {files}".split()) == 0
+    return out.read_text().splitlines()
+
+
+def bleu(model: Path, lines: list[str]) -> float:
+    return bleu_of(corpus_statistics(lines, [(model / "dev.fr").read_text().splitlines()]).sum(axis=0)).bleu
+
+
+def figure(said: str, name: str) -> float:
+    return float(re.findall(rf", {name} ([0-9.]+),", said)[-1])
+
+
+def test_the_weights_that_decoded_choose_what_was_decoded(model, tmp_path):
+    assert rerank(model, model / "moses.ini", tmp_path / "out") == (model / "out").read_text().splitlines()
+
+
+def test_better_weights(model, tmp_path, capsys):
+    assert optimise(model, tmp_path / "tuned.ini") == 0
+    said = capsys.readouterr().err
+    before, after = figure(said, "BLEU before"), figure(said, "BLEU")
+    lines = rerank(model, tmp_path / "tuned.ini", tmp_path / "out")
+    assert len(lines) == 31
+    assert lines[-1] == ""
+    assert bleu(model, (model / "out").read_text().splitlines()) == pytest.approx(before, abs=0.01)
+    assert bleu(model, lines) == pytest.approx(after, abs=0.01)
+    assert after > before + 5
+    weights = MosesIni.read(tmp_path / "tuned.ini").weights
+    assert weights["UnknownWordPenalty0"] == [1.0]
+    assert sum(abs(w) for name, ws in weights.items() if name[0] != "U" for w in ws) == pytest.approx(1)
+
+
+def test_the_same_whatever_the_threads(model, tmp_path):
+    for threads in (1, 2):
+        assert optimise(model, tmp_path / f"{threads}.ini", threads=threads) == 0
+    assert (tmp_path / "1.ini").read_bytes() == (tmp_path / "2.ini").read_bytes()
+
+
+def test_a_feature_that_knows_better(model, tmp_path):
+    """Errors of every translation as a further feature, where all others are 0: its weight becomes positive."""
+    references = (model / "dev.fr").read_text().splitlines()
+    lines = []
+    for line in (model / "nbest").read_text().splitlines():
+        fields = line.split("|||")
+        words, right = fields[1].split(), references[int(fields[0])].split()
+        errors = sum(a != b for a, b in zip(words, right, strict=False)) + abs(len(words) - len(right))
+        zeros = " ".join(name if name.endswith("=") else "0" for name in fields[2].split())
+        fields[2] = f" {zeros} CSLM0= {-errors} "
+        lines.append("|||".join(fields) + "\n")
+    (model / "nbest.errors").write_text("".join(lines))
+    with_it = INI.replace("[weight]", "CSLM name=CSLM0 path=none\n[weight]") + "CSLM0= 0\n"
+    (model / "errors.ini").write_text(with_it)
+    assert optimise(model, tmp_path / "tuned.ini", "nbest.errors", "errors.ini") == 0
+    assert MosesIni.read(tmp_path / "tuned.ini").weight("CSLM0:0") > 0
+    best = rerank(model, tmp_path / "tuned.ini", tmp_path / "out", "nbest.errors")
+    assert sum(a == b for a, b in zip(best, references, strict=True)) > 25
+    first = rerank(model, model / "errors.ini", tmp_path / "out", "nbest.errors")
+    assert first == (model / "out").read_text().splitlines()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("other features", "which"),
+        ("one translation each", "no feature differs"),
+        ("weights 0", "all weights are 0"),
+        ("too many", "but the text has 31 lines"),
+    ],
+)
+def test_refuses(model, tmp_path, capsys, change, said):
+    lines = (model / "nbest").read_text().splitlines(keepends=True)
+    ini = INI
+    if change == "other features":
+        lines = [line.replace("Distortion0=", "Distance0=") for line in lines]
+    elif change == "one translation each":
+        lines = list({line.split()[0]: line for line in lines}.values())
+    elif change == "weights 0":
+        head, _, weights = INI.partition("[weight]\n")
+        zero = (f"{line.split()[0]} " + " ".join("0" for _ in line.split()[1:]) for line in weights.splitlines())
+        ini = f"{head}[weight]\n" + "\n".join(zero) + "\n"
+    else:
+        lines.append(lines[-1].replace(lines[-1].split()[0], "99", 1))
+    (model / "bad").write_text("".join(lines))
+    (model / "bad.ini").write_text(ini)
+    assert optimise(model, tmp_path / "tuned.ini", "bad", "bad.ini") == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "tuned.ini").exists()
+
+
+def test_lists_in_any_order_of_arrival_are_not_sorted_silently(model, tmp_path, capsys):
+    lines = (model / "nbest").read_text().splitlines(keepends=True)
+    random.Random(1).shuffle(lines)
+    (model / "shuffled").write_text("".join(lines))
+    assert optimise(model, tmp_path / "tuned.ini", "shuffled") == 2
+    assert "sort the list" in capsys.readouterr().err
