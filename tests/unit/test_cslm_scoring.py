@@ -162,6 +162,14 @@ def test_both_engines_agree(large):
         assert np.allclose(scorer.score(*asked), other, atol=2e-4)
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
+@pytest.mark.parametrize("normalize", [True, False])
+def test_gpu_equals_cpu(large, normalize):
+    asked = requests(NGramScorer(large, "cpu"), 3 * CUDA_ROWS // 2, CUDA_ROWS + 100)
+    here, there = (NGramScorer(large, device, normalize=normalize).score(*asked) for device in ("cpu", "cuda"))
+    assert there == pytest.approx(here, abs=2e-4)
+
+
 def test_nothing_asked(files):
     scorer = NGramScorer(files / "exact.pt", "cpu")
     nothing = np.zeros(0, np.int32)

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -29,6 +30,7 @@ from rnnsmt.networks.vocabulary import NULL, UNK, Vocabulary  # noqa: E402
 
 torch.set_num_threads(1)
 CPU = Place(torch.device("cpu"))
+NEEDS_GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
 TINY = Settings(
     order=4, projection=8, hidden_1=16, hidden_2=12, spread=0.0, batch=64, epochs=3, learning_rate=0.01,
     output_bias="unigram", dropout=0.1, singletons=0.3, held_out_least=50,
@@ -97,6 +99,18 @@ def test_prepare_again_gives_the_same_bytes(folder, tmp_path):
         assert path.read_bytes() == (tmp_path / path.name).read_bytes()
 
 
+def test_prepare_with_a_shortlist_of_its_own(folder, tmp_path, capfd):
+    base = ["cslm", "prepare", "--input", str(folder / "text"), "--output-dir", str(tmp_path / "ids")]
+    assert main([*base, "--vocab-size", "5"]) == 0
+    counts = Counter((folder / "text").read_text().split())
+    assert Text.open(tmp_path / "ids").vocabulary.words[2:-1] == sorted(counts, key=lambda w: (-counts[w], w))[:3]
+    assert main([*base, "--vocab-size", "2"]) == 2
+    assert "must be at least 3" in capfd.readouterr().err
+    for both in (["--vocab-size", "5", "--vocabulary", str(folder / "vocab")], []):
+        with pytest.raises(SystemExit):
+            main([*base, *both])
+
+
 def test_unigrams(text):
     held_out = np.array([0, 5, 9])
     counts = class_counts(text, held_out)
@@ -111,8 +125,10 @@ def test_unigrams(text):
 # learning
 
 
-def test_learns_the_toy_language(folder, tmp_path, capfd):
-    assert main(command_line(folder, tmp_path, "--epochs", "8", "--learning-rate", "0.01")) == 0
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=NEEDS_GPU)])
+def test_learns_the_toy_language(folder, tmp_path, capfd, device):
+    options = ["--epochs", "8", "--learning-rate", "0.01", "--device", device]
+    assert main(command_line(folder, tmp_path, *options)) == 0
     history = json.loads((tmp_path / "h.json").read_text())
     curve = [row["validation perplexity"] for row in history["curve"]]
     assert curve[-1] < curve[0] < history["unigram perplexity"]

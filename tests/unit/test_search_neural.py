@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,6 +26,7 @@ UNLIMITED = SearchOptions(
     pop_limit=20000, stack_size=20000, beam_threshold=0.0, margin=1e9, nbest=50, neural_cells=20000
 )
 ORDER = 4
+NEEDS_GPU = pytest.mark.skipif(shutil.which("nvidia-smi") is None, reason="no GPU here")
 
 
 class HashedScorer:
@@ -240,7 +242,8 @@ def test_fewer_cells_are_scored_on_demand(loaded):
     assert scores[0] < scores[1] <= scores[2]
 
 
-def test_decoding_with_a_model_file(tmp_path, capsys):
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=NEEDS_GPU)])
+def test_decoding_with_a_model_file(tmp_path, capsys, device):
     """A network of random weights, through the command line; the n-best list has what it says of the texts."""
     from rnnsmt.cslm.model import FeedForwardLM
     from rnnsmt.cslm.model_file import save_model
@@ -257,6 +260,7 @@ def test_decoding_with_a_model_file(tmp_path, capsys):
     (tmp_path / "in").write_text("a b c\n\nd a\n")
     outputs = ["--output", str(tmp_path / "out"), "--nbest", "5", "--nbest-file", str(tmp_path / "nbest")]
     command = ["search", "decode", "--ini", str(tmp_path / "neural.ini"), "--input", str(tmp_path / "in"), *outputs]
+    command += ["--device", device]
     assert main([*command, "--report", str(tmp_path / "report.json")]) == 0
     report = json.loads((tmp_path / "report.json").read_text())
     assert 0 < report["ngrams_scored"] < report["ngrams_requested"]

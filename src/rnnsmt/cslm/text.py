@@ -51,13 +51,12 @@ class Text:
         return len(self.words)
 
 
-def prepare(paths: list[str], vocabulary_path: str, output_dir: str) -> dict[str, object]:
+def prepare(paths: list[str], vocabulary: Vocabulary, output_dir: str) -> dict[str, object]:
     """Write the folder; the figures of the stage. Lines without words are left out and counted.
 
     Raises:
-        InputError: no words at all, a text that is missing, damaged or not UTF-8, a damaged vocabulary.
+        InputError: no words at all, a text that is missing, damaged or not UTF-8.
     """
-    vocabulary = Vocabulary.read(vocabulary_path)
     folder = Path(output_dir)
     unknown = empty = 0
     with (

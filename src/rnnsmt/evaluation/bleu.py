@@ -70,7 +70,7 @@ def read_texts(hypothesis: str, references: list[str]) -> tuple[list[str], list[
     """
     columns = list(zip(*read_parallel(hypothesis, *references), strict=True))
     if not columns:
-        raise InputError(f"{hypothesis}: has no lines, nothing can be scored; did the decoder run?")
+        raise InputError(f"{hypothesis}: has no lines, nothing can be scored; make the file again")
     for path, column in zip([hypothesis, *references], columns, strict=True):
         empty = sum(1 for text in column if not text.strip())
         if empty == len(column):

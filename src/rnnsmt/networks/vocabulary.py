@@ -6,13 +6,15 @@ its own: position decides, not spelling.
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.io import InputError, read_lines, write_lines
+from rnnsmt.io import InputError, check_utf8, read_line_blocks, read_lines, write_lines
+from rnnsmt.progress import Meter
 
 NULL, UNK = 0, 1
 FIRST, SECOND, LAST = "<null>", "<unk>", "</s>"
@@ -21,6 +23,34 @@ FIRST, SECOND, LAST = "<null>", "<unk>", "</s>"
 def split(line: str) -> list[str]:
     """The words of a line: only ASCII white space lies between words, so a no-break space belongs to its word."""
     return [word.decode() for word in line.encode().split()]
+
+
+def check_size(size: int) -> None:
+    """What a vocabulary is made of at least.
+
+    Raises:
+        InputError: below 3.
+    """
+    if size < 3:
+        raise InputError(f"--vocab-size {size}: must be at least 3: id 0, UNK and a word")
+
+
+def count_words(paths: list[str], what: str) -> Counter[str]:
+    """How often every word occurs in the texts.
+
+    Raises:
+        InputError: a text is missing, damaged or not UTF-8; there are no words at all.
+    """
+    counts: Counter[bytes] = Counter()
+    for path in paths:
+        meter = Meter(f"counting the words of {Path(path).name}")
+        for block in read_line_blocks(path):
+            check_utf8(block, path, meter.done)
+            counts.update(block.split())
+            meter.add(block.count(b"\n"))
+    if not counts:
+        raise InputError(f"{paths[0]}: no words {what}; make it again")
+    return Counter({word.decode(): number for word, number in counts.items()})
 
 
 class Vocabulary:

@@ -1,7 +1,6 @@
 """Writing the folder of ``pairs``: one pass over the corpus, one over the table, neither held in memory."""
 
 import hashlib
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,30 +10,12 @@ from numpy.typing import NDArray
 
 from rnnsmt.io import InputError, check_utf8, read_line_blocks, write_json
 from rnnsmt.networks.sequences import growing_array
-from rnnsmt.networks.vocabulary import UNK, Vocabulary
+from rnnsmt.networks.vocabulary import UNK, Vocabulary, check_size, count_words
 from rnnsmt.phrases.table import parse_phrase_line
 from rnnsmt.progress import Meter
 from rnnsmt.rnn.pairs import FORMAT
 
 SIDES = ("source", "target")
-
-
-def count_words(paths: list[str], what: str) -> Counter[str]:
-    """How often every word occurs in the texts.
-
-    Raises:
-        InputError: a text is missing, damaged or not UTF-8; there are no words at all.
-    """
-    counts: Counter[bytes] = Counter()
-    for path in paths:
-        meter = Meter(f"counting the words of {Path(path).name}")
-        for block in read_line_blocks(path):
-            check_utf8(block, path, meter.done)
-            counts.update(block.split())
-            meter.add(block.count(b"\n"))
-    if not counts:
-        raise InputError(f"{paths[0]}: no words on the {what} side of the corpus; make it again")
-    return Counter({word.decode(): number for word, number in counts.items()})
 
 
 def prepare(
@@ -46,13 +27,12 @@ def prepare(
         InputError: an empty or malformed table, a phrase of more than ``max_length`` words, a pair that the table has
             twice, a corpus without words.
     """
-    if size < 3:
-        raise InputError(f"--vocab-size {size}: must be at least 3: id 0, UNK and a word")
+    check_size(size)
     folder = Path(output_dir)
     vocabularies = []
     figures: dict[str, object] = {"format": FORMAT}
     for name, paths in zip(SIDES, (source, target), strict=True):
-        counts = count_words(paths, name)
+        counts = count_words(paths, f"on the {name} side of the corpus")
         vocabulary = Vocabulary.from_counts(counts, size)
         vocabularies.append(vocabulary)
         known = sum(counts[word] for word in vocabulary.index)

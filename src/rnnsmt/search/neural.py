@@ -17,8 +17,9 @@ from rnnsmt.search.neural_kernels import ASKED, CONTEXTS, ENTRIES, ENTRY, Store
 if TYPE_CHECKING:
     from rnnsmt.search.model import TargetPhrases
 
-MAX_ENTRIES = 1 << 25
-"""N-grams that are remembered; each takes about 60 bytes."""
+MAX_ENTRIES = 7 << 22
+"""N-grams that are remembered; a store has room for a power of two of them and takes 60 bytes for each. What the
+sentences under way still ask for goes into the last eighth of 2^25: it would be doubled for nothing."""
 _FIRST = 1 << 16
 
 

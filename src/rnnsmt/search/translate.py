@@ -23,7 +23,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ini", type=Path, required=True, help="moses.ini with weights; paths relative to its folder")
     parser.add_argument("--input", type=Path, required=True, help="tokenised text, one segment a line")
     parser.add_argument("--output", type=Path, required=True, help="translations, one a line")
-    parser.add_argument("--nbest", type=int, default=0, help="distinct translations per sentence for --nbest-file")
+    parser.add_argument(
+        "--nbest",
+        type=int,
+        default=0,
+        help="distinct translations per sentence for --nbest-file; wider beam, so that the best may differ",
+    )
     parser.add_argument("--nbest-file", type=Path, help="where to write them, in Moses' format")
     parser.add_argument("--model-dir", type=Path, help="take files of the same base name from here where they exist")
     parser.add_argument("--threads", type=int, default=1, help="sentences translated at the same time")
