@@ -8,6 +8,7 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -76,18 +77,18 @@ def test_every_rule_asks_for_memory_and_time():
 @pytest.fixture
 def resources() -> dict:
     """The names of resources.smk, on one machine."""
-    names = {"Path": Path, "on_a_cluster": lambda: False}
+    workflow = SimpleNamespace(global_resources={})
+    names = {"Path": Path, "on_a_cluster": lambda: False, "workflow": workflow}
     exec((ROOT / "workflow/rules/resources.smk").read_text(), names)
     return names
 
 
 def test_a_further_attempt_gets_more(resources, tmp_path):
-    """Of memory and time; what goes on with a checkpoint only needs another attempt. Parts share the time."""
+    """Of memory and time. Parts share the time."""
     (tmp_path / "text").write_bytes(bytes(3_000_000))
     files = [tmp_path / "text"]
     memory, minutes = resources["memory"], resources["minutes"]
     assert [memory(100, 10)(None, files, attempt) for attempt in (1, 2, 3)] == [130, 260, 390]
-    assert memory(100, 10, grows=False)(None, files, 3) == 130
     assert [minutes(5, 2)(None, files, attempt) for attempt in (1, 2)] == [11, 22]
     assert minutes(5, 2, parts=lambda w: 3)(None, files, 1) == 7
     assert minutes(5)(None, ["not/there/yet"], 2) == 10
@@ -114,6 +115,42 @@ def test_only_clusters_limit_the_time(workflow, mode, expected):
     done = subprocess.run(command, cwd=workflow.folder, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     assert (workflow.folder / "limit.txt").read_text() == expected
+
+
+@pytest.mark.parametrize("options", [[], ["--sdm", "conda"]])
+def test_the_python_of_the_stages(workflow, options):
+    """Snakemake's own is in front; with conda environments what they put in front stays there."""
+    for name in ("workflow", "src", "config.yaml"):
+        (workflow.folder / name).symlink_to(ROOT / name)
+    (workflow.folder / "Snakefile").write_text(
+        'configfile: "config.yaml"\ninclude: "workflow/rules/common.smk"\nprint(shell._process_prefix)\n'
+        'rule nothing:\n    output: "nothing"\n    shell: "touch {output}"\n'
+    )
+    command = [sys.executable, "-m", "snakemake", "nothing", "--cores", "1", "-n", *options]
+    done = subprocess.run(command, cwd=workflow.folder, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (f"PATH={Path(sys.executable).parent}:" in done.stdout) == (not options)
+
+
+def test_the_jobs_of_a_machine_share_its_memory(workflow):
+    """And whoever knows better says so; a cluster has its own queue."""
+    for name in ("workflow", "src", "config.yaml"):
+        (workflow.folder / name).symlink_to(ROOT / name)
+    (workflow.folder / "Snakefile").write_text(
+        'configfile: "config.yaml"\ninclude: "workflow/rules/common.smk"\ninclude: "workflow/rules/resources.smk"\n'
+        'print("limit", workflow.global_resources.get("mem_mb"))\n'
+        'rule nothing:\n    output: "nothing"\n    shell: "touch {output}"\n'
+    )
+    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e6
+    for options, limit in (
+        (["--cores", "1"], int(0.85 * there)),
+        (["--cores", "1", "--resources", "mem_mb=777"], 777),
+        (["--executor", "slurm", "--jobs", "1"], None),
+    ):
+        command = [sys.executable, "-m", "snakemake", "nothing", "-n", *options]
+        done = subprocess.run(command, cwd=workflow.folder, capture_output=True, text=True, timeout=600, check=False)
+        assert done.returncode == 0, done.stderr
+        assert f"limit {limit}\n" in done.stdout
 
 
 def test_stages_know_how_much_memory_they_have():

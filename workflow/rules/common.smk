@@ -1,9 +1,11 @@
 # What all chapters share: the checked configuration, the corpora, and how a rule calls a stage.
+import shlex
 import shutil
 import sys
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
+from snakemake.settings.types import DeploymentMethod
 
 sys.path.insert(0, f"{workflow.basedir}/src")
 from rnnsmt.config import check, corpora, kept_whole
@@ -21,11 +23,14 @@ def on_a_cluster():
         return True
 
 
-# The rules call this checkout's stages, with the Python that runs Snakemake or with that of their conda environment.
+# The rules call this checkout's stages, with the Python that runs Snakemake or, with --sdm conda, that of their environment,
+# which is active already when this prefix is executed.
 # What a stage says when it refuses its input is in its log; file 3 brings it to the terminal as well. A cluster ends a
 # job when its time is up; on one machine a training may take as long as it takes.
+CONDA = DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method
 shell.prefix(
-    f"set -euo pipefail; exec 3>&2; export RNNSMT_TERMINAL=3; PATH='{Path(sys.executable).parent}':$PATH; "
+    "set -euo pipefail; exec 3>&2; export RNNSMT_TERMINAL=3; "
+    f"{'' if CONDA else f'PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH; '}"
     f"rnnsmt() ( PYTHONPATH='{workflow.basedir}/src' exec python -m rnnsmt \"$@\" ); "
     f"time_limit() ( {'echo --time-limit $(($1 * 60))' if on_a_cluster() else ':'} ); "
 )

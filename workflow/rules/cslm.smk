@@ -42,7 +42,7 @@ rule cslm_train:
         TORCH_ENV
     threads: beside_tuning(16)
     resources:
-        mem_mb=memory(4000, 0.5, grows=False),
+        mem_mb=memory(4000, 0.5),
         runtime=1440,
         gpu=GPU,
         device=DEVICE,

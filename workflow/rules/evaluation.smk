@@ -18,7 +18,7 @@ rule decode:
         search_env
     threads: tuning_threads()
     resources:
-        mem_mb=search_memory(grows=True),
+        mem_mb=search_memory,
         runtime=minutes(240),
         gpu=search_gpu,
         device=DEVICE,

@@ -1,15 +1,19 @@
-# Memory (MB), time (minutes) and threads of the jobs. They ask a cluster for them; on one machine nobody looks at the time,
-# and some stages take the memory for what they may use, so it is never more than leaves room for two such jobs.
+# Memory (MB), time (minutes) and threads of the jobs. They ask a cluster for them. On one machine nobody looks at the time;
+# the jobs share the memory, and since some stages take what they ask for as what they may use, none asks for more than
+# leaves room for two such jobs.
 #
 # Memory and time grow with the size of the input in MB, compressed as it lies there, and with every attempt, because Slurm
-# ends what takes more. The factors are those of Multi30k and mini-wmt (the last line of every log has `peak` and seconds)
+# ends what takes more. Trainings and MERT ask for a day and go on from their checkpoint after it. The factors are those of Multi30k and mini-wmt (the last line of every log has `peak` and seconds)
 # and half as much again. What grows with the vocabulary grows slower than the text, so large corpora get more than they
 # need; --set-resources and the profile change it.
 import os
 
 # What the CSLM of a search holds at most while its store of n-grams grows, see rnnsmt.search.neural.
-MOST_NEURAL_MEMORY = 6500
-MOST_MEMORY = int(0.4 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e6)
+MOST_NEURAL_MEMORY = 4500
+MACHINE_MEMORY = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e6
+MOST_MEMORY = int(0.4 * MACHINE_MEMORY)
+if not on_a_cluster():
+    workflow.global_resources.setdefault("mem_mb", int(0.85 * MACHINE_MEMORY))
 
 
 def megabytes(files):
@@ -22,24 +26,20 @@ def asked(base, per_mb, input):
     return base + per_mb * megabytes(input) if per_mb else base
 
 
-def memory(base, per_mb=0.0, grows=True):
-    """mem_mb of a rule. grows=False: a further attempt goes on with a checkpoint, it did not lack memory."""
+def memory(base, per_mb=0.0):
+    """mem_mb of a rule."""
 
     def mem_mb(wildcards, input, attempt):
-        needed = int(asked(base, per_mb, input) * (attempt if grows else 1))
+        needed = int(asked(base, per_mb, input) * attempt)
         return needed if on_a_cluster() else min(needed, MOST_MEMORY)
 
     return mem_mb
 
 
-def search_memory(grows):
+def search_memory(wildcards, input, attempt):
     """mem_mb of MERT and decoding: the tables and the LM; with a CSLM its first layer and the n-grams it has scored."""
-
-    def mem_mb(wildcards, input, attempt):
-        neural = min(1000 + 20000 * megabytes([input.source]), MOST_NEURAL_MEMORY) if input.network else 0
-        return memory(2000 + neural, 12, grows)(wildcards, input, attempt)
-
-    return mem_mb
+    neural = min(1000 + 20000 * megabytes([input.source]), MOST_NEURAL_MEMORY) if input.network else 0
+    return memory(600 + neural, 18)(wildcards, input, attempt)
 
 
 def minutes(base, per_mb=0.0, parts=lambda wildcards: 1):

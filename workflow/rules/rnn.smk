@@ -53,7 +53,7 @@ rule rnn_train:
         TORCH_ENV
     threads: beside_tuning(16)
     resources:
-        mem_mb=memory(4000, 0.5, grows=False),
+        mem_mb=memory(4000, 0.5),
         runtime=1440,
         gpu=GPU,
         device=DEVICE,

@@ -53,7 +53,7 @@ rule mert:
         search_env
     threads: tuning_threads()
     resources:
-        mem_mb=search_memory(grows=False),
+        mem_mb=search_memory,
         runtime=1440,
         gpu=search_gpu,
         device=DEVICE,
