@@ -16,7 +16,7 @@ if mistakes := check(config, f"{workflow.basedir}/workflow/schemas/config.schema
 
 
 def on_a_cluster():
-    """Whether jobs run elsewhere than the first call: so it is in that call, in its plan, and inside a job."""
+    """Whether jobs run elsewhere than the first call: so it is in that call and inside a job. Not in a plan (-n)."""
     try:
         return workflow.remote_exec or not workflow.local_exec or not workflow.cores
     except WorkflowError:  # nobody said how many cores there are
