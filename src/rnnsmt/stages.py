@@ -30,7 +30,7 @@ CHAPTERS: dict[str, str] = {
     "rnn": "the RNN Encoder-Decoder",
     "cslm": "the continuous-space language model",
     "search": "the decoder",
-    "tuning": "MERT",
+    "tuning": "weights, by MERT or for given n-best lists",
     "evaluation": "BLEU and Table 1",
     "analysis": "pictures of what was learnt",
     "moses": "Moses model directories",
