@@ -1,4 +1,4 @@
-"""The loop around the optimiser: pool, state, stopping, resuming, and n-best files."""
+"""The loop around the optimiser: pool, state, stopping and resuming."""
 
 import errno
 import fcntl

@@ -105,55 +105,45 @@ def test_a_machine_has_no_more_memory_than_it_has(resources):
     assert resources["memory"](10**9)(None, [], 1) == 10**9
 
 
+def call_with(workflow: Workflow, lines: str, *options: str) -> str:
+    """What Snakemake prints with the settings of this checkout and a Snakefile of these lines instead of the rules."""
+    for name in ("workflow", "src", "config.yaml"):
+        if not (workflow.folder / name).exists():
+            (workflow.folder / name).symlink_to(ROOT / name)
+    head = 'configfile: "config.yaml"\ninclude: "workflow/rules/common.smk"\n'
+    (workflow.folder / "Snakefile").write_text(head + lines)
+    command = [sys.executable, "-m", "snakemake", "--cores", "1", *options]
+    done = subprocess.run(command, cwd=workflow.folder, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+NOTHING = 'rule nothing:\n    output: "nothing"\n    shell: "touch {output}"\n'
+
+
 @pytest.mark.parametrize(("mode", "expected"), [("default", "limit:\n"), ("remote", "limit: --time-limit 600\n")])
 def test_only_clusters_limit_the_time(workflow, mode, expected):
     """What the rules of long jobs call with their minutes."""
-    for name in ("workflow", "src", "config.yaml"):
-        (workflow.folder / name).symlink_to(ROOT / name)
-    (workflow.folder / "Snakefile").write_text(
-        'configfile: "config.yaml"\ninclude: "workflow/rules/common.smk"\n'
-        'rule limit:\n    output: "limit.txt"\n    shell: "echo limit: $(time_limit 10) > {output}"\n'
-    )
-    command = [sys.executable, "-m", "snakemake", "--cores", "1", "--mode", mode, "limit.txt"]
-    done = subprocess.run(command, cwd=workflow.folder, capture_output=True, text=True, timeout=600, check=False)
-    assert done.returncode == 0, done.stderr
+    rule = 'rule limit:\n    output: "limit.txt"\n    shell: "echo limit: $(time_limit 10) > {output}"\n'
+    call_with(workflow, rule, "--mode", mode, "limit.txt")
     assert (workflow.folder / "limit.txt").read_text() == expected
 
 
 @pytest.mark.parametrize("options", [[], ["--sdm", "conda"]])
 def test_the_python_of_the_stages(workflow, options):
     """Snakemake's own is in front; with conda environments what they put in front stays there."""
-    for name in ("workflow", "src", "config.yaml"):
-        (workflow.folder / name).symlink_to(ROOT / name)
-    (workflow.folder / "Snakefile").write_text(
-        'configfile: "config.yaml"\ninclude: "workflow/rules/common.smk"\nprint(shell._process_prefix)\n'
-        'rule nothing:\n    output: "nothing"\n    shell: "touch {output}"\n'
-    )
-    command = [sys.executable, "-m", "snakemake", "nothing", "--cores", "1", "-n", *options]
-    done = subprocess.run(command, cwd=workflow.folder, capture_output=True, text=True, timeout=600, check=False)
-    assert done.returncode == 0, done.stderr
-    assert (f"PATH={Path(sys.executable).parent}:" in done.stdout) == (not options)
+    printed = call_with(workflow, f"print(shell._process_prefix)\n{NOTHING}", "nothing", "-n", *options)
+    assert (f"PATH={Path(sys.executable).parent}:" in printed) == (not options)
 
 
 def test_the_jobs_of_a_machine_share_its_memory(workflow):
     """And whoever knows better says so; a cluster has its own queue."""
     assert names_of_resources(cluster=True)["workflow"].global_resources == {}
-    for name in ("workflow", "src", "config.yaml"):
-        (workflow.folder / name).symlink_to(ROOT / name)
-    (workflow.folder / "Snakefile").write_text(
-        'configfile: "config.yaml"\ninclude: "workflow/rules/common.smk"\ninclude: "workflow/rules/resources.smk"\n'
-        'print("limit", workflow.global_resources.get("mem_mb"))\n'
-        'rule nothing:\n    output: "nothing"\n    shell: "touch {output}"\n'
-    )
+    lines = 'include: "workflow/rules/resources.smk"\nprint("limit", workflow.global_resources.get("mem_mb"))\n'
     there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e6
-    for options, limit in (
-        (["--cores", "1"], int(0.85 * there)),
-        (["--cores", "1", "--resources", "mem_mb=777"], 777),
-    ):
-        command = [sys.executable, "-m", "snakemake", "nothing", "-n", *options]
-        done = subprocess.run(command, cwd=workflow.folder, capture_output=True, text=True, timeout=600, check=False)
-        assert done.returncode == 0, done.stderr
-        assert re.search(rf"^limit .*\b{limit}\b", done.stdout, re.MULTILINE)
+    for options, limit in (([], int(0.85 * there)), (["--resources", "mem_mb=777"], 777)):
+        printed = call_with(workflow, lines + NOTHING, "nothing", "-n", *options)
+        assert re.search(rf"^limit .*\b{limit}\b", printed, re.MULTILINE)
 
 
 def test_stages_know_how_much_memory_they_have():

@@ -24,9 +24,9 @@ def on_a_cluster():
 
 
 # The rules call this checkout's stages, with the Python that runs Snakemake or, with --sdm conda, that of their environment,
-# which is active already when this prefix is executed.
-# What a stage says when it refuses its input is in its log; file 3 brings it to the terminal as well. A cluster ends a
-# job when its time is up; on one machine a training may take as long as it takes.
+# which is active already when this prefix is executed. What a stage says when it refuses its input is in its log; file 3
+# brings it to the terminal as well. A cluster ends a job when its time is up; on one machine a training may take as long
+# as it takes.
 CONDA = DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method
 shell.prefix(
     "set -euo pipefail; exec 3>&2; export RNNSMT_TERMINAL=3; "

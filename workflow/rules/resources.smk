@@ -3,9 +3,9 @@
 # leaves room for two such jobs.
 #
 # Memory and time grow with the size of the input in MB, compressed as it lies there, and with every attempt, because Slurm
-# ends what takes more. Trainings and MERT ask for a day and go on from their checkpoint after it. The factors are those of Multi30k and mini-wmt (the last line of every log has `peak` and seconds)
-# and half as much again. What grows with the vocabulary grows slower than the text, so large corpora get more than they
-# need; --set-resources and the profile change it.
+# ends what takes more. Trainings and MERT ask for a day and go on from their checkpoint after it. The factors are those of
+# Multi30k and mini-wmt (the last line of every log has `peak` and seconds) and half as much again. What grows with the
+# vocabulary grows slower than the text, so large corpora get more than they need; --set-resources and the profile change it.
 import os
 
 # What the CSLM of a search holds at most while its store of n-grams grows, see rnnsmt.search.neural.

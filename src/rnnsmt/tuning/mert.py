@@ -3,9 +3,9 @@
 One process: the model is loaded once; every iteration decodes the development set, adds the n-best lists to those of
 all iterations before, optimises by exact line searches, and saves its state, so that the same command after an
 interruption goes on and ends with the same weights (with a CSLM: on the same kind of processor; other last digits of a
-score make a known translation a new one). Where another iteration would be over after --time-limit, the exit
-code is 75: run the same command again. Output: the ini with the weights of the iteration whose decoded development set
-had the highest BLEU, and the history of all iterations.
+score make a known translation a new one). Where another iteration would be over after --time-limit, the exit code is
+75: run the same command again. Output: the ini with the weights of the iteration whose decoded development set had the
+highest BLEU, and the history of all iterations.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from rnnsmt.signals import Stop
 from rnnsmt.stages import STAGES
 from rnnsmt.tuning.loop import Decoded, LoopOptions, Tuned, tune
 from rnnsmt.tuning.optimise import Weights
-from rnnsmt.tuning.optimiser_options import add_optimiser, optimiser_options
+from rnnsmt.tuning.optimiser_options import add_optimiser, optimiser_options, start_weights
 from rnnsmt.tuning.state import MertState, content_hash, outline_hash
 
 
@@ -120,9 +120,7 @@ class ModelDecoder:
         self._tuned = np.array([not name.startswith("UnknownWordPenalty") for name in names])
         self._weights = np.array([ini.weight(name) for name in names])
         self.feature_names = [name for name, tuned in zip(names, self._tuned, strict=True) if tuned]
-        self.start = self._weights[self._tuned]
-        if not np.abs(self.start).sum() > 0:
-            raise InputError(f"{args.ini}: all weights are 0, there is nothing to start from; give Moses' defaults")
+        self.start = start_weights(ini, self.feature_names)
 
     def decode(self, weights: Weights) -> Decoded:
         """Translate the development set with these weights of the tuned features."""

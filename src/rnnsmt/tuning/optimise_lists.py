@@ -8,8 +8,6 @@ list has held.
 
 import argparse
 
-import numpy as np
-
 from rnnsmt.evaluation.batch_bleu import BatchBleu
 from rnnsmt.evaluation.bleu import read_texts
 from rnnsmt.io import InputError
@@ -17,18 +15,13 @@ from rnnsmt.moses.ini import MosesIni
 from rnnsmt.moses.nbest import read_lists
 from rnnsmt.tuning.nbest_pool import NbestPool, lump_of
 from rnnsmt.tuning.optimise import active_features, optimise, pool_bleu
-from rnnsmt.tuning.optimiser_options import add_optimiser, optimiser_options
+from rnnsmt.tuning.optimiser_options import add_optimiser, optimiser_options, start_weights
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of ``rnnsmt tuning optimise``."""
     add = parser.add_argument
-    add(
-        "--ini",
-        required=True,
-        metavar="FILE",
-        help="moses.ini with the lists' features, and weights to start from",
-    )
+    add("--ini", required=True, metavar="FILE", help="moses.ini with the lists' features, and weights to start from")
     add("--nbest", required=True, metavar="FILE", help="n-best lists of the development set")
     add("--source", required=True, metavar="FILE", help="development set, source side")
     add("--reference", required=True, nargs="+", metavar="FILE", help="development set, one or more references")
@@ -42,9 +35,7 @@ def run(args: argparse.Namespace) -> dict[str, object]:
     ini = MosesIni.read(args.ini)
     sources, references = read_texts(args.source, args.reference)
     lists = read_lists(args.nbest, ini, len(sources))
-    start = np.array([ini.weight(name) for name in lists.names])
-    if not np.abs(start).sum() > 0:
-        raise InputError(f"{args.ini}: all weights are 0, there is nothing to start from; give Moses' defaults")
+    start = start_weights(ini, lists.names)
     pool = NbestPool(len(lists.texts), len(lists.names))
     pool.add(lump_of(lists.features, BatchBleu(references).statistics(lists.texts)))
     flat = pool.flat()

@@ -1,8 +1,13 @@
-"""What ``tuning mert`` and ``tuning optimise`` ask of the optimiser on the command line."""
+"""What ``tuning mert`` and ``tuning optimise`` share: the optimiser's options, and the weights it starts from."""
 
 import argparse
+from collections.abc import Iterable
 
-from rnnsmt.tuning.optimise import OptimiserOptions
+import numpy as np
+
+from rnnsmt.io import InputError
+from rnnsmt.moses.ini import MosesIni
+from rnnsmt.tuning.optimise import OptimiserOptions, Weights
 
 DEFAULTS = OptimiserOptions()
 
@@ -21,3 +26,15 @@ def add_optimiser(parser: argparse.ArgumentParser) -> None:
 def optimiser_options(args: argparse.Namespace) -> OptimiserOptions:
     """The options of a command with those of ``add_optimiser``."""
     return OptimiserOptions(restarts=args.restarts, random_directions=args.random_directions, combine=args.combine)
+
+
+def start_weights(ini: MosesIni, scores: Iterable[str]) -> Weights:
+    """The ini's weights ``[F]`` of these scores.
+
+    Raises:
+        InputError: all of them are 0.
+    """
+    weights = np.array([ini.weight(score) for score in scores])
+    if not np.abs(weights).sum() > 0:
+        raise InputError(f"{ini.path}: all weights are 0, there is nothing to start from; give Moses' defaults")
+    return weights
