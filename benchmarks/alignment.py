@@ -82,7 +82,7 @@ def inis(fixture: Path, work: Path, folder: Path) -> dict[str, Path]:
 
 def bleu(ini: Path, work: Path, folder: Path, threads: int) -> dict[str, float]:
     """BLEU of one ini on every set and on both test sets joined."""
-    from rnnsmt.evaluation.multi_bleu import corpus_bleu
+    from rnnsmt.bleu.multi_bleu import corpus_bleu
 
     scores, joined = {}, ([], [])
     for name in SETS:

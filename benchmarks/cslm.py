@@ -21,14 +21,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rnnsmt.cslm.model import FeedForwardLM
-from rnnsmt.cslm.model_file import save_model
+from rnnsmt.cslm.model import FeedForwardLM, save_model
 from rnnsmt.cslm.ngrams import contexts_at
-from rnnsmt.cslm.presets import PRESETS, Settings
-from rnnsmt.cslm.scorer import NGramScorer
+from rnnsmt.cslm.scoring import NGramScorer
+from rnnsmt.cslm.settings import PRESETS, Settings
 from rnnsmt.cslm.text import Text
-from rnnsmt.cslm.trainer import Trainer
-from rnnsmt.devices import choose_place
+from rnnsmt.cslm.training import Trainer
+from rnnsmt.networks.devices import choose_place
 
 SENTENCES = 1000
 WORDS = 20

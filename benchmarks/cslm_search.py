@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rnnsmt.cslm.scorer import NGramScorer
+from rnnsmt.cslm.scoring import NGramScorer
 from rnnsmt.io import read_json, read_lines
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.search import SearchOptions, decode, load_model

@@ -18,16 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from rnnsmt.evaluation.batch_bleu import BatchBleu
-from rnnsmt.evaluation.bleu import read_texts
-from rnnsmt.evaluation.multi_bleu import bleu_of
+from rnnsmt.bleu.batch import BatchBleu
+from rnnsmt.bleu.multi_bleu import bleu_of, read_texts
 from rnnsmt.io import read_json, write_json
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.progress import say
 from rnnsmt.search import SearchOptions, decode
-from rnnsmt.tuning.loop import LoopOptions, tune
-from rnnsmt.tuning.mert import ModelDecoder
-from rnnsmt.tuning.optimise import OptimiserOptions
+from rnnsmt.tuning.mert import LoopOptions, ModelDecoder, tune
+from rnnsmt.tuning.optimisation import OptimiserOptions
 from rnnsmt.tuning.state import MertState
 
 

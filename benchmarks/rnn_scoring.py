@@ -17,14 +17,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rnnsmt.devices import choose_place
+from rnnsmt.networks.devices import choose_place
 from rnnsmt.networks.sequences import Sequences
-from rnnsmt.rnn.model import RNNEncoderDecoder
-from rnnsmt.rnn.model_file import load_model
+from rnnsmt.rnn.model import RNNEncoderDecoder, load_model
 from rnnsmt.rnn.pairs import Pairs
-from rnnsmt.rnn.prefixes import prefix_levels
-from rnnsmt.rnn.presets import PRESETS
-from rnnsmt.rnn.scoring import encode_distinct, score_pairs
+from rnnsmt.rnn.scoring import encode_distinct, prefix_levels, score_pairs
+from rnnsmt.rnn.settings import PRESETS
 
 SLICE = 8192
 PLAIN = 1024

@@ -19,15 +19,14 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from rnnsmt.devices import Place, choose_place
-from rnnsmt.networks.products import Products
+from rnnsmt.networks.devices import Place, choose_place
+from rnnsmt.networks.softmax import Products
 from rnnsmt.rnn.batches import BatchStream, words_of
 from rnnsmt.rnn.gradients import loss_and_gradient
 from rnnsmt.rnn.model import RNNEncoderDecoder
 from rnnsmt.rnn.pairs import Pairs
-from rnnsmt.rnn.presets import PRESETS, Settings
-from rnnsmt.rnn.sizes import Sizes
-from rnnsmt.rnn.trainer import Trainer
+from rnnsmt.rnn.settings import PRESETS, Settings, Sizes
+from rnnsmt.rnn.training import Trainer
 
 Minibatch = tuple[Tensor, Tensor]
 

@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 
 from rnnsmt.moses.ini import MosesIni
-from rnnsmt.search import kernels
-from rnnsmt.search.arrays import CELLS, QUERIES, REQUESTS
 from rnnsmt.search.decoder import Decoder, SearchOptions, look_up
+from rnnsmt.search.kernels import stack as kernels
 from rnnsmt.search.model import SearchModel, load_model
 from rnnsmt.search.nbest import best_path
+from rnnsmt.search.records import CELLS, QUERIES, REQUESTS
 
 
 def best_time(work, repeat: int) -> float:

@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from rnnsmt.cli import main as rnnsmt
 from rnnsmt.io import read_byte_lines, read_lines, write_json, write_lines
-from rnnsmt.lm.estimate import estimate
+from rnnsmt.lm.estimation import estimate
 from rnnsmt.lm.queries import load_kenlm, measure
 from rnnsmt.lm.text import frequent_words
 from rnnsmt.progress import say

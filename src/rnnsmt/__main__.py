@@ -1,6 +1,6 @@
 """``python -m rnnsmt`` and the ``rnnsmt`` command."""
 
-from rnnsmt.process import leave_signals
+from rnnsmt.stopping import leave_signals
 
 
 def entry() -> None:

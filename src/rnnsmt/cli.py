@@ -1,12 +1,13 @@
 """The ``rnnsmt`` command: ``rnnsmt CHAPTER STAGE --option ...``.
 
-Only the module of the stage that is asked for is imported: stages are processes, and their start must be quick.
+Only the commands of the chapter that is asked for are imported: stages are processes, and their start must be quick.
 
 Exit codes: 0 done; 2 bad input or bad options, with one sentence on stderr; 1 a bug, with its traceback; 75 stopped
 early on purpose with its state saved, run again; 128 + n ended by signal n.
 """
 
 import argparse
+import inspect
 import os
 import re
 import signal
@@ -15,9 +16,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 
-from rnnsmt import __version__, process
-from rnnsmt.common_options import check_options
+from rnnsmt import __version__, stopping
 from rnnsmt.io import InputError
+from rnnsmt.options import check_options
 from rnnsmt.progress import StageClock
 from rnnsmt.stages import CHAPTERS, STAGES
 
@@ -29,7 +30,7 @@ MESSAGE = 2000
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one stage and return the exit code of the process."""
+    """Run one stage and return the exit code of the stopping."""
     words = list(sys.argv[1:] if argv is None else argv)
     parser = _parser(words)
     args = parser.parse_args(words)
@@ -37,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         args.help_of.print_help()
         return 2
     try:
-        process.catch_signals()
+        stopping.catch_signals()
         clock = StageClock(f"{args.chapter} {args.stage}")
         check_options(args)
         figures = args.run(args)
@@ -115,10 +116,11 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
         for name, stage in STAGES[chapter].items():
             stage_parser = stages.add_parser(name, help=stage.help, formatter_class=_HelpFormatter)
             if list(words[:2]) == [chapter, name]:
-                module = import_module(stage.module)
-                stage_parser.description = module.__doc__
-                module.add_arguments(stage_parser)
-                stage_parser.set_defaults(run=module.run)
+                commands, function = import_module(f"rnnsmt.{chapter}.commands"), name.replace("-", "_")
+                run = getattr(commands, function)
+                stage_parser.description = inspect.getdoc(run)
+                getattr(commands, f"{function}_options")(stage_parser)
+                stage_parser.set_defaults(run=run)
     return parser
 
 
@@ -133,16 +135,16 @@ def entry() -> None:
 
 
 def _main_with_streams() -> object:
-    process.leave_signals()
-    process.open_closed_streams()
-    sys.unraisablehook = process.signal_again
+    stopping.leave_signals()
+    stopping.open_closed_streams()
+    sys.unraisablehook = stopping.signal_again
     code: object
     try:
         try:
             code = main()
         except SystemExit as stopped:
             code = stopped.code
-        process.leave_signals()
+        stopping.leave_signals()
         sys.stdout.flush()
     except OSError as error:  # main tells what it knows of: this is about stdout or stderr
         gone = isinstance(error, BrokenPipeError)
@@ -153,5 +155,5 @@ def _main_with_streams() -> object:
         with suppress(OSError):
             if not gone:
                 _tell(f"rnnsmt: error: {sentence}")
-        process.drop_streams()
+        stopping.drop_streams()
     return code

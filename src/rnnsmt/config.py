@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from rnnsmt.common_options import MOST, MOST_SEED
 from rnnsmt.io import read_json
+from rnnsmt.options import MOST, MOST_SEED
 from rnnsmt.systems import named_features
 
 

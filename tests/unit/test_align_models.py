@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 from scipy.special import digamma as scipy_digamma
 
-from rnnsmt.align import fast_align, hmm, model4
+from rnnsmt.align import hmm, model4
 from rnnsmt.align.bitext import Bitext, read_bitext
 from rnnsmt.align.directions import align
-from rnnsmt.align.hmm_kernels import forward_backward, transitions
-from rnnsmt.align.lexicon import build_lexicon, digamma, find
-from rnnsmt.align.model4_kernels import MAX_FERTILITY, neighbourhood, null_score, placement
+from rnnsmt.align.kernels import fast_align as fast_align_kernels
+from rnnsmt.align.kernels.hmm import forward_backward, transitions
+from rnnsmt.align.kernels.lexicon import digamma, find
+from rnnsmt.align.kernels.model4 import MAX_FERTILITY, neighbourhood, null_score, placement
+from rnnsmt.align.lexicon import build_lexicon
 from rnnsmt.align.pharaoh import to_lists
 from rnnsmt.align.word_classes import word_classes
 
@@ -75,9 +77,9 @@ def test_digamma(x):
 def test_closed_form_of_the_diagonal_prior(j, m, n):
     features = [-abs(i / n - j / m) for i in range(1, n + 1)]
     prior = np.empty(n)
-    assert fast_align._diagonal(j, m, n, 3.5, prior) == pytest.approx(prior.sum())
+    assert fast_align_kernels._diagonal(j, m, n, 3.5, prior) == pytest.approx(prior.sum())
     assert prior == pytest.approx(np.exp(3.5 * np.array(features)))
-    z, derivative = fast_align._series(j, m, n, 3.5)
+    z, derivative = fast_align_kernels._series(j, m, n, 3.5)
     assert z == pytest.approx(sum(exp(3.5 * feature) for feature in features))
     assert derivative == pytest.approx(sum(feature * exp(3.5 * feature) for feature in features))
 

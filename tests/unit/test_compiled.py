@@ -4,12 +4,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-INNER = "from rnnsmt.compiled import kernel\nSTEP = {step}\n\n@kernel()\ndef inner(x):\n    return x + {constant}\n"
+INNER = (
+    "from rnnsmt.kernels.decorator import kernel\n"
+    "STEP = {step}\n\n@kernel()\ndef inner(x):\n    return x + {constant}\n"
+)
 
 
 def test_an_edit_of_a_called_kernel_reaches_its_caller(tmp_path: Path) -> None:
     (tmp_path / "outer_part.py").write_text(
-        "from inner_part import STEP, inner\nfrom rnnsmt.compiled import kernel\n\n"
+        "from inner_part import STEP, inner\nfrom rnnsmt.kernels.decorator import kernel\n\n"
         "@kernel()\ndef outer(x):\n    return inner(x) * STEP\n"
     )
     (tmp_path / "main.py").write_text(

@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from rnnsmt.config import check, corpora
-from rnnsmt.cslm import presets as cslm
-from rnnsmt.rnn.presets import PRESETS, Settings
+from rnnsmt.cslm import settings as cslm
+from rnnsmt.rnn.settings import PRESETS, Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = ROOT / "workflow/schemas/config.schema.json"

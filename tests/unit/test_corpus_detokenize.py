@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from rnnsmt.cli import main
-from rnnsmt.corpus.detokenizer import Detokenizer
-from rnnsmt.corpus.tokenizer import Normalizer, Tokenizer
+from rnnsmt.corpus.tokenizer import Detokenizer, Normalizer, Tokenizer
 
 FRENCH = [
     ("l&apos; eau d&apos; été , qu&apos; il y a", "L'eau d'été, qu'il y a"),

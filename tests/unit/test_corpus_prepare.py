@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from rnnsmt.cli import main
-from rnnsmt.corpus import prepare as stage
-from rnnsmt.corpus.workers import map_chunks
+from rnnsmt.parallel import map_chunks
 
 
 class Workplace:
@@ -250,7 +249,7 @@ def test_processes_change_nothing(work: Workplace, monkeypatch: pytest.MonkeyPat
     assert work.pair(source, source) == 0
     one = [(work.folder / name).read_bytes() for name in ("o.en", "o.fr", "r.json")]
     small = lambda make, items, threads: map_chunks(make, items, threads, 13)  # noqa: E731
-    monkeypatch.setattr(stage, "map_chunks", small)
+    monkeypatch.setattr("rnnsmt.parallel.map_chunks", small)
     assert work.pair(source, source, "--threads", "3") == 0
     assert [(work.folder / name).read_bytes() for name in ("o.en", "o.fr", "r.json")] == one
 

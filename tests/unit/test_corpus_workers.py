@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from rnnsmt.corpus.workers import map_chunks, map_lines
 from rnnsmt.io import InputError
+from rnnsmt.parallel import map_chunks, map_lines
 
 
 def make_sum() -> Callable[[tuple[int, ...]], int]:
@@ -81,7 +81,7 @@ def test_a_worker_that_the_system_ends_is_a_sentence() -> None:
 
 PROGRAM = """
 import os, time
-from rnnsmt.corpus.workers import map_chunks
+from rnnsmt.parallel import map_chunks
 def make():
     os.write(1, b"%d\\n" % os.getpid())  # one write a line: two workers write here
     return lambda part: time.sleep(0.2)

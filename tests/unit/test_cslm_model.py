@@ -12,10 +12,12 @@ from rnnsmt.cli import main  # noqa: E402
 from rnnsmt.cslm.gradients import DROPOUT_ROWS, Dropout, loss_and_gradient  # noqa: E402
 from rnnsmt.cslm.model import FeedForwardLM  # noqa: E402
 from rnnsmt.cslm.ngrams import NGramStream, contexts_at, hold_out, sentence_ngrams  # noqa: E402
-from rnnsmt.cslm.presets import PRESETS  # noqa: E402
-from rnnsmt.cslm.sizes import Sizes  # noqa: E402
-from rnnsmt.networks.optimising import flatten  # noqa: E402
-from rnnsmt.networks.products import Products  # noqa: E402
+from rnnsmt.cslm.settings import (  # noqa: E402
+    PRESETS,
+    Sizes,
+)
+from rnnsmt.networks.softmax import Products  # noqa: E402
+from rnnsmt.networks.training import flatten  # noqa: E402
 
 from .cslm_twin import Twin  # noqa: E402
 

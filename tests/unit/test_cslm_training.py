@@ -14,18 +14,20 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from rnnsmt.checkpoint import Checkpoint  # noqa: E402
 from rnnsmt.cli import main  # noqa: E402
-from rnnsmt.cslm.centring import centre  # noqa: E402
 from rnnsmt.cslm.gradients import Dropout  # noqa: E402
-from rnnsmt.cslm.model_file import load_model  # noqa: E402
+from rnnsmt.cslm.model import load_model  # noqa: E402
 from rnnsmt.cslm.ngrams import contexts_at, hold_out  # noqa: E402
-from rnnsmt.cslm.presets import PRESETS, Settings  # noqa: E402
-from rnnsmt.cslm.scorer import NGramScorer  # noqa: E402
+from rnnsmt.cslm.scoring import NGramScorer  # noqa: E402
+from rnnsmt.cslm.settings import PRESETS, Settings  # noqa: E402
 from rnnsmt.cslm.text import Text  # noqa: E402
-from rnnsmt.cslm.trainer import Trainer  # noqa: E402
+from rnnsmt.cslm.training import (  # noqa: E402
+    Trainer,
+    centre,
+)
 from rnnsmt.cslm.validation import class_counts, unigram_log_p  # noqa: E402
-from rnnsmt.devices import Place  # noqa: E402
+from rnnsmt.networks.checkpoint import Checkpoint  # noqa: E402
+from rnnsmt.networks.devices import Place  # noqa: E402
 from rnnsmt.networks.vocabulary import NULL, UNK, Vocabulary  # noqa: E402
 
 torch.set_num_threads(1)

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU
 
+from rnnsmt.bleu.batch import BatchBleu
+from rnnsmt.bleu.multi_bleu import bleu_of, corpus_bleu, corpus_statistics, segment_statistics
 from rnnsmt.cli import main
-from rnnsmt.evaluation.batch_bleu import BatchBleu
-from rnnsmt.evaluation.multi_bleu import bleu_of, corpus_bleu, corpus_statistics, segment_statistics
 
 WORDS = st.lists(st.sampled_from(["a", "b", "c", "d", "é"]), max_size=12).map(" ".join)
 SEGMENTS = st.lists(st.tuples(WORDS, WORDS, WORDS), min_size=1, max_size=6)

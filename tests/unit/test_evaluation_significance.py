@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 
-from rnnsmt.evaluation.multi_bleu import bleu_of
+from rnnsmt.bleu.multi_bleu import bleu_of
 from rnnsmt.evaluation.significance import batch_bleu, compare
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from rnnsmt.bleu.multi_bleu import corpus_bleu, corpus_statistics
 from rnnsmt.cli import main
-from rnnsmt.evaluation.multi_bleu import corpus_bleu, corpus_statistics
 from rnnsmt.evaluation.sacre import sacre_bleu
 from rnnsmt.evaluation.score_file import Score, read_score, write_score
 from rnnsmt.evaluation.significance import compare

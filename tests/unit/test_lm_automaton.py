@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rnnsmt.io import InputError
+from rnnsmt.kernels.strings import POW10, Interner, parse_float
 from rnnsmt.lm.arpa import read_arpa
 from rnnsmt.lm.automaton import LN10, build_automaton, load_automaton
-from rnnsmt.lm.bytescan import POW10, Interner, parse_float
 
 from .tiny_model import TARGET, arpa_text
 

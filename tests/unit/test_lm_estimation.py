@@ -14,7 +14,7 @@ from rnnsmt.io import read_lines
 from rnnsmt.lm import columns
 from rnnsmt.lm.columns import Workspace
 from rnnsmt.lm.counts import count_ngrams
-from rnnsmt.lm.estimate import estimate
+from rnnsmt.lm.estimation import estimate
 from rnnsmt.lm.queries import load_kenlm
 from rnnsmt.lm.smoothing import FALLBACK, estimate_discounts, smooth
 from rnnsmt.lm.text import Vocabulary

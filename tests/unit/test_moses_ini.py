@@ -6,8 +6,7 @@ import pytest
 
 from rnnsmt.cli import main
 from rnnsmt.io import InputError
-from rnnsmt.moses.ini import NO_LIMIT, MosesIni
-from rnnsmt.moses.write_ini import default_ini
+from rnnsmt.moses.ini import NO_LIMIT, MosesIni, default_ini
 
 MOSES = """# made by hand
 [input-factors]

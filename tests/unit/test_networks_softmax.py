@@ -5,8 +5,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from rnnsmt.networks.exact_softmax import COLUMNS, ExactSoftmax  # noqa: E402
-from rnnsmt.networks.softmax_kernels import add_exponentials, reduced_log_sums  # noqa: E402
+from rnnsmt.networks.kernels.softmax import add_exponentials, reduced_log_sums  # noqa: E402
+from rnnsmt.networks.softmax import COLUMNS, ExactSoftmax  # noqa: E402
 
 torch.set_num_threads(1)
 

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from rnnsmt.cli import main
 from rnnsmt.io import read_lines
 from rnnsmt.phrases.extraction import extract_phrases
+from rnnsmt.phrases.kernels.lines import put_number
+from rnnsmt.phrases.kernels.scoring import greater_links, transpose_links
 from rnnsmt.phrases.lexicon import count_lexicon, write_lexicon
-from rnnsmt.phrases.orientation import write_reordering_table
 from rnnsmt.phrases.packing import Packing
-from rnnsmt.phrases.score_kernels import greater_links, transpose_links
+from rnnsmt.phrases.reordering import write_reordering_table
 from rnnsmt.phrases.scoring import score_phrases
-from rnnsmt.phrases.text_kernels import put_number
 
 from . import phrases_twin as twin
 
@@ -158,7 +158,7 @@ def test_kneser_ney_by_hand(tmp_path):
 
 @pytest.mark.parametrize("alignments", [1, 2, 3])
 def test_kneser_ney_equals_the_plain_twin(tmp_path, monkeypatch, alignments):
-    monkeypatch.setattr("rnnsmt.phrases.extract_file.BATCH_ROWS", 97)
+    monkeypatch.setattr("rnnsmt.phrases.extraction.BATCH_ROWS", 97)
     corpora = [random_pairs(120, 5 + n, 12, 6) for n in range(alignments)]
     paths = []
     for n, pairs in enumerate(corpora):  # the same text, other links
@@ -195,7 +195,7 @@ def test_blocks_batches_and_buffers_do_not_show(tmp_path, monkeypatch):
     corpus = [write_corpus(tmp_path, pairs)]
     whole = build(tmp_path, corpus)
     monkeypatch.setattr("rnnsmt.phrases.bitext.BLOCK_TOKENS", 40)
-    monkeypatch.setattr("rnnsmt.phrases.extract_file.BATCH_ROWS", 17)
+    monkeypatch.setattr("rnnsmt.phrases.extraction.BATCH_ROWS", 17)
     monkeypatch.setattr("rnnsmt.phrases.table_writer.BUFFER_BYTES", 64)
     assert build(tmp_path, corpus) == whole
 

@@ -116,7 +116,7 @@ def test_the_same_input_gives_the_same_files(tmp_path):
 
 def test_blocks_do_not_matter(tmp_path, monkeypatch):
     """Many small blocks give what one large block gives."""
-    from rnnsmt.rnn import preparation
+    from rnnsmt.rnn import pairs as preparation
 
     lines = [f"a {'b ' * (i % 4)}w{i} ||| x {'y ' * (i % 3)}{i} ||| 1 1 1 1\n" for i in range(300)]
     found = []

@@ -10,9 +10,13 @@ torch = pytest.importorskip("torch")
 
 from rnnsmt.cli import main  # noqa: E402
 from rnnsmt.rnn.generation import beam_search, sample  # noqa: E402
-from rnnsmt.rnn.model import RNNEncoderDecoder, Sizes  # noqa: E402
-from rnnsmt.rnn.model_file import save_model, vocabularies_of  # noqa: E402
+from rnnsmt.rnn.model import (  # noqa: E402
+    RNNEncoderDecoder,
+    save_model,
+    vocabularies_of,
+)
 from rnnsmt.rnn.pairs import Pairs  # noqa: E402
+from rnnsmt.rnn.settings import Sizes  # noqa: E402
 
 EOS, LONGEST = 4, 4
 SOURCES = [np.array(phrase, np.int32) for phrase in ([2, 5], [3, 2, 4, 5], [5], [2, 5])]

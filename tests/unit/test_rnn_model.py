@@ -8,9 +8,10 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from rnnsmt.cli import main  # noqa: E402
-from rnnsmt.networks.products import Products  # noqa: E402
+from rnnsmt.networks.softmax import Products  # noqa: E402
 from rnnsmt.rnn.gradients import loss_and_gradient  # noqa: E402
-from rnnsmt.rnn.model import RNNEncoderDecoder, Sizes  # noqa: E402
+from rnnsmt.rnn.model import RNNEncoderDecoder  # noqa: E402
+from rnnsmt.rnn.settings import Sizes  # noqa: E402
 from tests.unit.rnn_twin import Twin  # noqa: E402
 
 torch.set_num_threads(1)

@@ -9,10 +9,14 @@ torch = pytest.importorskip("torch")
 
 from rnnsmt.cli import main  # noqa: E402
 from rnnsmt.rnn import scoring  # noqa: E402
-from rnnsmt.rnn.model import RNNEncoderDecoder, Sizes  # noqa: E402
-from rnnsmt.rnn.model_file import save_model, vocabularies_of  # noqa: E402
+from rnnsmt.rnn.model import (  # noqa: E402
+    RNNEncoderDecoder,
+    save_model,
+    vocabularies_of,
+)
 from rnnsmt.rnn.pairs import Pairs  # noqa: E402
-from rnnsmt.rnn.prefixes import prefix_levels  # noqa: E402
+from rnnsmt.rnn.scoring import prefix_levels  # noqa: E402
+from rnnsmt.rnn.settings import Sizes  # noqa: E402
 from tests.unit.rnn_twin import Twin  # noqa: E402
 
 WORDS = "abcdefgh"

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from rnnsmt.cli import main
 from rnnsmt.networks.sequences import Sequences
 from rnnsmt.networks.vocabulary import UNK
-from rnnsmt.rnn.pairs import Pairs
-from rnnsmt.rnn.shortlist import words_outside
-from rnnsmt.search.tables import read_phrase_table
+from rnnsmt.rnn.pairs import Pairs, words_outside
+from rnnsmt.search.table_reader import read_phrase_table
 
 PAIRS = [("a b", "x y", 0), ("a b", "x rare", 1), ("b", "rare rarer rare <unk>", 4), ("b", "y", 0), ("c", "rarer", 1)]
 """Source, target, and how many target words are neither x nor y."""

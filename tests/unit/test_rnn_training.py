@@ -15,17 +15,17 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from rnnsmt.checkpoint import Checkpoint, random_states, restore_random_states  # noqa: E402
 from rnnsmt.cli import main  # noqa: E402
-from rnnsmt.devices import Place, choose_place  # noqa: E402
 from rnnsmt.io import InputError  # noqa: E402
-from rnnsmt.networks.optimising import flatten, learning_rate, make_optimiser  # noqa: E402
+from rnnsmt.networks.checkpoint import Checkpoint, random_states, restore_random_states  # noqa: E402
+from rnnsmt.networks.devices import Place, choose_place  # noqa: E402
+from rnnsmt.networks.training import flatten, learning_rate, make_optimiser  # noqa: E402
 from rnnsmt.rnn.batches import words_of  # noqa: E402
-from rnnsmt.rnn.heldout import unigram_likelihood  # noqa: E402
-from rnnsmt.rnn.model_file import check_vocabularies, load_model, vocabularies_of  # noqa: E402
+from rnnsmt.rnn.model import check_vocabularies, load_model, vocabularies_of  # noqa: E402
 from rnnsmt.rnn.pairs import Pairs  # noqa: E402
-from rnnsmt.rnn.presets import PRESETS, Settings  # noqa: E402
-from rnnsmt.rnn.trainer import Trainer  # noqa: E402
+from rnnsmt.rnn.settings import PRESETS, Settings  # noqa: E402
+from rnnsmt.rnn.training import Trainer  # noqa: E402
+from rnnsmt.rnn.validation import unigram_likelihood  # noqa: E402
 
 torch.set_num_threads(1)
 CPU = Place(torch.device("cpu"))

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from rnnsmt.moses.ini import MosesIni
-from rnnsmt.search import kernels
-from rnnsmt.search.arrays import Work
-from rnnsmt.search.decoder import Decoder, SearchOptions, decode, load_model, look_up
-from rnnsmt.search.model import SearchModel
+from rnnsmt.search.decoder import Decoder, SearchOptions, decode, look_up
+from rnnsmt.search.kernels import stack as kernels
+from rnnsmt.search.model import SearchModel, load_model
+from rnnsmt.search.records import Work
 
 from .search_twin import rescore
 from .tiny_model import SOURCE, TinyModel, exhaustive, features, tiny_model

@@ -4,7 +4,7 @@ import numpy as np
 
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.search import SearchOptions, decode, load_model
-from rnnsmt.search.lattice import HASH_BASE, new_lattice, phrase_hashes, string_key
+from rnnsmt.search.kernels.lattice import HASH_BASE, new_lattice, phrase_hashes, string_key
 
 from .tiny_model import tiny_model
 

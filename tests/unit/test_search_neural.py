@@ -13,12 +13,12 @@ from rnnsmt.cli import main
 from rnnsmt.moses.ini import Feature, MosesIni
 from rnnsmt.search import model as search_model
 from rnnsmt.search import neural
-from rnnsmt.search.arrays import STAMP
-from rnnsmt.search.decoder import Decoder, SearchOptions, Translation, decode, load_model, look_up
-from rnnsmt.search.flight import LEAST_ROOM, Flight
-from rnnsmt.search.model import SearchModel
+from rnnsmt.search.decoder import Decoder, SearchOptions, Translation, decode, look_up
+from rnnsmt.search.kernels.neural import choose_for_neural
+from rnnsmt.search.lockstep import LEAST_ROOM, Flight
+from rnnsmt.search.model import SearchModel, load_model
 from rnnsmt.search.neural import NeuralFeature
-from rnnsmt.search.neural_kernels import choose_for_neural
+from rnnsmt.search.records import STAMP
 
 from .tiny_model import SOURCE, TARGET, TinyModel, derivations, features, tiny_model
 
@@ -245,10 +245,9 @@ def test_fewer_cells_are_scored_on_demand(loaded):
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=NEEDS_GPU)])
 def test_decoding_with_a_model_file(tmp_path, capsys, device):
     """A network of random weights, through the command line; the n-best list has what it says of the texts."""
-    from rnnsmt.cslm.model import FeedForwardLM
-    from rnnsmt.cslm.model_file import save_model
-    from rnnsmt.cslm.scorer import NGramScorer
-    from rnnsmt.cslm.sizes import Sizes
+    from rnnsmt.cslm.model import FeedForwardLM, save_model
+    from rnnsmt.cslm.scoring import NGramScorer
+    from rnnsmt.cslm.settings import Sizes
     from rnnsmt.networks.vocabulary import Vocabulary
 
     tiny_model(tmp_path, 12)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from rnnsmt.cli import main
+from rnnsmt.moses.ini import default_ini
 from rnnsmt.moses.nbest import read_nbest
-from rnnsmt.moses.write_ini import default_ini
 
 from .tiny_model import tiny_model
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from rnnsmt.cli import main
 from rnnsmt.io import InputError, read_lines
 from rnnsmt.lm.queries import LOG2_10, load_kenlm, measure
+from rnnsmt.selection.commands import FRACTIONS
 from rnnsmt.selection.curve import curve
 from rnnsmt.selection.ranking import best, read_scores
 from rnnsmt.selection.sampling import hold_out, sample_lines
-from rnnsmt.selection.select import FRACTIONS
 
 NEWS = [f"news{i}" for i in range(60)]
 CODE = [f"code{i}" for i in range(60)]
@@ -171,7 +171,7 @@ def test_perplexities_of_different_fractions_are_over_the_same_events(tmp_path: 
     assert [(p.lines, p.words) for p in points] == [(1, 5), (6, 27)]
     assert [p.oov_rate for p in points] == pytest.approx([2 / 3, 1 / 3])
     # `d` is a word of the first model too, though not of its text: it has a share of the uniform mass
-    from rnnsmt.lm.estimate import estimate
+    from rnnsmt.lm.estimation import estimate
 
     first = tmp_path / "first"
     first.write_text("a b a b c\n", "utf-8")

@@ -247,7 +247,7 @@ def test_too_little_memory_is_a_sentence(tmp_path, capsys, monkeypatch, error):
     def fail(_args):
         raise error
 
-    monkeypatch.setattr("rnnsmt.corpus.join.run", fail)
+    monkeypatch.setattr("rnnsmt.corpus.commands.join", fail)
     assert main(["corpus", "join", "--input", "in", "--output", str(tmp_path / "out")]) == 2
     assert "join: error: not enough memory; use a machine with more" in capsys.readouterr().err
 
@@ -281,9 +281,9 @@ def test_signals_leave_nothing(tmp_path, number, code):
 def test_a_signal_inside_a_destructor_is_not_lost():
     code = """
 import os, signal, sys, time
-from rnnsmt import process
-process.catch_signals()
-sys.unraisablehook = process.signal_again
+from rnnsmt import stopping
+stopping.catch_signals()
+sys.unraisablehook = stopping.signal_again
 class Unlucky:
     def __del__(self):
         signal.raise_signal(signal.SIGTERM)

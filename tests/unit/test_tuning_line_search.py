@@ -5,10 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rnnsmt.evaluation.multi_bleu import bleu_of
-from rnnsmt.tuning.envelope import best_point, bleu_of_statistics, line_bleu, line_corners, upper_envelope
+from rnnsmt.bleu.kernels.statistics import bleu_of_statistics
+from rnnsmt.bleu.multi_bleu import bleu_of
+from rnnsmt.tuning.kernels.line_search import best_point, line_bleu, line_corners, upper_envelope
 from rnnsmt.tuning.nbest_pool import FlatPool, NbestPool, lump_of
-from rnnsmt.tuning.optimise import OptimiserOptions, active_features, normalised, optimise, pool_bleu
+from rnnsmt.tuning.optimisation import OptimiserOptions, active_features, normalised, optimise, pool_bleu
 
 LINES = st.lists(st.tuples(st.integers(-4, 4), st.integers(-6, 6)), min_size=1, max_size=12)
 
@@ -225,7 +226,7 @@ def test_normalised():
 def test_beats_moses_weights_on_moses_list(moses_fixture, multi30k_tok):
     from itertools import groupby
 
-    from rnnsmt.evaluation.batch_bleu import BatchBleu
+    from rnnsmt.bleu.batch import BatchBleu
     from rnnsmt.io import read_lines
     from rnnsmt.moses.ini import MosesIni
     from rnnsmt.moses.nbest import read_nbest

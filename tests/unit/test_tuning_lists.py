@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from rnnsmt.bleu.multi_bleu import bleu_of, corpus_statistics
 from rnnsmt.cli import main
-from rnnsmt.evaluation.multi_bleu import bleu_of, corpus_statistics
 from rnnsmt.moses.ini import MosesIni
 
 from .tuning_model import INI, write_model, write_texts

@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rnnsmt.evaluation.batch_bleu import BatchBleu
+from rnnsmt.bleu.batch import BatchBleu
 from rnnsmt.io import InputError
-from rnnsmt.signals import SAVED, Stop
-from rnnsmt.tuning.loop import Decoded, LoopOptions, tune
+from rnnsmt.stopping import SAVED, Stop
+from rnnsmt.tuning.mert import Decoded, LoopOptions, tune
 from rnnsmt.tuning.nbest_pool import NbestPool, lump_of
-from rnnsmt.tuning.optimise import OptimiserOptions
+from rnnsmt.tuning.optimisation import OptimiserOptions
 from rnnsmt.tuning.state import MertState, content_hash, outline_hash
 
 WORDS = ["a", "b", "c", "d", "e", "f", "g", "h"]

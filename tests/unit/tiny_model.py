@@ -9,7 +9,7 @@ from pathlib import Path
 
 import kenlm
 
-from rnnsmt.moses.write_ini import default_ini
+from rnnsmt.moses.ini import default_ini
 
 LN10 = math.log(10.0)
 SOURCE, TARGET = ["a", "b", "c", "d"], ["u", "v", "w", "x"]

@@ -1,6 +1,6 @@
 # The continuous-space language model: trained on the text of the n-gram LM, with the shortlist of the RNN; the search
 # asks it beside the n-gram LM.
-from rnnsmt.cslm.presets import PRESETS as CSLM_PRESETS
+from rnnsmt.cslm.settings import PRESETS as CSLM_PRESETS
 
 CSLM_TEXT = "results/cslm/text"
 CSLM_MODEL = "results/cslm/model.pt"

@@ -1,5 +1,5 @@
 # The RNN Encoder-Decoder: trained on the phrase table of the baseline, scores every pair of it.
-from rnnsmt.rnn.presets import PRESETS as RNN_PRESETS
+from rnnsmt.rnn.settings import PRESETS as RNN_PRESETS
 
 PAIRS = "results/rnn/pairs"
 PAIR_FILES = [f"{PAIRS}/vocab.{side}.txt" for side in ("source", "target")] + [

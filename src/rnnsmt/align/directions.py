@@ -15,6 +15,7 @@ from rnnsmt.align.word_classes import word_classes
 from rnnsmt.progress import Meter
 
 Best = npt.NDArray[np.int32]
+
 AfterPass = Callable[[], None]
 
 
@@ -36,7 +37,9 @@ ALIGNERS: dict[str, Callable[[Side, Side, AfterPass], Best]] = {
     "hmm": _hmm,
     "model4": _model4,
 }
+
 PASSES = {"fast_align": fast_align.ITERATIONS, "hmm": fast_align.ITERATIONS + hmm.ITERATIONS + 1}
+
 PASSES["model4"] = PASSES["hmm"] + model4.ITERATIONS + 1
 
 

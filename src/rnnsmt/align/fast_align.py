@@ -13,12 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from rnnsmt.align.bitext import Side
-from rnnsmt.align.lexicon import Lexicon, find, no_news, normalise
-from rnnsmt.compiled import kernel
+from rnnsmt.align.kernels.fast_align import _pass, fit_tension
+from rnnsmt.align.kernels.lexicon import normalise
+from rnnsmt.align.lexicon import Lexicon, no_news
 
 ITERATIONS = 5
-P_NULL = 0.08
+
 ALPHA = 0.01
+
 TENSION = 4.0
 
 
@@ -50,7 +52,7 @@ def train(given: Side, generated: Side, lexicon: Lexicon, after_pass: Callable[[
         after_pass()
         if not last:
             if iteration > 0:
-                tension = _fit_tension(lengths, size_counts, feature, tension)
+                tension = fit_tension(lengths, size_counts, feature, tension)
             normalise(lexicon.starts, counts, ALPHA, t)
             normalise(everything, null_counts, ALPHA, t_null)
     return FastAlignModel(t, t_null, tension, best)
@@ -60,87 +62,3 @@ def _sizes(generated, given):
     """Distinct pairs of lengths [n, 2] and how often each occurs [n], of pairs without an empty side."""
     both = (generated > 0) & (given > 0)
     return np.unique(np.stack([generated[both], given[both]], 1), axis=0, return_counts=True)
-
-
-@kernel()
-def _pass(
-    starts, words, given_ids, given_offsets, generated_ids, generated_offsets, t, t_null, tension, last,
-    counts, null_counts, best,
-):  # fmt: skip
-    """One iteration over the corpus: expected counts, or (``last``) the best link of every word; the mean feature."""
-    feature = 0.0
-    for s in range(len(given_offsets) - 1):
-        given = given_ids[given_offsets[s] : given_offsets[s + 1]]
-        start = generated_offsets[s]
-        n, m = len(given), generated_offsets[s + 1] - start
-        prior, probability, cells = np.empty(n), np.empty(n), np.empty(n, np.int64)
-        for j in range(m if n > 0 else 0):
-            f = generated_ids[start + j]
-            z = _diagonal(j + 1, m, n, tension, prior) / (1.0 - P_NULL)
-            null = t_null[f] * P_NULL
-            total, best_i, best_p = null, -1, null
-            for i in range(n):
-                cells[i] = find(starts, words, given[i], f)
-                p = t[cells[i]] * prior[i] / z
-                probability[i] = p
-                total += p
-                if p > best_p:
-                    best_i, best_p = i, p
-            if last:
-                best[start + j] = best_i
-                continue
-            null_counts[f] += null / total
-            for i in range(n):
-                p = probability[i] / total
-                counts[cells[i]] += p
-                # fast_align counts the generated position from 0 here and from 1 everywhere else
-                feature -= p * abs((i + 1) / n - j / m)
-    return feature / len(generated_ids)
-
-
-@kernel()
-def _diagonal(j, m, n, tension, prior):
-    """Fill prior [n] with exp(-tension |i/n - j/m|), i = 1 .. n: geometric on both sides of j n / m; their sum."""
-    above = int(j * n / m)
-    ratio, z = np.exp(-tension / n), 0.0
-    for first, behind, step in ((above, n, 1), (above - 1, -1, -1)):
-        weight = np.exp(-tension * abs((first + 1) / n - j / m))
-        for i in range(first, behind, step):
-            prior[i] = weight
-            z += weight
-            weight *= ratio
-    return z
-
-
-@kernel()
-def _series(j, m, n, tension):
-    """Closed form of the sums over i of exp(-tension |i/n - j/m|) and of its derivative by the tension."""
-    floor = int(j * n / m)
-    ratio, step = np.exp(-tension / n), -1.0 / n
-    z, derivative = 0.0, 0.0
-    for first, terms in ((floor + 1, n - floor), (floor, floor)):
-        if terms > 0:
-            a = -abs(first / n - j / m)
-            g = np.exp(tension * a)
-            z += g * (1.0 - ratio**terms) / (1.0 - ratio)
-            g_behind, a_last = g * ratio**terms, step * (terms - 1) + a
-            derivative += (a_last * g_behind - a * g) / (ratio - 1.0)
-            derivative -= step * (g_behind - g * ratio) / ((ratio - 1.0) * (ratio - 1.0))
-    return z, derivative
-
-
-@kernel()
-def _fit_tension(lengths, size_counts, observed, tension):
-    """Eight gradient steps of 20 towards the tension whose expected feature equals the observed mean."""
-    generated_words = 0.0
-    for k in range(len(lengths)):
-        generated_words += size_counts[k] * lengths[k, 0]
-    for _ in range(8):
-        expected = 0.0
-        for k in range(len(lengths)):
-            m, n = lengths[k]
-            for j in range(1, m + 1):
-                z, derivative = _series(j, m, n, tension)
-                expected += size_counts[k] * derivative / z
-        tension = min(max(tension + 20.0 * (observed - expected / generated_words), 0.1), 14.0)
-    return tension

@@ -13,20 +13,28 @@ import numpy.typing as npt
 
 from rnnsmt.align import fast_align
 from rnnsmt.align.bitext import Side
-from rnnsmt.align.hmm_kernels import hmm_pass
-from rnnsmt.align.lexicon import Lexicon, no_news, normalise
+from rnnsmt.align.kernels.hmm import hmm_pass
+from rnnsmt.align.kernels.lexicon import normalise
+from rnnsmt.align.lexicon import Lexicon, no_news
 
 ITERATIONS = 5
+
 P_NULL = 0.05
+
 ALPHA = 0.01
+
 WIDTH = 8
 """Longer jumps share the probability of this one."""
+
 UNIFORM = 0.05
 """Share of a uniform distribution in every jump distribution."""
+
 CLASS_PRIOR = 10.0
 """Weight, in jumps, of the distribution over all classes in that of one class."""
+
 LONGEST = 200
 """Sentences over so many words are aligned by fast_align: time grows with the cube of the length."""
+
 CANDIDATES = 4
 """Most probable positions that are kept for a word."""
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rnnsmt.align.bitext import Side
-from rnnsmt.compiled import kernel
+from rnnsmt.align.kernels.lexicon import _pairs, transpose
 
 
 def no_news() -> None:
@@ -35,8 +35,8 @@ def build_lexicon(given: Side, generated: Side) -> Lexicon:
     unsorted = np.empty(starts[-1], np.int32)
     _pairs(sentence_starts, sentences, generated.ids, generated.offsets, vocabulary, starts, unsorted)
     # transposing twice sorts the rows in linear time
-    by_generated = _transpose(starts, unsorted, vocabulary)
-    return Lexicon(*_transpose(by_generated[0], by_generated[1], len(given.vocabulary)))
+    by_generated = transpose(starts, unsorted, vocabulary)
+    return Lexicon(*transpose(by_generated[0], by_generated[1], len(given.vocabulary)))
 
 
 def _sentences_of_words(side: Side) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
@@ -45,79 +45,3 @@ def _sentences_of_words(side: Side) -> tuple[npt.NDArray[np.int64], npt.NDArray[
     order = np.argsort(side.ids, kind="stable")
     sizes = np.bincount(side.ids, minlength=len(side.vocabulary))
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), sentence[order]
-
-
-@kernel()
-def _pairs(sentence_starts, sentences, ids, offsets, vocabulary, sizes, words):
-    """Without room in ``words``: sizes[e + 1] = distinct partners of e. With room: fill row e from sizes[e] on."""
-    seen = np.full(vocabulary, -1, np.int32)
-    count = len(words) == 0
-    for e in range(len(sentence_starts) - 1):
-        size = 0
-        for k in range(sentence_starts[e], sentence_starts[e + 1]):
-            s = sentences[k]
-            for p in range(offsets[s], offsets[s + 1]):
-                f = ids[p]
-                if seen[f] != e:
-                    seen[f] = e
-                    if not count:
-                        words[sizes[e] + size] = f
-                    size += 1
-        if count:
-            sizes[e + 1] = size
-
-
-@kernel()
-def _transpose(starts, words, vocabulary):
-    """Rows of the other side; each of them ascending."""
-    other_starts = np.zeros(vocabulary + 1, np.int64)
-    for f in words:
-        other_starts[f + 1] += 1
-    for f in range(vocabulary):
-        other_starts[f + 1] += other_starts[f]
-    free = other_starts[:-1].copy()
-    other_words = np.empty(len(words), np.int32)
-    for e in range(len(starts) - 1):
-        for k in range(starts[e], starts[e + 1]):
-            f = words[k]
-            other_words[free[f]] = e
-            free[f] += 1
-    return other_starts, other_words
-
-
-@kernel()
-def find(starts, words, e, f):
-    """Where the lexicon keeps the pair (e, f); the pair must be in it."""
-    low, high = starts[e], starts[e + 1] - 1
-    while low < high:
-        middle = (low + high) >> 1
-        if words[middle] < f:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@kernel()
-def normalise(starts, counts, alpha, t):
-    """Mean-field update of every row of t = p(f | e) under a symmetric Dirichlet prior over the words seen with e."""
-    for e in range(len(starts) - 1):
-        total = 0.0
-        for k in range(starts[e], starts[e + 1]):
-            total += counts[k] + alpha
-        if total > 0.0:
-            log_total = digamma(total)
-            for k in range(starts[e], starts[e + 1]):
-                t[k] = max(np.exp(digamma(counts[k] + alpha) - log_total), 1e-12)
-
-
-@kernel()
-def digamma(x):
-    """The logarithmic derivative of the gamma function, for x > 0, to about 1e-10 (asymptotic series above 6)."""
-    result = 0.0
-    while x < 6.0:
-        result -= 1.0 / x
-        x += 1.0
-    y = 1.0 / (x * x)
-    series = y * (1 / 12 - y * (1 / 120 - y * (1 / 252 - y * (1 / 240 - y * (1 / 132)))))
-    return result + np.log(x) - 0.5 / x - series

@@ -14,21 +14,29 @@ import numpy.typing as npt
 
 from rnnsmt.align import hmm
 from rnnsmt.align.bitext import Side
-from rnnsmt.align.lexicon import Lexicon, no_news, normalise
-from rnnsmt.align.model4_kernels import MAX_FERTILITY, model4_pass
+from rnnsmt.align.kernels.lexicon import normalise
+from rnnsmt.align.kernels.model4 import MAX_FERTILITY, model4_pass
+from rnnsmt.align.lexicon import Lexicon, no_news
 
 ITERATIONS = 4
+
 P_NULL = 0.001
+
 CLIMBS = 20
 """Most steps of one hill climb."""
+
 WIDTH = 20
 """Larger distances between cepts count as this one."""
+
 REACH = 12
 """The same inside a cept."""
+
 UNIFORM = 0.1
 """Share of a uniform distribution in every distribution of distances."""
+
 CLASS_PRIOR = 50.0
 """Weight, in words, of the distance distribution of fewer conditions in that of more."""
+
 FERTILITY_PRIOR = 4.0
 """Weight, in words, of the fertility distribution of all words in that of one."""
 

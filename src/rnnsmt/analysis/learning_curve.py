@@ -3,51 +3,12 @@
 Reads the history that `rnn train` or `cslm train` wrote.
 """
 
-import argparse
 import math
 from typing import Any
 
-from rnnsmt.analysis.drawing import BLUE, GREY, ORANGE, add_output, canvas, check_output, save
-from rnnsmt.io import InputError, read_json
-
 HELD_OUT = ("held-out", "validation")
+
 PERPLEXITY, LOG_P = "perplexity", "log p per word"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of ``rnnsmt analysis learning-curve``."""
-    parser.add_argument("--history", required=True, metavar="FILE", help="history of a training (JSON)")
-    parser.add_argument("--title", default="Learning curve", help="what stands above the picture")
-    add_output(parser)
-
-
-def run(args: argparse.Namespace) -> dict[str, object]:
-    """Draw the picture."""
-    check_output(args.output)
-    history = read_json(args.history)
-    rows = history.get("curve") if isinstance(history, dict) else None
-    if not isinstance(rows, list) or not rows:
-        raise InputError(f"{args.history}: no learning curve; make it with `rnnsmt rnn train` or `rnnsmt cslm train`")
-    curves = {name: points(rows, kinds) for name, kinds in (("trained", ("train",)), ("held out", HELD_OUT))}
-    if not any(curves.values()):
-        raise InputError(f"{args.history}: the curve has neither perplexities nor log probabilities per word")
-    figure, (axes,) = canvas(1, 1, 6.4, 4.0)
-    for (name, found), colour in zip(curves.items(), (GREY, BLUE), strict=True):
-        if found:
-            axes.plot(*zip(*found, strict=True), "o-", ms=3.5, lw=1.6, color=colour, label=name)
-    unigram = perplexity(history, ("unigram",))
-    if unigram is not None:
-        axes.axhline(unigram, ls=":", lw=1.2, color=GREY, label="unigrams, held out")
-    kept = next(iter(points([row for row in rows if is_kept(row, history)], HELD_OUT)), None)
-    if kept is not None:
-        axes.plot(*kept, "o", ms=8, mfc="none", mec=ORANGE, mew=1.6, label=f"kept: {kept[1]:.4g}")
-    axes.set_yscale("log")
-    axes.set(xlabel="epochs", ylabel="perplexity per word")
-    axes.set_title(args.title, loc="left")
-    _plain_ticks(axes)
-    axes.legend(frameon=True, framealpha=0.9, edgecolor="none")
-    save(figure, args.output)
-    return {"points": len(rows)} | ({"held-out perplexity": kept[1]} if kept else {})
 
 
 def points(rows: list[dict[str, Any]], kinds: tuple[str, ...]) -> list[tuple[float, float]]:
@@ -72,7 +33,7 @@ def perplexity(row: dict[str, Any], kinds: tuple[str, ...]) -> float | None:
     return None
 
 
-def _plain_ticks(axes: Any) -> None:
+def plain_ticks(axes: Any) -> None:
     """Numbers as people write them on a logarithmic axis, a handful of them whatever the range."""
     from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 

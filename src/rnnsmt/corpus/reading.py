@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
 
-from rnnsmt.io import InputError, open_binary, read_bounded_lines, read_byte_lines
+from rnnsmt.io import InputError, open_binary, read_bounded_lines, read_byte_lines, read_lines
 
 LINE_BYTES = 1 << 16
 """A training line with more bytes is rejected unread."""
@@ -18,7 +18,9 @@ SGM_BYTES = 1 << 28
 """A larger ``.sgm`` file is refused: it is read as a whole."""
 
 _SGM_SUFFIXES = (".sgm", ".sgml")
+
 _SEG = re.compile(r"<seg\b[^>]*>(.*?)</seg\s*>", re.IGNORECASE | re.DOTALL)
+
 _SEG_OPEN = re.compile(r"<seg\b", re.IGNORECASE)
 
 
@@ -107,3 +109,13 @@ def _first_unclosed(text: str, starts: list[int]) -> int:
         if "</seg" not in text[start:following].lower():
             return text.count("\n", 0, start) + 1
     return text.count("\n", 0, starts[-1]) + 1
+
+
+def all_lines(paths: list[str]) -> Iterator[str]:
+    empty = True
+    for path in paths:
+        for line in read_lines(path):
+            empty = False
+            yield line
+    if empty:
+        raise InputError(f"{', '.join(paths)}: no lines at all")

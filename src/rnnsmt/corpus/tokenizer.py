@@ -7,11 +7,13 @@ The answers are those of ``sacremoses.MosesPunctNormalizer`` and ``sacremoses.Mo
 * the tokeniser treats every whitespace-separated chunk by itself, except that a final full stop asks how the next chunk
   begins, and except at quotes, commas and dots in odd places. Ordinary chunks are therefore looked up in a memory of
   earlier answers; a line with an odd chunk goes through sacremoses as a whole.
+
+Moses' detruecaser and detokeniser, by sacremoses.
 """
 
 import re
 
-from sacremoses import MosesPunctNormalizer, MosesTokenizer
+from sacremoses import MosesDetokenizer, MosesDetruecaser, MosesPunctNormalizer, MosesTokenizer
 
 MEMORY_ENTRIES = 500_000
 """The memory of chunks is emptied when it holds so many."""
@@ -26,7 +28,6 @@ _NEEDED = {
     ",\u00a0": ",\u00a0", r'"([,.]+)': '"', r',"': ',"', r'(\.+)"(\s*[^<])': '."',
     "(\\d)\u00a0(\\d)": "\u00a0",
 }  # fmt: skip
-
 
 _DIGITS = frozenset("0123456789")
 
@@ -117,3 +118,27 @@ class Tokenizer:
     def _plain(self, text: str) -> str:
         tokens: str = self._moses.tokenize(text, return_str=True, escape=self._escape)
         return tokens
+
+
+class Detokenizer:
+    """Turns a line of tokens into running text.
+
+    Args:
+        lang: two letters; decides about apostrophes and spaces around punctuation.
+        detruecase: sentence starts get a capital.
+        detokenize: tokens are joined and entities replaced.
+    """
+
+    def __init__(self, lang: str, detruecase: bool = True, detokenize: bool = True) -> None:
+        self._detruecaser = MosesDetruecaser() if detruecase else None
+        self._detokenizer = MosesDetokenizer(lang) if detokenize else None
+
+    def __call__(self, line: str) -> str:
+        """The line as running text."""
+        tokens = line.split()
+        if self._detruecaser and tokens:
+            tokens = self._detruecaser.detruecase(line)
+        if self._detokenizer and tokens:
+            text: str = self._detokenizer.detokenize(tokens)
+            return text
+        return " ".join(tokens)

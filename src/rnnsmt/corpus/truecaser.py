@@ -12,7 +12,7 @@ Lines with ``<``, ``>`` or ``|`` may hold markup or factors and go through sacre
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from sacremoses import MosesTruecaser
@@ -20,10 +20,13 @@ from sacremoses import MosesTruecaser
 from rnnsmt.io import InputError, atomic_text, read_lines
 
 SENTENCE_END = frozenset(".:?!")
+
 DELAYED_START = frozenset(["(", "[", '"', "'", "&apos;", "&quot;", "&#91;", "&#93;"])
 
 _MARKUP = re.compile("[<>|]")
+
 _TAG = re.compile(r"<\S[^>]*>")
+
 _COUNT = re.compile(r"\(\d+(?:\.\d+)?(?:/\d+(?:\.\d+)?)?\)\Z")
 
 Casing = dict[str, Counter[str]]
@@ -106,3 +109,7 @@ class Truecaser:
             elif tokens[i] not in DELAYED_START:
                 first = False
         return " ".join(tokens)
+
+
+def _same(model: Truecaser) -> Callable[[str], str]:
+    return model

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from rnnsmt.cslm.model import FeedForwardLM
-from rnnsmt.networks.products import Products, put_gradient, softmax_gradient
+from rnnsmt.networks.softmax import Products, put_gradient, softmax_gradient
 
 DROPOUT_ROWS = 32
 """N-grams that share a random generator: minibatches are shared out to threads in multiples of it."""

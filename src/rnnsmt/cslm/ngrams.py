@@ -10,6 +10,7 @@ from rnnsmt.networks.shuffling import permuted
 from rnnsmt.networks.vocabulary import NULL
 
 Ids = NDArray[np.int32]
+
 Places = NDArray[np.int64]
 
 WINDOW = 1 << 15

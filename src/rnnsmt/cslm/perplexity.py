@@ -1,36 +1,100 @@
-"""Perplexity of a text under the CSLM, beside that of an n-gram LM, natural logarithms and exact softmax.
+"""The network and an n-gram LM on the same words of the same text.
 
-Both models predict the same events: every word and ``</s>``. For both the words outside the CSLM's shortlist are one
-class (for the n-gram LM: the sum over all words that it knows besides the shortlist, and ``<unk>``); the second figure
-leaves these words out of sum and count. The JSON also has the even mixture of the two models, and for models that were
-trained self-normalised how far from 0 the logarithm of the sum over all classes is.
+What an n-gram LM gives the words of a text when the words outside a shortlist are one class, as for the network.
 """
 
-import argparse
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
-from rnnsmt.cslm.options import add_scoring
+import numpy as np
+from numpy.typing import NDArray
+
+from rnnsmt.cslm.kernels.events import _events
+from rnnsmt.cslm.scoring import LINES, NGramScorer, ngram_scores
+from rnnsmt.io import InputError, read_lines
+from rnnsmt.kernels.strings import Interner
+from rnnsmt.lm.automaton import Automaton, load_automaton
+from rnnsmt.networks.vocabulary import split
+from rnnsmt.progress import track
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--input", nargs="+", required=True, metavar="FILE", help="tokenised text, one segment a line")
-    parser.add_argument("--lm", metavar="ARPA", help="the n-gram LM to compare with")
-    parser.add_argument("--output", required=True, metavar="JSON")
-    add_scoring(parser)
+def compare(model: str | Path, inputs: list[str], lm: str | Path | None, device: str, threads: int) -> dict[str, Any]:
+    """The report of ``cslm perplexity``.
+
+    Raises:
+        InputError: no lines, a text, model or LM that is missing or damaged.
+    """
+    scorer = NGramScorer(model, device, threads, normalize=True)
+    lines = [split(line) for path in inputs for line in read_lines(path)]
+    if not lines:
+        raise InputError(f"{', '.join(inputs)}: no lines; perplexity needs text")
+    own, classes = _network_scores(scorer, lines)
+    known = classes != scorer.unknown
+    words = len(classes) - len(lines)
+    report: dict[str, Any] = {
+        "sentences": len(lines),
+        "words": words,
+        "oov": int((~known).sum()),
+        "oov_rate": float((~known).sum() / max(words, 1)),
+        "order": scorer.order,
+        "cslm": _perplexities(own, known),
+    }
+    if scorer.self_normalised:
+        bare, _ = _network_scores(NGramScorer(model, device, threads, normalize=False), lines)
+        log_sums = bare - own
+        report["ln Z"] = {"mean": float(log_sums.mean()), "sd": float(log_sums.std())}
+    if lm is not None:
+        automaton = load_automaton(lm)
+        other = event_scores(automaton, lines, scorer.words[2:-1])
+        report["ngram_order"] = automaton.order
+        report["ngram"] = _perplexities(other, known)
+        report["mixture"] = _perplexities(np.logaddexp(own, other) - np.log(2.0), known)
+    return report
 
 
-def run(args: argparse.Namespace) -> dict[str, object]:
-    from rnnsmt.networks.options import need_torch
+def _network_scores(scorer: NGramScorer, lines: list[list[str]]) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    blocks = [lines[begin : begin + LINES] for begin in range(0, len(lines), LINES)]
+    found = [ngram_scores(scorer, block) for block in track(blocks, "measuring", unit=f"blocks of {LINES} lines")]
+    return np.concatenate([scores for scores, _ in found]).astype(np.float64), np.concatenate([ids for _, ids in found])
 
-    need_torch()
 
-    from rnnsmt.cslm.comparison import compare
-    from rnnsmt.io import write_json
+def _perplexities(log_p: NDArray[np.float64], known: NDArray[np.bool_]) -> dict[str, float]:
+    """Words outside the shortlist as one class, and without them; ``</s>`` is always counted."""
+    return {
+        "ln_p": float(log_p.sum()),
+        "perplexity": float(np.exp(min(-log_p.mean(), 700.0))),
+        "perplexity_without_oov": float(np.exp(min(-log_p[known].mean(), 700.0))),
+    }
 
-    report = compare(args.model, args.input, args.lm, args.device, args.threads)
-    write_json(args.output, report)
-    figures = {"sentences": report["sentences"], "words": report["words"], "OOV": report["oov"]}
-    for name in ("cslm", "ngram", "mixture"):
-        if name in report:
-            figures[f"{name} perplexity"] = report[name]["perplexity"]
-            figures[f"{name} without OOV"] = report[name]["perplexity_without_oov"]
-    return figures
+
+def event_scores(lm: Automaton, lines: Iterable[list[str]], shortlist: list[str]) -> NDArray[np.float64]:
+    """ln p of every word and ``</s>`` of some sentences; words outside ``shortlist`` are one class.
+
+    The probability of the class is the sum over all words of the LM outside the shortlist, ``<unk>`` among them. They
+    stay themselves in the contexts of other words. Words of the shortlist that the LM does not know have the
+    probability of ``<unk>`` each: there the sum over all events is a little above 1. ``<s>`` and ``</s>`` as words of
+    a text are unknown words.
+    """
+    listed = Interner()
+    listed.add([word.encode() for word in shortlist])
+    short = np.unique(lm.word_ids(listed))
+    special = Interner()
+    special.add([b"<s>"])
+    every = np.arange(len(lm.arrays.unigrams), dtype=np.int32)
+    begin = lm.word_ids(special)
+    outside = np.union1d(np.setdiff1d(every, np.concatenate([short, begin, [lm.end]])), [lm.unk]).astype(np.int32)
+    inside = np.append(np.setdiff1d(short, [lm.unk]), lm.end).astype(np.int32)
+    if len(outside) <= 4 * len(short):
+        inside = inside[:0]
+    tokens, known = Interner(), []
+    ids, listed_words = [], set(shortlist)
+    for line in lines:
+        ids.append(tokens.add([word.encode() for word in line]))
+        known += [word in listed_words for word in line] + [True]
+    found = lm.word_ids(tokens)
+    found[np.isin(found, [*begin, lm.end])] = lm.unk
+    words = np.concatenate([np.append(found[part], lm.end) for part in ids]).astype(np.int32)
+    out = np.empty(len(words))
+    _events(lm.arrays, lm.start, words, np.array(known), lm.end, inside, outside, out)
+    return out

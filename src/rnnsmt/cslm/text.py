@@ -18,6 +18,7 @@ from rnnsmt.networks.vocabulary import UNK, Vocabulary
 from rnnsmt.progress import Meter
 
 FORMAT = "rnnsmt-cslm-text-1"
+
 AGAIN = "run cslm prepare again"
 
 

@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 from rnnsmt.cslm.model import FeedForwardLM
 from rnnsmt.cslm.ngrams import Places, contexts_at
 from rnnsmt.cslm.text import Text
-from rnnsmt.devices import Place, full_precision
+from rnnsmt.networks.devices import Place, full_precision
 from rnnsmt.networks.vocabulary import NULL, UNK
 
 Counts = NDArray[np.float64]
 
 ROWS = 256
+
 BLOCK = 1 << 24
 
 

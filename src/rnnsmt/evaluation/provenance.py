@@ -1,80 +1,127 @@
-"""Where every figure of Table 1 comes from: files with their SHA-256, seeds, weights, settings, versions.
+"""What ``provenance`` collects: files with their hashes, tuned runs, networks, the software."""
 
-For every system, run and test set: the score file and what lies beside it (output, detokenised text, decoder's report),
-the tuned moses.ini with its weights and the files that it names, the seed and the best iteration of MERT; the networks
-with their seeds and settings; the corpora; the configuration; the versions of this package, of its stages and of the
-packages it stands on, and the commit of its checkout where it is one. No times and no host names: the same files give
-the same content. Hashing takes
-about a second a gigabyte; --hash-limit-mb leaves large files out.
-"""
-
-import argparse
-import json
+import hashlib
+import os
+import platform
+import subprocess
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
-from rnnsmt.evaluation.bleu import NAME
-from rnnsmt.evaluation.collect import add_joint, group
-from rnnsmt.evaluation.score_file import read_score
-from rnnsmt.io import InputError, write_json
+from rnnsmt import __version__
+from rnnsmt.io import InputError, read_json
+from rnnsmt.moses.ini import MosesIni
+from rnnsmt.stages import STAGES
+
+PACKAGES = ("numpy", "numba", "torch", "kenlm", "sacremoses", "sacrebleu", "duckdb", "snakemake")
+"""Those that can change a figure, and the engine."""
+
+BESIDE = {"output": ".output", "tokens": ".tokens", "detokenized": ".detokenized", "decode": ".decode.json"}
+"""What the workflow puts beside a score file SET.bleu.json."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of ``rnnsmt evaluation provenance``."""
-    add = parser.add_argument
-    add("--scores", required=True, nargs="+", metavar="FILE", help="score files of `evaluation bleu`")
-    add("--joint", nargs="+", action="extend", default=[], metavar="NAME=A+B", help="test sets that the table joins")
-    add("--network", nargs="+", action="extend", default=[], metavar="NAME=MODEL=HISTORY", help="trained networks")
-    add(
-        "--inputs",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="FILE",
-        help="corpora, references, alignments: what everything was made from",
-    )
-    add("--config", type=json.loads, metavar="JSON", help="the configuration")
-    add("--hash-limit-mb", type=int, metavar="N", help="list larger files without hash (default: none)")
-    add("--output", required=True, metavar="FILE", help="to write (JSON)")
+class Files:
+    """Files that figures come from; each is hashed once."""
+
+    def __init__(self, limit: int | None) -> None:
+        """limit: bytes of the largest file that is hashed; None: all are."""
+        self._limit = limit
+        self._found: dict[str, dict[str, Any]] = {}
+
+    def add(self, path: str | Path) -> str:
+        """Note a file; its path in the listing.
+
+        Raises:
+            InputError: there is no such file.
+        """
+        name = os.path.normpath(path)
+        if name not in self._found:
+            if not Path(name).is_file():
+                raise InputError(
+                    f"{name}: no such file, so nobody could trace the figures to it; run the workflow again"
+                )
+            size = Path(name).stat().st_size
+            self._found[name] = {
+                "bytes": size,
+                "sha256": _sha256(name) if self._limit is None or size <= self._limit else None,
+            }
+        return name
+
+    def beside(self, score: str, test_set: str) -> dict[str, str]:
+        """A score file and what lies beside it."""
+        folder = Path(score).parent
+        paths = {name: folder / f"{test_set}{suffix}" for name, suffix in BESIDE.items()}
+        return {"score": self.add(score)} | {name: self.add(path) for name, path in paths.items() if path.is_file()}
+
+    def listing(self) -> dict[str, dict[str, Any]]:
+        """Size and hash by path, in the order of the paths."""
+        return dict(sorted(self._found.items()))
 
 
-def run(args: argparse.Namespace) -> dict[str, object]:
-    """Collect and write everything."""
-    from rnnsmt.evaluation.sources import Files, network, software, tuned_run
+def _sha256(path: str) -> str:
+    with Path(path).open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
-    scores = group(read_score(path) for path in args.scores)
-    joint = dict(_joint(text) for text in args.joint)
-    for name, parts in joint.items():
-        add_joint(scores, name, parts)
-    files = Files(None if args.hash_limit_mb is None else args.hash_limit_mb << 20)
-    runs: dict[str, Any] = {}
-    cells = []
-    for (system, test_set), by_run in scores.items():
-        members = []
-        for number, score in sorted(by_run.items()):
-            key = f"{system}/run{number}"
-            sacre = None if score.sacrebleu is None else round(score.sacrebleu.score, 6)
-            member = {"run": key, "bleu": round(score.bleu.bleu, 6), "sacrebleu": sacre}
-            if test_set not in joint:
-                runs.setdefault(key, tuned_run(score.path, files))
-                member |= files.beside(score.path, test_set)
-            members.append(member)
-        cells.append({"system": system, "test_set": test_set, "joins": joint.get(test_set), "runs": members})
-    content = {
-        "format": "rnnsmt-provenance-1",
-        **software(),
-        "config": args.config,
-        "inputs": [files.add(path) for path in args.inputs],
-        "networks": dict(network(text, files) for text in args.network),
-        "cells": cells,
-        "runs": runs,
-        "files": files.listing(),
+
+def tuned_run(score: str, files: Files) -> dict[str, Any] | None:
+    """The tuned model of a score file's folder: seed, weights, files; none where the folder has no moses.ini."""
+    folder = Path(score).parent
+    if not (folder / "moses.ini").is_file():
+        return None
+    ini = MosesIni.read(folder / "moses.ini")
+    found: dict[str, Any] = {
+        "ini": files.add(folder / "moses.ini"),
+        "weights": ini.weights,
+        "model": {f.name: files.add(ini.file_of(f)) for f in ini.features if "path" in f.options},
     }
-    write_json(args.output, content)
-    return {"cells": len(cells), "runs": len(runs), "files": len(content["files"])}
+    if (folder / "history.json").is_file():
+        history = read_json(folder / "history.json")
+        found["history"] = files.add(folder / "history.json")
+        found |= {key: history.get(key) for key in ("seed", "best_iteration", "dev_bleu", "stopped")}
+    return found
 
 
-def _joint(text: str) -> tuple[str, list[str]]:
-    name, _, parts = text.partition("=")
-    if not NAME.fullmatch(name) or not parts:
-        raise InputError(f"--joint {text}: write NAME=A+B, for example both=test_2016+test_2017")
-    return name, parts.split("+")
+def network(text: str, files: Files) -> tuple[str, dict[str, Any]]:
+    """``NAME=MODEL=HISTORY`` -> the name, and the files with the seed and the settings of the training.
+
+    Raises:
+        InputError: not of this form; a file is missing or damaged.
+    """
+    parts = text.split("=")
+    if len(parts) != 3:
+        raise InputError(f"--network {text}: write NAME=MODEL=HISTORY, for example rnn=model.pt=history.json")
+    name, model, history = parts
+    value = read_json(history)
+    kept = {key: value.get(key) for key in ("seed", "settings", "parameters", "computed on") if key in value}
+    return name, {"model": files.add(model), "history": files.add(history), **kept}
+
+
+def software() -> dict[str, Any]:
+    """Versions: this package, its checkout, its stages, Python, the packages it stands on."""
+    packages: dict[str, str | None] = {}
+    for name in PACKAGES:
+        try:
+            packages[name] = version(name)
+        except PackageNotFoundError:
+            packages[name] = None
+    return {
+        "software": {"rnnsmt": __version__, **_checkout(), "python": platform.python_version(), "packages": packages},
+        "stage_versions": {f"{c} {name}": stage.version for c, part in STAGES.items() for name, stage in part.items()},
+    }
+
+
+def _checkout() -> dict[str, Any]:
+    """The commit of the checkout that this package lies in, and whether its files were changed since."""
+    root = Path(__file__).resolve().parents[3]
+    if not (root / ".git").exists():
+        return {"commit": None, "modified": None}
+    try:
+        commit = _git(root, "rev-parse", "HEAD")
+        return {"commit": commit, "modified": bool(_git(root, "status", "--porcelain", "--untracked-files=no"))}
+    except (OSError, subprocess.SubprocessError):
+        return {"commit": None, "modified": None}
+
+
+def _git(root: Path, *words: str) -> str:
+    command = ["git", "--no-optional-locks", "-C", str(root), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout.strip()

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from rnnsmt.evaluation.multi_bleu import SIZE, BleuScore, bleu_of
+from rnnsmt.bleu.multi_bleu import SIZE, BleuScore, bleu_of
 from rnnsmt.io import InputError, read_json, write_json
 
 Segments = tuple[tuple[int, ...], ...]

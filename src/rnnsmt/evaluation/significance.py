@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.evaluation.multi_bleu import ORDER
+from rnnsmt.bleu.multi_bleu import ORDER
 
 SHUFFLES = 10_000
 """As Clark et al.; the smallest p-value is 1 / 10,001."""

@@ -2,23 +2,33 @@
 
 Format: a ``\\data\\`` header with ``ngram N=COUNT`` lines, one section ``\\N-grams:`` an order with lines
 ``log10-probability TAB words [TAB log10-backoff]``, ``\\end\\``. Read in blocks by compiled code.
+
+Writing a smoothed model as an ARPA file.
 """
 
 import lzma
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
-from rnnsmt.compiled import kernel
 from rnnsmt.io import InputError, open_binary
-from rnnsmt.lm.bytescan import POW10, Interner, find, hash_bytes, intern, parse_float
+from rnnsmt.kernels.strings import POW10, Interner
+from rnnsmt.lm.columns import slices
+from rnnsmt.lm.counts import Counts
+from rnnsmt.lm.kernels.arpa import format_ngrams, newlines, parse_section
+from rnnsmt.lm.smoothing import SmoothedOrder
+from rnnsmt.parallel_gzip import atomic_blocks
+from rnnsmt.progress import Meter
 
 BLOCK_BYTES = 1 << 24
+
 MAX_ORDER = 10
+
 _BINARY_MAGIC = b"mmap lm http://kheafield.com/code"
 
 _ERRORS = {
@@ -52,75 +62,6 @@ class Arpa:
     def order(self) -> int:
         """The longest n-gram's length."""
         return len(self.ngrams)
-
-
-@kernel()
-def _parse_section(  # noqa: PLR0911, PLR0912
-    buffer, begin, end, order, table, pow10, words, probs, backoffs, filled
-):
-    """Parse n-gram lines from ``begin``; returns (position, n-grams filled, error code).
-
-    Stops at an empty line, at a line that starts with a backslash, when the arrays are full, at ``end`` or at an error.
-    """
-    position = begin
-    capacity = probs.shape[0]
-    while position < end:
-        stop = position
-        while stop < end and buffer[stop] != 10:
-            stop += 1
-        last = stop
-        if last > position and buffer[last - 1] == 13:
-            last -= 1
-        if last == position or buffer[position] == 92:
-            return position, filled, 0
-        if filled == capacity:
-            return position, filled, 5
-        tab = position
-        while tab < last and buffer[tab] != 9 and buffer[tab] != 32:
-            tab += 1
-        if tab >= last:
-            return position, filled, 1
-        value = parse_float(buffer, position, tab, pow10)
-        if not value <= 0.0:
-            return position, filled, 2
-        cursor = tab + 1
-        for k in range(order):
-            stop_word = cursor
-            while stop_word < last and buffer[stop_word] != 32 and buffer[stop_word] != 9:
-                stop_word += 1
-            if stop_word == cursor:
-                return position, filled, 5
-            if order == 1:
-                number = intern(table, buffer, cursor, stop_word)
-                if number != filled:
-                    return position, filled, 1
-            else:
-                number = find(table, buffer, cursor, stop_word, hash_bytes(buffer, cursor, stop_word))
-                if number < 0:
-                    return position, filled, 4
-            words[filled, k] = number
-            cursor = stop_word + 1
-        probs[filled] = value
-        backoffs[filled] = 0.0
-        if cursor < last:
-            if buffer[cursor - 1] != 9:
-                return position, filled, 5
-            weight = parse_float(buffer, cursor, last, pow10)
-            if not (weight > -1e30 and weight < 1e30):
-                return position, filled, 3
-            backoffs[filled] = weight
-        filled += 1
-        position = stop + 1
-    return position, filled, 0
-
-
-@kernel()
-def _newlines(buffer, begin, end):
-    count = 0
-    for position in range(begin, end):
-        if buffer[position] == 10:
-            count += 1
-    return count
 
 
 def read_blocks(path: str | Path, size: int = BLOCK_BYTES) -> Iterator[bytes]:
@@ -242,10 +183,10 @@ def _section(lines: _Lines, arpa: Arpa, order: int, count: int) -> None:
         if order == 1:
             arpa.words.reserve(0, len(buffer) - begin)
         table = arpa.words.table
-        position, filled, error = _parse_section(
+        position, filled, error = parse_section(
             buffer, begin, len(buffer), order, table, POW10, words, probs, backoffs, filled
         )
-        lines.number += int(_newlines(buffer, begin, position))
+        lines.number += int(newlines(buffer, begin, position))
         lines.position = position
         if error == 5 and filled == count:
             raise InputError(f"{path}, line {lines.number}: more {order}-grams than the header's {count}")
@@ -261,3 +202,67 @@ def _section(lines: _Lines, arpa: Arpa, order: int, count: int) -> None:
     arpa.ngrams.append(words)
     arpa.log10_probs.append(probs)
     arpa.log10_backoffs.append(backoffs)
+
+
+NGRAMS_PER_BLOCK = 1 << 17
+
+LOWEST = 1e-99
+"""A probability of 0 is written as its logarithm, -99, the custom of ARPA files."""
+
+
+def write_arpa(
+    path: str | Path,
+    counts: Counts,
+    model: list[SmoothedOrder],
+    threads: int = 1,
+    only: Iterable[str] | None = None,
+) -> None:
+    """Write an ARPA file, whole or not at all, compressed by suffix; n-grams stand in suffix order.
+
+    Logarithms are base 10 with six decimals. The same model gives the same bytes whatever ``threads`` is.
+
+    Args:
+        only: write the n-grams of these words and of ``<unk>``, ``<s>``, ``</s>`` and no others: the probabilities of
+            any text made of these words stay what they are.
+    """
+    wanted = None if only is None else counts.vocabulary.mask(only)
+    with atomic_blocks(path, threads) as out:
+        out.write(b"\\data\\\n")
+        for k, level in enumerate(counts.orders, 1):
+            number = len(level)
+            if wanted is not None:
+                number = sum(len(words) for _, words in _ngrams(counts, k, wanted))
+            out.write(f"ngram {k}={number}\n".encode())
+        meter = Meter("writing", sum(map(len, counts.orders)) if wanted is None else None, "n-grams")
+        for k, smoothed in enumerate(model, 1):
+            out.write(f"\n\\{k}-grams:\n".encode())
+            for rows, words in _ngrams(counts, k, wanted):
+                meter.add(len(rows))
+                start, stop = int(rows[0]), int(rows[-1]) + 1
+                probability = smoothed.probability.read(start, stop)[rows - start]
+                backoff = smoothed.backoff.read(start, stop)
+                out.write(_format(counts, words, probability, backoff[rows - start] if len(backoff) else backoff))
+        out.write(b"\n\\end\\\n")
+
+
+def _ngrams(
+    counts: Counts, order: int, wanted: npt.NDArray[np.bool_] | None
+) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]]:
+    """Blocks of (n-gram numbers [n], words [n, order]), of the n-grams whose words are all wanted."""
+    for start, stop in slices(len(counts.orders[order - 1]), NGRAMS_PER_BLOCK):
+        words, rows = counts.words(order, start, stop), np.arange(start, stop)
+        if wanted is not None:
+            kept = wanted[words].all(axis=1)
+            words, rows = words[kept], rows[kept]
+        if len(rows):
+            yield rows, words
+
+
+def _format(counts: Counts, words: np.ndarray, probability: np.ndarray, backoff: np.ndarray) -> memoryview:
+    vocabulary = counts.vocabulary
+    lengths = np.diff(vocabulary.starts[: vocabulary.size + 1])
+    out = np.empty(int(lengths[words].sum()) + words.size + 34 * len(words), np.uint8)
+    logs = np.log10(np.maximum(probability.astype(np.float64), LOWEST))
+    backoffs = np.log10(np.maximum(backoff.astype(np.float64), LOWEST))
+    written = format_ngrams(words, logs, backoffs, vocabulary.starts, vocabulary.pool, out)
+    return memoryview(out[:written])  # type: ignore[arg-type]

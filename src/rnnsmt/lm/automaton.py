@@ -12,18 +12,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rnnsmt.compiled import kernel
 from rnnsmt.io import InputError
+from rnnsmt.kernels.strings import Interner
 from rnnsmt.lm.arpa import Arpa, read_arpa
-from rnnsmt.lm.bytescan import Interner, mix
+from rnnsmt.lm.kernels.automaton import finish, insert, score_sequence
 
 LN10 = float(np.log(10.0))
+
 MISSING_UNK_LOG10 = -100.0
 """Probability of unknown words where the ARPA file has no ``<unk>``, as in KenLM."""
+
 ROW = np.dtype([("key", np.int64), ("prob", np.float32), ("next", np.int32)])
 """One answer, 16 bytes, so that a look-up is one cache miss: natural-log probability and next state."""
+
 STATE = np.dtype([("link", np.int32), ("backoff", np.float32)])
 """The next shorter context and what is charged for going there (natural log)."""
+
 UNIGRAM = np.dtype([("prob", np.float32), ("next", np.int32)])
 
 
@@ -67,108 +71,6 @@ class Automaton:
         return float(score_sequence(self.arrays, self.start if begin else 0, ids)[0])
 
 
-@kernel(inline="always")
-def lm_slot(state, word, mask):
-    """Key of (state, word) and the slot of the hash table where the search for it begins."""
-    key = (np.int64(state) << np.int64(32)) | np.int64(word)
-    return key, np.int64(mix(np.uint64(key)) & np.uint64(mask))
-
-
-@kernel()
-def query(lm, state, word):
-    """(natural-log probability ``float32``, next state ``int32``) of a word in a state."""
-    total = np.float32(0.0)
-    mask = lm.rows.shape[0] - 1
-    while state != 0:
-        key, slot = lm_slot(state, word, mask)
-        while True:
-            row = lm.rows[slot]
-            if row.key == key:
-                return total + row.prob, row.next
-            if row.key == -1:
-                break
-            slot = (slot + 1) & mask
-        context = lm.states[state]
-        total += context.backoff
-        state = context.link
-    unigram = lm.unigrams[word]
-    return total + unigram.prob, unigram.next
-
-
-@kernel()
-def score_sequence(lm, state, words):
-    """(sum of natural-log probabilities, last state) of a word sequence ``int32`` [n]."""
-    total = 0.0
-    for word in words:
-        prob, state = query(lm, state, word)
-        total += prob
-    return total, state
-
-
-@kernel()
-def _child(rows, state, word):
-    """Node below ``state`` by ``word``, or -1."""
-    if state == 0:
-        return np.int64(word) + 1
-    mask = rows.shape[0] - 1
-    key, slot = lm_slot(state, word, mask)
-    while True:
-        row = rows[slot]
-        if row.key == key:
-            return np.int64(row.next)
-        if row.key == -1:
-            return np.int64(-1)
-        slot = (slot + 1) & mask
-
-
-@kernel()
-def _insert(rows, ngrams, values, first, extends, node_links):
-    """Enter one order's n-grams as nodes numbered from ``first``.
-
-    Returns -1, or the index of an n-gram whose context is missing, or -2 - index of one that is there twice.
-    """
-    order = ngrams.shape[1]
-    mask = rows.shape[0] - 1
-    for i in range(ngrams.shape[0]):
-        context = np.int64(0)
-        for k in range(order - 1):
-            context = _child(rows, context, ngrams[i, k])
-            if context < 0:
-                return np.int64(i)
-        key, slot = lm_slot(context, ngrams[i, order - 1], mask)
-        while rows[slot].key != -1:
-            if rows[slot].key == key:
-                return np.int64(-2 - i)
-            slot = (slot + 1) & mask
-        rows[slot].key = key
-        rows[slot].prob = values[i]
-        rows[slot].next = first + i
-        extends[context] = 1
-        suffix = np.int64(node_links[context])
-        while True:
-            below = _child(rows, suffix, ngrams[i, order - 1])
-            if below >= 0:
-                break
-            suffix = np.int64(node_links[suffix])
-        node_links[first + i] = below
-    return np.int64(-1)
-
-
-@kernel()
-def _finish(rows, is_state, node_links, next_state, states, unigrams):
-    """Turn nodes into states: the longest suffix of a node that is a state."""
-    for node in range(1, node_links.shape[0]):
-        shorter = next_state[node_links[node]]
-        next_state[node] = node if is_state[node] else shorter
-        if node < states.shape[0]:
-            states[node].link = shorter
-    for word in range(unigrams.shape[0]):
-        unigrams[word].next = next_state[word + 1]
-    for slot in range(rows.shape[0]):
-        if rows[slot].key != -1:
-            rows[slot].next = next_state[rows[slot].next]
-
-
 def build_automaton(arpa: Arpa, where: str = "the LM") -> Automaton:
     """Build the automaton of an LM.
 
@@ -195,7 +97,7 @@ def build_automaton(arpa: Arpa, where: str = "the LM") -> Automaton:
     extends = np.zeros(1 + sum(counts), np.uint8)
     first = 1 + counts[0]
     for order in range(2, arpa.order + 1):
-        bad = int(_insert(rows, arpa.ngrams[order - 1], probs[order - 1], first, extends, node_links))
+        bad = int(insert(rows, arpa.ngrams[order - 1], probs[order - 1], first, extends, node_links))
         if bad != -1:
             index, what = (bad, "has a context that is not in the model") if bad >= 0 else (-2 - bad, "is there twice")
             raise InputError(f"{where}, line {arpa.lines[order - 1] + index}: the n-gram {what}")
@@ -207,7 +109,7 @@ def build_automaton(arpa: Arpa, where: str = "the LM") -> Automaton:
     states, unigrams = np.zeros(size, STATE), np.zeros(counts[0], UNIGRAM)
     states["backoff"] = weights[:size]
     unigrams["prob"] = probs[0]
-    _finish(rows, is_state, node_links, np.zeros(len(node_links), np.int32), states, unigrams)
+    finish(rows, is_state, node_links, np.zeros(len(node_links), np.int32), states, unigrams)
     start = int(unigrams["next"][known[b"<s>"]])
     return Automaton(LmArrays(rows, states, unigrams), words, arpa.order, start, unk, known[b"</s>"])
 

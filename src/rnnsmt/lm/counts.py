@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from rnnsmt.io import InputError
 from rnnsmt.lm.columns import Column, Workspace, slices
-from rnnsmt.lm.count_kernels import NONE, collect, distinct, sort_keys, spread
+from rnnsmt.lm.kernels.counts import NONE, collect, distinct, sort_keys, spread
+from rnnsmt.lm.kernels.text import BOS
 from rnnsmt.lm.text import Vocabulary, number_files
-from rnnsmt.lm.text_kernels import BOS
 from rnnsmt.progress import Meter
 
 BYTES_PER_TOKEN = 140

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from rnnsmt.lm.columns import Column, Workspace, slices
 from rnnsmt.lm.counts import Counts, OrderCounts
-from rnnsmt.lm.smooth_kernels import add_contexts, discounted
+from rnnsmt.lm.kernels.smoothing import add_contexts, discounted
 from rnnsmt.progress import say
 
 FALLBACK = (0.5, 1.0, 1.5)

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rnnsmt.io import InputError, read_line_blocks
-from rnnsmt.lm.text_kernels import fill_table, hash_bytes, number_words
+from rnnsmt.lm.kernels.text import fill_table, hash_bytes, number_words
 
 BLOCK_BYTES = 1 << 20
 RESERVED = ("<unk>", "<s>", "</s>")

@@ -7,6 +7,7 @@ directory can be moved; real Moses resolves them against the working directory a
 
 import math
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,16 +15,23 @@ from rnnsmt.io import InputError, atomic_text, read_lines
 
 NO_LIMIT = -1
 """A distortion limit that allows every jump."""
+
 MOST_WEIGHT = 1e9
 """Beyond it a double no longer holds the other features' part of a score."""
+
 DEFAULT_TABLE_LIMIT = 20
+
 DEFAULT_DISTORTION_LIMIT = 6
 
 PHRASE_TABLES = ("PhraseDictionaryMemory",)
+
 LANGUAGE_MODELS = ("KENLM", "SRILM", "IRSTLM", "RandLM")
+
 NEURAL_MODELS = ("CSLM",)
 """Continuous-space LMs inside the search; Moses has no such feature."""
+
 ONE_SCORE = (*NEURAL_MODELS, "UnknownWordPenalty", "WordPenalty", "PhrasePenalty", "Distortion", *LANGUAGE_MODELS)
+
 KNOWN_FEATURES = (*ONE_SCORE, *PHRASE_TABLES, "LexicalReordering")
 
 
@@ -246,3 +254,57 @@ def _integer(lines: list[str] | None, name: str, path: Path, default: int) -> in
     if not abs(number) < 1 << 31:
         raise InputError(f"{path}: {name} {lines[-1][:60]} is too large")
     return number
+
+
+REORDERING_TYPE = "wbe-msd-bidirectional-fe-allff"
+
+
+def default_ini(
+    folder: Path,
+    phrase_table: str,
+    reordering_table: str | None,
+    lm: str,
+    lm_order: int = 5,
+    num_features: int = 4,
+    distortion_limit: int = 6,
+    table_limit: int = 20,
+    cslm: str | None = None,
+    further_weights: Sequence[float] | None = None,
+) -> MosesIni:
+    """The ini that training ends with: the features of a phrase-based baseline with Moses' untuned weights.
+
+    The weights are those that Moses' ``train-model.perl`` writes: 0.2 for every phrase score and the phrase penalty,
+    0.3 for every reordering score and distortion, 0.5 for the LM, -1 for the word penalty. A neural LM gets 0.25.
+    ``further_weights`` are those of the phrase scores after the fourth.
+    """
+    factors = {"input-factor": "0", "output-factor": "0"}
+    table = {"name": "TranslationModel0", "num-features": str(num_features), "path": phrase_table, **factors}
+    if table_limit != 20:
+        table["table-limit"] = str(table_limit)
+    features = [
+        Feature("UnknownWordPenalty", "UnknownWordPenalty0"),
+        Feature("WordPenalty", "WordPenalty0"),
+        Feature("PhrasePenalty", "PhrasePenalty0"),
+        Feature("PhraseDictionaryMemory", "TranslationModel0", table),
+    ]
+    weights = {
+        "UnknownWordPenalty0": [1.0],
+        "WordPenalty0": [-1.0],
+        "PhrasePenalty0": [0.2],
+        "TranslationModel0": [0.2] * num_features if further_weights is None else [0.2] * 4 + list(further_weights),
+    }
+    if reordering_table is not None:
+        options = {"name": "LexicalReordering0", "num-features": "6", "type": REORDERING_TYPE, **factors}
+        features.append(Feature("LexicalReordering", "LexicalReordering0", {**options, "path": reordering_table}))
+        weights["LexicalReordering0"] = [0.3] * 6
+    features.append(Feature("Distortion", "Distortion0"))
+    weights["Distortion0"] = [0.3]
+    features.append(
+        Feature("KENLM", "LM0", {"lazyken": "0", "name": "LM0", "factor": "0", "path": lm, "order": str(lm_order)})
+    )
+    weights["LM0"] = [0.5]
+    if cslm is not None:
+        features.append(Feature("CSLM", "CSLM0", {"name": "CSLM0", "path": cslm}))
+        weights["CSLM0"] = [0.25]
+    sections = {"input-factors": ["0"], "mapping": ["0 T 0"]}
+    return MosesIni(folder, features, weights, distortion_limit, table_limit, sections)

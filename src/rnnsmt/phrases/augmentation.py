@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from rnnsmt.io import InputError, read_line_blocks
 from rnnsmt.parallel_gzip import atomic_blocks
-from rnnsmt.phrases.augment_kernels import insert_scores, room
+from rnnsmt.phrases.kernels.augmentation import insert_scores, room
 from rnnsmt.phrases.table import parse_phrase_line
 from rnnsmt.progress import Meter
 

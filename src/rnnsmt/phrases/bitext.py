@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.io import InputError, read_byte_lines
-from rnnsmt.phrases.link_kernels import LINK_ERRORS, parse_links
+from rnnsmt.phrases.kernels.links import LINK_ERRORS, parse_links
 
 BLOCK_TOKENS = 400_000
 """Source and target words of one block: some megabytes of arrays, enough to keep the kernels busy."""

@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.phrases.extract_kernels import pack_phrases
+from rnnsmt.phrases.kernels.extraction import pack_phrases
 
 END = b"|||"
 

@@ -1,22 +1,37 @@
-"""The lexicalised reordering table ``wbe-msd-bidirectional-fe`` (Koehn et al. 2005), in Moses' format and order.
+"""The lexicalised reordering table of an extract file."""
 
-Six probabilities of every phrase pair: monotone, swap, discontinuous towards the phrase before it, and the same towards
-the phrase after it; counts with additive smoothing.
-"""
+import math
 
-import argparse
+from rnnsmt.io import InputError
+from rnnsmt.parallel_gzip import atomic_blocks
+from rnnsmt.phrases.extraction import ExtractFile
+from rnnsmt.phrases.kernels.reordering import write_reordering_lines
+from rnnsmt.phrases.table_writer import packing_array, word_texts, write_pieces
+from rnnsmt.progress import Meter
 
-from rnnsmt.phrases.options import add_resources
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--extract", required=True, metavar="FILE", help="what 'phrases extract' wrote")
-    parser.add_argument("--output", required=True, metavar="FILE", help="the reordering table")
-    parser.add_argument("--smoothing", type=float, default=0.5, help="added to every count")
-    add_resources(parser)
+_COUNTS = ["joint", "previous_mono", "previous_swap", "next_mono", "next_swap"]
 
 
-def run(args: argparse.Namespace) -> dict[str, object]:
-    from rnnsmt.phrases.orientation import write_reordering_table
+def write_reordering_table(
+    extract: str, output: str, smoothing: float = 0.5, threads: int = 1, memory_mb: int = 2000
+) -> dict[str, object]:
+    """Write the reordering table of an extract file; return the stage's figures.
 
-    return write_reordering_table(args.extract, args.output, args.smoothing, args.threads, args.memory_mb)
+    Raises:
+        InputError: as ``ExtractFile``, or the smoothing is not positive (a probability of 0 has no log).
+    """
+    if not (smoothing > 0.0 and math.isfinite(smoothing)):
+        raise InputError(f"--smoothing {smoothing}: must be above 0, or probabilities of 0 arise")
+    file = ExtractFile(extract, threads, memory_mb)
+    packings, texts = packing_array(file.packings), word_texts(file.packings)
+    meter = Meter("writing", file.rows, "rows")
+    n_pairs = 0
+    with atomic_blocks(output, threads) as out:
+        for batch in file.batches(_COUNTS):
+            keys = batch.pairs, batch.source_keys, batch.target_keys
+            counts = (batch.columns[name] for name in _COUNTS)
+            lines = len(batch.pairs) - 1
+            write_pieces(out, write_reordering_lines, lines, (*keys, packings, texts, *counts, smoothing))
+            n_pairs += lines
+            meter.add(len(batch.columns["joint"]))
+    return {"phrase pairs": n_pairs}

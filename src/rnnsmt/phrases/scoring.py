@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.parallel_gzip import atomic_blocks
-from rnnsmt.phrases.extract_file import Batch, ExtractFile
+from rnnsmt.phrases.extraction import Batch, ExtractFile
+from rnnsmt.phrases.kernels.scoring import score_pairs, write_phrase_lines
 from rnnsmt.phrases.lexicon import NULL, read_lexicon
 from rnnsmt.phrases.packing import Packing
-from rnnsmt.phrases.score_kernels import score_pairs, write_phrase_lines
 from rnnsmt.phrases.smoothing import Smoothing
 from rnnsmt.phrases.table_writer import packing_array, word_texts, write_pieces
 from rnnsmt.progress import Meter

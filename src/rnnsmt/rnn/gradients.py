@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from rnnsmt.networks.products import Products, put_gradient, softmax_gradient
+from rnnsmt.networks.softmax import Products, put_gradient, softmax_gradient
 from rnnsmt.rnn.model import GatedUnit, RNNEncoderDecoder
 
 

@@ -3,18 +3,33 @@
 A folder with ``vocab.source.txt``, ``vocab.target.txt``, ``{source,target}.words.npy`` (int32, all phrases one after
 the other, each ending in EOS), ``{source,target}.offsets.npy`` (int64 [pairs + 1], where each begins) and
 ``pairs.json`` (figures and the fingerprint), which is written last.
+
+Writing the folder of ``pairs``: one pass over the corpus, one over the table, neither held in memory.
 """
 
+import hashlib
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.io import InputError, read_json
-from rnnsmt.networks.sequences import Sequences, open_sequences
-from rnnsmt.networks.vocabulary import Vocabulary
+from rnnsmt.io import InputError, check_utf8, read_json, read_line_blocks, write_json
+from rnnsmt.networks.sequences import Sequences, growing_array, open_sequences
+from rnnsmt.networks.vocabulary import UNK, Vocabulary, check_size, count_words
+from rnnsmt.phrases.table import parse_phrase_line
+from rnnsmt.progress import Meter
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from rnnsmt.networks.sequences import Sequences
 
 FORMAT = "rnnsmt-pairs-1"
+
 AGAIN = "run rnn prepare again"
 
 
@@ -61,3 +76,128 @@ class Pairs:
     def fingerprint(self) -> str:
         """SHA-256 of the vocabularies and all pairs."""
         return str(self.figures["fingerprint"])
+
+
+SIDES = ("source", "target")
+
+
+def prepare(
+    table: str, source: list[str], target: list[str], output_dir: str, *, size: int, max_length: int
+) -> dict[str, object]:
+    """Write the folder of ``rnnsmt.rnn.pairs``; the figures of the stage.
+
+    Raises:
+        InputError: an empty or malformed table, a phrase of more than ``max_length`` words, a pair that the table has
+            twice, a corpus without words.
+    """
+    check_size(size)
+    folder = Path(output_dir)
+    vocabularies = []
+    figures: dict[str, object] = {"format": FORMAT}
+    for name, paths in zip(SIDES, (source, target), strict=True):
+        counts = count_words(paths, f"on the {name} side of the corpus")
+        vocabulary = Vocabulary.from_counts(counts, size)
+        vocabularies.append(vocabulary)
+        known = sum(counts[word] for word in vocabulary.index)
+        figures |= {f"{name} classes": len(vocabulary), f"{name} coverage": round(known / counts.total(), 6)}
+    figures |= _write_pairs(table, folder, vocabularies, max_length)
+    for name, vocabulary in zip(SIDES, vocabularies, strict=True):
+        vocabulary.write(folder / f"vocab.{name}.txt")
+        figures[f"{name} vocabulary"] = vocabulary.hash()
+    hidden = ("format", "fingerprint", "source vocabulary", "target vocabulary")
+    write_json(folder / "pairs.json", figures)
+    return {name: value for name, value in figures.items() if name not in hidden}
+
+
+def _write_pairs(table: str, folder: Path, vocabularies: list[Vocabulary], max_length: int) -> dict[str, object]:
+    """Write the four arrays; the number of pairs and words, and the fingerprint."""
+    with ExitStack() as stack:
+        words, offsets = (
+            [stack.enter_context(growing_array(folder / f"{name}.{part}.npy", kind)) for name in SIDES]
+            for part, kind in (("words", np.int32), ("offsets", np.int64))
+        )
+        for array in offsets:
+            array.append(np.zeros(1, np.int64))
+        meter = Meter("reading the phrase table", unit="pairs")
+        unknown = [0, 0]
+        for block in _id_blocks(table, vocabularies, max_length):
+            for side, (ids, lengths) in enumerate(block):
+                offsets[side].append(words[side].length + np.cumsum(lengths))
+                words[side].append(ids)
+                unknown[side] += int(np.count_nonzero(ids == UNK))
+            meter.add(len(block[0][1]))
+        if offsets[0].length == 1:
+            raise InputError(f"{table}: the table is empty; make it again")
+        # from here on the folder is being replaced; what makes it whole comes last
+        (folder / "pairs.json").unlink(missing_ok=True)
+    digest = hashlib.sha256()
+    for array in (*words, *offsets):
+        digest.update(array.digest.digest())
+    for vocabulary in vocabularies:
+        digest.update(vocabulary.hash().encode())
+    pairs = offsets[0].length - 1
+    figures: dict[str, object] = {"pairs": pairs}
+    for name, array, number in zip(SIDES, words, unknown, strict=True):
+        figures |= {f"{name} words": array.length - pairs, f"{name} unknown words": number}
+    return figures | {"fingerprint": digest.hexdigest()}
+
+
+IdsAndLengths = tuple[NDArray[np.int32], NDArray[np.int64]]
+
+
+def _id_blocks(table: str, vocabularies: list[Vocabulary], max_length: int) -> Iterator[list[IdsAndLengths]]:
+    """Yield blocks of the table as ids with EOS and lengths, source and target."""
+    indices = [{word.encode(): i for word, i in vocabulary.index.items()} for vocabulary in vocabularies]
+    number = 0
+    before: bytes | None = None
+    seen: set[bytes] = set()
+    for block in read_line_blocks(table):
+        check_utf8(block, table, number)
+        ids: tuple[list[int], list[int]] = ([], [])
+        lengths: tuple[list[int], list[int]] = ([], [])
+        for line in block.split(b"\n")[:-1]:
+            number += 1
+            phrases = _phrases(line, table, number)
+            if phrases[0] != before:
+                before, seen = phrases[0], set()
+            if phrases[1] in seen:
+                raise InputError(f"{table}, line {number}: this pair occurs twice in the table; make it again")
+            seen.add(phrases[1])
+            for side in (0, 1):
+                words = phrases[side].split()
+                if len(words) > max_length:
+                    raise InputError(
+                        f"{table}, line {number}: the {SIDES[side]} phrase has {len(words)} words, the limit is "
+                        f"{max_length}; give --max-length {len(words)} or extract shorter phrases"
+                    )
+                get = indices[side].get
+                ids[side].extend([get(word, UNK) for word in words])
+                ids[side].append(vocabularies[side].eos)
+                lengths[side].append(len(words) + 1)
+        yield [(np.array(ids[side], np.int32), np.array(lengths[side], np.int64)) for side in (0, 1)]
+
+
+def _phrases(line: bytes, table: str, number: int) -> tuple[bytes, bytes]:
+    """Source and target of a line; what is not in the usual form is looked at closely."""
+    parts = line.split(b" ||| ", 2)
+    if len(parts) == 3 and parts[0].strip() and parts[1].strip():
+        return parts[0], parts[1]
+    entry = parse_phrase_line(line, table, number)
+    return entry.source.encode(), entry.target.encode()
+
+
+BLOCK = 1 << 20
+"""Pairs that are counted at a time."""
+
+
+def words_outside(side: "Sequences", block: int = BLOCK) -> "Iterator[NDArray[np.int64]]":
+    """The number of UNK among the ids of every phrase, for ``block`` phrases at a time."""
+    import numpy as np
+
+    from rnnsmt.networks.vocabulary import UNK
+
+    for begin in range(0, len(side.offsets) - 1, block):
+        offsets = np.asarray(side.offsets[begin : begin + block + 1])
+        unknown = side.words[offsets[0] : offsets[-1]] == UNK
+        # no phrase is empty: each ends in EOS
+        yield np.add.reduceat(unknown, offsets[:-1] - offsets[0], dtype=np.int64)

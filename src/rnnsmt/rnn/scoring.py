@@ -1,10 +1,16 @@
-"""log p(target | source) of many phrase pairs at once: everything that pairs share is computed once.
+"""Phrases as a tree of their prefixes, level by level: what phrases have in common is computed once.
+
+The state of a recurrent network after some words depends on these words (and, in the decoder, on the source phrase)
+alone. Level 0 are the roots, level d the distinct (root, first d words).
+
+log p(target | source) of many phrase pairs at once: everything that pairs share is computed once.
 
 A batch is some thousand consecutive lines of the table. Its source phrases become a tree of prefixes, so that each is
 encoded once and what two have in common is read once; the targets of each source become another. The softmax over
 the whole target vocabulary is nearly all the work: it is computed once for each distinct (source, target prefix).
 """
 
+import re
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -19,11 +25,48 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 from rnnsmt.io import InputError
-from rnnsmt.networks.exact_softmax import ExactSoftmax
+from rnnsmt.networks.softmax import ExactSoftmax
 from rnnsmt.progress import Meter
 from rnnsmt.rnn.model import DecoderContext, RNNEncoderDecoder
 from rnnsmt.rnn.pairs import Pairs
-from rnnsmt.rnn.prefixes import prefix_levels
+
+Index = NDArray[np.int64]
+
+
+class Level(NamedTuple):
+    """The nodes of one level, in the order of (parent, word). parents, words: [n]: node of the level before, last word.
+
+    ends: [k] the phrases (positions in the batch) whose last word is read here; nodes: [k] the node of each.
+    """
+
+    parents: Index
+    words: Index
+    ends: Index
+    nodes: Index
+
+
+def prefix_levels(words: NDArray[np.integer], lengths: Index, roots: Index) -> list[Level]:
+    """The levels 0, 1, ... of P phrases.
+
+    Args:
+        words: the ids of all phrases one after the other.
+        lengths: [P], words of each phrase; 0 is possible, then it ends at its root.
+        roots: [P], the root of each phrase, from 0 to the number of roots less 1.
+    """
+    begins = np.cumsum(lengths) - lengths
+    number = int(roots.max(initial=-1)) + 1
+    classes = int(words.max(initial=0)) + 1
+    alive = np.arange(len(lengths))
+    where = roots.astype(np.int64)
+    parents, last = np.arange(number), np.zeros(number, np.int64)
+    levels = []
+    for depth in range(int(lengths.max(initial=0)) + 1):
+        ended = lengths[alive] == depth
+        levels.append(Level(parents, last, alive[ended], where[ended]))
+        alive, where = alive[~ended], where[~ended]
+        keys, where = np.unique(where * classes + words[begins[alive] + depth], return_inverse=True)
+        parents, last = keys // classes, keys % classes
+    return levels
 
 
 @dataclass(frozen=True)
@@ -36,6 +79,7 @@ class Sizing:
 
 
 CPU = Sizing(8192, 512, 1024)
+
 CUDA = Sizing(65536, 16384, 4096)
 
 
@@ -214,3 +258,16 @@ def _next_words(
         ending.append(log_p[: len(g)])
         going.append(log_p[len(g) :])
     return torch.cat(ending), torch.cat(going)
+
+
+def shard_of(text: str) -> tuple[int, int]:
+    """``K/N`` -> (K, N).
+
+    Raises:
+        InputError: not of this form, or K is not between 1 and N.
+    """
+    found = re.fullmatch(r"(\d+)[/-](?:of-)?(\d+)", text)
+    shard, shards = map(int, found.groups()) if found else (0, 0)
+    if not 1 <= shard <= shards:
+        raise InputError(f"--shard {text}: write K/N with K from 1 to N, for example 2/8")
+    return shard, shards

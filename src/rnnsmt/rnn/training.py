@@ -1,24 +1,97 @@
-"""Training of an RNN Encoder-Decoder, to the end or to the next stop."""
+"""An RNN Encoder-Decoder in training.
+
+Training of an RNN Encoder-Decoder, to the end or to the next stop.
+"""
 
 from functools import partial
+from typing import Any
 
-from rnnsmt.devices import Place
+from torch import Tensor
+
 from rnnsmt.io import write_json
-from rnnsmt.networks import loop
-from rnnsmt.networks.loop import Figures, Outputs
-from rnnsmt.rnn.model_file import save_model, vocabularies_of
+from rnnsmt.networks import training as networks
+from rnnsmt.networks.devices import Place
+from rnnsmt.networks.shuffling import Index
+from rnnsmt.networks.softmax import Products
+from rnnsmt.networks.training import Figures, Outputs
+from rnnsmt.rnn.batches import BatchStream, hold_out, words_of
+from rnnsmt.rnn.gradients import loss_and_any_gradient
+from rnnsmt.rnn.model import RNNEncoderDecoder, save_model, vocabularies_of
 from rnnsmt.rnn.pairs import Pairs
-from rnnsmt.rnn.presets import Settings
-from rnnsmt.rnn.trainer import Trainer
+from rnnsmt.rnn.settings import Settings
+from rnnsmt.rnn.validation import HeldOut, unigram_likelihood
+from rnnsmt.stages import STAGES
+
+
+class Trainer(networks.Trainer):
+    """A network and the phrase pairs that it learns from."""
+
+    examples = "pairs"
+
+    def __init__(self, pairs: Pairs, settings: Settings, seed: int, place: Place, threads: int = 1) -> None:
+        self.pairs, self.settings, self.seed = pairs, settings, seed
+        sizes = settings.sizes(*(len(vocabulary) for vocabulary in pairs.vocabularies))
+        self.model = RNNEncoderDecoder(sizes, seed, settings.deviation).to(place.device)
+        self.held_out = hold_out(len(pairs), settings.held_out, seed)
+        self.validation = HeldOut(pairs, self.held_out, place)
+        self.unigram = unigram_likelihood(pairs, self.held_out).per_word
+        self.sum_of_losses = settings.loss == "sum"
+        stream = BatchStream(pairs, settings.batch, seed, self.held_out)
+        self.total = settings.updates or stream.updates(settings.epochs)
+        gradient = partial(loss_and_any_gradient, Products(place.factors))
+        super().__init__(self.model, settings, place, stream, gradient, 1, threads)
+        number = min(settings.evaluations, self.total)
+        self.evaluations = {round(self.total * k / number) for k in range(1, number + 1)}
+
+    def fingerprint(self) -> dict[str, object]:
+        version = STAGES["rnn"]["train"].version
+        pairs = self.pairs.fingerprint
+        return {"version of rnn train": version, "pairs": pairs, "seed": self.seed, **self.settings.as_dict()}
+
+    def minibatch(self, index: Index) -> tuple[Tensor, ...]:
+        """Source and target words, [length, B] each: all pairs of a minibatch have the same lengths."""
+        return words_of(self.pairs, index, self.place.device)
+
+    def words(self, index: Index) -> int:
+        return len(index) * int(self.pairs.sides[1].lengths(index[:1])[0])
+
+    @property
+    def finished(self) -> bool:
+        return self.update >= self.total
+
+    @property
+    def evaluation_due(self) -> bool:
+        return self.update in self.evaluations
+
+    def measure(self, row: dict[str, Any]) -> bool:
+        row["epoch"] = round(self.seen / (len(self.pairs) - len(self.held_out)), 4)
+        loss = self.sums.measured[0].item()
+        row["train log p per pair"] = -loss / self.sums.examples
+        row["train log p per word"] = -loss / self.sums.words
+        if not len(self.held_out):
+            return False
+        found = self.validation.likelihood(self.model)
+        row |= {"held-out log p per pair": found.per_pair, "held-out log p per word": found.per_word}
+        best = self.history[self.best[0]]["held-out log p per pair"] if self.best else float("-inf")
+        return self.settings.keep == "best" and found.per_pair > best
+
+    def begins(self) -> str:
+        return f"{len(self.pairs):,} pairs, {len(self.held_out):,} of them held out"
+
+    def says(self, row: dict[str, Any]) -> str:
+        text = f"log p per word: trained {row['train log p per word']:.4f}"
+        if "held-out log p per word" in row:
+            text += f", held out {row['held-out log p per word']:.4f} (unigrams {self.unigram:.4f})"
+        return text
 
 
 def train(pairs: Pairs, settings: Settings, seed: int, place: Place, outputs: Outputs, threads: int = 1) -> Figures:
     """Train a network, or go on with one, and write it with its learning curve; the figures of the stage.
 
     Raises:
-        InputError, SystemExit: as ``rnnsmt.networks.loop.run``.
+        InputError, SystemExit: as ``rnnsmt.networks.training.run``.
     """
-    return loop.run(partial(Trainer, pairs, settings, seed, place, threads), outputs, write)
+    return networks.run(partial(Trainer, pairs, settings, seed, place, threads), outputs, write)
 
 
 def write(trainer: Trainer, outputs: Outputs) -> Figures:

@@ -7,7 +7,9 @@ that the start of a stage stays quick.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rnnsmt.search.decoder import NBest, SearchOptions, Translation, decode, load_model
+    from rnnsmt.search.decoder import SearchOptions, Translation, decode
+    from rnnsmt.search.model import load_model
+    from rnnsmt.search.nbest import NBest
 
 __all__ = ["NBest", "SearchOptions", "Translation", "decode", "load_model"]
 

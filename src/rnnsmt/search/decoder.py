@@ -9,20 +9,22 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
-from rnnsmt.io import InputError
-from rnnsmt.search import kernels
-from rnnsmt.search.arrays import CELLS, Inventory, Settings, Work, new_work
-from rnnsmt.search.flight import Flight
+from rnnsmt.io import InputError, read_lines
+from rnnsmt.search.kernels import stack as kernels
+from rnnsmt.search.kernels.features import all_features
+from rnnsmt.search.lockstep import Flight
 from rnnsmt.search.model import SearchModel, load_model
 from rnnsmt.search.nbest import Extractor, NBest, Paths, best_path, target_hashes
-from rnnsmt.search.options import Prepared, prepare, weighted
-from rnnsmt.search.paths import all_features
-from rnnsmt.search.tables import words_of
+from rnnsmt.search.records import CELLS, Inventory, Settings, Work, new_work
+from rnnsmt.search.table_reader import words_of
+from rnnsmt.search.translation_options import Prepared, prepare, weighted
 
 NEURAL_CELLS = 100
+
 MAX_WORDS = 4000
 """A longer line is refused: nobody means it, and its search would need gigabytes."""
 
@@ -279,3 +281,23 @@ def look_up(model: SearchModel, sentences: list[str]) -> Prepared:
     prepared = prepare(model, sentences)
     model.cache["prepared"] = (list(sentences), prepared)
     return prepared
+
+
+def read_sentences(path: Path) -> list[str]:
+    """The lines of a tokenised text.
+
+    Raises:
+        InputError: a line is not UTF-8, has a control character, or has ``|||``, which separates Moses' fields.
+    """
+    sentences = []
+    for number, line in enumerate(read_lines(path), 1):
+        if "|||" in line:
+            raise InputError(f"{path}, line {number}: ||| separates fields in Moses' files; escape it first")
+        for character in line:
+            if character < " " or "\x7f" <= character <= "\x9f":
+                raise InputError(
+                    f"{path}, line {number}: control character U+{ord(character):04X}; "
+                    "clean the text with 'rnnsmt corpus prepare --keep-all' first"
+                )
+        sentences.append(line)
+    return sentences

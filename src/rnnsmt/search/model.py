@@ -5,21 +5,23 @@ from pathlib import Path
 
 import numpy as np
 
-from rnnsmt.compiled import kernel
 from rnnsmt.io import InputError
-from rnnsmt.lm.automaton import Automaton, load_automaton, query
-from rnnsmt.lm.bytescan import Interner
+from rnnsmt.kernels.strings import Interner
+from rnnsmt.lm.automaton import Automaton, load_automaton
 from rnnsmt.moses.ini import LANGUAGE_MODELS, NEURAL_MODELS, NO_LIMIT, PHRASE_TABLES, Feature, MosesIni, feature_count
-from rnnsmt.search import table_kernels
-from rnnsmt.search.arrays import MAX_WINDOW
+from rnnsmt.search.kernels import tables as table_kernels
+from rnnsmt.search.kernels.features import _alone
 from rnnsmt.search.neural import NeuralFeature, load_feature
-from rnnsmt.search.tables import REORDERING_COLUMNS, PhraseTable, read_phrase_table, read_reordering_table
+from rnnsmt.search.records import MAX_WINDOW
+from rnnsmt.search.table_reader import REORDERING_COLUMNS, PhraseTable, read_phrase_table, read_reordering_table
 
 UNKNOWN_WORD_SCORE = -100.0
 """Score of an unknown word: the floored logarithm of 0, as in Moses."""
+
 REORDERING_TYPES = ("wbe-msd-bidirectional-fe-allff", "wbe-msd-bidirectional-fe")
 
 _STATEFUL = ("LexicalReordering", "Distortion", *LANGUAGE_MODELS, *NEURAL_MODELS)
+
 _KNOWN = (*_STATEFUL, *PHRASE_TABLES, "WordPenalty", "PhrasePenalty", "UnknownWordPenalty")
 
 
@@ -82,22 +84,6 @@ class SearchModel:
     longest: int
     neural: NeuralFeature | None = None
     cache: dict[str, object] = field(default_factory=dict)
-
-
-@kernel()
-def _alone(lm, bounds, words, states, rest, totals):
-    """LM states and scores of phrases in the empty context."""
-    for phrase in range(bounds.shape[0] - 1):
-        state = np.int32(0)
-        total = 0.0
-        for k in range(bounds[phrase], bounds[phrase + 1]):
-            prob, state = query(lm, state, words[k])
-            total += prob
-            states[k] = state
-            rest[k] = total
-        for k in range(bounds[phrase], bounds[phrase + 1]):
-            rest[k] = total - rest[k]
-        totals[phrase] = total
 
 
 def target_phrases(
@@ -176,7 +162,7 @@ def load_model(
         sentences: keep only phrases that occur in these tokenised sentences; None keeps all.
         model_dir: take files of the same base name from here where they exist (filtered tables).
         threads: threads of a neural LM.
-        device: where a neural LM is computed, see ``rnnsmt.devices.choose_place``.
+        device: where a neural LM is computed, see ``rnnsmt.networks.devices.choose_place``.
         precision: of a neural LM's sum over the vocabulary, see ``rnnsmt.search.neural.load_feature``.
 
     Raises:

@@ -1,11 +1,17 @@
 """Paths out of the search: the best one, and distinct n-best lists from the lattice of recombined hypotheses."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rnnsmt.search.arrays import Inventory, Work
-from rnnsmt.search.lattice import MAX_DERIVATIONS, Lattice, extract, new_lattice, phrase_hashes
+from rnnsmt.search.kernels.lattice import MAX_DERIVATIONS, Lattice, extract, new_lattice, phrase_hashes
+from rnnsmt.search.records import Inventory, Work
+
+if TYPE_CHECKING:
+    from rnnsmt.search.decoder import Translation
+    from rnnsmt.search.model import SearchModel
 
 DERIVATIONS_PER_WORD = 20
 """Room for derivations to begin with, per word of a sentence and translation of its list."""
@@ -96,3 +102,32 @@ class Extractor:
             offsets, options, starts, ends,
         )  # fmt: skip
         return Paths(offsets[: found + 1], options, starts, ends), bool(self.lattice.used[3])
+
+
+def nbest_lines(model: "SearchModel", number: int, translation: "Translation") -> Iterator[str]:
+    """The n-best entries of one sentence in Moses' format."""
+    groups: list[tuple[str, int, int]] = []
+    for name, at in ((name.rsplit(":", 1)[0], k) for k, name in enumerate(model.feature_names)):
+        if at in model.columns.get("UnknownWordPenalty", ()):
+            continue
+        if groups and groups[-1][0] == name:
+            groups[-1] = (name, groups[-1][1], at + 1)
+        else:
+            groups.append((name, at, at + 1))
+    nbest = translation.nbest
+    for text, features, score, phrases in zip(nbest.texts, nbest.features, nbest.scores, nbest.phrases, strict=True):
+        values = features.tolist()
+        parts = [f"{name}= " + " ".join(f"{v:g}" for v in values[a:b]) for name, a, b in groups]
+        yield f"{number} ||| {text}  ||| {' '.join(parts)} ||| {score:g} ||| {segmentation(phrases)}"
+
+
+def segmentation(phrases: list[tuple[int, int, int]]) -> str:
+    """Moses' notation of a segmentation: source range = target range, a single position without a dash."""
+    parts, position = [], 0
+    for first, last, size in phrases:
+        target = ""
+        if size > 0:
+            target = f"{position}" if size == 1 else f"{position}-{position + size - 1}"
+        parts.append((f"{first}" if first == last else f"{first}-{last}") + "=" + target)
+        position += size
+    return " ".join(parts)

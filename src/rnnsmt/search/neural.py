@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from rnnsmt.search import neural_kernels
-from rnnsmt.search.arrays import Work
+from rnnsmt.search.kernels import neural as neural_kernels
+from rnnsmt.search.kernels.neural import ASKED, CONTEXTS, ENTRIES, ENTRY, Store
 from rnnsmt.search.nbest import Paths
-from rnnsmt.search.neural_kernels import ASKED, CONTEXTS, ENTRIES, ENTRY, Store
+from rnnsmt.search.records import Work
 
 if TYPE_CHECKING:
     from rnnsmt.search.model import TargetPhrases
@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 MAX_ENTRIES = 7 << 22
 """N-grams that are remembered; a store has room for a power of two of them and takes 60 bytes for each. What the
 sentences under way still ask for goes into the last eighth of 2^25: it would be doubled for nothing."""
+
 _FIRST = 1 << 16
 
 
 class Scorer(Protocol):
-    """What the search needs of a neural LM; ``rnnsmt.cslm.scorer.NGramScorer`` is one."""
+    """What the search needs of a neural LM; ``rnnsmt.cslm.scoring.NGramScorer`` is one."""
 
     order: int
     padding: int
@@ -144,11 +145,11 @@ class NeuralFeature:
 def load_feature(path: str | Path, threads: int = 1, device: str = "auto", precision: str = "reduced") -> NeuralFeature:
     """The neural LM of a model file, on a device: cpu, cuda, or auto.
 
-    precision: of the sum over the vocabulary, ``float32`` or ``reduced``, see ``rnnsmt.cslm.scorer.NGramScorer``.
+    precision: of the sum over the vocabulary, ``float32`` or ``reduced``, see ``rnnsmt.cslm.scoring.NGramScorer``.
 
     Raises:
         InputError: missing or damaged, or the device is not there.
     """
-    from rnnsmt.cslm.scorer import NGramScorer
+    from rnnsmt.cslm.scoring import NGramScorer
 
     return NeuralFeature(NGramScorer(path, device, threads, reduced=precision == "reduced"))

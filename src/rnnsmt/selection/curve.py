@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rnnsmt.io import InputError, read_lines
-from rnnsmt.lm.estimate import estimate
+from rnnsmt.lm.estimation import estimate
 from rnnsmt.lm.queries import load_kenlm, measure
 from rnnsmt.lm.text import frequent_words, refuse_reserved
 from rnnsmt.progress import say

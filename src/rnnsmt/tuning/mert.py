@@ -1,83 +1,187 @@
-"""Tune the weights of a model for corpus BLEU on a development set: minimum error rate training (Och 2003).
+"""The outer loop of MERT: decode, add the n-best lists to the pool, optimise, save, until nothing is gained.
 
-One process: the model is loaded once; every iteration decodes the development set, adds the n-best lists to those of
-all iterations before, optimises by exact line searches, and saves its state, so that the same command after an
-interruption goes on and ends with the same weights (with a CSLM: on the same kind of processor; other last digits of a
-score make a known translation a new one). Where another iteration would be over after --time-limit, the exit code is
-75: run the same command again. Output: the ini with the weights of the iteration whose decoded development set had the
-highest BLEU, and the history of all iterations.
+As ``mert-moses.pl``: weights have absolute sum 1; n-best lists of all iterations accumulate; the loop ends when an
+iteration finds no new candidate, when the weights stay what they were, or after a number of iterations. It also ends
+when corpus BLEU of the decoded development set has not risen by ``least_rise`` in ``patience`` iterations.
 """
 
 import argparse
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.common_options import positive
-from rnnsmt.evaluation.batch_bleu import BatchBleu
-from rnnsmt.evaluation.bleu import read_texts
-from rnnsmt.io import InputError, write_json
+from rnnsmt.bleu.batch import BatchBleu
+from rnnsmt.bleu.multi_bleu import bleu_of
+from rnnsmt.io import InputError
 from rnnsmt.moses.ini import MosesIni
-from rnnsmt.search.limits import add_search_options, search_options
-from rnnsmt.signals import Stop
+from rnnsmt.progress import say
+from rnnsmt.search.commands import search_options
 from rnnsmt.stages import STAGES
-from rnnsmt.tuning.loop import Decoded, LoopOptions, Tuned, tune
-from rnnsmt.tuning.optimise import Weights
-from rnnsmt.tuning.optimiser_options import add_optimiser, optimiser_options, start_weights
+from rnnsmt.stopping import Stop
+from rnnsmt.tuning.commands import start_weights
+from rnnsmt.tuning.nbest_pool import NbestPool, lump_of
+from rnnsmt.tuning.optimisation import OptimiserOptions, Weights, active_features, normalised, optimise
 from rnnsmt.tuning.state import MertState, content_hash, outline_hash
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of ``rnnsmt tuning mert``."""
-    add = parser.add_argument
-    add("--ini", required=True, metavar="FILE", help="moses.ini with the weights to start from")
-    add("--source", required=True, metavar="FILE", help="development set, source side")
-    add("--reference", required=True, nargs="+", metavar="FILE", help="development set, one or more references")
-    add("--output-ini", required=True, metavar="FILE", help="moses.ini to write, with the tuned weights")
-    add("--output-history", required=True, metavar="FILE", help="iterations, to write (JSON)")
-    add("--state-dir", required=True, metavar="DIR", help="where the state of the run is kept")
-    add("--model-dir", metavar="DIR", help="take the ini's files from here where they exist, e.g. filtered tables")
-    add("--nbest", type=int, default=100, metavar="N", help="distinct translations of a sentence and iteration")
-    add_optimiser(parser)
-    add("--max-iterations", type=positive, default=25, metavar="N", help="most iterations")
-    add(
-        "--patience",
-        type=positive,
-        default=3,
-        metavar="N",
-        help="iterations in which dev BLEU must rise by 0.05, or the run ends",
+class Decoded(NamedTuple):
+    """Translations of the development set: the best one and the n-best list of every sentence."""
+
+    best: list[str]
+    texts: list[list[str]]
+    features: list[NDArray[np.float64]]
+    """``[n_s, F]`` a sentence, the tuned features only."""
+
+
+class Decoder(Protocol):
+    """What the loop needs of a search."""
+
+    feature_names: list[str]
+
+    def decode(self, weights: Weights) -> Decoded:
+        """Translate the development set."""
+        ...
+
+
+@dataclass(frozen=True)
+class LoopOptions:
+    """When the loop ends, and how each optimisation searches."""
+
+    seed: int = 1
+    max_iterations: int = 25
+    patience: int = 3
+    threads: int = 1
+    least_rise: float = 0.05
+    least_change: float = 1e-5
+    optimiser: OptimiserOptions = field(default_factory=OptimiserOptions)
+
+
+class Tuned(NamedTuple):
+    """The result: the weights whose decoded development BLEU was highest, and all iterations.
+
+    ``seconds``: CPU seconds of decoding, merging and optimising, for the iterations of this process.
+    """
+
+    weights: Weights
+    bleu: float
+    iterations: list[dict[str, Any]]
+    stopped: str
+    seconds: list[tuple[float, float, float]]
+
+
+def tune(
+    decoder: Decoder,
+    bleu: BatchBleu,
+    start: Weights,
+    state: MertState,
+    options: LoopOptions,
+    stop: Stop | None = None,
+) -> Tuned:
+    """Run MERT from ``start``, or go on from the last complete iteration in ``state``.
+
+    Raises:
+        InputError: BLEU is 0 whatever the weights, or no feature differs between candidates.
+        SystemExit: ``stop`` asks for it before an iteration as long as the last one would be over.
+    """
+    pool = NbestPool(bleu.segments, start.size)
+    for lump in state.lumps():
+        pool.add(lump)
+    if state.iterations:
+        say(f"going on after iteration {len(state.iterations)} with {len(pool):,} candidates from {state.folder}")
+    seconds = []
+    while (stopped := _stop_reason(state.iterations, options)) is None:
+        began = time.monotonic()
+        seconds.append(_iteration(decoder, bleu, start, pool, state, options))
+        if stop and stop.asked(time.monotonic() - began) and _stop_reason(state.iterations, options) is None:
+            say(f"stopped {stop.reason()} after iteration {len(state.iterations)}, state saved: run again to go on")
+            raise SystemExit(stop.exit_code())
+    best = max(state.iterations, key=lambda iteration: iteration["dev_bleu"])
+    say(f"{stopped}; best is iteration {best['iteration']} with dev BLEU {best['dev_bleu']:.2f}")
+    return Tuned(np.array(best["weights"]), best["dev_bleu"], state.iterations, stopped, seconds)
+
+
+def _stop_reason(iterations: list[dict[str, Any]], options: LoopOptions) -> str | None:
+    if not iterations:
+        return None
+    last = iterations[-1]
+    if last["new_candidates"] == 0:
+        return "stopped: no new candidates"
+    change = np.max(np.abs(np.array(last["next_weights"]) - np.array(last["weights"])))
+    if change < options.least_change:
+        return "stopped: the weights stay what they are"
+    scores = [iteration["dev_bleu"] for iteration in iterations]
+    earlier = scores[: -options.patience]
+    if earlier and max(scores) < max(earlier) + options.least_rise:
+        return f"stopped: dev BLEU has not risen by {options.least_rise} in {options.patience} iterations"
+    if len(iterations) >= options.max_iterations:
+        return f"stopped after {options.max_iterations} iterations"
+    return None
+
+
+def _iteration(
+    decoder: Decoder, bleu: BatchBleu, start: Weights, pool: NbestPool, state: MertState, options: LoopOptions
+) -> tuple[float, float, float]:
+    number = len(state.iterations) + 1
+    weights = np.array(state.iterations[-1]["next_weights"]) if state.iterations else normalised(start)
+    clock = [time.process_time()]
+    decoded = decoder.decode(weights)
+    clock.append(time.process_time())
+    dev = bleu_of(bleu.statistics([[text] for text in decoded.best]).sum(axis=0))
+    fresh = pool.add(lump_of(decoded.features, bleu.statistics(decoded.texts)))
+    clock.append(time.process_time())
+    record = {"iteration": number, "dev_bleu": dev.bleu, "length_ratio": dev.length_ratio, "weights": weights.tolist()}
+    record |= {"new_candidates": len(fresh.sentences), "candidates": len(pool)}
+    record |= _optimise(decoder.feature_names, pool, weights, state, options)
+    clock.append(time.process_time())
+    state.save(record, fresh)
+    seconds = (clock[1] - clock[0], clock[2] - clock[1], clock[3] - clock[2])
+    say(
+        f"iteration {number}: dev {dev}, {len(fresh.sentences):,} new of {len(pool):,} candidates, pool BLEU "
+        f"{record['pool_bleu']:.2f}; CPU s: decode {seconds[0]:.1f}, merge {seconds[1]:.1f}, optimise {seconds[2]:.1f}"
     )
-    add("--time-limit", type=float, metavar="SECONDS", help="stop before, save, and exit with 75")
-    add_search_options(parser)
-    add("--threads", type=int, default=1, metavar="N", help="threads; the result does not depend on them")
+    return seconds
 
 
-def run(args: argparse.Namespace) -> dict[str, object]:
-    """Tune, write the tuned ini and the history."""
-    stop = Stop(args.time_limit)
-    if args.nbest < 2:
-        raise InputError(f"--nbest {args.nbest}: must be at least 2")
-    ini = MosesIni.read(args.ini)
-    sources, references = read_texts(args.source, args.reference)
-    state = MertState(args.state_dir, _fingerprint(args, ini))
-    decoder = ModelDecoder(ini, sources, args)
-    options = LoopOptions(
-        seed=args.seed,
-        max_iterations=args.max_iterations,
-        patience=args.patience,
-        threads=args.threads,
-        optimiser=optimiser_options(args),
+def _optimise(
+    names: Sequence[str], pool: NbestPool, weights: Weights, state: MertState, options: LoopOptions
+) -> dict[str, Any]:
+    flat = pool.flat()
+    _check_matches(flat.statistics)
+    active = active_features(flat)
+    constant = [name for name, moves in zip(names, active, strict=True) if not moves]
+    if len(constant) == len(names):
+        raise InputError(
+            "every feature is constant on every n-best list, so no weight can be tuned; "
+            "is --nbest larger than 1, and does the phrase table cover the development set?"
+        )
+    if constant:
+        say(f"warning: constant on every n-best list, the weight stays: {', '.join(constant)}")
+    found = optimise(
+        flat, [weights], active, [options.seed, len(state.iterations) + 1], options.optimiser, options.threads
     )
-    tuned = tune(decoder, BatchBleu(references), decoder.start, state, options, stop)
-    decoder.set_weights(tuned.weights)
-    ini.write(args.output_ini)
-    write_json(args.output_history, _history(args, decoder, tuned))
-    state.finish()
-    return {"iterations": len(tuned.iterations), "dev BLEU": tuned.bleu}
+    return {
+        "pool_bleu": 100 * found.value,
+        "next_weights": found.weights.tolist(),
+        "line_searches": found.searches,
+        "constant_features": constant,
+    }
 
 
-def _fingerprint(args: argparse.Namespace, ini: MosesIni) -> dict[str, str]:
+def _check_matches(statistics: NDArray[np.int32]) -> None:
+    for order in range(4):
+        if not statistics[:, order].any():
+            raise InputError(
+                f"no translation in the n-best lists shares a {order + 1}-gram with its reference, so BLEU is 0 "
+                "whatever the weights; do --source and --reference belong together, and are they tokenised alike?"
+            )
+
+
+def fingerprint(args: argparse.Namespace, ini: MosesIni) -> dict[str, str]:
     """What the result depends on, by the name a user knows it by."""
     found = {
         "version of this stage": str(STAGES["tuning"]["mert"].version),

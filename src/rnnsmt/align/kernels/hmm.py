@@ -1,0 +1,186 @@
+"""Kernels of the HMM alignment model: forward-backward of one sentence pair, one EM pass over a corpus.
+
+A state is the position of the last given word that generated a word; NULL generates a word without leaving the state
+(Och and Ney 2003), and before the first link there is a start state. All arrays of a sentence pair are of its size:
+I given words, J generated words.
+"""
+
+import numpy as np
+
+from rnnsmt.align.kernels.lexicon import find
+from rnnsmt.kernels.decorator import kernel
+
+
+@kernel()
+def transitions(classes, jumps, first, p_null, uniform, step, begin):
+    """Fill step [I, I] = p(next position | last position) and begin [I], both without the mass ``p_null`` of NULL.
+
+    Args:
+        classes: class of every given word, [I].
+        jumps: weights of the jumps -W .. W for every class of the last word, [classes, 2 W + 1]; longer jumps count
+            as W.
+        first: weights of the first position, [W]; later positions count as the last of them.
+        uniform: share of a uniform distribution, against zeros.
+    """
+    length = len(classes)
+    width = jumps.shape[1] // 2
+    total = 0.0
+    for i in range(length):
+        begin[i] = first[min(i, len(first) - 1)]
+        total += begin[i]
+    for i in range(length):
+        begin[i] = (1.0 - p_null) * ((1.0 - uniform) * begin[i] / total + uniform / length)
+    for last in range(length):
+        weights = jumps[classes[last]]
+        total = 0.0
+        for i in range(length):
+            step[last, i] = weights[min(max(i - last, -width), width) + width]
+            total += step[last, i]
+        for i in range(length):
+            step[last, i] = (1.0 - p_null) * ((1.0 - uniform) * step[last, i] / total + uniform / length)
+
+
+@kernel()
+def forward_backward(emission, null, step, begin, alpha, beta, posterior, moves):  # noqa: PLR0912
+    """Posterior link probabilities of one sentence pair; returns the log-likelihood of the generated sentence.
+
+    Args:
+        emission: p(f_j | e_i), [J, I].
+        null: p_null p(f_j | NULL), [J].
+        step, begin: as ``transitions`` fills them.
+        alpha, beta: work space, [J, I + 1]; the last column is the start state.
+        posterior: filled with p(a_j = i | both sentences), [J, I]; what a row lacks to 1 is NULL's.
+        moves: filled with the expected number of transitions, [I, I].
+    """
+    words, length = emission.shape
+    scale = np.empty(words)
+    log_likelihood = 0.0
+    for j in range(words):
+        for i in range(length):
+            posterior[j, i] = begin[i] * (alpha[j - 1, length] if j > 0 else 1.0)
+        if j > 0:
+            for last in range(length):
+                mass = alpha[j - 1, last]
+                for i in range(length):
+                    posterior[j, i] += mass * step[last, i]
+        total = 0.0
+        for i in range(length):
+            posterior[j, i] *= emission[j, i]
+            alpha[j, i] = posterior[j, i] + (alpha[j - 1, i] * null[j] if j > 0 else 0.0)
+            total += alpha[j, i]
+        alpha[j, length] = null[j] * (alpha[j - 1, length] if j > 0 else 1.0)
+        total = max(total + alpha[j, length], 1e-300)
+        scale[j] = 1.0 / total
+        log_likelihood += np.log(total)
+        for i in range(length):
+            posterior[j, i] *= scale[j]
+            alpha[j, i] *= scale[j]
+        alpha[j, length] *= scale[j]
+    beta[words - 1, :] = 1.0
+    moves[:, :] = 0.0
+    turned = step.T.copy()
+    ahead = np.empty(length)
+    for j in range(words - 1, 0, -1):
+        stay = null[j] * scale[j]
+        beta[j - 1, length] = stay * beta[j, length]
+        for i in range(length):
+            ahead[i] = emission[j, i] * beta[j, i] * scale[j]
+            beta[j - 1, length] += begin[i] * ahead[i]
+            beta[j - 1, i] = stay * beta[j, i]
+        # inner loops without sums, so that they are vectorised without a change of order
+        for i in range(length):
+            weight = ahead[i]
+            for last in range(length):
+                beta[j - 1, last] += turned[i, last] * weight
+        for last in range(length):
+            mass = alpha[j - 1, last]
+            for i in range(length):
+                moves[last, i] += mass * ahead[i]
+    for last in range(length):
+        for i in range(length):
+            moves[last, i] *= step[last, i]
+    for j in range(words):
+        for i in range(length):
+            posterior[j, i] *= beta[j, i]
+    return log_likelihood
+
+
+@kernel()
+def hmm_pass(
+    starts, words, given_ids, given_offsets, generated_ids, generated_offsets, given_classes, t, t_null, jumps, first,
+    p_null, uniform, longest, last, counts, null_counts, jump_counts, first_counts, candidates, nulls,
+):  # fmt: skip
+    """One pass over the corpus; sentences over ``longest`` words are left out. Returns the log-likelihood.
+
+    It adds up expected counts, or (``last``) fills ``candidates`` [generated words, K] with the most probable given
+    positions, best first, -1 behind them, and ``nulls`` [generated words] with whether NULL is more probable than the
+    first of them.
+    """
+    size = 1
+    for s in range(len(given_offsets) - 1):
+        n, m = given_offsets[s + 1] - given_offsets[s], generated_offsets[s + 1] - generated_offsets[s]
+        if max(n, m) <= longest:
+            size = max(size, n, m)
+    cells = np.empty((size, size), np.int64)
+    emission, posterior, step, moves = (np.empty((size, size)), np.empty((size, size)), np.empty((size, size)),
+                                        np.empty((size, size)))  # fmt: skip
+    alpha, beta = np.empty((size, size + 1)), np.empty((size, size + 1))
+    begin, null = np.empty(size), np.empty(size)
+    width = jumps.shape[1] // 2
+    log_likelihood = 0.0
+    for s in range(len(given_offsets) - 1):
+        given = given_ids[given_offsets[s] : given_offsets[s + 1]]
+        start = generated_offsets[s]
+        n, m = len(given), generated_offsets[s + 1] - start
+        if n == 0 or m == 0 or max(n, m) > longest:
+            continue
+        for j in range(m):
+            f = generated_ids[start + j]
+            null[j] = p_null * t_null[f]
+            for i in range(n):
+                cells[j, i] = find(starts, words, given[i], f)
+                emission[j, i] = t[cells[j, i]]
+        transitions(given_classes[given], jumps, first, p_null, uniform, step[:n, :n], begin[:n])
+        log_likelihood += forward_backward(
+            emission[:m, :n], null[:m], step[:n, :n], begin[:n], alpha[:m, : n + 1], beta[:m, : n + 1],
+            posterior[:m, :n], moves[:n, :n],
+        )  # fmt: skip
+        for j in range(m):
+            if last:
+                nulls[start + j] = _best(posterior[j, :n], candidates[start + j])
+                continue
+            left = 1.0
+            for i in range(n):
+                counts[cells[j, i]] += posterior[j, i]
+                left -= posterior[j, i]
+            null_counts[generated_ids[start + j]] += max(left, 0.0)
+        if not last:
+            for i in range(n):
+                first_counts[min(i, len(first) - 1)] += posterior[0, i]
+                for k in range(n):
+                    jump_counts[given_classes[given[i]], min(max(k - i, -width), width) + width] += moves[i, k]
+    return log_likelihood
+
+
+@kernel()
+def _best(posterior, candidates):
+    """Fill the positions with the highest posteriors above 0.001, at least one; whether NULL beats the first."""
+    left = 1.0
+    for i in range(len(posterior)):
+        left -= posterior[i]
+    highest = 0.0
+    for k in range(len(candidates)):
+        best, value = -1, 0.001 if k > 0 else -1.0
+        for i in range(len(posterior)):
+            taken = False
+            for earlier in range(k):
+                taken |= candidates[earlier] == i
+            if posterior[i] > value and not taken:
+                best, value = i, posterior[i]
+        candidates[k] = best
+        if k == 0:
+            highest = value
+        if best < 0:
+            candidates[k:] = -1
+            break
+    return left > highest

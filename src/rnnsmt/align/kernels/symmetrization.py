@@ -1,0 +1,110 @@
+"""Symmetrisation of two directional alignments (Och and Ney 2003; Koehn et al. 2005), as atools or symal does it.
+
+The kernels work on flat arrays (``rnnsmt.align.pharaoh.Links``) and release the GIL.
+"""
+
+import numpy as np
+
+from rnnsmt.kernels.decorator import kernel
+
+_FORWARD, _REVERSE, _TAKEN = 1, 2, 4
+
+
+@kernel()
+def _symmetrize(
+    f_offsets, f_source, f_target, r_offsets, r_source, r_target, union, grow, final, offsets, source, target
+):  # fmt: skip
+    """Fill ``offsets``, ``source``, ``target`` with the combined links; returns their number."""
+    flags = np.zeros(4096, np.uint8)
+    used = 0
+    for s in range(len(f_offsets) - 1):
+        rows, columns = 0, 0
+        for k in range(f_offsets[s], f_offsets[s + 1]):
+            rows, columns = max(rows, f_source[k] + 1), max(columns, f_target[k] + 1)
+        for k in range(r_offsets[s], r_offsets[s + 1]):
+            rows, columns = max(rows, r_source[k] + 1), max(columns, r_target[k] + 1)
+        if rows * columns > len(flags):
+            flags = np.zeros(2 * rows * columns, np.uint8)
+        grid = flags[: rows * columns].reshape(rows, columns)
+        grid[:] = 0
+        for k in range(f_offsets[s], f_offsets[s + 1]):
+            grid[f_source[k], f_target[k]] |= _FORWARD
+        for k in range(r_offsets[s], r_offsets[s + 1]):
+            grid[r_source[k], r_target[k]] |= _REVERSE
+        _combine(grid, union, grow, final)
+        for i in range(rows):
+            for j in range(columns):
+                if grid[i, j] & _TAKEN:
+                    source[used], target[used] = i, j
+                    used += 1
+        offsets[s + 1] = used
+    return used
+
+
+@kernel()
+def _combine(grid, union, grow, final):
+    """Mark the links of one sentence pair that are taken: ``grid`` [source words, target words] of flags."""
+    rows, columns = grid.shape
+    row_aligned, column_aligned = np.zeros(rows, np.bool_), np.zeros(columns, np.bool_)
+    for i in range(rows):
+        for j in range(columns):
+            if grid[i, j] == _FORWARD | _REVERSE or (union and grid[i, j]):
+                grid[i, j] |= _TAKEN
+                row_aligned[i] = column_aligned[j] = True
+    if grow == 1:
+        _grow(grid, row_aligned, column_aligned)
+    elif grow == 2:
+        _grow_from_links(grid, row_aligned, column_aligned)
+    if final:
+        for direction in (_FORWARD, _REVERSE):
+            for i in range(rows):
+                for j in range(columns):
+                    free = (not row_aligned[i]) + (not column_aligned[j])
+                    if grid[i, j] & direction and not grid[i, j] & _TAKEN and free >= final:
+                        grid[i, j] |= _TAKEN
+                        row_aligned[i] = column_aligned[j] = True
+
+
+@kernel()
+def _grow(grid, row_aligned, column_aligned):
+    """Add links of the union that touch a taken one and align a new word, until a pass over all adds none."""
+    rows, columns = grid.shape
+    added = True
+    while added:
+        added = False
+        for i in range(rows):
+            for j in range(columns):
+                if grid[i, j] == 0 or grid[i, j] & _TAKEN or (row_aligned[i] and column_aligned[j]):
+                    continue
+                touches = False
+                for i2 in range(max(i - 1, 0), min(i + 2, rows)):
+                    for j2 in range(max(j - 1, 0), min(j + 2, columns)):
+                        touches |= grid[i2, j2] & _TAKEN != 0
+                if touches:
+                    grid[i, j] |= _TAKEN
+                    row_aligned[i] = column_aligned[j] = True
+                    added = True
+
+
+_NEIGHBOURS = ((0, -1), (-1, 0), (0, 1), (1, 0), (-1, -1), (1, -1), (-1, 1), (1, 1))
+
+
+@kernel()
+def _grow_from_links(grid, row_aligned, column_aligned):
+    """The same in the order of symal: from every taken link, by target, then source position, to its neighbours."""
+    rows, columns = grid.shape
+    added = True
+    while added:
+        added = False
+        for j in range(columns):
+            for i in range(rows):
+                if not grid[i, j] & _TAKEN:
+                    continue
+                for di, dj in _NEIGHBOURS:
+                    i2, j2 = i + di, j + dj
+                    if not (0 <= i2 < rows and 0 <= j2 < columns) or (row_aligned[i2] and column_aligned[j2]):
+                        continue
+                    if grid[i2, j2]:
+                        grid[i2, j2] |= _TAKEN
+                        row_aligned[i2] = column_aligned[j2] = True
+                        added = True

@@ -1,0 +1,141 @@
+"""Tokenised, cased corpus BLEU-4, equal to Moses' ``multi-bleu.perl`` (Papineni et al. 2002).
+
+No tokenisation beyond splitting at ASCII white space, no smoothing, any number of references: an n-gram of the
+hypothesis matches as often as it occurs in the reference that has it most often, and the reference length of a
+segment is the one closest to the hypothesis (the shorter of two equally close ones).
+
+The sufficient statistics of a segment are nine integers, in this order::
+
+    matches of order 1, 2, 3, 4; n-grams of order 1, 2, 3, 4 in the hypothesis; closest reference length
+
+They add up over segments. The number of hypothesis words is the number of its unigrams.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnnsmt.io import InputError, read_parallel
+from rnnsmt.progress import say
+
+ORDER = 4
+"""Longest n-gram."""
+
+SIZE = 2 * ORDER + 1
+"""Number of sufficient statistics."""
+
+
+@dataclass(frozen=True)
+class BleuScore:
+    """Corpus BLEU with its parts, as ``multi-bleu.perl`` prints them."""
+
+    bleu: float
+    """Percent, 0 to 100."""
+    precisions: tuple[float, ...]
+    """Of orders 1 to 4, percent."""
+    brevity_penalty: float
+    length_ratio: float
+    hypothesis_length: int
+    reference_length: int
+
+    def __str__(self) -> str:
+        parts = "/".join(f"{precision:.1f}" for precision in self.precisions)
+        return (
+            f"BLEU = {self.bleu:.2f}, {parts} (BP={self.brevity_penalty:.3f}, ratio={self.length_ratio:.3f}, "
+            f"hyp_len={self.hypothesis_length}, ref_len={self.reference_length})"
+        )
+
+
+def tokens(text: str) -> list[bytes]:
+    """Split at ASCII white space only, as Perl does with bytes (a no-break space belongs to its word)."""
+    return text.encode("utf-8").split()
+
+
+def ngrams(words: Sequence[bytes]) -> Counter[tuple[bytes, ...]]:
+    """Count the n-grams of orders 1 to 4."""
+    counts: Counter[tuple[bytes, ...]] = Counter()
+    for order in range(1, ORDER + 1):
+        counts.update(tuple(words[i : i + order]) for i in range(len(words) - order + 1))
+    return counts
+
+
+def closest_length(length: int, reference_lengths: Iterable[int]) -> int:
+    """The reference length closest to ``length``; of two equally close ones the shorter."""
+    return min(reference_lengths, key=lambda other: (abs(other - length), other))
+
+
+def segment_statistics(hypothesis: str, references: Sequence[str]) -> list[int]:
+    """The nine sufficient statistics of one segment."""
+    words = tokens(hypothesis)
+    reference_words = [tokens(reference) for reference in references]
+    limits: Counter[tuple[bytes, ...]] = Counter()
+    for reference in reference_words:
+        limits |= ngrams(reference)
+    matches = [0] * ORDER
+    for ngram, count in ngrams(words).items():
+        matches[len(ngram) - 1] += min(count, limits[ngram])
+    totals = [max(len(words) - order + 1, 0) for order in range(1, ORDER + 1)]
+    return [*matches, *totals, closest_length(len(words), map(len, reference_words))]
+
+
+def corpus_statistics(hypotheses: Iterable[str], references: Sequence[Sequence[str]]) -> NDArray[np.int64]:
+    """Sufficient statistics of every segment, ``[segments, 9]``.
+
+    Args:
+        hypotheses: one text a segment.
+        references: one list of texts for each set of references, every list as long as ``hypotheses``.
+    """
+    rows = [
+        segment_statistics(hypothesis, segment_references)
+        for hypothesis, *segment_references in zip(hypotheses, *references, strict=True)
+    ]
+    return np.array(rows, np.int64).reshape(len(rows), SIZE)
+
+
+def bleu_of(statistics: Sequence[int] | NDArray[np.integer]) -> BleuScore:
+    """Corpus BLEU of summed sufficient statistics."""
+    values = [int(value) for value in statistics]
+    matches, totals, reference_length = values[:ORDER], values[ORDER : 2 * ORDER], values[-1]
+    length = totals[0]
+    precisions = [match / total if total else 0.0 for match, total in zip(matches, totals, strict=True)]
+    penalty = 1.0
+    if length < reference_length:
+        penalty = math.exp(1 - reference_length / length) if length else 0.0
+    score = 0.0
+    if all(matches):
+        score = penalty * math.exp(sum(map(math.log, precisions)) / ORDER)
+    return BleuScore(
+        bleu=100 * score,
+        precisions=tuple(100 * precision for precision in precisions),
+        brevity_penalty=penalty,
+        length_ratio=length / reference_length if reference_length else 0.0,
+        hypothesis_length=length,
+        reference_length=reference_length,
+    )
+
+
+def corpus_bleu(hypotheses: Iterable[str], references: Sequence[Sequence[str]]) -> BleuScore:
+    """Corpus BLEU of texts; arguments as ``corpus_statistics``."""
+    return bleu_of(corpus_statistics(hypotheses, references).sum(axis=0))
+
+
+def read_texts(hypothesis: str, references: list[str]) -> tuple[list[str], list[list[str]]]:
+    """Read a hypothesis and its references side by side; empty segments are counted on stderr.
+
+    Raises:
+        InputError: unequal line counts, no line at all, or no word at all on one side.
+    """
+    columns = list(zip(*read_parallel(hypothesis, *references), strict=True))
+    if not columns:
+        raise InputError(f"{hypothesis}: has no lines, nothing can be scored; make the file again")
+    for path, column in zip([hypothesis, *references], columns, strict=True):
+        empty = sum(1 for text in column if not text.strip())
+        if empty == len(column):
+            raise InputError(f"{path}: all {len(column)} lines are empty, nothing can be scored; make the file again")
+        if empty:
+            say(f"{path}: {empty} of {len(column)} lines are empty and are scored as they are")
+    return list(columns[0]), [list(column) for column in columns[1:]]

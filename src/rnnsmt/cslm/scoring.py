@@ -1,0 +1,230 @@
+"""Probabilities of n-grams from a trained model, many at a time: for the search, for text, for n-best lists.
+
+What every n-gram costs is kept small, as in Devlin et al. (2014): the first layer is a sum of rows of a table that is
+made once (W_1 R, for every word at every place), each context passes the hidden layers once, and only the output units
+of the requested words are computed; with the exact softmax also the sum over all classes, once a context.
+
+On a processor contexts go through the network in blocks of ``ROWS`` rows, the last one filled up, each on one thread,
+and all else is computed row by row: a score does not depend, bit for bit, on what else is asked for in the same call.
+
+Log probabilities of whole sentences.
+"""
+
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rnnsmt.cslm.kernels import scoring as kernels
+from rnnsmt.cslm.model import FeedForwardLM, load_model
+from rnnsmt.cslm.ngrams import sentence_ngrams
+from rnnsmt.io import InputError
+from rnnsmt.networks.devices import choose_place, multiplies_bfloat16
+from rnnsmt.networks.kernels.softmax import reduced_log_sums
+from rnnsmt.networks.softmax import ExactSoftmax
+from rnnsmt.networks.vocabulary import NULL, UNK, split
+
+ROWS = 128
+"""Contexts of a block on a processor; more would be a little faster, were blocks not to be filled up."""
+
+CUDA_ROWS = 4096
+
+Ids = NDArray[np.int32]
+
+Scores = NDArray[np.float32]
+
+
+class NGramScorer:
+    """The n-gram probabilities of a model file.
+
+    order: words of an n-gram. words[i]: the word of class i; classes ``padding``, ``unknown`` and ``end`` have none.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        device: str = "auto",
+        threads: int = 1,
+        normalize: bool | None = None,
+        reduced: bool = False,
+    ) -> None:
+        """normalize: True divides by the exact sum over all classes, False takes the bare output unit of a word for its
+        log probability (fit for models that were trained self-normalised), None does what the model was trained for.
+        reduced: the sum from products of bfloat16 factors, where a processor has them, its largest terms in float32:
+        faster, and its logarithm is off by 2e-4 on average, 3e-3 at most.
+
+        Raises:
+            InputError: no such file, damaged, or the device is not there.
+        """
+        place = choose_place(device, 1)
+        trained = load_model(path, place.device)
+        self.path = path
+        self.vocabulary = trained.vocabulary
+        self.words = trained.vocabulary.words
+        self.order = trained.model.sizes.order
+        self.padding, self.unknown, self.end = NULL, UNK, trained.vocabulary.eos
+        self.self_normalised = trained.self_normalised
+        self.normalize = not self.self_normalised if normalize is None else normalize
+        if place.device.type == "cuda":
+            self._engine: CudaEngine | Engine = CudaEngine(trained.model, self.normalize)
+        else:
+            self._engine = Engine(trained.model, self.normalize, threads, reduced and multiplies_bfloat16())
+
+    def ids(self, words: list[str]) -> Ids:
+        """The class of every word, UNK for those outside the shortlist."""
+        return self.vocabulary.ids(words)
+
+    def score(self, contexts: Ids, owner: Ids, words: Ids) -> Scores:
+        """ln p(words[r] | contexts[owner[r]]), float32 [R].
+
+        contexts: int32 [C, order - 1], oldest word first, ``padding`` before the beginning. owner, words: int32 [R],
+        owner ascending.
+
+        Raises:
+            InputError: a score is not finite: the network is spoilt.
+        """
+        contexts = np.ascontiguousarray(contexts, np.int32)
+        owner, words = np.ascontiguousarray(owner, np.int32), np.ascontiguousarray(words, np.int32)
+        if not len(words):
+            return np.zeros(0, np.float32)
+        if contexts.ndim != 2 or contexts.shape[1] != self.order - 1 or len(owner) != len(words):
+            raise ValueError(f"contexts of {self.order - 1} words and as many owners as words are needed")
+        for ids in (contexts, words):
+            if ids.min() < 0 or ids.max() > self.end:
+                raise ValueError(f"an id is not between 0 and {self.end}")
+        if owner[0] < 0 or owner[-1] >= len(contexts) or (np.diff(owner) < 0).any():
+            raise ValueError("owners must ascend and be rows of contexts")
+        scores = self._engine.score(contexts, owner, words)
+        if not np.isfinite(scores).all():
+            raise InputError(f"{self.path}: the network gives scores that are no numbers; train it again")
+        return scores
+
+
+class Engine:
+    """A network on a processor."""
+
+    def __init__(self, model: FeedForwardLM, normalize: bool, threads: int, reduced: bool = False) -> None:
+        self.table = first_layer_table(model).numpy()
+        self.b_1, self.b_2 = model.b_1.numpy(), model.b_2
+        self.W_2 = model.W_2.t().contiguous()
+        self.W_o, self.b_o = model.W_o.numpy(), model.b_o.numpy()
+        self.softmax = ExactSoftmax(model.W_o, model.b_o) if normalize and not reduced else None
+        self.rounded: Tensor | None = None
+        if normalize and reduced:
+            # the biases are columns: rounded once, and what the rounding lost once more
+            high = model.b_o.bfloat16()
+            low = (model.b_o - high).bfloat16()
+            self.rounded = torch.cat([model.W_o.bfloat16(), high[:, None], low[:, None]], 1).t()
+        self._pool = ThreadPoolExecutor(threads, "cslm", torch.set_num_threads, (1,)) if threads > 1 else None
+
+    def score(self, contexts: Ids, owner: Ids, words: Ids) -> Scores:
+        out = np.empty(len(words), np.float32)
+        begins = range(0, len(contexts), ROWS)
+        bounds = np.searchsorted(owner, [*begins, len(contexts)])
+
+        def block(number: int) -> None:
+            span = slice(bounds[number], bounds[number + 1])
+            rows = contexts[begins[number] : begins[number] + ROWS]
+            self._block(rows, owner[span] - begins[number], words[span], out[span])
+
+        list(self._pool.map(block, range(len(begins))) if self._pool else map(block, range(len(begins))))
+        return out
+
+    @torch.inference_mode()
+    def _block(self, contexts: Ids, owner: Ids, words: Ids, out: Scores) -> None:
+        h = torch.zeros(ROWS, len(self.b_1))
+        kernels.first_layer(contexts, self.table, self.b_1, h.numpy())
+        g = torch.addmm(self.b_2, h, self.W_2).relu_()
+        if self.softmax:
+            out[:] = self.softmax.log_p(g, torch.from_numpy(owner).long(), torch.from_numpy(words).long()).numpy()
+            return
+        kernels.output_units(g.numpy(), owner, words, self.W_o, self.b_o, out)
+        if self.rounded is not None:
+            extended = torch.cat([g.bfloat16(), torch.ones(ROWS, 2, dtype=torch.bfloat16)], 1)
+            units = torch.mm(extended, self.rounded).view(torch.uint16).numpy()
+            log_sums = np.empty(ROWS, np.float32)
+            reduced_log_sums(units, g.numpy(), self.W_o, self.b_o, log_sums)
+            out -= log_sums[owner]
+
+
+class CudaEngine:
+    """A network on a GPU; scores of the same n-gram in different calls may differ by rounding."""
+
+    def __init__(self, model: FeedForwardLM, normalize: bool) -> None:
+        self.model = model
+        self.softmax = ExactSoftmax(model.W_o, model.b_o) if normalize else None
+        self.table = first_layer_table(model)
+        self.places = torch.arange(self.table.shape[0], device=self.table.device) * self.table.shape[1]
+
+    @torch.inference_mode()
+    def score(self, contexts: Ids, owner: Ids, words: Ids) -> Scores:
+        model, device = self.model, self.table.device
+        found = []
+        for begin in range(0, len(contexts), CUDA_ROWS):
+            first, last = np.searchsorted(owner, [begin, begin + CUDA_ROWS])
+            rows = torch.from_numpy(contexts[begin : begin + CUDA_ROWS]).to(device).long() + self.places
+            h = torch.nn.functional.embedding_bag(rows, self.table.flatten(0, 1), mode="sum")
+            g = torch.addmm(model.b_2, (h + model.b_1).relu_(), model.W_2.t()).relu_()
+            own = torch.from_numpy(owner[first:last] - begin).to(device).long()
+            word = torch.from_numpy(words[first:last]).to(device).long()
+            if self.softmax:
+                found.append(self.softmax.log_p(g, own, word).float())
+            else:
+                found.append((g[own] * model.W_o[word]).sum(1) + model.b_o[word])
+        return torch.cat(found).cpu().numpy()
+
+
+@torch.inference_mode()
+def first_layer_table(model: FeedForwardLM) -> Tensor:
+    """W_1 R for every place of the context and every word: [C, vocabulary, hidden_1]."""
+    C, P = model.sizes.context, model.sizes.projection
+    parts = [model.R @ model.W_1[:, place * P : (place + 1) * P].t() for place in range(C)]
+    return torch.stack(parts)
+
+
+LINES = 2000
+"""Sentences that are scored together."""
+
+
+def ngram_scores(scorer: NGramScorer, sentences: list[list[str]]) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
+    """ln p of every word and ``</s>`` of some sentences, one after the other, and the classes of these words."""
+    ids = [scorer.ids(words) for words in sentences]
+    contexts, words = sentence_ngrams(ids, scorer.order - 1, scorer.end)
+    distinct, owner = np.unique(contexts, axis=0, return_inverse=True)
+    owner = owner.reshape(-1)
+    order = np.argsort(owner, kind="stable")
+    scores = np.empty(len(words), np.float32)
+    scores[order] = scorer.score(distinct, owner[order].astype(np.int32), words[order])
+    return scores, words
+
+
+def sentence_scores(scorer: NGramScorer, lines: Iterable[str]) -> Iterator[float]:
+    """ln p of every line, ``</s>`` included, no normalisation by length."""
+    stream = iter(lines)
+    while block := [split(line) for line in islice(stream, LINES)]:
+        scores, _ = ngram_scores(scorer, block)
+        ends = np.cumsum([len(words) + 1 for words in block])
+        yield from np.add.reduceat(scores.astype(np.float64), np.concatenate([[0], ends[:-1]])).tolist()
+
+
+FEATURE = "CSLM0"
+
+
+def nbest_fields(line: str, path: str, number: int) -> list[str]:
+    """The fields of a line of an n-best list.
+
+    Raises:
+        InputError: as ``fields_of``, or the feature is already there.
+    """
+    from rnnsmt.io import InputError
+    from rnnsmt.moses.nbest import fields_of
+
+    fields = fields_of(line, path, number)
+    if f"{FEATURE}=" in fields[2].split():
+        raise InputError(f"{path}, line {number}: has {FEATURE}= already; give the list as the decoder wrote it")
+    return fields

@@ -1,0 +1,147 @@
+"""The sizes of a feed-forward language model and the number of its parameters; imports nothing heavy.
+
+The settings of a training and three sets of them, with their reasons; imports nothing heavy.
+
+``paper``: sizes, initial weights, held-out part and stopping as the paper says. Optimiser, learning rate and minibatch
+are not published: Adam at a constant rate, minibatches large enough for a GPU.
+
+``small``: a network for a processor, where the softmax is most of the work: a smaller last layer. Initial weights by
+the number of a unit's inputs, and the output biases begin at the logarithms of the words' frequencies: the first
+updates learn more than unigrams. Dropout, because it has few n-grams to learn from; the learning rate falls to
+zero over ``epochs``. Matrix products of rounded factors (``reduced``), where they are faster.
+
+``demo``: the same for the embedded corpus: as much as fits into a minute of a processor, where leaving out fewer units
+is better.
+"""
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from rnnsmt.networks.options import PRECISIONS
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes of a CSLM; the defaults are the paper's.
+
+    vocabulary: softmax classes, with id 0 (padding before the sentence, never predicted), id 1 (UNK) and the last id
+    (``</s>``). order: words of an n-gram, the predicted one among them. projection: units of a context word.
+    hidden_1, hidden_2: units of the two rectified layers.
+    """
+
+    vocabulary: int = 15_001
+    order: int = 7
+    projection: int = 512
+    hidden_1: int = 1536
+    hidden_2: int = 1024
+
+    def __post_init__(self) -> None:
+        for name, least in (("vocabulary", 3), ("order", 2), ("projection", 1), ("hidden_1", 1), ("hidden_2", 1)):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name} is {getattr(self, name)}, it must be at least {least}")
+
+    @property
+    def context(self) -> int:
+        """Words that the network sees."""
+        return self.order - 1
+
+    def parameters(self) -> dict[str, dict[str, int]]:
+        """The number of parameters: layer -> symbol -> number; biases are ``b_...``."""
+        first, second = self.hidden_1, self.hidden_2
+        return {
+            "projection": {"R": self.vocabulary * self.projection},
+            "hidden 1": {"W_1": first * self.context * self.projection, "b_1": first},
+            "hidden 2": {"W_2": second * first, "b_2": second},
+            "softmax": {"W_o": self.vocabulary * second, "b_o": self.vocabulary},
+        }
+
+    def count(self) -> int:
+        """The number of all parameters."""
+        return sum(sum(part.values()) for part in self.parameters().values())
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields by name, for a file."""
+        return asdict(self)
+
+
+OPTIMISERS = ("adadelta", "adam")
+
+SCHEDULES = ("constant", "linear")
+
+OUTPUT_BIASES = ("zero", "unigram")
+
+CHOICES = {
+    "output_bias": OUTPUT_BIASES,
+    "optimiser": OPTIMISERS,
+    "schedule": SCHEDULES,
+    "precision": PRECISIONS,
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All that a training depends on besides the text and the seed.
+
+    order, projection, hidden_1, hidden_2: as in ``Sizes``. spread: of the initial weights, U(-spread, spread); 0: by
+    the number of inputs. output_bias: initial ones, ``zero`` or ``unigram`` (log frequencies). dropout: share of the
+    units of the projection and of both layers that is left out in training. singletons: share of the occurrences of
+    words that the text has once which are taken for UNK in training; where the shortlist has every word of the text,
+    UNK is learnt from nothing else. self_normalised: alpha of the penalty alpha (ln Z)^2 of Devlin et al. (2014) on the
+    sum over the classes; 0: none, the exact softmax is used. batch: n-grams of a minibatch, over all processes. epochs:
+    at most. patience: epochs without a better validation perplexity after which training stops. held_out: share of the
+    n-grams that is for validation; held_out_least: at least so many (never more than a tenth). optimiser,
+    learning_rate, schedule, warmup, clip, precision: as of the RNN, ``linear`` falls to 0 over ``epochs``.
+    """
+
+    order: int = 7
+    projection: int = 512
+    hidden_1: int = 1536
+    hidden_2: int = 1024
+    spread: float = 0.01
+    output_bias: str = "zero"
+    dropout: float = 0.0
+    singletons: float = 0.0
+    self_normalised: float = 0.0
+    batch: int = 1024
+    epochs: int = 100
+    patience: int = 10
+    held_out: float = 0.001
+    held_out_least: int = 1000
+    optimiser: str = "adam"
+    learning_rate: float = 3e-4
+    schedule: str = "constant"
+    warmup: int = 0
+    clip: float = 1.0
+    precision: str = "float32"
+
+    def sizes(self, vocabulary: int) -> Sizes:
+        """The sizes of the network for this number of classes."""
+        return Sizes(vocabulary, self.order, self.projection, self.hidden_1, self.hidden_2)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields by name."""
+        return asdict(self)
+
+
+PAPER = Settings()
+
+SMALL = Settings(
+    projection=128,
+    hidden_1=512,
+    hidden_2=128,
+    spread=0.0,
+    output_bias="unigram",
+    dropout=0.3,
+    singletons=0.3,
+    batch=512,
+    epochs=12,
+    learning_rate=2e-3,
+    schedule="linear",
+    warmup=50,
+    clip=5.0,
+    precision="reduced",
+)
+
+DEMO = replace(SMALL, projection=64, hidden_1=256, dropout=0.1, batch=256, epochs=4)
+
+PRESETS: dict[str, Settings] = {"demo": DEMO, "small": SMALL, "paper": PAPER}

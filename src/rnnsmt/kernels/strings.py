@@ -1,0 +1,258 @@
+"""Compiled helpers over bytes: hashing, decimal numbers, interning of strings.
+
+Model files have millions of lines; they are parsed as ``uint8`` arrays without making a Python object per line.
+"""
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from rnnsmt.kernels.decorator import kernel
+
+_OFFSET = np.uint64(0xCBF29CE484222325)
+
+_PRIME = np.uint64(0x100000001B3)
+
+_MIX = np.uint64(0xFF51AFD7ED558CCD)
+
+_S32 = np.uint64(32)
+
+_S29 = np.uint64(29)
+
+POW10 = 10.0 ** np.arange(0, 309, dtype=np.float64)
+
+
+@kernel(inline="always")
+def mix(value):
+    """Spread the bits of a ``uint64`` key."""
+    value ^= value >> _S32
+    value *= _MIX
+    value ^= value >> _S29
+    return value
+
+
+@kernel()
+def hash_bytes(buffer, begin, end):
+    """FNV-1a of ``buffer[begin:end]``, mixed, as ``uint64``."""
+    value = _OFFSET
+    for position in range(begin, end):
+        value = (value ^ np.uint64(buffer[position])) * _PRIME
+    return mix(value)
+
+
+@kernel()
+def parse_float(buffer, begin, end, pow10):  # noqa: PLR0911, PLR0912, PLR0915
+    """The decimal number in ``buffer[begin:end]``; NaN where it is none (also for ``inf`` and ``nan``)."""
+    position = begin
+    negative = False
+    if position < end and (buffer[position] == 45 or buffer[position] == 43):
+        negative = buffer[position] == 45
+        position += 1
+    mantissa = np.uint64(0)
+    digits = 0
+    used = 0
+    scale = 0
+    seen_point = False
+    while position < end:
+        byte = buffer[position]
+        if 48 <= byte <= 57:
+            digits += 1
+            if used < 18:
+                mantissa = mantissa * np.uint64(10) + np.uint64(byte - 48)
+                if mantissa > np.uint64(0):
+                    used += 1
+                if seen_point:
+                    scale -= 1
+            elif not seen_point:
+                scale += 1
+        elif byte == 46 and not seen_point:
+            seen_point = True
+        else:
+            break
+        position += 1
+    if digits == 0:
+        return np.nan
+    if position < end:
+        if buffer[position] != 101 and buffer[position] != 69:
+            return np.nan
+        position += 1
+        sign = 1
+        if position < end and (buffer[position] == 45 or buffer[position] == 43):
+            sign = -1 if buffer[position] == 45 else 1
+            position += 1
+        if position == end:
+            return np.nan
+        exponent = 0
+        while position < end:
+            byte = buffer[position]
+            if byte < 48 or byte > 57:
+                return np.nan
+            if exponent < 9999:
+                exponent = exponent * 10 + int(byte) - 48
+            position += 1
+        scale += sign * exponent
+    value = float(mantissa)
+    if value == 0.0 or scale < -330:
+        value = 0.0
+    elif scale < -308:
+        value = value / pow10[308] / pow10[-scale - 308]
+    elif scale < 0:
+        value = value / pow10[-scale]
+    elif scale > 308:
+        return np.nan
+    else:
+        value = value * pow10[scale]
+    if value > 1.7976931348623157e308:
+        return np.nan
+    return -value if negative else value
+
+
+class InternTable(NamedTuple):
+    """The arrays of an ``Interner``, to hand to kernels.
+
+    Attributes:
+        slots: ``int32`` [power of two], id + 1 or 0.
+        hashes: ``uint64`` [capacity] of the strings by id.
+        offsets: ``int64`` [capacity + 1] into ``arena``.
+        arena: ``uint8``, the strings one after another.
+        size: ``int64`` [1], how many strings.
+    """
+
+    slots: np.ndarray
+    hashes: np.ndarray
+    offsets: np.ndarray
+    arena: np.ndarray
+    size: np.ndarray
+
+
+@kernel()
+def find(table, buffer, begin, end, key):
+    """The id of ``buffer[begin:end]`` whose hash is ``key``, or -1."""
+    mask = np.uint64(table.slots.shape[0] - 1)
+    slot = key & mask
+    length = end - begin
+    while True:
+        entry = table.slots[np.int64(slot)]
+        if entry == 0:
+            return -1
+        if table.hashes[entry - 1] == key:
+            start = table.offsets[entry - 1]
+            if table.offsets[entry] - start == length:
+                same = True
+                for k in range(length):
+                    if table.arena[start + k] != buffer[begin + k]:
+                        same = False
+                        break
+                if same:
+                    return np.int64(entry - 1)
+        slot = (slot + np.uint64(1)) & mask
+
+
+@kernel()
+def intern(table, buffer, begin, end):
+    """The id of ``buffer[begin:end]``, a new one where it was not there; the caller sees to the capacity."""
+    key = hash_bytes(buffer, begin, end)
+    known = find(table, buffer, begin, end, key)
+    if known >= 0:
+        return known
+    new = table.size[0]
+    start = table.offsets[new]
+    for k in range(end - begin):
+        table.arena[start + k] = buffer[begin + k]
+    table.offsets[new + 1] = start + end - begin
+    table.hashes[new] = key
+    table.size[0] = new + 1
+    place(table.slots, key, new)
+    return new
+
+
+@kernel()
+def place(slots, key, number):
+    """Enter an id in the slots of its hash."""
+    mask = np.uint64(slots.shape[0] - 1)
+    slot = key & mask
+    while slots[np.int64(slot)] != 0:
+        slot = (slot + np.uint64(1)) & mask
+    slots[np.int64(slot)] = number + 1
+
+
+@kernel()
+def _place_all(slots, hashes, count):
+    for number in range(count):
+        place(slots, hashes[number], number)
+
+
+@kernel()
+def _map(table, arena, offsets, count, out):
+    for number in range(count):
+        begin, end = offsets[number], offsets[number + 1]
+        out[number] = find(table, arena, begin, end, hash_bytes(arena, begin, end))
+
+
+@kernel()
+def _add_all(table, buffer, offsets, out):
+    for number in range(out.shape[0]):
+        out[number] = intern(table, buffer, offsets[number], offsets[number + 1])
+
+
+class Interner:
+    """Distinct byte strings, numbered from 0 in order of arrival, in flat arrays."""
+
+    def __init__(self, capacity: int = 1024, arena: int = 1 << 14) -> None:
+        self.table = self._empty(capacity, arena)
+
+    @staticmethod
+    def _empty(capacity: int, arena: int) -> InternTable:
+        slots = 1 << max(capacity * 2 - 1, 1).bit_length()
+        return InternTable(
+            np.zeros(slots, np.int32),
+            np.zeros(capacity, np.uint64),
+            np.zeros(capacity + 1, np.int64),
+            np.zeros(arena, np.uint8),
+            np.zeros(1, np.int64),
+        )
+
+    def __len__(self) -> int:
+        return int(self.table.size[0])
+
+    @property
+    def arena_used(self) -> int:
+        """Bytes of all strings."""
+        return int(self.table.offsets[len(self)])
+
+    def reserve(self, strings: int, size: int) -> None:
+        """Make room for so many more strings of so many bytes in all."""
+        count, used = len(self), self.arena_used
+        if count + strings <= len(self.table.hashes) and used + size <= len(self.table.arena):
+            return
+        old = self.table
+        new = self._empty(max(count + strings, len(old.hashes) * 3 // 2), max(used + size, len(old.arena) * 3 // 2))
+        new.hashes[:count] = old.hashes[:count]
+        new.offsets[: count + 1] = old.offsets[: count + 1]
+        new.arena[:used] = old.arena[:used]
+        new.size[0] = count
+        _place_all(new.slots, new.hashes, count)
+        self.table = new
+
+    def add(self, strings: list[bytes]) -> np.ndarray:
+        """Intern many strings; their ids, ``int64`` [n]."""
+        data = b"".join(strings)
+        self.reserve(len(strings), len(data))
+        offsets = np.zeros(len(strings) + 1, np.int64)
+        np.cumsum([len(s) for s in strings], out=offsets[1:])
+        out = np.zeros(len(strings), np.int64)
+        _add_all(self.table, np.frombuffer(data, np.uint8), offsets, out)
+        return out
+
+    def strings(self) -> list[bytes]:
+        """All strings in the order of their ids."""
+        data = self.table.arena[: self.arena_used].tobytes()
+        bounds = self.table.offsets[: len(self) + 1].tolist()
+        return [data[a:b] for a, b in pairwise(bounds)]
+
+    def ids_of(self, other: "Interner") -> np.ndarray:
+        """For every string of ``other`` its id here or -1, ``int64`` [len(other)]."""
+        out = np.zeros(len(other), np.int64)
+        _map(self.table, other.table.arena, other.table.offsets, len(other), out)
+        return out

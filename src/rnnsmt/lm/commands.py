@@ -1,0 +1,65 @@
+"""The commands of the n-gram language model."""
+
+import argparse
+from itertools import chain
+
+from rnnsmt.io import read_lines, write_json
+from rnnsmt.options import positive
+from rnnsmt.progress import track
+
+
+def estimate_options(parser: argparse.ArgumentParser) -> None:
+    from rnnsmt.lm.estimation import MAX_ORDER, order_between
+
+    parser.add_argument("--input", nargs="+", required=True, metavar="FILE", help="tokenised text, one segment a line")
+    parser.add_argument("--output", required=True, metavar="ARPA", help="compressed by suffix")
+    parser.add_argument("--order", type=order_between(1, MAX_ORDER), default=5, help="length of the longest n-grams")
+    parser.add_argument("--estimator", choices=["auto", "lmplz", "builtin"], default="auto")
+    parser.add_argument("--memory-mb", type=positive, default=2000, help="memory to stay within")
+    parser.add_argument("--threads", type=positive, default=1)
+
+
+def estimate(args: argparse.Namespace) -> dict[str, object]:
+    """Estimate an interpolated modified Kneser-Ney language model and write it as an ARPA file.
+
+    The figures are those of KenLM's lmplz without options (Heafield et al. 2013): no pruning, interpolated unigrams,
+    ``<s>``-initial n-grams counted as they occur. ``--estimator auto`` takes lmplz where it is on PATH and the built-in
+    estimator where it is not. Words are separated by space and tab; ``<s>``, ``</s>`` and ``<unk>`` may not occur as
+    words. A text that is too small to estimate discounts gets lmplz's fallback discounts 0.5, 1 and 1.5, and a warning.
+
+    Memory: the text and its n-grams stay in memory while they fit in ``--memory-mb``, and go to temporary files beside
+    the output when they do not; the vocabulary always stays in memory.
+    """
+    from rnnsmt.lm.estimation import estimate, find_lmplz, run_lmplz
+
+    lmplz = find_lmplz(args.estimator)
+    if lmplz is not None:
+        return run_lmplz(lmplz, args.input, args.order, args.output, args.memory_mb)
+    return estimate(args.input, args.order, args.output, memory_mb=args.memory_mb, threads=args.threads)
+
+
+def perplexity_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--lm", required=True, metavar="ARPA")
+    parser.add_argument("--input", nargs="+", required=True, metavar="FILE", help="tokenised text, one segment a line")
+    parser.add_argument("--output", required=True, metavar="JSON")
+
+
+def perplexity(args: argparse.Namespace) -> dict[str, object]:
+    """Perplexity of a text under an ARPA language model, asked through KenLM.
+
+    The JSON holds sentences, words, unknown words and the perplexity with unknown words (as ``<unk>``) and without
+    them; ``</s>`` of every line is predicted and counted.
+    """
+    from rnnsmt.lm.queries import load_kenlm, measure
+
+    model = load_kenlm(args.lm)
+    lines = chain.from_iterable(map(read_lines, args.input))
+    result = measure(model, track(lines, "measuring"), ", ".join(args.input))
+    write_json(args.output, {"lm_order": model.order, **result.as_dict()})
+    return {
+        "sentences": result.sentences,
+        "words": result.words,
+        "OOV": result.oov,
+        "perplexity": result.perplexity,
+        "without OOV": result.perplexity_without_oov,
+    }

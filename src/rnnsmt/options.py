@@ -1,0 +1,97 @@
+"""What is asked of the options of every stage before it starts: a mistake must not show after hours of work.
+
+Outputs are the options whose names begin with ``output``, and those of ``OTHER_OUTPUTS``.
+"""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+from rnnsmt.io import InputError, check_output, check_output_folder
+
+MOST_THREADS = 1024
+
+MOST_SEED = 2**63 - 1
+
+MOST = 2**31 - 1
+"""Of every other whole number: what libraries take."""
+
+SEEDS = ("seed", "random")
+
+NONE_IS_MINUS_ONE = ("distortion_limit",)
+
+FOLDERS = ("output_dir", "state_dir")
+
+OTHER_OUTPUTS = ("report", "curve", "nbest_file")
+
+
+def positive(text: str) -> int:
+    """A whole number above 0, as the type of an option."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text}: must be at least 1")
+    return value
+
+
+def check_options(args: argparse.Namespace) -> None:
+    """Check threads, the seed, the size of whole numbers, seconds and the outputs of a stage.
+
+    Raises:
+        InputError: a number is out of range; an output cannot be written, is an input, or is there twice.
+    """
+    _check_range(args, "threads", 1, MOST_THREADS)
+    for name, value in vars(args).items():
+        if name in SEEDS:
+            _check_range(args, name, 0, MOST_SEED)
+        elif isinstance(value, int):
+            _check_range(args, name, -1 if name in NONE_IS_MINUS_ONE else 0, MOST)
+    if not getattr(args, "save_every", 0) >= 0:
+        raise InputError(f"--save-every {args.save_every}: must be a number of seconds, 0 or more")
+    if getattr(args, "time_limit", None) is not None and not args.time_limit > 0:
+        raise InputError(f"--time-limit {args.time_limit}: must be a number of seconds above 0")
+    for name, path in _outputs(args):
+        check_output(path)
+        for other, value in _paths(args):
+            if other != name and _same(path, value):
+                raise InputError(f"{option(name)} {path}: is also {option(other)}; give every output its own name")
+    for name in FOLDERS:
+        if getattr(args, name, None) is not None:
+            check_output_folder(getattr(args, name))
+
+
+def option(name: str) -> str:
+    """How an option is written."""
+    return f"--{name.replace('_', '-')}"
+
+
+def _check_range(args: argparse.Namespace, name: str, least: int, most: int) -> None:
+    value = getattr(args, name, None)
+    if value is not None and not least <= value <= most:
+        limit = f"at least {least}" if value < least else f"at most {most}"
+        raise InputError(f"{option(name)} {value}: must be {limit}")
+
+
+def _outputs(args: argparse.Namespace) -> Iterator[tuple[str, str | Path]]:
+    """The options that name files to write."""
+    for name, value in vars(args).items():
+        learns = name == "model" and args.stage == "train-truecaser"
+        if (name.startswith("output") or name in OTHER_OUTPUTS or learns) and name not in FOLDERS and value is not None:
+            yield from ((name, path) for path in (value if isinstance(value, list) else [value]))
+
+
+def _paths(args: argparse.Namespace) -> Iterator[tuple[str, str | Path]]:
+    """All values of options that may be paths."""
+    for name, value in vars(args).items():
+        if name in ("chapter", "stage"):
+            continue
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, (str, Path)) and str(item):
+                yield name, item
+
+
+def _same(path: str | Path, other: str | Path) -> bool:
+    """Whether both are the same file, there or not yet."""
+    try:
+        return Path(path).resolve() == Path(other).resolve()
+    except (OSError, ValueError):
+        return False

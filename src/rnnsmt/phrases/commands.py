@@ -1,0 +1,143 @@
+"""The commands that make the phrase table and the reordering table, filter them, and add columns."""
+
+import argparse
+
+from rnnsmt.options import positive
+
+
+def add_resources(parser: argparse.ArgumentParser) -> None:
+    """``--threads`` and ``--memory-mb``; neither changes an output."""
+    parser.add_argument("--threads", type=positive, default=1, help="threads of counting, reading and compression")
+    parser.add_argument("--memory-mb", type=positive, default=2000, help="about how much memory to use before spilling")
+
+
+def lexical_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--source", nargs="+", required=True, metavar="FILE", help="tokenised source text")
+    parser.add_argument("--target", nargs="+", required=True, metavar="FILE", help="tokenised target text, in parallel")
+    parser.add_argument("--alignment", nargs="+", required=True, metavar="FILE", help="links i-j, line by line")
+    parser.add_argument("--output-e2f", required=True, metavar="FILE", help="p(source word | target word)")
+    parser.add_argument("--output-f2e", required=True, metavar="FILE", help="p(target word | source word)")
+
+
+def lexical(args: argparse.Namespace) -> dict[str, object]:
+    """Lexical translation probabilities from a word alignment, Moses' ``lex.e2f`` and ``lex.f2e``.
+
+    Relative frequencies over the links (Koehn, Och and Marcu 2003, section 4.4); a word without a link counts as linked
+    to NULL, as in ``train-model.perl`` step 4. f is the source, e the target: a line of ``lex.e2f`` is ``f e p(f|e)``,
+    one of ``lex.f2e`` is ``e f p(e|f)``; seven decimals; both files are sorted by f, then e.
+    """
+    from rnnsmt.phrases.lexicon import count_lexicon, write_lexicon
+
+    counts, figures = count_lexicon(args.source, args.target, args.alignment)
+    write_lexicon(counts, args.output_e2f, args.output_f2e)
+    return figures.as_dict() | {"word pairs": len(counts.pairs)}
+
+
+def extract_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--source", nargs="+", required=True, metavar="FILE", help="tokenised source text")
+    parser.add_argument("--target", nargs="+", required=True, metavar="FILE", help="tokenised target text, in parallel")
+    parser.add_argument("--alignment", nargs="+", required=True, metavar="FILE", help="links i-j, line by line")
+    parser.add_argument("--max-length", type=int, choices=range(1, 9), default=7, help="words of a phrase, each side")
+    parser.add_argument("--output", required=True, metavar="FILE", help="counted phrase pairs (parquet)")
+    add_resources(parser)
+
+
+def extract(args: argparse.Namespace) -> dict[str, object]:
+    """Phrase pairs consistent with a word alignment, counted (Koehn, Och and Marcu 2003; Moses' ``extract``).
+
+    The output holds every distinct (source phrase, target phrase, alignment inside the phrase) once, with how often it
+    occurs and in which orientations (word-based msd model, previous and next), sorted as the phrase table is; the
+    stages ``score`` and ``reordering`` read it. Words are numbers there; the vocabularies are in the file's metadata.
+    """
+    from rnnsmt.phrases.extraction import extract_phrases
+
+    return extract_phrases(
+        args.source, args.target, args.alignment, args.output, args.max_length, args.threads, args.memory_mb
+    )
+
+
+def score_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--extract", required=True, metavar="FILE", help="what 'phrases extract' wrote")
+    parser.add_argument("--lex-e2f", required=True, metavar="FILE", help="p(source word | target word)")
+    parser.add_argument("--lex-f2e", required=True, metavar="FILE", help="p(target word | source word)")
+    parser.add_argument("--output", required=True, metavar="FILE", help="the phrase table")
+    add_resources(parser)
+    parser.add_argument(
+        "--smoothing",
+        choices=["none", "kneser-ney"],
+        default="none",
+        help="of the phrase probabilities: none (Moses' default), or modified Kneser-Ney (Foster et al. 2006)",
+    )
+
+
+def score(args: argparse.Namespace) -> dict[str, object]:
+    """The phrase table: p(f|e) lex(f|e) p(e|f) lex(e|f) for every distinct phrase pair, in Moses' format and order.
+
+    f is the source, e the target. The alignment kept with a pair is its most frequent one; ties are broken as Moses
+    breaks them. Phrase probabilities are relative frequencies, smoothed on demand; lexical weights after Koehn, Och and
+    Marcu 2003, section 4.4.
+    """
+    from rnnsmt.phrases.scoring import score_phrases
+
+    return score_phrases(
+        args.extract, args.lex_e2f, args.lex_f2e, args.output, args.threads, args.memory_mb, args.smoothing
+    )
+
+
+def reordering_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--extract", required=True, metavar="FILE", help="what 'phrases extract' wrote")
+    parser.add_argument("--output", required=True, metavar="FILE", help="the reordering table")
+    parser.add_argument("--smoothing", type=float, default=0.5, help="added to every count")
+    add_resources(parser)
+
+
+def reordering(args: argparse.Namespace) -> dict[str, object]:
+    """The lexicalised reordering table ``wbe-msd-bidirectional-fe`` (Koehn et al. 2005), in Moses' format and order.
+
+    Six probabilities of every phrase pair: monotone, swap, discontinuous towards the phrase before it, and the same
+    towards the phrase after it; counts with additive smoothing.
+    """
+    from rnnsmt.phrases.reordering import write_reordering_table
+
+    return write_reordering_table(args.extract, args.output, args.smoothing, args.threads, args.memory_mb)
+
+
+def filter_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--input", nargs="+", required=True, metavar="FILE", help="texts to be translated")
+    parser.add_argument("--phrase-table", required=True, metavar="FILE")
+    parser.add_argument("--reordering-table", required=True, metavar="FILE")
+    parser.add_argument("--output-dir", required=True, metavar="DIR", help="where both filtered tables go")
+    parser.add_argument(
+        "--max-length", type=positive, default=7, help="words of the longest source phrase in the tables"
+    )
+
+
+def filter(args: argparse.Namespace) -> dict[str, object]:
+    """Keep of a phrase table and a reordering table what given input texts can use.
+
+    A line stays when its source phrase occurs in the input. Both tables are streamed; the outputs have the tables'
+    names.
+    """
+    from rnnsmt.phrases.filtering import filter_tables
+
+    return filter_tables(args.input, args.phrase_table, args.reordering_table, args.output_dir, args.max_length)
+
+
+def augment_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--phrase-table", required=True, metavar="FILE")
+    parser.add_argument(
+        "--column", nargs="+", action="append", required=True, metavar="FILE", help="scores of the table's lines (.npy)"
+    )
+    parser.add_argument("--output", required=True, metavar="FILE")
+    parser.add_argument("--threads", type=positive, default=1, help="threads of compression")
+
+
+def augment(args: argparse.Namespace) -> dict[str, object]:
+    """Add columns to a phrase table: probabilities exp(score), from scores with one natural logarithm for every line.
+
+    Moses takes the logarithm of every column; probabilities below 1e-40 become 1e-40. The table is streamed, its other
+    fields stay as they are. Repeat --column for several columns; the files of one are parts that follow each other.
+    """
+    from rnnsmt.phrases.augmentation import augment
+
+    return augment(args.phrase_table, args.column, args.output, args.threads)

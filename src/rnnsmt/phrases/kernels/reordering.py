@@ -1,0 +1,68 @@
+"""Compiled writing of the lexicalised reordering table."""
+
+from typing import Any
+
+import numpy as np
+
+from rnnsmt.kernels.decorator import kernel
+from rnnsmt.phrases.kernels.lines import NUMBER_BYTES, phrase_bytes, put_number, put_phrase, put_separator, unpack
+
+
+@kernel()
+def write_reordering_lines(
+    start: int,
+    pairs: Any,
+    source_keys: Any,
+    target_keys: Any,
+    packings: Any,
+    texts: Any,
+    joint: Any,
+    previous_mono: Any,
+    previous_swap: Any,
+    next_mono: Any,
+    next_swap: Any,
+    smoothing: float,
+    buffer: Any,
+) -> Any:
+    """Write the lines of the pairs from ``start`` on into ``buffer``; return (first pair not written, bytes written).
+
+    A probability is (count + smoothing) / (total + 3 · smoothing) for monotone, swap and discontinuous, before and
+    after the phrase (Koehn et al. 2005; Moses' ``wbe-msd-bidirectional-fe``).
+
+    Args:
+        pairs: int64 [P + 1], begin of each pair among the N sorted rows, N at the end.
+        source_keys, target_keys: int64 [K, N]; packings int64 [2, 3]: (width, per_key, stop) of both sides.
+        texts: (text, offsets) of source and of target words, as in ``put_phrase``.
+        joint, previous_mono, previous_swap, next_mono, next_swap: [N] counts.
+    """
+    codes = np.empty((2, 8), np.int64)
+    (source_text, source_offsets), (target_text, target_offsets) = texts
+    counts = np.zeros((2, 3), np.int64)
+    at = 0
+    for pair in range(start, pairs.shape[0] - 1):
+        row = pairs[pair]
+        n_source = unpack(source_keys, row, packings[0, 0], packings[0, 1], packings[0, 2], codes[0])
+        n_target = unpack(target_keys, row, packings[1, 0], packings[1, 1], packings[1, 2], codes[1])
+        most = phrase_bytes(codes[0], n_source, source_offsets) + phrase_bytes(codes[1], n_target, target_offsets)
+        if at + most + 6 * NUMBER_BYTES + 100 > buffer.shape[0]:
+            return pair, at
+        counts[:] = 0
+        total = np.int64(0)
+        for row in range(pairs[pair], pairs[pair + 1]):
+            total += joint[row]
+            counts[0, 0] += previous_mono[row]
+            counts[0, 1] += previous_swap[row]
+            counts[1, 0] += next_mono[row]
+            counts[1, 1] += next_swap[row]
+        at = put_phrase(buffer, at, codes[0], n_source, source_text, source_offsets)
+        at = put_separator(buffer, at)
+        at = put_phrase(buffer, at, codes[1], n_target, target_text, target_offsets)
+        at = put_separator(buffer, at)
+        for direction in range(2):
+            counts[direction, 2] = total - counts[direction, 0] - counts[direction, 1]
+            for orientation in range(3):
+                at = put_number(buffer, at, (counts[direction, orientation] + smoothing) / (total + 3.0 * smoothing))
+                buffer[at] = 32
+                at += 1
+        buffer[at - 1] = 10
+    return pairs.shape[0] - 1, at

@@ -1,0 +1,286 @@
+"""Compiled scoring of counted phrase pairs: choice of the alignment, lexical weights, lines of the phrase table."""
+
+from typing import Any
+
+import numpy as np
+
+from rnnsmt.kernels.decorator import kernel
+from rnnsmt.phrases.kernels.lines import (
+    NUMBER_BYTES,
+    phrase_bytes,
+    put_integer,
+    put_number,
+    put_phrase,
+    put_separator,
+    unpack,
+)
+
+
+@kernel()
+def same_phrase(keys: Any, a: int, b: int) -> bool:
+    """Are rows a and b of ``keys`` (int64 [K, N]) the same phrase?"""
+    for key in range(keys.shape[0]):  # noqa: SIM110 (numba)
+        if keys[key, a] != keys[key, b]:
+            return False
+    return True
+
+
+@kernel()
+def group_rows(source_keys: Any, target_keys: Any) -> Any:
+    """Begin of each distinct pair and of each distinct source in N sorted rows, both with N at the end (int64)."""
+    n = source_keys.shape[1]
+    pairs, sources = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64)
+    n_pairs, n_sources = 0, 0
+    for row in range(n):
+        new_source = row == 0 or not same_phrase(source_keys, row, row - 1)
+        if new_source:
+            sources[n_sources] = row
+            n_sources += 1
+        if new_source or not same_phrase(target_keys, row, row - 1):
+            pairs[n_pairs] = row
+            n_pairs += 1
+    pairs[n_pairs] = n
+    sources[n_sources] = n
+    return pairs[: n_pairs + 1].copy(), sources[: n_sources + 1].copy()
+
+
+@kernel()
+def transpose_links(bits: Any) -> Any:
+    """Swap source and target of an alignment in bits (bit 8 · target + source)."""
+    swapped = np.int64(0)
+    for j in range(8):
+        for i in range(8):
+            if (bits >> (8 * j + i)) & 1:
+                swapped |= np.int64(1) << np.int64(8 * i + j)
+    return swapped
+
+
+@kernel()
+def greater_links(a: int, b: int) -> bool:
+    """Is alignment a greater than b, both as a list over target positions of ordered sets of source positions?
+
+    The order in which Moses' scorer breaks ties: the first position that differs decides, and there the first
+    element that differs, a set being greater than its own beginning.
+    """
+    for j in range(8):
+        x, y = (a >> (8 * j)) & 255, (b >> (8 * j)) & 255
+        if x != y:
+            k = 0
+            while (x >> k) & 1 == (y >> k) & 1:
+                k += 1
+            if (x >> k) & 1:
+                return (y >> (k + 1)) == 0
+            return (x >> (k + 1)) != 0
+    return False
+
+
+@kernel()
+def choose_links(links: Any, joint: Any, begin: int, end: int) -> Any:
+    """The most frequent alignment of rows begin..end, ties to the greatest seen from the target and from the source."""
+    best, best_inverse, count = links[begin], links[begin], joint[begin]
+    for row in range(begin + 1, end):
+        if joint[row] > count:
+            best, best_inverse, count = links[row], links[row], joint[row]
+        elif joint[row] == count:
+            if greater_links(links[row], best):
+                best = links[row]
+            if greater_links(transpose_links(links[row]), transpose_links(best_inverse)):
+                best_inverse = links[row]
+    return best, best_inverse
+
+
+@kernel()
+def _look_up(word: int, given: int, offsets: Any, words: Any, probabilities: Any) -> float:
+    """p(word | given) of a lexical table, −1 where it is not there."""
+    low, high = offsets[given], offsets[given + 1]
+    end = high
+    while low < high:
+        middle = (low + high) // 2
+        if words[middle] < word:
+            low = middle + 1
+        else:
+            high = middle
+    if low < end and words[low] == word:
+        return probabilities[low]
+    return -1.0
+
+
+@kernel()
+def lexical_weight(
+    words: Any, n_words: int, given: Any, n_given: int, links: int, null: int, lexicon: Any, missing: Any
+) -> float:
+    """lex(words | given, links) of Koehn, Och and Marcu 2003, section 4.4; absent entries count as 1, as in Moses.
+
+    The weight is rounded to single precision, as Moses keeps it, so that its sixth digit is Moses'; not where it would
+    underflow there.
+
+    Args:
+        words, given: codes of the two phrases.
+        links: bit 8 · position in words + position in given.
+        null: the code of NULL among the given words.
+        lexicon: offsets, words, probabilities of p(word | given), by given word.
+        missing: int64 [1], counts the look-ups without an answer.
+    """
+    offsets, table_words, probabilities = lexicon
+    weight = 1.0
+    for j in range(n_words):
+        total, count = 0.0, 0
+        for i in range(n_given):
+            if (links >> (8 * j + i)) & 1:
+                probability = _look_up(words[j], given[i], offsets, table_words, probabilities)
+                if probability < 0.0:
+                    probability = 1.0
+                    missing[0] += 1
+                total += probability
+                count += 1
+        if count == 0:
+            total = _look_up(words[j], null, offsets, table_words, probabilities)
+            if total < 0.0:
+                total = 1.0
+                missing[0] += 1
+            count = 1
+        weight *= total / count
+    if weight < 1e-37:
+        return weight
+    return np.float64(np.float32(weight))
+
+
+@kernel()
+def score_pairs(
+    pairs: Any,
+    sources: Any,
+    source_keys: Any,
+    target_keys: Any,
+    links: Any,
+    joint: Any,
+    target_total: Any,
+    target_pairs: Any,
+    target_discount: Any,
+    counting: Any,
+    packings: Any,
+    nulls: Any,
+    lexicons: Any,
+    chosen: Any,
+    counts: Any,
+    scores: Any,
+) -> int:
+    """Score P distinct pairs of N sorted rows that hold whole source groups.
+
+    Args:
+        pairs, sources: as ``group_rows`` gives them.
+        source_keys, target_keys: int64 [K, N]. links, joint, target_total, target_pairs, target_discount: [N].
+        counting: alignments of a text, number of pairs of the whole table, discounts by joint count, float64, see
+            ``smoothing``; discounts of 0 give relative frequencies.
+        packings: (width, per_key, stop) of source and of target, int64 [2, 3].
+        nulls: codes of NULL among source and target words, int64 [2].
+        lexicons: (lexicon of p(f|e), lexicon of p(e|f)), each as in ``lexical_weight``.
+        chosen: int64 [P] to fill, the alignment kept. counts: int64 [P, 3] to fill: of e, of f, of both.
+        scores: float64 [P, 4] to fill: p(f|e), lex(f|e), p(e|f), lex(e|f).
+
+    Returns:
+        how many look-ups the lexical tables did not answer.
+    """
+    source, target = np.empty(8, np.int64), np.empty(8, np.int64)
+    missing = np.zeros(1, np.int64)
+    alignments, all_pairs, discounts = counting
+    smooth = discounts.max() > 0.0
+    most = len(discounts) - 1
+    pair = 0
+    for group in range(sources.shape[0] - 1):
+        total = np.int64(0)
+        for row in range(sources[group], sources[group + 1]):
+            total += joint[row]
+        source_pairs, source_discount = 0, 0.0
+        while smooth and pair + source_pairs < pairs.shape[0] - 1 and pairs[pair + source_pairs] < sources[group + 1]:
+            both = joint[pairs[pair + source_pairs] : pairs[pair + source_pairs + 1]].sum()
+            source_discount += discounts[min(both, most)]
+            source_pairs += 1
+        n_source = unpack(source_keys, sources[group], packings[0, 0], packings[0, 1], packings[0, 2], source)
+        while pair < pairs.shape[0] - 1 and pairs[pair] < sources[group + 1]:
+            begin, end = pairs[pair], pairs[pair + 1]
+            both = np.int64(0)
+            for row in range(begin, end):
+                both += joint[row]
+            n_target = unpack(target_keys, begin, packings[1, 0], packings[1, 1], packings[1, 2], target)
+            best, best_inverse = choose_links(links, joint, begin, end)
+            chosen[pair] = best
+            counts[pair, 0], counts[pair, 1], counts[pair, 2] = target_total[begin], total, both
+            # single precision: Moses divides its counts so, and its sixth digit should be ours
+            scores[pair, 0] = np.float32(both) / np.float32(target_total[begin])
+            scores[pair, 1] = lexical_weight(
+                source, n_source, target, n_target, transpose_links(best_inverse), nulls[1], lexicons[0], missing
+            )
+            scores[pair, 2] = np.float32(both) / np.float32(total)
+            scores[pair, 3] = lexical_weight(target, n_target, source, n_source, best, nulls[0], lexicons[1], missing)
+            if smooth:
+                kept = both / alignments - discounts[min(both, most)]
+                shared = target_discount[begin] * source_pairs / all_pairs
+                scores[pair, 0] = (kept + shared) * alignments / target_total[begin]
+                shared = source_discount * target_pairs[begin] / all_pairs
+                scores[pair, 2] = (kept + shared) * alignments / total
+            pair += 1
+    return missing[0]
+
+
+@kernel()
+def write_phrase_lines(
+    start: int,
+    pairs: Any,
+    source_keys: Any,
+    target_keys: Any,
+    packings: Any,
+    texts: Any,
+    chosen: Any,
+    counts: Any,
+    scores: Any,
+    buffer: Any,
+) -> Any:
+    """Write the lines of the pairs from ``start`` on into ``buffer``; return (first pair not written, bytes written).
+
+    ``texts``: (text, offsets) of source and of target words, as in ``put_phrase``; the rest as in ``score_pairs``.
+    """
+    codes = np.empty((2, 8), np.int64)
+    (source_text, source_offsets), (target_text, target_offsets) = texts
+    at = 0
+    for pair in range(start, pairs.shape[0] - 1):
+        row = pairs[pair]
+        n_source = unpack(source_keys, row, packings[0, 0], packings[0, 1], packings[0, 2], codes[0])
+        n_target = unpack(target_keys, row, packings[1, 0], packings[1, 1], packings[1, 2], codes[1])
+        most = phrase_bytes(codes[0], n_source, source_offsets) + phrase_bytes(codes[1], n_target, target_offsets)
+        if at + most + 4 * 64 + 4 * NUMBER_BYTES + 100 > buffer.shape[0]:
+            return pair, at
+        at = put_phrase(buffer, at, codes[0], n_source, source_text, source_offsets)
+        at = put_separator(buffer, at)
+        at = put_phrase(buffer, at, codes[1], n_target, target_text, target_offsets)
+        at = put_separator(buffer, at)
+        for n in range(4):
+            if n:
+                buffer[at] = 32
+                at += 1
+            at = put_number(buffer, at, scores[pair, n])
+        at = put_separator(buffer, at)
+        first = True
+        for j in range(n_target):
+            for i in range(n_source):
+                if (chosen[pair] >> (8 * j + i)) & 1:
+                    if not first:
+                        buffer[at] = 32
+                        at += 1
+                    first = False
+                    buffer[at] = 48 + i
+                    buffer[at + 1] = 45
+                    buffer[at + 2] = 48 + j
+                    at += 3
+        at = put_separator(buffer, at)
+        for n in range(3):
+            if n:
+                buffer[at] = 32
+                at += 1
+            at = put_integer(buffer, at, counts[pair, n])
+        at = put_separator(buffer, at)
+        for _ in range(3):
+            buffer[at] = 124
+            at += 1
+        buffer[at] = 10
+        at += 1
+    return pairs.shape[0] - 1, at

@@ -1,0 +1,280 @@
+"""The commands of the RNN Encoder-Decoder."""
+
+import argparse
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rnnsmt.io import InputError, read_lines, write_lines
+from rnnsmt.networks import options
+from rnnsmt.networks.options import add_device, need_torch, print_description
+from rnnsmt.options import positive
+from rnnsmt.rnn.settings import CHOICES, PRESETS, Settings
+
+if TYPE_CHECKING:
+    from rnnsmt.networks.vocabulary import Vocabulary
+    from rnnsmt.rnn.model import RNNEncoderDecoder
+
+
+def add_settings(parser: argparse.ArgumentParser, default: str) -> None:
+    """``--preset``, and an option for every setting of it."""
+    parser.add_argument("--preset", choices=tuple(PRESETS), default=default)
+    options.add_settings(parser, Settings, CHOICES)
+
+
+def settings_of(args: argparse.Namespace) -> Settings:
+    """The preset with what the command line says instead.
+
+    Raises:
+        InputError: a number that makes no sense.
+    """
+    sizes = ("embedding", "hidden", "maxout")
+    return options.chosen_settings(
+        args,
+        PRESETS[args.preset],
+        above_zero=(*sizes, "deviation", "batch", "epochs", "learning_rate", "clip", "evaluations"),
+        not_negative=("updates", "warmup", "held_out"),
+    )
+
+
+def describe_options(parser: argparse.ArgumentParser) -> None:
+    add_settings(parser, "paper")
+    for side in ("source", "target"):
+        parser.add_argument(
+            f"--{side}-vocabulary", type=positive, default=15_001, help="classes: id 0, UNK, the words, EOS"
+        )
+
+
+def describe(args: argparse.Namespace) -> dict[str, object]:
+    """Print the sizes, the parts and the number of parameters of a network, without building it."""
+    return print_description(settings_of(args), args.source_vocabulary, args.target_vocabulary)
+
+
+def prepare_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--phrase-table", required=True, metavar="FILE")
+    parser.add_argument("--source", nargs="+", required=True, metavar="FILE", help="source side of the corpus")
+    parser.add_argument("--target", nargs="+", required=True, metavar="FILE", help="target side of the corpus")
+    parser.add_argument(
+        "--vocab-size", type=positive, default=15_000, help="ids of each side without EOS: N - 2 words, UNK and 0"
+    )
+    parser.add_argument("--max-length", type=positive, default=50, help="words of a phrase; a longer one is an error")
+    parser.add_argument("--output-dir", required=True, metavar="DIR")
+
+
+def prepare(args: argparse.Namespace) -> dict[str, object]:
+    """Turn a phrase table into pairs of ids on disk, with the vocabularies of the corpus that it was extracted from.
+
+    Every line becomes a pair, in the table's order: a table holds every distinct pair once, its counts are not looked
+    at. A vocabulary holds the most frequent words of one side of the corpus; all other words become UNK.
+    """
+    from rnnsmt.rnn.pairs import prepare
+
+    return prepare(
+        args.phrase_table, args.source, args.target, args.output_dir, size=args.vocab_size, max_length=args.max_length
+    )
+
+
+def train_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--pairs", required=True, metavar="DIR", help="what rnn prepare wrote")
+    add_settings(parser, "small")
+    options.add_training(parser)
+
+
+def train(args: argparse.Namespace) -> dict[str, object]:
+    """Train the RNN Encoder-Decoder on phrase pairs.
+
+    The state folder holds the last checkpoint: a run that is ended at any time goes on from it, and on a CPU ends bit
+    for bit like one that was not. On SIGTERM, and shortly before --time-limit, the state is saved and the exit code is
+    75: run the same command again. Started by torchrun, all processes share every minibatch.
+    """
+    settings = settings_of(args)
+    options.need_torch()
+
+    from rnnsmt.rnn.pairs import Pairs
+    from rnnsmt.rnn.training import train
+
+    return options.train(args, settings.precision, partial(train, Pairs.open(args.pairs), settings))
+
+
+def score_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--pairs", required=True, metavar="DIR", help="what rnn prepare wrote")
+    parser.add_argument("--model", required=True, metavar="FILE")
+    parser.add_argument("--output", required=True, metavar="FILE", help="scores (.npy)")
+    parser.add_argument("--shard", default="1/1", metavar="K/N", help="part K of N only")
+    add_device(parser)
+
+
+def score(args: argparse.Namespace) -> dict[str, object]:
+    """Score phrase pairs with the network: log p(target | source), natural logarithm, EOS included, no normalisation.
+
+    Writes one float32 a line of the phrase table, in its order (.npy). --shard K/N scores the K-th of N nearly equal
+    parts of the table, for jobs side by side; the parts follow each other. The scores of a pair are those of the pair
+    alone to within 1e-4, however the table is cut. Products are float32 in full precision.
+    """
+    from rnnsmt.rnn.scoring import shard_of
+
+    shard, shards = shard_of(args.shard)
+    need_torch()
+
+    import numpy as np
+
+    from rnnsmt.networks.devices import choose_place
+    from rnnsmt.networks.sequences import growing_array
+    from rnnsmt.rnn.model import check_vocabularies, load_model
+    from rnnsmt.rnn.pairs import Pairs
+    from rnnsmt.rnn.scoring import score_batches, shard_bounds
+
+    pairs = Pairs.open(args.pairs)
+    place = choose_place(args.device, 1)
+    model, meta = load_model(args.model, place.device)
+    check_vocabularies(args.model, meta, pairs)
+    total = 0.0
+    with growing_array(Path(args.output), np.float32) as out:
+        bounds = shard_bounds(pairs, shard, shards)
+        for scores in score_batches(model, pairs, *bounds, place.device, args.threads):
+            out.append(scores)
+            total += float(scores.sum(dtype=np.float64))
+    return {"pairs": out.length, "mean score": total / max(out.length, 1)}
+
+
+def shortlist_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--pairs", required=True, metavar="DIR", help="what rnn prepare wrote")
+    parser.add_argument("--output", required=True, metavar="FILE", help="numbers of words (.npy)")
+
+
+def shortlist(args: argparse.Namespace) -> dict[str, object]:
+    """Count the target words of every phrase pair that are outside the networks' shortlist: the paper's word penalty
+    (WP).
+
+    Not Moses' WordPenalty, which counts all words. Writes one number n a line of the phrase table, in its order (.npy),
+    as `phrases augment` takes it: the column holds e^n and its logarithm is n, so the counts of the phrases of a
+    translation add up to its number of words outside the shortlist. Needs no network, only the pairs.
+
+    A source word that the phrase table does not know is passed through by the decoder with 0 in every column, although
+    it is outside the shortlist as well. Such words are the same in every translation of a sentence, so counting them
+    would add a constant and could change no ranking.
+    """
+    import numpy as np
+
+    from rnnsmt.networks.sequences import growing_array
+    from rnnsmt.progress import say
+    from rnnsmt.rnn.pairs import Pairs, words_outside
+
+    pairs = Pairs.open(args.pairs)
+    words, touched = 0, 0
+    with growing_array(Path(args.output), np.float32) as out:
+        for counts in words_outside(pairs.sides[1]):
+            out.append(counts)
+            words += int(counts.sum())
+            touched += int(np.count_nonzero(counts))
+    if not words:
+        say(
+            "every target word of the phrase table is in the shortlist: the feature is 0 everywhere and changes nothing"
+        )
+    return {"pairs": out.length, "pairs with such words": touched, "words outside the shortlist": words}
+
+
+def add_phrase_options(parser: argparse.ArgumentParser) -> None:
+    """What ``rnn sample`` and ``rnn translate`` share: the network with its vocabularies, the source phrases."""
+    parser.add_argument("--model", required=True, metavar="FILE")
+    parser.add_argument("--pairs", required=True, metavar="DIR", help="what rnn prepare wrote, for the vocabularies")
+    parser.add_argument("--input", required=True, metavar="FILE", help="source phrases, one a line, tokenised")
+    parser.add_argument("--output", required=True, metavar="FILE")
+    parser.add_argument("--max-length", type=positive, default=30, metavar="N", help="words of the longest target")
+    add_device(parser)
+
+
+def load_phrases(args: argparse.Namespace) -> "tuple[RNNEncoderDecoder, tuple[Vocabulary, ...], list[Any]]":
+    """The network, both vocabularies, and the phrases of the input as ids with EOS.
+
+    Raises:
+        InputError: a file is missing or damaged, the network is of other vocabularies, the input has no or an empty
+            line.
+    """
+    need_torch()
+
+    from rnnsmt.networks.devices import choose_place
+    from rnnsmt.rnn.model import check_vocabularies, load_model
+    from rnnsmt.rnn.pairs import Pairs
+
+    pairs = Pairs.open(args.pairs)
+    place = choose_place(args.device, args.threads)
+    model, meta = load_model(args.model, place.device)
+    check_vocabularies(args.model, meta, pairs)
+    phrases = []
+    for number, line in enumerate(read_lines(args.input), 1):
+        words = line.split()
+        if not words:
+            raise InputError(f"{args.input}, line {number}: is empty; give one source phrase a line")
+        phrases.append(pairs.vocabularies[0].ids(words, eos=True))
+    if not phrases:
+        raise InputError(f"{args.input}: has no lines; give one source phrase a line")
+    return model, pairs.vocabularies, phrases
+
+
+def sample_options(parser: argparse.ArgumentParser) -> None:
+    add_phrase_options(parser)
+    parser.add_argument("--draws", type=positive, default=50, metavar="N", help="draws for each phrase")
+    parser.add_argument("--top", type=positive, default=5, metavar="N", help="distinct draws that are written")
+    parser.add_argument("--seed", type=int, default=1)
+
+
+def sample(args: argparse.Namespace) -> dict[str, object]:
+    """Draw targets of source phrases from the network, word by word from its distribution (Table 3 of the paper).
+
+    Of 50 draws for each phrase the distinct ones are counted and sorted by log p(target | source), and the best 5
+    written: ``number of the line, from 0 ||| target ||| log p ||| how often it was drawn``.
+    """
+    model, (_, target), sources = load_phrases(args)
+
+    from rnnsmt.rnn.generation import sample
+
+    found = sample(model, sources, args.draws, args.seed, args.max_length)
+    lines = [
+        f"{number} ||| {target.text(one.words)} ||| {one.score:.6f} ||| {one.times}"
+        for number, targets in enumerate(found)
+        for one in targets[: args.top]
+    ]
+    write_lines(args.output, lines)
+    drawn = sum(one.times for targets in found for one in targets)
+    return {
+        "phrases": len(sources),
+        "draws": len(sources) * args.draws,
+        "distinct": sum(map(len, found)),
+        f"dropped, longer than {args.max_length} words": len(sources) * args.draws - drawn,
+    }
+
+
+def translate_options(parser: argparse.ArgumentParser) -> None:
+    add_phrase_options(parser)
+    parser.add_argument("--beam", type=positive, default=10, metavar="N", help="open prefixes of a phrase")
+    parser.add_argument("--nbest", type=int, metavar="N", help="write the N best of each phrase, at most the beam")
+
+
+def translate(args: argparse.Namespace) -> dict[str, object]:
+    """Translate phrases with the network alone: beam search for the target of the highest log p(target | source).
+
+    Writes one target a line; with --nbest N the N best of each phrase instead: ``number of the line, from 0 ||| target
+    ||| log p``.
+    """
+    nbest = 1 if args.nbest is None else args.nbest
+    if not 1 <= nbest <= args.beam:
+        raise InputError(f"--nbest {nbest}: must be between 1 and the beam, {args.beam}")
+
+    model, (_, target), sources = load_phrases(args)
+
+    from rnnsmt.rnn.generation import beam_search
+
+    found = beam_search(model, sources, args.beam, args.max_length, nbest)
+    if args.nbest is None:
+        write_lines(args.output, [target.text(targets[0].words) for targets in found])
+    else:
+        write_lines(
+            args.output,
+            [
+                f"{number} ||| {target.text(one.words)} ||| {one.score:.6f}"
+                for number, targets in enumerate(found)
+                for one in targets
+            ],
+        )
+    return {"phrases": len(sources), "mean log p": sum(targets[0].score for targets in found) / len(found)}

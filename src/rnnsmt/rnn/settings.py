@@ -1,0 +1,181 @@
+"""The sizes of a network and the number of its parameters; imports nothing heavy.
+
+The settings of a training and three sets of them, with their reasons; imports nothing heavy.
+
+``paper``: what the paper says, as far as is known: sizes, initialisation, Adadelta, clipping, minibatches of 64, the
+mean over the pairs as objective. Its number of updates is not published, only "three days". Its authors' later code
+sums the loss over the minibatch, so that nearly every gradient is clipped: ``--loss sum``.
+
+``small``: a network for a processor. With a quarter of the hidden units a step of the recurrence costs a sixteenth, and
+the softmax is most of the work. Adam instead of Adadelta: Adadelta's steps begin near eps and grow over thousands of
+updates, and here there are few. The learning rate falls to zero: at a constant rate the held-out likelihood is still
+far from what the same network reaches. Initial weights of 0.1 instead of 0.01: the signal passes four small matrices
+from c to the softmax, and with the paper's the first hundreds of updates learn little but unigrams. Minibatches of 256:
+products of 64 rows leave a processor waiting. Clipping only what is far out: at norm 1 every gradient would be clipped,
+which costs a little. Matrix products of rounded factors (``reduced``), where they are faster: on Multi30k the held-out
+log p per word after 300 updates differs by 0.003.
+
+``demo``: the same for the embedded corpus: as much as fits into a minute of a processor.
+"""
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from rnnsmt.networks.options import PRECISIONS
+
+VARIANTS = ("paper", "supplementary")
+"""``paper``: the main text and the authors' code; ``supplementary``: the equations of the paper's supplementary."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes of an RNN Encoder-Decoder; the defaults are the paper's.
+
+    source_vocabulary, target_vocabulary: classes of each side, with id 0 ("no word"), id 1 (UNK) and the last id (EOS).
+    embedding: units of the word embeddings, which is the rank of the low-rank input and output matrices.
+    hidden: units of h and s. maxout: units after pooling, from twice as many. variant: one of ``VARIANTS``.
+    """
+
+    source_vocabulary: int = 15_001
+    target_vocabulary: int = 15_001
+    embedding: int = 100
+    hidden: int = 1000
+    maxout: int = 500
+    variant: str = "paper"
+
+    def __post_init__(self) -> None:
+        for name in ("source_vocabulary", "target_vocabulary"):
+            if getattr(self, name) < 3:
+                raise ValueError(f"{name} is {getattr(self, name)}: ids 0, UNK and EOS make at least 3")
+        for name in ("embedding", "hidden", "maxout"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} is {getattr(self, name)}, it must be at least 1")
+        if self.variant not in VARIANTS:
+            raise ValueError(f"variant is '{self.variant}', it must be one of {', '.join(VARIANTS)}")
+
+    def parameters(self) -> dict[str, dict[str, int]]:
+        """The number of parameters: part of the network -> symbol -> number; biases are ``b...``."""
+        E, H, M = self.embedding, self.hidden, self.maxout
+        extra = {"V": H * H} if self.variant == "supplementary" else {}
+        return {
+            "encoder": {
+                "embedding": self.source_vocabulary * E,
+                "b_embedding": E,
+                "W, W_r, W_z": 3 * H * E,
+                "b": H,
+                "U, U_r, U_z": 3 * H * H,
+                **extra,
+            },
+            "decoder": {
+                "embedding": self.target_vocabulary * E,
+                "b_embedding": E,
+                "W', W'_r, W'_z": 3 * H * E,
+                "b'": H,
+                "U', U'_r, U'_z": 3 * H * H,
+                "C, C_r, C_z": 3 * H * H,
+                "V'": H * H,
+                "b_V'": H,
+            },
+            "readout": {"O_h": 2 * M * H, "O_c": 2 * M * H, "O_y": 2 * M * E, "b_o": 2 * M},
+            "softmax": {"G_r": E * M, "G_l": self.target_vocabulary * E, "b_G": self.target_vocabulary},
+        }
+
+    def count(self) -> int:
+        """The number of all parameters."""
+        return sum(sum(part.values()) for part in self.parameters().values())
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields by name, for a file."""
+        return asdict(self)
+
+
+OPTIMISERS = ("adadelta", "adam")
+
+SCHEDULES = ("constant", "linear")
+
+LOSSES = ("mean", "sum")
+
+KEEPS = ("last", "best")
+
+CHOICES = {
+    "variant": VARIANTS,
+    "optimiser": OPTIMISERS,
+    "schedule": SCHEDULES,
+    "loss": LOSSES,
+    "keep": KEEPS,
+    "precision": PRECISIONS,
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All that a training depends on besides the pairs and the seed.
+
+    embedding, hidden, maxout, variant: as in ``Sizes``. deviation: of the initial weights. batch: pairs of a minibatch,
+    over all processes. epochs: how often every pair is seen; updates: how many updates instead, where not 0.
+    optimiser: one of ``OPTIMISERS``; learning_rate: its factor, and schedule: how it goes on (``linear``: up over
+    ``warmup`` updates, then down to 0 at the last). clip: largest norm of the gradient of the loss. loss: ``mean`` or
+    ``sum`` over the minibatch. held_out: pairs that are not trained on, at most one in a hundred. evaluations: how
+    often they are looked at. keep: ``last`` or ``best`` (by the held-out pairs) parameters. precision: see
+    ``rnnsmt.networks.devices.choose_place``.
+    """
+
+    embedding: int = 100
+    hidden: int = 1000
+    maxout: int = 500
+    variant: str = "paper"
+    deviation: float = 0.01
+    batch: int = 64
+    epochs: float = 1.0
+    updates: int = 0
+    optimiser: str = "adadelta"
+    learning_rate: float = 1.0
+    schedule: str = "constant"
+    warmup: int = 0
+    clip: float = 1.0
+    loss: str = "mean"
+    held_out: int = 5000
+    evaluations: int = 20
+    keep: str = "last"
+    precision: str = "float32"
+
+    def sizes(self, source_vocabulary: int, target_vocabulary: int) -> Sizes:
+        """The sizes of the network for these numbers of classes."""
+        return Sizes(source_vocabulary, target_vocabulary, self.embedding, self.hidden, self.maxout, self.variant)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields by name."""
+        return asdict(self)
+
+
+PAPER = Settings(updates=3_000_000, evaluations=100)
+
+SMALL = Settings(
+    embedding=64,
+    hidden=256,
+    maxout=128,
+    deviation=0.1,
+    batch=256,
+    epochs=5.0,
+    optimiser="adam",
+    learning_rate=1e-2,
+    schedule="linear",
+    warmup=50,
+    clip=20.0,
+    keep="best",
+    precision="reduced",
+)
+
+DEMO = replace(
+    SMALL,
+    embedding=48,
+    hidden=128,
+    maxout=64,
+    batch=64,
+    epochs=1.25,
+    learning_rate=1.6e-2,
+    held_out=1000,
+    evaluations=8,
+)
+
+PRESETS: dict[str, Settings] = {"demo": DEMO, "small": SMALL, "paper": PAPER}

@@ -1,0 +1,61 @@
+"""The likelihood of held-out pairs, and what a unigram model gives them."""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from rnnsmt.networks.devices import Place, full_precision
+from rnnsmt.networks.shuffling import Index
+from rnnsmt.rnn.batches import group_by_length, words_of
+from rnnsmt.rnn.model import RNNEncoderDecoder
+from rnnsmt.rnn.pairs import Pairs
+
+ROWS = 256
+
+BLOCK = 1 << 24
+
+
+class Likelihood(NamedTuple):
+    """Mean log p(y | x), natural logarithm: of a pair, and of a target word, every EOS counted as one."""
+
+    per_pair: float
+    per_word: float
+
+
+class HeldOut:
+    """Pairs that are not trained on."""
+
+    def __init__(self, pairs: Pairs, index: Index, place: Place) -> None:
+        self.place = place
+        groups = group_by_length(pairs, index)
+        pieces = [group[begin : begin + ROWS] for group in groups for begin in range(0, len(group), ROWS)]
+        self.pieces = [words_of(pairs, piece, place.device) for piece in pieces[place.rank :: place.processes]]
+        self.pairs = len(index)
+        self.words = int(pairs.sides[1].lengths(index).sum())
+
+    @torch.no_grad()
+    def likelihood(self, model: RNNEncoderDecoder) -> Likelihood:
+        """The network's, in plain float32 products whatever the training uses."""
+        total = torch.zeros((), dtype=torch.float64, device=self.place.device)
+        with full_precision():
+            for source, target in self.pieces:
+                lengths = [torch.full((side.shape[1],), len(side), device=side.device) for side in (source, target)]
+                total += model.log_probability(source.t(), lengths[0], target.t(), lengths[1]).double().sum()
+        value = float(self.place.sum(total))
+        return Likelihood(value / max(self.pairs, 1), value / max(self.words, 1))
+
+
+def unigram_likelihood(pairs: Pairs, held_out: Index) -> Likelihood:
+    """The held-out pairs under the relative frequencies of the words (and EOS) of all others, one added to each."""
+    side = pairs.sides[1]
+    classes = len(pairs.vocabularies[1])
+    counts = np.zeros(classes, np.int64)
+    for begin in range(0, len(side.words), BLOCK):
+        counts += np.bincount(side.words[begin : begin + BLOCK], minlength=classes)
+    own = np.zeros(classes, np.int64)
+    for i in held_out:
+        own += np.bincount(side.phrase(int(i)), minlength=classes)
+    rest = counts - own + 1
+    total = float(own @ np.log(rest / rest.sum()))
+    return Likelihood(total / max(len(held_out), 1), total / max(int(own.sum()), 1))

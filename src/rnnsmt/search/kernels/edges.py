@@ -1,0 +1,121 @@
+"""Edges into the stack that is being filled, compiled.
+
+An *edge* joins a group of hypotheses with the options of one source span: a grid of *cells*, hypotheses downwards and
+options to the right, both best first. Which spans may follow is Moses' rule: a phrase that does not start at the first
+gap must end within the distortion limit of it, so that the way back is not too far.
+"""
+
+import numpy as np
+
+from rnnsmt.kernels.decorator import INNER, kernel
+from rnnsmt.kernels.strings import mix
+from rnnsmt.search.kernels.future_cost import coverage_future
+
+_ONE = np.uint64(1)
+
+_NONE = -1
+
+MONOTONE, SWAP, DISCONTINUOUS = 0, 1, 2
+
+
+@kernel(forceinline=True, **INNER)
+def target_coverage(work, gap, mask, known, stamp):
+    """Number of a coverage among those of the stack that is being filled; (number, how many are known)."""
+    last = np.uint64(work.coverage_slots.shape[0] - 1)
+    slot = np.int64(mix((mask << np.uint64(20)) ^ mask ^ np.uint64(gap)) & last)
+    while work.coverage_slots[slot].stamp == stamp:
+        number = work.coverage_slots[slot].item
+        if work.targets[number].gap == gap and work.targets[number].mask == mask:
+            return np.int64(number), known
+        slot = (slot + 1) & np.int64(last)
+    work.coverage_slots[slot].stamp = stamp
+    work.coverage_slots[slot].item = known
+    work.targets[known].gap = gap
+    work.targets[known].mask = mask
+    work.targets[known].future = coverage_future(work, gap, mask)
+    work.targets[known].group = _NONE
+    return known, known + 1
+
+
+@kernel()
+def collect_edges(k, spans, inventory, work, settings, stamp):
+    """All edges into stack ``k`` with the estimates of their best cells; returns how many."""
+    count, longest = spans.shape
+    edges = 0
+    known = np.int64(0)
+    limit = np.int64(settings.distortion_limit)
+    for length in range(1, min(longest, k) + 1):
+        bits = (_ONE << np.uint64(length)) - _ONE
+        for coverage in range(work.stacks[k - length].coverage, work.stacks[k - length + 1].coverage):
+            gap = np.int64(work.coverages[coverage].gap)
+            mask = work.coverages[coverage].mask
+            last_start = gap + limit - length if limit > length else gap
+            for start in range(gap, min(count - length, last_start) + 1):
+                source = spans[start, length - 1]
+                if source < 0:
+                    continue
+                first, last = inventory.first[source], inventory.first[source + 1]
+                place = bits << np.uint64(start - gap)
+                if mask & place != np.uint64(0) or first == last:
+                    continue
+                new_mask, new_gap = mask | place, gap
+                while new_mask & _ONE != np.uint64(0):
+                    new_mask >>= _ONE
+                    new_gap += 1
+                target, known = target_coverage(work, new_gap, new_mask, known, stamp)
+                future = work.targets[target].future
+                group = work.coverages[coverage].group
+                while group != _NONE:
+                    jump = abs(work.groups[group].end + 1 - start)
+                    orientation = DISCONTINUOUS
+                    if jump == 0:
+                        orientation = MONOTONE
+                    elif work.groups[group].swap == start + length:
+                        orientation = SWAP
+                    base = future - settings.distortion_weight * jump
+                    best = work.groups[group].first
+                    estimate = work.hypotheses[best].score + base + inventory.guess[first, orientation]
+                    if work.hypotheses[best].option >= 0:
+                        estimate += inventory.forward[work.hypotheses[best].option, orientation]
+                    edge = work.edges[edges]
+                    edge.group = group
+                    edge.coverage = target
+                    edge.start = start
+                    edge.length = length
+                    edge.first = first
+                    edge.last = last
+                    edge.base = base
+                    edge.orientation = orientation
+                    edge.target = _NONE
+                    edge.estimate = estimate
+                    edges += 1
+                    group = work.groups[group].next
+    return edges
+
+
+@kernel(forceinline=True, **INNER)
+def target_group(work, edge, groups):
+    """The group that the cells of an edge belong to; (group, how many groups)."""
+    if work.edges[edge].target != _NONE:
+        return np.int64(work.edges[edge].target), groups
+    coverage = work.edges[edge].coverage
+    start = np.int64(work.edges[edge].start)
+    end = start + work.edges[edge].length - 1
+    gap = np.int64(work.targets[coverage].gap)
+    swap = np.int64(start)  # a phrase that ends right before it would be a swap: only where that word is still open
+    if start <= gap or (work.targets[coverage].mask >> np.uint64(start - 1 - gap)) & _ONE != np.uint64(0):
+        swap = np.int64(_NONE)
+    group = np.int64(work.targets[coverage].group)
+    while group != _NONE:
+        if work.members[group].end == end and work.members[group].swap == swap:
+            work.edges[edge].target = group
+            return group, groups
+        group = np.int64(work.members[group].next)
+    work.members[groups].coverage = coverage
+    work.members[groups].end = end
+    work.members[groups].swap = swap
+    work.members[groups].count = 0
+    work.members[groups].next = work.targets[coverage].group
+    work.targets[coverage].group = groups
+    work.edges[edge].target = groups
+    return groups, groups + 1

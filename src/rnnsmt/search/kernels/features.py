@@ -1,0 +1,91 @@
+"""A Moses model in memory: tables, reordering scores and LM, without weights.
+
+A derivation's features, recomputed from its phrases: the model's definition in one place, compiled.
+
+Conventions of Moses: distortion is -|start - (end of the previous phrase + 1)|, nothing is charged at the end of the
+sentence; backward reordering scores use the orientation of a phrase to the one before it (or to the start of the
+sentence), forward scores that of the following phrase to this one, none for the last phrase; ``</s>`` is scored.
+"""
+
+import numpy as np
+
+from rnnsmt.kernels.decorator import kernel
+from rnnsmt.lm.kernels.automaton import query
+from rnnsmt.search.kernels.edges import DISCONTINUOUS, MONOTONE, SWAP
+
+
+@kernel()
+def _alone(lm, bounds, words, states, rest, totals):
+    """LM states and scores of phrases in the empty context."""
+    for phrase in range(bounds.shape[0] - 1):
+        state = np.int32(0)
+        total = 0.0
+        for k in range(bounds[phrase], bounds[phrase + 1]):
+            prob, state = query(lm, state, words[k])
+            total += prob
+            states[k] = state
+            rest[k] = total
+        for k in range(bounds[phrase], bounds[phrase + 1]):
+            rest[k] = total - rest[k]
+        totals[phrase] = total
+
+
+@kernel()
+def orientation_of(last_start, last_end, start, end):
+    """Monotone, swap or discontinuous (msd); ``last_end`` -1 is the start of the sentence."""
+    if last_end + 1 == start:
+        return MONOTONE
+    if last_end >= 0 and end + 1 == last_start:
+        return SWAP
+    return DISCONTINUOUS
+
+
+@kernel()
+def path_features(
+    rows, starts, ends, lm, lm_start, lm_end_word, bounds, words, target_of, static, reordering, places, out
+):
+    """Add up the features of a derivation.
+
+    Args:
+        rows: ``int32`` [phrases], rows of the phrase pairs, in the order of the translation.
+        starts, ends: ``int32`` [phrases], first and last source word of each.
+        places: ``int64`` [8], where the six reordering scores, distortion and LM lie in a feature vector; -1 for none.
+        out: ``float64`` [F], overwritten.
+    """
+    out[:] = 0.0
+    state = np.int32(lm_start)
+    lm_score = 0.0
+    jumps = 0
+    last_start, last_end, last_row = np.int64(-1), np.int64(-1), np.int64(-1)
+    for k in range(rows.shape[0]):
+        row = np.int64(rows[k])
+        for column in range(out.shape[0]):
+            out[column] += static[row, column]
+        target = target_of[row]
+        for position in range(bounds[target], bounds[target + 1]):
+            prob, state = query(lm, state, words[position])
+            lm_score += prob
+        jumps += abs(last_end + 1 - starts[k])
+        if places[0] >= 0:
+            orientation = orientation_of(last_start, last_end, starts[k], ends[k])
+            out[places[orientation]] += reordering[row, orientation]
+            if last_row >= 0:
+                out[places[3 + orientation]] += reordering[last_row, 3 + orientation]
+        last_start, last_end, last_row = np.int64(starts[k]), np.int64(ends[k]), row
+    prob, state = query(lm, state, lm_end_word)
+    if places[6] >= 0:
+        out[places[6]] -= jumps
+    out[places[7]] += lm_score + prob
+
+
+@kernel()
+def all_features(
+    offsets, rows, starts, ends, lm, lm_start, lm_end_word, bounds, words, target_of, static, reordering, places, out
+):
+    """``path_features`` of many derivations: phrases of d are offsets[d]..offsets[d + 1]; ``out`` float64 [n, F]."""
+    for d in range(out.shape[0]):
+        a, b = offsets[d], offsets[d + 1]
+        path_features(
+            rows[a:b], starts[a:b], ends[a:b], lm, lm_start, lm_end_word, bounds, words, target_of, static, reordering,
+            places, out[d],
+        )  # fmt: skip

@@ -1,0 +1,303 @@
+"""The search of a sentence, compiled: stacks by covered words (Koehn 2010, chapter 6), filled cell by cell.
+
+``begin`` prepares the state of a sentence. A stack is filled from the shorter ones in two steps: ``propose`` collects
+the edges, chooses the cells and answers their LM requests, ``add_cells`` makes hypotheses of them. Everything that a
+stack needs lies in ``Work``, so that many sentences can be advanced side by side, stack by stack, and a neural LM be
+asked between the two steps.
+"""
+
+import numpy as np
+
+from rnnsmt.kernels.decorator import INNER, kernel
+from rnnsmt.kernels.strings import mix
+from rnnsmt.lm.kernels.automaton import query
+from rnnsmt.search.kernels.cells import answer_requests, choose_cells
+from rnnsmt.search.kernels.edges import collect_edges, target_group
+from rnnsmt.search.kernels.future_cost import future_costs
+from rnnsmt.search.records import ARCS, CELLS, COVERAGES, EDGES, GROUPS, HYPOTHESES, REQUESTS, STAMP
+
+_NONE = -1
+
+
+@kernel()
+def begin(spans, inventory, work, settings):
+    """Set up the state of a sentence: future costs and the empty hypothesis in stack 0."""
+    future_costs(spans, inventory, work, min(np.int64(settings.distortion_limit), spans.shape[0]))
+    work.hypotheses[0].score = 0.0
+    work.hypotheses[0].state = settings.lm_start
+    work.hypotheses[0].back = _NONE
+    work.hypotheses[0].option = _NONE
+    work.hypotheses[0].start = _NONE
+    work.hypotheses[0].end = _NONE
+    work.hypotheses[0].arc = _NONE
+    work.hypotheses[0].context = 0
+    work.groups[0].end = -1
+    work.groups[0].swap = _NONE
+    work.groups[0].first = 0
+    work.groups[0].count = 1
+    work.groups[0].next = _NONE
+    work.coverages[0].gap = 0
+    work.coverages[0].mask = np.uint64(0)
+    work.coverages[0].group = 0
+    work.stacks[0].hypothesis = 0
+    work.stacks[1].hypothesis = 1
+    work.stacks[0].coverage = 0
+    work.stacks[1].coverage = 1
+    for item in (HYPOTHESES, GROUPS, COVERAGES):
+        work.counts[item] = 1
+    work.counts[ARCS] = 0
+
+
+@kernel(forceinline=True, **INNER)
+def keep_arc(work, total, back, option, edge, following):
+    """Store a recombined hypothesis as an arc; returns its number."""
+    arc = work.counts[ARCS]
+    work.arcs[arc].score = total - work.targets[work.edges[edge].coverage].future
+    work.arcs[arc].back = back
+    work.arcs[arc].option = option
+    work.arcs[arc].start = work.edges[edge].start
+    work.arcs[arc].end = work.edges[edge].start + work.edges[edge].length - 1
+    work.arcs[arc].next = following
+    work.counts[ARCS] = arc + 1
+    return arc
+
+
+@kernel(forceinline=True, **INNER)
+def recombination_key(group, forward, state):
+    """Equal for hypotheses that the n-gram search recombines."""
+    return (np.uint64(group) << np.uint64(44)) ^ (np.uint64(forward) << np.uint64(26)) ^ np.uint64(state)
+
+
+@kernel(forceinline=True, **INNER)
+def add_hypothesis(inventory, work, settings, total, edge, back, option, state, context, group, fresh, stamp):
+    """Add a hypothesis to the stack, recombining it with an equal one; returns how many hypotheses the stack has."""
+    forward = inventory.forward_class[option]
+    last = work.recombination_slots.shape[0] - 1
+    key = recombination_key(group, forward, state) ^ (np.uint64(context) << np.uint64(33))
+    slot = np.int64(mix(key) & np.uint64(last))
+    while work.recombination_slots[slot].stamp == stamp:
+        known = work.fresh[work.recombination_slots[slot].item]
+        same = known.group == group and known.state == state and known.context == context
+        if same and inventory.forward_class[known.option] == forward:
+            if total > known.total:
+                if settings.keep_arcs:
+                    known.arc = keep_arc(work, known.total, known.back, known.option, known.edge, known.arc)
+                known.total = total
+                known.back = back
+                known.option = option
+                known.edge = edge
+            elif settings.keep_arcs:
+                known.arc = keep_arc(work, total, back, option, edge, known.arc)
+            return fresh
+        slot = (slot + 1) & last
+    work.recombination_slots[slot].stamp = stamp
+    work.recombination_slots[slot].item = fresh
+    new = work.fresh[fresh]
+    new.total = total
+    new.state = state
+    new.context = context
+    new.back = back
+    new.option = option
+    new.edge = edge
+    new.group = group
+    new.arc = _NONE
+    return fresh + 1
+
+
+@kernel(**INNER)
+def nth_best(values, count, n):
+    """The n-th largest of the first ``count`` values (quickselect), which are put in another order."""
+    low, high = 0, count - 1
+    while low < high:
+        pivot = values[(low + high) >> 1]
+        left, right = low, high
+        while left <= right:
+            while values[left] > pivot:
+                left += 1
+            while values[right] < pivot:
+                right -= 1
+            if left <= right:
+                values[left], values[right] = values[right], values[left]
+                left += 1
+                right -= 1
+        if n - 1 <= right:
+            high = right
+        elif n - 1 >= left:
+            low = left
+        else:
+            break
+    return values[n - 1]
+
+
+@kernel(**INNER)
+def last_place(values, count, n):
+    """The n-th largest of ``count`` values, and how many of those equal to it are among the n; for 1 <= n <= count."""
+    lowest = nth_best(values, count, n)
+    for i in range(count):
+        n -= values[i] > lowest
+    return lowest, n
+
+
+@kernel(**INNER)
+def prune(work, settings, fresh, best):
+    """Threshold and histogram pruning: dropped hypotheses lose their group, kept ones are counted in theirs."""
+    threshold = best + settings.beam
+    room = fresh
+    if fresh > settings.stack_size:
+        for i in range(fresh):
+            work.values[i] = work.fresh[i].total
+        lowest, equal = last_place(work.values, fresh, settings.stack_size)
+        if lowest >= threshold:
+            threshold, room = lowest, equal
+    for i in range(fresh):
+        new = work.fresh[i]
+        if new.total == threshold:
+            room -= 1
+        if new.total < threshold or (new.total == threshold and room < 0):
+            new.group = _NONE
+        else:
+            work.members[new.group].count += 1
+
+
+@kernel(**INNER)
+def place_groups(work, groups):
+    """Give the groups of the new stack their places, coverage by coverage.
+
+    ``members.first`` becomes a group's first place and ``members.count`` its next free one.
+    """
+    hypothesis = work.counts[HYPOTHESES]
+    coverages = work.counts[COVERAGES]
+    number = work.counts[GROUPS]
+    for group in range(groups):
+        coverage = work.members[group].coverage
+        at = np.int64(work.targets[coverage].group)
+        work.targets[coverage].group = _NONE
+        chain = np.int64(_NONE)
+        while at != _NONE:
+            member = work.members[at]
+            size = member.count
+            member.first = hypothesis
+            member.count = hypothesis
+            if size > 0:
+                new = work.groups[number]
+                new.end = member.end
+                new.swap = member.swap
+                new.first = hypothesis
+                new.count = size
+                new.next = chain
+                chain = number
+                number += 1
+                hypothesis += size
+            at = np.int64(member.next)
+        if chain != _NONE:
+            work.coverages[coverages].gap = work.targets[coverage].gap
+            work.coverages[coverages].mask = work.targets[coverage].mask
+            work.coverages[coverages].group = chain
+            coverages += 1
+    work.counts[HYPOTHESES] = hypothesis
+    work.counts[COVERAGES] = coverages
+    work.counts[GROUPS] = number
+
+
+@kernel(**INNER)
+def store(k, work, settings, fresh, groups, best):
+    """Prune the new stack and lay its hypotheses down by group, best first."""
+    prune(work, settings, fresh, best)
+    work.stacks[k].hypothesis = work.counts[HYPOTHESES]
+    work.stacks[k].coverage = work.counts[COVERAGES]
+    place_groups(work, groups)
+    for i in range(fresh):
+        new = work.fresh[i]
+        if new.group == _NONE:
+            continue
+        edge = work.edges[new.edge]
+        member = work.members[new.group]
+        score = new.total - work.targets[edge.coverage].future
+        place = np.int64(member.count)
+        member.count = place + 1
+        while place > member.first and work.hypotheses[place - 1].score < score:
+            work.hypotheses[place] = work.hypotheses[place - 1]
+            place -= 1
+        hypothesis = work.hypotheses[place]
+        hypothesis.score = score
+        hypothesis.state = new.state
+        hypothesis.context = new.context
+        hypothesis.back = new.back
+        hypothesis.option = new.option
+        hypothesis.start = edge.start
+        hypothesis.end = member.end
+        hypothesis.arc = new.arc
+    work.stacks[k + 1].hypothesis = work.counts[HYPOTHESES]
+    work.stacks[k + 1].coverage = work.counts[COVERAGES]
+
+
+@kernel()
+def propose(k, spans, lm, inventory, work, settings):
+    """Choose the cells of stack ``k`` (hypotheses that cover k words) and score them, without a neural LM; how many."""
+    stamp = np.int32(work.counts[STAMP] + 1)
+    work.counts[STAMP] = stamp
+    waiting = collect_edges(k, spans, inventory, work, settings, stamp)
+    cells, requests = choose_cells(inventory, work, settings, waiting, stamp)
+    answer_requests(lm, inventory, work, requests)
+    work.counts[EDGES] += waiting
+    work.counts[CELLS] += cells
+    work.counts[REQUESTS] += requests
+    for number in range(cells):
+        cell = work.cells[number]
+        request = work.requests[cell.request]
+        cell.total += settings.lm_weight * np.float64(request.total)
+        if k == spans.shape[0]:
+            prob, _ = query(lm, request.state, settings.lm_end_word)
+            cell.total += settings.lm_weight * np.float64(prob)
+    return cells
+
+
+@kernel()
+def add_cells(k, cells, inventory, work, settings, neural, groups):
+    """Turn the scored cells into the hypotheses of stack ``k``.
+
+    neural: add what the neural LM has answered. groups: how many ``choose_for_neural`` has made.
+    """
+    stamp = np.int32(work.counts[STAMP])
+    best = -np.inf
+    for number in range(cells):
+        cell = work.cells[number]
+        if neural:
+            cell.total += settings.neural_weight * work.phrases[work.cell_phrase[number]].total
+        best = max(best, cell.total)
+    fresh = np.int64(0)
+    context = np.int32(0)
+    for number in range(cells):
+        cell = work.cells[number]
+        if cell.total < best + settings.beam:
+            continue
+        group, groups = target_group(work, cell.edge, groups)
+        state = work.requests[cell.request].state
+        if neural:
+            context = work.phrases[work.cell_phrase[number]].end_context
+        fresh = add_hypothesis(
+            inventory, work, settings, cell.total, cell.edge, cell.hypothesis, cell.option, state, context, group,
+            fresh, stamp,
+        )  # fmt: skip
+    store(k, work, settings, fresh, groups, best)
+
+
+@kernel()
+def best_complete(work, count):
+    """The best hypothesis that covers all ``count`` words."""
+    best = -1
+    for hypothesis in range(work.stacks[count].hypothesis, work.stacks[count + 1].hypothesis):
+        if best < 0 or work.hypotheses[hypothesis].score > work.hypotheses[best].score:
+            best = hypothesis
+    return best
+
+
+@kernel()
+def search_sentence(spans, lm, inventory, work, settings):
+    """Search one sentence without a neural LM; returns its best complete hypothesis."""
+    begin(spans, inventory, work, settings)
+    count = spans.shape[0]
+    for k in range(1, count + 1):
+        cells = propose(k, spans, lm, inventory, work, settings)
+        add_cells(k, cells, inventory, work, settings, False, np.int64(0))
+    return best_complete(work, count)

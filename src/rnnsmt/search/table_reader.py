@@ -1,0 +1,178 @@
+"""Reading phrase tables and reordering tables in Moses' text form into flat arrays.
+
+A phrase-table line is ``source ||| target ||| scores ||| alignment ||| counts |||``, a reordering-table line
+``source ||| target ||| six probabilities``. Scores become natural logarithms, floored at ``LOG_FLOOR`` as in Moses.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from rnnsmt.io import InputError
+from rnnsmt.kernels.strings import POW10, Interner
+from rnnsmt.lm.arpa import read_blocks
+from rnnsmt.progress import say
+from rnnsmt.search.kernels import tables as kernels
+
+LOG_FLOOR = -100.0
+
+REORDERING_COLUMNS = 6
+
+MAX_SOURCE_PHRASE = 20
+"""Longest source phrase, in words, that is looked for in a sentence (Moses' max-phrase-length)."""
+
+FEW_PAIRS = 10
+"""Fewer phrase pairs than this may be missing from a reordering table by chance."""
+
+_ERRORS = {
+    kernels.FEW_FIELDS: "has fewer than three fields separated by |||",
+    kernels.EMPTY_SOURCE: "has an empty source phrase",
+    kernels.NOT_A_NUMBER: "has a score that is not a non-negative number",
+}
+
+
+@dataclass
+class PhraseTable:
+    """The phrase pairs of a model, grouped by source phrase.
+
+    Attributes:
+        sources: whole source phrases.
+        targets: whole target phrases.
+        source_of, target_of: ``int32`` [pairs], ids; pairs are sorted by source id, within it in file order.
+        log_scores: ``float64`` [pairs, columns].
+        first: ``int64`` [sources + 1], pairs of source s are first[s]..first[s + 1].
+    """
+
+    sources: Interner
+    targets: Interner
+    source_of: np.ndarray
+    target_of: np.ndarray
+    log_scores: np.ndarray
+    first: np.ndarray
+
+    @property
+    def longest_source(self) -> int:
+        """Words of the longest source phrase."""
+        return max((phrase.count(b" ") + 1 for phrase in self.sources.strings()), default=1)
+
+
+def words_of(sentence: str) -> list[str]:
+    """The words of a tokenised sentence: what stands between ASCII spaces, as in the tables."""
+    return [word for word in sentence.split(" ") if word]
+
+
+def sentence_bytes(sentence: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A sentence as bytes with single spaces, and the first byte and the end of every word (``int64``)."""
+    words = [word.encode("utf-8") for word in words_of(sentence)]
+    lengths = np.array([len(word) for word in words], np.int64)
+    ends = np.cumsum(lengths + 1) - 1
+    return np.frombuffer(b" ".join(words) or b" ", np.uint8), ends - lengths, ends
+
+
+def wanted_keys(sentences: list[str]) -> np.ndarray:
+    """The set of hashes of all word sequences of the sentences that could be source phrases."""
+    buffer, begins, ends = sentence_bytes(" ".join(sentences))
+    counts = [len(words_of(sentence)) for sentence in sentences]
+    slots = np.zeros(1 << max(16, (sum(counts) * 8).bit_length()), np.uint64)
+    used, start = 0, 0
+    done: list[tuple[int, int]] = []
+    for count in counts:
+        while (used + count * MAX_SOURCE_PHRASE) * 2 > len(slots):
+            slots, used = np.zeros(len(slots) * 2, np.uint64), 0
+            for a, b in done:
+                used += int(kernels.add_ngram_keys(slots, buffer, begins, ends, a, b, MAX_SOURCE_PHRASE))
+        used += int(kernels.add_ngram_keys(slots, buffer, begins, ends, start, start + count, MAX_SOURCE_PHRASE))
+        done.append((start, start + count))
+        start += count
+    return slots
+
+
+def read_phrase_table(path: Path, columns: int, sentences: list[str] | None) -> PhraseTable:
+    """Read a phrase table; only lines whose source phrase occurs in ``sentences`` where they are given.
+
+    Raises:
+        InputError: missing or damaged file; a line with another number of scores than ``columns``, with a score that is
+            NaN, infinite or negative, or with too few fields.
+    """
+    wanted = np.zeros(1, np.uint64) if sentences is None else wanted_keys(sentences)
+    sources, targets = Interner(1 << 12, 1 << 16), Interner(1 << 12, 1 << 16)
+    source_of, target_of = np.zeros(1 << 12, np.int32), np.zeros(1 << 12, np.int32)
+    scores = np.zeros((1 << 12, columns), np.float64)
+    filled, number = 0, 1
+    for block in read_blocks(path):
+        buffer, position, code = np.frombuffer(block, np.uint8), 0, kernels.FULL
+        while code == kernels.FULL:
+            position, filled, lines, code = kernels.phrase_lines(
+                buffer, position, wanted, sources.table, targets.table, POW10, source_of, target_of, scores, filled
+            )
+            number += int(lines)
+            if code == kernels.FULL:
+                if filled == len(source_of):
+                    source_of, target_of = _doubled(source_of), _doubled(target_of)
+                    scores = _doubled(scores)
+                longest = block.find(b"\n", position) - position
+                sources.reserve(2, longest)
+                targets.reserve(2, longest)
+        if code:
+            _refuse(path, number, code, columns)
+    return _grouped(sources, targets, source_of[:filled], target_of[:filled], scores[:filled])
+
+
+def _refuse(path: Path, number: int, code: int, columns: int) -> None:
+    what = _ERRORS.get(code, f"does not have the {columns} score columns that the moses.ini says")
+    raise InputError(f"{path}, line {number}: {what}; make the table again or correct the line")
+
+
+def _doubled(array: np.ndarray) -> np.ndarray:
+    return np.concatenate([array, np.zeros_like(array)])
+
+
+def _grouped(
+    sources: Interner, targets: Interner, source_of: np.ndarray, target_of: np.ndarray, scores: np.ndarray
+) -> PhraseTable:
+    order = np.argsort(source_of, kind="stable")
+    first = np.zeros(len(sources) + 1, np.int64)
+    np.cumsum(np.bincount(source_of, minlength=len(sources)), out=first[1:])
+    with np.errstate(divide="ignore"):
+        logs = np.maximum(np.log(scores[order]), LOG_FLOOR)
+    return PhraseTable(sources, targets, source_of[order], target_of[order], logs, first)
+
+
+def read_reordering_table(path: Path, table: PhraseTable) -> np.ndarray:
+    """The six reordering scores of every phrase pair, natural logarithms, ``float64`` [pairs, 6].
+
+    Pairs that the file does not have get 0 everywhere, as in Moses; the log says how many these are.
+
+    Raises:
+        InputError: missing or damaged file, a malformed line of a pair in ``table``, or a file that has many pairs and
+            none of ``table``.
+    """
+    keys = (table.source_of.astype(np.int64) << 32) | table.target_of
+    pairs, row_of = np.unique(keys, return_inverse=True)
+    probabilities = np.ones((len(pairs), REORDERING_COLUMNS), np.float64)
+    found = np.zeros(len(pairs), np.uint8)
+    number = 1
+    for block in read_blocks(path):
+        buffer = np.frombuffer(block, np.uint8)
+        lines, code = kernels.reordering_lines(
+            buffer, table.sources.table, table.targets.table, pairs, POW10, probabilities, found
+        )
+        number += int(lines)
+        if code:
+            _refuse(path, number, code, REORDERING_COLUMNS)
+    with np.errstate(divide="ignore"):
+        logs = np.maximum(np.log(probabilities), LOG_FLOOR)
+    logs[found == 0] = 0.0
+    _tell_missing(path, int((found[row_of] == 0).sum()), len(row_of), number - 1)
+    return logs[row_of.reshape(-1)]
+
+
+def _tell_missing(path: Path, missing: int, pairs: int, lines: int) -> None:
+    if missing == pairs >= FEW_PAIRS and lines:
+        raise InputError(
+            f"{path}: has none of the {pairs:,} phrase pairs that the input can use; the reordering table must be made "
+            "of the same text and alignment as the phrase table"
+        )
+    if missing:
+        say(f"{path}: {missing:,} of {pairs:,} phrase pairs are not there, their reordering scores are 0")

@@ -1,0 +1,142 @@
+"""Translation options: the pairs of the table for the spans of sentences, weighted and ranked; unknown words."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from rnnsmt.kernels.strings import Interner
+from rnnsmt.search.kernels import tables as table_kernels
+from rnnsmt.search.kernels.future_cost import suffix_maxima
+from rnnsmt.search.model import UNKNOWN_WORD_SCORE, SearchModel, TargetPhrases, target_phrases
+from rnnsmt.search.records import Inventory
+from rnnsmt.search.table_reader import sentence_bytes, words_of
+
+
+@dataclass
+class Prepared:
+    """Sentences looked up in a model, with the model's pairs and one more pair for every unknown word.
+
+    Attributes:
+        spans: per sentence ``int32`` [words, longest], source phrase by first word and length - 1, or -1.
+        words: target vocabulary including the unknown words.
+        targets: target phrases including the unknown words.
+        source_of, target_of: ``int32`` [rows] of all pairs.
+        static: ``float64`` [rows, F], the feature values that depend on the pair alone.
+        reordering: ``float64`` [rows, 6]; forward_class: ``int32`` [rows].
+        sources: how many source phrases, unknown words included.
+        known: how many pairs are the model's; those from there on pass an unknown word through.
+    """
+
+    spans: list[np.ndarray]
+    words: list[str]
+    targets: TargetPhrases
+    source_of: np.ndarray
+    target_of: np.ndarray
+    static: np.ndarray
+    reordering: np.ndarray
+    forward_class: np.ndarray
+    sources: int
+    known: int
+
+
+def prepare(model: SearchModel, sentences: list[str]) -> Prepared:
+    """Look sentences up in the table; a word without a translation of its own is passed through, as in Moses."""
+    known = len(model.table.sources)
+    fresh: dict[str, int] = {}
+    spans = []
+    for sentence in sentences:
+        buffer, begins, ends = sentence_bytes(sentence)
+        table = np.empty((len(begins), model.longest), np.int32)
+        table_kernels.find_spans(model.table.sources.table, buffer, begins, ends, model.longest, table)
+        missing = np.flatnonzero(table[:, 0] < 0)
+        words = words_of(sentence) if len(missing) else []
+        for i in missing:
+            table[i, 0] = known + fresh.setdefault(words[i], len(fresh))
+        spans.append(table)
+    return _extended(model, spans, list(fresh))
+
+
+def _extended(model: SearchModel, spans: list[np.ndarray], fresh: list[str]) -> Prepared:
+    interner = Interner()
+    interner.add([word.encode("utf-8") for word in fresh])
+    extra, _ = target_phrases(interner, Interner(), model.lm, model.neural, Path("input"))
+    base, size = model.targets, len(model.targets.bounds) - 1
+    # the same text is the same words, whether a pair brought them or they are passed through
+    numbers = {word: number for number, word in enumerate(model.vocabulary)} if fresh else {}
+    passed = np.array([numbers.setdefault(word, len(numbers)) for word in fresh], np.int32)
+    targets = TargetPhrases(
+        np.concatenate([base.bounds, base.bounds[-1] + extra.bounds[1:]]),
+        np.concatenate([base.words, passed]),
+        np.concatenate([base.lm_words, extra.lm_words]),
+        np.concatenate([base.alone_state, extra.alone_state]),
+        np.concatenate([base.alone_rest, extra.alone_rest]),
+        np.concatenate([base.alone_total, extra.alone_total]),
+        np.concatenate([base.neural_words, extra.neural_words]),
+    )
+    rows, known = len(model.table.source_of), len(model.table.sources)
+    ids = np.arange(len(fresh), dtype=np.int32)
+    source_of = np.concatenate([model.table.source_of, ids + np.int32(known)])
+    target_of = np.concatenate([model.table.target_of, ids + np.int32(size)])
+    lengths = np.diff(targets.bounds)[target_of]
+    static = np.zeros((rows + len(fresh), len(model.feature_names)))
+    static[:rows, model.columns["PhraseDictionaryMemory"]] = model.table.log_scores
+    if "WordPenalty" in model.columns:
+        static[:, model.columns["WordPenalty"][0]] = -lengths
+    if "PhrasePenalty" in model.columns:
+        static[:, model.columns["PhrasePenalty"][0]] = 1.0
+    if "UnknownWordPenalty" in model.columns:
+        static[rows:, model.columns["UnknownWordPenalty"][0]] = UNKNOWN_WORD_SCORE
+    classes = int(model.forward_class.max(initial=-1)) + 1
+    return Prepared(
+        spans,
+        list(numbers) if fresh else model.vocabulary,
+        targets,
+        source_of,
+        target_of,
+        static,
+        np.concatenate([model.reordering, np.zeros((len(fresh), 6))]),
+        np.concatenate([model.forward_class, np.full(len(fresh), classes, np.int32)]),
+        known + len(fresh),
+        rows,
+    )
+
+
+def weighted(model: SearchModel, prepared: Prepared, weights: np.ndarray) -> Inventory:
+    """Rank every source phrase's options by estimate under ``weights`` [F] and keep the table limit.
+
+    Where there is a neural LM, the n-gram LM's score of a phrase alone is the estimate of both.
+    """
+    static = prepared.static @ weights
+    lm_weight = float(weights[[*model.columns["LM"], *model.columns.get("CSLM", ())]].sum())
+    estimate = static + lm_weight * prepared.targets.alone_total[prepared.target_of]
+    order = np.lexsort((-estimate, prepared.source_of))
+    counts = np.bincount(prepared.source_of, minlength=prepared.sources)
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    if model.table_limit > 0:
+        rank = np.arange(len(order)) - np.repeat(starts[:-1], counts)
+        order = order[rank < model.table_limit]
+        counts = np.minimum(counts, model.table_limit)
+        starts = np.concatenate([[0], np.cumsum(counts)])
+    reordering = np.zeros((len(order), 6))
+    if "LexicalReordering" in model.columns:
+        reordering = prepared.reordering[order] * weights[model.columns["LexicalReordering"]]
+    guess = estimate[order][:, None] + reordering[:, :3]
+    reach = guess.copy()
+    suffix_maxima(starts.astype(np.int64), reach)
+    targets = prepared.targets
+    return Inventory(
+        starts.astype(np.int64),
+        order.astype(np.int32),
+        prepared.target_of[order],
+        estimate[order],
+        static[order][:, None] + reordering[:, :3],
+        guess,
+        reach,
+        np.ascontiguousarray(reordering[:, 3:]),
+        prepared.forward_class[order],
+        targets.bounds,
+        targets.lm_words,
+        targets.alone_state,
+        targets.alone_rest,
+    )

@@ -1,0 +1,237 @@
+"""The commands of data selection (Moore and Lewis 2010; Axelrod et al. 2011)."""
+
+import argparse
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rnnsmt.io import InputError, read_lines, read_parallel, write_json, write_lines
+from rnnsmt.options import positive
+from rnnsmt.progress import say, track
+
+if TYPE_CHECKING:
+    from rnnsmt.selection.ranking import Corpus
+
+FRACTIONS = [1 / 64, 1 / 32, 1 / 16, 1 / 8, 3 / 16, 1 / 4, 3 / 8, 1 / 2, 3 / 4, 1.0]
+
+
+def _fraction(text: str) -> float:
+    value = float(text)
+    if not 0 < value <= 1:
+        raise argparse.ArgumentTypeError(f"{text} is not above 0 and at most 1")
+    return value
+
+
+def _fraction_or_auto(text: str) -> float | None:
+    return None if text == "auto" else _fraction(text)
+
+
+def _corpus(text: str) -> "Corpus":
+    from rnnsmt.selection.ranking import Corpus
+
+    parts = text.split("=")
+    if len(parts) not in (3, 4) or not all(parts) or not re.fullmatch(r"[\w.-]+", parts[0]):
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=SCORES=TEXT1 or NAME=SCORES=TEXT1=TEXT2")
+    scores = None if parts[1] == "-" else Path(parts[1])
+    return Corpus(parts[0], scores, [Path(part) for part in parts[2:]])
+
+
+def _keep(text: str) -> tuple[str, float]:
+    name, found, value = text.partition("=")
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=all or NAME=FRACTION")
+    return name, 1.0 if value == "all" else _fraction(value)
+
+
+def models_options(parser: argparse.ArgumentParser) -> None:
+    from rnnsmt.lm.estimation import KENLM_ORDERS, order_between
+
+    parser.add_argument("--in-domain", nargs="+", required=True, metavar="FILE", help="in-domain text (the dev text)")
+    parser.add_argument("--pool", nargs="+", required=True, metavar="FILE", help="the text to select from")
+    parser.add_argument("--output-dir", required=True, metavar="DIR")
+    parser.add_argument("--seed", type=int, required=True, help="of the pool's random sample")
+    parser.add_argument("--order", type=order_between(*KENLM_ORDERS), default=5, help="of both models")
+    parser.add_argument("--min-count", type=positive, default=2, help="rarer in-domain words are unknown words")
+    parser.add_argument("--hold-out", type=positive, default=10, metavar="K", help="hold out every K-th block of lines")
+    parser.add_argument("--memory-mb", type=positive, default=2000)
+
+
+def models(args: argparse.Namespace) -> dict[str, object]:
+    """Train the two language models of one language that data selection compares (Moore and Lewis 2010).
+
+    The in-domain text is split in a fixed way: of every --hold-out blocks of up to 50 consecutive lines the last is
+    held out (whole blocks, because neighbouring lines come from one document). The in-domain model is trained on the
+    rest; the held-out lines go to DIR/held-out.gz, on which ``selection select`` measures. The two languages of a
+    bitext are split at the same lines.
+
+    The general model is trained on lines of the pool drawn at random until they have as many words as the in-domain
+    training text. A model likes the very lines it was trained on, so these would never be selected: a second general
+    model, from a second such sample without a line of the first, is there to score them. All models have the same
+    vocabulary: the words that occur at least --min-count times in the in-domain training text; every other word is
+    counted as ``<unk>``, so that rare words cannot make one model look better.
+
+    Writes DIR/in-domain.arpa.gz, DIR/general.arpa.gz, DIR/general.gz (its training lines), DIR/general2.arpa.gz,
+    DIR/held-out.gz and DIR/models.json.
+    """
+    from rnnsmt.lm.estimation import estimate
+    from rnnsmt.lm.text import frequent_words
+    from rnnsmt.selection.models import GENERAL, GENERAL2, GENERAL_TEXT, HELD_OUT, IN_DOMAIN
+    from rnnsmt.selection.sampling import count_words, hold_out, sample_lines
+
+    folder = Path(args.output_dir)
+    work = folder / ".work"
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    try:
+        for path in args.in_domain:
+            sum(count_words(path))
+        lines = list(chain.from_iterable(map(read_lines, args.in_domain)))
+        training, held = hold_out(lines, args.hold_out, ", ".join(args.in_domain))
+        text = work / "in-domain"
+        write_lines(text, training)
+        words = sum(count_words(text))
+        if not words:
+            raise InputError(f"{', '.join(args.in_domain)}: no words in the training part; give more in-domain text")
+        vocabulary = frequent_words([text], args.min_count)
+        samples = sample_lines(args.pool, words, args.seed)
+        write_lines(work / "general", samples.first)
+        write_lines(work / "general2", samples.second or samples.first)
+        for source, name in ((text, IN_DOMAIN), (work / "general", GENERAL), (work / "general2", GENERAL2)):
+            estimate([source], args.order, folder / name, vocabulary=vocabulary, memory_mb=args.memory_mb)
+        write_lines(folder / GENERAL_TEXT, samples.first)
+        write_lines(folder / HELD_OUT, held)
+        figures: dict[str, object] = {
+            "in_domain_lines": len(training),
+            "in_domain_words": words,
+            "held_out_lines": len(held),
+            "vocabulary": len(vocabulary),
+            "pool_lines": samples.pool_lines,
+            "general_lines": len(samples.first),
+            "general_words": sum(count_words(work / "general")),
+            "general2_lines": len(samples.second),
+        }
+        settings = {name: getattr(args, name) for name in ("order", "min_count", "hold_out", "seed")}
+        write_json(folder / "models.json", {**settings, **figures})
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return {name.replace("_", " "): value for name, value in figures.items()}
+
+
+def score_options(parser: argparse.ArgumentParser) -> None:
+
+    parser.add_argument("--text", required=True, metavar="FILE", help="tokenised text, one segment a line")
+    parser.add_argument("--models", required=True, metavar="DIR", help="models of the text's language")
+    parser.add_argument("--text2", metavar="FILE", help="the other side of a bitext")
+    parser.add_argument("--models2", metavar="DIR", help="models of its language")
+    parser.add_argument("--output", required=True, metavar="TSV", help="one score a line, compressed by suffix")
+    parser.add_argument("--random", type=int, metavar="SEED", help="random scores, the control of an experiment")
+    parser.add_argument("--threads", type=positive, default=1, help="processes")
+
+
+def score(args: argparse.Namespace) -> dict[str, object]:
+    """Score every line by how much better the in-domain model likes it than the general one; lower is more in-domain.
+
+    Of a monolingual text (Moore and Lewis 2010): H_in(s) - H_gen(s), the cross-entropies in bits per word, the end of
+    the sentence counted as a word. Of a bitext (Axelrod, He and Gao 2011): the sum of that difference over both sides.
+    The models are those of ``rnnsmt selection models``; lines that its general model was trained on, and copies of
+    them, are scored with its second general model. The output has one score a line.
+
+    ``--random`` gives every line a random score instead: the control, a random part of the same size.
+    """
+    import random
+
+    from rnnsmt.parallel import map_chunks
+    from rnnsmt.selection.scoring import Scorer, Side
+
+    if (args.text2 is None) != (args.models2 is None):
+        raise InputError("--text2 and --models2 go together: give both for a bitext, none for monolingual text")
+    texts = [args.text] if args.text2 is None else [args.text, args.text2]
+    folders = [Path(args.models)] if args.text2 is None else [Path(args.models), Path(args.models2)]
+    rows = track(read_parallel(*texts), "scoring")
+    chunks: Iterable[Sequence[float]]
+    if args.random is None:
+        scorer = Scorer([Side.load(folder) for folder in folders])
+        chunks = map_chunks(lambda: scorer, rows, args.threads)
+    else:
+        generator = random.Random(args.random)
+        chunks = ([generator.random()] for _ in rows)
+    total = 0.0
+
+    def formatted() -> Iterator[str]:
+        nonlocal total
+        for scores in chunks:
+            total += sum(scores)
+            yield from (f"{score:.6f}" for score in scores)
+
+    number = write_lines(args.output, formatted())
+    return {"lines": number, "mean score": total / max(number, 1)}
+
+
+def select_options(parser: argparse.ArgumentParser) -> None:
+    from rnnsmt.lm.estimation import KENLM_ORDERS, order_between
+
+    parser.add_argument("--corpus", nargs="+", required=True, type=_corpus, metavar="NAME=SCORES=TEXT1[=TEXT2]")
+    parser.add_argument("--keep", nargs="+", default=[], type=_keep, metavar="NAME=all|FRACTION")
+    parser.add_argument("--fraction", required=True, type=_fraction_or_auto, metavar="F|auto")
+    parser.add_argument("--held-out", nargs="+", metavar="FILE", help="in-domain text of the last text's language")
+    parser.add_argument("--output-dir", required=True, metavar="DIR")
+    parser.add_argument("--curve", required=True, metavar="TSV")
+    parser.add_argument("--fractions", nargs="+", type=_fraction, default=FRACTIONS, metavar="F", help="for auto")
+    parser.add_argument(
+        "--curve-order", type=order_between(*KENLM_ORDERS), default=5, help="of the curve's language models"
+    )
+    parser.add_argument("--unique", action="store_true", help="keep one of identical lines or pairs")
+    parser.add_argument("--memory-mb", type=positive, default=2000)
+    parser.add_argument("--threads", type=positive, default=1)
+
+
+def select(args: argparse.Namespace) -> dict[str, object]:
+    """Keep the lines with the lowest scores, in their original order.
+
+    All corpora without a --keep of their own are ranked together and --fraction of their lines is kept. ``--keep
+    NAME=all`` keeps a corpus whole (its scores may be given as ``-``), ``--keep NAME=0.5`` keeps half of it by its own
+    ranking. With ``--fraction auto`` a language model is estimated for every fraction of --fractions from the kept
+    lines of the ranked corpora, and the fraction whose model has the least perplexity on the --held-out text is taken;
+    corpora with a --keep play no part in this. Perplexity is of the last text of each corpus (the target side of a
+    bitext), so the held-out text must be of that language and must not be what the in-domain model was trained on:
+    ``selection models`` writes it. All models of a curve share one vocabulary (words that occur twice or more in the
+    whole pool), so that their perplexities can be compared.
+
+    Exact copies of a line (of a pair) have the same score and are kept or dropped together; --unique keeps at most the
+    first of them, over each corpus.
+
+    Writes DIR/NAME.1.gz and, for a bitext, DIR/NAME.2.gz for every corpus, DIR/selected.json, and the curve as TSV:
+    fraction, lines, words, perplexity, oov_rate, chosen.
+    """
+    from rnnsmt.selection.ranking import read_corpus
+    from rnnsmt.selection.selecting import WORK, _curve, _masks, _shells, report, settled, write, write_curve
+
+    corpora = settled(args.corpus, args.keep)
+    shutil.rmtree(Path(args.output_dir) / WORK, ignore_errors=True)  # of a killed run
+    if args.fraction is None and not args.held_out:
+        raise InputError("--fraction auto needs --held-out: in-domain text that the in-domain models have not seen")
+    held_out = list(chain.from_iterable(map(read_lines, args.held_out or [])))
+    if args.held_out and not any(line.strip() for line in held_out):
+        raise InputError(f"{', '.join(args.held_out)}: no words; the curve needs held-out text")
+    ranked = [read_corpus(corpus, args.unique) for corpus in corpora]
+    together = [item for item in ranked if item.corpus.keep is None]
+    fractions = sorted(set(args.fractions)) if args.fraction is None else [args.fraction]
+    shells = _shells(together, fractions)
+    points = _curve(together, shells, fractions, held_out, args) if together and held_out else []
+    chosen = args.fraction
+    if chosen is None and points:
+        chosen = min(points, key=lambda point: (point.perplexity, point.fraction)).fraction
+    masks = _masks(ranked, shells, fractions, chosen)
+    for item, mask in zip(ranked, masks, strict=True):
+        for side, text in enumerate(item.corpus.texts, 1):
+            write(Path(args.output_dir) / f"{item.corpus.name}.{side}.gz", text, mask, args.threads)
+    write_curve(args.curve, points, chosen)
+    kept = {item.corpus.name: int(mask.sum()) for item, mask in zip(ranked, masks, strict=True)}
+    write_json(Path(args.output_dir) / "selected.json", report(args, ranked, kept, chosen, points))
+    for item in ranked:
+        say(f"{item.corpus.name}: {kept[item.corpus.name]:,} of {item.lines:,} lines kept")
+    figures: dict[str, object] = {} if chosen is None else {"fraction": chosen}
+    return {**figures, "lines": sum(item.lines for item in ranked), "kept": sum(kept.values())}

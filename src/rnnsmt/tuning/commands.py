@@ -1,0 +1,181 @@
+"""The commands that tune weights."""
+
+import argparse
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from rnnsmt.io import InputError, count_lines, write_json, write_lines
+from rnnsmt.options import positive
+from rnnsmt.stopping import Stop
+from rnnsmt.tuning.optimisation import OptimiserOptions
+
+if TYPE_CHECKING:
+    from rnnsmt.moses.ini import MosesIni
+    from rnnsmt.tuning.optimisation import Weights
+
+DEFAULTS = OptimiserOptions()
+
+
+def add_optimiser(parser: argparse.ArgumentParser) -> None:
+    """Its seed and how far it looks."""
+    add = parser.add_argument
+    add("--seed", type=int, required=True, metavar="N", help="seed of the run")
+    add("--restarts", type=int, default=DEFAULTS.restarts, metavar="N", help="climbs of one optimisation")
+    add("--combine", choices=("mean", "best"), default=DEFAULTS.combine,
+        help="mean of what the better half of the climbs reach, or the best of them")  # fmt: skip
+    add("--random-directions", type=int, default=DEFAULTS.random_directions, metavar="N",
+        help="random directions beside the coordinates")  # fmt: skip
+
+
+def optimiser_options(args: argparse.Namespace) -> OptimiserOptions:
+    """The options of a command with those of ``add_optimiser``."""
+    return OptimiserOptions(restarts=args.restarts, random_directions=args.random_directions, combine=args.combine)
+
+
+def start_weights(ini: "MosesIni", scores: Iterable[str]) -> "Weights":
+    """The ini's weights ``[F]`` of these scores.
+
+    Raises:
+        InputError: all of them are 0.
+    """
+    import numpy as np
+
+    weights = np.array([ini.weight(score) for score in scores])
+    if not np.abs(weights).sum() > 0:
+        raise InputError(f"{ini.path}: all weights are 0, there is nothing to start from; give Moses' defaults")
+    return weights
+
+
+def mert_options(parser: argparse.ArgumentParser) -> None:
+    from rnnsmt.search.commands import add_search_options
+
+    add = parser.add_argument
+    add("--ini", required=True, metavar="FILE", help="moses.ini with the weights to start from")
+    add("--source", required=True, metavar="FILE", help="development set, source side")
+    add("--reference", required=True, nargs="+", metavar="FILE", help="development set, one or more references")
+    add("--output-ini", required=True, metavar="FILE", help="moses.ini to write, with the tuned weights")
+    add("--output-history", required=True, metavar="FILE", help="iterations, to write (JSON)")
+    add("--state-dir", required=True, metavar="DIR", help="where the state of the run is kept")
+    add("--model-dir", metavar="DIR", help="take the ini's files from here where they exist, e.g. filtered tables")
+    add("--nbest", type=int, default=100, metavar="N", help="distinct translations of a sentence and iteration")
+    add_optimiser(parser)
+    add("--max-iterations", type=positive, default=25, metavar="N", help="most iterations")
+    add(
+        "--patience",
+        type=positive,
+        default=3,
+        metavar="N",
+        help="iterations in which dev BLEU must rise by 0.05, or the run ends",
+    )
+    add("--time-limit", type=float, metavar="SECONDS", help="stop before, save, and exit with 75")
+    add_search_options(parser)
+    add("--threads", type=int, default=1, metavar="N", help="threads; the result does not depend on them")
+
+
+def mert(args: argparse.Namespace) -> dict[str, object]:
+    """Tune the weights of a model for corpus BLEU on a development set: minimum error rate training (Och 2003).
+
+    One process: the model is loaded once; every iteration decodes the development set, adds the n-best lists to those
+    of all iterations before, optimises by exact line searches, and saves its state, so that the same command after an
+    interruption goes on and ends with the same weights (with a CSLM: on the same kind of processor; other last digits
+    of a score make a known translation a new one). Where another iteration would be over after --time-limit, the exit
+    code is 75: run the same command again. Output: the ini with the weights of the iteration whose decoded development
+    set had the highest BLEU, and the history of all iterations.
+    """
+    from rnnsmt.bleu.batch import BatchBleu
+    from rnnsmt.bleu.multi_bleu import read_texts
+    from rnnsmt.moses.ini import MosesIni
+    from rnnsmt.tuning.mert import LoopOptions, ModelDecoder, _history, fingerprint, tune
+    from rnnsmt.tuning.state import MertState
+
+    stop = Stop(args.time_limit)
+    if args.nbest < 2:
+        raise InputError(f"--nbest {args.nbest}: must be at least 2")
+    ini = MosesIni.read(args.ini)
+    sources, references = read_texts(args.source, args.reference)
+    state = MertState(args.state_dir, fingerprint(args, ini))
+    decoder = ModelDecoder(ini, sources, args)
+    options = LoopOptions(
+        seed=args.seed,
+        max_iterations=args.max_iterations,
+        patience=args.patience,
+        threads=args.threads,
+        optimiser=optimiser_options(args),
+    )
+    tuned = tune(decoder, BatchBleu(references), decoder.start, state, options, stop)
+    decoder.set_weights(tuned.weights)
+    ini.write(args.output_ini)
+    write_json(args.output_history, _history(args, decoder, tuned))
+    state.finish()
+    return {"iterations": len(tuned.iterations), "dev BLEU": tuned.bleu}
+
+
+def optimise_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--ini", required=True, metavar="FILE", help="moses.ini with the lists' features, and weights to start from")
+    add("--nbest", required=True, metavar="FILE", help="n-best lists of the development set")
+    add("--source", required=True, metavar="FILE", help="development set, source side")
+    add("--reference", required=True, nargs="+", metavar="FILE", help="development set, one or more references")
+    add("--output-ini", required=True, metavar="FILE", help="moses.ini to write, with the tuned weights")
+    add_optimiser(parser)
+    add("--threads", type=int, default=1, metavar="N", help="threads; the result does not depend on them")
+
+
+def optimise(args: argparse.Namespace) -> dict[str, object]:
+    """Optimise weights for corpus BLEU on given n-best lists, once: the tuning of rescored lists.
+
+    The lists are those of a development set in Moses' format, perhaps with further features (`cslm rescore`). The ini
+    has exactly their features; its weights are where the optimisation starts. What one iteration of `tuning mert` does,
+    but nothing is decoded again: choose with the new weights from lists (`tuning rerank`); a search with them may find
+    what no list has held.
+    """
+    from rnnsmt.bleu.batch import BatchBleu
+    from rnnsmt.bleu.multi_bleu import read_texts
+    from rnnsmt.moses.ini import MosesIni
+    from rnnsmt.moses.nbest import read_lists
+    from rnnsmt.tuning.nbest_pool import NbestPool, lump_of
+    from rnnsmt.tuning.optimisation import active_features, optimise, pool_bleu
+
+    ini = MosesIni.read(args.ini)
+    sources, references = read_texts(args.source, args.reference)
+    lists = read_lists(args.nbest, ini, len(sources))
+    start = start_weights(ini, lists.names)
+    pool = NbestPool(len(lists.texts), len(lists.names))
+    pool.add(lump_of(lists.features, BatchBleu(references).statistics(lists.texts)))
+    flat = pool.flat()
+    active = active_features(flat)
+    if not active.any():
+        raise InputError(f"{args.nbest}: no feature differs between translations of a sentence, nothing can be tuned")
+    found = optimise(flat, [start], active, [args.seed, 1], optimiser_options(args), args.threads)
+    for name, weight in zip(lists.names, found.weights, strict=True):
+        ini.set_weight(name, float(weight))
+    ini.write(args.output_ini)
+    before, after = (round(100 * value, 2) for value in (pool_bleu(flat, start), found.value))
+    return {"sentences": len(lists.texts), "translations": len(pool), "BLEU before": before, "BLEU": after}
+
+
+def rerank_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--ini", required=True, metavar="FILE", help="moses.ini with the features of the lists and their weights")
+    add("--nbest", required=True, metavar="FILE", help="n-best lists of the text")
+    add("--input", required=True, metavar="FILE", help="the text itself, for the number of its lines")
+    add("--output", required=True, metavar="FILE", help="translations to write, one a line")
+
+
+def rerank(args: argparse.Namespace) -> dict[str, object]:
+    """Choose the best translation of every sentence from its n-best list, with the weights of an ini.
+
+    For lists whose features or weights have changed since they were made: `cslm rescore`, `tuning optimise`. Where two
+    are equally good, the earlier one of the list is taken.
+    """
+    import numpy as np
+
+    from rnnsmt.moses.ini import MosesIni
+    from rnnsmt.moses.nbest import read_lists
+
+    ini = MosesIni.read(args.ini)
+    lists = read_lists(args.nbest, ini, count_lines(args.input))
+    weights = np.array([ini.weight(name) for name in lists.names])
+    best = [int(np.argmax(rows @ weights)) for rows in lists.features]
+    write_lines(args.output, (texts[place] for texts, place in zip(lists.texts, best, strict=True)))
+    return {"sentences": len(best), "not the first of their list": sum(place > 0 for place in best)}
