@@ -186,7 +186,7 @@ def test_reduced_precision_changes_little(pairs):
     """bfloat16 factors against float32: the learning curve within 0.05 per word."""
     curves = []
     for factors in (None, torch.bfloat16):
-        trainer = Trainer(pairs, replace(TINY, updates=200), 1, replace(CPU, factors=factors))
+        trainer = Trainer(pairs, replace(TINY, updates=200), 1, replace(CPU, matmul_dtype=factors))
         for _ in range(200):
             trainer.step()
         curves.append(trainer.evaluate()["train log p per word"])
