@@ -27,7 +27,7 @@ from rnnsmt.networks.devices import choose_place, multiplies_bfloat16
 from rnnsmt.networks.kernels.softmax import reduced_log_sums
 from rnnsmt.networks.softmax import ExactSoftmax
 from rnnsmt.networks.vocabulary import NULL, UNK, split
-from rnnsmt.progress import track
+from rnnsmt.progress import say, track
 
 ROWS = 128
 """Contexts of a block on a processor; more would be a little faster, were blocks not to be filled up."""
@@ -63,6 +63,7 @@ class NGramScorer:
         """
         place = choose_place(device, 1)
         trained = load_model(path, place.device)
+        say(f"{Path(path).name}: computed on {place}")
         self.path = path
         self.vocabulary = trained.vocabulary
         self.words = trained.vocabulary.words

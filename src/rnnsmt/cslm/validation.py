@@ -36,8 +36,7 @@ class HeldOutNGrams:
         own = held_out[place.rank :: place.processes]
         contexts = contexts_at(text.words, own, context, text.vocabulary.eos)
         words = text.words[own].astype(np.int64)
-        for ids in (contexts, words):
-            ids[(counts[ids] == 1) & (ids != NULL)] = UNK
+        contexts, words = as_trained(contexts, counts), as_trained(words, counts)
         self.contexts = torch.from_numpy(contexts).to(place.device).split(ROWS)
         self.words = torch.from_numpy(words).to(place.device).split(ROWS)
         self.number = len(held_out)
@@ -63,10 +62,15 @@ def class_counts(text: Text, held_out: Index) -> Counts:
     return counts.astype(np.float64) + 1
 
 
+def as_trained(ids: NDArray[np.int64], counts: Counts) -> NDArray[np.int64]:
+    """Ids with UNK for every word that the training never predicts; counts: as ``class_counts`` gives them."""
+    return np.where((counts[ids] == 1) & (ids != NULL), UNK, ids)
+
+
 def unigram_log_p(text: Text, held_out: Index, counts: Counts) -> float:
-    """Mean ln p of the held-out words by the relative frequencies of classes."""
+    """Mean ln p of the held-out words by the relative frequencies of classes, over the same events as the network's."""
     logs = np.log(counts / counts.sum())
-    return float(logs[text.words[held_out]].sum() / max(len(held_out), 1))
+    return float(logs[as_trained(text.words[held_out].astype(np.int64), counts)].sum() / max(len(held_out), 1))
 
 
 def perplexity_of(log_p: float) -> float:

@@ -37,6 +37,12 @@ class Place:
         rounded = "float32" if torch.get_float32_matmul_precision() == "highest" else "TF32"
         return {"device": self.device.type, "factors": "bfloat16" if self.matmul_dtype is torch.bfloat16 else rounded}
 
+    def __str__(self) -> str:
+        """For the log."""
+        name = "the CPU" if self.device.type == "cpu" else f"{self.device} ({torch.cuda.get_device_name(self.device)})"
+        several = f", {self.processes} processes" if self.processes > 1 else ""
+        return f"{name}{several}, products of {self.describe()['factors']} factors"
+
     def sum(self, value: Tensor) -> Tensor:
         """Add up a tensor over all processes, in place."""
         if self.processes > 1:
@@ -58,9 +64,9 @@ class Place:
 
 
 def choose_place(name: str, threads: int, precision: str = "float32", join: bool = False) -> Place:
-    """Set threads and precision of this process, and say where it computes.
+    """Set threads and precision of this process; join: and join the other ones where ``torchrun`` started several.
 
-    join: join the other processes where ``torchrun`` started several.
+    Says so in the log where auto finds no GPU although there are signs that there should be one.
 
     name: cpu, cuda, or auto: a GPU where there is one. precision: ``float32``, or ``reduced``: the factors of matrix
     products are rounded, to bfloat16 (8 bits: an error of up to 0.4 %) on processors that multiply it, to TF32 (11
@@ -88,17 +94,12 @@ def choose_place(name: str, threads: int, precision: str = "float32", join: bool
         torch.cuda.set_device(device)
     if number > 1:
         processes.init_process_group("nccl" if kind == "cuda" else "gloo")
-    place = Place(device, rank, number, matmul_dtype)
-    if place.first:
-        say(f"networks are computed on {_name(device)}, matrix products of {place.describe()['factors']} factors")
-        if name == "auto" and kind == "cpu" and (sign := _sign_of_a_gpu()):
-            say(f"torch sees no GPU although {sign}: install a torch with CUDA that fits the driver, or --device cpu")
-    return place
-
-
-def _name(device: torch.device) -> str:
-    """For the log."""
-    return "the CPU" if device.type == "cpu" else f"{device} ({torch.cuda.get_device_name(device)})"
+    if name == "auto" and kind == "cpu" and rank == 0 and (sign := _sign_of_a_gpu()):
+        say(
+            f"--device auto: takes the CPU, torch sees no GPU although {sign}; install a torch with CUDA that fits the "
+            "driver, or give --device cpu"
+        )
+    return Place(device, rank, number, matmul_dtype)
 
 
 RESERVED = ("SLURM_JOB_GPUS", "SLURM_STEP_GPUS", "CUDA_VISIBLE_DEVICES")

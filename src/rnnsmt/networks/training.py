@@ -375,7 +375,7 @@ class TrainingLog:
         self.began = self.last = time.monotonic()
         self.first_update, self.first_seen = trainer.update, trainer.seen
         self.say(
-            f"{trainer.begins()}; {trainer.flat.numel():,} parameters; "
+            f"{trainer.begins()}; {trainer.flat.numel():,} parameters; on {trainer.place}; "
             f"{'goes on after' if trainer.update else 'begins:'} {trainer.update:,} of {trainer.total:,} updates"
         )
 

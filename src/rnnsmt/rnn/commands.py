@@ -108,7 +108,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
 
     shard, shards = shard_of(args.shard)
     pairs, place = Pairs.open(args.pairs), choose_place(args.device, 1)
-    model = load_model_of(pairs, args.model, place.device)
+    model = load_model_of(pairs, args.model, place)
     total = 0.0
     with growing_array(Path(args.output), np.float32) as out:
         for scores in score_batches(model, pairs, *shard_bounds(pairs, shard, shards), place.device, args.threads):
@@ -185,7 +185,7 @@ def sample(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.rnn.pairs import Pairs
 
     pairs, place = Pairs.open(args.pairs), choose_place(args.device, args.threads)
-    model = load_model_of(pairs, args.model, place.device)
+    model = load_model_of(pairs, args.model, place)
     source, target = pairs.vocabularies
     sources = read_phrases(args.input, source)
     found = sample_targets(model, sources, args.draws, args.seed, args.max_length)
@@ -228,7 +228,7 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.rnn.pairs import Pairs
 
     pairs, place = Pairs.open(args.pairs), choose_place(args.device, args.threads)
-    model = load_model_of(pairs, args.model, place.device)
+    model = load_model_of(pairs, args.model, place)
     source, target = pairs.vocabularies
     sources = read_phrases(args.input, source)
     found = beam_search(model, sources, args.beam, args.max_length, nbest)

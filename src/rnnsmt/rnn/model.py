@@ -22,6 +22,8 @@ from torch.nn.functional import embedding, linear
 
 from rnnsmt.io import InputError
 from rnnsmt.networks.checkpoint import check_parameters, corrupt_as_input_error, load_file, save_file
+from rnnsmt.networks.devices import Place
+from rnnsmt.progress import say
 from rnnsmt.rnn.pairs import Pairs
 from rnnsmt.rnn.settings import RnnSizes
 
@@ -267,12 +269,13 @@ def check_vocabularies(path: str | Path, meta: dict[str, Any], pairs: Pairs) -> 
             )
 
 
-def load_model_of(pairs: Pairs, path: str | Path, device: torch.device | str = "cpu") -> RNNEncoderDecoder:
-    """Read a network that was trained with the vocabularies of ``pairs``.
+def load_model_of(pairs: Pairs, path: str | Path, place: Place) -> RNNEncoderDecoder:
+    """Read a network that was trained with the vocabularies of ``pairs``; the log says where it is computed.
 
     Raises:
         InputError: as ``load_model`` and ``check_vocabularies``.
     """
-    model, meta = load_model(path, device)
+    model, meta = load_model(path, place.device)
     check_vocabularies(path, meta, pairs)
+    say(f"{Path(path).name}: computed on {place}")
     return model
