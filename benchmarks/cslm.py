@@ -24,9 +24,9 @@ from torch import Tensor
 from rnnsmt.cslm.model import FeedForwardLM, save_model
 from rnnsmt.cslm.ngrams import contexts_at
 from rnnsmt.cslm.scoring import NGramScorer
-from rnnsmt.cslm.settings import PRESETS, Settings
+from rnnsmt.cslm.settings import PRESETS, CslmSettings
 from rnnsmt.cslm.text import Text
-from rnnsmt.cslm.training import Trainer
+from rnnsmt.cslm.training import CslmTrainer
 from rnnsmt.networks.devices import choose_place
 
 SENTENCES = 1000
@@ -57,7 +57,7 @@ def best(work: dict[str, Callable[[], int]], rounds: int) -> dict[str, float]:
     return found
 
 
-def training(text: Text, settings: Settings, threads: int, rounds: int) -> dict[str, float]:
+def training(text: Text, settings: CslmSettings, threads: int, rounds: int) -> dict[str, float]:
     work: dict[str, Callable[[], int]] = {}
     for precision in ("reduced", "float32"):
         place = choose_place("cpu", 1, precision)
@@ -67,14 +67,14 @@ def training(text: Text, settings: Settings, threads: int, rounds: int) -> dict[
             ("by hand, self-normalised", replace(settings, self_normalised=0.1)),
             ("autograd, no dropout", replace(settings, dropout=0.0)),
         ):
-            trainer = Trainer(text, changed, 1, place, threads)
+            trainer = CslmTrainer(text, changed, 1, place, threads)
             if "autograd" in name:
                 trainer.gradient_of.gradient = partial(by_autograd, precision == "reduced")
             work[f"{name}, {precision}"] = partial(updates, trainer, 8)
     return best(work, rounds)
 
 
-def updates(trainer: Trainer, number: int) -> int:
+def updates(trainer: CslmTrainer, number: int) -> int:
     before = trainer.seen
     for _ in range(number):
         trainer.step()

@@ -21,12 +21,12 @@ from torch import Tensor, nn
 
 from rnnsmt.networks.devices import Place, choose_place
 from rnnsmt.networks.softmax import Products
-from rnnsmt.rnn.batches import BatchStream, words_of
+from rnnsmt.rnn.batches import PairBatches, words_of
 from rnnsmt.rnn.gradients import loss_and_gradient
 from rnnsmt.rnn.model import RNNEncoderDecoder
 from rnnsmt.rnn.pairs import Pairs
-from rnnsmt.rnn.settings import PRESETS, Settings, Sizes
-from rnnsmt.rnn.training import Trainer
+from rnnsmt.rnn.settings import PRESETS, RnnSettings, RnnSizes
+from rnnsmt.rnn.training import RnnTrainer
 
 Minibatch = tuple[Tensor, Tensor]
 
@@ -34,7 +34,7 @@ Minibatch = tuple[Tensor, Tensor]
 class WithGRU(nn.Module):
     """The same sizes from ``torch.nn.GRU``."""
 
-    def __init__(self, sizes: Sizes) -> None:
+    def __init__(self, sizes: RnnSizes) -> None:
         super().__init__()
         E, H, M = sizes.embedding, sizes.hidden, sizes.maxout
         self.x, self.y = nn.Embedding(sizes.source_vocabulary, E), nn.Embedding(sizes.target_vocabulary, E)
@@ -69,7 +69,7 @@ def by_autograd(model: RNNEncoderDecoder) -> Callable[[Tensor, Tensor], Tensor]:
     return loss
 
 
-def versions(sizes: Sizes, place: Place) -> Iterator[tuple[str, Callable[[Tensor, Tensor], object]]]:
+def versions(sizes: RnnSizes, place: Place) -> Iterator[tuple[str, Callable[[Tensor, Tensor], object]]]:
     """Name and step of every version of loss and gradient."""
     model = RNNEncoderDecoder(sizes, 1, 0.1).to(place.device)
     for parameter in model.parameters():
@@ -102,7 +102,7 @@ def pairs_per_second(step: Callable[..., object], batches: list[Minibatch], plac
     return sum(source.shape[1] for source, _ in batches) / (clock(place) - begun)
 
 
-def cost(sizes: Sizes, batches: list[Minibatch]) -> tuple[float, float]:
+def cost(sizes: RnnSizes, batches: list[Minibatch]) -> tuple[float, float]:
     """Floating-point operations and least bytes moved of a mean update.
 
     Operations: two for every multiplication of a weight with a row, three times (forward, and two products backward).
@@ -127,10 +127,10 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args()
-    settings: Settings = replace(PRESETS[args.preset], updates=args.batches * 2)
+    settings: RnnSettings = replace(PRESETS[args.preset], updates=args.batches * 2)
     place = choose_place(args.device, args.threads, settings.precision)
     pairs = Pairs.open(args.pairs)
-    stream = BatchStream(pairs, settings.batch, 1, torch.zeros(0, dtype=torch.int64).numpy())
+    stream = PairBatches(pairs, settings.batch, 1, torch.zeros(0, dtype=torch.int64).numpy())
     batches = [words_of(pairs, next(stream), place.device) for _ in range(args.batches)]
     sizes = settings.sizes(*(len(vocabulary) for vocabulary in pairs.vocabularies))
     operations, moved = cost(sizes, batches)
@@ -139,7 +139,7 @@ def main() -> None:
     for name, step in versions(sizes, place):
         rate = pairs_per_second(step, batches, place)
         print(f"{name:34} {rate:8,.0f} pairs/s {rate / settings.batch * operations / 1e9:8,.0f} GFLOP/s", flush=True)
-    trainer = Trainer(pairs, settings, 1, place)
+    trainer = RnnTrainer(pairs, settings, 1, place)
     for _ in range(args.batches):
         trainer.step()
     seen, begun = trainer.seen, clock(place)

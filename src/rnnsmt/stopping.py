@@ -1,6 +1,8 @@
-"""Stopping long work in time: signals and the time limit.
+"""How a stage ends before its end: signals, the time limit, standard streams that are closed.
 
-Signals and standard streams of the process of a stage.
+Most stages leave on SIGTERM and Ctrl-C like on an exception (``catch_signals``). Long ones that have a state to save
+remember the signal and look at it, and at the time limit, where they can stop (``Stop``). A signal that is ignored when
+the process starts, as in the background of a shell script, stays ignored.
 """
 
 import os
@@ -8,23 +10,16 @@ import signal
 import sys
 import time
 from types import FrameType, TracebackType
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from rnnsmt.networks.devices import Place
 
 SAVED = 75
 """Exit code of a stage that stopped early on purpose with its state saved."""
-
-AGREE_EVERY = 50
-"""How many updates lie between two looks where several processes must agree."""
 
 
 class Stop:
     """Remembers SIGTERM and Ctrl-C instead of ending the process at once, and watches the time limit.
 
-    A second signal ends the process at once. About five minutes before the limit, or a tenth of it, it is time to stop.
-    Outside a ``with`` signals keep their meaning.
+    A second signal ends the process at once. About five minutes before the limit, or a tenth of it, it is time to stop;
+    the limit, in seconds, counts from the making of the object. Outside a ``with`` signals keep their meaning.
     """
 
     def __init__(self, time_limit: float | None) -> None:
@@ -34,7 +29,8 @@ class Stop:
 
     def __enter__(self) -> "Stop":
         for number in (signal.SIGTERM, signal.SIGINT):
-            self._before[number] = signal.signal(number, self._remember)
+            if signal.getsignal(number) != signal.SIG_IGN:
+                self._before[number] = signal.signal(number, self._remember)
         return self
 
     def _remember(self, number: int, _frame: FrameType | None) -> None:
@@ -45,12 +41,6 @@ class Stop:
     def asked(self, ahead: float = 0.0) -> bool:
         """Whether to save and stop now. ahead: seconds until it is asked again."""
         return self.signal is not None or (self.end is not None and time.monotonic() + ahead >= self.end)
-
-    def agreed(self, update: int, place: "Place") -> bool:
-        """The same for all processes, which stop together: asked after every update."""
-        if place.processes == 1:
-            return self.asked()
-        return update % AGREE_EVERY == 0 and place.any(self.asked())
 
     def reason(self) -> str:
         """For the log."""
@@ -104,7 +94,7 @@ def signal_again(lost: "sys.UnraisableHookArgs") -> None:
 
 
 def open_closed_streams() -> None:
-    """Give the numbers of closed standard streams away: libraries print to them, no output file must get one."""
+    """Reopen closed file descriptors 0 to 2 on /dev/null: libraries print to them, no output file must get one."""
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(number)

@@ -11,7 +11,7 @@ import yaml
 
 from rnnsmt.config import check, corpora
 from rnnsmt.cslm import settings as cslm
-from rnnsmt.rnn.settings import PRESETS, Settings
+from rnnsmt.rnn.settings import PRESETS, RnnSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = ROOT / "workflow/schemas/config.schema.json"
@@ -50,7 +50,7 @@ def test_every_key_is_described_and_in_the_reference(config):
 
 
 @pytest.mark.parametrize(
-    ("network", "settings", "presets"), [("rnn", Settings, PRESETS), ("cslm", cslm.Settings, cslm.PRESETS)]
+    ("network", "settings", "presets"), [("rnn", RnnSettings, PRESETS), ("cslm", cslm.CslmSettings, cslm.PRESETS)]
 )
 def test_every_setting_of_a_preset_can_be_changed(network, settings, presets):
     properties = yaml.safe_load(SCHEMA.read_text())["properties"][network]["properties"]

@@ -2,7 +2,6 @@
 
 import json
 import random
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,13 +19,13 @@ from rnnsmt.search.model import SearchModel, load_model
 from rnnsmt.search.neural import NeuralFeature
 from rnnsmt.search.records import STAMP
 
+from .gpu import NEEDS_GPU
 from .tiny_model import SOURCE, TARGET, TinyModel, derivations, features, tiny_model
 
 UNLIMITED = SearchOptions(
     pop_limit=20000, stack_size=20000, beam_threshold=0.0, margin=1e9, nbest=50, neural_cells=20000
 )
 ORDER = 4
-NEEDS_GPU = pytest.mark.skipif(shutil.which("nvidia-smi") is None, reason="no GPU here")
 
 
 class HashedScorer:
@@ -247,12 +246,12 @@ def test_decoding_with_a_model_file(tmp_path, capsys, device):
     """A network of random weights, through the command line; the n-best list has what it says of the texts."""
     from rnnsmt.cslm.model import FeedForwardLM, save_model
     from rnnsmt.cslm.scoring import NGramScorer
-    from rnnsmt.cslm.settings import Sizes
+    from rnnsmt.cslm.settings import CslmSizes
     from rnnsmt.networks.vocabulary import Vocabulary
 
     tiny_model(tmp_path, 12)
     words = Vocabulary(TARGET[:3])
-    network = FeedForwardLM(Sizes(len(words), 4, 5, 7, 6), seed=3, spread=2.0)
+    network = FeedForwardLM(CslmSizes(len(words), 4, 5, 7, 6), seed=3, spread=2.0)
     save_model(tmp_path / "cslm.pt", network, words, False, {})
     ini = ["--lm", "lm.arpa", "--reordering-table", "reordering", "--phrase-table", "phrase-table", "--cslm", "cslm.pt"]
     assert main(["moses", "ini", "--model-dir", str(tmp_path), *ini, "--output", str(tmp_path / "neural.ini")]) == 0

@@ -1,13 +1,18 @@
 """The commands of the continuous-space language model."""
 
 import argparse
-from functools import partial
 
-from rnnsmt.cslm.settings import CHOICES, PRESETS, Settings
-from rnnsmt.io import InputError
-from rnnsmt.networks import options
-from rnnsmt.networks.options import add_device, print_description
+from rnnsmt.cslm.settings import PRESETS
+from rnnsmt.networks.options import (
+    add_device,
+    add_settings,
+    add_training,
+    chosen_settings,
+    need_torch,
+    print_description,
+)
 from rnnsmt.options import positive
+from rnnsmt.stopping import Stop
 
 
 def add_scoring(parser: argparse.ArgumentParser) -> None:
@@ -27,38 +32,8 @@ def normalize_of(args: argparse.Namespace) -> bool | None:
     return {"auto": None, "yes": True, "no": False}[args.normalize]
 
 
-def add_settings(parser: argparse.ArgumentParser, default: str) -> None:
-    """``--preset``, and an option for every setting of it."""
-    parser.add_argument("--preset", choices=tuple(PRESETS), default=default)
-    options.add_settings(parser, Settings, CHOICES)
-
-
-def settings_of(args: argparse.Namespace) -> Settings:
-    """The preset with what the command line says instead.
-
-    Raises:
-        InputError: a number that makes no sense.
-    """
-    sizes = ("projection", "hidden_1", "hidden_2")
-    found = options.chosen_settings(
-        args,
-        PRESETS[args.preset],
-        above_zero=(*sizes, "batch", "epochs", "patience", "held_out_least", "learning_rate", "clip"),
-        not_negative=("spread", "dropout", "singletons", "self_normalised", "held_out", "warmup"),
-    )
-    if found.order < 2:
-        raise InputError(f"--order {found.order}: must be at least 2, a word and one before it")
-    if found.dropout >= 1:
-        raise InputError(f"--dropout {found.dropout}: must be below 1")
-    if found.singletons > 1:
-        raise InputError(f"--singletons {found.singletons}: is a share, at most 1")
-    if found.held_out > 0.1:
-        raise InputError(f"--held-out {found.held_out}: must be at most 0.1, the others are for training")
-    return found
-
-
 def describe_options(parser: argparse.ArgumentParser) -> None:
-    add_settings(parser, "paper")
+    add_settings(parser, PRESETS, "paper")
     parser.add_argument(
         "--vocabulary", type=positive, default=15_001, help="classes: id 0 (padding), UNK, the words, </s>"
     )
@@ -66,7 +41,7 @@ def describe_options(parser: argparse.ArgumentParser) -> None:
 
 def describe(args: argparse.Namespace) -> dict[str, object]:
     """Print the sizes, the layers and the number of parameters of a CSLM, without building it."""
-    return print_description(settings_of(args), args.vocabulary)
+    return print_description(chosen_settings(args, PRESETS), args.vocabulary)
 
 
 def prepare_options(parser: argparse.ArgumentParser) -> None:
@@ -85,7 +60,7 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     The shortlist is the networks' (--vocabulary, of `rnn prepare`) or the most frequent words of the text
     (--vocab-size). Words outside it become UNK, as one class; no word is left out.
     """
-    from rnnsmt.cslm.text import prepare
+    from rnnsmt.cslm.text import write_text
     from rnnsmt.networks.vocabulary import Vocabulary, check_size, count_words
 
     if args.vocabulary is not None:
@@ -93,13 +68,13 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     else:
         check_size(args.vocab_size)
         vocabulary = Vocabulary.from_counts(count_words(args.input, "to learn from"), args.vocab_size)
-    return prepare(args.input, vocabulary, args.output_dir)
+    return write_text(args.input, vocabulary, args.output_dir)
 
 
 def train_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--text", required=True, metavar="DIR", help="what cslm prepare wrote")
-    add_settings(parser, "small")
-    options.add_training(parser)
+    add_settings(parser, PRESETS, "small")
+    add_training(parser)
 
 
 def train(args: argparse.Namespace) -> dict[str, object]:
@@ -111,13 +86,18 @@ def train(args: argparse.Namespace) -> dict[str, object]:
     SIGTERM, and shortly before --time-limit, the state is saved and the exit code is 75: run the same command again.
     Started by torchrun, all processes share every minibatch.
     """
-    settings = settings_of(args)
-    options.need_torch()
+    settings = chosen_settings(args, PRESETS)
+    need_torch()
 
-    from rnnsmt.cslm.text import Text
-    from rnnsmt.cslm.training import train
+    with Stop(args.time_limit) as stop:
+        from rnnsmt.cslm.text import Text
+        from rnnsmt.cslm.training import CslmTrainer
+        from rnnsmt.networks.devices import choose_place
 
-    return options.train(args, settings.precision, partial(train, Text.open(args.text), settings))
+        with choose_place(args.device, 1, settings.precision, join=True) as place:
+            trainer = CslmTrainer(Text.open(args.text), settings, args.seed, place, args.threads)
+            trainer.fit(args.state_dir, args.save_every, stop)
+            return trainer.save(args.output_model, args.output_history)
 
 
 def perplexity_options(parser: argparse.ArgumentParser) -> None:
@@ -135,8 +115,6 @@ def perplexity(args: argparse.Namespace) -> dict[str, object]:
     figure leaves these words out of sum and count. The JSON also has the even mixture of the two models, and for models
     that were trained self-normalised how far from 0 the logarithm of the sum over all classes is.
     """
-    from rnnsmt.networks.options import need_torch
-
     need_torch()
 
     from rnnsmt.cslm.perplexity import compare
@@ -144,12 +122,12 @@ def perplexity(args: argparse.Namespace) -> dict[str, object]:
 
     report = compare(args.model, args.input, args.lm, args.device, args.threads)
     write_json(args.output, report)
-    figures = {"sentences": report["sentences"], "words": report["words"], "OOV": report["oov"]}
+    stats = {"sentences": report["sentences"], "words": report["words"], "OOV": report["oov"]}
     for name in ("cslm", "ngram", "mixture"):
         if name in report:
-            figures[f"{name} perplexity"] = report[name]["perplexity"]
-            figures[f"{name} without OOV"] = report[name]["perplexity_without_oov"]
-    return figures
+            stats[f"{name} perplexity"] = report[name]["perplexity"]
+            stats[f"{name} without OOV"] = report[name]["perplexity_without_oov"]
+    return stats
 
 
 def score_options(parser: argparse.ArgumentParser) -> None:
@@ -160,8 +138,6 @@ def score_options(parser: argparse.ArgumentParser) -> None:
 
 def score(args: argparse.Namespace) -> dict[str, object]:
     """Score a text: ln p of every line, ``</s>`` included, no normalisation by length; one number a line."""
-    from rnnsmt.networks.options import need_torch
-
     need_torch()
 
     from rnnsmt.cslm.scoring import NGramScorer, sentence_scores
@@ -190,27 +166,9 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
     x is ln p of the whole translation, ``</s>`` included. The total score of a line is not changed: its weight is the
     business of `tuning optimise`, and `tuning rerank` takes the best of the lists with it.
     """
-    from rnnsmt.cslm.scoring import FEATURE
-    from rnnsmt.networks.options import need_torch
-
     need_torch()
 
-    from itertools import islice
-
-    from rnnsmt.cslm.scoring import LINES, NGramScorer, nbest_fields, sentence_scores
-    from rnnsmt.io import InputError, atomic_text, read_lines
-    from rnnsmt.progress import track
+    from rnnsmt.cslm.scoring import NGramScorer, add_to_nbest
 
     scorer = NGramScorer(args.model, args.device, args.threads, normalize_of(args))
-    number = 0
-    stream = track(read_lines(args.nbest), "scoring", unit="translations")
-    with atomic_text(args.output) as out:
-        while block := [nbest_fields(line, args.nbest, number + i) for i, line in enumerate(islice(stream, LINES), 1)]:
-            number += len(block)
-            scores = sentence_scores(scorer, (fields[1] for fields in block))
-            for fields, score in zip(block, scores, strict=True):
-                fields[2] = f" {' '.join(fields[2].split())} {FEATURE}= {score:.6f} "
-                out.write("|||".join(fields) + "\n")
-        if not number:
-            raise InputError(f"{args.nbest}: is empty, an n-best list is needed")
-    return {"translations": number}
+    return {"translations": add_to_nbest(scorer, args.nbest, args.output)}

@@ -1,6 +1,6 @@
 """The loss of a batch of n-grams and its gradient, written by hand: the equations of ``model``, faster on a CPU.
 
-Nearly all work is the softmax, which ``products`` computes a few rows at a time, its gradient with it.
+Nearly all work is the softmax, which ``softmax_gradient`` computes a few rows at a time, its gradient with it.
 """
 
 import torch
@@ -47,20 +47,20 @@ class Dropout:
 
 @torch.no_grad()
 def loss_and_gradient(
-    products: Products,
-    alpha: float,
-    dropout: Dropout,
     model: FeedForwardLM,
     contexts: Tensor,
     words: Tensor,
     rows: Tensor,
+    mm: Products,
+    alpha: float,
+    dropout: Dropout,
 ) -> Tensor:
     """Fill ``.grad`` of every parameter with the gradient of sum(-ln p(word | context) + alpha (ln Z)^2).
 
     contexts: [B, C], words, rows: [B]; rows are the numbers of the n-grams, see ``Dropout``. Every parameter must have
-    its ``.grad``; what it held is replaced. Returns float64 [2]: the sum of -ln p, and of (ln Z)^2 if alpha is not 0.
+    its ``.grad``; what it held is replaced. mm: how matrices are multiplied. Returns float64 [2]: the sum of -ln p, and
+    of (ln Z)^2 if alpha is not 0.
     """
-    mm = products
     generators = dropout.generators(rows)
     x = model.R.index_select(0, contexts.flatten()).view(len(contexts), -1)
     x_factors = dropout(x, generators)

@@ -9,7 +9,7 @@ Each word before the predicted one is projected by the same matrix R, the projec
 
 Before the beginning of the sentence stands id 0. B: n-grams of a batch, C: context words.
 
-The file of a trained feed-forward LM: sizes, parameters, the words of its classes, how it was trained.
+Below the network: its file, which holds sizes, parameters, the words of its classes, and how it was trained.
 """
 
 from pathlib import Path
@@ -18,16 +18,16 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from rnnsmt.cslm.settings import Sizes
+from rnnsmt.cslm.settings import CslmSizes
 from rnnsmt.io import InputError
-from rnnsmt.networks.checkpoint import check_parameters, load_file, refusing, save_file
+from rnnsmt.networks.checkpoint import check_parameters, corrupt_as_input_error, load_file, save_file
 from rnnsmt.networks.vocabulary import Vocabulary
 
 
 class FeedForwardLM(nn.Module):
     """A 7-gram network at the paper's sizes; parameters have the names of the equations."""
 
-    def __init__(self, sizes: Sizes, seed: int | None, spread: float = 0.01) -> None:
+    def __init__(self, sizes: CslmSizes, seed: int | None, spread: float = 0.01) -> None:
         """Weights U(-spread, spread), or with spread 0 by the number of a unit's inputs (He et al. 2015); biases 0.
 
         seed: of the initial parameters; None leaves them unset.
@@ -111,9 +111,9 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> Trained:
     content = load_file(path, device, remedy)
     if content.get("format") != FORMAT:
         raise InputError(f"{path}: not a CSLM of this version; {remedy}")
-    with refusing(path, remedy):
+    with corrupt_as_input_error(path, remedy):
         with torch.device("meta"):
-            model = FeedForwardLM(Sizes(**content["sizes"]), seed=None)
+            model = FeedForwardLM(CslmSizes(**content["sizes"]), seed=None)
         model.load_state_dict(content["parameters"], assign=True)
         found = Trained(model, Vocabulary(content["words"]), bool(content["self-normalised"]), dict(content["meta"]))
     if len(found.vocabulary) != model.sizes.vocabulary:

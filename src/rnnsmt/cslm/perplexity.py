@@ -1,6 +1,5 @@
-"""The network and an n-gram LM on the same words of the same text.
-
-What an n-gram LM gives the words of a text when the words outside a shortlist are one class, as for the network.
+"""The perplexity of a text under the network and under an n-gram LM, over the same events: words outside the network's
+shortlist are one class for both.
 """
 
 from collections.abc import Iterable
@@ -10,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.cslm.kernels.events import _events
+from rnnsmt.cslm.kernels.events import event_log_p
 from rnnsmt.cslm.scoring import LINES, NGramScorer, ngram_scores
+from rnnsmt.cslm.validation import perplexity_of
 from rnnsmt.io import InputError, read_lines
 from rnnsmt.kernels.strings import Interner
 from rnnsmt.lm.automaton import Automaton, load_automaton
@@ -63,8 +63,8 @@ def _perplexities(log_p: NDArray[np.float64], known: NDArray[np.bool_]) -> dict[
     """Words outside the shortlist as one class, and without them; ``</s>`` is always counted."""
     return {
         "ln_p": float(log_p.sum()),
-        "perplexity": float(np.exp(min(-log_p.mean(), 700.0))),
-        "perplexity_without_oov": float(np.exp(min(-log_p[known].mean(), 700.0))),
+        "perplexity": perplexity_of(log_p.mean()),
+        "perplexity_without_oov": perplexity_of(log_p[known].mean()),
     }
 
 
@@ -96,5 +96,5 @@ def event_scores(lm: Automaton, lines: Iterable[list[str]], shortlist: list[str]
     found[np.isin(found, [*begin, lm.end])] = lm.unk
     words = np.concatenate([np.append(found[part], lm.end) for part in ids]).astype(np.int32)
     out = np.empty(len(words))
-    _events(lm.arrays, lm.start, words, np.array(known), lm.end, inside, outside, out)
+    event_log_p(lm.arrays, lm.start, words, np.array(known), lm.end, inside, outside, out)
     return out

@@ -6,8 +6,6 @@ of the requested words are computed; with the exact softmax also the sum over al
 
 On a processor contexts go through the network in blocks of ``ROWS`` rows, the last one filled up, each on one thread,
 and all else is computed row by row: a score does not depend, bit for bit, on what else is asked for in the same call.
-
-Log probabilities of whole sentences.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,11 +21,13 @@ from torch import Tensor
 from rnnsmt.cslm.kernels import scoring as kernels
 from rnnsmt.cslm.model import FeedForwardLM, load_model
 from rnnsmt.cslm.ngrams import sentence_ngrams
-from rnnsmt.io import InputError
+from rnnsmt.io import InputError, atomic_text, read_lines
+from rnnsmt.moses.nbest import fields_of
 from rnnsmt.networks.devices import choose_place, multiplies_bfloat16
 from rnnsmt.networks.kernels.softmax import reduced_log_sums
 from rnnsmt.networks.softmax import ExactSoftmax
 from rnnsmt.networks.vocabulary import NULL, UNK, split
+from rnnsmt.progress import say, track
 
 ROWS = 128
 """Contexts of a block on a processor; more would be a little faster, were blocks not to be filled up."""
@@ -63,6 +63,7 @@ class NGramScorer:
         """
         place = choose_place(device, 1)
         trained = load_model(path, place.device)
+        say(f"{Path(path).name}: computed on {place}")
         self.path = path
         self.vocabulary = trained.vocabulary
         self.words = trained.vocabulary.words
@@ -71,9 +72,9 @@ class NGramScorer:
         self.self_normalised = trained.self_normalised
         self.normalize = not self.self_normalised if normalize is None else normalize
         if place.device.type == "cuda":
-            self._engine: CudaEngine | Engine = CudaEngine(trained.model, self.normalize)
+            self._engine: CudaEngine | CpuEngine = CudaEngine(trained.model, self.normalize)
         else:
-            self._engine = Engine(trained.model, self.normalize, threads, reduced and multiplies_bfloat16())
+            self._engine = CpuEngine(trained.model, self.normalize, threads, reduced and multiplies_bfloat16())
 
     def ids(self, words: list[str]) -> Ids:
         """The class of every word, UNK for those outside the shortlist."""
@@ -105,7 +106,7 @@ class NGramScorer:
         return scores
 
 
-class Engine:
+class CpuEngine:
     """A network on a processor."""
 
     def __init__(self, model: FeedForwardLM, normalize: bool, threads: int, reduced: bool = False) -> None:
@@ -215,15 +216,32 @@ def sentence_scores(scorer: NGramScorer, lines: Iterable[str]) -> Iterator[float
 FEATURE = "CSLM0"
 
 
-def nbest_fields(line: str, path: str, number: int) -> list[str]:
+def add_to_nbest(scorer: NGramScorer, nbest: str, output: str) -> int:
+    """Copy an n-best list with ln p of every translation as a feature behind the others; how many there are.
+
+    Raises:
+        InputError: empty, malformed, or the feature is already there.
+    """
+    number = 0
+    stream = track(read_lines(nbest), "scoring", unit="translations")
+    with atomic_text(output) as out:
+        while block := [_nbest_fields(line, nbest, number + i) for i, line in enumerate(islice(stream, LINES), 1)]:
+            number += len(block)
+            scores = sentence_scores(scorer, (fields[1] for fields in block))
+            for fields, score in zip(block, scores, strict=True):
+                fields[2] = f" {' '.join(fields[2].split())} {FEATURE}= {score:.6f} "
+                out.write("|||".join(fields) + "\n")
+        if not number:
+            raise InputError(f"{nbest}: is empty, an n-best list is needed")
+    return number
+
+
+def _nbest_fields(line: str, path: str, number: int) -> list[str]:
     """The fields of a line of an n-best list.
 
     Raises:
         InputError: as ``fields_of``, or the feature is already there.
     """
-    from rnnsmt.io import InputError
-    from rnnsmt.moses.nbest import fields_of
-
     fields = fields_of(line, path, number)
     if f"{FEATURE}=" in fields[2].split():
         raise InputError(f"{path}, line {number}: has {FEATURE}= already; give the list as the decoder wrote it")

@@ -1,6 +1,4 @@
-"""The sizes of a feed-forward language model and the number of its parameters; imports nothing heavy.
-
-The settings of a training and three sets of them, with their reasons; imports nothing heavy.
+"""The sizes of a CSLM, the settings of its training, and three sets of them with their reasons; imports nothing heavy.
 
 ``paper``: sizes, initial weights, held-out part and stopping as the paper says. Optimiser, learning rate and minibatch
 are not published: Adam at a constant rate, minibatches large enough for a GPU.
@@ -14,14 +12,15 @@ zero over ``epochs``. Matrix products of rounded factors (``reduced``), where th
 is better.
 """
 
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
-from rnnsmt.networks.options import PRECISIONS
+from rnnsmt.io import InputError
+from rnnsmt.networks.settings import NetworkSizes, TrainingSettings
 
 
 @dataclass(frozen=True)
-class Sizes:
+class CslmSizes(NetworkSizes):
     """The sizes of a CSLM; the defaults are the paper's.
 
     vocabulary: softmax classes, with id 0 (padding before the sentence, never predicted), id 1 (UNK) and the last id
@@ -55,42 +54,22 @@ class Sizes:
             "softmax": {"W_o": self.vocabulary * second, "b_o": self.vocabulary},
         }
 
-    def count(self) -> int:
-        """The number of all parameters."""
-        return sum(sum(part.values()) for part in self.parameters().values())
-
-    def as_dict(self) -> dict[str, Any]:
-        """The fields by name, for a file."""
-        return asdict(self)
-
-
-OPTIMISERS = ("adadelta", "adam")
-
-SCHEDULES = ("constant", "linear")
 
 OUTPUT_BIASES = ("zero", "unigram")
 
-CHOICES = {
-    "output_bias": OUTPUT_BIASES,
-    "optimiser": OPTIMISERS,
-    "schedule": SCHEDULES,
-    "precision": PRECISIONS,
-}
-
 
 @dataclass(frozen=True)
-class Settings:
-    """All that a training depends on besides the text and the seed.
+class CslmSettings(TrainingSettings):
+    """The settings of a training on text; what is not said here is in ``TrainingSettings``.
 
-    order, projection, hidden_1, hidden_2: as in ``Sizes``. spread: of the initial weights, U(-spread, spread); 0: by
-    the number of inputs. output_bias: initial ones, ``zero`` or ``unigram`` (log frequencies). dropout: share of the
+    order, projection, hidden_1, hidden_2: as in ``CslmSizes``. spread: of the initial weights, U(-spread, spread); 0:
+    by the number of inputs. output_bias: initial ones, ``zero`` or ``unigram`` (log frequencies). dropout: share of the
     units of the projection and of both layers that is left out in training. singletons: share of the occurrences of
     words that the text has once which are taken for UNK in training; where the shortlist has every word of the text,
     UNK is learnt from nothing else. self_normalised: alpha of the penalty alpha (ln Z)^2 of Devlin et al. (2014) on the
-    sum over the classes; 0: none, the exact softmax is used. batch: n-grams of a minibatch, over all processes. epochs:
-    at most. patience: epochs without a better validation perplexity after which training stops. held_out: share of the
-    n-grams that is for validation; held_out_least: at least so many (never more than a tenth). optimiser,
-    learning_rate, schedule, warmup, clip, precision: as of the RNN, ``linear`` falls to 0 over ``epochs``.
+    sum over the classes; 0: none, the exact softmax is used. epochs: at most, and ``linear`` falls to 0 over them.
+    patience: epochs without a better validation perplexity after which training stops. held_out: share of the n-grams
+    that is for validation; held_out_least: at least so many (never more than a tenth).
     """
 
     order: int = 7
@@ -114,18 +93,37 @@ class Settings:
     clip: float = 1.0
     precision: str = "float32"
 
-    def sizes(self, vocabulary: int) -> Sizes:
+    choices: ClassVar = {**TrainingSettings.choices, "output_bias": OUTPUT_BIASES}
+    above_zero = (
+        "projection", "hidden_1", "hidden_2", "batch", "epochs", "patience", "held_out_least", "learning_rate", "clip",
+    )  # fmt: skip
+    not_negative = ("spread", "dropout", "singletons", "self_normalised", "held_out", "warmup")
+
+    def check(self) -> None:
+        """As of all trainings; shares that are too large, too few words."""
+        super().check()
+        if self.order < 2:
+            raise InputError(f"--order {self.order}: must be at least 2, a word and one before it")
+        if self.dropout >= 1:
+            raise InputError(f"--dropout {self.dropout}: must be below 1")
+        if self.singletons > 1:
+            raise InputError(f"--singletons {self.singletons}: is a share, at most 1")
+        if self.held_out > 0.1:
+            raise InputError(f"--held-out {self.held_out}: must be at most 0.1, the others are for training")
+
+    def sizes(self, *vocabularies: int) -> CslmSizes:
         """The sizes of the network for this number of classes."""
-        return Sizes(vocabulary, self.order, self.projection, self.hidden_1, self.hidden_2)
+        (vocabulary,) = vocabularies
+        return CslmSizes(vocabulary, self.order, self.projection, self.hidden_1, self.hidden_2)
 
-    def as_dict(self) -> dict[str, Any]:
-        """The fields by name."""
-        return asdict(self)
+    def held_out_of(self, ngrams: int) -> int:
+        """How many of so many n-grams are for validation."""
+        return min(max(round(ngrams * self.held_out), self.held_out_least), ngrams // 10)
 
 
-PAPER = Settings()
+PAPER = CslmSettings()
 
-SMALL = Settings(
+SMALL = CslmSettings(
     projection=128,
     hidden_1=512,
     hidden_2=128,
@@ -144,4 +142,4 @@ SMALL = Settings(
 
 DEMO = replace(SMALL, projection=64, hidden_1=256, dropout=0.1, batch=256, epochs=4)
 
-PRESETS: dict[str, Settings] = {"demo": DEMO, "small": SMALL, "paper": PAPER}
+PRESETS: dict[str, CslmSettings] = {"demo": DEMO, "small": SMALL, "paper": PAPER}

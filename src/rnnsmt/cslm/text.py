@@ -1,7 +1,7 @@
 """A text as ids on disk, in memory-mapped arrays.
 
 A folder with ``vocab.txt``, ``words.npy`` (int32, all sentences one after the other, each ending in ``</s>``),
-``offsets.npy`` (int64 [sentences + 1], where each begins) and ``text.json`` (figures and the fingerprint), which is
+``offsets.npy`` (int64 [sentences + 1], where each begins) and ``text.json`` (numbers and the fingerprint), which is
 written last.
 """
 
@@ -38,12 +38,12 @@ class Text:
             InputError: a file is missing, damaged, or not of this folder.
         """
         folder = Path(folder)
-        figures = read_json(folder / "text.json")
-        if not isinstance(figures, dict) or figures.get("format") != FORMAT or "fingerprint" not in figures:
+        stats = read_json(folder / "text.json")
+        if not isinstance(stats, dict) or stats.get("format") != FORMAT or "fingerprint" not in stats:
             raise InputError(f"{folder / 'text.json'}: not of this version; {AGAIN}")
-        sequences = open_sequences(folder, "", figures.get("sentences"), figures.get("classes"), AGAIN)
-        text = cls(folder, sequences, str(figures["fingerprint"]))
-        if text.vocabulary.hash() != figures.get("vocabulary"):
+        sequences = open_sequences(folder, "", stats.get("sentences"), stats.get("classes"), AGAIN)
+        text = cls(folder, sequences, str(stats["fingerprint"]))
+        if text.vocabulary.hash() != stats.get("vocabulary"):
             raise InputError(f"{folder}: vocab.txt was changed after the text; {AGAIN}")
         return text
 
@@ -52,8 +52,8 @@ class Text:
         return len(self.words)
 
 
-def prepare(paths: list[str], vocabulary: Vocabulary, output_dir: str) -> dict[str, object]:
-    """Write the folder; the figures of the stage. Lines without words are left out and counted.
+def write_text(paths: list[str], vocabulary: Vocabulary, output_dir: str) -> dict[str, object]:
+    """Write the folder; the stats of the stage. Lines without words are left out and counted.
 
     Raises:
         InputError: no words at all, a text that is missing, damaged or not UTF-8.
@@ -72,12 +72,12 @@ def prepare(paths: list[str], vocabulary: Vocabulary, output_dir: str) -> dict[s
             empty += skipped
         if ends.length == 1:
             raise InputError(f"{paths[0]}: no words to learn from; make the text again")
-        # all is read: what was there before goes, the figures first, and comes last
+        # all is read: what was there before goes, the stats first, and comes last
         (folder / "text.json").unlink(missing_ok=True)
         vocabulary.write(folder / "vocab.txt")
     sentences = ends.length - 1
     digest = hashlib.sha256(words.digest.digest() + ends.digest.digest() + vocabulary.hash().encode())
-    figures: dict[str, object] = {
+    stats: dict[str, object] = {
         "sentences": sentences,
         "empty lines": empty,
         "words": words.length - sentences,
@@ -85,8 +85,8 @@ def prepare(paths: list[str], vocabulary: Vocabulary, output_dir: str) -> dict[s
         "coverage": round(1 - unknown / (words.length - sentences), 6),
     }
     about = {"format": FORMAT, "classes": len(vocabulary), "vocabulary": vocabulary.hash()}
-    write_json(folder / "text.json", {**about, **figures, "fingerprint": digest.hexdigest()})
-    return figures
+    write_json(folder / "text.json", {**about, **stats, "fingerprint": digest.hexdigest()})
+    return stats
 
 
 Block = tuple[NDArray[np.int32], NDArray[np.int64], int]

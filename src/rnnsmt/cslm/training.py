@@ -1,104 +1,60 @@
-"""Drawing ln Z nearer to 0 without changing a probability.
+"""Training a CSLM on text: the loop is in ``rnnsmt.networks.training``.
 
-The softmax does not change when the same number is added to all output units. A linear function of the last hidden
-layer, a . g + c, is such a number: taking a from every row of W_o and c from every b_o changes ln Z and nothing else.
-Here a and c are those that fit ln Z of the training n-grams best. Dropout is why a network that was trained
-self-normalised needs it: the penalty saw networks with units left out, and the whole one has other sums.
-
-A CSLM in training.
-
-Training of a CSLM, to the end or to the next stop.
+A network that was trained self-normalised is centred at the end: its ln Z are drawn nearer to 0.
 """
 
-import math
-from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from rnnsmt.cslm.batches import NGramBatches
 from rnnsmt.cslm.gradients import DROPOUT_ROWS, Dropout, loss_and_gradient
 from rnnsmt.cslm.model import FeedForwardLM, save_model
-from rnnsmt.cslm.ngrams import NGramStream, Places, contexts_at, hold_out
-from rnnsmt.cslm.settings import Settings
+from rnnsmt.cslm.ngrams import contexts_at
+from rnnsmt.cslm.settings import CslmSettings
 from rnnsmt.cslm.text import Text
-from rnnsmt.cslm.validation import Validation, class_counts, unigram_log_p
+from rnnsmt.cslm.validation import HeldOutNGrams, class_counts, perplexity_of, unigram_log_p
 from rnnsmt.io import write_json
-from rnnsmt.networks import training as networks
+from rnnsmt.networks.batches import Index, hold_out
 from rnnsmt.networks.devices import Place
 from rnnsmt.networks.softmax import Products
-from rnnsmt.networks.training import Figures, Outputs
+from rnnsmt.networks.training import Trainer
 from rnnsmt.networks.vocabulary import UNK
 from rnnsmt.stages import STAGES
 
-NGRAMS = 20_000
 
-ROWS = 256
-
-RIDGE = 1e-3
-"""Times the mean square of a hidden unit: keeps units that are always 0 out."""
-
-
-@torch.no_grad()
-def centre(model: FeedForwardLM, text: Text, held_out: Places, seed: int) -> None:
-    """Change W_o and b_o in place, by n-grams of the text that the seed chooses, none of them held out."""
-    places = np.unique(np.random.default_rng([seed, 5]).integers(0, len(text), NGRAMS))
-    places = np.setdiff1d(places, held_out, assume_unique=True)
-    contexts = torch.from_numpy(contexts_at(text.words, places, model.sizes.context, text.vocabulary.eos))
-    hidden, log_sums = [], []
-    for part in contexts.to(model.R.device).split(ROWS):
-        g = model.hidden(part)
-        hidden.append(g.double().cpu().numpy())
-        log_sums.append(torch.logsumexp(g @ model.W_o.t() + model.b_o, 1).double().cpu().numpy())
-    x, y = np.concatenate(hidden), np.concatenate(log_sums)
-    x_mean, y_mean = x.mean(0), y.mean()
-    x, y = x - x_mean, y - y_mean
-    square = float((x**2).mean())
-    if square > np.finfo(np.float32).tiny:
-        ridge = RIDGE * len(x) * square * np.eye(x.shape[1])
-        a = np.linalg.solve(x.T @ x + ridge, x.T @ y)
-    else:  # the hidden layer is the same everywhere
-        a = np.zeros(x.shape[1])
-    model.W_o.sub_(torch.from_numpy(a).to(model.W_o))
-    model.b_o.sub_(float(y_mean - x_mean @ a))
-
-
-def perplexity(log_p: float) -> float:
-    """Of a mean natural logarithm; infinity where it is too large for a number."""
-    return math.exp(min(-log_p, 700.0))
-
-
-class Trainer(networks.Trainer):
+class CslmTrainer(Trainer):
     """A network and the text that it learns from."""
 
     examples = "n-grams"
-    figures = 2  # and the sum of (ln Z)^2
+    n_sums = 2  # and the sum of (ln Z)^2
 
-    def __init__(self, text: Text, settings: Settings, seed: int, place: Place, threads: int = 1) -> None:
+    def __init__(self, text: Text, settings: CslmSettings, seed: int, place: Place, threads: int = 1) -> None:
         self.text, self.settings, self.seed = text, settings, seed
-        self.held_out = hold_out(len(text), settings.held_out, settings.held_out_least, seed)
+        self.held_out = hold_out(len(text), settings.held_out_of(len(text)), seed)
         counts = class_counts(text, self.held_out)
-        self.unigram = unigram_log_p(text, self.held_out, counts)
         self.rare = counts == 2  # one was added to each
         self.rare[text.vocabulary.eos] = False
+        self.validation = HeldOutNGrams(text, self.held_out, settings.order - 1, place, counts)
+        self.unigram = unigram_log_p(text, self.held_out, counts)
+        self.ngrams = NGramBatches(len(text), settings.batch, seed, self.held_out)
+        self.total = settings.epochs * self.ngrams.updates
+        self.products, self.dropout = Products(place.matmul_dtype), Dropout(settings.dropout, seed)
         self.model = FeedForwardLM(settings.sizes(len(text.vocabulary)), seed, settings.spread)
         if settings.output_bias == "unigram":
             self.model.b_o.data.copy_(torch.from_numpy(counts / counts.sum()).log())
         self.model.to(place.device)
-        self.validation = Validation(text, self.held_out, self.model.sizes.context, place, counts)
-        self.ngrams = NGramStream(len(text), settings.batch, seed, self.held_out)
-        self.total = settings.epochs * self.ngrams.updates
-        dropout = Dropout(settings.dropout, seed)
-        gradient = partial(loss_and_gradient, Products(place.factors), settings.self_normalised, dropout)
-        super().__init__(self.model, settings, place, self.ngrams, gradient, 0, threads, DROPOUT_ROWS)
+        super().__init__(self.model, settings, place, self.ngrams, threads, dimension=0, grain=DROPOUT_ROWS)
 
     def fingerprint(self) -> dict[str, object]:
         version = STAGES["cslm"]["train"].version
         text = self.text.fingerprint
         return {"version of cslm train": version, "text": text, "seed": self.seed, **self.settings.as_dict()}
 
-    def minibatch(self, index: Places) -> tuple[Tensor, ...]:
+    def minibatch(self, index: Index) -> tuple[Tensor, ...]:
         """Contexts [B, C], words [B] and numbers [B] of n-grams."""
         device = self.place.device
         contexts = contexts_at(self.text.words, index, self.model.sizes.context, self.text.vocabulary.eos)
@@ -110,7 +66,13 @@ class Trainer(networks.Trainer):
         rows = torch.arange(len(index), device=device) * self.place.processes + self.place.rank
         return tensor[:, :-1], tensor[:, -1], rows + self.update * self.settings.batch
 
-    def words(self, index: Places) -> int:
+    def loss_and_gradient(self, model: FeedForwardLM, *batch: Tensor) -> Tensor:
+        contexts, words, rows = batch
+        return loss_and_gradient(
+            model, contexts, words, rows, self.products, self.settings.self_normalised, self.dropout
+        )
+
+    def words(self, index: Index) -> int:
         return len(index)
 
     @property
@@ -131,14 +93,37 @@ class Trainer(networks.Trainer):
     def measure(self, row: dict[str, Any]) -> bool:
         loss, squares = (self.sums.measured[:2] / max(self.sums.examples, 1)).tolist()
         row["epoch"] = len(self.history) + 1
-        row["train perplexity"] = perplexity(-loss)  # with dropout and penalty in force
+        row["train perplexity"] = perplexity_of(-loss)  # with dropout and penalty in force
         if self.settings.self_normalised:
             row["train (ln Z)^2"] = squares
         if not self.validation.number:
             return False
         found = self.validation.measure(self.model)
-        row |= {"validation perplexity": perplexity(found.log_p), "validation |ln Z|": found.log_sum}
+        row |= {"validation perplexity": perplexity_of(found.log_p), "validation |ln Z|": found.log_sum}
         return self.best is None or row["validation perplexity"] < self.kept["validation perplexity"]
+
+    def save(self, model_file: str | Path, history_file: str | Path) -> dict[str, object]:
+        settings, kept = self.settings, self.choose()
+        about = {"settings": settings.as_dict(), "seed": self.seed, "kept epoch": kept["epoch"]}
+        if settings.self_normalised:
+            centre(self.model, self.text, self.held_out, self.seed)
+        stats: dict[str, object] = {"epochs": len(self.history), "kept epoch": kept["epoch"]}
+        if self.validation.number:
+            log_sum = self.validation.measure(self.model).log_sum
+            stats |= {"validation perplexity": kept["validation perplexity"], "validation |ln Z|": log_sum}
+            stats["unigram perplexity"] = perplexity_of(self.unigram)
+        if self.place.first:
+            vocabulary, normalised = self.text.vocabulary, settings.self_normalised > 0
+            meta = {**about, "text": self.text.fingerprint, "vocabulary": vocabulary.hash(), **stats}
+            save_model(model_file, self.model, vocabulary, normalised, meta)
+            network: dict[str, object] = {
+                "parameters": self.model.sizes.count(),
+                "validation ngrams": self.validation.number,
+            }
+            network |= {"computed on": self.place.describe()}
+            write_json(history_file, about | network | stats | {"curve": self.history})
+        self.finish()
+        return stats
 
     def begins(self) -> str:
         return f"{len(self.text):,} n-grams, {self.validation.number:,} of them for validation"
@@ -146,7 +131,7 @@ class Trainer(networks.Trainer):
     def says(self, row: dict[str, Any]) -> str:
         text = f"epoch {row['epoch']}: perplexity trained {row['train perplexity']:.2f}"
         if "validation perplexity" in row:
-            text += f", validation {row['validation perplexity']:.2f} (unigrams {perplexity(self.unigram):.0f})"
+            text += f", validation {row['validation perplexity']:.2f} (unigrams {perplexity_of(self.unigram):.0f})"
             if self.settings.self_normalised:
                 text += f", |ln Z| {row['validation |ln Z|']:.3f}"
             if self.epochs_without_better:
@@ -154,31 +139,41 @@ class Trainer(networks.Trainer):
         return text
 
 
-def train(text: Text, settings: Settings, seed: int, place: Place, outputs: Outputs, threads: int = 1) -> Figures:
-    """Train a network, or go on with one, and write it with its learning curve; the figures of the stage.
+CENTRING_NGRAMS = 20_000
 
-    Raises:
-        InputError, SystemExit: as ``rnnsmt.networks.training.run``.
+CENTRING_ROWS = 256
+"""N-grams whose sums are computed at a time."""
+
+RIDGE = 1e-3
+"""Times the mean square of a hidden unit: keeps units that are always 0 out."""
+
+
+@torch.no_grad()
+def centre(model: FeedForwardLM, text: Text, held_out: Index, seed: int) -> None:
+    """Draw ln Z nearer to 0 without changing a probability: change W_o and b_o in place.
+
+    The softmax does not change when the same number is added to all output units. A linear function of the last hidden
+    layer, a . g + c, is such a number: taking a from every row of W_o and c from every b_o changes ln Z and nothing
+    else. Here a and c are those that fit ln Z best, by least squares over n-grams of the text that the seed chooses,
+    none of them held out. Dropout is why a network that was trained self-normalised needs it: the penalty saw networks
+    with units left out, and the whole one has other sums.
     """
-    return networks.run(partial(Trainer, text, settings, seed, place, threads), outputs, write)
-
-
-def write(trainer: Trainer, outputs: Outputs) -> Figures:
-    """Write the network and its learning curve."""
-    settings, kept = trainer.settings, trainer.choose()
-    about = {"settings": settings.as_dict(), "seed": trainer.seed, "kept epoch": kept["epoch"]}
-    if settings.self_normalised:
-        centre(trainer.model, trainer.text, trainer.held_out, trainer.seed)
-    figures: Figures = {"epochs": len(trainer.history), "kept epoch": kept["epoch"]}
-    if trainer.validation.number:
-        log_sum = trainer.validation.measure(trainer.model).log_sum
-        figures |= {"validation perplexity": kept["validation perplexity"], "validation |ln Z|": log_sum}
-        figures["unigram perplexity"] = perplexity(trainer.unigram)
-    if trainer.place.first:
-        vocabulary, normalised = trainer.text.vocabulary, settings.self_normalised > 0
-        meta = {**about, "text": trainer.text.fingerprint, "vocabulary": vocabulary.hash(), **figures}
-        save_model(outputs.model, trainer.model, vocabulary, normalised, meta)
-        sizes: Figures = {"parameters": trainer.model.sizes.count(), "validation ngrams": trainer.validation.number}
-        sizes |= {"computed on": trainer.place.describe()}
-        write_json(outputs.history, about | sizes | figures | {"curve": trainer.history})
-    return figures
+    places = np.unique(np.random.default_rng([seed, 5]).integers(0, len(text), CENTRING_NGRAMS))
+    places = np.setdiff1d(places, held_out, assume_unique=True)
+    contexts = torch.from_numpy(contexts_at(text.words, places, model.sizes.context, text.vocabulary.eos))
+    hidden, log_sums = [], []
+    for part in contexts.to(model.R.device).split(CENTRING_ROWS):
+        g = model.hidden(part)
+        hidden.append(g.double().cpu().numpy())
+        log_sums.append(torch.logsumexp(g @ model.W_o.t() + model.b_o, 1).double().cpu().numpy())
+    x, y = np.concatenate(hidden), np.concatenate(log_sums)
+    x_mean, y_mean = x.mean(0), y.mean()
+    x, y = x - x_mean, y - y_mean
+    square = float((x**2).mean())
+    if square > np.finfo(np.float32).tiny:
+        ridge = RIDGE * len(x) * square * np.eye(x.shape[1])
+        a = np.linalg.solve(x.T @ x + ridge, x.T @ y)
+    else:  # the hidden layer is the same everywhere
+        a = np.zeros(x.shape[1])
+    model.W_o.sub_(torch.from_numpy(a).to(model.W_o))
+    model.b_o.sub_(float(y_mean - x_mean @ a))

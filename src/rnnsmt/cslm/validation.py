@@ -7,43 +7,43 @@ import torch
 from numpy.typing import NDArray
 
 from rnnsmt.cslm.model import FeedForwardLM
-from rnnsmt.cslm.ngrams import Places, contexts_at
+from rnnsmt.cslm.ngrams import contexts_at
 from rnnsmt.cslm.text import Text
+from rnnsmt.networks.batches import Index
 from rnnsmt.networks.devices import Place, full_precision
+from rnnsmt.networks.sequences import count_ids
 from rnnsmt.networks.vocabulary import NULL, UNK
 
 Counts = NDArray[np.float64]
 
 ROWS = 256
+"""N-grams that are measured at a time."""
 
-BLOCK = 1 << 24
 
-
-class Found(NamedTuple):
-    """mean ln p, exact; mean |ln Z| of the output units' sums."""
+class NGramLikelihood(NamedTuple):
+    """Mean ln p, exact; mean |ln Z| of the output units' sums."""
 
     log_p: float
     log_sum: float
 
 
-class Validation:
+class HeldOutNGrams:
     """N-grams that are not trained on. Words that only they have are unknown words to the network."""
 
-    def __init__(self, text: Text, held_out: Places, context: int, place: Place, counts: Counts) -> None:
+    def __init__(self, text: Text, held_out: Index, context: int, place: Place, counts: Counts) -> None:
         """counts: as ``class_counts`` gives them."""
         self.place = place
         own = held_out[place.rank :: place.processes]
         contexts = contexts_at(text.words, own, context, text.vocabulary.eos)
         words = text.words[own].astype(np.int64)
-        for ids in (contexts, words):
-            ids[(counts[ids] == 1) & (ids != NULL)] = UNK
+        contexts, words = as_trained(contexts, counts), as_trained(words, counts)
         self.contexts = torch.from_numpy(contexts).to(place.device).split(ROWS)
         self.words = torch.from_numpy(words).to(place.device).split(ROWS)
         self.number = len(held_out)
 
     @torch.no_grad()
-    def measure(self, model: FeedForwardLM) -> Found:
-        """In plain float32 products whatever the training uses."""
+    def measure(self, model: FeedForwardLM) -> NGramLikelihood:
+        """The likelihood by the network, in plain float32 products whatever the training uses."""
         totals = torch.zeros(2, dtype=torch.float64, device=self.place.device)
         with full_precision():
             for contexts, words in zip(self.contexts, self.words, strict=True):
@@ -52,19 +52,27 @@ class Validation:
                 log_p = units.gather(1, words[:, None])[:, 0] - log_sums
                 totals += torch.stack([log_p.double().sum(), log_sums.double().abs().sum()])
         log_p, log_sum = (self.place.sum(totals) / max(self.number, 1)).tolist()
-        return Found(log_p, log_sum)
+        return NGramLikelihood(log_p, log_sum)
 
 
-def class_counts(text: Text, held_out: Places) -> Counts:
+def class_counts(text: Text, held_out: Index) -> Counts:
     """How often every class is predicted in training, float64 [classes], one added to each."""
     classes = len(text.vocabulary)
-    counts = np.ones(classes)
-    for begin in range(0, len(text), BLOCK):
-        counts += np.bincount(text.words[begin : begin + BLOCK], minlength=classes)
-    return counts - np.bincount(text.words[held_out], minlength=classes)
+    counts = count_ids(text.words, classes) - np.bincount(text.words[held_out], minlength=classes)
+    return counts.astype(np.float64) + 1
 
 
-def unigram_log_p(text: Text, held_out: Places, counts: Counts) -> float:
-    """Mean ln p of the held-out words by the relative frequencies of classes."""
+def as_trained(ids: NDArray[np.int64], counts: Counts) -> NDArray[np.int64]:
+    """Ids with UNK for every word that the training never predicts; counts: as ``class_counts`` gives them."""
+    return np.where((counts[ids] == 1) & (ids != NULL), UNK, ids)
+
+
+def unigram_log_p(text: Text, held_out: Index, counts: Counts) -> float:
+    """Mean ln p of the held-out words by the relative frequencies of classes, over the same events as the network's."""
     logs = np.log(counts / counts.sum())
-    return float(logs[text.words[held_out]].sum() / max(len(held_out), 1))
+    return float(logs[as_trained(text.words[held_out].astype(np.int64), counts)].sum() / max(len(held_out), 1))
+
+
+def perplexity_of(log_p: float) -> float:
+    """Of a mean natural logarithm; a large number where it is too large for one."""
+    return float(np.exp(min(-log_p, 700.0)))

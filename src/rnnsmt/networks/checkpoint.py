@@ -1,6 +1,6 @@
-"""The state of a long training on disk, replaced whole, and only ever continued with the settings it was begun with.
+"""Files of tensors: the checkpoint of a training, and what the files of trained networks are read and checked with.
 
-The parameters of a network that was read from a file.
+A checkpoint is replaced whole, and only ever continued with the settings that it was begun with.
 """
 
 import io
@@ -18,7 +18,7 @@ from torch import nn
 from rnnsmt.io import InputError, atomic_path
 from rnnsmt.state_folder import StateFolder
 
-_NO_PICKLE = (
+_CORRUPT = (
     RuntimeError,
     EOFError,
     OSError,
@@ -28,7 +28,7 @@ _NO_PICKLE = (
     TypeError,
     pickle.UnpicklingError,
 )
-"""What the unpickler makes of bytes that are none."""
+"""What is raised where a file is damaged or holds something else."""
 
 
 class Checkpoint:
@@ -53,7 +53,7 @@ class Checkpoint:
         if not isinstance(before, dict) or not isinstance(saved.get("state"), dict):
             raise InputError(f"{self.path}: holds something else; {self.remedy}")
         self.folder.check(before)
-        with refusing(self.path, self.remedy):
+        with corrupt_as_input_error(self.path, self.remedy):
             restore_random_states(saved["random"])
         return dict(saved["state"])
 
@@ -100,7 +100,7 @@ def load_file(path: str | Path, device: torch.device | str, remedy: str) -> dict
         raise InputError(f"{path}: no such file; {remedy}")
     try:
         content = torch.load(path, map_location=device, weights_only=True)
-    except _NO_PICKLE as error:
+    except _CORRUPT as error:
         raise InputError(f"{path}: cannot be read ({_reason(error)}); {remedy}") from None
     if not isinstance(content, dict):
         raise InputError(f"{path}: holds something else; {remedy}")
@@ -108,11 +108,11 @@ def load_file(path: str | Path, device: torch.device | str, remedy: str) -> dict
 
 
 @contextmanager
-def refusing(path: str | Path, remedy: str) -> Iterator[None]:
+def corrupt_as_input_error(path: str | Path, remedy: str) -> Iterator[None]:
     """Around what takes the content of a file apart: parts that are missing or do not fit are an ``InputError``."""
     try:
         yield
-    except _NO_PICKLE as error:
+    except _CORRUPT as error:
         raise InputError(f"{path}: its parts are not what they should be ({_reason(error)}); {remedy}") from None
 
 
@@ -122,28 +122,23 @@ def _reason(error: Exception) -> str:
 
 
 def random_states() -> dict[str, Any]:
-    """The states of all random generators of the process, as tensors and plain values."""
+    """The states of the random generators of the process, as tensors and plain values; no training uses a GPU's."""
     kind, keys, *rest = np.random.get_state()
     version, internal, gauss = random.getstate()
-    states: dict[str, Any] = {
+    return {
         "torch": torch.get_rng_state(),
         "numpy": [kind, torch.from_numpy(np.asarray(keys).astype(np.int64)), *rest],
         "python": [version, list(internal), gauss],
     }
-    if torch.cuda.is_available():
-        states["cuda"] = torch.cuda.get_rng_state_all()
-    return states
 
 
 def restore_random_states(states: Mapping[str, Any]) -> None:
-    """Set all random generators as ``random_states`` found them."""
+    """Set the random generators as ``random_states`` found them."""
     torch.set_rng_state(states["torch"].cpu())
     kind, keys, *rest = states["numpy"]
     np.random.set_state((kind, keys.cpu().numpy().astype(np.uint32), *rest))
     version, internal, gauss = states["python"]
     random.setstate((version, tuple(internal), gauss))
-    if "cuda" in states and torch.cuda.is_available():
-        torch.cuda.set_rng_state_all([state.cpu() for state in states["cuda"]])
 
 
 def check_parameters(path: str | Path, model: nn.Module, remedy: str) -> None:

@@ -14,17 +14,18 @@ from torch import Tensor
 from torch import distributed as processes
 
 from rnnsmt.io import InputError
+from rnnsmt.progress import say
 
 
 @dataclass(frozen=True)
 class Place:
-    """The device of this process, and which of how many processes it is."""
+    """The device of this process, and which of how many processes it is; a ``with`` leaves the others at its end."""
 
     device: torch.device
     rank: int = 0
     processes: int = 1
-    factors: torch.dtype | None = None
-    """What the factors of matrix products are rounded to, where that has to be done by hand."""
+    matmul_dtype: torch.dtype | None = None
+    """What the caller has to round the factors of matrix products to; None: nothing, torch does what is needed."""
 
     @property
     def first(self) -> bool:
@@ -34,7 +35,13 @@ class Place:
     def describe(self) -> dict[str, str]:
         """The kind of device, and what the factors of matrix products are rounded to."""
         rounded = "float32" if torch.get_float32_matmul_precision() == "highest" else "TF32"
-        return {"device": self.device.type, "factors": "bfloat16" if self.factors is torch.bfloat16 else rounded}
+        return {"device": self.device.type, "factors": "bfloat16" if self.matmul_dtype is torch.bfloat16 else rounded}
+
+    def __str__(self) -> str:
+        """For the log."""
+        name = "the CPU" if self.device.type == "cpu" else f"{self.device} ({torch.cuda.get_device_name(self.device)})"
+        several = f", {self.processes} processes" if self.processes > 1 else ""
+        return f"{name}{several}, products of {self.describe()['factors']} factors"
 
     def sum(self, value: Tensor) -> Tensor:
         """Add up a tensor over all processes, in place."""
@@ -48,7 +55,10 @@ class Place:
             return flag
         return bool(self.sum(torch.tensor(float(flag), device=self.device)).item())
 
-    def close(self) -> None:
+    def __enter__(self) -> "Place":
+        return self
+
+    def __exit__(self, *_: object) -> None:
         if self.processes > 1:
             processes.destroy_process_group()
 
@@ -56,9 +66,11 @@ class Place:
 def choose_place(name: str, threads: int, precision: str = "float32", join: bool = False) -> Place:
     """Set threads and precision of this process; join: and join the other ones where ``torchrun`` started several.
 
+    Says so in the log where auto finds no GPU although there are signs that there should be one.
+
     name: cpu, cuda, or auto: a GPU where there is one. precision: ``float32``, or ``reduced``: the factors of matrix
     products are rounded, to bfloat16 (8 bits: an error of up to 0.4 %) on processors that multiply it, to TF32 (11
-    bits: 0.05 %) on GPUs; sums stay float32. On a processor the caller rounds them, see ``Place.factors``.
+    bits: 0.05 %) on GPUs; sums stay float32. On a processor the caller rounds them, see ``Place.matmul_dtype``.
 
     Raises:
         InputError: a GPU was asked for and there is none, or fewer than processes.
@@ -70,7 +82,7 @@ def choose_place(name: str, threads: int, precision: str = "float32", join: bool
     kind = "cuda" if name != "cpu" and there else "cpu"
     reduced = precision == "reduced"
     torch.set_float32_matmul_precision("high" if reduced and kind == "cuda" else "highest")
-    factors = torch.bfloat16 if reduced and kind == "cpu" and multiplies_bfloat16() else None
+    matmul_dtype = torch.bfloat16 if reduced and kind == "cpu" and multiplies_bfloat16() else None
     started = os.environ if join else {}
     number, rank = int(started.get("WORLD_SIZE", "1")), int(started.get("RANK", "0"))
     device = torch.device(kind)
@@ -82,7 +94,29 @@ def choose_place(name: str, threads: int, precision: str = "float32", join: bool
         torch.cuda.set_device(device)
     if number > 1:
         processes.init_process_group("nccl" if kind == "cuda" else "gloo")
-    return Place(device, rank, number, factors)
+    if name == "auto" and kind == "cpu" and rank == 0 and (sign := _sign_of_a_gpu()):
+        say(
+            f"--device auto: takes the CPU, torch sees no GPU although {sign}; install a torch with CUDA that fits the "
+            "driver, or give --device cpu"
+        )
+    return Place(device, rank, number, matmul_dtype)
+
+
+RESERVED = ("SLURM_JOB_GPUS", "SLURM_STEP_GPUS", "CUDA_VISIBLE_DEVICES")
+"""Set where a scheduler has reserved a GPU."""
+
+
+def _sign_of_a_gpu() -> str:
+    """What says that this process should have one: a reservation, or the driver's file; empty: nothing does."""
+    if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):  # hidden on purpose
+        return ""
+    for variable in RESERVED:
+        if variable in os.environ:
+            return f"{variable} is {os.environ[variable]}"
+    return f"{DRIVER} is there" if DRIVER.exists() else ""
+
+
+DRIVER = Path("/dev/nvidia0")
 
 
 _taken: list[tuple[int, IO[str]]] = []

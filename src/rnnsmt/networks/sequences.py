@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 from rnnsmt.io import InputError, atomic_path
 
 BLOCK = 1 << 22
-"""Numbers that are checked at a time."""
+"""Numbers that are read at a time."""
 
 
 class Sequences(NamedTuple):
@@ -52,7 +52,7 @@ def open_sequences(folder: Path, prefix: str, number: object, classes: object, r
     whole = found == expected and len(offsets) - 1 == number and offsets[-1] == len(words)
     if not whole or not _sound(words, offsets, classes):
         raise InputError(
-            f"{folder}: {prefix}words.npy and {prefix}offsets.npy do not fit what is said about them; {remedy}"
+            f"{folder}: {prefix}words.npy and {prefix}offsets.npy are inconsistent with the folder's .json; {remedy}"
         )
     return Sequences(words, offsets)
 
@@ -70,6 +70,14 @@ def _sound(words: NDArray[np.int32], offsets: NDArray[np.int64], classes: object
         if np.diff(bounds).min() <= 0 or bounds[-1] > len(words) or (words[bounds[1:] - 1] != classes - 1).any():
             return False
     return True
+
+
+def count_ids(words: NDArray[np.int32], classes: int) -> NDArray[np.int64]:
+    """How often every id occurs, int64 [classes]; reads a memory-mapped array once, piece by piece."""
+    counts = np.zeros(classes, np.int64)
+    for begin in range(0, len(words), BLOCK):
+        counts += np.bincount(words[begin : begin + BLOCK], minlength=classes)
+    return counts
 
 
 class GrowingArray:

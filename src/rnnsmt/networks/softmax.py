@@ -1,8 +1,7 @@
-"""Matrix products of rounded factors, and the softmax with its gradient: what both networks spend their time on.
+"""What both networks spend their time on: matrix products of rounded factors, and the softmax.
 
-The softmax is computed for a few rows at a time while it is still in the processor's cache, its gradient with it.
-
-The logarithms of single probabilities of a softmax: all its units are computed, none is kept.
+In training the softmax is computed for a few rows at a time while it is still in the processor's cache, its gradient
+with it. In scoring only some of its probabilities are asked for: all its units are computed, none is kept.
 """
 
 from typing import NamedTuple
@@ -20,23 +19,23 @@ CUDA_SOFTMAX_ROWS = 4096
 
 
 class Products:
-    """Matrix products, of factors that are rounded to ``factors`` (bfloat16) or left as they are (None).
+    """Matrix products, of factors that are rounded to ``dtype`` (bfloat16) or left as they are (None).
 
     Rounded products are rounded too, when they have been summed in float32; what is added to them is not.
     """
 
-    def __init__(self, factors: torch.dtype | None = None) -> None:
-        self.factors = factors
+    def __init__(self, dtype: torch.dtype | None = None) -> None:
+        self.dtype = dtype
 
     def round(self, x: Tensor) -> Tensor:
         """A factor of several products: rounded once."""
-        return x if self.factors is None else x.to(self.factors)
+        return x if self.dtype is None else x.to(self.dtype)
 
     def __call__(self, a: Tensor, b: Tensor) -> Tensor:
         """a @ b, in the type of a parameter."""
-        if self.factors is None:
+        if self.dtype is None:
             return a @ b
-        return (a.to(self.factors) @ b.to(self.factors)).float()
+        return (a.to(self.dtype) @ b.to(self.dtype)).float()
 
 
 def put_gradient(parameter: nn.Parameter, gradient: Tensor) -> None:

@@ -1,13 +1,8 @@
-"""What turns a gradient into an update: all parameters in one tensor, the optimiser, the learning rate.
+"""Training a network: the loop of updates, evaluations and checkpoints, and what an update consists of.
 
-The gradient of a minibatch from several threads of one process, each with some of its pairs.
-
-A step is hundreds of small operations. Threads inside each of them wait for each other every time, and where other
-processes use the same cores they wait long: here every thread computes alone, and they meet once a minibatch.
-
-A network in training: updates, the learning curve, and the state that a continuation needs.
-
-The training loop: updates, evaluations, checkpoints, progress, the end.
+``Trainer.fit`` is the loop and ``Trainer.step`` an update; ``rnn.training`` and ``cslm.training`` say what a network
+learns from, its gradient, when it is evaluated, and what is written. Below them: the threads that share a minibatch,
+the optimiser, the log.
 """
 
 import math
@@ -15,74 +10,289 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from rnnsmt.io import InputError
-from rnnsmt.networks.checkpoint import Checkpoint, refusing
+from rnnsmt.networks.batches import Batches, Index
+from rnnsmt.networks.checkpoint import Checkpoint, corrupt_as_input_error
 from rnnsmt.networks.devices import Place
+from rnnsmt.networks.settings import TrainingSettings
 from rnnsmt.progress import LOG_SECONDS, say
 from rnnsmt.stopping import Stop
 
+CHECK_EVERY = 100
+"""After how many updates the loss must be a number; asking makes a GPU wait."""
 
-class OptimiserSettings(Protocol):
-    """What is needed of the settings of a training; optimiser: adadelta or adam, schedule: constant or linear."""
+AGREE_EVERY = 50
+"""How many updates lie between two looks at signals and the time limit where several processes must agree."""
+
+
+class Trainer(ABC):
+    """A network in training. Every process has one; all hold the same parameters and draw the same minibatches."""
+
+    examples: str
+    """What the network learns from, for the log: pairs, n-grams."""
+
+    n_sums = 1
+    """How many sums over a minibatch come with its gradient; the first one is -ln p of its words."""
+
+    sum_of_losses = False
+    """Whether the loss of a minibatch is the sum of its examples' losses instead of their mean."""
+
+    total: int
+    """After how many updates training is over, at most."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        settings: TrainingSettings,
+        place: Place,
+        batches: Batches,
+        threads: int,
+        dimension: int,
+        grain: int = 1,
+    ) -> None:
+        """model: on the device of ``place``. threads: on a CPU. dimension, grain: as ``GradientThreads`` takes them."""
+        self._settings, self.place, self.batches = settings, place, batches
+        self.flat = flatten(model)
+        self.optimiser = make_optimiser(self.flat, settings)
+        threads = threads if place.device.type == "cpu" else 1
+        self.gradient_of = GradientThreads(model, self.flat, threads, self.loss_and_gradient, dimension, grain)
+        self.update = self.seen = 0
+        self.sums = Sums(self.n_sums, place.device)
+        self.history: list[dict[str, Any]] = []
+        self.best: tuple[int, Tensor] | None = None
+        """The row of the learning curve where the held-out examples were likeliest, and the parameters then."""
+        self.checkpoint: Checkpoint | None = None
+
+    # the loop
+
+    def fit(self, state_dir: str | Path, save_every: float, stop: Stop) -> None:
+        """Train to the end, from the last checkpoint in ``state_dir`` if there is one.
+
+        A checkpoint is saved every ``save_every`` seconds, at the end, and when ``stop`` says that it is time. The
+        folder is locked from here on as long as this object lives.
+
+        Raises:
+            InputError: a checkpoint of other settings, or a loss that is not a number.
+            SystemExit: 75, stopped by SIGTERM or the time limit with its state saved; 130 the same after Ctrl-C.
+        """
+        self.checkpoint = checkpoint = Checkpoint(state_dir, self.fingerprint())
+        if self.place.first:
+            checkpoint.lock()
+        self.place.any(False)  # the others wait for the first process
+        saved = checkpoint.load(self.place.device)
+        if saved is not None:
+            with corrupt_as_input_error(checkpoint.path, checkpoint.remedy):
+                self.restore(saved)
+        log = TrainingLog(self)
+        last_save = time.monotonic()
+
+        while not self.finished:
+            self.step()
+            if self.evaluation_due:
+                log.evaluation(self.evaluate())
+            log.progress()
+            stopping = self._is_time_to(stop)
+            due = time.monotonic() - last_save > save_every or self.finished
+            if self.place.first and (stopping or due):
+                checkpoint.save(self.state())
+                last_save = time.monotonic()
+            if stopping and not self.finished:
+                log.say(f"stopped {stop.reason()} after {self.update:,} updates, state saved: run again to go on")
+                raise SystemExit(stop.exit_code())
+
+    def step(self) -> None:
+        """One update: loss and gradient of a minibatch, their sum over the processes, clipping, the optimiser."""
+        settings, place, gradient = self._settings, self.place, self.flat.grad
+        assert gradient is not None
+        index = next(self.batches)
+        own = index[place.rank :: place.processes]
+        if len(own):
+            sums = self.gradient_of(*self.minibatch(own)).reshape(-1)
+        else:
+            sums = gradient.zero_()[: self.n_sums].double()
+        place.sum(gradient)
+        place.sum(sums)
+        # a minibatch at the end of an epoch may be smaller: its examples weigh as much as others
+        scale = 1.0 if self.sum_of_losses else 1.0 / settings.batch
+        norm = torch.linalg.vector_norm(gradient) * scale
+        gradient *= scale * torch.clamp(settings.clip / norm, max=1.0)
+        for group in self.optimiser.param_groups:
+            group["lr"] = learning_rate(settings, self.update, self.total)
+        self.optimiser.step()
+        self.update += 1
+        self.seen += len(index)
+        self.sums.add(len(index), self.words(index), sums, norm > settings.clip, norm)
+        if self.update % CHECK_EVERY == 0:
+            self.check()
+
+    def check(self) -> None:
+        """Refuse to go on where the loss or the gradient has become infinite or not a number.
+
+        Raises:
+            InputError: it has, since the last evaluation.
+        """
+        if all(math.isfinite(value) for value in self.sums.measured.tolist()):
+            return
+        raise InputError(
+            f"the loss or its gradient became infinite or not a number at update {self.update} or up to {CHECK_EVERY} "
+            "before it; use a lower --learning-rate or --precision float32 and another --state-dir; the last good "
+            "checkpoint is kept"
+        )
+
+    def _is_time_to(self, stop: Stop) -> bool:
+        """Whether to save and stop now: asked after every update, the same for all processes, which stop together."""
+        if self.place.processes == 1:
+            return stop.asked()
+        return self.update % AGREE_EVERY == 0 and self.place.any(stop.asked())
+
+    # the learning curve
+
+    def evaluate(self) -> dict[str, Any]:
+        """Add a row to the learning curve: the updates since the last one, and the held-out examples."""
+        self.check()
+        *_, clipped, norm = (value / max(self.sums.updates, 1) for value in self.sums.measured.tolist())
+        row: dict[str, Any] = {
+            "update": self.update,
+            self.examples.replace("-", ""): self.seen,
+            "learning rate": learning_rate(self._settings, self.update - 1, self.total),
+            "clip rate": clipped,
+            "gradient norm": norm,
+        }
+        better = self.measure(row)
+        self.sums = Sums(self.n_sums, self.place.device)
+        self.history.append(row)
+        if better:
+            self.best = len(self.history) - 1, self.flat.detach().clone()
+        return row
 
     @property
-    def optimiser(self) -> str: ...
+    def kept(self) -> dict[str, Any]:
+        """The row of the learning curve whose parameters are kept: the best, or the last if none is known as best."""
+        return self.history[self.best[0] if self.best else -1]
+
+    def choose(self) -> dict[str, Any]:
+        """Take the parameters that are kept; the row of the learning curve that they belong to."""
+        if self.best is not None:
+            self.flat.data.copy_(self.best[1])
+        return self.kept
+
+    # going on
+
+    def state(self) -> dict[str, Any]:
+        """Everything that a continuation needs.
+
+        Raises:
+            InputError: the loss is not a number: what was saved before must not be replaced.
+        """
+        self.check()
+        return {
+            "parameters": self.flat.detach(),
+            "optimiser": self.optimiser.state_dict(),
+            "batches": self.batches.state(),
+            "update": self.update,
+            "seen": self.seen,
+            "counts": [self.sums.updates, self.sums.examples, self.sums.words],
+            "measured": self.sums.measured,
+            "history": self.history,
+            "best": list(self.best) if self.best else None,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on where ``state`` was taken.
+
+        Raises:
+            RuntimeError, LookupError, TypeError, ValueError: the state is not what ``state`` gives.
+        """
+        self.flat.data.copy_(state["parameters"])
+        self.optimiser.load_state_dict(state["optimiser"])
+        self.batches.restore(state["batches"])
+        self.update, self.seen = int(state["update"]), int(state["seen"])
+        self.sums.updates, self.sums.examples, self.sums.words = map(int, state["counts"])
+        self.sums.measured.copy_(state["measured"])
+        self.history = [row | {"update": int(row["update"])} for row in state["history"]]
+        self.best = None
+        if state["best"]:
+            number, parameters = state["best"]
+            self.best = range(len(self.history))[number], parameters.view_as(self.flat)
+
+    def finish(self) -> None:
+        """Remember that the outputs are written: the state folder then gives way to other settings."""
+        if self.checkpoint is not None and self.place.first:
+            self.checkpoint.finish()
+
+    # what every network says for itself
+
+    @abstractmethod
+    def fingerprint(self) -> dict[str, object]:
+        """Everything that the result depends on, but for the rounding of another device or number of threads."""
+
+    @abstractmethod
+    def minibatch(self, index: Index) -> tuple[Tensor, ...]:
+        """The tensors that the gradient is taken of."""
+
+    @abstractmethod
+    def loss_and_gradient(self, model: Any, *batch: Tensor) -> Tensor:
+        """Fill ``.grad`` of the network's parameters with the sum over what ``minibatch`` gave; the ``n_sums`` sums."""
+
+    @abstractmethod
+    def words(self, index: Index) -> int:
+        """How many words the network has to predict in these examples."""
+
     @property
-    def learning_rate(self) -> float: ...
+    @abstractmethod
+    def finished(self) -> bool:
+        """Whether training is over."""
+
     @property
-    def schedule(self) -> str: ...
-    @property
-    def warmup(self) -> int: ...
-    @property
-    def batch(self) -> int: ...
-    @property
-    def clip(self) -> float: ...
+    @abstractmethod
+    def evaluation_due(self) -> bool:
+        """Whether a row of the learning curve is due after this update."""
+
+    @abstractmethod
+    def measure(self, row: dict[str, Any]) -> bool:
+        """Add to a row what the sums and the held-out examples say; whether these are better than ever before."""
+
+    @abstractmethod
+    def save(self, model_file: str | Path, history_file: str | Path) -> dict[str, object]:
+        """Write the network with the parameters that are kept, and the learning curve; the stats of the stage."""
+
+    @abstractmethod
+    def begins(self) -> str:
+        """For the log: what is trained, on how much."""
+
+    @abstractmethod
+    def says(self, row: dict[str, Any]) -> str:
+        """For the log: a row of the learning curve."""
 
 
-def lay_out(model: nn.Module, values: Tensor, gradients: Tensor) -> None:
-    """Make the parameters of a network, and their gradients, views of two flat tensors."""
-    parameters = list(model.parameters())
-    sizes = [parameter.numel() for parameter in parameters]
-    for parameter, value, gradient in zip(parameters, values.split(sizes), gradients.split(sizes), strict=True):
-        parameter.data = value.view(parameter.shape)
-        parameter.grad = gradient.view(parameter.shape)
+class Sums:
+    """Since the last evaluation: counts; on the device what came with the gradients, clipped updates, their norms."""
+
+    def __init__(self, n_sums: int, device: torch.device) -> None:
+        self.updates = self.examples = self.words = 0
+        self.measured = torch.zeros(n_sums + 2, dtype=torch.float64, device=device)
+
+    def add(self, examples: int, words: int, sums: Tensor, clipped: Tensor, norm: Tensor) -> None:
+        """Count one update: its examples and their target words, whether it was clipped, the gradient's norm."""
+        self.updates += 1
+        self.examples += examples
+        self.words += words
+        self.measured += torch.cat([sums, torch.stack([clipped.double(), norm.double()])])
 
 
-def flatten(model: nn.Module) -> nn.Parameter:
-    """Lay all parameters, and all gradients, one after the other in one tensor each, of which they become views.
+class GradientThreads:
+    """The gradient of a minibatch from several threads, each with some of its examples and a gradient of its own.
 
-    Norm, clipping, the sum over processes and the optimiser then are one operation each.
+    A step is hundreds of small operations. Threads inside each of them wait for each other every time, and where other
+    processes use the same cores they wait long: here every thread computes alone, and they meet once a minibatch. The
+    threads share the parameters; with one thread there is none, and the network itself is used.
     """
-    flat = nn.Parameter(torch.cat([parameter.detach().flatten() for parameter in model.parameters()]))
-    flat.grad = torch.zeros_like(flat)
-    lay_out(model, flat.data, flat.grad)
-    return flat
-
-
-def make_optimiser(flat: nn.Parameter, settings: OptimiserSettings) -> torch.optim.Optimizer:
-    """Adadelta with the paper's rho 0.95 and eps 1e-6, or Adam."""
-    if settings.optimiser == "adadelta":
-        return torch.optim.Adadelta([flat], lr=settings.learning_rate, rho=0.95, eps=1e-6)
-    return torch.optim.Adam([flat], lr=settings.learning_rate, betas=(0.9, 0.999), eps=1e-8, fused=True)
-
-
-def learning_rate(settings: OptimiserSettings, update: int, total: int) -> float:
-    """The learning rate of an update, counted from 0, of ``total``."""
-    factor = 1.0 if settings.schedule == "constant" else max(1.0 - update / total, 0.0)
-    return settings.learning_rate * factor * min((update + 1) / (settings.warmup + 1), 1.0)
-
-
-class Workers:
-    """Networks that share their parameters and have a gradient each; with one thread, the network itself."""
 
     def __init__(
         self,
@@ -124,269 +334,40 @@ class Workers:
         return torch.stack(sums).sum(0)
 
 
-CHECK_EVERY = 100
-"""After how many updates the loss must be a number; asking makes a GPU wait."""
-
-Index = NDArray[np.int64]
-
-
-class Stream(Protocol):
-    """An endless sequence of minibatches: the numbers of their examples."""
-
-    def __next__(self) -> Index: ...
-    def state(self) -> dict[str, Any]: ...
-    def restore(self, state: dict[str, Any]) -> None: ...
+def lay_out(model: nn.Module, values: Tensor, gradients: Tensor) -> None:
+    """Make the parameters of a network, and their gradients, views of two flat tensors."""
+    parameters = list(model.parameters())
+    sizes = [parameter.numel() for parameter in parameters]
+    for parameter, value, gradient in zip(parameters, values.split(sizes), gradients.split(sizes), strict=True):
+        parameter.data = value.view(parameter.shape)
+        parameter.grad = gradient.view(parameter.shape)
 
 
-class Sums:
-    """Figures since the last evaluation: counts; on the device the sums of the gradient, clipped updates and norms."""
+def flatten(model: nn.Module) -> nn.Parameter:
+    """Lay all parameters, and all gradients, one after the other in one tensor each, of which they become views.
 
-    def __init__(self, figures: int, device: torch.device) -> None:
-        self.updates = self.examples = self.words = 0
-        self.measured = torch.zeros(figures + 2, dtype=torch.float64, device=device)
-
-    def add(self, examples: int, words: int, sums: Tensor, clipped: Tensor, norm: Tensor) -> None:
-        """Count one update: its examples and their target words, whether it was clipped, the gradient's norm."""
-        self.updates += 1
-        self.examples += examples
-        self.words += words
-        self.measured += torch.cat([sums, torch.stack([clipped.double(), norm.double()])])
-
-
-class Trainer(ABC):
-    """A network in training. Every process has one; all hold the same parameters and draw the same minibatches."""
-
-    examples: str
-    """What the network learns from, for the log: pairs, n-grams."""
-
-    figures = 1
-    """How many sums over a minibatch come with its gradient; the first one is -ln p of its words."""
-
-    sum_of_losses = False
-    """Whether the loss of a minibatch is the sum of its examples' losses instead of their mean."""
-
-    total: int
-    """After how many updates training is over, at most."""
-
-    def __init__(
-        self,
-        model: nn.Module,
-        settings: OptimiserSettings,
-        place: Place,
-        stream: Stream,
-        gradient: Callable[..., Tensor],
-        dimension: int,
-        threads: int = 1,
-        grain: int = 1,
-    ) -> None:
-        """gradient, dimension, threads, grain: as ``Workers`` takes them."""
-        self._settings, self.place, self.stream = settings, place, stream
-        self.flat = flatten(model)
-        self.optimiser = make_optimiser(self.flat, settings)
-        self.gradient_of = Workers(model, self.flat, threads, gradient, dimension, grain)
-        self.update = self.seen = 0
-        self.sums = Sums(self.figures, place.device)
-        self.history: list[dict[str, Any]] = []
-        self.best: tuple[int, Tensor] | None = None
-        """The row of the learning curve with the best figure of held-out examples, and the parameters then."""
-
-    @abstractmethod
-    def fingerprint(self) -> dict[str, object]:
-        """Everything that the result depends on, but for the rounding of another device or number of threads."""
-
-    @abstractmethod
-    def minibatch(self, index: Index) -> tuple[Tensor, ...]:
-        """The tensors that the gradient is taken of."""
-
-    @abstractmethod
-    def words(self, index: Index) -> int:
-        """How many words the network has to predict in these examples."""
-
-    @property
-    @abstractmethod
-    def finished(self) -> bool:
-        """Whether training is over."""
-
-    @property
-    @abstractmethod
-    def evaluation_due(self) -> bool:
-        """Whether a row of the learning curve is due after this update."""
-
-    @abstractmethod
-    def measure(self, row: dict[str, Any]) -> bool:
-        """Add to a row what the sums and the held-out examples say; whether these are better than ever before."""
-
-    @abstractmethod
-    def begins(self) -> str:
-        """For the log: what is trained, on how much."""
-
-    @abstractmethod
-    def says(self, row: dict[str, Any]) -> str:
-        """For the log: a row of the learning curve."""
-
-    def step(self) -> None:
-        """One update: loss and gradient of a minibatch, their sum over the processes, clipping, the optimiser."""
-        settings, place, gradient = self._settings, self.place, self.flat.grad
-        assert gradient is not None
-        index = next(self.stream)
-        own = index[place.rank :: place.processes]
-        if len(own):
-            sums = self.gradient_of(*self.minibatch(own)).reshape(-1)
-        else:
-            sums = gradient.zero_()[: self.figures].double()
-        place.sum(gradient)
-        place.sum(sums)
-        # a minibatch at the end of an epoch may be smaller: its examples weigh as much as others
-        scale = 1.0 if self.sum_of_losses else 1.0 / settings.batch
-        norm = torch.linalg.vector_norm(gradient) * scale
-        gradient *= scale * torch.clamp(settings.clip / norm, max=1.0)
-        for group in self.optimiser.param_groups:
-            group["lr"] = learning_rate(settings, self.update, self.total)
-        self.optimiser.step()
-        self.update += 1
-        self.seen += len(index)
-        self.sums.add(len(index), self.words(index), sums, norm > settings.clip, norm)
-        if self.update % CHECK_EVERY == 0:
-            self.check()
-
-    def check(self) -> None:
-        """Stop where the loss or the gradient has become infinite or not a number.
-
-        Raises:
-            InputError: it has, since the last evaluation.
-        """
-        if all(math.isfinite(value) for value in self.sums.measured.tolist()):
-            return
-        raise InputError(
-            f"the loss or its gradient became infinite or not a number at update {self.update} or up to {CHECK_EVERY} "
-            "before it; use a lower --learning-rate or --precision float32 and another --state-dir; the last good "
-            "checkpoint is kept"
-        )
-
-    def evaluate(self) -> dict[str, Any]:
-        """Add a row to the learning curve: the updates since the last one, and the held-out examples."""
-        self.check()
-        *_, clipped, norm = (value / max(self.sums.updates, 1) for value in self.sums.measured.tolist())
-        row: dict[str, Any] = {
-            "update": self.update,
-            self.examples.replace("-", ""): self.seen,
-            "learning rate": learning_rate(self._settings, self.update - 1, self.total),
-            "clip rate": clipped,
-            "gradient norm": norm,
-        }
-        better = self.measure(row)
-        self.sums = Sums(self.figures, self.place.device)
-        self.history.append(row)
-        if better:
-            self.best = len(self.history) - 1, self.flat.detach().clone()
-        return row
-
-    @property
-    def kept(self) -> dict[str, Any]:
-        """The row of the learning curve whose parameters are kept: the best, or the last if none is known as best."""
-        return self.history[self.best[0] if self.best else -1]
-
-    def choose(self) -> dict[str, Any]:
-        """Take the parameters that are kept; the row of the learning curve that they belong to."""
-        if self.best is not None:
-            self.flat.data.copy_(self.best[1])
-        return self.kept
-
-    def state(self) -> dict[str, Any]:
-        """Everything that a continuation needs.
-
-        Raises:
-            InputError: the loss is not a number: what was saved before must not be replaced.
-        """
-        self.check()
-        return {
-            "parameters": self.flat.detach(),
-            "optimiser": self.optimiser.state_dict(),
-            "stream": self.stream.state(),
-            "update": self.update,
-            "seen": self.seen,
-            "counts": [self.sums.updates, self.sums.examples, self.sums.words],
-            "measured": self.sums.measured,
-            "history": self.history,
-            "best": list(self.best) if self.best else None,
-        }
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go on where ``state`` was taken.
-
-        Raises:
-            RuntimeError, LookupError, TypeError, ValueError: the state is not what ``state`` gives.
-        """
-        self.flat.data.copy_(state["parameters"])
-        self.optimiser.load_state_dict(state["optimiser"])
-        self.stream.restore(state["stream"])
-        self.update, self.seen = int(state["update"]), int(state["seen"])
-        self.sums.updates, self.sums.examples, self.sums.words = map(int, state["counts"])
-        self.sums.measured.copy_(state["measured"])
-        self.history = [row | {"update": int(row["update"])} for row in state["history"]]
-        self.best = None
-        if state["best"]:
-            number, parameters = state["best"]
-            self.best = range(len(self.history))[number], parameters.view_as(self.flat)
-
-
-SomeTrainer = TypeVar("SomeTrainer", bound=Trainer)
-
-Figures = dict[str, object]
-
-
-@dataclass(frozen=True)
-class Outputs:
-    """Where a training writes, how often (seconds between checkpoints), and after how many seconds it must be over."""
-
-    model: str | Path
-    history: str | Path
-    state_dir: str | Path
-    save_every: float = 300.0
-    time_limit: float | None = None
-
-
-def run(make: Callable[[], SomeTrainer], outputs: Outputs, write: Callable[[SomeTrainer, Outputs], Figures]) -> Figures:
-    """Train a network, or go on with one, and write it; the figures of the stage, as ``write`` returns them.
-
-    Raises:
-        InputError: a checkpoint of other settings, or a loss that is not a number.
-        SystemExit: 75, stopped by SIGTERM or the time limit with its state saved; 130 the same after Ctrl-C.
+    Norm, clipping, the sum over processes and the optimiser then are one operation each.
     """
-    with Stop(outputs.time_limit) as stop:
-        trainer = make()
-        checkpoint = Checkpoint(outputs.state_dir, trainer.fingerprint())
-        if trainer.place.first:
-            checkpoint.lock()
-        trainer.place.any(False)  # the others wait for the first process
-        saved = checkpoint.load(trainer.place.device)
-        if saved is not None:
-            with refusing(checkpoint.path, checkpoint.remedy):
-                trainer.restore(saved)
-        log = Log(trainer)
-        last_save = time.monotonic()
-
-        while not trainer.finished:
-            trainer.step()
-            if trainer.evaluation_due:
-                log.evaluation(trainer.evaluate())
-            log.progress()
-            stopping = stop.agreed(trainer.update, trainer.place)
-            due = time.monotonic() - last_save > outputs.save_every or trainer.finished
-            if trainer.place.first and (stopping or due):
-                checkpoint.save(trainer.state())
-                last_save = time.monotonic()
-            if stopping and not trainer.finished:
-                log.say(f"stopped {stop.reason()} after {trainer.update:,} updates, state saved: run again to go on")
-                raise SystemExit(stop.exit_code())
-
-        figures = write(trainer, outputs)
-        if trainer.place.first:
-            checkpoint.finish()
-        return figures
+    flat = nn.Parameter(torch.cat([parameter.detach().flatten() for parameter in model.parameters()]))
+    flat.grad = torch.zeros_like(flat)
+    lay_out(model, flat.data, flat.grad)
+    return flat
 
 
-class Log:
+def make_optimiser(flat: nn.Parameter, settings: TrainingSettings) -> torch.optim.Optimizer:
+    """Adadelta with the paper's rho 0.95 and eps 1e-6, or Adam."""
+    if settings.optimiser == "adadelta":
+        return torch.optim.Adadelta([flat], lr=settings.learning_rate, rho=0.95, eps=1e-6)
+    return torch.optim.Adam([flat], lr=settings.learning_rate, betas=(0.9, 0.999), eps=1e-8, fused=True)
+
+
+def learning_rate(settings: TrainingSettings, update: int, total: int) -> float:
+    """The learning rate of an update, counted from 0, of ``total``."""
+    factor = 1.0 if settings.schedule == "constant" else max(1.0 - update / total, 0.0)
+    return settings.learning_rate * factor * min((update + 1) / (settings.warmup + 1), 1.0)
+
+
+class TrainingLog:
     """What the first process says: where it is, rate and expected time, the learning curve."""
 
     def __init__(self, trainer: Trainer) -> None:
@@ -394,7 +375,7 @@ class Log:
         self.began = self.last = time.monotonic()
         self.first_update, self.first_seen = trainer.update, trainer.seen
         self.say(
-            f"{trainer.begins()}; {trainer.flat.numel():,} parameters; "
+            f"{trainer.begins()}; {trainer.flat.numel():,} parameters; on {trainer.place}; "
             f"{'goes on after' if trainer.update else 'begins:'} {trainer.update:,} of {trainer.total:,} updates"
         )
 

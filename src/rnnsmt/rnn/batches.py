@@ -1,7 +1,6 @@
-"""The order of the training: every pair once an epoch, in random order, in minibatches that need no padding.
+"""The minibatches of phrase pairs: every pair once an epoch, in random order, without padding.
 
-The pairs of a minibatch have the same number of source words and of target words. The order follows from the seed
-alone, is never held as a whole, and can be taken up at any minibatch.
+The pairs of a minibatch have the same number of source words and of target words.
 """
 
 from collections import deque
@@ -11,17 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rnnsmt.networks.shuffling import Index, permuted
+from rnnsmt.networks.batches import WINDOW, Index, permuted
 from rnnsmt.rnn.pairs import Pairs
-
-WINDOW = 1 << 15
-"""Pairs that are looked at together to form minibatches; what is left over waits for the next window."""
-
-
-def hold_out(n: int, at_most: int, seed: int) -> Index:
-    """The pairs that are not trained on, in ascending order: ``at_most``, but no more than one in a hundred."""
-    number = min(at_most, max(n // 100, int(n > 1)))
-    return np.sort(np.random.default_rng([seed, 1]).choice(n, number, replace=False, shuffle=False)).astype(np.int64)
 
 
 def words_of(pairs: Pairs, index: Index, device: torch.device | str = "cpu") -> tuple[Tensor, Tensor]:
@@ -44,8 +34,11 @@ def group_by_length(pairs: Pairs, index: Index) -> list[Index]:
     return [part for part in np.split(index[order], borders) if len(part)]
 
 
-class BatchStream:
-    """An endless sequence of minibatches of pair numbers."""
+class PairBatches:
+    """An endless sequence of minibatches of pair numbers.
+
+    Of every ``WINDOW`` pairs minibatches are formed; what is left over waits for the next window.
+    """
 
     def __init__(self, pairs: Pairs, batch: int, seed: int, held_out: Index) -> None:
         """batch: pairs of a minibatch; those at the end of an epoch may have fewer. held_out: ascending."""
@@ -57,7 +50,7 @@ class BatchStream:
         self._ready: deque[Index] | None = None
         self._left = self.waiting
 
-    def __iter__(self) -> "BatchStream":
+    def __iter__(self) -> "PairBatches":
         return self
 
     def __next__(self) -> Index:

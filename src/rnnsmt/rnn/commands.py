@@ -1,44 +1,24 @@
 """The commands of the RNN Encoder-Decoder."""
 
 import argparse
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from rnnsmt.io import InputError, read_lines, write_lines
-from rnnsmt.networks import options
-from rnnsmt.networks.options import add_device, need_torch, print_description
+from rnnsmt.io import InputError, write_lines
+from rnnsmt.networks.options import (
+    add_device,
+    add_settings,
+    add_training,
+    chosen_settings,
+    need_torch,
+    print_description,
+)
 from rnnsmt.options import positive
-from rnnsmt.rnn.settings import CHOICES, PRESETS, Settings
-
-if TYPE_CHECKING:
-    from rnnsmt.networks.vocabulary import Vocabulary
-    from rnnsmt.rnn.model import RNNEncoderDecoder
-
-
-def add_settings(parser: argparse.ArgumentParser, default: str) -> None:
-    """``--preset``, and an option for every setting of it."""
-    parser.add_argument("--preset", choices=tuple(PRESETS), default=default)
-    options.add_settings(parser, Settings, CHOICES)
-
-
-def settings_of(args: argparse.Namespace) -> Settings:
-    """The preset with what the command line says instead.
-
-    Raises:
-        InputError: a number that makes no sense.
-    """
-    sizes = ("embedding", "hidden", "maxout")
-    return options.chosen_settings(
-        args,
-        PRESETS[args.preset],
-        above_zero=(*sizes, "deviation", "batch", "epochs", "learning_rate", "clip", "evaluations"),
-        not_negative=("updates", "warmup", "held_out"),
-    )
+from rnnsmt.rnn.settings import PRESETS
+from rnnsmt.stopping import Stop
 
 
 def describe_options(parser: argparse.ArgumentParser) -> None:
-    add_settings(parser, "paper")
+    add_settings(parser, PRESETS, "paper")
     for side in ("source", "target"):
         parser.add_argument(
             f"--{side}-vocabulary", type=positive, default=15_001, help="classes: id 0, UNK, the words, EOS"
@@ -47,7 +27,7 @@ def describe_options(parser: argparse.ArgumentParser) -> None:
 
 def describe(args: argparse.Namespace) -> dict[str, object]:
     """Print the sizes, the parts and the number of parameters of a network, without building it."""
-    return print_description(settings_of(args), args.source_vocabulary, args.target_vocabulary)
+    return print_description(chosen_settings(args, PRESETS), args.source_vocabulary, args.target_vocabulary)
 
 
 def prepare_options(parser: argparse.ArgumentParser) -> None:
@@ -67,17 +47,17 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     Every line becomes a pair, in the table's order: a table holds every distinct pair once, its counts are not looked
     at. A vocabulary holds the most frequent words of one side of the corpus; all other words become UNK.
     """
-    from rnnsmt.rnn.pairs import prepare
+    from rnnsmt.rnn.pairs import write_pairs
 
-    return prepare(
+    return write_pairs(
         args.phrase_table, args.source, args.target, args.output_dir, size=args.vocab_size, max_length=args.max_length
     )
 
 
 def train_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pairs", required=True, metavar="DIR", help="what rnn prepare wrote")
-    add_settings(parser, "small")
-    options.add_training(parser)
+    add_settings(parser, PRESETS, "small")
+    add_training(parser)
 
 
 def train(args: argparse.Namespace) -> dict[str, object]:
@@ -87,13 +67,18 @@ def train(args: argparse.Namespace) -> dict[str, object]:
     for bit like one that was not. On SIGTERM, and shortly before --time-limit, the state is saved and the exit code is
     75: run the same command again. Started by torchrun, all processes share every minibatch.
     """
-    settings = settings_of(args)
-    options.need_torch()
+    settings = chosen_settings(args, PRESETS)
+    need_torch()
 
-    from rnnsmt.rnn.pairs import Pairs
-    from rnnsmt.rnn.training import train
+    with Stop(args.time_limit) as stop:
+        from rnnsmt.networks.devices import choose_place
+        from rnnsmt.rnn.pairs import Pairs
+        from rnnsmt.rnn.training import RnnTrainer
 
-    return options.train(args, settings.precision, partial(train, Pairs.open(args.pairs), settings))
+        with choose_place(args.device, 1, settings.precision, join=True) as place:
+            trainer = RnnTrainer(Pairs.open(args.pairs), settings, args.seed, place, args.threads)
+            trainer.fit(args.state_dir, args.save_every, stop)
+            return trainer.save(args.output_model, args.output_history)
 
 
 def score_options(parser: argparse.ArgumentParser) -> None:
@@ -111,27 +96,22 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     parts of the table, for jobs side by side; the parts follow each other. The scores of a pair are those of the pair
     alone to within 1e-4, however the table is cut. Products are float32 in full precision.
     """
-    from rnnsmt.rnn.scoring import shard_of
-
-    shard, shards = shard_of(args.shard)
     need_torch()
 
     import numpy as np
 
     from rnnsmt.networks.devices import choose_place
     from rnnsmt.networks.sequences import growing_array
-    from rnnsmt.rnn.model import check_vocabularies, load_model
+    from rnnsmt.rnn.model import load_model_of
     from rnnsmt.rnn.pairs import Pairs
-    from rnnsmt.rnn.scoring import score_batches, shard_bounds
+    from rnnsmt.rnn.scoring import score_batches, shard_bounds, shard_of
 
-    pairs = Pairs.open(args.pairs)
-    place = choose_place(args.device, 1)
-    model, meta = load_model(args.model, place.device)
-    check_vocabularies(args.model, meta, pairs)
+    shard, shards = shard_of(args.shard)
+    pairs, place = Pairs.open(args.pairs), choose_place(args.device, 1)
+    model = load_model_of(pairs, args.model, place)
     total = 0.0
     with growing_array(Path(args.output), np.float32) as out:
-        bounds = shard_bounds(pairs, shard, shards)
-        for scores in score_batches(model, pairs, *bounds, place.device, args.threads):
+        for scores in score_batches(model, pairs, *shard_bounds(pairs, shard, shards), place.device, args.threads):
             out.append(scores)
             total += float(scores.sum(dtype=np.float64))
     return {"pairs": out.length, "mean score": total / max(out.length, 1)}
@@ -184,34 +164,6 @@ def add_phrase_options(parser: argparse.ArgumentParser) -> None:
     add_device(parser)
 
 
-def load_phrases(args: argparse.Namespace) -> "tuple[RNNEncoderDecoder, tuple[Vocabulary, ...], list[Any]]":
-    """The network, both vocabularies, and the phrases of the input as ids with EOS.
-
-    Raises:
-        InputError: a file is missing or damaged, the network is of other vocabularies, the input has no or an empty
-            line.
-    """
-    need_torch()
-
-    from rnnsmt.networks.devices import choose_place
-    from rnnsmt.rnn.model import check_vocabularies, load_model
-    from rnnsmt.rnn.pairs import Pairs
-
-    pairs = Pairs.open(args.pairs)
-    place = choose_place(args.device, args.threads)
-    model, meta = load_model(args.model, place.device)
-    check_vocabularies(args.model, meta, pairs)
-    phrases = []
-    for number, line in enumerate(read_lines(args.input), 1):
-        words = line.split()
-        if not words:
-            raise InputError(f"{args.input}, line {number}: is empty; give one source phrase a line")
-        phrases.append(pairs.vocabularies[0].ids(words, eos=True))
-    if not phrases:
-        raise InputError(f"{args.input}: has no lines; give one source phrase a line")
-    return model, pairs.vocabularies, phrases
-
-
 def sample_options(parser: argparse.ArgumentParser) -> None:
     add_phrase_options(parser)
     parser.add_argument("--draws", type=positive, default=50, metavar="N", help="draws for each phrase")
@@ -225,11 +177,18 @@ def sample(args: argparse.Namespace) -> dict[str, object]:
     Of 50 draws for each phrase the distinct ones are counted and sorted by log p(target | source), and the best 5
     written: ``number of the line, from 0 ||| target ||| log p ||| how often it was drawn``.
     """
-    model, (_, target), sources = load_phrases(args)
+    need_torch()
 
-    from rnnsmt.rnn.generation import sample
+    from rnnsmt.networks.devices import choose_place
+    from rnnsmt.rnn.generation import read_phrases, sample_targets
+    from rnnsmt.rnn.model import load_model_of
+    from rnnsmt.rnn.pairs import Pairs
 
-    found = sample(model, sources, args.draws, args.seed, args.max_length)
+    pairs, place = Pairs.open(args.pairs), choose_place(args.device, args.threads)
+    model = load_model_of(pairs, args.model, place)
+    source, target = pairs.vocabularies
+    sources = read_phrases(args.input, source)
+    found = sample_targets(model, sources, args.draws, args.seed, args.max_length)
     lines = [
         f"{number} ||| {target.text(one.words)} ||| {one.score:.6f} ||| {one.times}"
         for number, targets in enumerate(found)
@@ -261,10 +220,17 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
     if not 1 <= nbest <= args.beam:
         raise InputError(f"--nbest {nbest}: must be between 1 and the beam, {args.beam}")
 
-    model, (_, target), sources = load_phrases(args)
+    need_torch()
 
-    from rnnsmt.rnn.generation import beam_search
+    from rnnsmt.networks.devices import choose_place
+    from rnnsmt.rnn.generation import beam_search, read_phrases
+    from rnnsmt.rnn.model import load_model_of
+    from rnnsmt.rnn.pairs import Pairs
 
+    pairs, place = Pairs.open(args.pairs), choose_place(args.device, args.threads)
+    model = load_model_of(pairs, args.model, place)
+    source, target = pairs.vocabularies
+    sources = read_phrases(args.input, source)
     found = beam_search(model, sources, args.beam, args.max_length, nbest)
     if args.nbest is None:
         write_lines(args.output, [target.text(targets[0].words) for targets in found])

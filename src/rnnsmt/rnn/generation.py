@@ -5,6 +5,7 @@ dropped.
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -12,10 +13,29 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from rnnsmt.io import InputError, read_lines
+from rnnsmt.networks.vocabulary import Vocabulary
 from rnnsmt.rnn.model import DecoderContext, RNNEncoderDecoder
 
 ROWS = 1024
 """Rows of the softmax that are computed at a time, about."""
+
+
+def read_phrases(path: str | Path, vocabulary: Vocabulary) -> list[NDArray[np.int32]]:
+    """The source phrases of a file as ids with EOS.
+
+    Raises:
+        InputError: missing, no lines, an empty line.
+    """
+    phrases = []
+    for number, line in enumerate(read_lines(path), 1):
+        words = line.split()
+        if not words:
+            raise InputError(f"{path}, line {number}: is empty; give one source phrase a line")
+        phrases.append(vocabulary.ids(words, eos=True))
+    if not phrases:
+        raise InputError(f"{path}: has no lines; give one source phrase a line")
+    return phrases
 
 
 class Target(NamedTuple):
@@ -26,7 +46,7 @@ class Target(NamedTuple):
     times: int = 1
 
 
-def sample(
+def sample_targets(
     model: RNNEncoderDecoder, sources: Sequence[NDArray[np.int32]], draws: int, seed: int, max_length: int
 ) -> list[list[Target]]:
     """Draw ``draws`` targets for each source, word by word from p; the distinct ones, best score first.
@@ -65,7 +85,7 @@ def _draw(
     alive = torch.ones(len(uniform), dtype=torch.bool, device=device)
     states, previous = context.state, None
     for k in range(uniform.shape[1]):
-        scores = _log_softmax(model, states, previous, context)
+        scores = _log_softmax(model, states, previous, context.readout)
         shares = scores.exp()
         shares[:, 0] = 0
         shares = shares.cumsum(1)
@@ -75,7 +95,7 @@ def _draw(
         alive &= word != eos
         if not alive.any():
             break
-        states, previous = model.step(states, word, context), word
+        states, previous = model.step(states, word, context.recurrence), word
     total[alive] = -torch.inf
     return words.cpu().numpy(), total.cpu().numpy()
 
@@ -119,7 +139,7 @@ def _search(
     found: list[list[Target]] = [[] for _ in sources]
     states, previous = context.state, None
     for k in range(max_length + 1):
-        scores = total[:, :, None] + _log_softmax(model, states, previous, context).view(S, beam, V)
+        scores = total[:, :, None] + _log_softmax(model, states, previous, context.readout).view(S, beam, V)
         _collect(found, words, scores[:, :, -1], nbest)
         if k == max_length:
             break
@@ -134,7 +154,7 @@ def _search(
         words = torch.cat([words.gather(1, parents[:, :, None].expand(-1, -1, k)), word[:, :, None]], 2)
         places = (torch.arange(S, device=device)[:, None] * beam + parents).flatten()
         previous = word.flatten()
-        states = model.step(states[places], previous, context)
+        states = model.step(states[places], previous, context.recurrence)
     return found
 
 
@@ -155,6 +175,6 @@ def _context(model: RNNEncoderDecoder, sources: Sequence[NDArray[np.int32]]) -> 
     return model.decoder_context(model.encode(padded, lengths)), device
 
 
-def _log_softmax(model: RNNEncoderDecoder, states: Tensor, previous: Tensor | None, context: DecoderContext) -> Tensor:
+def _log_softmax(model: RNNEncoderDecoder, states: Tensor, previous: Tensor | None, readout: Tensor) -> Tensor:
     """log p of every next word [R, V], float64."""
-    return torch.log_softmax(model.logits(states, previous, context).double(), 1)
+    return torch.log_softmax(model.logits(states, previous, readout).double(), 1)

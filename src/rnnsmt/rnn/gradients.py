@@ -178,10 +178,8 @@ def _readout(
     return loss, mm(d_a, output.O_h).view_as(states), mm(d_a[B:], output.O_y).view_as(y), d_context
 
 
-def loss_and_any_gradient(products: Products, model: RNNEncoderDecoder, source: Tensor, target: Tensor) -> Tensor:
-    """``loss_and_gradient``, by autograd for the supplementary's variant, which has no gradient by hand."""
-    if model.sizes.variant == "paper":
-        return loss_and_gradient(model, source, target, products)
+def autograd_loss_and_gradient(model: RNNEncoderDecoder, source: Tensor, target: Tensor) -> Tensor:
+    """As ``loss_and_gradient``, by autograd: for the supplementary's variant, which has no gradient by hand."""
     for parameter in model.parameters():
         assert parameter.grad is not None
         parameter.grad.zero_()

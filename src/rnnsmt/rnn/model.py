@@ -9,9 +9,8 @@ The gated unit resets the state BEFORE the recurrent matrix (``torch.nn.GRU`` an
     h~ = tanh(W x + b + U (r * h))          h' = z * h + (1 - z) * h~
 
 This module is the definition: plain operations that autograd follows. ``gradients`` computes the same loss with its
-gradient written by hand, faster.
-
-The file of a trained network: sizes, parameters, and of which vocabularies it is.
+gradient written by hand, faster. Below the network: its file, which holds sizes, parameters, and the hashes of the
+vocabularies that it was trained with.
 """
 
 from pathlib import Path
@@ -22,27 +21,40 @@ from torch import Tensor, nn
 from torch.nn.functional import embedding, linear
 
 from rnnsmt.io import InputError
-from rnnsmt.networks.checkpoint import check_parameters, load_file, refusing, save_file
+from rnnsmt.networks.checkpoint import check_parameters, corrupt_as_input_error, load_file, save_file
+from rnnsmt.networks.devices import Place
+from rnnsmt.progress import say
 from rnnsmt.rnn.pairs import Pairs
-from rnnsmt.rnn.settings import Sizes
+from rnnsmt.rnn.settings import RnnSizes
+
+
+class RecurrenceTerms(NamedTuple):
+    """What every step of the decoder's recurrence adds of c: C c, C_r c and C_z c, [B, H] each."""
+
+    candidate: Tensor
+    reset: Tensor
+    update: Tensor
+
+    def rows(self, index: Tensor) -> "RecurrenceTerms":
+        """The terms of the phrases ``index``: [K] int64, which may name a phrase several times."""
+        return RecurrenceTerms(*(part.index_select(0, index) for part in self))
 
 
 class DecoderContext(NamedTuple):
     """What the decoder needs of c, computed once a source phrase.
 
-    state: [B, H], s_0, from which the first word is predicted. candidate, reset, update: [B, H], C c, C_r c, C_z c.
-    readout: [B, 2M], O_c c + b_o.
+    state: [B, H], s_0, from which the first word is predicted. recurrence: for the next states. readout: [B, 2M],
+    O_c c + b_o, for the words.
     """
 
     state: Tensor
-    candidate: Tensor
-    reset: Tensor
-    update: Tensor
+    recurrence: RecurrenceTerms
     readout: Tensor
 
     def rows(self, index: Tensor) -> "DecoderContext":
         """The context of the phrases ``index``: [K] int64, which may name a phrase several times."""
-        return DecoderContext(*(part.index_select(0, index) for part in self))
+        state, readout = (part.index_select(0, index) for part in (self.state, self.readout))
+        return DecoderContext(state, self.recurrence.rows(index), readout)
 
 
 class GatedUnit(nn.Module):
@@ -67,7 +79,7 @@ class GatedUnit(nn.Module):
 class Encoder(GatedUnit):
     """Reads x_1 .. x_N and EOS; c is the state after EOS."""
 
-    def __init__(self, sizes: Sizes) -> None:
+    def __init__(self, sizes: RnnSizes) -> None:
         super().__init__(sizes.source_vocabulary, sizes.embedding, sizes.hidden)
         if sizes.variant == "supplementary":
             self.V = nn.Parameter(torch.empty(sizes.hidden, sizes.hidden))
@@ -83,21 +95,21 @@ class Encoder(GatedUnit):
 class Decoder(GatedUnit):
     """The decoder's recurrence; its context matrices C, C_r, C_z, V'."""
 
-    def __init__(self, sizes: Sizes) -> None:
+    def __init__(self, sizes: RnnSizes) -> None:
         super().__init__(sizes.target_vocabulary, sizes.embedding, sizes.hidden)
         H = sizes.hidden
         self.C, self.C_r, self.C_z, self.V = (nn.Parameter(torch.empty(H, H)) for _ in range(4))
         self.b_V = nn.Parameter(torch.empty(H))
         self.reset_reaches_c = sizes.variant == "supplementary"
 
-    def step(self, s: Tensor, e: Tensor, context: DecoderContext) -> Tensor:
+    def step(self, s: Tensor, e: Tensor, terms: RecurrenceTerms) -> Tensor:
         """State s [B, H] and the embedding e [B, E] of the word just chosen -> the next state [B, H]."""
-        r = torch.sigmoid(linear(e, self.W_r) + linear(s, self.U_r) + context.reset)
-        z = torch.sigmoid(linear(e, self.W_z) + linear(s, self.U_z) + context.update)
+        r = torch.sigmoid(linear(e, self.W_r) + linear(s, self.U_r) + terms.reset)
+        z = torch.sigmoid(linear(e, self.W_z) + linear(s, self.U_z) + terms.update)
         if self.reset_reaches_c:
-            recurrent = r * (linear(s, self.U) + context.candidate)
+            recurrent = r * (linear(s, self.U) + terms.candidate)
         else:
-            recurrent = linear(r * s, self.U) + context.candidate
+            recurrent = linear(r * s, self.U) + terms.candidate
         candidate = torch.tanh(linear(e, self.W, self.b) + recurrent)
         return z * s + (1 - z) * candidate
 
@@ -105,7 +117,7 @@ class Decoder(GatedUnit):
 class Output(nn.Module):
     """Readout with adjacent-pair maxout, and the low-rank softmax G_l G_r."""
 
-    def __init__(self, sizes: Sizes) -> None:
+    def __init__(self, sizes: RnnSizes) -> None:
         super().__init__()
         V, E, H, M = sizes.target_vocabulary, sizes.embedding, sizes.hidden, sizes.maxout
         self.O_h, self.O_c = (nn.Parameter(torch.empty(2 * M, H)) for _ in range(2))
@@ -119,7 +131,7 @@ class Output(nn.Module):
 class RNNEncoderDecoder(nn.Module):
     """p(target | source) of a phrase pair."""
 
-    def __init__(self, sizes: Sizes, seed: int | None = 0, deviation: float = 0.01) -> None:
+    def __init__(self, sizes: RnnSizes, seed: int | None = 0, deviation: float = 0.01) -> None:
         """Build a network with the paper's initialisation, from its own random stream; seed None: without.
 
         All weights N(0, deviation^2), in the paper 0.01; U, U_r, U_z of both sides: left singular vectors of an N(0, 1)
@@ -164,38 +176,32 @@ class RNNEncoderDecoder(nn.Module):
         In the supplementary's variant the state has taken one step with a zero embedding already.
         """
         decoder, output = self.decoder, self.output
-        context = DecoderContext(
-            torch.tanh(linear(c, decoder.V, decoder.b_V)),
-            linear(c, decoder.C),
-            linear(c, decoder.C_r),
-            linear(c, decoder.C_z),
-            linear(c, output.O_c, output.b_o),
-        )
-        if self.sizes.variant == "paper":
-            return context
-        nothing = c.new_zeros(c.shape[0], self.sizes.embedding)
-        return context._replace(state=decoder.step(context.state, nothing, context))
+        state = torch.tanh(linear(c, decoder.V, decoder.b_V))
+        terms = RecurrenceTerms(linear(c, decoder.C), linear(c, decoder.C_r), linear(c, decoder.C_z))
+        if self.sizes.variant == "supplementary":
+            state = decoder.step(state, c.new_zeros(c.shape[0], self.sizes.embedding), terms)
+        return DecoderContext(state, terms, linear(c, output.O_c, output.b_o))
 
-    def step(self, s: Tensor, words: Tensor, context: DecoderContext) -> Tensor:
+    def step(self, s: Tensor, words: Tensor, terms: RecurrenceTerms) -> Tensor:
         """State s_{k-1} [B, H] and words y_k [B] -> s_k [B, H]."""
-        return self.decoder.step(s, self.decoder.embed(words), context)
+        return self.decoder.step(s, self.decoder.embed(words), terms)
 
-    def features(self, s: Tensor, previous: Tensor | None, context: DecoderContext) -> Tensor:
+    def features(self, s: Tensor, previous: Tensor | None, readout: Tensor) -> Tensor:
         """State s_{k-1} and words y_{k-1} [B] -> G_r m_k [B, E], what the softmax is linear in.
 
         a_k = O_h s_{k-1} + b_o + O_c c + [k > 1] O_y e_{k-1}; m_k = maxout(a_k) over the adjacent pairs (2i, 2i + 1).
-        previous: None, or id 0 in a row, where there is no previous word.
+        previous: None, or id 0 in a row, where there is no previous word. readout: of the ``DecoderContext``.
         """
-        a = linear(s, self.output.O_h) + context.readout
+        a = linear(s, self.output.O_h) + readout
         if previous is not None:
             e = self.decoder.embed(previous) * (previous != 0)[:, None]
             a = a + linear(e, self.output.O_y)
         m = a.unflatten(-1, (-1, 2)).amax(-1)
         return linear(m, self.output.G_r)
 
-    def logits(self, s: Tensor, previous: Tensor | None, context: DecoderContext) -> Tensor:
+    def logits(self, s: Tensor, previous: Tensor | None, readout: Tensor) -> Tensor:
         """State s_{k-1} and words y_{k-1} (see ``features``) -> G_l (G_r m_k) + b_G [B, V], before the softmax."""
-        return linear(self.features(s, previous, context), self.output.G_l, self.output.b_G)
+        return linear(self.features(s, previous, readout), self.output.G_l, self.output.b_G)
 
     def log_probability(self, source: Tensor, source_lengths: Tensor, target: Tensor, target_lengths: Tensor) -> Tensor:
         """log p(y | x) [B]: the sum over the target's words and its EOS, natural logarithm, no length normalisation.
@@ -207,11 +213,11 @@ class RNNEncoderDecoder(nn.Module):
         total = s.new_zeros(s.shape[0])
         for k in range(target.shape[1]):
             word = target[:, k]
-            scores = torch.log_softmax(self.logits(s, previous, context), -1)
+            scores = torch.log_softmax(self.logits(s, previous, context.readout), -1)
             chosen = scores.gather(1, word[:, None])[:, 0]
             total = total + torch.where(k < target_lengths, chosen, torch.zeros_like(chosen))
             if k + 1 < target.shape[1]:
-                s, previous = self.step(s, word, context), word
+                s, previous = self.step(s, word, context.recurrence), word
         return total
 
 
@@ -234,9 +240,9 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> tuple[RN
     content = load_file(path, device, remedy)
     if content.get("format") != FORMAT:
         raise InputError(f"{path}: not a network of this version; {remedy}")
-    with refusing(path, remedy):
+    with corrupt_as_input_error(path, remedy):
         with torch.device("meta"):
-            model = RNNEncoderDecoder(Sizes(**content["sizes"]), seed=None)
+            model = RNNEncoderDecoder(RnnSizes(**content["sizes"]), seed=None)
         model.load_state_dict(content["parameters"], assign=True)
         meta = dict(content["meta"])
     check_parameters(path, model, remedy)
@@ -261,3 +267,15 @@ def check_vocabularies(path: str | Path, meta: dict[str, Any], pairs: Pairs) -> 
                 f"{path} and {pairs.folder} do not belong together: their {name} differs; "
                 "train the network on these pairs, or use the pairs that it was trained on"
             )
+
+
+def load_model_of(pairs: Pairs, path: str | Path, place: Place) -> RNNEncoderDecoder:
+    """Read a network that was trained with the vocabularies of ``pairs``; the log says where it is computed.
+
+    Raises:
+        InputError: as ``load_model`` and ``check_vocabularies``.
+    """
+    model, meta = load_model(path, place.device)
+    check_vocabularies(path, meta, pairs)
+    say(f"{Path(path).name}: computed on {place}")
+    return model

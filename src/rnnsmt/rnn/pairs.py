@@ -2,16 +2,14 @@
 
 A folder with ``vocab.source.txt``, ``vocab.target.txt``, ``{source,target}.words.npy`` (int32, all phrases one after
 the other, each ending in EOS), ``{source,target}.offsets.npy`` (int64 [pairs + 1], where each begins) and
-``pairs.json`` (figures and the fingerprint), which is written last.
-
-Writing the folder of ``pairs``: one pass over the corpus, one over the table, neither held in memory.
+``pairs.json`` (numbers and the fingerprint), which is written last. It is made in one pass over the corpus and one over
+the table, neither held in memory.
 """
 
 import hashlib
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,23 +20,22 @@ from rnnsmt.networks.vocabulary import UNK, Vocabulary, check_size, count_words
 from rnnsmt.phrases.table import parse_phrase_line
 from rnnsmt.progress import Meter
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from rnnsmt.networks.sequences import Sequences
-
 FORMAT = "rnnsmt-pairs-1"
 
 AGAIN = "run rnn prepare again"
+
+SIDES = ("source", "target")
+
+BLOCK = 1 << 20
+"""Pairs that are counted at a time."""
 
 
 class Pairs:
     """All pairs of a phrase table."""
 
-    def __init__(self, folder: Path, source: Sequences, target: Sequences, figures: dict[str, object]) -> None:
-        self.folder, self.sides, self.figures = folder, (source, target), figures
-        self.vocabularies = tuple(Vocabulary.read(folder / f"vocab.{side}.txt") for side in ("source", "target"))
+    def __init__(self, folder: Path, source: Sequences, target: Sequences, stats: dict[str, object]) -> None:
+        self.folder, self.sides, self.stats = folder, (source, target), stats
+        self.vocabularies = tuple(Vocabulary.read(folder / f"vocab.{side}.txt") for side in SIDES)
 
     @classmethod
     def open(cls, folder: str | Path) -> "Pairs":
@@ -48,16 +45,16 @@ class Pairs:
             InputError: a file is missing, damaged, or not of this folder.
         """
         folder = Path(folder)
-        figures = read_json(folder / "pairs.json")
-        if not isinstance(figures, dict) or figures.get("format") != FORMAT or "fingerprint" not in figures:
+        stats = read_json(folder / "pairs.json")
+        if not isinstance(stats, dict) or stats.get("format") != FORMAT or "fingerprint" not in stats:
             raise InputError(f"{folder / 'pairs.json'}: not of this version; {AGAIN}")
         source, target = (
-            open_sequences(folder, f"{name}.", figures.get("pairs"), figures.get(f"{name} classes"), AGAIN)
-            for name in ("source", "target")
+            open_sequences(folder, f"{name}.", stats.get("pairs"), stats.get(f"{name} classes"), AGAIN)
+            for name in SIDES
         )
-        pairs = cls(folder, source, target, figures)
-        for name, vocabulary in zip(("source", "target"), pairs.vocabularies, strict=True):
-            if vocabulary.hash() != figures.get(f"{name} vocabulary"):
+        pairs = cls(folder, source, target, stats)
+        for name, vocabulary in zip(SIDES, pairs.vocabularies, strict=True):
+            if vocabulary.hash() != stats.get(f"{name} vocabulary"):
                 raise InputError(f"{folder}: vocab.{name}.txt was changed after the pairs; {AGAIN}")
         return pairs
 
@@ -75,16 +72,13 @@ class Pairs:
     @property
     def fingerprint(self) -> str:
         """SHA-256 of the vocabularies and all pairs."""
-        return str(self.figures["fingerprint"])
+        return str(self.stats["fingerprint"])
 
 
-SIDES = ("source", "target")
-
-
-def prepare(
+def write_pairs(
     table: str, source: list[str], target: list[str], output_dir: str, *, size: int, max_length: int
 ) -> dict[str, object]:
-    """Write the folder of ``rnnsmt.rnn.pairs``; the figures of the stage.
+    """Write the folder; the stats of the stage.
 
     Raises:
         InputError: an empty or malformed table, a phrase of more than ``max_length`` words, a pair that the table has
@@ -93,23 +87,23 @@ def prepare(
     check_size(size)
     folder = Path(output_dir)
     vocabularies = []
-    figures: dict[str, object] = {"format": FORMAT}
+    stats: dict[str, object] = {"format": FORMAT}
     for name, paths in zip(SIDES, (source, target), strict=True):
         counts = count_words(paths, f"on the {name} side of the corpus")
         vocabulary = Vocabulary.from_counts(counts, size)
         vocabularies.append(vocabulary)
         known = sum(counts[word] for word in vocabulary.index)
-        figures |= {f"{name} classes": len(vocabulary), f"{name} coverage": round(known / counts.total(), 6)}
-    figures |= _write_pairs(table, folder, vocabularies, max_length)
+        stats |= {f"{name} classes": len(vocabulary), f"{name} coverage": round(known / counts.total(), 6)}
+    stats |= _write_arrays(table, folder, vocabularies, max_length)
     for name, vocabulary in zip(SIDES, vocabularies, strict=True):
         vocabulary.write(folder / f"vocab.{name}.txt")
-        figures[f"{name} vocabulary"] = vocabulary.hash()
+        stats[f"{name} vocabulary"] = vocabulary.hash()
     hidden = ("format", "fingerprint", "source vocabulary", "target vocabulary")
-    write_json(folder / "pairs.json", figures)
-    return {name: value for name, value in figures.items() if name not in hidden}
+    write_json(folder / "pairs.json", stats)
+    return {name: value for name, value in stats.items() if name not in hidden}
 
 
-def _write_pairs(table: str, folder: Path, vocabularies: list[Vocabulary], max_length: int) -> dict[str, object]:
+def _write_arrays(table: str, folder: Path, vocabularies: list[Vocabulary], max_length: int) -> dict[str, object]:
     """Write the four arrays; the number of pairs and words, and the fingerprint."""
     with ExitStack() as stack:
         words, offsets = (
@@ -136,10 +130,10 @@ def _write_pairs(table: str, folder: Path, vocabularies: list[Vocabulary], max_l
     for vocabulary in vocabularies:
         digest.update(vocabulary.hash().encode())
     pairs = offsets[0].length - 1
-    figures: dict[str, object] = {"pairs": pairs}
+    stats: dict[str, object] = {"pairs": pairs}
     for name, array, number in zip(SIDES, words, unknown, strict=True):
-        figures |= {f"{name} words": array.length - pairs, f"{name} unknown words": number}
-    return figures | {"fingerprint": digest.hexdigest()}
+        stats |= {f"{name} words": array.length - pairs, f"{name} unknown words": number}
+    return stats | {"fingerprint": digest.hexdigest()}
 
 
 IdsAndLengths = tuple[NDArray[np.int32], NDArray[np.int64]]
@@ -186,16 +180,8 @@ def _phrases(line: bytes, table: str, number: int) -> tuple[bytes, bytes]:
     return entry.source.encode(), entry.target.encode()
 
 
-BLOCK = 1 << 20
-"""Pairs that are counted at a time."""
-
-
-def words_outside(side: "Sequences", block: int = BLOCK) -> "Iterator[NDArray[np.int64]]":
+def words_outside(side: Sequences, block: int = BLOCK) -> Iterator[NDArray[np.int64]]:
     """The number of UNK among the ids of every phrase, for ``block`` phrases at a time."""
-    import numpy as np
-
-    from rnnsmt.networks.vocabulary import UNK
-
     for begin in range(0, len(side.offsets) - 1, block):
         offsets = np.asarray(side.offsets[begin : begin + block + 1])
         unknown = side.words[offsets[0] : offsets[-1]] == UNK

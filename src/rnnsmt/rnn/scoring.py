@@ -1,13 +1,10 @@
-"""Phrases as a tree of their prefixes, level by level: what phrases have in common is computed once.
+"""log p(target | source) of many phrase pairs at once: everything that pairs share is computed once.
 
-The state of a recurrent network after some words depends on these words (and, in the decoder, on the source phrase)
-alone. Level 0 are the roots, level d the distinct (root, first d words).
-
-log p(target | source) of many phrase pairs at once: everything that pairs share is computed once.
-
-A batch is some thousand consecutive lines of the table. Its source phrases become a tree of prefixes, so that each is
-encoded once and what two have in common is read once; the targets of each source become another. The softmax over
-the whole target vocabulary is nearly all the work: it is computed once for each distinct (source, target prefix).
+A batch is some thousand consecutive lines of the table. Its source phrases become a tree of their prefixes, level by
+level, so that each is encoded once and what two have in common is read once: the state of a recurrent network after
+some words depends on these words (and, in the decoder, on the source phrase) alone. The targets of each source become
+another tree. The softmax over the whole target vocabulary is nearly all the work: it is computed once for each
+distinct (source, target prefix).
 """
 
 import re
@@ -25,16 +22,18 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 from rnnsmt.io import InputError
+from rnnsmt.networks.batches import Index
 from rnnsmt.networks.softmax import ExactSoftmax
 from rnnsmt.progress import Meter
-from rnnsmt.rnn.model import DecoderContext, RNNEncoderDecoder
+from rnnsmt.rnn.model import RecurrenceTerms, RNNEncoderDecoder
 from rnnsmt.rnn.pairs import Pairs
-
-Index = NDArray[np.int64]
 
 
 class Level(NamedTuple):
-    """The nodes of one level, in the order of (parent, word). parents, words: [n]: node of the level before, last word.
+    """The nodes of one level, in the order of (parent, word): level 0 are the roots, level d the distinct (root, first
+    d words).
+
+    parents, words: [n]: node of the level before, last word.
 
     ends: [k] the phrases (positions in the batch) whose last word is read here; nodes: [k] the node of each.
     """
@@ -82,6 +81,22 @@ CPU = Sizing(8192, 512, 1024)
 
 CUDA = Sizing(65536, 16384, 4096)
 
+CUDA_BATCHES = 2
+"""Batches at the same time on a GPU, where each takes 2.5 GB at the paper's sizes: one computes, one is read."""
+
+
+def shard_of(text: str) -> tuple[int, int]:
+    """``K/N`` -> (K, N).
+
+    Raises:
+        InputError: not of this form, or K is not between 1 and N.
+    """
+    found = re.fullmatch(r"(\d+)[/-](?:of-)?(\d+)", text)
+    shard, shards = map(int, found.groups()) if found else (0, 0)
+    if not 1 <= shard <= shards:
+        raise InputError(f"--shard {text}: write K/N with K from 1 to N, for example 2/8")
+    return shard, shards
+
 
 def shard_bounds(pairs: Pairs, shard: int, shards: int) -> tuple[int, int]:
     """The lines of part ``shard`` (from 1) of ``shards`` nearly equal ones that follow each other."""
@@ -100,13 +115,15 @@ def score_batches(
 ) -> Iterator[NDArray[np.float32]]:
     """Natural-log scores of the pairs ``begin`` to ``end - 1``, batch by batch, each target with its EOS.
 
-    threads: batches that are computed at the same time; they change no score.
+    threads: batches that are computed at the same time, at most ``CUDA_BATCHES`` on a GPU; they change no score.
 
     Raises:
         InputError: a score is not finite: the network is spoilt.
     """
     meter = Meter("scoring", end - begin, "pairs")
-    sizing = CUDA if device.type == "cuda" else CPU
+    sizing = CPU
+    if device.type == "cuda":
+        sizing, threads = CUDA, min(threads, CUDA_BATCHES)
     bounds = _batches(pairs, begin, end, sizing.lines)
     softmax = ExactSoftmax(model.output.G_l, model.output.b_G)
     waiting: deque[Future[NDArray[np.float32]]] = deque()
@@ -167,10 +184,10 @@ def _score_batch(
     for level, following in zip(levels, [*levels[1:], None], strict=True):
         edges = (following.parents, following.words) if following else (nothing, nothing)
         parents, read = (torch.from_numpy(part).to(device) for part in edges)
-        ending, going = _next_words(model, softmax, nodes, context, parents, read, sizing.softmax)
+        ending, going = _next_words(model, softmax, nodes, context.readout, parents, read, sizing.softmax)
         scores[level.ends] = (total + ending).cpu().numpy()[level.nodes]
         total = total[parents] + going
-        nodes = _step(model, nodes, context, parents, read, sizing.rows)
+        nodes = _step(model, nodes, context.recurrence, parents, read, sizing.rows)
     bad = np.flatnonzero(~np.isfinite(scores))
     if len(bad):
         raise InputError(
@@ -220,16 +237,14 @@ class _Nodes(NamedTuple):
 
 
 def _step(
-    model: RNNEncoderDecoder, nodes: _Nodes, context: DecoderContext, parents: Tensor, words: Tensor, rows: int
+    model: RNNEncoderDecoder, nodes: _Nodes, terms: RecurrenceTerms, parents: Tensor, words: Tensor, rows: int
 ) -> _Nodes:
     """The nodes that follow ``parents`` [m] by ``words`` [m]."""
     states = torch.empty(len(parents), model.sizes.hidden, device=parents.device)
     sources = nodes.sources[parents]
     for i in range(0, len(parents), rows):
         part = slice(i, i + rows)
-        candidate, reset, update = (terms.index_select(0, sources[part]) for terms in context[1:4])
-        terms = DecoderContext(candidate, candidate, reset, update, candidate)  # a step looks at these three only
-        states[part] = model.step(nodes.states[parents[part]], words[part], terms)
+        states[part] = model.step(nodes.states[parents[part]], words[part], terms.rows(sources[part]))
     return _Nodes(states, sources, words)
 
 
@@ -237,37 +252,26 @@ def _next_words(
     model: RNNEncoderDecoder,
     softmax: ExactSoftmax,
     nodes: _Nodes,
-    context: DecoderContext,
+    readout: Tensor,
     parents: Tensor,
     words: Tensor,
     rows: int,
 ) -> tuple[Tensor, Tensor]:
-    """log p of EOS after each node [n], and of ``words`` after ``parents`` (ascending) [m]; float64."""
+    """log p of EOS after each node [n], and of ``words`` after ``parents`` (ascending) [m]; float64.
+
+    readout: of the source phrases, as in ``DecoderContext``.
+    """
     size = len(nodes.states)
     ending, going = [], []
     borders = [*range(0, size, rows), size]
     edges = torch.searchsorted(parents, torch.tensor(borders, device=parents.device)).tolist()
     for number, i in enumerate(borders[:-1]):
         part, edge = slice(i, borders[number + 1]), slice(*edges[number : number + 2])
-        readout = context.readout.index_select(0, nodes.sources[part])
         previous = None if nodes.words is None else nodes.words[part]
-        g = model.features(nodes.states[part], previous, DecoderContext(*[readout] * 5))  # it looks at readout only
+        g = model.features(nodes.states[part], previous, readout.index_select(0, nodes.sources[part]))
         every = torch.arange(len(g), device=g.device)
         eos = torch.full_like(every, model.sizes.target_vocabulary - 1)
         log_p = softmax.log_p(g, torch.cat([every, parents[edge] - i]), torch.cat([eos, words[edge]]))
         ending.append(log_p[: len(g)])
         going.append(log_p[len(g) :])
     return torch.cat(ending), torch.cat(going)
-
-
-def shard_of(text: str) -> tuple[int, int]:
-    """``K/N`` -> (K, N).
-
-    Raises:
-        InputError: not of this form, or K is not between 1 and N.
-    """
-    found = re.fullmatch(r"(\d+)[/-](?:of-)?(\d+)", text)
-    shard, shards = map(int, found.groups()) if found else (0, 0)
-    if not 1 <= shard <= shards:
-        raise InputError(f"--shard {text}: write K/N with K from 1 to N, for example 2/8")
-    return shard, shards

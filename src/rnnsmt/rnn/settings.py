@@ -1,6 +1,4 @@
-"""The sizes of a network and the number of its parameters; imports nothing heavy.
-
-The settings of a training and three sets of them, with their reasons; imports nothing heavy.
+"""The sizes of an RNN Encoder-Decoder, the settings of its training, and three sets of them; imports nothing heavy.
 
 ``paper``: what the paper says, as far as is known: sizes, initialisation, Adadelta, clipping, minibatches of 64, the
 mean over the pairs as objective. Its number of updates is not published, only "three days". Its authors' later code
@@ -18,17 +16,17 @@ log p per word after 300 updates differs by 0.003.
 ``demo``: the same for the embedded corpus: as much as fits into a minute of a processor.
 """
 
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
-from rnnsmt.networks.options import PRECISIONS
+from rnnsmt.networks.settings import NetworkSizes, TrainingSettings
 
 VARIANTS = ("paper", "supplementary")
 """``paper``: the main text and the authors' code; ``supplementary``: the equations of the paper's supplementary."""
 
 
 @dataclass(frozen=True)
-class Sizes:
+class RnnSizes(NetworkSizes):
     """The sizes of an RNN Encoder-Decoder; the defaults are the paper's.
 
     source_vocabulary, target_vocabulary: classes of each side, with id 0 ("no word"), id 1 (UNK) and the last id (EOS).
@@ -80,44 +78,20 @@ class Sizes:
             "softmax": {"G_r": E * M, "G_l": self.target_vocabulary * E, "b_G": self.target_vocabulary},
         }
 
-    def count(self) -> int:
-        """The number of all parameters."""
-        return sum(sum(part.values()) for part in self.parameters().values())
-
-    def as_dict(self) -> dict[str, Any]:
-        """The fields by name, for a file."""
-        return asdict(self)
-
-
-OPTIMISERS = ("adadelta", "adam")
-
-SCHEDULES = ("constant", "linear")
 
 LOSSES = ("mean", "sum")
 
 KEEPS = ("last", "best")
 
-CHOICES = {
-    "variant": VARIANTS,
-    "optimiser": OPTIMISERS,
-    "schedule": SCHEDULES,
-    "loss": LOSSES,
-    "keep": KEEPS,
-    "precision": PRECISIONS,
-}
-
 
 @dataclass(frozen=True)
-class Settings:
-    """All that a training depends on besides the pairs and the seed.
+class RnnSettings(TrainingSettings):
+    """The settings of a training on phrase pairs; what is not said here is in ``TrainingSettings``.
 
-    embedding, hidden, maxout, variant: as in ``Sizes``. deviation: of the initial weights. batch: pairs of a minibatch,
-    over all processes. epochs: how often every pair is seen; updates: how many updates instead, where not 0.
-    optimiser: one of ``OPTIMISERS``; learning_rate: its factor, and schedule: how it goes on (``linear``: up over
-    ``warmup`` updates, then down to 0 at the last). clip: largest norm of the gradient of the loss. loss: ``mean`` or
-    ``sum`` over the minibatch. held_out: pairs that are not trained on, at most one in a hundred. evaluations: how
-    often they are looked at. keep: ``last`` or ``best`` (by the held-out pairs) parameters. precision: see
-    ``rnnsmt.networks.devices.choose_place``.
+    embedding, hidden, maxout, variant: as in ``RnnSizes``. deviation: of the initial weights. epochs: how often every
+    pair is seen; updates: how many updates instead, where not 0. loss: ``mean`` or ``sum`` over the minibatch.
+    held_out: pairs that are not trained on, at most one in a hundred. evaluations: how often they are looked at. keep:
+    ``last`` or ``best`` (by the held-out pairs) parameters.
     """
 
     embedding: int = 100
@@ -139,18 +113,25 @@ class Settings:
     keep: str = "last"
     precision: str = "float32"
 
-    def sizes(self, source_vocabulary: int, target_vocabulary: int) -> Sizes:
-        """The sizes of the network for these numbers of classes."""
-        return Sizes(source_vocabulary, target_vocabulary, self.embedding, self.hidden, self.maxout, self.variant)
+    choices: ClassVar = {**TrainingSettings.choices, "variant": VARIANTS, "loss": LOSSES, "keep": KEEPS}
+    above_zero = (
+        "embedding", "hidden", "maxout", "deviation", "batch", "epochs", "learning_rate", "clip", "evaluations",
+    )  # fmt: skip
+    not_negative = ("updates", "warmup", "held_out")
 
-    def as_dict(self) -> dict[str, Any]:
-        """The fields by name."""
-        return asdict(self)
+    def sizes(self, *vocabularies: int) -> RnnSizes:
+        """The sizes of the network for these numbers of classes, of the source and of the target."""
+        source, target = vocabularies
+        return RnnSizes(source, target, self.embedding, self.hidden, self.maxout, self.variant)
+
+    def held_out_of(self, pairs: int) -> int:
+        """How many of so many pairs are not trained on."""
+        return min(self.held_out, max(pairs // 100, int(pairs > 1)))
 
 
-PAPER = Settings(updates=3_000_000, evaluations=100)
+PAPER = RnnSettings(updates=3_000_000, evaluations=100)
 
-SMALL = Settings(
+SMALL = RnnSettings(
     embedding=64,
     hidden=256,
     maxout=128,
@@ -178,4 +159,4 @@ DEMO = replace(
     evaluations=8,
 )
 
-PRESETS: dict[str, Settings] = {"demo": DEMO, "small": SMALL, "paper": PAPER}
+PRESETS: dict[str, RnnSettings] = {"demo": DEMO, "small": SMALL, "paper": PAPER}

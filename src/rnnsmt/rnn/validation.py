@@ -5,15 +5,15 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from rnnsmt.networks.batches import Index
 from rnnsmt.networks.devices import Place, full_precision
-from rnnsmt.networks.shuffling import Index
+from rnnsmt.networks.sequences import count_ids
 from rnnsmt.rnn.batches import group_by_length, words_of
 from rnnsmt.rnn.model import RNNEncoderDecoder
 from rnnsmt.rnn.pairs import Pairs
 
 ROWS = 256
-
-BLOCK = 1 << 24
+"""Pairs that are measured at a time."""
 
 
 class Likelihood(NamedTuple):
@@ -23,7 +23,7 @@ class Likelihood(NamedTuple):
     per_word: float
 
 
-class HeldOut:
+class HeldOutPairs:
     """Pairs that are not trained on."""
 
     def __init__(self, pairs: Pairs, index: Index, place: Place) -> None:
@@ -35,8 +35,8 @@ class HeldOut:
         self.words = int(pairs.sides[1].lengths(index).sum())
 
     @torch.no_grad()
-    def likelihood(self, model: RNNEncoderDecoder) -> Likelihood:
-        """The network's, in plain float32 products whatever the training uses."""
+    def measure(self, model: RNNEncoderDecoder) -> Likelihood:
+        """The likelihood by the network, in plain float32 products whatever the training uses."""
         total = torch.zeros((), dtype=torch.float64, device=self.place.device)
         with full_precision():
             for source, target in self.pieces:
@@ -50,9 +50,7 @@ def unigram_likelihood(pairs: Pairs, held_out: Index) -> Likelihood:
     """The held-out pairs under the relative frequencies of the words (and EOS) of all others, one added to each."""
     side = pairs.sides[1]
     classes = len(pairs.vocabularies[1])
-    counts = np.zeros(classes, np.int64)
-    for begin in range(0, len(side.words), BLOCK):
-        counts += np.bincount(side.words[begin : begin + BLOCK], minlength=classes)
+    counts = count_ids(side.words, classes)
     own = np.zeros(classes, np.int64)
     for i in held_out:
         own += np.bincount(side.phrase(int(i)), minlength=classes)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rnnsmt.io import InputError, write_json, write_lines
-from rnnsmt.networks.options import PRECISIONS
+from rnnsmt.networks.settings import PRECISIONS
 from rnnsmt.options import positive
 from rnnsmt.progress import track
 

@@ -18,7 +18,7 @@ def _mass(lm, state, members):
 
 
 @kernel()
-def _events(lm, start, words, known, end, inside, outside, out):
+def event_log_p(lm, start, words, known, end, inside, outside, out):
     """ln p of every word of sentences that end in ``end`` each; of the class where ``known`` says 0.
 
     outside: the words of the class. inside: all others, or none where it does not pay to see what they leave.

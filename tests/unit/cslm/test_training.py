@@ -17,23 +17,25 @@ torch = pytest.importorskip("torch")
 from rnnsmt.cli import main  # noqa: E402
 from rnnsmt.cslm.gradients import Dropout  # noqa: E402
 from rnnsmt.cslm.model import load_model  # noqa: E402
-from rnnsmt.cslm.ngrams import contexts_at, hold_out  # noqa: E402
+from rnnsmt.cslm.ngrams import contexts_at  # noqa: E402
 from rnnsmt.cslm.scoring import NGramScorer  # noqa: E402
-from rnnsmt.cslm.settings import PRESETS, Settings  # noqa: E402
+from rnnsmt.cslm.settings import PRESETS, CslmSettings  # noqa: E402
 from rnnsmt.cslm.text import Text  # noqa: E402
 from rnnsmt.cslm.training import (  # noqa: E402
-    Trainer,
+    CslmTrainer,
     centre,
 )
 from rnnsmt.cslm.validation import class_counts, unigram_log_p  # noqa: E402
+from rnnsmt.networks.batches import hold_out  # noqa: E402
 from rnnsmt.networks.checkpoint import Checkpoint  # noqa: E402
 from rnnsmt.networks.devices import Place  # noqa: E402
 from rnnsmt.networks.vocabulary import NULL, UNK, Vocabulary  # noqa: E402
 
+from ..gpu import NEEDS_GPU  # noqa: E402
+
 torch.set_num_threads(1)
 CPU = Place(torch.device("cpu"))
-NEEDS_GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
-TINY = Settings(
+TINY = CslmSettings(
     order=4, projection=8, hidden_1=16, hidden_2=12, spread=0.0, batch=64, epochs=3, learning_rate=0.01,
     output_bias="unigram", dropout=0.1, singletons=0.3, held_out_least=50,
 )  # fmt: skip
@@ -159,7 +161,7 @@ def test_self_normalised(text):
     found = {}
     for alpha in (0.0, 0.3):
         settings = replace(TINY, epochs=10, self_normalised=alpha, output_bias="zero", spread=0.3, dropout=0.0)
-        trainer = Trainer(text, settings, 1, CPU)
+        trainer = CslmTrainer(text, settings, 1, CPU)
         while not trainer.finished:
             trainer.step()
             if trainer.evaluation_due:
@@ -171,7 +173,7 @@ def test_self_normalised(text):
 
 
 def test_centring_changes_no_probability(text):
-    trainer = Trainer(text, replace(TINY, epochs=3, self_normalised=0.1, dropout=0.3), 1, CPU)
+    trainer = CslmTrainer(text, replace(TINY, epochs=3, self_normalised=0.1, dropout=0.3), 1, CPU)
     while not trainer.finished:
         trainer.step()
         if trainer.evaluation_due:
@@ -183,7 +185,7 @@ def test_centring_changes_no_probability(text):
 
 
 def test_centring_of_a_network_whose_hidden_units_are_always_0(text):
-    trainer = Trainer(text, replace(TINY, spread=1e-30, self_normalised=0.1), 1, CPU)
+    trainer = CslmTrainer(text, replace(TINY, spread=1e-30, self_normalised=0.1), 1, CPU)
     with torch.no_grad():
         trainer.model.b_2.fill_(-1.0)
         trainer.model.b_o.fill_(1.0)
@@ -192,7 +194,7 @@ def test_centring_of_a_network_whose_hidden_units_are_always_0(text):
 
 
 def test_words_of_the_validation_alone_are_unknown_there(text):
-    trainer = Trainer(text, TINY, 1, CPU)
+    trainer = CslmTrainer(text, TINY, 1, CPU)
     words = text.words[trainer.held_out]
     counts = np.bincount(np.delete(text.words, trainer.held_out), minlength=len(text.vocabulary))
     found = torch.cat(trainer.validation.words).numpy()
@@ -218,7 +220,7 @@ def test_self_normalised_models_say_so(folder, text, tmp_path):
 def test_early_stop(text, monkeypatch):
     """Patience counts epochs since the best; the best parameters are kept."""
     curve = iter([9.0, 7.0, 8.0, 7.0, 6.0, 6.5, 6.0, 7.0, 1.0])
-    trainer = Trainer(text, replace(TINY, epochs=50, patience=3, batch=4096), 1, CPU)
+    trainer = CslmTrainer(text, replace(TINY, epochs=50, patience=3, batch=4096), 1, CPU)
     measured = trainer.validation.measure
     monkeypatch.setattr(
         trainer.validation, "measure", lambda model: measured(model)._replace(log_p=-math.log(next(curve)))
@@ -238,29 +240,29 @@ def test_early_stop(text, monkeypatch):
 
 
 def test_held_out_ngrams_are_not_trained_on(text, monkeypatch):
-    trainer = Trainer(text, TINY, 1, CPU)
+    trainer = CslmTrainer(text, TINY, 1, CPU)
     seen = []
     batch = trainer.minibatch
     monkeypatch.setattr(trainer, "minibatch", lambda places: seen.extend(places.tolist()) or batch(places))
-    for _ in range(trainer.stream.updates):
+    for _ in range(trainer.batches.updates):
         trainer.step()
     assert sorted([*seen, *trainer.held_out]) == list(range(len(text)))
     assert trainer.seen == len(seen)
 
 
 def test_singletons_become_unknown(text):
-    trainer = Trainer(text, replace(TINY, singletons=1.0), 1, CPU)
+    trainer = CslmTrainer(text, replace(TINY, singletons=1.0), 1, CPU)
     places = np.setdiff1d(np.arange(len(text)), trainer.held_out)
     counts = np.bincount(text.words[places], minlength=len(text.vocabulary))
     contexts, words, _ = trainer.minibatch(places)
     assert np.array_equal(words.numpy(), np.where(counts[text.words[places]] == 1, UNK, text.words[places]))
     assert not set(contexts.unique().tolist()) & set(np.flatnonzero(counts == 1))
-    plain = Trainer(text, replace(TINY, singletons=0.0), 1, CPU)
+    plain = CslmTrainer(text, replace(TINY, singletons=0.0), 1, CPU)
     assert np.array_equal(plain.minibatch(places)[1].numpy(), text.words[places])
 
 
 def test_a_share_of_singletons_and_other_ones_every_time(text):
-    trainer = Trainer(text, replace(TINY, singletons=0.5), 1, CPU)
+    trainer = CslmTrainer(text, replace(TINY, singletons=0.5), 1, CPU)
     trainer.rare[:] = True
     trainer.rare[text.vocabulary.eos] = False
     places = np.flatnonzero(text.words[:] != text.vocabulary.eos)
@@ -271,11 +273,11 @@ def test_a_share_of_singletons_and_other_ones_every_time(text):
 
 
 def test_the_end_of_the_only_sentence_is_not_unknown(text):
-    assert not Trainer(text, replace(TINY, singletons=1.0), 1, CPU).rare[text.vocabulary.eos]
+    assert not CslmTrainer(text, replace(TINY, singletons=1.0), 1, CPU).rare[text.vocabulary.eos]
 
 
 def test_no_two_updates_leave_out_the_same_units(text):
-    trainer = Trainer(text, replace(TINY, dropout=0.5), 1, CPU)
+    trainer = CslmTrainer(text, replace(TINY, dropout=0.5), 1, CPU)
     factors = []
     for _ in range(2):
         rows = trainer.minibatch(np.arange(40))[2]
@@ -287,7 +289,9 @@ def test_no_two_updates_leave_out_the_same_units(text):
 
 
 def test_validation_is_drawn_from_the_whole_text():
-    first, second = (hold_out(10_000, 0.01, 10, seed) for seed in (1, 2))
+    first, second = (
+        hold_out(10_000, replace(TINY, held_out=0.01, held_out_least=10).held_out_of(10_000), seed) for seed in (1, 2)
+    )
     assert len(first) == len(set(first)) == 100
     assert first[0] < 500
     assert first[-1] > 9_500
@@ -295,7 +299,7 @@ def test_validation_is_drawn_from_the_whole_text():
 
 
 def test_output_biases_of_the_unigrams(text):
-    trainer = Trainer(text, replace(TINY, output_bias="unigram"), 1, CPU)
+    trainer = CslmTrainer(text, replace(TINY, output_bias="unigram"), 1, CPU)
     counts = class_counts(text, trainer.held_out)
     assert torch.allclose(trainer.model.b_o.exp(), torch.from_numpy(counts / counts.sum()).float())
 
@@ -305,7 +309,7 @@ def test_threads_share_a_minibatch(text, dropout):
     """The same units are left out whatever the number of threads."""
     found = []
     for threads in (1, 3, 3):
-        trainer = Trainer(text, replace(TINY, dropout=dropout, batch=100), 1, CPU, threads)
+        trainer = CslmTrainer(text, replace(TINY, dropout=dropout, batch=100), 1, CPU, threads)
         for _ in range(20):
             trainer.step()
         found.append(trainer.flat.detach())
@@ -330,11 +334,11 @@ def test_interrupted_is_uninterrupted(text, tmp_path, settings):
             if trainer.evaluation_due:
                 trainer.evaluate()
 
-    whole = Trainer(text, settings, 1, CPU)
+    whole = CslmTrainer(text, settings, 1, CPU)
     advance(whole, 10**6)
     number = 0
     while True:
-        part = Trainer(text, settings, 1, CPU)
+        part = CslmTrainer(text, settings, 1, CPU)
         checkpoint = Checkpoint(tmp_path, part.fingerprint())
         saved = checkpoint.load()
         assert (saved is None) == (number == 0)
@@ -398,14 +402,14 @@ def test_time_limit(folder, tmp_path, capfd):
 
 
 def test_ctrl_c_saves_too(folder, tmp_path, monkeypatch):
-    original = Trainer.step
+    original = CslmTrainer.step
 
     def step(self):
         original(self)
         if self.update == 5:
             os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr(Trainer, "step", step)
+    monkeypatch.setattr(CslmTrainer, "step", step)
     with pytest.raises(SystemExit) as stopped:
         main(command_line(folder, tmp_path))
     assert stopped.value.code == 130

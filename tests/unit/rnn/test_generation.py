@@ -9,21 +9,21 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from rnnsmt.cli import main  # noqa: E402
-from rnnsmt.rnn.generation import beam_search, sample  # noqa: E402
+from rnnsmt.rnn.generation import beam_search, sample_targets  # noqa: E402
 from rnnsmt.rnn.model import (  # noqa: E402
     RNNEncoderDecoder,
     save_model,
     vocabularies_of,
 )
 from rnnsmt.rnn.pairs import Pairs  # noqa: E402
-from rnnsmt.rnn.settings import Sizes  # noqa: E402
+from rnnsmt.rnn.settings import RnnSizes  # noqa: E402
 
 EOS, LONGEST = 4, 4
 SOURCES = [np.array(phrase, np.int32) for phrase in ([2, 5], [3, 2, 4, 5], [5], [2, 5])]
 
 
 def network(scale=1.0, source=6, target=EOS + 1, variant="paper"):
-    model = RNNEncoderDecoder(Sizes(source, target, 4, 6, 3, variant), 1)
+    model = RNNEncoderDecoder(RnnSizes(source, target, 4, 6, 3, variant), 1)
     generator = torch.Generator().manual_seed(5)
     with torch.no_grad():
         for parameter in model.parameters():
@@ -73,7 +73,7 @@ def test_greedy_search_is_a_beam_of_one(model):
 
 def test_draws_follow_the_distribution(model):
     draws = 4000
-    found = sample(model, SOURCES[1:2], draws, 3, LONGEST)[0]
+    found = sample_targets(model, SOURCES[1:2], draws, 3, LONGEST)[0]
     scores = everything(model, SOURCES[1])
     assert [target.score for target in found] == sorted((t.score for t in found), reverse=True)
     for target in found:
@@ -87,10 +87,10 @@ def test_draws_follow_the_distribution(model):
 
 
 def test_draws_depend_on_seed_and_place_only(model):
-    found = sample(model, SOURCES, 30, 3, LONGEST)
-    assert sample(model, SOURCES, 30, 3, LONGEST) == found
-    assert sample(model, SOURCES[:2], 30, 3, LONGEST) == found[:2]
-    assert sample(model, SOURCES, 30, 4, LONGEST) != found
+    found = sample_targets(model, SOURCES, 30, 3, LONGEST)
+    assert sample_targets(model, SOURCES, 30, 3, LONGEST) == found
+    assert sample_targets(model, SOURCES[:2], 30, 3, LONGEST) == found[:2]
+    assert sample_targets(model, SOURCES, 30, 4, LONGEST) != found
     assert found[0] != found[3]  # the same phrase drawn again
 
 

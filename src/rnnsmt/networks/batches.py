@@ -1,9 +1,28 @@
-"""Random orders that are never held as a whole."""
+"""The order of a training: random minibatches that follow from the seed alone and are never held as a whole."""
+
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 Index = NDArray[np.int64]
+"""Numbers of examples: of phrase pairs, or of places in a text."""
+
+WINDOW = 1 << 15
+"""Examples of the order that are looked at together."""
+
+
+class Batches(Protocol):
+    """An endless sequence of minibatches: the numbers of their examples, which can be taken up at any minibatch."""
+
+    def __next__(self) -> Index: ...
+    def state(self) -> dict[str, Any]: ...
+    def restore(self, state: dict[str, Any]) -> None: ...
+
+
+def hold_out(n: int, number: int, seed: int) -> Index:
+    """``number`` of ``n`` examples that are not trained on, drawn from all of them, in ascending order."""
+    return np.sort(np.random.default_rng([seed, 1]).choice(n, number, replace=False, shuffle=False)).astype(np.int64)
 
 
 def permuted(positions: Index, n: int, key: list[int]) -> Index:

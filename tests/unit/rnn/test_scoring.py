@@ -16,8 +16,9 @@ from rnnsmt.rnn.model import (  # noqa: E402
 )
 from rnnsmt.rnn.pairs import Pairs  # noqa: E402
 from rnnsmt.rnn.scoring import prefix_levels  # noqa: E402
-from rnnsmt.rnn.settings import Sizes  # noqa: E402
-from tests.unit.rnn_twin import Twin  # noqa: E402
+from rnnsmt.rnn.settings import RnnSizes  # noqa: E402
+
+from .twin import Twin  # noqa: E402
 
 WORDS = "abcdefgh"
 
@@ -47,7 +48,7 @@ def folder(tmp_path_factory) -> Path:
 
 def network(pairs: Pairs, variant: str = "paper") -> RNNEncoderDecoder:
     source, target = map(len, pairs.vocabularies)
-    model = RNNEncoderDecoder(Sizes(source, target, 5, 7, 4, variant), 2)
+    model = RNNEncoderDecoder(RnnSizes(source, target, 5, 7, 4, variant), 2)
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
         for parameter in model.parameters():

@@ -23,13 +23,13 @@ from rnnsmt.networks.training import flatten, learning_rate, make_optimiser  # n
 from rnnsmt.rnn.batches import words_of  # noqa: E402
 from rnnsmt.rnn.model import check_vocabularies, load_model, vocabularies_of  # noqa: E402
 from rnnsmt.rnn.pairs import Pairs  # noqa: E402
-from rnnsmt.rnn.settings import PRESETS, Settings  # noqa: E402
-from rnnsmt.rnn.training import Trainer  # noqa: E402
+from rnnsmt.rnn.settings import PRESETS, RnnSettings  # noqa: E402
+from rnnsmt.rnn.training import RnnTrainer  # noqa: E402
 from rnnsmt.rnn.validation import unigram_likelihood  # noqa: E402
 
 torch.set_num_threads(1)
 CPU = Place(torch.device("cpu"))
-TINY = Settings(
+TINY = RnnSettings(
     embedding=8, hidden=16, maxout=8, deviation=0.1, batch=16, updates=30, optimiser="adam", learning_rate=0.01,
     schedule="linear", evaluations=3, keep="best",
 )  # fmt: skip
@@ -104,7 +104,7 @@ def test_learns_the_toy_language(folder, tmp_path, capfd):
 def test_loss_sum_clips_nearly_always(pairs):
     rates = {}
     for loss in ("mean", "sum"):
-        trainer = Trainer(pairs, replace(TINY, loss=loss, clip=5.0), 1, CPU)
+        trainer = RnnTrainer(pairs, replace(TINY, loss=loss, clip=5.0), 1, CPU)
         for _ in range(10):
             trainer.step()
         rates[loss] = trainer.evaluate()
@@ -116,10 +116,10 @@ def test_loss_sum_clips_nearly_always(pairs):
 def test_update_by_hand(pairs):
     """The first Adadelta update (rho 0.95, eps 1e-6) of the clipped mean gradient."""
     settings = replace(TINY, optimiser="adadelta", learning_rate=1.0, schedule="constant", clip=0.01)
-    trainer = Trainer(pairs, settings, 1, CPU)
+    trainer = RnnTrainer(pairs, settings, 1, CPU)
     before = trainer.flat.detach().clone()
-    other = Trainer(pairs, settings, 1, CPU)
-    index = next(other.stream)
+    other = RnnTrainer(pairs, settings, 1, CPU)
+    index = next(other.batches)
     source, target = words_of(pairs, index)
     lengths = [torch.full((len(index),), len(side)) for side in (source, target)]
     loss = -other.model.log_probability(source.t(), lengths[0], target.t(), lengths[1]).sum() / settings.batch
@@ -131,7 +131,7 @@ def test_update_by_hand(pairs):
 
 
 def test_learning_rates():
-    settings = Settings(learning_rate=2.0, schedule="linear", warmup=3)
+    settings = RnnSettings(learning_rate=2.0, schedule="linear", warmup=3)
     assert [learning_rate(settings, k, 8) for k in range(9)] == [0.5, 0.875, 1.125, 1.25, 1.0, 0.75, 0.5, 0.25, 0.0]
     assert learning_rate(replace(settings, schedule="constant", warmup=0), 7, 8) == 2.0
 
@@ -159,8 +159,8 @@ def test_parameters_are_views_of_one_tensor():
 
 
 def test_held_out_likelihood(pairs):
-    trainer = Trainer(pairs, replace(TINY, held_out=7), 1, CPU)
-    found = trainer.validation.likelihood(trainer.model)
+    trainer = RnnTrainer(pairs, replace(TINY, held_out=7), 1, CPU)
+    found = trainer.validation.measure(trainer.model)
     total = words = 0
     for i in trainer.held_out:
         x, y = (torch.from_numpy(phrase.astype(np.int64))[None] for phrase in (pairs.source(i), pairs.target(i)))
@@ -186,7 +186,7 @@ def test_reduced_precision_changes_little(pairs):
     """bfloat16 factors against float32: the learning curve within 0.05 per word."""
     curves = []
     for factors in (None, torch.bfloat16):
-        trainer = Trainer(pairs, replace(TINY, updates=200), 1, replace(CPU, factors=factors))
+        trainer = RnnTrainer(pairs, replace(TINY, updates=200), 1, replace(CPU, matmul_dtype=factors))
         for _ in range(200):
             trainer.step()
         curves.append(trainer.evaluate()["train log p per word"])
@@ -214,10 +214,10 @@ def test_interrupted_is_uninterrupted(pairs, tmp_path, settings):
             if trainer.evaluation_due:
                 trainer.evaluate()
 
-    whole = Trainer(pairs, settings, 1, CPU)
+    whole = RnnTrainer(pairs, settings, 1, CPU)
     advance(whole, 30)
     for number in range(10):
-        part = Trainer(pairs, settings, 1, CPU)
+        part = RnnTrainer(pairs, settings, 1, CPU)
         checkpoint = Checkpoint(tmp_path, part.fingerprint())
         saved = checkpoint.load()
         assert (saved is None) == (number == 0)
@@ -284,14 +284,14 @@ def test_time_limit(folder, tmp_path, capfd):
 
 
 def test_ctrl_c_saves_too(folder, tmp_path, monkeypatch):
-    original = Trainer.step
+    original = RnnTrainer.step
 
     def step(self):
         original(self)
         if self.update == 5:
             os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr(Trainer, "step", step)
+    monkeypatch.setattr(RnnTrainer, "step", step)
     with pytest.raises(SystemExit) as stopped:
         main(command_line(folder, tmp_path))
     assert stopped.value.code == 130
@@ -431,7 +431,7 @@ def test_one_pair_is_enough(tmp_path):
 def test_threads_share_a_minibatch(pairs, variant):
     found = []
     for threads in (1, 3, 3):
-        trainer = Trainer(pairs, replace(TINY, batch=20, variant=variant), 1, CPU, threads)
+        trainer = RnnTrainer(pairs, replace(TINY, batch=20, variant=variant), 1, CPU, threads)
         for _ in range(25):  # the end of an epoch, with its small minibatches, is among them
             trainer.step()
         found.append((trainer.flat.detach(), trainer.evaluate()))

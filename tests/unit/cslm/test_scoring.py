@@ -24,12 +24,12 @@ from rnnsmt.cslm.scoring import (  # noqa: E402
     NGramScorer,
     ngram_scores,
 )
-from rnnsmt.cslm.settings import Sizes  # noqa: E402
+from rnnsmt.cslm.settings import CslmSizes  # noqa: E402
 from rnnsmt.io import InputError  # noqa: E402
 from rnnsmt.lm.automaton import load_automaton  # noqa: E402
 from rnnsmt.networks.vocabulary import Vocabulary  # noqa: E402
 
-from .cslm_twin import Twin  # noqa: E402
+from .twin import Twin  # noqa: E402
 
 torch.set_num_threads(1)
 WORDS = ["le", "chat", "la", "mer", "voit", "dort", "et"]
@@ -48,7 +48,7 @@ def random_model(sizes, seed=1):
 def files(tmp_path_factory):
     """A model with the exact softmax and the same one as if trained self-normalised."""
     folder = tmp_path_factory.mktemp("cslm")
-    model = random_model(Sizes(len(VOCABULARY), 4, 6, 12, 8))
+    model = random_model(CslmSizes(len(VOCABULARY), 4, 6, 12, 8))
     for name, normalised in (("exact.pt", False), ("bare.pt", True)):
         save_model(folder / name, model, VOCABULARY, normalised, {"seed": 1})
     return folder
@@ -65,7 +65,7 @@ def large(tmp_path_factory):
     """Sizes with remainders in every product, more classes than a block of columns."""
     folder = tmp_path_factory.mktemp("large")
     words = [f"w{i}" for i in range(2500)]
-    model = random_model(Sizes(len(words) + 3, 7, 33, 107, 53), 2)
+    model = random_model(CslmSizes(len(words) + 3, 7, 33, 107, 53), 2)
     save_model(folder / "m.pt", model, Vocabulary(words), False, {})
     return folder / "m.pt"
 
@@ -146,7 +146,7 @@ def test_rounded_biases_lose_nothing(tmp_path, monkeypatch):
     """10.03 is 10 in bfloat16: without what the rounding lost, every sum of many small terms would be 3 % off."""
     monkeypatch.setattr("rnnsmt.cslm.scoring.multiplies_bfloat16", lambda: True)
     words = [f"w{i}" for i in range(2500)]
-    model = random_model(Sizes(len(words) + 3, 3, 8, 8, 8))
+    model = random_model(CslmSizes(len(words) + 3, 3, 8, 8, 8))
     model.b_o.data.fill_(10.03)
     save_model(tmp_path / "m.pt", model, Vocabulary(words), False, {})
     asked = requests(NGramScorer(tmp_path / "m.pt", "cpu"), 200, 100)
@@ -460,7 +460,7 @@ def test_a_gpu_that_is_not_there(files):
 
 @pytest.mark.parametrize("reduced", [False, True])
 def test_network_whose_scores_are_no_numbers(tmp_path, reduced):
-    model = random_model(Sizes(len(VOCABULARY), 4, 6, 12, 8))
+    model = random_model(CslmSizes(len(VOCABULARY), 4, 6, 12, 8))
     for weights in (model.R, model.W_1, model.W_2, model.W_o):
         weights.data.fill_(3e30)
     save_model(tmp_path / "m.pt", model, VOCABULARY, False, {})

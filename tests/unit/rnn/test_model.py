@@ -11,12 +11,13 @@ from rnnsmt.cli import main  # noqa: E402
 from rnnsmt.networks.softmax import Products  # noqa: E402
 from rnnsmt.rnn.gradients import loss_and_gradient  # noqa: E402
 from rnnsmt.rnn.model import RNNEncoderDecoder  # noqa: E402
-from rnnsmt.rnn.settings import Sizes  # noqa: E402
-from tests.unit.rnn_twin import Twin  # noqa: E402
+from rnnsmt.rnn.settings import RnnSizes  # noqa: E402
+
+from .twin import Twin  # noqa: E402
 
 torch.set_num_threads(1)
-SMALL = Sizes(9, 8, 4, 6, 3)
-SUPPLEMENTARY = Sizes(9, 8, 4, 6, 3, "supplementary")
+SMALL = RnnSizes(9, 8, 4, 6, 3)
+SUPPLEMENTARY = RnnSizes(9, 8, 4, 6, 3, "supplementary")
 
 
 def network(sizes=SMALL, seed=3, scale=0.7):
@@ -46,7 +47,7 @@ PAIRS = [([2, 3, 4, 8], [2, 7]), ([8], [7]), ([1, 8], [1, 2, 3, 4, 7]), ([4, 3, 
 
 
 def test_the_paper_s_network_has_17_269_501_parameters():
-    sizes = Sizes()
+    sizes = RnnSizes()
     parts = {name: sum(part.values()) for name, part in sizes.parameters().items()}
     assert parts == {"encoder": 4_801_200, "decoder": 8_802_200, "readout": 2_101_000, "softmax": 1_565_101}
     assert sizes.count() == 17_269_501
@@ -55,7 +56,7 @@ def test_the_paper_s_network_has_17_269_501_parameters():
     assert sum(parameter.numel() for parameter in model.parameters()) == 17_269_501
 
 
-@pytest.mark.parametrize("sizes", [SMALL, SUPPLEMENTARY, Sizes(3, 3, 1, 1, 1)])
+@pytest.mark.parametrize("sizes", [SMALL, SUPPLEMENTARY, RnnSizes(3, 3, 1, 1, 1)])
 def test_counted_and_built_parameters_agree(sizes):
     assert sum(parameter.numel() for parameter in RNNEncoderDecoder(sizes).parameters()) == sizes.count()
 
@@ -72,7 +73,7 @@ def test_describe(capsys):
 
 
 def test_initialisation():
-    model = RNNEncoderDecoder(Sizes(400, 300, 40, 50, 30), seed=1)
+    model = RNNEncoderDecoder(RnnSizes(400, 300, 40, 50, 30), seed=1)
     for name, parameter in model.named_parameters():
         symbol = name.split(".")[-1]
         if symbol.startswith("b"):
@@ -82,8 +83,8 @@ def test_initialisation():
         else:
             assert abs(parameter.detach().std() - 0.01) < 0.001, name
             assert abs(parameter.detach().mean()) < 0.001, name
-    again = RNNEncoderDecoder(Sizes(400, 300, 40, 50, 30), seed=1)
-    other = RNNEncoderDecoder(Sizes(400, 300, 40, 50, 30), seed=2)
+    again = RNNEncoderDecoder(RnnSizes(400, 300, 40, 50, 30), seed=1)
+    other = RNNEncoderDecoder(RnnSizes(400, 300, 40, 50, 30), seed=2)
     assert torch.equal(model.encoder.U, again.encoder.U)
     assert not torch.equal(model.encoder.U, other.encoder.U)
     assert not torch.equal(model.encoder.U, model.encoder.U_r)
@@ -92,7 +93,7 @@ def test_initialisation():
 def test_impossible_sizes():
     for wrong in ({"hidden": 0}, {"maxout": -1}, {"source_vocabulary": 2}, {"variant": "mine"}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
-            Sizes(**wrong)
+            RnnSizes(**wrong)
 
 
 # equations
@@ -122,20 +123,21 @@ def test_step_by_step_is_the_whole(sizes):
     context = contexts.rows(torch.tensor([1]))
     s, previous, total = context.state, None, 0.0
     for word in target:
-        logits = model.logits(s, previous, context)
+        logits = model.logits(s, previous, context.readout)
         assert torch.equal(
-            logits, model.logits(s, torch.zeros(1, dtype=torch.int64) if previous is None else previous, context)
+            logits,
+            model.logits(s, torch.zeros(1, dtype=torch.int64) if previous is None else previous, context.readout),
         )
         total += torch.log_softmax(logits, 1)[0, word].item()
         previous = torch.tensor([word])
-        s = model.step(s, previous, context)
+        s = model.step(s, previous, context.recurrence)
     assert total == pytest.approx(model.log_probability(*batch([PAIRS[2]])).item(), abs=1e-12)
 
 
 @pytest.mark.parametrize("sizes", [SMALL, SUPPLEMENTARY])
 def test_probabilities_of_all_targets_sum_to_one(sizes):
     """Over all targets of up to L words and EOS: below 1, and rising to 1."""
-    sizes = Sizes(5, 5, 3, 4, 2, sizes.variant)
+    sizes = RnnSizes(5, 5, 3, 4, 2, sizes.variant)
     model = network(sizes)
     with torch.no_grad():
         model.output.b_G[4] += 2.0  # EOS is likely, so that short targets have most of the mass
@@ -190,7 +192,7 @@ def test_maxout_pools_adjacent_pairs():
     a = (model.output.O_h @ context.state[0] + context.readout[0]).detach().numpy()
     m = np.maximum(a[0::2], a[1::2])
     expected = model.output.G_r.detach().numpy() @ m
-    assert np.allclose(model.features(context.state, None, context)[0].detach().numpy(), expected)
+    assert np.allclose(model.features(context.state, None, context.readout)[0].detach().numpy(), expected)
 
 
 # gradient
@@ -259,7 +261,7 @@ def test_gradient_against_finite_differences(sizes):
 
 def test_gradient_with_rounded_factors_is_near():
     """bfloat16 factors: at most 0.4 % of rounding each, some percent in a gradient, where maxout units flip."""
-    model = network(Sizes(50, 60, 16, 32, 16), scale=0.1).float()
+    model = network(RnnSizes(50, 60, 16, 32, 16), scale=0.1).float()
     generator = torch.Generator().manual_seed(1)
     source, target = (
         torch.randint(1, 49, (4, 64), generator=generator),

@@ -1,0 +1,82 @@
+"""What the sizes of both networks, and the settings of their trainings, have in common; imports nothing heavy."""
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+from rnnsmt.io import InputError
+from rnnsmt.options import option
+
+OPTIMISERS = ("adadelta", "adam")
+
+SCHEDULES = ("constant", "linear")
+
+PRECISIONS = ("float32", "reduced")
+"""Of matrix products, see ``rnnsmt.networks.devices.choose_place``."""
+
+
+class NetworkSizes(ABC):
+    """The sizes of a network: a frozen dataclass."""
+
+    @abstractmethod
+    def parameters(self) -> dict[str, dict[str, int]]:
+        """The number of parameters: part of the network -> symbol -> number."""
+
+    def count(self) -> int:
+        """The number of all parameters."""
+        return sum(sum(part.values()) for part in self.parameters().values())
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields by name, for a file."""
+        return dict(vars(self))
+
+
+class TrainingSettings(ABC):
+    """All that a training depends on besides its data and the seed: a frozen dataclass with a default everywhere.
+
+    batch: examples of a minibatch, over all processes. optimiser: one of ``OPTIMISERS``; learning_rate: its factor, and
+    schedule: how it goes on (``linear``: up over ``warmup`` updates, then down to 0 at the last). clip: largest norm of
+    the gradient of the loss. precision: of matrix products, one of ``PRECISIONS``.
+    """
+
+    batch: int
+    optimiser: str
+    learning_rate: float
+    schedule: str
+    warmup: int
+    clip: float
+    precision: str
+
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {
+        "optimiser": OPTIMISERS,
+        "schedule": SCHEDULES,
+        "precision": PRECISIONS,
+    }
+    """The values of the fields that are words."""
+
+    above_zero: ClassVar[tuple[str, ...]]
+    not_negative: ClassVar[tuple[str, ...]]
+
+    def check(self) -> None:
+        """Refuse numbers that make no sense.
+
+        Raises:
+            InputError: names the option: not above zero, negative, or not finite.
+        """
+        for name in self.above_zero:
+            if not 0 < getattr(self, name) < float("inf"):
+                raise InputError(f"{option(name)} {getattr(self, name)}: must be above 0")
+        for name in self.not_negative:
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise InputError(f"{option(name)} {getattr(self, name)}: must be at least 0")
+
+    @abstractmethod
+    def sizes(self, *vocabularies: int) -> NetworkSizes:
+        """The sizes of the network for these numbers of classes.
+
+        Raises:
+            ValueError: a size is too small.
+        """
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields by name."""
+        return dict(vars(self))

@@ -1,0 +1,129 @@
+"""Phrase pairs on disk."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+
+from rnnsmt.cli import main
+from rnnsmt.io import InputError
+from rnnsmt.rnn import pairs as pairs_module
+from rnnsmt.rnn.pairs import Pairs
+
+TABLE = """a b ||| x y ||| 1 1 1 1 ||| 0-0 ||| 1 1 1
+a b ||| y ||| 0.5 1 1 1
+a ||| x x x ||| 1 1 1 1 ||| 0-0 ||| 1 1 1 ||| |||
+c rare ||| z ||| 1 1 1 1
+"""
+
+
+def corpus(folder):
+    (folder / "train.en").write_text("a b a\na b c\nrare\n")
+    with gzip.open(folder / "train.fr.gz", "wt") as out:
+        out.write("x y x\nx z\n")
+    return folder
+
+
+def prepare(folder, table=TABLE, *options):
+    path = corpus(folder) / "table"
+    path.write_bytes(table.encode() if isinstance(table, str) else table)
+    source, target = folder / "train.en", folder / "train.fr.gz"
+    command = ["rnn", "prepare", "--phrase-table", path, "--source", source, "--target", target]
+    return main([str(part) for part in [*command, "--output-dir", folder / "pairs", *options]])
+
+
+def test_prepare(tmp_path):
+    assert prepare(tmp_path, TABLE, "--vocab-size", "5") == 0
+    pairs = Pairs.open(tmp_path / "pairs")
+    source, target = pairs.vocabularies
+    assert source.words == ["<null>", "<unk>", "a", "b", "c", "</s>"]
+    assert target.words == ["<null>", "<unk>", "x", "y", "z", "</s>"]
+    assert len(pairs) == 4
+    assert [pairs.source(i).tolist() for i in range(4)] == [[2, 3, 5], [2, 3, 5], [2, 5], [4, 1, 5]]
+    assert [pairs.target(i).tolist() for i in range(4)] == [[2, 3, 5], [3, 5], [2, 2, 2, 5], [4, 5]]
+    figures = json.loads((tmp_path / "pairs" / "pairs.json").read_text())
+    assert (figures["source words"], figures["source unknown words"], figures["target words"]) == (7, 1, 7)
+    assert figures["source coverage"] == pytest.approx(6 / 7, abs=1e-6)
+    assert isinstance(pairs.sides[0].words, np.memmap)
+
+
+def test_the_same_input_gives_the_same_files(tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        assert prepare(tmp_path / name) == 0
+    files = sorted(path.name for path in (tmp_path / "one" / "pairs").iterdir())
+    assert len(files) == 7
+    for name in files:
+        assert (tmp_path / "one" / "pairs" / name).read_bytes() == (tmp_path / "two" / "pairs" / name).read_bytes()
+
+
+def test_blocks_do_not_matter(tmp_path, monkeypatch):
+    """Many small blocks give what one large block gives."""
+    lines = [f"a {'b ' * (i % 4)}w{i} ||| x {'y ' * (i % 3)}{i} ||| 1 1 1 1\n" for i in range(300)]
+    found = []
+    for size in (1 << 21, 64):
+        monkeypatch.setattr(pairs_module, "read_line_blocks", lambda path, n=size: _blocks(path, n))
+        (tmp_path / str(size)).mkdir()
+        assert prepare(tmp_path / str(size), "".join(lines)) == 0
+        found.append((tmp_path / str(size) / "pairs" / "pairs.json").read_bytes())
+    assert found[0] == found[1]
+
+
+def _blocks(path, size):
+    from rnnsmt.io import read_line_blocks
+
+    return read_line_blocks(path, size)
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ("", "the table is empty"),
+        ("a\n", "line 1: 1 field"),
+        ("a ||| x ||| 1\n ||| x ||| 1\n", "line 2: the source phrase is empty"),
+        ("a ||| x ||| 1\na ||| x ||| 0.5\n", "line 2: this pair occurs twice"),
+        (f"a ||| x ||| 1\n{'a ' * 51}||| x ||| 1\n", "line 2: the source phrase has 51 words, the limit is 50"),
+        (f"a ||| x ||| 1\nb ||| {'x ' * 60}||| 1\n", "line 2: the target phrase has 60 words, the limit is 50"),
+        (b"a ||| \xff ||| 1\n", "not UTF-8"),
+    ],
+)
+def test_bad_tables(tmp_path, capsys, table, said):
+    assert prepare(tmp_path, table) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert len([line for line in error.splitlines() if "error" in line]) == 1
+    assert not (tmp_path / "pairs" / "pairs.json").exists()
+    assert not list((tmp_path / "pairs").glob("*.npy"))
+    with pytest.raises(InputError, match="no such file"):
+        Pairs.open(tmp_path / "pairs")
+
+
+def test_bad_corpora_and_options(tmp_path, capsys):
+    assert prepare(tmp_path, TABLE, "--max-length", "1") == 2
+    assert "--max-length 2" in capsys.readouterr().err
+    assert prepare(tmp_path, TABLE, "--vocab-size", "2") == 2
+    (tmp_path / "empty").write_text("\n")
+    assert prepare(tmp_path, TABLE, "--source", str(tmp_path / "empty")) == 2
+    assert "no words on the source side" in capsys.readouterr().err
+    assert prepare(tmp_path, TABLE, "--target", str(tmp_path / "none")) == 2
+    assert "none: no such file" in capsys.readouterr().err
+
+
+def test_damaged_pairs(tmp_path):
+    assert prepare(tmp_path) == 0
+    folder = tmp_path / "pairs"
+    words = (folder / "source.words.npy").read_bytes()
+    (folder / "source.words.npy").write_bytes(words[:-4])
+    with pytest.raises(InputError, match="again"):
+        Pairs.open(folder)
+    (folder / "source.words.npy").write_bytes(words)
+    Pairs.open(folder)
+    text = (folder / "vocab.target.txt").read_text()
+    (folder / "vocab.target.txt").write_text(text.replace("z", "zz"))
+    with pytest.raises(InputError, match=r"vocab\.target\.txt was changed"):
+        Pairs.open(folder)
+    (folder / "vocab.target.txt").write_text(text)
+    (folder / "pairs.json").write_text("[]")
+    with pytest.raises(InputError, match="not of this version"):
+        Pairs.open(folder)
