@@ -14,11 +14,14 @@ from pathlib import Path
 import numpy as np
 
 from rnnsmt.moses.ini import MosesIni
-from rnnsmt.search.decoder import Decoder, SearchOptions, look_up
+from rnnsmt.search.decoder import translations
 from rnnsmt.search.kernels import stack as kernels
+from rnnsmt.search.kernels.records import CELLS, QUERIES, REQUESTS
 from rnnsmt.search.model import SearchModel, load_model
-from rnnsmt.search.nbest import best_path
-from rnnsmt.search.records import CELLS, QUERIES, REQUESTS
+from rnnsmt.search.nbest import best_derivation
+from rnnsmt.search.options import SearchOptions
+from rnnsmt.search.sentence_search import SentenceSearch
+from rnnsmt.search.translation_options import look_up
 
 
 def best_time(work, repeat: int) -> float:
@@ -52,10 +55,10 @@ def table(model: SearchModel, sentences: list[str], folder: Path, repeat: int) -
         (5000, 20),
     ):
         options = SearchOptions(pop_limit=pops, stack_size=pops, margin=margin)
-        decoder = Decoder(model, look_up(model, sentences), model.initial_weights, options)
-        scores = np.array([result.score for result in decoder.translations()])
-        cells = int(decoder.counts[CELLS])
-        seconds = best_time(lambda decoder=decoder: list(decoder.translations()), repeat)
+        search = SentenceSearch(model, look_up(model, sentences), model.initial_weights, options)
+        scores = np.array([result.score for result in translations(search)])
+        cells = int(search.counts[CELLS])
+        seconds = best_time(lambda search=search: list(translations(search)), repeat)
         line = f"{pops:9} {margin:6} {len(sentences) / seconds:7.0f} {cells / seconds:10.0f} "
         line += f"{cells / len(sentences):10.0f} {scores.sum():11.3f}"
         for reference in references.values():
@@ -66,22 +69,22 @@ def table(model: SearchModel, sentences: list[str], folder: Path, repeat: int) -
 def split(model: SearchModel, sentences: list[str], repeat: int) -> None:
     """Where the time of one search goes, and what n-best lists cost."""
     for nbest in (0, 100):
-        decoder = Decoder(model, look_up(model, sentences), model.initial_weights, SearchOptions(nbest=nbest))
-        list(decoder.translations())
-        counts = decoder.counts.copy()
-        whole = best_time(lambda decoder=decoder: list(decoder.translations()), repeat)
-        work, lm = decoder.work_for(max(len(spans) for spans in decoder.prepared.spans)), model.lm.arrays
+        search = SentenceSearch(model, look_up(model, sentences), model.initial_weights, SearchOptions(nbest=nbest))
+        list(translations(search))
+        counts = search.counts.copy()
+        whole = best_time(lambda search=search: list(translations(search)), repeat)
+        work, lm = search.work_for(max(len(spans) for spans in search.looked_up.spans)), model.lm.arrays
         search = best_time(
-            lambda decoder=decoder, work=work, lm=lm: [
-                kernels.search_sentence(spans, lm, decoder.inventory, work, decoder.settings)
-                for spans in decoder.prepared.spans
+            lambda search=search, work=work, lm=lm: [
+                kernels.search_sentence(spans, lm, search.ranked, work, search.constants)
+                for spans in search.looked_up.spans
             ],
             repeat,
         )
-        best = kernels.search_sentence(decoder.prepared.spans[0], lm, decoder.inventory, work, decoder.settings)
+        best = kernels.search_sentence(search.looked_up.spans[0], lm, search.ranked, work, search.constants)
         output = best_time(
-            lambda decoder=decoder, work=work, best=best: [
-                decoder.realized(best_path(work, int(best))) for _ in sentences
+            lambda search=search, work=work, best=best: [
+                search.realized(best_derivation(work, int(best))) for _ in sentences
             ],
             repeat,
         )
@@ -92,7 +95,7 @@ def split(model: SearchModel, sentences: list[str], repeat: int) -> None:
             f"{counts[QUERIES] / len(sentences):.0f} LM look-ups"
         )
     ranking = best_time(
-        lambda: Decoder(model, look_up(model, sentences), model.initial_weights, SearchOptions()), repeat
+        lambda: SentenceSearch(model, look_up(model, sentences), model.initial_weights, SearchOptions()), repeat
     )
     print(f"weighting and ranking all options: {ranking:.3f} s")
 
@@ -110,8 +113,8 @@ def main() -> None:
         model = load_model(MosesIni.read(args.model_dir / "moses.ini"), sentences)
         print(f"loading, {moment}: {time.process_time() - start:.2f} s")
     start = time.process_time()
-    decoder = Decoder(model, look_up(model, sentences), model.initial_weights, SearchOptions(nbest=2))
-    decoder.sentence(0)
+    search = SentenceSearch(model, look_up(model, sentences), model.initial_weights, SearchOptions(nbest=2))
+    search.translation(0)
     print(f"first sentence, with compilation or its cache: {time.process_time() - start:.2f} s")
     split(model, sentences, args.repeat)
     table(model, sentences, args.model_dir, args.repeat)

@@ -108,9 +108,8 @@ def check_utf8(block: bytes, path: str | Path, lines: int) -> None:
         block.decode()
     except UnicodeDecodeError as error:
         number = lines + block.count(b"\n", 0, error.start) + 1
-        raise InputError(
-            f"{path}, line {number}: not UTF-8 ({block[error.start : error.start + 8]!r}); make it again"
-        ) from None
+        start = error.start - (block.rfind(b"\n", 0, error.start) + 1)
+        raise InputError(f"{path}, line {number}: not UTF-8 at byte {start}; convert it first") from None
 
 
 def read_line_blocks(path: str | Path, size: int = 1 << 21) -> Iterator[bytes]:

@@ -5,8 +5,8 @@ import re
 import numpy as np
 
 from rnnsmt.io import InputError
-from rnnsmt.search.decoder import Decoder
-from rnnsmt.search.nbest import Paths
+from rnnsmt.search.nbest import Derivations
+from rnnsmt.search.sentence_search import SentenceSearch
 
 Segment = tuple[int, int, int]
 """First source word, last source word, number of target words."""
@@ -25,8 +25,8 @@ def parse_segmentation(text: str) -> list[Segment]:
     return segments
 
 
-def rescore(decoder: Decoder, sentence: int, text: str, segments: list[Segment]) -> np.ndarray:
-    """Feature values ``float64`` [F] of a translation of one of the decoder's sentences.
+def rescore(search: SentenceSearch, sentence: int, text: str, segments: list[Segment]) -> np.ndarray:
+    """Feature values ``float64`` [F] of a translation of one of the search's sentences.
 
     Raises:
         InputError: a phrase of the segmentation is not among the translation options.
@@ -34,23 +34,23 @@ def rescore(decoder: Decoder, sentence: int, text: str, segments: list[Segment])
     words = text.split(" ") if text else []
     rows, position = [], 0
     for first, last, size in segments:
-        rows.append(_row(decoder, sentence, first, last, " ".join(words[position : position + size])))
+        rows.append(_row(search, sentence, first, last, " ".join(words[position : position + size])))
         position += size
     if position != len(words):
         raise InputError(f"the segmentation has {position} target words, the text {len(words)}")
     starts = np.array([s[0] for s in segments], np.int32)
     ends = np.array([s[1] for s in segments], np.int32)
     pairs = np.array(rows, np.int32)
-    return decoder.features_of(Paths(np.array([0, len(rows)]), pairs, starts, ends), pairs)[0]
+    return search.features_of(Derivations(np.array([0, len(rows)]), pairs, starts, ends), pairs)[0]
 
 
-def _row(decoder: Decoder, sentence: int, first: int, last: int, phrase: str) -> int:
-    prepared = decoder.prepared
-    spans = prepared.spans[sentence]
+def _row(search: SentenceSearch, sentence: int, first: int, last: int, phrase: str) -> int:
+    looked_up = search.looked_up
+    spans = looked_up.spans[sentence]
     source = int(spans[first, last - first]) if last < len(spans) and last - first < spans.shape[1] else -1
-    for row in np.flatnonzero(prepared.source_of == source):
-        target = prepared.target_of[row]
-        a, b = prepared.targets.bounds[target], prepared.targets.bounds[target + 1]
-        if " ".join(prepared.words[w] for w in prepared.targets.words[a:b]) == phrase:
+    for row in np.flatnonzero(looked_up.source_of == source):
+        target = looked_up.target_of[row]
+        a, b = looked_up.targets.bounds[target], looked_up.targets.bounds[target + 1]
+        if " ".join(looked_up.words[w] for w in looked_up.targets.words[a:b]) == phrase:
             return int(row)
     raise InputError(f"sentence {sentence + 1}: source words {first}-{last} have no translation '{phrase}'")

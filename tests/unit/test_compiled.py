@@ -1,8 +1,12 @@
-"""Compiled kernels on disk: an edit of a called kernel or of a constant must reach its callers."""
+"""Compiled kernels on disk: an edit of what a kernel was compiled from must reach it."""
 
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
+
+from rnnsmt.kernels import decorator
 
 INNER = (
     "from rnnsmt.kernels.decorator import kernel\n"
@@ -34,3 +38,36 @@ def test_an_edit_of_a_called_kernel_reaches_its_caller(tmp_path: Path) -> None:
     assert run(10, 1) == ["11", "0"]
     assert run(10, 3) == ["33", "0"]
     assert run(10, 3) == ["33", "1"]
+
+
+def test_other_fields_of_a_named_tuple_reach_the_kernels_that_take_it(tmp_path: Path) -> None:
+    """numba knows a named tuple by its name and the types of its fields: in another order they would be mixed up."""
+    (tmp_path / "taker.py").write_text(
+        "from rnnsmt.kernels.decorator import kernel\n\n@kernel()\ndef difference(pair):\n    return pair.a - pair.b\n"
+    )
+    (tmp_path / "main.py").write_text(
+        "from records import *\nfrom taker import difference\nprint(difference(NAME(a=5.0, b=3.0)))\n"
+    )
+
+    def run(name: str, fields: str) -> str:
+        (tmp_path / "records.py").write_text(
+            f"from typing import NamedTuple\n\nclass {name}(NamedTuple):\n    {fields}\n\nNAME = {name}\n"
+        )
+        done = subprocess.run(
+            [sys.executable, "main.py"], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=300
+        )
+        return done.stdout.strip()
+
+    assert run("Pair", "a: float; b: float") == "2.0"
+    assert run("Pair", "b: float; a: float") == "2.0"
+    assert run("Couple", "a: float; b: float") == "2.0", "what numba has kept names a class that is gone"
+
+
+def test_a_numba_with_another_cache_is_refused() -> None:
+    """Better no start than old code without a word."""
+
+    class Changed:
+        code_stamp = "x"
+
+    with pytest.raises(RuntimeError, match=r"numba .* requirements\.lock"):
+        decorator._mark_cache(Changed())

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from rnnsmt.cli import main
 from rnnsmt.io import read_lines
+from rnnsmt.kernels.numbers import put_number
 from rnnsmt.phrases.extraction import extract_phrases
-from rnnsmt.phrases.kernels.lines import put_number
 from rnnsmt.phrases.kernels.scoring import greater_links, transpose_links
 from rnnsmt.phrases.lexicon import count_lexicon, write_lexicon
 from rnnsmt.phrases.packing import Packing

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rnnsmt.cli import main
 from rnnsmt.io import InputError
-from rnnsmt.search.nbest import segmentation
+from rnnsmt.moses.nbest import segmentation
 from rnnsmt.search.table_reader import read_phrase_table, read_reordering_table
 
 from .search_twin import parse_segmentation

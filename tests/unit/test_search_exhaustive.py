@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 
 from rnnsmt.moses.ini import MosesIni
-from rnnsmt.search.decoder import Decoder, SearchOptions, decode, look_up
+from rnnsmt.search.decoder import decode, translations
 from rnnsmt.search.kernels import stack as kernels
+from rnnsmt.search.kernels.records import Work
 from rnnsmt.search.model import SearchModel, load_model
-from rnnsmt.search.records import Work
+from rnnsmt.search.options import SearchOptions
+from rnnsmt.search.sentence_search import SentenceSearch
+from rnnsmt.search.translation_options import look_up
 
 from .search_twin import rescore
 from .tiny_model import SOURCE, TinyModel, exhaustive, features, tiny_model
@@ -56,8 +59,8 @@ def test_features_are_those_of_the_definitions(tmp_path: Path, columns: int) -> 
     sentences = ["a b c d", "d d", "c b a"]
     model, _ = _loaded(tiny)
     options = SearchOptions(nbest=20)
-    decoder = Decoder(model, look_up(model, sentences), model.initial_weights, options)
-    for number, result in enumerate(decoder.translations()):
+    search = SentenceSearch(model, look_up(model, sentences), model.initial_weights, options)
+    for number, result in enumerate(translations(search)):
         words = sentences[number].split()
         nbest = result.nbest
         assert nbest.texts[0] == result.text
@@ -70,7 +73,7 @@ def test_features_are_those_of_the_definitions(tmp_path: Path, columns: int) -> 
                 left = left[size:]
             assert not left
             assert vector == pytest.approx(_vector(model, features(tiny, words, path)), abs=1e-4)
-            assert rescore(decoder, number, text, phrases) == pytest.approx(vector)
+            assert rescore(search, number, text, phrases) == pytest.approx(vector)
 
 
 def test_one_search_does_not_depend_on_threads_or_on_what_was_loaded(tmp_path: Path) -> None:
@@ -118,8 +121,8 @@ def test_table_limit_keeps_the_best_by_weighted_score(tmp_path: Path) -> None:
     ini.write(tiny.folder / "limited.ini")
     limited = load_model(MosesIni.read(tiny.folder / "limited.ini"))
     assert limited.table_limit == 1
-    decoder = Decoder(limited, look_up(limited, ["a b c"]), limited.initial_weights, SearchOptions())
-    assert (np.diff(decoder.inventory.first) == 1).all()
+    search = SentenceSearch(limited, look_up(limited, ["a b c"]), limited.initial_weights, SearchOptions())
+    assert (np.diff(search.ranked.first) == 1).all()
 
 
 @pytest.mark.parametrize("size", [1, 4, 17])
@@ -129,9 +132,9 @@ def test_stacks_keep_their_size_and_the_best(tmp_path: Path, size: int) -> None:
     found = []
     for stack_size in (size, 1000):
         options = SearchOptions(stack_size=stack_size, beam_threshold=0.0)
-        decoder = Decoder(model, look_up(model, ["a b c d a b"]), model.initial_weights, options)
-        work = decoder.work_for(6)
-        kernels.search_sentence(decoder.prepared.spans[0], model.lm.arrays, decoder.inventory, work, decoder.settings)
+        search = SentenceSearch(model, look_up(model, ["a b c d a b"]), model.initial_weights, options)
+        work = search.work_for(6)
+        kernels.search_sentence(search.looked_up.spans[0], model.lm.arrays, search.ranked, work, search.constants)
         found.append(work)
     assert (np.diff(found[0].stacks["hypothesis"][:8]) <= size).all()
     totals = []

@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from rnnsmt.kernels.hashing import GOLDEN_RATIO
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.search import SearchOptions, decode, load_model
-from rnnsmt.search.kernels.lattice import HASH_BASE, new_lattice, phrase_hashes, string_key
+from rnnsmt.search.kernels.lattice import new_lattice, phrase_hashes, string_key
 
 from .tiny_model import tiny_model
 
@@ -21,7 +22,7 @@ def test_keys_of_short_strings_at_many_nodes_differ():
     assert len(keys) == 120 * 120
     assert 0 not in keys
     with np.errstate(over="ignore"):
-        assert np.all(powers == HASH_BASE * HASH_BASE)
+        assert np.all(powers == GOLDEN_RATIO * GOLDEN_RATIO)
 
 
 def test_lists_do_not_depend_on_the_space(tmp_path, monkeypatch):

@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 
 from rnnsmt.moses.ini import MosesIni
-from rnnsmt.search.decoder import Decoder, SearchOptions, decode, look_up
+from rnnsmt.search.decoder import decode
 from rnnsmt.search.model import SearchModel, load_model
+from rnnsmt.search.options import SearchOptions
+from rnnsmt.search.sentence_search import SentenceSearch
+from rnnsmt.search.translation_options import look_up
 
 from .search_twin import parse_segmentation, rescore
 
@@ -40,11 +43,11 @@ def _scores(path: Path) -> np.ndarray:
 
 def test_features_of_moses_nbest_entries(loaded: tuple[SearchModel, list[str], Path]) -> None:
     model, sentences, folder = loaded
-    decoder = Decoder(model, look_up(model, sentences), model.initial_weights, SearchOptions())
+    search = SentenceSearch(model, look_up(model, sentences), model.initial_weights, SearchOptions())
     entries = _entries(folder)
     assert len(entries) > 18000
     for number, text, expected, score, phrases in entries[::7]:
-        found = rescore(decoder, number, text, parse_segmentation(phrases))
+        found = rescore(search, number, text, parse_segmentation(phrases))
         assert found[:-1] == pytest.approx(expected, abs=1e-3, rel=1e-5)
         assert found @ model.initial_weights == pytest.approx(score, abs=1e-3)
 

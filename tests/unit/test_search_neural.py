@@ -12,12 +12,16 @@ from rnnsmt.cli import main
 from rnnsmt.moses.ini import Feature, MosesIni
 from rnnsmt.search import model as search_model
 from rnnsmt.search import neural
-from rnnsmt.search.decoder import Decoder, SearchOptions, Translation, decode, look_up
+from rnnsmt.search.decoder import decode
 from rnnsmt.search.kernels.neural import choose_for_neural
-from rnnsmt.search.lockstep import LEAST_ROOM, Flight
+from rnnsmt.search.kernels.records import STAMP
+from rnnsmt.search.lockstep import LEAST_ROOM, LockstepSearch
 from rnnsmt.search.model import SearchModel, load_model
+from rnnsmt.search.nbest import Translation
 from rnnsmt.search.neural import NeuralFeature
-from rnnsmt.search.records import STAMP
+from rnnsmt.search.options import SearchOptions
+from rnnsmt.search.sentence_search import SentenceSearch
+from rnnsmt.search.translation_options import look_up
 
 from .gpu import NEEDS_GPU
 from .tiny_model import SOURCE, TARGET, TinyModel, derivations, features, tiny_model
@@ -163,7 +167,7 @@ def test_long_sentences_count_as_several(loaded, monkeypatch):
     """Workspaces have room for in_flight times 40 words, or there is one sentence; short ones fly together again."""
     _, model, _ = loaded(13, 0.5)
     together = []
-    advance = Flight._advance
+    advance = LockstepSearch._advance
 
     def checked(self, under_way):
         rooms = [sentence.room for sentence in under_way] + [room for room, _ in self.idle]
@@ -172,7 +176,7 @@ def test_long_sentences_count_as_several(loaded, monkeypatch):
         together.append(len(under_way))
         advance(self, under_way)
 
-    monkeypatch.setattr(Flight, "_advance", checked)
+    monkeypatch.setattr(LockstepSearch, "_advance", checked)
     lengths = [5, 5, 45, 5, 300, 5, 161, 5, 5, 5, 5]
     sentences = [" ".join((_sentences(number, 100, 6)[0] + " ") * 300).split() for number in lengths]
     sentences = [" ".join(words[:length]) for words, length in zip(sentences, lengths, strict=True)]
@@ -187,17 +191,17 @@ def test_the_best_cells_are_scored(loaded):
     Half of them are each the best of those that the n-gram search would recombine.
     """
     _, model, _ = loaded(8, 0.5)
-    decoder = Decoder(model, look_up(model, ["a b c"]), model.initial_weights, SearchOptions())
+    search = SentenceSearch(model, look_up(model, ["a b c"]), model.initial_weights, SearchOptions())
 
     def chosen(totals, requests, cells, weight=0.5, beam=-99.0, states=None) -> list[float]:
-        work, number = decoder.new_work(40), len(totals)
+        work, number = search.new_work(40), len(totals)
         work.counts[STAMP] = 1
         work.cells[:number], work.hypotheses[0], work.edges[0] = 0, 0, 0
         work.cells["total"][:number], work.cells["request"][:number] = totals, range(number)
         work.requests["total"][:number] = requests
         work.requests["state"][:number] = states or range(number)
-        settings = decoder.settings._replace(neural_cells=cells, neural_weight=weight, beam=beam)
-        kept, _, _ = choose_for_neural(number, decoder.inventory, work, settings)
+        constants = search.constants._replace(neural_cells=cells, neural_weight=weight, beam=beam)
+        kept, _, _ = choose_for_neural(number, search.ranked, work, constants)
         return work.cells["total"][:kept].tolist()
 
     assert chosen([1, 1, 5, 1], [0] * 4, 2) == [1, 5]

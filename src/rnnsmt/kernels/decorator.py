@@ -1,57 +1,79 @@
-"""The decorator of compiled kernels that call kernels of other files.
+"""The decorator of compiled kernels.
 
 numba keeps compiled code on disk and compiles again when the file of the function has changed. It does not notice that
-a function of another file, which it has compiled into this one, has changed: after such an edit or a ``git pull`` it
-would go on with the old code. ``kernel`` makes everything that a function calls part of what numba compares.
+something else has changed that it has compiled into the function: a function of another file, a constant of another
+file, the order of the fields of a named tuple that is an argument. After such an edit or a ``git pull`` it would go on
+with the old code. ``kernel`` makes everything that a function depends on part of what numba compares: all files in the
+folder of the function, the kernels that it calls, the constants that it reads. Named tuples that kernels take must
+therefore be defined in a ``kernels`` folder, in that of the function or of a kernel that it calls.
 """
 
 from collections.abc import Callable
+from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from numba import njit
+import numba
 
 INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """Options of kernels that are only called by kernels: nothing to call them from Python is compiled."""
 
 
 def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """``njit(cache=True, nogil=True)`` with a cache that also depends on the kernels and constants used.
+    """``njit(cache=True, nogil=True)`` with a cache that also depends on the folder, kernels and constants used.
 
     They must be defined before the function: above it or in a module it imports.
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
-        dispatcher = njit(cache=True, nogil=True, **options)(function)
-        stamp = _stamp(function)
-        file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
-        if hasattr(file, "_source_stamp"):
-            file._source_stamp = (file._source_stamp, stamp)  # type: ignore[union-attr]
-        dispatcher.code_stamp = stamp
+        dispatcher = numba.njit(cache=True, nogil=True, **options)(function)
+        if dispatcher is function:  # NUMBA_DISABLE_JIT
+            return function
+        dispatcher.code_stamp = _stamp(function)
+        _mark_cache(dispatcher)
         return dispatcher
 
     return decorate
 
 
+def _mark_cache(dispatcher: Any) -> None:
+    """Make numba take what it has on disk for that of another version, unless it was compiled from the same code.
+
+    numba has no documented way to say what a cached function depends on besides its own file. Its version is what it
+    compares before it unpickles anything: what was pickled may name classes that are gone.
+
+    Raises:
+        RuntimeError: this numba keeps its cache in another way; going on would risk old code.
+    """
+    file: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    if not isinstance(getattr(file, "_version", None), str):
+        raise RuntimeError(
+            f"numba {numba.__version__} keeps compiled code in a way that rnnsmt.kernels.decorator does not know, and "
+            "could run code of an earlier version of the kernels; install the numba of requirements.lock"
+        )
+    file._version = f"{file._version} {dispatcher.code_stamp}"
+
+
 def _stamp(function: Callable[..., Any]) -> str:
-    """What the compiled code of a function depends on: its file, the kernels it calls, the constants it reads."""
-    parts = [_file_stamp(function)]
+    """What the compiled code of a function depends on: its folder, the kernels it calls, the constants it reads."""
+    parts = [_folder_stamp(Path(function.__code__.co_filename).parent)]
     for name in sorted(function.__code__.co_names):
         value = function.__globals__.get(name)
         called = getattr(value, "py_func", None)
         if called is not None:
-            parts.append(f"{name}:{getattr(value, 'code_stamp', None) or _file_stamp(called)}")
+            stamp = getattr(value, "code_stamp", None) or _folder_stamp(Path(called.__code__.co_filename).parent)
+            parts.append(f"{name}:{stamp}")
         elif isinstance(value, (int, float)) or (type(value).__module__ == "numpy" and not hasattr(value, "shape")):
             parts.append(f"{name}={value!r}")
-    return _digest(parts)
+    return _digest("\n".join(parts).encode())
 
 
-def _file_stamp(function: Callable[..., Any]) -> str:
-    state = Path(function.__code__.co_filename).stat()
-    return f"{state.st_mtime_ns} {state.st_size}"
+@cache
+def _folder_stamp(folder: Path) -> str:
+    """Of the content of all Python files in a folder."""
+    return _digest(b"".join(path.name.encode() + path.read_bytes() for path in sorted(folder.glob("*.py"))))
 
 
-def _digest(parts: list[str]) -> str:
-    from hashlib import sha256
-
-    return sha256("\n".join(parts).encode()).hexdigest()[:16]
+def _digest(data: bytes) -> str:
+    return sha256(data).hexdigest()[:16]

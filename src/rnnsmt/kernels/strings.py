@@ -1,4 +1,4 @@
-"""Compiled helpers over bytes: hashing, decimal numbers, interning of strings.
+"""Strings as bytes in flat arrays: parsing numbers, hash tables of distinct strings (interning).
 
 Model files have millions of lines; they are parsed as ``uint8`` arrays without making a Python object per line.
 """
@@ -9,27 +9,13 @@ from typing import NamedTuple
 import numpy as np
 
 from rnnsmt.kernels.decorator import kernel
+from rnnsmt.kernels.hashing import mix
 
 _OFFSET = np.uint64(0xCBF29CE484222325)
 
 _PRIME = np.uint64(0x100000001B3)
 
-_MIX = np.uint64(0xFF51AFD7ED558CCD)
-
-_S32 = np.uint64(32)
-
-_S29 = np.uint64(29)
-
 POW10 = 10.0 ** np.arange(0, 309, dtype=np.float64)
-
-
-@kernel(inline="always")
-def mix(value):
-    """Spread the bits of a ``uint64`` key."""
-    value ^= value >> _S32
-    value *= _MIX
-    value ^= value >> _S29
-    return value
 
 
 @kernel()

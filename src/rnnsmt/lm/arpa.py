@@ -1,14 +1,10 @@
-"""Reading ARPA files into flat arrays.
+"""ARPA files: reading them into flat arrays, writing a smoothed model.
 
 Format: a ``\\data\\`` header with ``ngram N=COUNT`` lines, one section ``\\N-grams:`` an order with lines
-``log10-probability TAB words [TAB log10-backoff]``, ``\\end\\``. Read in blocks by compiled code.
-
-Writing a smoothed model as an ARPA file.
+``log10-probability TAB words [TAB log10-backoff]``, ``\\end\\``. Read in blocks and formatted by compiled code.
 """
 
-import lzma
 import re
-import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from rnnsmt.io import InputError, open_binary
+from rnnsmt.io import InputError, read_line_blocks
 from rnnsmt.kernels.strings import POW10, Interner
 from rnnsmt.lm.columns import slices
 from rnnsmt.lm.counts import Counts
@@ -26,6 +22,11 @@ from rnnsmt.parallel_gzip import atomic_blocks
 from rnnsmt.progress import Meter
 
 BLOCK_BYTES = 1 << 24
+
+NGRAMS_PER_BLOCK = 1 << 17
+
+LOWEST = 1e-99
+"""A probability of 0 is written as its logarithm, -99, the custom of ARPA files."""
 
 MAX_ORDER = 10
 
@@ -64,40 +65,11 @@ class Arpa:
         return len(self.ngrams)
 
 
-def read_blocks(path: str | Path, size: int = BLOCK_BYTES) -> Iterator[bytes]:
-    """Yield a file in blocks that end with whole lines; the last block gets a missing final newline.
-
-    Raises:
-        InputError: missing, truncated or damaged file, or a line longer than a block.
-    """
-    rest = b""
-    with open_binary(path) as stream:
-        while True:
-            try:
-                data = stream.read(size)
-            except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
-                if isinstance(error, OSError) and error.errno is not None:
-                    raise
-                raise InputError(f"{path}: damaged ({error}); make or fetch it again") from None
-            if not data:
-                break
-            cut = data.rfind(b"\n") + 1
-            if cut == 0:
-                rest += data
-                if len(rest) > 4 * size:
-                    raise InputError(f"{path}: a line of more than {len(rest)} bytes; is this a text file?")
-                continue
-            yield rest + data[:cut]
-            rest = data[cut:]
-    if rest:
-        yield rest + b"\n"
-
-
 class _Lines:
     """The blocks of a file with a cursor and a line number."""
 
     def __init__(self, path: Path) -> None:
-        self.path, self.blocks = path, read_blocks(path)
+        self.path, self.blocks = path, read_line_blocks(path, BLOCK_BYTES)
         self.buffer = np.zeros(0, np.uint8)
         self.data = b""
         self.position = 0
@@ -202,12 +174,6 @@ def _section(lines: _Lines, arpa: Arpa, order: int, count: int) -> None:
     arpa.ngrams.append(words)
     arpa.log10_probs.append(probs)
     arpa.log10_backoffs.append(backoffs)
-
-
-NGRAMS_PER_BLOCK = 1 << 17
-
-LOWEST = 1e-99
-"""A probability of 0 is written as its logarithm, -99, the custom of ARPA files."""
 
 
 def write_arpa(

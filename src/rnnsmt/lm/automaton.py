@@ -8,41 +8,18 @@ after a word is KenLM's minimised state, so that equal futures compare equal (He
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
 from rnnsmt.io import InputError
 from rnnsmt.kernels.strings import Interner
 from rnnsmt.lm.arpa import Arpa, read_arpa
-from rnnsmt.lm.kernels.automaton import finish, insert, score_sequence
+from rnnsmt.lm.kernels.automaton import ROW, STATE, UNIGRAM, LmArrays, finish, insert, score_sequence
 
 LN10 = float(np.log(10.0))
 
 MISSING_UNK_LOG10 = -100.0
 """Probability of unknown words where the ARPA file has no ``<unk>``, as in KenLM."""
-
-ROW = np.dtype([("key", np.int64), ("prob", np.float32), ("next", np.int32)])
-"""One answer, 16 bytes, so that a look-up is one cache miss: natural-log probability and next state."""
-
-STATE = np.dtype([("link", np.int32), ("backoff", np.float32)])
-"""The next shorter context and what is charged for going there (natural log)."""
-
-UNIGRAM = np.dtype([("prob", np.float32), ("next", np.int32)])
-
-
-class LmArrays(NamedTuple):
-    """The automaton for kernels. State 0 is the empty context.
-
-    Attributes:
-        rows: ``ROW`` [slots, a power of two], the hash table of (state << 32 | word); free slots have key -1.
-        states: ``STATE`` [states].
-        unigrams: ``UNIGRAM`` [words], answers in the empty context.
-    """
-
-    rows: np.ndarray
-    states: np.ndarray
-    unigrams: np.ndarray
 
 
 @dataclass

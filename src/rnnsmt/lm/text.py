@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from rnnsmt.io import InputError, read_line_blocks
-from rnnsmt.lm.kernels.text import fill_table, hash_bytes, number_words
+from rnnsmt.io import InputError, check_utf8, read_line_blocks
+from rnnsmt.kernels.strings import Interner
+from rnnsmt.lm.kernels.text import number_words
 
 BLOCK_BYTES = 1 << 20
 RESERVED = ("<unk>", "<s>", "</s>")
@@ -23,36 +24,23 @@ class Vocabulary:
 
     def __init__(self, words: Iterable[str] | None = None) -> None:
         self.closed = words is not None
-        self.size = 0
-        self.pool = np.empty(1 << 16, np.uint8)
-        self.starts = np.zeros(1 << 12, np.int64)
-        self._hashes = np.empty(1 << 12, np.uint64)
-        self._table = np.zeros(1 << 13, np.int32)
-        for word in (*RESERVED, *(words or ())):
-            self._add(word.encode("utf-8"))
+        self._strings = Interner(1 << 12, 1 << 16)
+        self._strings.add([word.encode("utf-8") for word in (*RESERVED, *(words or ()))])
 
-    def _add(self, word: bytes) -> None:
-        self._reserve(1, len(word))
-        data = np.frombuffer(word, np.uint8)
-        start = self.starts[self.size]
-        self.pool[start : start + len(data)] = data
-        self.starts[self.size + 1] = start + len(data)
-        self._hashes[self.size] = hash_bytes(data)
-        fill_table(self._hashes, self.size, self.size + 1, self._table)
-        self.size += 1
+    @property
+    def size(self) -> int:
+        """How many words there are."""
+        return len(self._strings)
 
-    def _reserve(self, words: int, bytes_: int) -> None:
-        """Make room for that many more words and bytes."""
-        used = int(self.starts[self.size])
-        if used + bytes_ > len(self.pool):
-            self.pool = np.concatenate([self.pool[:used], np.empty(used + bytes_, np.uint8)])
-        if self.size + words + 1 > len(self.starts):
-            room = self.size + words + 1
-            self.starts = np.concatenate([self.starts[: self.size + 1], np.zeros(room, np.int64)])
-            self._hashes = np.concatenate([self._hashes[: self.size], np.empty(room, np.uint64)])
-        if 2 * (self.size + words) > len(self._table):
-            self._table = np.zeros(1 << (2 * (self.size + words)).bit_length(), np.int32)
-            fill_table(self._hashes, 0, self.size, self._table)
+    @property
+    def starts(self) -> npt.NDArray[np.int64]:
+        """int64 [words + 1 or more]: word ``i`` is ``pool[starts[i]:starts[i + 1]]``."""
+        return self._strings.table.offsets
+
+    @property
+    def pool(self) -> npt.NDArray[np.uint8]:
+        """uint8: the words one after the other, UTF-8."""
+        return self._strings.table.arena
 
     def number(self, block: npt.NDArray[np.uint8], path: str | Path, line: int) -> npt.NDArray[np.int32]:
         """The word numbers of a block of whole lines that begins after line ``line`` of ``path``.
@@ -61,10 +49,9 @@ class Vocabulary:
             InputError: the text contains ``<s>``, ``</s>`` or ``<unk>`` as a word.
         """
         out = np.empty(2 * len(block) + 1, np.int32)
-        self._reserve(len(block) // 2 + 1, len(block))
-        self.size, written, bad, word = number_words(
-            block, self.closed, self._table, self._hashes, self.starts, self.pool, self.size, out
-        )
+        if not self.closed:
+            self._strings.reserve(len(block) // 2 + 1, len(block))
+        written, bad, word = number_words(block, self.closed, self._strings.table, out)
         if bad >= 0:
             raise _reserved(path, line + bad + 1, RESERVED[word])
         return out[:written].copy()
@@ -76,8 +63,7 @@ class Vocabulary:
 
     def words(self) -> list[str]:
         """All words in the order of their numbers."""
-        text = self.pool.tobytes()
-        return [text[self.starts[i] : self.starts[i + 1]].decode("utf-8") for i in range(self.size)]
+        return [word.decode("utf-8") for word in self._strings.strings()]
 
 
 def _reserved(path: str | Path, line: int, word: str) -> InputError:
@@ -99,18 +85,9 @@ def read_blocks(path: str | Path, size: int = BLOCK_BYTES) -> Iterator[tuple[byt
     """
     lines = 0
     for block in read_line_blocks(path, size):
-        _check_utf8(block, path, lines)
+        check_utf8(block, path, lines)
         yield block, lines
         lines += block.count(b"\n")
-
-
-def _check_utf8(block: bytes, path: str | Path, lines: int) -> None:
-    try:
-        block.decode("utf-8")
-    except UnicodeDecodeError as error:
-        number = lines + block.count(b"\n", 0, error.start) + 1
-        start = error.start - (block.rfind(b"\n", 0, error.start) + 1)
-        raise InputError(f"{path}, line {number}: not UTF-8 at byte {start}; convert it first") from None
 
 
 def number_files(paths: Sequence[str | Path], vocabulary: Vocabulary) -> Iterator[tuple[npt.NDArray[np.int32], int]]:

@@ -1,7 +1,7 @@
-"""Moses' n-best lists: ``number ||| text ||| Name= value ... ||| score [||| segmentation]``."""
+"""Moses' n-best lists: ``number ||| text ||| Name= value ... ||| score [||| segmentation]``, read and written."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +19,10 @@ class Candidate(NamedTuple):
     text: str
     features: tuple[float, ...]
     score: float
+
+
+Segment = tuple[int, int, int]
+"""First source word, last source word, number of target words."""
 
 
 class NbestLists(NamedTuple):
@@ -58,20 +62,68 @@ def read_nbest(path: str | Path) -> tuple[list[str], Iterator[Candidate]]:
     if first is None:
         raise InputError(f"{path}: is empty, an n-best list is needed")
     names, candidate = _parse(path, *first)
+    labels = _labels(first[1])
 
     def candidates() -> Iterator[Candidate]:
         last = candidate.sentence
         yield candidate
         for number, line in lines:
-            other_names, other = _parse(path, number, line)
-            if other_names != names:
-                raise InputError(f"{path}, line {number}: other features than on line 1; make the list with one model")
+            other = _parse_alike(path, number, line, labels)
+            if other is None:
+                other_names, other = _parse(path, number, line)
+                if other_names != names:
+                    raise InputError(
+                        f"{path}, line {number}: other features than on line 1; make the list with one model"
+                    )
             if other.sentence < last:
                 raise InputError(f"{path}, line {number}: sentence {other.sentence} after {last}; sort the list")
             last = other.sentence
             yield other
 
     return names, candidates()
+
+
+def nbest_lines(
+    number: int,
+    names: Sequence[str],
+    texts: Sequence[str],
+    features: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    segmentations: Sequence[Sequence[Segment]],
+) -> Iterator[str]:
+    """The lines of one sentence.
+
+    Args:
+        number: of the sentence, from 0.
+        names: ``Name:place`` [F]; the places of a feature function stand together.
+        texts: [n]; features: [n, F]; scores: [n]; segmentations: [n].
+    """
+    groups: list[tuple[str, int, int]] = []
+    for at, name in enumerate(each.rsplit(":", 1)[0] for each in names):
+        first = groups.pop()[1] if groups and groups[-1][0] == name else at
+        groups.append((name, first, at + 1))
+    for text, row, score, phrases in zip(texts, features, scores, segmentations, strict=True):
+        values = row.tolist()
+        parts = [f"{name}= " + " ".join(f"{v:g}" for v in values[a:b]) for name, a, b in groups]
+        yield f"{number} ||| {text}  ||| {' '.join(parts)} ||| {score:g} ||| {segmentation(phrases)}"
+
+
+def segmentation(phrases: Sequence[Segment]) -> str:
+    """Moses' notation of a segmentation: source range = target range, a single position without a dash."""
+    parts, position = [], 0
+    for first, last, size in phrases:
+        target = ""
+        if size > 0:
+            target = f"{position}" if size == 1 else f"{position}-{position + size - 1}"
+        parts.append((f"{first}" if first == last else f"{first}-{last}") + "=" + target)
+        position += size
+    return " ".join(parts)
+
+
+def with_feature(fields: Sequence[str], name: str, value: float) -> str:
+    """The line of these fields with one more feature behind the others, six decimals."""
+    features = f" {' '.join(fields[2].split())} {name}= {value:.6f} "
+    return "|||".join([*fields[:2], features, *fields[3:]])
 
 
 def read_lists(path: str | Path, ini: MosesIni, sentences: int) -> NbestLists:
@@ -122,3 +174,27 @@ def _parse(path: str | Path, number: int, line: str) -> tuple[list[str], Candida
     if not all(map(math.isfinite, values)):
         raise InputError(f"{path}, line {number}: a feature that is not finite")
     return names, Candidate(sentence, " ".join(fields[1].split()), tuple(values), score)
+
+
+def _labels(line: str) -> list[tuple[int, str]]:
+    """Where the names stand in the features of a line; the last entry is the end."""
+    words = line.split("|||")[2].split()
+    return [(place, word) for place, word in enumerate(words) if word.endswith("=")] + [(len(words), "")]
+
+
+def _parse_alike(path: str | Path, number: int, line: str, labels: list[tuple[int, str]]) -> Candidate | None:
+    """The candidate of a line whose names stand where ``labels`` says; None where it has others or is malformed."""
+    fields = fields_of(line, path, number)
+    words = fields[2].split()
+    if len(words) != labels[-1][0] or any(words[place] != name for place, name in labels[:-1]):
+        return None
+    for place, _ in reversed(labels[:-1]):
+        del words[place]
+    try:
+        values = tuple(map(float, words))
+        score = float(fields[3])
+    except ValueError:
+        return None
+    if not all(map(math.isfinite, values)):
+        return None
+    return Candidate(int(fields[0]), " ".join(fields[1].split()), values, score)

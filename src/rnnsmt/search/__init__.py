@@ -1,22 +1,24 @@
-"""The decoder: Moses' model, cube pruning, n-best lists.
+"""The decoder: Moses' model, stacks of hypotheses filled side by side, n-best lists, a neural LM inside the search.
 
 ``from rnnsmt.search import load_model, decode, SearchOptions`` is the Python interface; it is imported on first use, so
 that the start of a stage stays quick.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rnnsmt.search.decoder import SearchOptions, Translation, decode
+    from rnnsmt.search.decoder import decode
     from rnnsmt.search.model import load_model
-    from rnnsmt.search.nbest import NBest
+    from rnnsmt.search.nbest import NBest, Translation
+    from rnnsmt.search.options import SearchOptions
 
 __all__ = ["NBest", "SearchOptions", "Translation", "decode", "load_model"]
+
+_PLACES = {"NBest": "nbest", "Translation": "nbest", "SearchOptions": "options", "decode": "decoder"}
 
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        from rnnsmt.search import decoder
-
-        return getattr(decoder, name)
+        return getattr(import_module(f"rnnsmt.search.{_PLACES.get(name, 'model')}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

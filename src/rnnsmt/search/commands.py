@@ -1,49 +1,13 @@
-"""The command of the decoder, and the options that it shares with tuning."""
+"""The command of the decoder."""
 
 import argparse
 import math
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rnnsmt.io import InputError, write_json, write_lines
-from rnnsmt.networks.settings import PRECISIONS
-from rnnsmt.options import positive
 from rnnsmt.progress import track
-
-if TYPE_CHECKING:
-    from rnnsmt.search.decoder import SearchOptions
-
-
-def add_search_options(parser: argparse.ArgumentParser) -> None:
-    """How far it looks, and how a CSLM is computed."""
-    from rnnsmt.search.decoder import NEURAL_CELLS
-
-    add = parser.add_argument
-    add("--pop-limit", type=positive, default=1000, metavar="N", help="cube pruning: hypotheses made per stack")
-    add("--stack", type=positive, default=1000, metavar="N", help="hypotheses kept per stack")
-    add("--cslm-cells", type=positive, default=NEURAL_CELLS, metavar="N", help="hypotheses of a stack a CSLM scores")
-    add("--cslm-precision", choices=PRECISIONS, default="reduced", help="of a CSLM's sum over its vocabulary")
-    add("--device", choices=("auto", "cpu", "cuda"), default="auto", help="where a CSLM is computed")
-
-
-def search_options(args: argparse.Namespace) -> "SearchOptions":
-    """The options of a command with ``--threads``, ``--nbest`` and those of ``add_search_options``."""
-    from rnnsmt.search.decoder import SearchOptions
-
-    return SearchOptions(
-        pop_limit=args.pop_limit,
-        stack_size=args.stack,
-        threads=args.threads,
-        nbest=args.nbest,
-        neural_cells=args.cslm_cells,
-    )
-
-
-def _options(args: argparse.Namespace) -> "SearchOptions":
-    if args.nbest < 0 or (args.nbest > 0) != (args.nbest_file is not None):
-        raise InputError("--nbest N (N at least 1) and --nbest-file belong together")
-    return search_options(args)
+from rnnsmt.search.options import add_search_options, search_options
 
 
 def decode_options(parser: argparse.ArgumentParser) -> None:
@@ -70,38 +34,41 @@ def decode(args: argparse.Namespace) -> dict[str, object]:
     Moses' format with the phrase segmentation as last field (2-5=2-8: source words 2 to 5 became target words 2 to 8,
     from 0).
     """
-    from rnnsmt.moses.ini import MosesIni
-    from rnnsmt.search.decoder import Decoder, look_up, read_sentences
-    from rnnsmt.search.model import load_model
-    from rnnsmt.search.nbest import nbest_lines
+    if args.nbest < 0 or (args.nbest > 0) != (args.nbest_file is not None):
+        raise InputError("--nbest N (N at least 1) and --nbest-file belong together")
 
-    options = _options(args)
+    from rnnsmt.moses.ini import MosesIni
+    from rnnsmt.search.decoder import translations
+    from rnnsmt.search.model import load_model
+    from rnnsmt.search.nbest import nbest_file_lines
+    from rnnsmt.search.sentence_search import SentenceSearch
+    from rnnsmt.search.source_text import read_sentences, words_of
+    from rnnsmt.search.translation_options import look_up
+
+    options = search_options(args)
     sentences = read_sentences(args.input)
+    ini = MosesIni.read(args.ini)
+
     loading = time.process_time()
-    model = load_model(
-        MosesIni.read(args.ini), sentences, args.model_dir, options.threads, args.device, args.cslm_precision
-    )
+    model = load_model(ini, sentences, args.model_dir, args.threads, args.device, args.cslm_precision)
     searching = time.process_time()
-    decoder = Decoder(model, look_up(model, sentences), model.initial_weights, options)
-    texts: list[str] = []
-    nbest: list[str] = []
-    total, unknown = 0.0, 0
-    for number, translation in enumerate(track(decoder.translations(), "translating", len(sentences), "sentences")):
-        texts.append(translation.text)
-        total += translation.score
-        unknown += translation.unknown
-        nbest += nbest_lines(model, number, translation)
+    search = SentenceSearch(model, look_up(model, sentences), model.initial_weights, options)
+    found = list(track(translations(search), "translating", len(sentences), "sentences"))
     done = time.process_time()
+
     if args.nbest_file is not None:
-        write_lines(args.nbest_file, nbest)
-    write_lines(args.output, texts)
+        lists = (translation.nbest for translation in found)
+        write_lines(args.nbest_file, nbest_file_lines(lists, model.feature_names, model.listed))
+    write_lines(args.output, (translation.text for translation in found))
+
+    score = sum(translation.score for translation in found)
     figures: dict[str, object] = {
         "sentences": len(sentences),
-        "words": sum(len(spans) for spans in decoder.prepared.spans),
-        "unknown_words": unknown,
+        "words": sum(len(words_of(sentence)) for sentence in sentences),
+        "unknown_words": sum(translation.unknown for translation in found),
         "load_cpu_seconds": round(searching - loading, 3),
         "search_cpu_seconds": round(done - searching, 3),
-        "score_sum": round(total, 6) if math.isfinite(total) else 0.0,
+        "score_sum": round(score, 6) if math.isfinite(score) else 0.0,
     }
     if model.neural is not None:
         counts = model.neural.counts()

@@ -1,7 +1,8 @@
 """A Moses model in memory: tables, reordering scores and LM, without weights."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -10,10 +11,16 @@ from rnnsmt.kernels.strings import Interner
 from rnnsmt.lm.automaton import Automaton, load_automaton
 from rnnsmt.moses.ini import LANGUAGE_MODELS, NEURAL_MODELS, NO_LIMIT, PHRASE_TABLES, Feature, MosesIni, feature_count
 from rnnsmt.search.kernels import tables as table_kernels
-from rnnsmt.search.kernels.features import _alone
+from rnnsmt.search.kernels.features import score_alone
+from rnnsmt.search.kernels.records import MAX_WINDOW
 from rnnsmt.search.neural import NeuralFeature, load_feature
-from rnnsmt.search.records import MAX_WINDOW
-from rnnsmt.search.table_reader import REORDERING_COLUMNS, PhraseTable, read_phrase_table, read_reordering_table
+from rnnsmt.search.table_reader import (
+    REORDERING_COLUMNS,
+    PhraseTable,
+    TargetPhrases,
+    read_phrase_table,
+    read_reordering_table,
+)
 
 UNKNOWN_WORD_SCORE = -100.0
 """Score of an unknown word: the floored logarithm of 0, as in Moses."""
@@ -23,29 +30,6 @@ REORDERING_TYPES = ("wbe-msd-bidirectional-fe-allff", "wbe-msd-bidirectional-fe"
 _STATEFUL = ("LexicalReordering", "Distortion", *LANGUAGE_MODELS, *NEURAL_MODELS)
 
 _KNOWN = (*_STATEFUL, *PHRASE_TABLES, "WordPenalty", "PhrasePenalty", "UnknownWordPenalty")
-
-
-@dataclass
-class TargetPhrases:
-    """Target phrases as words and what the LM says about them alone.
-
-    Attributes:
-        bounds: ``int64`` [phrases + 1] into the others.
-        words: ``int32``, target vocabulary ids.
-        lm_words: ``int32``, LM ids.
-        alone_state: ``int32``, LM state after each word in the empty context.
-        alone_rest: ``float64``, natural-log LM score of the words after this one, in the empty context.
-        alone_total: ``float64`` [phrases], natural-log LM score of the whole phrase in the empty context.
-        neural_words: ``int32``, classes of the neural LM; empty without one.
-    """
-
-    bounds: np.ndarray
-    words: np.ndarray
-    lm_words: np.ndarray
-    alone_state: np.ndarray
-    alone_rest: np.ndarray
-    alone_total: np.ndarray
-    neural_words: np.ndarray
 
 
 @dataclass
@@ -67,6 +51,7 @@ class SearchModel:
         table_limit: translations per source phrase, 0 for all.
         longest: words of the longest source phrase.
         neural: the neural LM, where the ini has one.
+        looked_up: the sentences that were looked up last, and their ``TranslationOptions``.
     """
 
     ini: MosesIni
@@ -83,7 +68,13 @@ class SearchModel:
     table_limit: int
     longest: int
     neural: NeuralFeature | None = None
-    cache: dict[str, object] = field(default_factory=dict)
+    looked_up: tuple[list[str], Any] | None = None
+
+    @property
+    def listed(self) -> np.ndarray:
+        """The columns of the features that n-best lists show: all but the unknown-word penalty, as in Moses."""
+        count = len(self.feature_names)
+        return np.setdiff1d(np.arange(count), self.columns.get("UnknownWordPenalty", np.zeros(0, np.int64)))
 
 
 def target_phrases(
@@ -104,7 +95,7 @@ def target_phrases(
     words = flat[:filled].copy()
     lm_words = lm.word_ids(vocabulary)[words] if filled else words
     states, rest, totals = np.zeros(filled, np.int32), np.zeros(filled), np.zeros(count)
-    _alone(lm.arrays, bounds, lm_words, states, rest, totals)
+    score_alone(lm.arrays, bounds, lm_words, states, rest, totals)
     strings = _decoded(vocabulary, path)
     classes = neural.scorer.ids(strings)[words] if neural is not None and filled else words[:0]
     return TargetPhrases(bounds, words, lm_words, states, rest, totals, classes), strings

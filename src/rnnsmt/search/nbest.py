@@ -1,17 +1,16 @@
-"""Paths out of the search: the best one, and distinct n-best lists from the lattice of recombined hypotheses."""
+"""What comes out of a search: the best derivation of a sentence, and its distinct n-best list.
 
-from collections.abc import Iterator
+The list is taken from the lattice of recombined hypotheses.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rnnsmt.moses.nbest import nbest_lines
 from rnnsmt.search.kernels.lattice import MAX_DERIVATIONS, Lattice, extract, new_lattice, phrase_hashes
-from rnnsmt.search.records import Inventory, Work
-
-if TYPE_CHECKING:
-    from rnnsmt.search.decoder import Translation
-    from rnnsmt.search.model import SearchModel
+from rnnsmt.search.kernels.records import RankedOptions, Work
 
 DERIVATIONS_PER_WORD = 20
 """Room for derivations to begin with, per word of a sentence and translation of its list."""
@@ -35,7 +34,28 @@ class NBest:
 
 
 @dataclass
-class Paths:
+class Translation:
+    """The best translation of one sentence.
+
+    Attributes:
+        text: words joined by single spaces; empty for an empty sentence.
+        score: weights times ``features``.
+        features: ``float64`` [F].
+        phrases: (first source word, last source word, number of target words) in the order of the translation.
+        nbest: distinct translations, best first; empty when none were asked for.
+        unknown: source words passed through; words that a longer phrase translates are not among them.
+    """
+
+    text: str
+    score: float
+    features: np.ndarray
+    phrases: list[tuple[int, int, int]]
+    nbest: NBest
+    unknown: int = 0
+
+
+@dataclass
+class Derivations:
     """Derivations one after another: derivation d is offsets[d]..offsets[d + 1].
 
     Attributes:
@@ -49,85 +69,63 @@ class Paths:
     ends: np.ndarray
 
 
-def best_path(work: Work, hypothesis: int) -> Paths:
-    """The best path to a hypothesis."""
+def best_derivation(work: Work, hypothesis: int) -> Derivations:
+    """The best derivation that ends in a hypothesis."""
     path = []
     while hypothesis > 0:
         path.append(hypothesis)
         hypothesis = int(work.hypotheses[hypothesis]["back"])
     found = work.hypotheses[path[::-1]]
-    return Paths(np.array([0, len(path)]), found["option"].copy(), found["start"].copy(), found["end"].copy())
+    return Derivations(np.array([0, len(path)]), found["option"].copy(), found["start"].copy(), found["end"].copy())
 
 
-def target_hashes(inventory: Inventory, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def target_hashes(ranked: RankedOptions, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Hash and hash factor of every target phrase; ``words`` are target vocabulary ids."""
-    count = len(inventory.target_bounds) - 1
+    count = len(ranked.target_bounds) - 1
     hashes, powers = np.zeros(count, np.uint64), np.zeros(count, np.uint64)
-    phrase_hashes(inventory.target_bounds, words, hashes, powers)
+    phrase_hashes(ranked.target_bounds, words, hashes, powers)
     return hashes, powers
 
 
-class Extractor:
+class NBestExtractor:
     """n-best extraction with scratch space that is kept between sentences; one per thread."""
 
-    def __init__(self, inventory: Inventory, hashes: np.ndarray, powers: np.ndarray) -> None:
-        self.inventory, self.hashes, self.powers = inventory, hashes, powers
+    def __init__(self, ranked: RankedOptions, hashes: np.ndarray, powers: np.ndarray) -> None:
+        self.ranked, self.hashes, self.powers = ranked, hashes, powers
         self.lattice: Lattice | None = None
         self.size: tuple[int, ...] = (0, 0, 0, 0)
 
-    def paths(self, work: Work, words: int, n: int) -> Paths:
+    def derivations(self, work: Work, words: int, n: int) -> Derivations:
         """The n best distinct derivations of a sentence of so many words that was just searched."""
         need = (len(work.hypotheses), len(work.arcs), words, int(DERIVATIONS_PER_WORD * n * (words + 2)) + 1)
         if self.lattice is None or any(a > b for a, b in zip(need, self.size, strict=True)):
             self._resize(*need[:2], max(2 * words, 40), min(2 * need[3], MAX_DERIVATIONS))
-        paths, full = self._extract(work, words, n)
+        found, full = self._extract(work, words, n)
         # always the same limit, so that a list does not depend on what was extracted in this space before
         while full and self.size[3] < MAX_DERIVATIONS:
             self._resize(*self.size[:3], min(4 * self.size[3], MAX_DERIVATIONS))
-            paths, full = self._extract(work, words, n)
-        return paths
+            found, full = self._extract(work, words, n)
+        return found
 
     def _resize(self, *size: int) -> None:
         self.size, self.lattice = size, new_lattice(*size)
 
-    def _extract(self, work: Work, words: int, n: int) -> tuple[Paths, bool]:
-        """The paths, and whether the space ended before them."""
+    def _extract(self, work: Work, words: int, n: int) -> tuple[Derivations, bool]:
+        """The derivations, and whether the space ended before them."""
         assert self.lattice is not None
         room = n * words
         offsets = np.zeros(n + 1, np.int64)
         options, starts, ends = np.zeros(room, np.int32), np.zeros(room, np.int32), np.zeros(room, np.int32)
         first, count = int(work.stacks[words]["hypothesis"]), int(work.stacks[words + 1]["hypothesis"])
         found = extract(
-            work.hypotheses, work.arcs, count, first, n, self.lattice, self.inventory.target, self.hashes, self.powers,
+            work.hypotheses, work.arcs, count, first, n, self.lattice, self.ranked.target, self.hashes, self.powers,
             offsets, options, starts, ends,
         )  # fmt: skip
-        return Paths(offsets[: found + 1], options, starts, ends), bool(self.lattice.used[3])
+        return Derivations(offsets[: found + 1], options, starts, ends), bool(self.lattice.used[3])
 
 
-def nbest_lines(model: "SearchModel", number: int, translation: "Translation") -> Iterator[str]:
-    """The n-best entries of one sentence in Moses' format."""
-    groups: list[tuple[str, int, int]] = []
-    for name, at in ((name.rsplit(":", 1)[0], k) for k, name in enumerate(model.feature_names)):
-        if at in model.columns.get("UnknownWordPenalty", ()):
-            continue
-        if groups and groups[-1][0] == name:
-            groups[-1] = (name, groups[-1][1], at + 1)
-        else:
-            groups.append((name, at, at + 1))
-    nbest = translation.nbest
-    for text, features, score, phrases in zip(nbest.texts, nbest.features, nbest.scores, nbest.phrases, strict=True):
-        values = features.tolist()
-        parts = [f"{name}= " + " ".join(f"{v:g}" for v in values[a:b]) for name, a, b in groups]
-        yield f"{number} ||| {text}  ||| {' '.join(parts)} ||| {score:g} ||| {segmentation(phrases)}"
-
-
-def segmentation(phrases: list[tuple[int, int, int]]) -> str:
-    """Moses' notation of a segmentation: source range = target range, a single position without a dash."""
-    parts, position = [], 0
-    for first, last, size in phrases:
-        target = ""
-        if size > 0:
-            target = f"{position}" if size == 1 else f"{position}-{position + size - 1}"
-        parts.append((f"{first}" if first == last else f"{first}-{last}") + "=" + target)
-        position += size
-    return " ".join(parts)
+def nbest_file_lines(lists: Iterable[NBest], names: Sequence[str], columns: np.ndarray) -> Iterator[str]:
+    """The n-best lists of all sentences as lines in Moses' format, with these columns of the features ``names``."""
+    names = [names[column] for column in columns]
+    for number, one in enumerate(lists):
+        yield from nbest_lines(number, names, one.texts, one.features[:, columns], one.scores, one.phrases)

@@ -5,17 +5,15 @@ again). It is emptied when it has outgrown ``MAX_ENTRIES`` and no sentence is un
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from rnnsmt.search.kernels import neural as neural_kernels
 from rnnsmt.search.kernels.neural import ASKED, CONTEXTS, ENTRIES, ENTRY, Store
-from rnnsmt.search.nbest import Paths
-from rnnsmt.search.records import Work
-
-if TYPE_CHECKING:
-    from rnnsmt.search.model import TargetPhrases
+from rnnsmt.search.kernels.records import Work
+from rnnsmt.search.nbest import Derivations
+from rnnsmt.search.table_reader import TargetPhrases
 
 MAX_ENTRIES = 7 << 22
 """N-grams that are remembered; a store has room for a power of two of them and takes 60 bytes for each. What the
@@ -106,7 +104,7 @@ class NeuralFeature:
         asked, entries = int(self.store.counts[ASKED]), int(self.store.counts[ENTRIES])
         return Counts(self.requested_before + asked, self.scored_before + entries, self.batches)
 
-    def gather(self, work: Work, requests: int, targets: "TargetPhrases", last: bool) -> None:
+    def gather(self, work: Work, requests: int, targets: TargetPhrases, last: bool) -> None:
         """Find the n-grams of a sentence's requests; new ones wait for ``answer``. ``last``: ``</s>`` follows."""
         self.reserve(len(work.entries))
         end = self.scorer.end if last else -1
@@ -126,19 +124,25 @@ class NeuralFeature:
         self.waiting_from = last
         self.batches += 1
 
-    def path_scores(self, paths: Paths, phrases: np.ndarray, targets: "TargetPhrases") -> np.ndarray:
+    def derivation_scores(self, derivations: Derivations, phrases: np.ndarray, targets: TargetPhrases) -> np.ndarray:
         """Scores ``float64`` [n] of derivations with ``</s>``; ``phrases``: target phrase of every option of theirs."""
-        used = int(paths.offsets[-1])
+        used = int(derivations.offsets[-1])
         lengths = int((targets.bounds[phrases + 1] - targets.bounds[phrases]).sum())
-        count = len(paths.offsets) - 1
+        count = len(derivations.offsets) - 1
         self.reserve(lengths + count)
         places = np.empty(lengths + 2 * count + 2, np.int32)
-        neural_kernels.path_entries(
-            paths.offsets, phrases[:used], self.store, targets.bounds, targets.neural_words, self.scorer.end, places
+        neural_kernels.derivation_entries(
+            derivations.offsets,
+            phrases[:used],
+            self.store,
+            targets.bounds,
+            targets.neural_words,
+            self.scorer.end,
+            places,
         )
         self.answer()
         totals = np.empty(count)
-        neural_kernels.path_scores(self.store, places, totals)
+        neural_kernels.derivation_scores(self.store, places, totals)
         return totals
 
 

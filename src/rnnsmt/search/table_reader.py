@@ -6,14 +6,17 @@ A phrase-table line is ``source ||| target ||| scores ||| alignment ||| counts |
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from rnnsmt.io import InputError
+from rnnsmt.io import InputError, read_line_blocks
 from rnnsmt.kernels.strings import POW10, Interner
-from rnnsmt.lm.arpa import read_blocks
 from rnnsmt.progress import say
 from rnnsmt.search.kernels import tables as kernels
+from rnnsmt.search.source_text import sentence_bytes, words_of
+
+BLOCK_BYTES = 1 << 24
 
 LOG_FLOOR = -100.0
 
@@ -57,17 +60,26 @@ class PhraseTable:
         return max((phrase.count(b" ") + 1 for phrase in self.sources.strings()), default=1)
 
 
-def words_of(sentence: str) -> list[str]:
-    """The words of a tokenised sentence: what stands between ASCII spaces, as in the tables."""
-    return [word for word in sentence.split(" ") if word]
+class TargetPhrases(NamedTuple):
+    """Target phrases as words and what the LM says about them alone.
 
+    Attributes:
+        bounds: ``int64`` [phrases + 1] into the others.
+        words: ``int32``, target vocabulary ids.
+        lm_words: ``int32``, LM ids.
+        alone_state: ``int32``, LM state after each word in the empty context.
+        alone_rest: ``float64``, natural-log LM score of the words after this one, in the empty context.
+        alone_total: ``float64`` [phrases], natural-log LM score of the whole phrase in the empty context.
+        neural_words: ``int32``, classes of the neural LM; empty without one.
+    """
 
-def sentence_bytes(sentence: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A sentence as bytes with single spaces, and the first byte and the end of every word (``int64``)."""
-    words = [word.encode("utf-8") for word in words_of(sentence)]
-    lengths = np.array([len(word) for word in words], np.int64)
-    ends = np.cumsum(lengths + 1) - 1
-    return np.frombuffer(b" ".join(words) or b" ", np.uint8), ends - lengths, ends
+    bounds: np.ndarray
+    words: np.ndarray
+    lm_words: np.ndarray
+    alone_state: np.ndarray
+    alone_rest: np.ndarray
+    alone_total: np.ndarray
+    neural_words: np.ndarray
 
 
 def wanted_keys(sentences: list[str]) -> np.ndarray:
@@ -100,7 +112,7 @@ def read_phrase_table(path: Path, columns: int, sentences: list[str] | None) -> 
     source_of, target_of = np.zeros(1 << 12, np.int32), np.zeros(1 << 12, np.int32)
     scores = np.zeros((1 << 12, columns), np.float64)
     filled, number = 0, 1
-    for block in read_blocks(path):
+    for block in read_line_blocks(path, BLOCK_BYTES):
         buffer, position, code = np.frombuffer(block, np.uint8), 0, kernels.FULL
         while code == kernels.FULL:
             position, filled, lines, code = kernels.phrase_lines(
@@ -153,7 +165,7 @@ def read_reordering_table(path: Path, table: PhraseTable) -> np.ndarray:
     probabilities = np.ones((len(pairs), REORDERING_COLUMNS), np.float64)
     found = np.zeros(len(pairs), np.uint8)
     number = 1
-    for block in read_blocks(path):
+    for block in read_line_blocks(path, BLOCK_BYTES):
         buffer = np.frombuffer(block, np.uint8)
         lines, code = kernels.reordering_lines(
             buffer, table.sources.table, table.targets.table, pairs, POW10, probabilities, found

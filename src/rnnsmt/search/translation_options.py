@@ -1,21 +1,21 @@
-"""Translation options: the pairs of the table for the spans of sentences, weighted and ranked; unknown words."""
+"""Translation options: the phrase pairs for the spans of sentences, unknown words included; ranked under weights."""
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from rnnsmt.kernels.strings import Interner
 from rnnsmt.search.kernels import tables as table_kernels
 from rnnsmt.search.kernels.future_cost import suffix_maxima
-from rnnsmt.search.model import UNKNOWN_WORD_SCORE, SearchModel, TargetPhrases, target_phrases
-from rnnsmt.search.records import Inventory
-from rnnsmt.search.table_reader import sentence_bytes, words_of
+from rnnsmt.search.kernels.records import RankedOptions
+from rnnsmt.search.model import UNKNOWN_WORD_SCORE, SearchModel, target_phrases
+from rnnsmt.search.source_text import check_lengths, sentence_bytes, words_of
+from rnnsmt.search.table_reader import TargetPhrases
 
 
-@dataclass
-class Prepared:
-    """Sentences looked up in a model, with the model's pairs and one more pair for every unknown word.
+class TranslationOptions(NamedTuple):
+    """The phrase pairs for sentences, before weights: the model's and one more for every unknown word.
 
     Attributes:
         spans: per sentence ``int32`` [words, longest], source phrase by first word and length - 1, or -1.
@@ -40,10 +40,19 @@ class Prepared:
     known: int
 
 
-def prepare(model: SearchModel, sentences: list[str]) -> Prepared:
-    """Look sentences up in the table; a word without a translation of its own is passed through, as in Moses."""
+def look_up(model: SearchModel, sentences: list[str]) -> TranslationOptions:
+    """Look sentences up in the table; a word without a translation of its own is passed through, as in Moses.
+
+    The model keeps what was looked up last, for MERT, which translates the same sentences again and again.
+
+    Raises:
+        InputError: a sentence has more than ``MAX_WORDS`` words.
+    """
+    if model.looked_up is not None and model.looked_up[0] == sentences:
+        return model.looked_up[1]
+    check_lengths(sentences)
     known = len(model.table.sources)
-    fresh: dict[str, int] = {}
+    unknown: dict[str, int] = {}
     spans = []
     for sentence in sentences:
         buffer, begins, ends = sentence_bytes(sentence)
@@ -52,19 +61,21 @@ def prepare(model: SearchModel, sentences: list[str]) -> Prepared:
         missing = np.flatnonzero(table[:, 0] < 0)
         words = words_of(sentence) if len(missing) else []
         for i in missing:
-            table[i, 0] = known + fresh.setdefault(words[i], len(fresh))
+            table[i, 0] = known + unknown.setdefault(words[i], len(unknown))
         spans.append(table)
-    return _extended(model, spans, list(fresh))
+    options = _with_unknown_words(model, spans, list(unknown))
+    model.looked_up = (list(sentences), options)
+    return options
 
 
-def _extended(model: SearchModel, spans: list[np.ndarray], fresh: list[str]) -> Prepared:
+def _with_unknown_words(model: SearchModel, spans: list[np.ndarray], unknown: list[str]) -> TranslationOptions:
     interner = Interner()
-    interner.add([word.encode("utf-8") for word in fresh])
+    interner.add([word.encode("utf-8") for word in unknown])
     extra, _ = target_phrases(interner, Interner(), model.lm, model.neural, Path("input"))
     base, size = model.targets, len(model.targets.bounds) - 1
     # the same text is the same words, whether a pair brought them or they are passed through
-    numbers = {word: number for number, word in enumerate(model.vocabulary)} if fresh else {}
-    passed = np.array([numbers.setdefault(word, len(numbers)) for word in fresh], np.int32)
+    numbers = {word: number for number, word in enumerate(model.vocabulary)} if unknown else {}
+    passed = np.array([numbers.setdefault(word, len(numbers)) for word in unknown], np.int32)
     targets = TargetPhrases(
         np.concatenate([base.bounds, base.bounds[-1] + extra.bounds[1:]]),
         np.concatenate([base.words, passed]),
@@ -75,11 +86,11 @@ def _extended(model: SearchModel, spans: list[np.ndarray], fresh: list[str]) -> 
         np.concatenate([base.neural_words, extra.neural_words]),
     )
     rows, known = len(model.table.source_of), len(model.table.sources)
-    ids = np.arange(len(fresh), dtype=np.int32)
+    ids = np.arange(len(unknown), dtype=np.int32)
     source_of = np.concatenate([model.table.source_of, ids + np.int32(known)])
     target_of = np.concatenate([model.table.target_of, ids + np.int32(size)])
     lengths = np.diff(targets.bounds)[target_of]
-    static = np.zeros((rows + len(fresh), len(model.feature_names)))
+    static = np.zeros((rows + len(unknown), len(model.feature_names)))
     static[:rows, model.columns["PhraseDictionaryMemory"]] = model.table.log_scores
     if "WordPenalty" in model.columns:
         static[:, model.columns["WordPenalty"][0]] = -lengths
@@ -88,30 +99,30 @@ def _extended(model: SearchModel, spans: list[np.ndarray], fresh: list[str]) -> 
     if "UnknownWordPenalty" in model.columns:
         static[rows:, model.columns["UnknownWordPenalty"][0]] = UNKNOWN_WORD_SCORE
     classes = int(model.forward_class.max(initial=-1)) + 1
-    return Prepared(
+    return TranslationOptions(
         spans,
-        list(numbers) if fresh else model.vocabulary,
+        list(numbers) if unknown else model.vocabulary,
         targets,
         source_of,
         target_of,
         static,
-        np.concatenate([model.reordering, np.zeros((len(fresh), 6))]),
-        np.concatenate([model.forward_class, np.full(len(fresh), classes, np.int32)]),
-        known + len(fresh),
+        np.concatenate([model.reordering, np.zeros((len(unknown), 6))]),
+        np.concatenate([model.forward_class, np.full(len(unknown), classes, np.int32)]),
+        known + len(unknown),
         rows,
     )
 
 
-def weighted(model: SearchModel, prepared: Prepared, weights: np.ndarray) -> Inventory:
+def rank(model: SearchModel, looked_up: TranslationOptions, weights: np.ndarray) -> RankedOptions:
     """Rank every source phrase's options by estimate under ``weights`` [F] and keep the table limit.
 
     Where there is a neural LM, the n-gram LM's score of a phrase alone is the estimate of both.
     """
-    static = prepared.static @ weights
+    static = looked_up.static @ weights
     lm_weight = float(weights[[*model.columns["LM"], *model.columns.get("CSLM", ())]].sum())
-    estimate = static + lm_weight * prepared.targets.alone_total[prepared.target_of]
-    order = np.lexsort((-estimate, prepared.source_of))
-    counts = np.bincount(prepared.source_of, minlength=prepared.sources)
+    estimate = static + lm_weight * looked_up.targets.alone_total[looked_up.target_of]
+    order = np.lexsort((-estimate, looked_up.source_of))
+    counts = np.bincount(looked_up.source_of, minlength=looked_up.sources)
     starts = np.concatenate([[0], np.cumsum(counts)])
     if model.table_limit > 0:
         rank = np.arange(len(order)) - np.repeat(starts[:-1], counts)
@@ -120,21 +131,21 @@ def weighted(model: SearchModel, prepared: Prepared, weights: np.ndarray) -> Inv
         starts = np.concatenate([[0], np.cumsum(counts)])
     reordering = np.zeros((len(order), 6))
     if "LexicalReordering" in model.columns:
-        reordering = prepared.reordering[order] * weights[model.columns["LexicalReordering"]]
+        reordering = looked_up.reordering[order] * weights[model.columns["LexicalReordering"]]
     guess = estimate[order][:, None] + reordering[:, :3]
     reach = guess.copy()
     suffix_maxima(starts.astype(np.int64), reach)
-    targets = prepared.targets
-    return Inventory(
+    targets = looked_up.targets
+    return RankedOptions(
         starts.astype(np.int64),
         order.astype(np.int32),
-        prepared.target_of[order],
+        looked_up.target_of[order],
         estimate[order],
         static[order][:, None] + reordering[:, :3],
         guess,
         reach,
         np.ascontiguousarray(reordering[:, 3:]),
-        prepared.forward_class[order],
+        looked_up.forward_class[order],
         targets.bounds,
         targets.lm_words,
         targets.alone_state,

@@ -47,7 +47,7 @@ def start_weights(ini: "MosesIni", scores: Iterable[str]) -> "Weights":
 
 
 def mert_options(parser: argparse.ArgumentParser) -> None:
-    from rnnsmt.search.commands import add_search_options
+    from rnnsmt.search.options import add_search_options
 
     add = parser.add_argument
     add("--ini", required=True, metavar="FILE", help="moses.ini with the weights to start from")

@@ -20,7 +20,7 @@ from rnnsmt.bleu.multi_bleu import bleu_of
 from rnnsmt.io import InputError
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.progress import say
-from rnnsmt.search.commands import search_options
+from rnnsmt.search.options import search_options
 from rnnsmt.stages import STAGES
 from rnnsmt.stopping import Stop
 from rnnsmt.tuning.commands import start_weights

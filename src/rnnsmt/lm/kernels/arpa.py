@@ -1,14 +1,7 @@
-"""Reading ARPA files into flat arrays.
-
-Format: a ``\\data\\`` header with ``ngram N=COUNT`` lines, one section ``\\N-grams:`` an order with lines
-``log10-probability TAB words [TAB log10-backoff]``, ``\\end\\``. Read in blocks by compiled code.
-
-Lines of an ARPA file as bytes, compiled: formatting millions of numbers in Python would take minutes.
-"""
-
-import numpy as np
+"""Lines of ARPA files as bytes, compiled: parsing and formatting millions of numbers in Python would take minutes."""
 
 from rnnsmt.kernels.decorator import kernel
+from rnnsmt.kernels.numbers import put_logarithm
 from rnnsmt.kernels.strings import find, hash_bytes, intern, parse_float
 
 
@@ -82,39 +75,6 @@ def newlines(buffer, begin, end):
 
 
 @kernel()
-def _put_log(value, out, at):
-    """Write a number <= 0 rounded to six decimals, without trailing zeros; return the next position."""
-    micro = np.int64(np.rint(-value * 1e6))
-    if micro <= 0:
-        out[at] = 48
-        return at + 1
-    out[at] = 45
-    at += 1
-    whole = micro // 1000000
-    rest = micro % 1000000
-    width = 1
-    power = 10
-    while whole >= power:
-        width += 1
-        power *= 10
-    for i in range(width):
-        out[at + width - 1 - i] = 48 + whole % 10
-        whole //= 10
-    at += width
-    if rest == 0:
-        return at
-    out[at] = 46
-    digits = 6
-    while rest % 10 == 0:
-        rest //= 10
-        digits -= 1
-    for i in range(digits):
-        out[at + digits - i] = 48 + rest % 10
-        rest //= 10
-    return at + digits + 1
-
-
-@kernel()
 def format_ngrams(words, logs, backoffs, starts, pool, out):
     """Write ``log10 p TAB words [TAB backoff] NEWLINE`` per n-gram.
 
@@ -128,7 +88,7 @@ def format_ngrams(words, logs, backoffs, starts, pool, out):
     """
     at = 0
     for i in range(words.shape[0]):
-        at = _put_log(logs[i], out, at)
+        at = put_logarithm(out, at, logs[i])
         out[at] = 9
         at += 1
         for k in range(words.shape[1]):
@@ -141,7 +101,7 @@ def format_ngrams(words, logs, backoffs, starts, pool, out):
         at -= 1
         if len(backoffs):
             out[at] = 9
-            at = _put_log(backoffs[i], out, at + 1)
+            at = put_logarithm(out, at + 1, backoffs[i])
         out[at] = 10
         at += 1
     return at

@@ -1,15 +1,33 @@
-"""The n-gram LM as the search queries it: an automaton over flat arrays.
+"""Queries of the n-gram LM's automaton, and the kernels that build it; ``rnnsmt.lm.automaton`` says what it is."""
 
-A state is one integer, the longest known context that can still be extended or that has a back-off weight. One hash
-look-up of (state, word) gives the natural-log probability and the next state; a miss charges the state's back-off
-weight and follows its link to the next shorter context. The answers are those of KenLM's query interface: the state
-after a word is KenLM's minimised state, so that equal futures compare equal (Heafield 2011, section 4.1).
-"""
+from typing import NamedTuple
 
 import numpy as np
 
 from rnnsmt.kernels.decorator import kernel
-from rnnsmt.kernels.strings import mix
+from rnnsmt.kernels.hashing import mix
+
+ROW = np.dtype([("key", np.int64), ("prob", np.float32), ("next", np.int32)])
+"""One answer, 16 bytes, so that a look-up is one cache miss: natural-log probability and next state."""
+
+STATE = np.dtype([("link", np.int32), ("backoff", np.float32)])
+"""The next shorter context and what is charged for going there (natural log)."""
+
+UNIGRAM = np.dtype([("prob", np.float32), ("next", np.int32)])
+
+
+class LmArrays(NamedTuple):
+    """The automaton for kernels. State 0 is the empty context.
+
+    Attributes:
+        rows: ``ROW`` [slots, a power of two], the hash table of (state << 32 | word); free slots have key -1.
+        states: ``STATE`` [states].
+        unigrams: ``UNIGRAM`` [words], answers in the empty context.
+    """
+
+    rows: np.ndarray
+    states: np.ndarray
+    unigrams: np.ndarray
 
 
 @kernel(inline="always")

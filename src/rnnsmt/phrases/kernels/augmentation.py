@@ -3,7 +3,7 @@
 from typing import Any
 
 from rnnsmt.kernels.decorator import kernel
-from rnnsmt.phrases.kernels.lines import NUMBER_BYTES, put_number
+from rnnsmt.kernels.numbers import NUMBER_BYTES, put_number
 
 _BAR, _BLANK, _NEWLINE = 124, 32, 10
 

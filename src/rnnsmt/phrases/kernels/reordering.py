@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from rnnsmt.kernels.decorator import kernel
-from rnnsmt.phrases.kernels.lines import NUMBER_BYTES, phrase_bytes, put_number, put_phrase, put_separator, unpack
+from rnnsmt.kernels.numbers import NUMBER_BYTES, put_number
+from rnnsmt.phrases.kernels.lines import phrase_bytes, put_phrase, put_separator, unpack
 
 
 @kernel()

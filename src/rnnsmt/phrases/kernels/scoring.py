@@ -5,11 +5,9 @@ from typing import Any
 import numpy as np
 
 from rnnsmt.kernels.decorator import kernel
+from rnnsmt.kernels.numbers import NUMBER_BYTES, put_integer, put_number
 from rnnsmt.phrases.kernels.lines import (
-    NUMBER_BYTES,
     phrase_bytes,
-    put_integer,
-    put_number,
     put_phrase,
     put_separator,
     unpack,

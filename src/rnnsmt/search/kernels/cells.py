@@ -8,24 +8,24 @@ to wait for the score of one cell before it can choose the next, and a bad cell 
 import numpy as np
 
 from rnnsmt.kernels.decorator import INNER, kernel
-from rnnsmt.kernels.strings import mix
+from rnnsmt.kernels.hashing import mix
 from rnnsmt.lm.kernels.automaton import lm_slot
-from rnnsmt.search.records import BINS, QUERIES
+from rnnsmt.search.kernels.records import BINS, QUERIES
 
 
 @kernel(**INNER)
-def _floor(inventory, work, settings, waiting):
+def _floor(ranked, work, constants, waiting):
     """Which cells to score: those less than ``chosen`` bins of 1 / ``scale`` below ``top``; (top, scale, chosen)."""
     top = -np.inf
     for edge in range(waiting):
         top = max(top, work.edges[edge].estimate)
-    floor = top - settings.margin
-    scale = BINS / settings.margin
+    floor = top - constants.margin
+    scale = BINS / constants.margin
     work.histogram[:] = 0
     for edge in range(waiting):
         corner = work.edges[edge]
         turn = corner.orientation
-        reach = corner.base + inventory.reach[corner.first, turn] + settings.forward_bound
+        reach = corner.base + ranked.reach[corner.first, turn] + constants.forward_bound
         group = work.groups[corner.group]
         for row in range(group.first, group.first + group.count):
             hypothesis = work.hypotheses[row]
@@ -33,23 +33,23 @@ def _floor(inventory, work, settings, waiting):
                 break
             base = hypothesis.score + corner.base
             if hypothesis.option >= 0:
-                base += inventory.forward[hypothesis.option, turn]
+                base += ranked.forward[hypothesis.option, turn]
             for option in range(corner.first, corner.last):
-                if base + inventory.reach[option, turn] < floor:
+                if base + ranked.reach[option, turn] < floor:
                     break
-                value = base + inventory.guess[option, turn]
+                value = base + ranked.guess[option, turn]
                 if value >= floor:
                     work.histogram[min(max(np.int64((top - value) * scale), 0), BINS)] += 1
     cells = np.int64(0)
     chosen = 0
-    while chosen < BINS and cells + work.histogram[chosen] <= settings.pop_limit:
+    while chosen < BINS and cells + work.histogram[chosen] <= constants.pop_limit:
         cells += work.histogram[chosen]
         chosen += 1
     return top, scale, max(chosen, 1)
 
 
 @kernel(forceinline=True, **INNER)
-def _request(inventory, work, state, target, requests, stamp):
+def _request(ranked, work, state, target, requests, stamp):
     """The number of the LM request for a target phrase in a state; (number, how many requests)."""
     key = (np.int64(state) << np.int64(32)) | np.int64(target)
     slot = np.int64(mix(np.uint64(key)) & np.uint64(work.cache.shape[0] - 1))
@@ -58,10 +58,10 @@ def _request(inventory, work, state, target, requests, stamp):
     if same and known.stamp == stamp:
         return np.int64(known.request), requests
     request = work.requests[requests]
-    position = inventory.target_bounds[target]
+    position = ranked.target_bounds[target]
     request.target = target
     request.from_state = state
-    request.end = inventory.target_bounds[target + 1]
+    request.end = ranked.target_bounds[target + 1]
     if same:
         request.total = known.prob
         request.state = known.state
@@ -77,16 +77,16 @@ def _request(inventory, work, state, target, requests, stamp):
 
 
 @kernel()
-def choose_cells(inventory, work, settings, waiting, stamp):
+def choose_cells(ranked, work, constants, waiting, stamp):
     """List the cells to score and the LM requests they need; (cells, requests)."""
-    top, scale, chosen = _floor(inventory, work, settings, waiting)
+    top, scale, chosen = _floor(ranked, work, constants, waiting)
     floor = top - chosen / scale
     cells = np.int64(0)
     requests = np.int64(0)
     for edge in range(waiting):
         corner = work.edges[edge]
         turn = corner.orientation
-        reach = corner.base + inventory.reach[corner.first, turn] + settings.forward_bound
+        reach = corner.base + ranked.reach[corner.first, turn] + constants.forward_bound
         group = work.groups[corner.group]
         for row in range(group.first, group.first + group.count):
             hypothesis = work.hypotheses[row]
@@ -94,29 +94,29 @@ def choose_cells(inventory, work, settings, waiting, stamp):
                 break
             base = hypothesis.score + corner.base
             if hypothesis.option >= 0:
-                base += inventory.forward[hypothesis.option, turn]
+                base += ranked.forward[hypothesis.option, turn]
             for option in range(corner.first, corner.last):
-                if base + inventory.reach[option, turn] < floor:
+                if base + ranked.reach[option, turn] < floor:
                     break
-                value = base + inventory.guess[option, turn]
+                value = base + ranked.guess[option, turn]
                 if max(np.int64((top - value) * scale), 0) >= chosen:
                     continue
-                if cells >= settings.pop_limit:
+                if cells >= constants.pop_limit:
                     return cells, requests
                 cell = work.cells[cells]
                 cells += 1
-                cell.total = base + inventory.known[option, turn]
+                cell.total = base + ranked.known[option, turn]
                 cell.edge = edge
                 cell.hypothesis = row
                 cell.option = option
                 cell.request, requests = _request(
-                    inventory, work, hypothesis.state, inventory.target[option], requests, stamp
+                    ranked, work, hypothesis.state, ranked.target[option], requests, stamp
                 )
     return cells, requests
 
 
 @kernel()
-def answer_requests(lm, inventory, work, requests):  # noqa: PLR0912, PLR0915
+def answer_requests(lm, ranked, work, requests):  # noqa: PLR0912, PLR0915
     """Ask the LM for all requests together, word by word.
 
     Every round first touches the memory of all look-ups and then reads them: the look-ups of different requests do not
@@ -134,14 +134,14 @@ def answer_requests(lm, inventory, work, requests):  # noqa: PLR0912, PLR0915
         work.counts[QUERIES] += waiting
         for k in range(waiting):
             request = work.requests[active[k]]
-            key, slot = lm_slot(request.state, inventory.target_words[request.position], mask)
+            key, slot = lm_slot(request.state, ranked.target_words[request.position], mask)
             request.slot = slot
             request.hit = np.int32(lm.rows[slot].key == key)
         left = 0
         for k in range(waiting):
             number = active[k]
             request = work.requests[number]
-            word = inventory.target_words[request.position]
+            word = ranked.target_words[request.position]
             if request.state == 0:
                 unigram = lm.unigrams[word]
                 request.total += unigram.prob
@@ -163,10 +163,10 @@ def answer_requests(lm, inventory, work, requests):  # noqa: PLR0912, PLR0915
                 request.total += row.prob
                 state = row.next
             position = request.position
-            if state == inventory.alone_state[position]:
+            if state == ranked.alone_state[position]:
                 # from here on the words see nothing of what is before the phrase
-                request.total += inventory.alone_rest[position]
-                request.state = inventory.alone_state[request.end - 1]
+                request.total += ranked.alone_rest[position]
+                request.state = ranked.alone_state[request.end - 1]
                 request.position = request.end
                 continue
             request.state = state

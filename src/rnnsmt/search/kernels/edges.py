@@ -8,7 +8,7 @@ gap must end within the distortion limit of it, so that the way back is not too 
 import numpy as np
 
 from rnnsmt.kernels.decorator import INNER, kernel
-from rnnsmt.kernels.strings import mix
+from rnnsmt.kernels.hashing import mix
 from rnnsmt.search.kernels.future_cost import coverage_future
 
 _ONE = np.uint64(1)
@@ -38,12 +38,12 @@ def target_coverage(work, gap, mask, known, stamp):
 
 
 @kernel()
-def collect_edges(k, spans, inventory, work, settings, stamp):
+def collect_edges(k, spans, ranked, work, constants, stamp):
     """All edges into stack ``k`` with the estimates of their best cells; returns how many."""
     count, longest = spans.shape
     edges = 0
     known = np.int64(0)
-    limit = np.int64(settings.distortion_limit)
+    limit = np.int64(constants.distortion_limit)
     for length in range(1, min(longest, k) + 1):
         bits = (_ONE << np.uint64(length)) - _ONE
         for coverage in range(work.stacks[k - length].coverage, work.stacks[k - length + 1].coverage):
@@ -54,7 +54,7 @@ def collect_edges(k, spans, inventory, work, settings, stamp):
                 source = spans[start, length - 1]
                 if source < 0:
                     continue
-                first, last = inventory.first[source], inventory.first[source + 1]
+                first, last = ranked.first[source], ranked.first[source + 1]
                 place = bits << np.uint64(start - gap)
                 if mask & place != np.uint64(0) or first == last:
                     continue
@@ -72,11 +72,11 @@ def collect_edges(k, spans, inventory, work, settings, stamp):
                         orientation = MONOTONE
                     elif work.groups[group].swap == start + length:
                         orientation = SWAP
-                    base = future - settings.distortion_weight * jump
+                    base = future - constants.distortion_weight * jump
                     best = work.groups[group].first
-                    estimate = work.hypotheses[best].score + base + inventory.guess[first, orientation]
+                    estimate = work.hypotheses[best].score + base + ranked.guess[first, orientation]
                     if work.hypotheses[best].option >= 0:
-                        estimate += inventory.forward[work.hypotheses[best].option, orientation]
+                        estimate += ranked.forward[work.hypotheses[best].option, orientation]
                     edge = work.edges[edges]
                     edge.group = group
                     edge.coverage = target

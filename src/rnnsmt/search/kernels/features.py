@@ -1,6 +1,4 @@
-"""A Moses model in memory: tables, reordering scores and LM, without weights.
-
-A derivation's features, recomputed from its phrases: the model's definition in one place, compiled.
+"""A derivation's features, recomputed from its phrases: the model's definition in one place, compiled.
 
 Conventions of Moses: distortion is -|start - (end of the previous phrase + 1)|, nothing is charged at the end of the
 sentence; backward reordering scores use the orientation of a phrase to the one before it (or to the start of the
@@ -15,7 +13,7 @@ from rnnsmt.search.kernels.edges import DISCONTINUOUS, MONOTONE, SWAP
 
 
 @kernel()
-def _alone(lm, bounds, words, states, rest, totals):
+def score_alone(lm, bounds, words, states, rest, totals):
     """LM states and scores of phrases in the empty context."""
     for phrase in range(bounds.shape[0] - 1):
         state = np.int32(0)
@@ -41,7 +39,7 @@ def orientation_of(last_start, last_end, start, end):
 
 
 @kernel()
-def path_features(
+def derivation_features(
     rows, starts, ends, lm, lm_start, lm_end_word, bounds, words, target_of, static, reordering, places, out
 ):
     """Add up the features of a derivation.
@@ -82,10 +80,10 @@ def path_features(
 def all_features(
     offsets, rows, starts, ends, lm, lm_start, lm_end_word, bounds, words, target_of, static, reordering, places, out
 ):
-    """``path_features`` of many derivations: phrases of d are offsets[d]..offsets[d + 1]; ``out`` float64 [n, F]."""
+    """``derivation_features`` of derivations whose phrases are offsets[d]..offsets[d + 1]; ``out`` float64 [n, F]."""
     for d in range(out.shape[0]):
         a, b = offsets[d], offsets[d + 1]
-        path_features(
+        derivation_features(
             rows[a:b], starts[a:b], ends[a:b], lm, lm_start, lm_end_word, bounds, words, target_of, static, reordering,
             places, out[d],
         )  # fmt: skip

@@ -12,7 +12,7 @@ _ONE = np.uint64(1)
 
 
 @kernel()
-def future_costs(spans, inventory, work, window):
+def future_costs(spans, ranked, work, window):
     """Best estimate of every span up to ``window`` words and of every tail of the sentence."""
     count, longest = spans.shape
     work.tail_future[count] = 0.0
@@ -22,9 +22,9 @@ def future_costs(spans, inventory, work, window):
             work.span_future[i, length] = -np.inf
         for length in range(1, min(longest, count - i) + 1):
             source = spans[i, length - 1]
-            if source < 0 or inventory.first[source] == inventory.first[source + 1]:
+            if source < 0 or ranked.first[source] == ranked.first[source + 1]:
                 continue
-            best = inventory.estimate[inventory.first[source]]
+            best = ranked.estimate[ranked.first[source]]
             best_tail = max(best_tail, best + work.tail_future[i + length])
             if length <= window:
                 work.span_future[i, length] = max(work.span_future[i, length], best)

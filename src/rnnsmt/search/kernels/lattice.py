@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rnnsmt.kernels.decorator import INNER, kernel
+from rnnsmt.kernels.hashing import GOLDEN_RATIO, scramble
 
 NODE = np.dtype(
     [
@@ -52,8 +53,6 @@ DERIVATION = np.dtype(
     align=True,
 )
 
-HASH_BASE = np.uint64(0x9E3779B97F4A7C15)
-
 _NONE = -1
 
 MAX_DERIVATIONS = 4_000_000
@@ -87,21 +86,13 @@ def new_lattice(hypotheses: int, arcs: int, words: int, derivations: int) -> Lat
 
 
 @kernel()
-def scramble(value):
-    """The finaliser of SplitMix64 (Steele et al. 2014): related numbers become unrelated ones."""
-    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return value ^ (value >> np.uint64(31))
-
-
-@kernel()
 def phrase_hashes(bounds, words, hashes, powers):
     """Polynomial hash of every target phrase and the factor that moves a hash over it (``uint64`` [phrases])."""
     for phrase in range(hashes.shape[0]):
         value, power = np.uint64(0), np.uint64(1)
         for k in range(bounds[phrase], bounds[phrase + 1]):
-            value = value * HASH_BASE + scramble(np.uint64(words[k] + 1))
-            power *= HASH_BASE
+            value = value * GOLDEN_RATIO + scramble(np.uint64(words[k] + 1))
+            power *= GOLDEN_RATIO
         hashes[phrase] = value
         powers[phrase] = power
 

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from rnnsmt.kernels.decorator import INNER, kernel
-from rnnsmt.kernels.strings import mix
+from rnnsmt.kernels.hashing import mix
 from rnnsmt.search.kernels.edges import target_group
+from rnnsmt.search.kernels.records import STAMP
 from rnnsmt.search.kernels.stack import last_place, recombination_key
-from rnnsmt.search.records import STAMP
 
 _NONE = -1
 
@@ -104,7 +104,7 @@ def rebuild_slots(store):
 
 
 @kernel(**INNER)
-def _estimate(cells, work, settings):
+def _estimate(cells, work, constants):
     """Set ``estimates``: totals of cells with the n-gram LM's score of the new words in place of the neural one's.
 
     Both rate the same words. Returns the best estimate.
@@ -112,14 +112,14 @@ def _estimate(cells, work, settings):
     best = -np.inf
     for number in range(cells):
         cell = work.cells[number]
-        value = cell.total + settings.neural_weight * work.requests[cell.request].total
+        value = cell.total + constants.neural_weight * work.requests[cell.request].total
         work.estimates[number] = value
         best = max(best, value)
     return best
 
 
 @kernel(**INNER)
-def _mark_leaders(cells, threshold, inventory, work):
+def _mark_leaders(cells, threshold, ranked, work):
     """Mark the best of all cells that the n-gram search would recombine; how many groups of hypotheses there are."""
     stamp = -np.int32(work.counts[STAMP])  # the slots are needed again, for the hypotheses of this stack
     last = work.recombination_slots.shape[0] - 1
@@ -134,13 +134,13 @@ def _mark_leaders(cells, threshold, inventory, work):
         if group == _NONE:
             group, groups = target_group(work, cell.edge, groups)
         state = work.requests[cell.request].state
-        forward = inventory.forward_class[cell.option]
+        forward = ranked.forward_class[cell.option]
         slot = np.int64(mix(recombination_key(group, forward, state)) & np.uint64(last))
         found = np.int64(_NONE)
         while work.recombination_slots[slot].stamp == stamp:
             leader = work.cells[work.recombination_slots[slot].item]
             same = work.edges[leader.edge].target == group and work.requests[leader.request].state == state
-            if same and inventory.forward_class[leader.option] == forward:
+            if same and ranked.forward_class[leader.option] == forward:
                 found = np.int64(work.recombination_slots[slot].item)
                 break
             slot = (slot + 1) & last
@@ -155,10 +155,10 @@ def _mark_leaders(cells, threshold, inventory, work):
 
 
 @kernel(forceinline=True, **INNER)
-def _request(cell, requests, inventory, work):
+def _request(cell, requests, ranked, work):
     """The number of a cell's request, which may be a new one; (number, how many requests)."""
     context = work.hypotheses[cell.hypothesis].context
-    target = inventory.target[cell.option]
+    target = ranked.target[cell.option]
     stamp = np.int32(work.counts[STAMP])
     last = work.phrase_slots.shape[0] - 1
     key = (np.uint64(context) << np.uint64(32)) | np.uint64(target)
@@ -199,16 +199,16 @@ def _keep_best(cells, rank, room, threshold, work):
 
 
 @kernel()
-def choose_for_neural(cells, inventory, work, settings):
+def choose_for_neural(cells, ranked, work, constants):
     """Keep the cells that the neural LM shall score, and list its requests; (cells, requests, groups of hypotheses).
 
     ``neural_cells`` within the beam are kept by their estimates. Half of them are the best of each that the n-gram
     search would recombine: hypotheses that differ in words long ago only would fill a stack with one translation.
     """
-    threshold = _estimate(cells, work, settings) + settings.beam
-    groups, room = np.int64(0), np.int64(settings.neural_cells)
+    threshold = _estimate(cells, work, constants) + constants.beam
+    groups, room = np.int64(0), np.int64(constants.neural_cells)
     if cells > room:
-        groups = _mark_leaders(cells, threshold, inventory, work)
+        groups = _mark_leaders(cells, threshold, ranked, work)
         room -= _keep_best(cells, _LEADER, (room + 1) // 2, threshold, work)
     else:
         work.active[:cells] = _OTHER
@@ -218,7 +218,7 @@ def choose_for_neural(cells, inventory, work, settings):
     for number in range(cells):
         if work.active[number] == _KEPT:
             work.cells[kept] = work.cells[number]
-            work.cell_phrase[kept], requests = _request(work.cells[kept], requests, inventory, work)
+            work.cell_phrase[kept], requests = _request(work.cells[kept], requests, ranked, work)
             kept += 1
     return kept, requests, groups
 
@@ -257,7 +257,7 @@ def settle(requests, work, store):
 
 
 @kernel()
-def path_entries(offsets, targets, store, bounds, words, end, out):
+def derivation_entries(offsets, targets, store, bounds, words, end, out):
     """Entries of whole derivations: target phrases of d are targets[offsets[d]:offsets[d + 1]]; (how many in all).
 
     Args:
@@ -281,8 +281,8 @@ def path_entries(offsets, targets, store, bounds, words, end, out):
 
 
 @kernel()
-def path_scores(store, places, totals):
-    """Sum the entries that ``path_entries`` has found, derivation by derivation, into ``totals`` float64 [n]."""
+def derivation_scores(store, places, totals):
+    """Sum the entries that ``derivation_entries`` has found, derivation by derivation, into ``totals`` float64 [n]."""
     for d in range(totals.shape[0]):
         totals[d] = 0.0
         for place in range(places[d], places[d + 1]):

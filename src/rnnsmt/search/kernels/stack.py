@@ -9,22 +9,22 @@ asked between the two steps.
 import numpy as np
 
 from rnnsmt.kernels.decorator import INNER, kernel
-from rnnsmt.kernels.strings import mix
+from rnnsmt.kernels.hashing import mix
 from rnnsmt.lm.kernels.automaton import query
 from rnnsmt.search.kernels.cells import answer_requests, choose_cells
 from rnnsmt.search.kernels.edges import collect_edges, target_group
 from rnnsmt.search.kernels.future_cost import future_costs
-from rnnsmt.search.records import ARCS, CELLS, COVERAGES, EDGES, GROUPS, HYPOTHESES, REQUESTS, STAMP
+from rnnsmt.search.kernels.records import ARCS, CELLS, COVERAGES, EDGES, GROUPS, HYPOTHESES, REQUESTS, STAMP
 
 _NONE = -1
 
 
 @kernel()
-def begin(spans, inventory, work, settings):
+def begin(spans, ranked, work, constants):
     """Set up the state of a sentence: future costs and the empty hypothesis in stack 0."""
-    future_costs(spans, inventory, work, min(np.int64(settings.distortion_limit), spans.shape[0]))
+    future_costs(spans, ranked, work, min(np.int64(constants.distortion_limit), spans.shape[0]))
     work.hypotheses[0].score = 0.0
-    work.hypotheses[0].state = settings.lm_start
+    work.hypotheses[0].state = constants.lm_start
     work.hypotheses[0].back = _NONE
     work.hypotheses[0].option = _NONE
     work.hypotheses[0].start = _NONE
@@ -69,24 +69,24 @@ def recombination_key(group, forward, state):
 
 
 @kernel(forceinline=True, **INNER)
-def add_hypothesis(inventory, work, settings, total, edge, back, option, state, context, group, fresh, stamp):
+def add_hypothesis(ranked, work, constants, total, edge, back, option, state, context, group, fresh, stamp):
     """Add a hypothesis to the stack, recombining it with an equal one; returns how many hypotheses the stack has."""
-    forward = inventory.forward_class[option]
+    forward = ranked.forward_class[option]
     last = work.recombination_slots.shape[0] - 1
     key = recombination_key(group, forward, state) ^ (np.uint64(context) << np.uint64(33))
     slot = np.int64(mix(key) & np.uint64(last))
     while work.recombination_slots[slot].stamp == stamp:
         known = work.fresh[work.recombination_slots[slot].item]
         same = known.group == group and known.state == state and known.context == context
-        if same and inventory.forward_class[known.option] == forward:
+        if same and ranked.forward_class[known.option] == forward:
             if total > known.total:
-                if settings.keep_arcs:
+                if constants.keep_arcs:
                     known.arc = keep_arc(work, known.total, known.back, known.option, known.edge, known.arc)
                 known.total = total
                 known.back = back
                 known.option = option
                 known.edge = edge
-            elif settings.keep_arcs:
+            elif constants.keep_arcs:
                 known.arc = keep_arc(work, total, back, option, edge, known.arc)
             return fresh
         slot = (slot + 1) & last
@@ -139,14 +139,14 @@ def last_place(values, count, n):
 
 
 @kernel(**INNER)
-def prune(work, settings, fresh, best):
+def prune(work, constants, fresh, best):
     """Threshold and histogram pruning: dropped hypotheses lose their group, kept ones are counted in theirs."""
-    threshold = best + settings.beam
+    threshold = best + constants.beam
     room = fresh
-    if fresh > settings.stack_size:
+    if fresh > constants.stack_size:
         for i in range(fresh):
             work.values[i] = work.fresh[i].total
-        lowest, equal = last_place(work.values, fresh, settings.stack_size)
+        lowest, equal = last_place(work.values, fresh, constants.stack_size)
         if lowest >= threshold:
             threshold, room = lowest, equal
     for i in range(fresh):
@@ -200,9 +200,9 @@ def place_groups(work, groups):
 
 
 @kernel(**INNER)
-def store(k, work, settings, fresh, groups, best):
+def store(k, work, constants, fresh, groups, best):
     """Prune the new stack and lay its hypotheses down by group, best first."""
-    prune(work, settings, fresh, best)
+    prune(work, constants, fresh, best)
     work.stacks[k].hypothesis = work.counts[HYPOTHESES]
     work.stacks[k].coverage = work.counts[COVERAGES]
     place_groups(work, groups)
@@ -232,28 +232,28 @@ def store(k, work, settings, fresh, groups, best):
 
 
 @kernel()
-def propose(k, spans, lm, inventory, work, settings):
+def propose(k, spans, lm, ranked, work, constants):
     """Choose the cells of stack ``k`` (hypotheses that cover k words) and score them, without a neural LM; how many."""
     stamp = np.int32(work.counts[STAMP] + 1)
     work.counts[STAMP] = stamp
-    waiting = collect_edges(k, spans, inventory, work, settings, stamp)
-    cells, requests = choose_cells(inventory, work, settings, waiting, stamp)
-    answer_requests(lm, inventory, work, requests)
+    waiting = collect_edges(k, spans, ranked, work, constants, stamp)
+    cells, requests = choose_cells(ranked, work, constants, waiting, stamp)
+    answer_requests(lm, ranked, work, requests)
     work.counts[EDGES] += waiting
     work.counts[CELLS] += cells
     work.counts[REQUESTS] += requests
     for number in range(cells):
         cell = work.cells[number]
         request = work.requests[cell.request]
-        cell.total += settings.lm_weight * np.float64(request.total)
+        cell.total += constants.lm_weight * np.float64(request.total)
         if k == spans.shape[0]:
-            prob, _ = query(lm, request.state, settings.lm_end_word)
-            cell.total += settings.lm_weight * np.float64(prob)
+            prob, _ = query(lm, request.state, constants.lm_end_word)
+            cell.total += constants.lm_weight * np.float64(prob)
     return cells
 
 
 @kernel()
-def add_cells(k, cells, inventory, work, settings, neural, groups):
+def add_cells(k, cells, ranked, work, constants, neural, groups):
     """Turn the scored cells into the hypotheses of stack ``k``.
 
     neural: add what the neural LM has answered. groups: how many ``choose_for_neural`` has made.
@@ -263,23 +263,23 @@ def add_cells(k, cells, inventory, work, settings, neural, groups):
     for number in range(cells):
         cell = work.cells[number]
         if neural:
-            cell.total += settings.neural_weight * work.phrases[work.cell_phrase[number]].total
+            cell.total += constants.neural_weight * work.phrases[work.cell_phrase[number]].total
         best = max(best, cell.total)
     fresh = np.int64(0)
     context = np.int32(0)
     for number in range(cells):
         cell = work.cells[number]
-        if cell.total < best + settings.beam:
+        if cell.total < best + constants.beam:
             continue
         group, groups = target_group(work, cell.edge, groups)
         state = work.requests[cell.request].state
         if neural:
             context = work.phrases[work.cell_phrase[number]].end_context
         fresh = add_hypothesis(
-            inventory, work, settings, cell.total, cell.edge, cell.hypothesis, cell.option, state, context, group,
+            ranked, work, constants, cell.total, cell.edge, cell.hypothesis, cell.option, state, context, group,
             fresh, stamp,
         )  # fmt: skip
-    store(k, work, settings, fresh, groups, best)
+    store(k, work, constants, fresh, groups, best)
 
 
 @kernel()
@@ -293,11 +293,11 @@ def best_complete(work, count):
 
 
 @kernel()
-def search_sentence(spans, lm, inventory, work, settings):
+def search_sentence(spans, lm, ranked, work, constants):
     """Search one sentence without a neural LM; returns its best complete hypothesis."""
-    begin(spans, inventory, work, settings)
+    begin(spans, ranked, work, constants)
     count = spans.shape[0]
     for k in range(1, count + 1):
-        cells = propose(k, spans, lm, inventory, work, settings)
-        add_cells(k, cells, inventory, work, settings, False, np.int64(0))
+        cells = propose(k, spans, lm, ranked, work, constants)
+        add_cells(k, cells, ranked, work, constants, False, np.int64(0))
     return best_complete(work, count)

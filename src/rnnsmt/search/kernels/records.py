@@ -1,4 +1,4 @@
-"""The flat arrays of the search: what all sentences share, and the state of one sentence between two stacks.
+"""The arrays of the search: what all sentences share, and the state of one sentence between two stacks.
 
 Hypotheses of one stack that have the same coverage, the same end of the last source phrase and the same answer to
 "which phrase would be a swap" lie together, best first: a *group*. A coverage is the position of the first gap and a
@@ -15,8 +15,8 @@ MAX_WINDOW = 62
 CACHE_SLOTS = 1 << 14
 
 
-class Inventory(NamedTuple):
-    """Translation options under one set of weights; options of source phrase s are first[s]..first[s + 1], best first.
+class RankedOptions(NamedTuple):
+    """Options under one set of weights, best first; those of source phrase s are first[s]..first[s + 1].
 
     Attributes:
         first: ``int64`` [sources + 1].
@@ -50,8 +50,8 @@ class Inventory(NamedTuple):
     alone_rest: np.ndarray
 
 
-class Settings(NamedTuple):
-    """Numbers of one search: weights, limits and the LM's special states."""
+class SearchConstants(NamedTuple):
+    """Numbers that all sentences of a search share: weights, limits and the LM's special states."""
 
     lm_weight: float
     distortion_weight: float

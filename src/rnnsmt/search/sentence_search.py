@@ -1,0 +1,167 @@
+"""The search under one set of weights: what all sentences share, the search of one sentence, and what comes out of it.
+
+Without a neural LM a sentence is searched in one go (``SentenceSearch.translation``); ``lockstep`` drives the same
+kernels stack by stack.
+"""
+
+import threading
+
+import numpy as np
+
+from rnnsmt.search.kernels import stack as kernels
+from rnnsmt.search.kernels.features import all_features
+from rnnsmt.search.kernels.records import CELLS, SearchConstants, Work, new_work
+from rnnsmt.search.model import SearchModel
+from rnnsmt.search.nbest import Derivations, NBest, NBestExtractor, Translation, best_derivation, target_hashes
+from rnnsmt.search.options import SearchOptions
+from rnnsmt.search.source_text import MAX_WORDS
+from rnnsmt.search.translation_options import TranslationOptions, rank
+
+LEAST_ROOM = 40
+"""Words that the smallest workspaces have room for."""
+
+
+class SentenceSearch:
+    """One set of weights over sentences that were looked up; keeps one workspace per thread.
+
+    counts: ``int64`` [9], what the searches so far have done, by the names of ``Work.counts``.
+    """
+
+    def __init__(
+        self, model: SearchModel, looked_up: TranslationOptions, weights: np.ndarray, options: SearchOptions
+    ) -> None:
+        self.model, self.looked_up, self.weights, self.options = model, looked_up, weights, options
+        self.ranked = rank(model, looked_up, weights)
+        distortion = model.columns.get("Distortion")
+        scale = score_scale(model, weights)
+        self.constants = SearchConstants(
+            lm_weight=float(weights[model.columns["LM"][0]]),
+            distortion_weight=float(weights[distortion[0]]) if distortion is not None else 0.0,
+            distortion_limit=model.distortion_limit,
+            pop_limit=options.pop_limit,
+            stack_size=options.stack_size,
+            beam=options.log_beam() * scale,
+            margin=min(options.margin * scale, 1e12),
+            forward_bound=max(0.0, float(self.ranked.forward.max(initial=0.0))),
+            lm_start=model.lm.start,
+            lm_end_word=model.lm.end,
+            keep_arcs=int(options.nbest > 0),
+            neural_weight=float(weights[model.columns["CSLM"][0]]) if model.neural is not None else 0.0,
+            neural_cells=options.neural_cells,
+        )
+        self.neural = model.neural if self.constants.neural_weight != 0.0 else None
+        """The neural LM, where it has a say."""
+        places = np.full(8, -1, np.int64)
+        for kind, at in (("LexicalReordering", slice(0, 6)), ("Distortion", slice(6, 7)), ("LM", slice(7, 8))):
+            if kind in model.columns:
+                places[at] = model.columns[kind]
+        self.places = places
+        self._local = threading.local()
+        self.counts = np.zeros(9, np.int64)
+        self._lock = threading.Lock()
+        self._hashes = target_hashes(self.ranked, looked_up.targets.words)
+
+    def translation(self, number: int) -> Translation:
+        """Translate one of the sentences, without asking a neural LM."""
+        spans = self.looked_up.spans[number]
+        if len(spans) == 0:
+            return self.nothing()
+        work = self.work_for(len(spans))
+        hypothesis = kernels.search_sentence(spans, self.model.lm.arrays, self.ranked, work, self.constants)
+        return self.found(number, work, int(hypothesis))
+
+    def work_for(self, words: int) -> Work:
+        """The calling thread's workspace, large enough for a sentence of so many words."""
+        size, work = getattr(self._local, "work", (0, None))
+        if work is None or size < words:
+            size = max(words, LEAST_ROOM, min(2 * size, MAX_WORDS))
+            work = self.new_work(size)
+            self._local.work = (size, work)
+        return work
+
+    def new_work(self, words: int) -> Work:
+        """A workspace for sentences of up to so many words."""
+        options, bounds = self.options, self.looked_up.targets.bounds
+        starts = self.constants.distortion_limit + 1
+        neural = (0, 0)
+        if self.neural is not None:
+            neural = min(options.neural_cells, options.pop_limit), int(np.diff(bounds).max(initial=0))
+        return new_work(
+            words, self.model.longest, starts, options.pop_limit, options.stack_size, options.nbest > 0, neural
+        )
+
+    def nothing(self) -> Translation:
+        """The translation of an empty sentence."""
+        nothing = NBest([], np.zeros((0, len(self.weights))), np.zeros(0), [])
+        return Translation("", 0.0, np.zeros(len(self.weights)), [], nothing)
+
+    def found(self, number: int, work: Work, hypothesis: int) -> Translation:
+        """The translation of a sentence whose search has ended with ``hypothesis`` as the best."""
+        self._add_counts(work)
+        derivation = best_derivation(work, hypothesis)
+        best = self.realized(derivation)
+        rows = self.ranked.row[derivation.options[: derivation.offsets[-1]]]
+        nbest = self.nothing().nbest
+        if self.options.nbest > 0:
+            words = len(self.looked_up.spans[number])
+            nbest = self.realized(self._extractor().derivations(work, words, self.options.nbest))
+        return Translation(
+            best.texts[0],
+            float(best.scores[0]),
+            best.features[0],
+            best.phrases[0],
+            nbest,
+            int(np.count_nonzero(rows >= self.looked_up.known)),
+        )
+
+    def realized(self, derivations: Derivations) -> NBest:
+        """Derivations as texts, features and scores."""
+        looked_up, targets = self.looked_up, self.looked_up.targets
+        rows = self.ranked.row[derivations.options[: derivations.offsets[-1]]]
+        features = self.features_of(derivations, rows)
+        phrases = looked_up.target_of[rows]
+        first, last = targets.bounds[phrases].tolist(), targets.bounds[phrases + 1].tolist()
+        starts, ends = derivations.starts.tolist(), derivations.ends.tolist()
+        spans = list(zip(starts, ends, map(int.__sub__, last, first), strict=False))
+        words, flat = looked_up.words, targets.words
+        strings = [" ".join([words[w] for w in flat[a:b].tolist()]) for a, b in zip(first, last, strict=True)]
+        bounds = list(zip(derivations.offsets[:-1].tolist(), derivations.offsets[1:].tolist(), strict=True))
+        texts = [" ".join([string for string in strings[a:b] if string]) for a, b in bounds]
+        return NBest(texts, features, features @ self.weights, [spans[a:b] for a, b in bounds])
+
+    def features_of(self, derivations: Derivations, rows: np.ndarray) -> np.ndarray:
+        """Feature values ``float64`` [n, F] of derivations; ``rows``: the phrase pair of every option of theirs."""
+        looked_up, lm, targets = self.looked_up, self.model.lm, self.looked_up.targets
+        features = np.empty((len(derivations.offsets) - 1, len(self.weights)))
+        all_features(
+            derivations.offsets, rows, derivations.starts, derivations.ends, lm.arrays, lm.start, lm.end,
+            targets.bounds, targets.lm_words, looked_up.target_of, looked_up.static, looked_up.reordering, self.places,
+            features,
+        )  # fmt: skip
+        if self.model.neural is not None:
+            with self._lock:
+                if self.neural is None:  # nobody else asks it, and empties its store in time
+                    self.model.neural.forget()
+                scores = self.model.neural.derivation_scores(derivations, looked_up.target_of[rows], targets)
+            features[:, self.model.columns["CSLM"][0]] = scores
+        return features
+
+    def _add_counts(self, work: Work) -> None:
+        with self._lock:
+            self.counts[CELLS:] += work.counts[CELLS:]
+        work.counts[CELLS:] = 0
+
+    def _extractor(self) -> NBestExtractor:
+        """The calling thread's n-best extractor."""
+        extractor: NBestExtractor | None = getattr(self._local, "extractor", None)
+        if extractor is None:
+            extractor = self._local.extractor = NBestExtractor(self.ranked, *self._hashes)
+        return extractor
+
+
+def score_scale(model: SearchModel, weights: np.ndarray) -> float:
+    """What one nat is worth under these weights: the LMs' weight, or a tenth of all weights where they have little."""
+    tuned = weights.copy()
+    tuned[model.columns.get("UnknownWordPenalty", [])] = 0.0
+    lm_weight = float(weights[[*model.columns["LM"], *model.columns.get("CSLM", ())]].sum())
+    return max(abs(lm_weight), float(np.abs(tuned).sum()) / 10, 1e-9)
