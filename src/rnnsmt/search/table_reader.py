@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from rnnsmt.io import InputError
+from rnnsmt.io import InputError, check_utf8, read_line_blocks
 from rnnsmt.kernels.strings import POW10, Interner
-from rnnsmt.lm.arpa import read_blocks
+from rnnsmt.phrases.table import refuse_line
 from rnnsmt.progress import say
 from rnnsmt.search.kernels import tables as kernels
 
@@ -24,12 +24,6 @@ MAX_SOURCE_PHRASE = 20
 
 FEW_PAIRS = 10
 """Fewer phrase pairs than this may be missing from a reordering table by chance."""
-
-_ERRORS = {
-    kernels.FEW_FIELDS: "has fewer than three fields separated by |||",
-    kernels.EMPTY_SOURCE: "has an empty source phrase",
-    kernels.NOT_A_NUMBER: "has a score that is not a non-negative number",
-}
 
 
 @dataclass
@@ -88,7 +82,7 @@ def wanted_keys(sentences: list[str]) -> np.ndarray:
     return slots
 
 
-def read_phrase_table(path: Path, columns: int, sentences: list[str] | None) -> PhraseTable:
+def load_phrase_table(path: Path, columns: int, sentences: list[str] | None) -> PhraseTable:
     """Read a phrase table; only lines whose source phrase occurs in ``sentences`` where they are given.
 
     Raises:
@@ -100,7 +94,8 @@ def read_phrase_table(path: Path, columns: int, sentences: list[str] | None) -> 
     source_of, target_of = np.zeros(1 << 12, np.int32), np.zeros(1 << 12, np.int32)
     scores = np.zeros((1 << 12, columns), np.float64)
     filled, number = 0, 1
-    for block in read_blocks(path):
+    for block in read_line_blocks(path):
+        check_utf8(block, path, number - 1)
         buffer, position, code = np.frombuffer(block, np.uint8), 0, kernels.FULL
         while code == kernels.FULL:
             position, filled, lines, code = kernels.phrase_lines(
@@ -115,13 +110,18 @@ def read_phrase_table(path: Path, columns: int, sentences: list[str] | None) -> 
                 sources.reserve(2, longest)
                 targets.reserve(2, longest)
         if code:
-            _refuse(path, number, code, columns)
+            line = block[position:].split(b"\n", 1)[0]
+            _refuse(line, path, number, code, columns, reordering=False)
     return _grouped(sources, targets, source_of[:filled], target_of[:filled], scores[:filled])
 
 
-def _refuse(path: Path, number: int, code: int, columns: int) -> None:
-    what = _ERRORS.get(code, f"does not have the {columns} score columns that the moses.ini says")
-    raise InputError(f"{path}, line {number}: {what}; make the table again or correct the line")
+def _refuse(line: bytes, path: Path, number: int, code: int, columns: int, *, reordering: bool) -> None:
+    if code == kernels.REFUSED:
+        refuse_line(line, path, number, None, reordering=reordering)
+    raise InputError(
+        f"{path}, line {number}: does not have the {columns} score columns that the moses.ini says; "
+        "make the table again or correct the moses.ini"
+    )
 
 
 def _doubled(array: np.ndarray) -> np.ndarray:
@@ -139,7 +139,7 @@ def _grouped(
     return PhraseTable(sources, targets, source_of[order], target_of[order], logs, first)
 
 
-def read_reordering_table(path: Path, table: PhraseTable) -> np.ndarray:
+def load_reordering_scores(path: Path, table: PhraseTable) -> np.ndarray:
     """The six reordering scores of every phrase pair, natural logarithms, ``float64`` [pairs, 6].
 
     Pairs that the file does not have get 0 everywhere, as in Moses; the log says how many these are.
@@ -153,14 +153,16 @@ def read_reordering_table(path: Path, table: PhraseTable) -> np.ndarray:
     probabilities = np.ones((len(pairs), REORDERING_COLUMNS), np.float64)
     found = np.zeros(len(pairs), np.uint8)
     number = 1
-    for block in read_blocks(path):
+    for block in read_line_blocks(path):
+        check_utf8(block, path, number - 1)
         buffer = np.frombuffer(block, np.uint8)
         lines, code = kernels.reordering_lines(
             buffer, table.sources.table, table.targets.table, pairs, POW10, probabilities, found
         )
         number += int(lines)
         if code:
-            _refuse(path, number, code, REORDERING_COLUMNS)
+            line = block.split(b"\n", int(lines) + 1)[int(lines)]
+            _refuse(line, path, number, code, REORDERING_COLUMNS, reordering=True)
     with np.errstate(divide="ignore"):
         logs = np.maximum(np.log(probabilities), LOG_FLOOR)
     logs[found == 0] = 0.0
