@@ -2,15 +2,20 @@
 
 import gzip
 import math
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from rnnsmt.cli import main
 from rnnsmt.io import InputError
+from rnnsmt.kernels.strings import POW10, Interner
+from rnnsmt.phrases.augmentation import augment
 from rnnsmt.phrases.filtering import input_phrases
+from rnnsmt.phrases.kernels.filtering import keep_lines
 from rnnsmt.phrases.table import (
     PhraseEntry,
     ReorderingEntry,
@@ -21,6 +26,15 @@ from rnnsmt.phrases.table import (
     read_phrase_table,
     read_reordering_table,
 )
+from rnnsmt.rnn.pairs import Pairs, prepare
+from rnnsmt.search.table_reader import load_phrase_table
+
+
+def column(folder: Path, values: object, name: str = "scores.npy") -> str:
+    """Write the scores of a table's lines; the path."""
+    np.save(folder / name, np.asarray(values))
+    return str(folder / name)
+
 
 GOOD = b"a b ||| x ||| 1 0.5 1 0.25 ||| 0-0 1-0 ||| 2 1 1 ||| |||"
 GOOD_REORDERING = b"a b ||| x ||| 0.6 0.2 0.2 0.6 0.2 0.2"
@@ -69,6 +83,73 @@ def test_any_line_is_an_entry_or_an_input_error(line):
             assert all(math.isfinite(number) and number >= 0 for number in numbers)
 
 
+odd_field = st.text("ab |0129-+.eE_\t\r\0é\u00a0\u0663", max_size=8) | st.sampled_from(
+    ["a", "a b", "x", "a  b", "1 0.5", "1\t.5\r", "1e-3 +2.", "1e400", "0-0", "0-0 1-0", "0-1", "1 1 1", "nan", "-0"]
+)
+odd_line = st.lists(odd_field, min_size=2, max_size=7).flatmap(
+    lambda fields: st.sampled_from([" ||| ", "|||", "\t||| ", " ||||", " |||\r"]).map(lambda bar: bar.join(fields))
+)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(odd_line | odd_line.map(lambda line: line.replace("|||", " ||| ")))
+@example("a|||b|||1")
+@example("a ||| b ||| 1\t0.5\r")
+@example("a ||| b ||| 1 ||| 0-0 ||| 1 1 1 ||| |||\r")
+@example("a ||| b ||| 1 ||| 1-0")
+@example("a ||| b ||| 1 ||| ||| x")
+@example("a ||| b ||| \u0663")
+@example("a |||| b ||| 1")
+def test_all_readers_agree_on_a_line(tmp_path, line):
+    """The strict parser decides; the search, the filter, the stage augment and rnn prepare read the line as it does."""
+    path = tmp_path / "table"
+    path.write_bytes(line.encode() + b"\n")
+    scores = column(tmp_path, [-1.0])
+    (tmp_path / "text").write_text("a b x\n")
+    text, augmented, pairs = str(tmp_path / "text"), tmp_path / "augmented", tmp_path / "pairs"
+    phrases = Interner()
+    phrases.add([line.encode().split(b"|||")[0].strip(b" \t\r")])
+
+    def keep(name: str) -> int:
+        buffer, block = np.empty(path.stat().st_size, np.uint8), np.frombuffer(path.read_bytes(), np.uint8)
+        _, kept, _, bad = keep_lines(block, phrases.table, name == "reordering", POW10, 0, buffer)
+        return kept if bad < 0 else -1
+
+    try:
+        parse_reordering_line(line.encode(), path, 1)
+    except InputError:
+        assert keep("reordering") == -1
+    else:
+        assert keep("reordering") == 1
+    try:
+        entry = parse_phrase_line(line.encode(), path, 1)
+    except InputError as error:
+        assert keep("phrases") == -1
+        for read in (
+            lambda: augment(str(path), [[scores]], str(augmented)),
+            lambda: prepare(str(path), [text], [text], str(pairs), size=10, max_length=50),
+        ):
+            with pytest.raises(InputError) as refused:
+                read()
+            assert str(refused.value) == str(error)
+        with pytest.raises(InputError):
+            load_phrase_table(path, 1, None)
+        return
+    assert keep("phrases") == 1
+    loaded = load_phrase_table(path, len(entry.scores), None)
+    assert loaded.sources.strings() == [entry.source.encode()]
+    assert loaded.targets.strings() == [entry.target.encode()]
+    logs = [max(math.log(score), -100.0) if score else -100.0 for score in entry.scores]
+    assert loaded.log_scores[0] == pytest.approx(logs)
+    augment(str(path), [[scores]], str(augmented))
+    (after,) = read_phrase_table(augmented)
+    assert after == replace(entry, scores=[*entry.scores, 0.367879])
+    prepare(str(path), [text], [text], str(pairs), size=10, max_length=50)
+    opened = Pairs.open(pairs)
+    assert len(opened.source(0)) == len(entry.source.encode().split()) + 1
+    assert len(opened.target(0)) == len(entry.target.encode().split()) + 1
+
+
 def test_moses_line():
     entry = parse_phrase_line(GOOD, "t", 1)
     assert entry == PhraseEntry("a b", "x", [1, 0.5, 1, 0.25], [(0, 0), (1, 0)], [2, 1, 1], ["", ""])
@@ -82,9 +163,9 @@ BAD_LINES = {
     "two fields": (b"a ||| x", "2 field(s)"),
     "an empty source": (b" ||| x ||| 1 1 1 1 ||| 0-0 ||| 1 1 1", "the source phrase is empty"),
     "an empty target": (b"a b |||  ||| 1 1 1 1 ||| 0-0 ||| 1 1 1", "the target phrase is empty"),
-    "three scores": (b"a b ||| x ||| 1 1 1 ||| 0-0 ||| 1 1 1", "has 3 numbers, needed: 4"),
-    "five scores": (b"a b ||| x ||| 1 1 1 1 1 ||| 0-0 ||| 1 1 1", "has 5 numbers, needed: 4"),
-    "no scores": (b"a b ||| x ||| ||| 0-0 ||| 1 1 1", "has 0 numbers, needed: 4"),
+    "three scores": (b"a b ||| x ||| 1 1 1 ||| 0-0 ||| 1 1 1", "the third field has 3 numbers, needed: 4"),
+    "five scores": (b"a b ||| x ||| 1 1 1 1 1 ||| 0-0 ||| 1 1 1", "the third field has 5 numbers, needed: 4"),
+    "no scores": (b"a b ||| x ||| ||| 0-0 ||| 1 1 1", "the third field has 0 numbers, needed: 4"),
     "NaN": (b"a b ||| x ||| 1 nan 1 1 ||| 0-0 ||| 1 1 1", "'nan' is no score"),
     "inf": (b"a b ||| x ||| 1 inf 1 1 ||| 0-0 ||| 1 1 1", "'inf' is no score"),
     "negative": (b"a b ||| x ||| 1 -0.1 1 1 ||| 0-0 ||| 1 1 1", "'-0.1' is no score"),
@@ -108,12 +189,24 @@ def test_bad_lines(tmp_path, case):
     assert message in str(error.value)
 
 
-@pytest.mark.parametrize("line", [b"a ||| x", b"a ||| x ||| 0.5 0.5 ||| 0-0", b"a ||| x ||| 1 1 1 1 1", b"a ||| ||| 1"])
-def test_bad_reordering_lines(tmp_path, line):
+BAD_REORDERING_LINES = {
+    "garbage": (b"garbage", "1 field(s) between |||"),
+    "two fields": (b"a b ||| x", "2 field(s) between |||"),
+    "four fields": (b"a b ||| x ||| 0.5 0.5 0.5 0.5 0.5 0.5 ||| 0-0", "4 fields, a reordering table has 3"),
+    "five probabilities": (b"a b ||| x ||| 1 1 1 1 1", "the third field has 5 numbers, needed: 6"),
+    "an empty target": (b"a b ||| ||| 1 1 1 1 1 1", "the target phrase is empty"),
+    "NaN": (b"a b ||| x ||| 1 1 1 1 1 nan", "'nan' is no probability"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_REORDERING_LINES)
+def test_bad_reordering_lines(tmp_path, case):
+    line, message = BAD_REORDERING_LINES[case]
     path = tmp_path / "table"
     path.write_bytes(GOOD_REORDERING + b"\n" + line + b"\n")
-    with pytest.raises(InputError, match="line 2: "):
+    with pytest.raises(InputError) as error:
         list(read_reordering_table(path))
+    assert str(error.value).startswith(f"{path}, line 2: {message}")
 
 
 def test_input_phrases(tmp_path):
@@ -166,12 +259,14 @@ def run_bad_filter(folder: Path, capsys, options: list[str], message: str, text:
 @pytest.mark.parametrize("case", BAD_LINES)
 def test_filter_refuses_bad_lines(tmp_path, capsys, case):
     line, message = BAD_LINES[case]
-    if line.startswith(b"a b ||| "):
-        run_bad_filter(tmp_path, capsys, tables(tmp_path, [GOOD, line], [GOOD_REORDERING]), message)
-    else:
-        # dropped lines are only checked for a source phrase
-        reordering = [GOOD_REORDERING, b"garbage"]
-        run_bad_filter(tmp_path, capsys, tables(tmp_path, [GOOD], reordering), "rt.gz, line 2: no ' ||| '")
+    message = message.replace("not UTF-8 at byte 8", r"not UTF-8 (b'\xe9 ||| 1 ')")
+    run_bad_filter(tmp_path, capsys, tables(tmp_path, [GOOD, line], [GOOD_REORDERING]), f"pt.gz, line 2: {message}")
+
+
+@pytest.mark.parametrize("case", BAD_REORDERING_LINES)
+def test_filter_refuses_bad_reordering_lines(tmp_path, capsys, case):
+    line, message = BAD_REORDERING_LINES[case]
+    run_bad_filter(tmp_path, capsys, tables(tmp_path, [GOOD], [GOOD_REORDERING, line]), f"rt.gz, line 2: {message}")
 
 
 def test_filter_refuses_bad_files(tmp_path, capsys):

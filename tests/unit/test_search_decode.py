@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rnnsmt.cli import main
 from rnnsmt.io import InputError
 from rnnsmt.moses.nbest import segmentation
-from rnnsmt.search.table_reader import read_phrase_table, read_reordering_table
+from rnnsmt.search.table_reader import load_phrase_table, load_reordering_scores
 
 from .search_twin import parse_segmentation
 from .tiny_model import tiny_model
@@ -143,16 +143,16 @@ def test_input_that_is_no_tokenised_text(
             "line 1: does not have the 4 score",
         ),
         ("phrase-table", r"^a \|\|\| .*", "a ||| u ||| 0.1 0.2 0.3 1 1 |||", "line 1: does not have the 4 score"),
-        ("phrase-table", r"^a \|\|\| .*", "a ||| u ||| 0.1 0.2 nan 1 |||", "line 1: has a score that is not"),
-        ("phrase-table", r"^a \|\|\| .*", "a ||| u ||| 0.1 0.2 -1 1 |||", "line 1: has a score that is not"),
-        ("phrase-table", r"^a \|\|\| .*", "a ||| u ||| 0.1 0.2 x 1 |||", "line 1: has a score that is not"),
-        ("phrase-table", r"^a \|\|\| .*", "a ||| u", "line 1: has fewer than three fields"),
-        ("phrase-table", r"^a \|\|\| .*", "", "line 1: has fewer than three fields"),
-        ("phrase-table", r"^a \|\|\| .*", " ||| u ||| 1 1 1 1", "line 1: has an empty source"),
+        ("phrase-table", r"^a \|\|\| .*", "a ||| u ||| 0.1 0.2 nan 1 |||", "line 1: 'nan' is no score"),
+        ("phrase-table", r"^a \|\|\| .*", "a ||| u ||| 0.1 0.2 -1 1 |||", "line 1: '-1' is no score"),
+        ("phrase-table", r"^a \|\|\| .*", "a ||| u ||| 0.1 0.2 x 1 |||", "line 1: 'x' is no score"),
+        ("phrase-table", r"^a \|\|\| .*", "a ||| u", "line 1: 2 field(s) between |||"),
+        ("phrase-table", r"^a \|\|\| .*", "", "line 1: 1 field(s) between |||"),
+        ("phrase-table", r"^a \|\|\| .*", " ||| u ||| 1 1 1 1", "line 1: the source phrase is empty"),
         ("phrase-table", r"^a \|\|\| .*", "a ||| \udcff ||| 1 1 1 1", "not UTF-8"),
         ("reordering", r"^b \|\|\| (.*) \|\|\| .*", r"b ||| \1 ||| 1 1 1", "line 1: does not have the 6 score"),
-        ("reordering", r"^b \|\|\| (.*) \|\|\| .*", r"b ||| \1 ||| 1 1 1 1 1 nan", "line 1: has a score that is not"),
-        ("reordering", r"^b \|\|\| (.*) \|\|\| .*", r"b", "line 1: has fewer than three fields"),
+        ("reordering", r"^b \|\|\| (.*) \|\|\| .*", r"b ||| \1 ||| 1 1 1 1 1 nan", "line 1: 'nan' is no probability"),
+        ("reordering", r"^b \|\|\| (.*) \|\|\| .*", r"b", "line 1: 1 field(s) between |||"),
         ("lm.arpa", r"\\data\\", "", "expected here"),
         (
             "moses.ini",
@@ -212,13 +212,13 @@ def test_missing_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> None
 def test_tables_are_filtered_by_the_sentences_and_floored(tmp_path: Path) -> None:
     path = tmp_path / "pt"
     path.write_text("a ||| x ||| 1 0 ||| ||| |||\na b ||| x y ||| 0.5 1e-3\nc ||| z ||| 1 1\nb ||| x ||| 2 1e-60\n")
-    table = read_phrase_table(path, 2, ["q a b", "b"])
+    table = load_phrase_table(path, 2, ["q a b", "b"])
     assert table.sources.strings() == [b"a", b"a b", b"b"]
     assert table.log_scores == pytest.approx(np.array([[0, -100], [np.log(0.5), np.log(1e-3)], [np.log(2), -100]]))
-    assert len(read_phrase_table(path, 2, None).source_of) == 4
-    assert len(read_phrase_table(path, 2, []).source_of) == 0
+    assert len(load_phrase_table(path, 2, None).source_of) == 4
+    assert len(load_phrase_table(path, 2, []).source_of) == 0
     (tmp_path / "rt").write_text("a ||| x ||| .1 .2 .3 .4 .5 0\nnot ||| known ||| 1\n")
-    scores = read_reordering_table(tmp_path / "rt", table)
+    scores = load_reordering_scores(tmp_path / "rt", table)
     assert scores[0] == pytest.approx([*np.log([0.1, 0.2, 0.3, 0.4, 0.5]), -100])
     assert (scores[1:] == 0).all()
 
@@ -226,17 +226,17 @@ def test_tables_are_filtered_by_the_sentences_and_floored(tmp_path: Path) -> Non
 def test_pairs_without_reordering_scores_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """As in Moses they get 0; a table that has none of many pairs belongs to another model."""
     (tmp_path / "pt").write_text("".join(f"a ||| {i} ||| 1\n" for i in range(12)))
-    table = read_phrase_table(tmp_path / "pt", 1, None)
+    table = load_phrase_table(tmp_path / "pt", 1, None)
     (tmp_path / "rt").write_text("a ||| 3 ||| .5 .5 .5 .5 .5 .5\nb ||| 3 ||| .5 .5 .5 .5 .5 .5\n")
-    assert (read_reordering_table(tmp_path / "rt", table) != 0).any(axis=1).sum() == 1
+    assert (load_reordering_scores(tmp_path / "rt", table) != 0).any(axis=1).sum() == 1
     assert capsys.readouterr().err == (
         f"{tmp_path / 'rt'}: 11 of 12 phrase pairs are not there, their reordering scores are 0\n"
     )
     (tmp_path / "rt").write_text("b ||| 3 ||| .5 .5 .5 .5 .5 .5\n")
     with pytest.raises(InputError, match="rt: has none of the 12 phrase pairs that the input can use"):
-        read_reordering_table(tmp_path / "rt", table)
-    few = read_phrase_table(tmp_path / "pt", 1, ["b"])
-    assert len(read_reordering_table(tmp_path / "rt", few)) == 0
+        load_reordering_scores(tmp_path / "rt", table)
+    few = load_phrase_table(tmp_path / "pt", 1, ["b"])
+    assert len(load_reordering_scores(tmp_path / "rt", few)) == 0
 
 
 word = st.text(st.characters(exclude_categories=["C", "Z"], exclude_characters="|"), min_size=1, max_size=4)
@@ -250,7 +250,7 @@ def test_phrase_tables_round_trip(tmp_path_factory: pytest.TempPathFactory, rows
     lines = [f"{s} ||| {t} ||| {' '.join(f'{x:.6g}' for x in xs)} ||| ||| |||" for s, t, xs in rows]
     path.write_bytes(gzip.compress("".join(line + "\n" for line in lines).encode()))
     for sentences in (None, [s for s, _, _ in rows]):
-        table = read_phrase_table(path, 3, sentences)
+        table = load_phrase_table(path, 3, sentences)
         sources, targets = table.sources.strings(), table.targets.strings()
         found = sorted(
             (sources[s].decode(), targets[t].decode(), *logs)

@@ -6,10 +6,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.io import InputError, read_line_blocks
+from rnnsmt.io import InputError, check_utf8, read_line_blocks
+from rnnsmt.kernels.strings import POW10
+from rnnsmt.kernels.table_lines import split_phrase_lines
 from rnnsmt.parallel_gzip import atomic_blocks
 from rnnsmt.phrases.kernels.augmentation import insert_scores, room
-from rnnsmt.phrases.table import parse_phrase_line
+from rnnsmt.phrases.table import refuse_line
 from rnnsmt.progress import Meter
 
 LEAST = 1e-40
@@ -87,17 +89,19 @@ def augment(table: str, columns: list[Sequence[str]], output: str, threads: int 
     lines, scores = 0, 0
     with atomic_blocks(output, threads) as out:
         for block in read_line_blocks(table):
+            check_utf8(block, table, lines)
             count = block.count(b"\n")
             parts = [column.probabilities(lines, lines + count) for column in opened]
             if any(len(part) < count for part in parts):
                 lines += count
                 continue  # it is too long: its number of lines is in the message
-            buffer = np.empty(room(len(block), count, len(parts)), np.uint8)
-            filled, scores, bad = insert_scores(np.frombuffer(block, np.uint8), np.stack(parts, 1), scores, buffer)
+            text, bounds = np.frombuffer(block, np.uint8), np.empty((count, 3, 2), np.int64)
+            scores, bad = split_phrase_lines(text, POW10, scores, bounds)
             if bad >= 0:
                 line = block.split(b"\n")[bad]
-                parse_phrase_line(line, table, lines + bad + 1, scores or None)
-                raise InputError(f"{table}, line {lines + bad + 1}: not a line of a phrase table; make the table again")
+                refuse_line(line, table, lines + bad + 1, scores or None, reordering=False)
+            buffer = np.empty(room(len(block), count, len(parts)), np.uint8)
+            filled = insert_scores(text, bounds, np.stack(parts, 1), buffer)
             out.write(buffer[:filled].data)
             lines += count
             meter.add(count)

@@ -1,27 +1,17 @@
 """Filtering tables for given input texts."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
-from rnnsmt.io import InputError, read_byte_lines, read_line_blocks
+import numpy as np
+
+from rnnsmt.io import InputError, check_utf8, read_byte_lines, read_line_blocks
+from rnnsmt.kernels.strings import POW10, Interner
 from rnnsmt.parallel_gzip import Writer, atomic_blocks
 from rnnsmt.phrases.bitext import split_words
-from rnnsmt.phrases.table import parse_phrase_line, parse_reordering_line
+from rnnsmt.phrases.kernels.filtering import keep_lines
+from rnnsmt.phrases.table import refuse_line
 from rnnsmt.progress import Meter
-
-Check = Callable[[bytes, Path, int, int | None], int]
-"""Checks a line of a table with a given number of scores, and returns that number."""
-
-
-def _check_phrase_line(line: bytes, path: Path, number: int, n_scores: int | None) -> int:
-    return len(parse_phrase_line(line, path, number, n_scores).scores)
-
-
-def _check_reordering_line(line: bytes, path: Path, number: int, n_scores: int | None) -> int:
-    return len(parse_reordering_line(line, path, number, n_scores).probabilities)
-
-
-_CHECKS: tuple[Check, Check] = (_check_phrase_line, _check_reordering_line)
 
 
 def input_phrases(paths: Iterable[str], max_length: int) -> set[bytes]:
@@ -41,7 +31,7 @@ def filter_tables(
 ) -> dict[str, object]:
     """Write both tables' lines whose source phrase occurs in the inputs into ``output_dir``, under the same names.
 
-    Kept lines are checked as ``rnnsmt.phrases.table`` does, the others only for a source phrase.
+    Kept lines are checked as ``rnnsmt.phrases.table`` does, the others only for three fields and both phrases.
 
     Raises:
         InputError: a missing or malformed table, no words in the inputs, or a table that would overwrite itself.
@@ -56,34 +46,33 @@ def filter_tables(
     phrases = input_phrases(inputs, max_length)
     if not phrases:
         raise InputError(f"{inputs[0]}: no words in the input; nothing to filter for")
+    wanted = Interner()
+    wanted.add(list(phrases))
     figures: dict[str, object] = {"phrases of the input": len(phrases)}
     with atomic_blocks(outputs[0]) as phrase_out, atomic_blocks(outputs[1]) as reordering_out:
         writers = phrase_out, reordering_out
-        for name, path, out, check in zip(("phrase", "reordering"), paths, writers, _CHECKS, strict=True):
-            lines, kept = _filter(path, out, phrases, check)
+        for name, path, out in zip(("phrase", "reordering"), paths, writers, strict=True):
+            lines, kept = _filter(path, out, wanted, name == "reordering")
             figures |= {f"{name} lines": lines, f"{name} lines kept": kept}
     return figures
 
 
-def _filter(path: Path, out: Writer, phrases: set[bytes], check: Check) -> tuple[int, int]:
+def _filter(path: Path, out: Writer, phrases: Interner, reordering: bool) -> tuple[int, int]:
     """Copy the lines whose source phrase is among ``phrases``; return how many there were and were kept."""
     meter = Meter(f"filtering {path.name}")
-    kept, before = 0, 0
-    n_scores: int | None = None
+    lines, kept, n_scores = 0, 0, 0
     for block in read_line_blocks(path):
-        lines = block.split(b"\n")
-        lines.pop()
-        try:
-            found = [(n, line) for n, line in enumerate(lines) if line[: line.index(b" ||| ")] in phrases]
-        except ValueError:
-            bad = next(n for n, line in enumerate(lines, before + 1) if b" ||| " not in line)
-            raise InputError(f"{path}, line {bad}: no ' ||| ' in the line; is this the table?") from None
-        for n, line in found:
-            n_scores = check(line, path, before + n + 1, n_scores)
-            out.write(line + b"\n")
-        kept += len(found)
-        before += len(lines)
-        meter.add(len(lines))
-    if not before:
+        check_utf8(block, path, lines)
+        text, buffer = np.frombuffer(block, np.uint8), np.empty(len(block), np.uint8)
+        filled, found, n_scores, bad = keep_lines(text, phrases.table, reordering, POW10, n_scores, buffer)
+        if bad >= 0:
+            line = block.split(b"\n")[bad]
+            refuse_line(line, path, lines + bad + 1, n_scores or None, reordering=reordering)
+        out.write(buffer[:filled].data)
+        kept += found
+        count = block.count(b"\n")
+        lines += count
+        meter.add(count)
+    if not lines:
         raise InputError(f"{path}: the table is empty; make it again")
-    return before, kept
+    return lines, kept

@@ -1,16 +1,22 @@
 """Lines of Moses' phrase tables and reordering tables, read strictly and written back.
 
 A phrase-table line is ``source ||| target ||| scores ||| alignment ||| counts`` and may have further fields; a line of
-a reordering table is ``source ||| target ||| probabilities``.
+a reordering table is ``source ||| target ||| probabilities``. Blanks around a field are no part of it.
+``rnnsmt.kernels.table_lines`` splits and checks lines by the same definition, for whole tables; here is what says what
+is wrong with a line.
 """
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
 from rnnsmt.io import InputError, read_byte_lines
+
+BLANKS = " \t\r"
+"""What may stand around a field and separates its numbers and links; words are separated by spaces."""
 
 
 @dataclass
@@ -79,12 +85,23 @@ def parse_phrase_line(line: bytes, path: str | Path, number: int, n_scores: int 
     source, target, scores = fields[:3]
     entry = PhraseEntry(source, target, _scores(scores, "score", n_scores, path, number))
     if len(fields) > 3:
-        lengths = len(source.split(" ")), len(target.split(" "))
-        entry.alignment = [_link(token, lengths, path, number) for token in fields[3].split()]
+        lengths = len(_tokens(source, " ")), len(_tokens(target, " "))
+        entry.alignment = [_link(token, lengths, path, number) for token in _tokens(fields[3])]
     if len(fields) > 4:
-        entry.counts = [_number(token, "count", path, number) for token in fields[4].split()]
+        entry.counts = [_number(token, "count", path, number) for token in _tokens(fields[4])]
         entry.further = fields[5:]
     return entry
+
+
+def refuse_line(line: bytes, path: str | Path, number: int, n_scores: int | None, *, reordering: bool) -> NoReturn:
+    """Say what is wrong with a line that ``rnnsmt.kernels.table_lines`` refused.
+
+    Raises:
+        InputError: always; as ``parse_phrase_line`` or ``parse_reordering_line``.
+    """
+    parse = parse_reordering_line if reordering else parse_phrase_line
+    parse(line, path, number, n_scores)
+    _complain(path, number, "not a line of such a table")
 
 
 def parse_reordering_line(
@@ -121,7 +138,7 @@ def _fields(line: bytes, path: str | Path, number: int) -> list[str]:
         text = line.decode("utf-8")
     except UnicodeDecodeError as error:
         _complain(path, number, f"not UTF-8 at byte {error.start}")
-    fields = [part.strip(" \r") for part in text.split("|||")]
+    fields = [part.strip(BLANKS) for part in text.split("|||")]
     if len(fields) < 3:
         _complain(path, number, f"{len(fields)} field(s) between |||, at least 3 are needed")
     for name, phrase in zip(("source", "target"), fields, strict=False):
@@ -131,16 +148,20 @@ def _fields(line: bytes, path: str | Path, number: int) -> list[str]:
 
 
 def _scores(text: str, what: str, expected: int | None, path: str | Path, number: int) -> list[float]:
-    scores = [_number(token, what, path, number) for token in text.split()]
+    scores = [_number(token, what, path, number) for token in _tokens(text)]
     if not scores or (expected is not None and len(scores) != expected):
         wanted = "at least 1" if expected is None else str(expected)
         _complain(path, number, f"the third field has {len(scores)} numbers, needed: {wanted}")
     return scores
 
 
+def _tokens(text: str, separators: str = BLANKS) -> list[str]:
+    return [token for token in re.split(f"[{separators}]", text) if token]
+
+
 def _number(token: str, what: str, path: str | Path, number: int) -> float:
     try:
-        value = float(token) if "_" not in token else math.nan
+        value = float(token) if token.isascii() and "_" not in token else math.nan
     except ValueError:
         value = math.nan
     if not (math.isfinite(value) and value >= 0.0):

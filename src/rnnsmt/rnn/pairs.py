@@ -15,9 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.io import InputError, check_utf8, read_json, read_line_blocks, write_json
+from rnnsmt.kernels.strings import POW10
+from rnnsmt.kernels.table_lines import split_phrase_lines
 from rnnsmt.networks.sequences import Sequences, growing_array, open_sequences
 from rnnsmt.networks.vocabulary import UNK, Vocabulary, check_size, count_words
-from rnnsmt.phrases.table import parse_phrase_line
+from rnnsmt.phrases.table import refuse_line
 from rnnsmt.progress import Meter
 
 FORMAT = "rnnsmt-pairs-1"
@@ -142,16 +144,21 @@ IdsAndLengths = tuple[NDArray[np.int32], NDArray[np.int64]]
 def _id_blocks(table: str, vocabularies: list[Vocabulary], max_length: int) -> Iterator[list[IdsAndLengths]]:
     """Yield blocks of the table as ids with EOS and lengths, source and target."""
     indices = [{word.encode(): i for word, i in vocabulary.index.items()} for vocabulary in vocabularies]
-    number = 0
+    number, n_scores = 0, 0
     before: bytes | None = None
     seen: set[bytes] = set()
     for block in read_line_blocks(table):
         check_utf8(block, table, number)
         ids: tuple[list[int], list[int]] = ([], [])
         lengths: tuple[list[int], list[int]] = ([], [])
-        for line in block.split(b"\n")[:-1]:
+        bounds = np.empty((block.count(b"\n"), 3, 2), np.int64)
+        n_scores, bad = split_phrase_lines(np.frombuffer(block, np.uint8), POW10, n_scores, bounds)
+        if bad >= 0:
+            line = block.split(b"\n")[bad]
+            refuse_line(line, table, number + bad + 1, n_scores or None, reordering=False)
+        for source, source_end, target, target_end in bounds[:, :2].reshape(-1, 4).tolist():
             number += 1
-            phrases = _phrases(line, table, number)
+            phrases = block[source:source_end], block[target:target_end]
             if phrases[0] != before:
                 before, seen = phrases[0], set()
             if phrases[1] in seen:
@@ -169,15 +176,6 @@ def _id_blocks(table: str, vocabularies: list[Vocabulary], max_length: int) -> I
                 ids[side].append(vocabularies[side].eos)
                 lengths[side].append(len(words) + 1)
         yield [(np.array(ids[side], np.int32), np.array(lengths[side], np.int64)) for side in (0, 1)]
-
-
-def _phrases(line: bytes, table: str, number: int) -> tuple[bytes, bytes]:
-    """Source and target of a line; what is not in the usual form is looked at closely."""
-    parts = line.split(b" ||| ", 2)
-    if len(parts) == 3 and parts[0].strip() and parts[1].strip():
-        return parts[0], parts[1]
-    entry = parse_phrase_line(line, table, number)
-    return entry.source.encode(), entry.target.encode()
 
 
 def words_outside(side: Sequences, block: int = BLOCK) -> Iterator[NDArray[np.int64]]:

@@ -18,8 +18,8 @@ from rnnsmt.search.table_reader import (
     REORDERING_COLUMNS,
     PhraseTable,
     TargetPhrases,
-    read_phrase_table,
-    read_reordering_table,
+    load_phrase_table,
+    load_reordering_scores,
 )
 
 UNKNOWN_WORD_SCORE = -100.0
@@ -179,10 +179,10 @@ def load_model(
                 f"{ini.path}: reordering type {kind} with {len(columns['LexicalReordering'])} scores is not "
                 f"supported; it must be {REORDERING_TYPES[0]} with 6"
             )
-    table = read_phrase_table(paths[table_feature.name], len(columns["PhraseDictionaryMemory"]), sentences)
+    table = load_phrase_table(paths[table_feature.name], len(columns["PhraseDictionaryMemory"]), sentences)
     reordering = np.zeros((len(table.source_of), REORDERING_COLUMNS))
     if reordering_feature is not None:
-        reordering = read_reordering_table(paths[reordering_feature.name], table)
+        reordering = load_reordering_scores(paths[reordering_feature.name], table)
     lm = load_automaton(paths[lm_feature.name])
     neural = None
     if neural_feature is not None:

@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rnnsmt.io import InputError, read_line_blocks
+from rnnsmt.io import InputError, check_utf8, read_line_blocks
 from rnnsmt.kernels.strings import POW10, Interner
+from rnnsmt.phrases.table import refuse_line
 from rnnsmt.progress import say
 from rnnsmt.search.kernels import tables as kernels
 from rnnsmt.search.source_text import sentence_bytes, words_of
@@ -27,12 +28,6 @@ MAX_SOURCE_PHRASE = 20
 
 FEW_PAIRS = 10
 """Fewer phrase pairs than this may be missing from a reordering table by chance."""
-
-_ERRORS = {
-    kernels.FEW_FIELDS: "has fewer than three fields separated by |||",
-    kernels.EMPTY_SOURCE: "has an empty source phrase",
-    kernels.NOT_A_NUMBER: "has a score that is not a non-negative number",
-}
 
 
 @dataclass
@@ -100,7 +95,7 @@ def wanted_keys(sentences: list[str]) -> np.ndarray:
     return slots
 
 
-def read_phrase_table(path: Path, columns: int, sentences: list[str] | None) -> PhraseTable:
+def load_phrase_table(path: Path, columns: int, sentences: list[str] | None) -> PhraseTable:
     """Read a phrase table; only lines whose source phrase occurs in ``sentences`` where they are given.
 
     Raises:
@@ -113,6 +108,7 @@ def read_phrase_table(path: Path, columns: int, sentences: list[str] | None) -> 
     scores = np.zeros((1 << 12, columns), np.float64)
     filled, number = 0, 1
     for block in read_line_blocks(path, BLOCK_BYTES):
+        check_utf8(block, path, number - 1)
         buffer, position, code = np.frombuffer(block, np.uint8), 0, kernels.FULL
         while code == kernels.FULL:
             position, filled, lines, code = kernels.phrase_lines(
@@ -127,13 +123,18 @@ def read_phrase_table(path: Path, columns: int, sentences: list[str] | None) -> 
                 sources.reserve(2, longest)
                 targets.reserve(2, longest)
         if code:
-            _refuse(path, number, code, columns)
+            line = block[position:].split(b"\n", 1)[0]
+            _refuse(line, path, number, code, columns, reordering=False)
     return _grouped(sources, targets, source_of[:filled], target_of[:filled], scores[:filled])
 
 
-def _refuse(path: Path, number: int, code: int, columns: int) -> None:
-    what = _ERRORS.get(code, f"does not have the {columns} score columns that the moses.ini says")
-    raise InputError(f"{path}, line {number}: {what}; make the table again or correct the line")
+def _refuse(line: bytes, path: Path, number: int, code: int, columns: int, *, reordering: bool) -> None:
+    if code == kernels.REFUSED:
+        refuse_line(line, path, number, None, reordering=reordering)
+    raise InputError(
+        f"{path}, line {number}: does not have the {columns} score columns that the moses.ini says; "
+        "make the table again or correct the moses.ini"
+    )
 
 
 def _doubled(array: np.ndarray) -> np.ndarray:
@@ -151,7 +152,7 @@ def _grouped(
     return PhraseTable(sources, targets, source_of[order], target_of[order], logs, first)
 
 
-def read_reordering_table(path: Path, table: PhraseTable) -> np.ndarray:
+def load_reordering_scores(path: Path, table: PhraseTable) -> np.ndarray:
     """The six reordering scores of every phrase pair, natural logarithms, ``float64`` [pairs, 6].
 
     Pairs that the file does not have get 0 everywhere, as in Moses; the log says how many these are.
@@ -166,13 +167,15 @@ def read_reordering_table(path: Path, table: PhraseTable) -> np.ndarray:
     found = np.zeros(len(pairs), np.uint8)
     number = 1
     for block in read_line_blocks(path, BLOCK_BYTES):
+        check_utf8(block, path, number - 1)
         buffer = np.frombuffer(block, np.uint8)
         lines, code = kernels.reordering_lines(
             buffer, table.sources.table, table.targets.table, pairs, POW10, probabilities, found
         )
         number += int(lines)
         if code:
-            _refuse(path, number, code, REORDERING_COLUMNS)
+            line = block.split(b"\n", int(lines) + 1)[int(lines)]
+            _refuse(line, path, number, code, REORDERING_COLUMNS, reordering=True)
     with np.errstate(divide="ignore"):
         logs = np.maximum(np.log(probabilities), LOG_FLOOR)
     logs[found == 0] = 0.0

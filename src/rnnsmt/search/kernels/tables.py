@@ -3,68 +3,14 @@
 import numpy as np
 
 from rnnsmt.kernels.decorator import INNER, kernel
-from rnnsmt.kernels.strings import find, hash_bytes, intern, parse_float
+from rnnsmt.kernels.strings import find, hash_bytes, intern
+from rnnsmt.kernels.table_lines import FIELDS, MALFORMED, check_phrase_line, check_reordering_line, split_line
 
 OK, FULL = 0, 100
 
-FEW_FIELDS, COLUMNS, NOT_A_NUMBER, EMPTY_SOURCE = 1, 2, 3, 4
-
-_BAR = 124
+COLUMNS, REFUSED = 1, 2
 
 _SPACE = 32
-
-
-@kernel(**INNER)
-def _fields(buffer, begin, end, bounds):
-    """Split a line on ``|||`` and trim spaces; writes [begin, end) pairs into ``bounds``, returns how many fields."""
-    count = 0
-    start = begin
-    position = begin
-    capacity = bounds.shape[0]
-    while True:
-        at_end = position >= end
-        if at_end or (
-            buffer[position] == _BAR
-            and position + 2 < end
-            and buffer[position + 1] == _BAR
-            and buffer[position + 2] == _BAR
-        ):
-            left, right = start, min(position, end)
-            while left < right and buffer[left] == _SPACE:
-                left += 1
-            while right > left and (buffer[right - 1] == _SPACE or buffer[right - 1] == 13):
-                right -= 1
-            bounds[count, 0] = left
-            bounds[count, 1] = right
-            count += 1
-            if at_end or count == capacity:
-                return count
-            position += 3
-            start = position
-        else:
-            position += 1
-
-
-@kernel(**INNER)
-def _numbers(buffer, begin, end, pow10, out):
-    """Parse exactly ``len(out)`` non-negative numbers; an error code or OK."""
-    position = begin
-    for k in range(out.shape[0]):
-        while position < end and buffer[position] == _SPACE:
-            position += 1
-        stop = position
-        while stop < end and buffer[stop] != _SPACE:
-            stop += 1
-        if stop == position:
-            return COLUMNS
-        value = parse_float(buffer, position, stop, pow10)
-        if not value >= 0.0:
-            return NOT_A_NUMBER
-        out[k] = value
-        position = stop
-    while position < end and buffer[position] == _SPACE:
-        position += 1
-    return OK if position == end else COLUMNS
 
 
 @kernel(**INNER)
@@ -111,18 +57,16 @@ def phrase_lines(buffer, begin, wanted, sources, targets, pow10, out_source, out
         (position, rows in use, complete lines passed, code); code ``FULL`` asks for larger arrays.
     """
     end = buffer.shape[0]
-    bounds = np.zeros((8, 2), np.int64)
+    bounds = np.empty((FIELDS, 2), np.int64)
     position = begin
     lines = 0
     while position < end:
         stop = position
         while buffer[stop] != 10:
             stop += 1
-        count = _fields(buffer, position, stop, bounds)
-        if count < 3:
-            return position, filled, lines, FEW_FIELDS
-        if bounds[0, 0] == bounds[0, 1]:
-            return position, filled, lines, EMPTY_SOURCE
+        fields = split_line(buffer, position, stop, bounds)
+        if fields == MALFORMED:
+            return position, filled, lines, REFUSED
         keep = wanted.shape[0] == 1 or has_key(wanted, hash_bytes(buffer, bounds[0, 0], bounds[0, 1]))
         if keep:
             if (
@@ -133,9 +77,11 @@ def phrase_lines(buffer, begin, wanted, sources, targets, pow10, out_source, out
                 or targets.offsets[targets.size[0]] + stop - position > targets.arena.shape[0]
             ):
                 return position, filled, lines, FULL
-            code = _numbers(buffer, bounds[2, 0], bounds[2, 1], pow10, out_scores[filled])
-            if code != OK:
-                return position, filled, lines, code
+            columns = check_phrase_line(buffer, bounds, fields, pow10, out_scores[filled])
+            if columns == MALFORMED:
+                return position, filled, lines, REFUSED
+            if columns != out_scores.shape[1]:
+                return position, filled, lines, COLUMNS
             out_source[filled] = intern(sources, buffer, bounds[0, 0], bounds[0, 1])
             out_target[filled] = intern(targets, buffer, bounds[1, 0], bounds[1, 1])
             filled += 1
@@ -157,16 +103,16 @@ def reordering_lines(buffer, sources, targets, pairs, pow10, out, found):
         (complete lines passed, code).
     """
     end = buffer.shape[0]
-    bounds = np.zeros((8, 2), np.int64)
+    bounds = np.empty((FIELDS, 2), np.int64)
     position = 0
     lines = 0
     while position < end:
         stop = position
         while buffer[stop] != 10:
             stop += 1
-        count = _fields(buffer, position, stop, bounds)
-        if count < 3:
-            return lines, FEW_FIELDS
+        fields = split_line(buffer, position, stop, bounds)
+        if fields == MALFORMED:
+            return lines, REFUSED
         key = hash_bytes(buffer, bounds[0, 0], bounds[0, 1])
         source = find(sources, buffer, bounds[0, 0], bounds[0, 1], key)
         if source >= 0:
@@ -176,9 +122,11 @@ def reordering_lines(buffer, sources, targets, pairs, pow10, out, found):
                 pair = (source << 32) | target
                 row = np.searchsorted(pairs, pair)
                 if row < pairs.shape[0] and pairs[row] == pair:
-                    code = _numbers(buffer, bounds[2, 0], bounds[2, 1], pow10, out[row])
-                    if code != OK:
-                        return lines, code
+                    columns = check_reordering_line(buffer, bounds, fields, pow10, out[row])
+                    if columns == MALFORMED:
+                        return lines, REFUSED
+                    if columns != out.shape[1]:
+                        return lines, COLUMNS
                     found[row] = 1
         position = stop + 1
         lines += 1

@@ -1,0 +1,60 @@
+"""Compiled choice of the lines of a table whose source phrase is asked for."""
+
+from typing import Any
+
+import numpy as np
+
+from rnnsmt.kernels.decorator import kernel
+from rnnsmt.kernels.strings import find, hash_bytes
+from rnnsmt.kernels.table_lines import (
+    FIELDS,
+    MALFORMED,
+    SOURCE,
+    check_phrase_line,
+    check_reordering_line,
+    split_line,
+)
+
+
+@kernel()
+def keep_lines(block: Any, phrases: Any, reordering: bool, pow10: Any, expected: Any, out: Any) -> Any:
+    """Copy the whole lines whose source phrase is wanted.
+
+    Args:
+        block: uint8, lines with their newline.
+        phrases: the wanted source phrases (``rnnsmt.kernels.strings.InternTable``).
+        reordering: whether these are lines of a reordering table.
+        pow10: ``rnnsmt.kernels.strings.POW10``.
+        expected: how many scores a kept line must have; 0: as many as the first one.
+        out: uint8, with room for the block.
+
+    Returns:
+        Bytes written, lines kept, number of scores of a line, and the first line (from 0) that is refused; -1 where
+        there is none. Lines that are not kept need three fields and phrases that are not empty, no more.
+    """
+    bounds, nothing = np.empty((FIELDS, 2), np.int64), np.empty(0)
+    begin, line, at, kept = 0, 0, 0, 0
+    while begin < block.size:
+        end = begin
+        while block[end] != 10:
+            end += 1
+        fields = split_line(block, begin, end, bounds)
+        if fields == MALFORMED:
+            return at, kept, expected, line
+        left, right = bounds[SOURCE, 0], bounds[SOURCE, 1]
+        if find(phrases, block, left, right, hash_bytes(block, left, right)) >= 0:
+            if reordering:
+                count = check_reordering_line(block, bounds, fields, pow10, nothing)
+            else:
+                count = check_phrase_line(block, bounds, fields, pow10, nothing)
+            if expected == 0 and count > 0:
+                expected = count
+            if count != expected or count == MALFORMED:
+                return at, kept, expected, line
+            for position in range(begin, end + 1):
+                out[at] = block[position]
+                at += 1
+            kept += 1
+        begin = end + 1
+        line += 1
+    return at, kept, expected, -1
