@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from rnnsmt.io import read_json
-from rnnsmt.options import MOST, MOST_SEED
+from rnnsmt.options import MAX_INT, MAX_SEED
 from rnnsmt.systems import named_features
 
 
@@ -220,7 +220,7 @@ def _check_numbers(value: Any, place: str) -> Iterator[str]:
             yield from _check_numbers(part, f"{place}[{number}]")
     elif isinstance(value, float) and not math.isfinite(value):
         yield f"{place}: {value} is not a finite number"
-    elif isinstance(value, int) and value > (most := MOST_SEED if place == "seed" else MOST):
+    elif isinstance(value, int) and value > (most := MAX_SEED if place == "seed" else MAX_INT):
         yield f"{place}: {value} is more than {most}"
 
 
