@@ -1,22 +1,33 @@
-"""The configuration: checked as a whole, and the corpora it lists.
+"""The configuration: checked as a whole, settings that fit the corpora, and the corpora it lists.
 
-``check`` reports every mistake at once, one readable line each. ``Corpus`` answers what the workflow's rules ask of an
-entry of ``corpora``.
+``check`` reports every mistake at once, one readable line each. ``settle`` replaces ``auto`` of the networks by values.
+``Corpus`` answers what the workflow's rules ask of an entry of ``corpora``.
 """
 
 import difflib
+import filecmp
 import hashlib
 import math
+import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from rnnsmt.io import read_json
-from rnnsmt.options import MOST, MOST_SEED
+from rnnsmt.languages import mistake
+from rnnsmt.options import MAX_INT, MAX_SEED
 from rnnsmt.systems import named_features
+
+EMBEDDED = "results/demo/"
+"""Where the embedded corpus is made."""
+
+EMBEDDED_SETTINGS = {"preset": "demo", "vocab_size": 1500}
+
+USUAL_SETTINGS = {"preset": "small", "vocab_size": 15000}
+"""What ``auto`` stands for, for the embedded corpus and for others."""
 
 
 @dataclass(frozen=True)
@@ -96,11 +107,66 @@ def kept_whole(keep: str | float | None, usual: str | float) -> bool:
     return (keep or usual) in ("all", 1)
 
 
-def check(config: dict[str, Any], schema_path: str | Path) -> list[str]:
+def settle(config: dict[str, Any]) -> str:
+    """Replace ``auto`` of the networks' presets and vocabulary by what fits the corpora; one line that says so.
+
+    The networks of the embedded corpus are too small for any other.
+    """
+    embedded = all(corpus.target.startswith(EMBEDDED) for corpus in corpora(config).values() if corpus.role == "bitext")
+    values = EMBEDDED_SETTINGS if embedded else USUAL_SETTINGS
+    settled = []
+    for network, key in (("rnn", "preset"), ("rnn", "vocab_size"), ("cslm", "preset")):
+        if config[network][key] == "auto":
+            config[network][key] = values[key]
+            settled.append(f"{network}.{key}: {values[key]}")
+    where = "the embedded corpus" if embedded else "corpora of your own"
+    return f"Networks for {where} (auto): {', '.join(settled)}" if settled else ""
+
+
+def repeated_keys(path: str | Path) -> Iterator[str]:
+    """One line for every key that a map of a YAML or JSON file has twice: YAML silently takes the last of them."""
+    import yaml
+
+    try:
+        root = yaml.compose(Path(path).read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+    except UnicodeDecodeError as error:
+        yield f"{path}: not UTF-8 at byte {error.start}; save it as UTF-8"
+        return
+    except yaml.MarkedYAMLError as error:
+        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        yield f"{path}{line}: no YAML ({error.problem})"
+        return
+    except yaml.YAMLError as error:
+        yield f"{path}: no YAML ({str(error).splitlines()[0]})"
+        return
+    seen: set[int] = set()
+    nodes = [(root, "")]
+    while nodes:
+        node, place = nodes.pop(0)
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            nodes += [(item, f"{place}[{i}]") for i, item in enumerate(node.value)]
+        elif isinstance(node, yaml.MappingNode):
+            first: dict[str, int] = {}
+            for key, value in node.value:
+                name, line = str(key.value), key.start_mark.line + 1
+                if name in first and name != "<<":
+                    of = f" of {place}" if place else ""
+                    yield f"{path}, line {line}: {name}{of} is there already, in line {first[name]}; make one of both"
+                first.setdefault(name, line)
+                nodes.append((value, f"{place}.{name}" if place else name))
+
+
+def check(config: dict[str, Any], schema_path: str | Path, files: Iterable[str | Path] = ()) -> list[str]:
     """Every mistake of a configuration as one line each; an empty list where there is none.
 
     Snakemake leaves numbers and switches inside maps of ``--config`` as text (``--config "tuning={runs: 5}"``): where
     the schema wants one, such text is replaced in ``config``.
+
+    Args:
+        files: those that the configuration was read from, in which keys must not be repeated.
     """
     from jsonschema import Draft202012Validator
 
@@ -108,7 +174,8 @@ def check(config: dict[str, Any], schema_path: str | Path) -> list[str]:
     _plain_values(config, schema)
     validator = Draft202012Validator(schema)
     errors = sorted(validator.iter_errors(config), key=lambda error: list(map(str, error.path)))
-    lines = [line for error in errors for line in _explain(error)]
+    lines = [line for path in dict.fromkeys(map(str, files)) for line in repeated_keys(path)]
+    lines += [line for error in errors for line in _explain(error)]
     return lines or list(_cross_checks(config))
 
 
@@ -182,6 +249,8 @@ def _describe(option: Mapping[str, Any]) -> str:
         return str(option["const"])
     if option.get("type") == "number":
         return f"a number above {option['exclusiveMinimum']} and up to {option['maximum']}"
+    if option.get("type") == "integer":
+        return f"a whole number from {option['minimum']}"
     if "pattern" in option:
         return f"text like {option['pattern']}"
     return str(option.get("type", option))
@@ -203,11 +272,16 @@ def _cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
             near = difflib.get_close_matches(name, config["systems"], 1)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(config['systems'])}"
             yield f"compare: no system {name}; {hint}"
+    for side in ("source", "target"):
+        if wrong := mistake(config["languages"][side]):
+            yield f"languages.{side}: {wrong}"
     if config["languages"]["source"] == config["languages"]["target"]:
         yield "languages: source and target are the same"
     folder = config["data_dir"]
     if folder is not None and not Path(folder).is_dir():
         yield f"data_dir: {folder} is no folder seen from {Path.cwd()}, the run's folder; an absolute path is safest"
+    else:
+        yield from _check_files(config)
 
 
 def _check_numbers(value: Any, place: str) -> Iterator[str]:
@@ -220,7 +294,7 @@ def _check_numbers(value: Any, place: str) -> Iterator[str]:
             yield from _check_numbers(part, f"{place}[{number}]")
     elif isinstance(value, float) and not math.isfinite(value):
         yield f"{place}: {value} is not a finite number"
-    elif isinstance(value, int) and value > (most := MOST_SEED if place == "seed" else MOST):
+    elif isinstance(value, int) and value > (most := MAX_SEED if place == "seed" else MAX_INT):
         yield f"{place}: {value} is more than {most}"
 
 
@@ -238,11 +312,48 @@ def _check_corpora(entries: list[Mapping[str, Any]]) -> Iterator[str]:
             yield f"{where}: a corpus of role mono has a target side only; remove source"
         if role in ("dev", "test") and "keep" in entry:
             yield f"{where}: keep is for training text; a corpus of role {role} is always kept whole"
+        if role == "test" and entry.get("in_domain"):
+            yield f"{where}: in_domain would let selection choose training text by the test text; remove it"
         if role == "test" and entry["name"] == "dev":
             yield "corpora: the name dev is taken by the joined dev text; call the test corpus something else"
     for role in ("bitext", "dev", "test"):
         if not roles[role]:
             yield f"corpora: at least one corpus of role {role} is needed"
+
+
+def _check_files(config: Mapping[str, Any]) -> Iterator[str]:
+    """What can be seen of the corpora's files without reading them; large ones are compared by their size at most."""
+    found = [_corpus(entry, config["data_dir"]) for entry in config["corpora"]]
+    for number, corpus in enumerate(found):
+        where = f"corpora[{number}] ({corpus.name})"
+        for path in filter(None, (corpus.source, corpus.target)):
+            if Path(path).is_dir():
+                yield f"{where}: {path} is a folder, a file is needed"
+            elif Path(path).is_file() and not Path(path).stat().st_size:
+                yield f"{where}: {path} is empty"
+        if corpus.source is not None and _same_file(corpus.source, corpus.target):
+            yield f"{where}: source and target are the same text, {corpus.target}"
+        else:
+            yield from (
+                f"{where}: its {side} text is also that of {earlier.name} ({earlier.role}), {path}; text for tuning "
+                "and tests must be text that nothing else has seen"
+                for earlier in found[:number]
+                if earlier.role != corpus.role and {earlier.role, corpus.role} & {"dev", "test"}
+                for side, path, other in (
+                    ("source", corpus.source, earlier.source),
+                    ("target", corpus.target, earlier.target),
+                )
+                if path is not None and other is not None and _same_file(path, other)
+            )
+
+
+def _same_file(path: str, other: str) -> bool:
+    """Whether two paths lead to the same file or to files of the same bytes."""
+    if os.path.realpath(path) == os.path.realpath(other):
+        return True
+    if not (Path(path).is_file() and Path(other).is_file()):
+        return False
+    return 0 < Path(path).stat().st_size == Path(other).stat().st_size and filecmp.cmp(path, other, shallow=False)
 
 
 def _check_selection(config: Mapping[str, Any]) -> Iterator[str]:

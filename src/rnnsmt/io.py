@@ -1,12 +1,14 @@
-"""Files: reading by suffix, writing whole or not at all, and the one exception for bad input.
+"""Files: reading by content, writing whole or not at all, and the one exception for bad input.
 
-Text is UTF-8, one segment a line, lines end in ``\\n``. ``.gz``, ``.bz2`` and ``.xz`` are recognised by suffix, for
-reading and for writing. Control characters, ``|||`` and empty lines are dealt with in ``rnnsmt.corpus`` only.
+Text is UTF-8, one segment a line, lines end in ``\\n``. Reading recognises gzip, bzip2 and xz by their first bytes,
+whatever the file is called; writing compresses by the suffix ``.gz``, ``.bz2`` or ``.xz``. Control characters, ``|||``
+and empty lines are dealt with in ``rnnsmt.corpus`` only.
 """
 
 import bz2
 import errno
 import gzip
+import hashlib
 import io
 import json
 import lzma
@@ -21,6 +23,11 @@ from typing import IO, Any, BinaryIO, TextIO, cast
 MAX_LINE_BYTES = 1 << 24
 """A longer line is not text: reading stops with a sentence instead of filling the memory."""
 
+_MAGIC = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\0"}
+"""The first bytes of a compressed file, by the suffix that it should have."""
+
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+
 _DAMAGED = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
 
 _FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
@@ -32,22 +39,51 @@ class InputError(Exception):
 
 
 def open_binary(path: str | Path) -> BinaryIO:
-    """Open a file for reading bytes, decompressed by suffix; a missing file raises ``InputError``."""
+    """Open a file for reading bytes, decompressed where its first bytes are those of gzip, bzip2 or xz.
+
+    Raises:
+        InputError: the file is missing, a folder, or not compressed although its suffix says so.
+    """
     path = Path(path)
     try:
-        if path.suffix == ".gz":
-            return cast(BinaryIO, gzip.open(path, "rb"))
-        if path.suffix == ".bz2":
-            return cast(BinaryIO, bz2.open(path, "rb"))
-        if path.suffix == ".xz":
-            return cast(BinaryIO, lzma.open(path, "rb"))
-        return path.open("rb")
+        raw = path.open("rb")
+        start = raw.peek(6)[:6] if raw.seekable() else b""
+        for suffix, open_compressed in ((".gz", gzip.open), (".bz2", bz2.open), (".xz", lzma.open)):
+            if start.startswith(_MAGIC[suffix]) and (suffix != ".bz2" or start[3:4].isdigit()):
+                raw.close()
+                return cast(BinaryIO, open_compressed(path, "rb"))
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except IsADirectoryError:
         raise InputError(f"{path}: is a folder, a file is needed") from None
     except PermissionError:
         raise InputError(f"{path}: may not be read (permissions)") from None
+    if path.suffix in _MAGIC and start:
+        raw.close()
+        raise InputError(
+            f"{path}: damaged, or not compressed at all (it begins with {start!r}); make or fetch it again, or take "
+            f"{path.suffix} out of its name"
+        )
+    return raw
+
+
+def open_text(path: str | Path) -> BinaryIO:
+    """``open_binary`` of a file that has lines of text in it.
+
+    Raises:
+        InputError: as ``open_binary``, or it is a zip archive.
+    """
+    stream = open_binary(path)
+    if isinstance(stream, io.BufferedReader) and stream.peek(4)[:4] in _ZIP:
+        stream.close()
+        raise InputError(f"{path}: is a zip archive; unpack it, and give the text file that is in it")
+    return stream
+
+
+def sha256(path: str | Path) -> str:
+    """The SHA-256 of a file as it lies on the disk, in hexadecimal digits."""
+    with Path(path).open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def read_byte_lines(path: str | Path) -> Iterator[bytes]:
@@ -74,7 +110,7 @@ def read_bounded_lines(path: str | Path, limit: int) -> Iterator[bytes | None]:
         InputError: the file is missing, truncated or damaged.
     """
     number = 0
-    with open_binary(path) as raw:
+    with open_text(path) as raw:
         stream = io.BufferedReader(cast(io.RawIOBase, raw), 1 << 18)
         while True:
             try:
@@ -122,7 +158,7 @@ def read_line_blocks(path: str | Path, size: int = 1 << 21) -> Iterator[bytes]:
     """
     lines = 0
     rest = b""
-    with open_binary(path) as raw:
+    with open_text(path) as raw:
         while True:
             try:
                 data = raw.read(size)

@@ -1,6 +1,6 @@
 """What is asked of the options of every stage before it starts: a mistake must not show after hours of work.
 
-Outputs are the options whose names begin with ``output``, and those of ``OTHER_OUTPUTS``.
+Outputs are the options whose names begin with ``--output``, and those of ``OTHER_OUTPUTS``.
 """
 
 import argparse
@@ -9,11 +9,11 @@ from pathlib import Path
 
 from rnnsmt.io import InputError, check_output, check_output_folder
 
-MOST_THREADS = 1024
+MAX_THREADS = 1024
 
-MOST_SEED = 2**63 - 1
+MAX_SEED = 2**63 - 1
 
-MOST = 2**31 - 1
+MAX_INT = 2**31 - 1
 """Of every other whole number: what libraries take."""
 
 SEEDS = ("seed", "random")
@@ -39,12 +39,12 @@ def check_options(args: argparse.Namespace) -> None:
     Raises:
         InputError: a number is out of range; an output cannot be written, is an input, or is there twice.
     """
-    _check_range(args, "threads", 1, MOST_THREADS)
+    _check_range(args, "threads", 1, MAX_THREADS)
     for name, value in vars(args).items():
         if name in SEEDS:
-            _check_range(args, name, 0, MOST_SEED)
+            _check_range(args, name, 0, MAX_SEED)
         elif isinstance(value, int):
-            _check_range(args, name, -1 if name in NONE_IS_MINUS_ONE else 0, MOST)
+            _check_range(args, name, -1 if name in NONE_IS_MINUS_ONE else 0, MAX_INT)
     if not getattr(args, "save_every", 0) >= 0:
         raise InputError(f"--save-every {args.save_every}: must be a number of seconds, 0 or more")
     if getattr(args, "time_limit", None) is not None and not args.time_limit > 0:
@@ -74,8 +74,7 @@ def _check_range(args: argparse.Namespace, name: str, least: int, most: int) -> 
 def _outputs(args: argparse.Namespace) -> Iterator[tuple[str, str | Path]]:
     """The options that name files to write."""
     for name, value in vars(args).items():
-        learns = name == "model" and args.stage == "train-truecaser"
-        if (name.startswith("output") or name in OTHER_OUTPUTS or learns) and name not in FOLDERS and value is not None:
+        if (name.startswith("output") or name in OTHER_OUTPUTS) and name not in FOLDERS and value is not None:
             yield from ((name, path) for path in (value if isinstance(value, list) else [value]))
 
 

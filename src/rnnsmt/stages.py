@@ -43,7 +43,7 @@ STAGES: dict[str, dict[str, Stage]] = {
     "corpus": {
         "fetch": Stage(1, "download a corpus file and check its sha256"),
         "unpack": Stage(1, "take one file out of a tar archive"),
-        "prepare": Stage(2, "read, normalise, tokenise and clean one corpus"),
+        "prepare": Stage(3, "read, normalise, tokenise and clean one corpus"),
         "join": Stage(1, "join text files"),
         "train-truecaser": Stage(1, "learn the usual case of every word"),
         "truecase": Stage(1, "apply a truecasing model"),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rnnsmt.config import check, corpora
+from rnnsmt.config import check, corpora, settle
 from rnnsmt.cslm import settings as cslm
 from rnnsmt.rnn.settings import PRESETS, RnnSettings
 
@@ -55,7 +55,7 @@ def test_every_key_is_described_and_in_the_reference(config):
 def test_every_setting_of_a_preset_can_be_changed(network, settings, presets):
     properties = yaml.safe_load(SCHEMA.read_text())["properties"][network]["properties"]
     assert list(properties["settings"]["properties"]) == [field.name for field in fields(settings)]
-    assert properties["preset"]["enum"] == list(presets)
+    assert properties["preset"]["enum"] == ["auto", *presets]
 
 
 def spoil(config, change):
@@ -129,6 +129,30 @@ MISTAKES = {
         ["seed: 9223372036854775808 is more than", "tuning.nbest: 2147483648 is more than 2147483647"],
     ),
     "a missing folder": (lambda c: c.update(data_dir="/not/there"), ["data_dir: /not/there is no folder"]),
+    "a test set to select by": (
+        lambda c: c["corpora"][4].update(in_domain=True),
+        ["corpora[4] (harbour-test): in_domain would let selection choose training text by the test text"],
+    ),
+    "a code of three letters": (
+        lambda c: c["languages"].update(source="eng", target="zz"),
+        ["languages.source: eng is a code of three letters; did you mean en (ISO 639-1)?"],
+    ),
+    "a wrong size of the vocabulary": (
+        lambda c: c["rnn"].update(vocab_size="large"),
+        ["rnn.vocab_size: 'large' is not possible; it must be auto or a whole number from 3"],
+    ),
+    "the dev text as test text": (
+        lambda c: c["corpora"][4].update(source="./results/demo/dev.en"),
+        ["corpora[4] (harbour-test): its source text is also that of harbour-dev (dev), ./results/demo/dev.en"],
+    ),
+    "the test text for the language model": (
+        lambda c: c["corpora"][2].update(target=c["corpora"][4]["target"]),
+        ["corpora[4] (harbour-test): its target text is also that of gazette (mono), results/demo/test.fr"],
+    ),
+    "one side twice": (
+        lambda c: c["corpora"][0].update(source=c["corpora"][0]["target"]),
+        ["corpora[0] (harbour): source and target are the same text, results/demo/in-domain.fr.gz"],
+    ),
     "one language": (lambda c: c["languages"].update(target="en"), ["languages: source and target are the same"]),
     "two mistakes": (
         lambda c: (c["lm"].update(order=1), c["search"].update(stack=0)),
@@ -218,3 +242,96 @@ def test_in_domain_is_the_dev_text_unless_said(config):
     assert [name for name, corpus in corpora(config).items() if corpus.in_domain] == ["harbour-dev"]
     config["corpora"][0]["in_domain"] = True
     assert [name for name, corpus in corpora(config).items() if corpus.in_domain] == ["harbour", "harbour-dev"]
+
+
+@pytest.fixture
+def folder(config, tmp_path, monkeypatch) -> Path:
+    """The working folder, with files of the embedded corpus's names that are all different."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "results/demo").mkdir(parents=True)
+    for entry in config["corpora"]:
+        for side in ("source", "target"):
+            if side in entry:
+                Path(entry[side]).write_text(f"{entry['name']} {side}\n")
+    assert check(config, SCHEMA) == []
+    return tmp_path / "results/demo"
+
+
+def test_a_folder_and_an_empty_file(config, folder):
+    (folder / "dev.en").write_text("")
+    (folder / "test.fr").unlink()
+    (folder / "test.fr").mkdir()
+    assert check(config, SCHEMA) == [
+        "corpora[3] (harbour-dev): results/demo/dev.en is empty",
+        "corpora[4] (harbour-test): results/demo/test.fr is a folder, a file is needed",
+    ]
+
+
+def test_the_same_text_under_two_names(config, folder):
+    (folder / "test.fr").write_bytes((folder / "dev.fr").read_bytes())
+    (line,) = check(config, SCHEMA)
+    assert line.startswith("corpora[4] (harbour-test): its target text is also that of harbour-dev (dev), ")
+    (folder / "test.fr").unlink()
+    (folder / "test.fr").symlink_to("dev.fr")
+    assert check(config, SCHEMA) == [line]
+
+
+def test_test_sets_may_share_a_side(config, folder):
+    """One source text with two references."""
+    config["corpora"].append(config["corpora"][4] | {"name": "other", "target": "results/demo/other.fr"})
+    (folder / "other.fr").write_text("another reference\n")
+    assert check(config, SCHEMA) == []
+
+
+def test_settings_for_the_embedded_corpus(config):
+    said = settle(config)
+    assert (config["rnn"]["preset"], config["rnn"]["vocab_size"], config["cslm"]["preset"]) == ("demo", 1500, "demo")
+    expected = "the embedded corpus (auto): rnn.preset: demo, rnn.vocab_size: 1500, cslm.preset: demo"
+    assert said == f"Networks for {expected}"
+    assert settle(config) == ""
+
+
+def test_settings_for_other_corpora(config):
+    """What is set stays."""
+    config["corpora"][0].update(source="mine.en", target="mine.fr")
+    config["cslm"]["preset"] = "paper"
+    said = settle(config)
+    assert (config["rnn"]["preset"], config["rnn"]["vocab_size"], config["cslm"]["preset"]) == ("small", 15000, "paper")
+    assert said == "Networks for corpora of your own (auto): rnn.preset: small, rnn.vocab_size: 15000"
+
+
+REPEATED = """seed: 1
+rnn:
+  preset: small
+corpora:
+- name: a
+  role: dev
+  name: b
+rnn:
+  vocab_size: 3
+"""
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        (b"a: 1\nb: {a: 1}\n", []),
+        (
+            REPEATED.encode(),
+            [
+                ", line 8: rnn is there already, in line 2; make one of both",
+                ", line 7: name of corpora[0] is there already, in line 5; make one of both",
+            ],
+        ),
+        (b'{"seed": 1,\n"seed": 2}', [", line 2: seed is there already, in line 1; make one of both"]),
+        (b"x: &x {a: 1}\ny:\n  <<: *x\n  a: 2\nz: *x\n", []),
+        (b"a: 1\nb: [1\nc: 3\n", [", line 3: no YAML (expected ',' or ']', but got ':')"]),
+        (b"a: \x00\n", [": no YAML (unacceptable character #x0000: special characters are not allowed)"]),
+        ("a: \u00e9\n".encode("latin-1"), [": not UTF-8 at byte 3; save it as UTF-8"]),
+    ],
+    ids=["none", "twice", "JSON", "aliases", "no YAML", "NUL", "Latin-1"],
+)
+def test_the_files_of_a_configuration(config, tmp_path, content, lines):
+    path = tmp_path / "mine.yaml"
+    path.write_bytes(content)
+    assert check(config, SCHEMA, [path, str(path)]) == [f"{path}{line}" for line in lines]

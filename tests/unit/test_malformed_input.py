@@ -75,7 +75,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 Path(f"{name}.{side}").write_text(text(side[0], 40, 1))
             Path(f"dev.{side}").write_text(text(side[0], 20, 2))
         for line in (
-            "corpus train-truecaser --input tok.en --model tc.en --lang en",
+            "corpus train-truecaser --input tok.en --output-model tc.en --lang en",
             STAGES["models"].replace("OD", "sel"),
             STAGES["score"].replace("O1", "scores"),
             STAGES["words"].replace("O1", "fwd").replace("O2", "rev"),
@@ -217,7 +217,7 @@ DAMAGES: list[tuple[str, str, str, Damage, str]] = [
     ("CR only", "prepare", "raw.fr", lambda d: d.replace(b"\n", b"\r"), "raw.fr: its lines end in CR, not LF"),
     ("blank", "prepare", "raw.en", lambda d: b"\n" * d.count(b"\n"), "none of 40 lines is left after cleaning (empty"),
     ("one line less", "prepare", "raw.fr", lambda d: d[: d.rstrip().rfind(b"\n") + 1], "raw.fr has 39 lines, but"),
-    ("all rejected", "prepare", "raw.en", lambda d: d.replace(b"\n", b" \xff\n"), "(not UTF-8: 40)"),
+    ("all rejected", "prepare", "raw.en", lambda d: d.replace(b"\n", b" \xff\n"), "40 of 40 lines (100 %) are not"),
     ("UTF-16", "models", "dev.en", UTF16, "dev.en, line 1: not UTF-8 at byte 0"),
     ("blank", "models", "dev.en", lambda d: b"\n" * 20, "dev.en: no words in the training part"),
     ("blank", "models", "tok.en", lambda d: b"\n" * 40, "tok.en: 0 lines with words among 40"),

@@ -1,12 +1,15 @@
 """Files, command line and progress: what every stage stands on."""
 
+import bz2
 import gzip
 import lzma
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -93,8 +96,40 @@ def test_damaged_files(tmp_path, name, kind):
     damaged(path, kind)
     if kind == "no gz":
         path.write_bytes(b"plain text\n")
-    with pytest.raises(io.InputError, match="damaged after line"):
+    message = "damaged, or not compressed at all" if kind == "no gz" else "damaged after line"
+    with pytest.raises(io.InputError, match=message):
         list(io.read_lines(path))
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+@pytest.mark.parametrize("name", ["a", "a.txt", "a.gz", "a.xz"])
+def test_compression_is_known_by_content(tmp_path, name, pack):
+    path = tmp_path / name
+    path.write_bytes(pack(b"some\ntext\n"))
+    assert list(io.read_lines(path)) == ["some", "text"]
+    assert list(io.read_line_blocks(path)) == [b"some\ntext\n"]
+
+
+def test_an_empty_file_has_no_lines_whatever_it_is_called(tmp_path):
+    for name in ("a", "a.gz", "a.bz2", "a.xz"):
+        (tmp_path / name).touch()
+        assert list(io.read_lines(tmp_path / name)) == []
+
+
+def test_a_zip_archive_is_no_text(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.txt", "w") as archive:
+        archive.writestr("inside.txt", "text\n")
+    for read in (io.read_lines, io.read_line_blocks):
+        with pytest.raises(io.InputError, match=r"a\.txt: is a zip archive; unpack it"):
+            list(read(tmp_path / "a.txt"))
+
+
+def test_a_pipe_is_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(b"PK\nb\n",))
+    writer.start()
+    assert list(io.read_lines(tmp_path / "pipe")) == ["PK", "b"]
+    writer.join()
 
 
 def test_bad_text_is_named_by_line(tmp_path):

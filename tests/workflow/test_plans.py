@@ -2,6 +2,7 @@
 
 import argparse
 import base64
+import json
 import os
 import re
 import subprocess
@@ -312,6 +313,33 @@ def test_mistakes_are_readable(workflow, setting, sentence):
     assert done.returncode != 0
     assert sentence in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_key_that_is_there_twice_is_named(workflow):
+    config = workflow.folder / "mine.yaml"
+    config.write_text("tuning: {runs: 2}\nseed: 2\ntuning: {nbest: 50}\n")
+    done = workflow.call("--dry-run", "--configfile", str(config))
+    assert done.returncode != 0
+    assert "mine.yaml, line 3: tuning is there already, in line 1" in done.stdout + done.stderr
+    assert (done.stdout + done.stderr).count("is there already") == 1
+
+
+def test_own_corpora_have_larger_networks_than_the_embedded_one(workflow):
+    """And the plan says so."""
+    lines = [f"hello {i}\n" for i in range(50)]
+    for name in ("train", "dev", "test"):
+        for side in ("en", "fr"):
+            (workflow.folder / f"{name}.{side}").write_text(f"{name} {side}\n" + "".join(lines))
+    config = workflow.folder / "mine.yaml"
+    roles = {"train": "bitext", "dev": "dev", "test": "test"}
+    corpora = [{"name": f"my-{n}", "role": r, "source": f"{n}.en", "target": f"{n}.fr"} for n, r in roles.items()]
+    config.write_text(json.dumps({"corpora": corpora}))
+    for options, preset, words in ((["--configfile", str(config)], "small", 15000), ([], "demo", 1500)):
+        done = workflow.call("--dry-run", "--printshellcmds", *options)
+        assert f"(auto): rnn.preset: {preset}, rnn.vocab_size: {words}, cslm.preset: {preset}" in done.stdout + done.stderr
+        for command in (f"rnn train --pairs results/rnn/pairs --preset {preset} ", f"--vocab-size {words} "):
+            assert command in done.stdout
+        assert f"cslm train --text results/cslm/text --preset {preset} " in done.stdout
 
 
 def test_a_missing_corpus_file_is_named(workflow):

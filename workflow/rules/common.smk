@@ -5,14 +5,17 @@ import sys
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
+from snakemake.logging import logger
 from snakemake.settings.types import DeploymentMethod
 
 sys.path.insert(0, f"{workflow.basedir}/src")
-from rnnsmt.config import check, corpora, kept_whole
+from rnnsmt.config import check, corpora, kept_whole, settle
 from rnnsmt.stages import STAGES
 
-if mistakes := check(config, f"{workflow.basedir}/workflow/schemas/config.schema.json"):
+if mistakes := check(config, f"{workflow.basedir}/workflow/schemas/config.schema.json", workflow.configfiles):
     raise WorkflowError("The configuration has mistakes:\n" + "\n".join(f"  {line}" for line in mistakes))
+if settled := settle(config):
+    logger.info(settled)
 
 
 def on_a_cluster():

@@ -87,6 +87,7 @@ rule unpack:
         "rnnsmt corpus unpack --archive {input:q} --member {params.member:q} --output {output:q} &> {log:q}"
 
 
+# What is wrong with a text is to show before anything long begins: these go first.
 rule prepare_bitext:
     input:
         source=lambda w: CORPORA[w.corpus].source,
@@ -99,6 +100,7 @@ rule prepare_bitext:
         "results/logs/corpus/prepare.{corpus}.log",
     wildcard_constraints:
         corpus="|".join(name for name in CORPORA if name not in MONO),
+    priority: 10
     conda:
         BASE_ENV
     threads: 2
@@ -108,7 +110,7 @@ rule prepare_bitext:
     params:
         version=version("corpus", "prepare"),
         cleaning=CLEANING,
-        keep_all=lambda w: switch("keep-all", CORPORA[w.corpus].role in ("dev", "test")),
+        keep_all=lambda w: {"dev": "--keep-all --min-lines 2", "test": "--keep-all"}.get(CORPORA[w.corpus].role, ""),
     shell:
         "rnnsmt corpus prepare --source {input.source:q} --target {input.target:q} "
         f"--source-lang {SOURCE} --target-lang {TARGET} "
@@ -126,6 +128,7 @@ rule prepare_mono:
         "results/logs/corpus/prepare.{corpus}.log",
     wildcard_constraints:
         corpus="|".join(MONO) or "none",
+    priority: 10
     conda:
         BASE_ENV
     threads: 2
@@ -179,7 +182,7 @@ rule train_truecaser:
     params:
         version=version("corpus", "train-truecaser"),
     shell:
-        "rnnsmt corpus train-truecaser --input {input:q} --model {output:q} --lang {wildcards.lang} &> {log:q}"
+        "rnnsmt corpus train-truecaser --input {input:q} --output-model {output:q} --lang {wildcards.lang} &> {log:q}"
 
 
 rule truecase:

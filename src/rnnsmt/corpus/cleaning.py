@@ -23,12 +23,21 @@ _CONTROLS = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 _SUSPECT = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
+def is_utf8(raw: bytes) -> bool:
+    """Whether bytes can be decoded."""
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 class RejectedLineError(Exception):
     """The line cannot be kept; the argument is the reason."""
 
 
 @dataclass(frozen=True)
-class Options:
+class CleaningOptions:
     """How lines are processed and which are kept.
 
     Attributes:
@@ -57,7 +66,7 @@ Step = Callable[[str], str]
 class Cleaner:
     """Turns raw lines of one language into lines of tokens."""
 
-    def __init__(self, lang: str, options: Options) -> None:
+    def __init__(self, lang: str, options: CleaningOptions) -> None:
         self.options = options
         self._steps: list[Step] = []
         if options.normalize or options.tokenize:

@@ -2,14 +2,13 @@
 
 import argparse
 import re
-from collections.abc import Iterable
-from contextlib import ExitStack
 from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from rnnsmt.io import InputError, atomic_path, atomic_text, open_binary, read_lines, write_json, write_lines
-from rnnsmt.progress import Meter, say, track
+from rnnsmt.io import InputError, read_lines, sha256, write_json, write_lines
+from rnnsmt.options import positive
+from rnnsmt.progress import track
 
 
 def fetch_options(parser: argparse.ArgumentParser) -> None:
@@ -27,30 +26,16 @@ def fetch(args: argparse.Namespace) -> dict[str, object]:
     The URL is tried first, then the mirrors in their order. A file that is already there with the right sum stays.
     http(s), ftp and file URLs work.
     """
-    import http.client
-    import urllib.error
-    import urllib.request
+    from rnnsmt.corpus.download import fetch_first
 
-    from rnnsmt.corpus.download import download, sha256
-
-    expected = args.sha256.lower()
-    if expected != "none" and not re.fullmatch("[0-9a-f]{64}", expected):
+    expected = None if args.sha256 == "none" else args.sha256.lower()
+    if expected is not None and not re.fullmatch("[0-9a-f]{64}", expected):
         raise InputError(f'--sha256 {args.sha256}: 64 hexadecimal digits or "none" are needed')
     output = Path(args.output)
-    if expected != "none" and output.is_file() and sha256(output) == expected:
+    if expected is not None and output.is_file() and sha256(output) == expected:
         return {"bytes": output.stat().st_size, "sha256": expected, "from": "the file that was there"}
-    failures = []
-    for url in [args.url, *args.mirror]:
-        try:
-            with atomic_path(output) as temporary:
-                size, digest = download(url, temporary)
-                if expected not in ("none", digest):
-                    raise ValueError(f"its sha256 is {digest}, not {expected}")
-            return {"bytes": size, "sha256": digest, "from": url}
-        except (ValueError, urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
-            failures.append(f"{url}: {error}")
-            say(f"failed: {failures[-1]}")
-    raise InputError(f"{output} could not be fetched; check the address and the sha256 ({'; '.join(failures)})")
+    size, digest, url = fetch_first([args.url, *args.mirror], expected, output)
+    return {"bytes": size, "sha256": digest, "from": url}
 
 
 def unpack_options(parser: argparse.ArgumentParser) -> None:
@@ -65,27 +50,10 @@ def unpack(args: argparse.Namespace) -> dict[str, object]:
     The archive is read from its beginning to the file that is wanted, and nothing else of it is written anywhere. A
     file that is compressed inside the archive stays compressed.
     """
-    import difflib
-    import tarfile
+    from rnnsmt.corpus.download import extract_member
 
-    from rnnsmt.corpus.download import DAMAGED, take
-
-    open_binary(args.archive).close()  # a missing file is one sentence, here as everywhere
-    seen: list[str] = []
-    with atomic_path(args.output) as temporary:
-        try:
-            size = take(args.archive, args.member, temporary, seen)
-        except DAMAGED as error:
-            if isinstance(error, OSError) and error.errno is not None and not isinstance(error, tarfile.TarError):
-                raise
-            raise InputError(
-                f"{args.archive}: not a tar archive, or damaged after {len(seen)} file(s) ({error}); fetch it again"
-            ) from None
-        if size is None:
-            near = difflib.get_close_matches(args.member, seen, 1)
-            hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(seen[:5]) or 'no files'}"
-            raise InputError(f"{args.archive}: no file {args.member} in it; {hint}")
-    return {"bytes": size, "files passed": len(seen) - 1}
+    size, passed = extract_member(args.archive, args.member, args.output)
+    return {"bytes": size, "files passed": passed}
 
 
 def prepare_options(parser: argparse.ArgumentParser) -> None:
@@ -105,34 +73,28 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
     add("--max-length", type=int, default=80, metavar="N", help="tokens a side may have")
     add("--max-ratio", type=float, default=9.0, metavar="R", help="of the two sides' lengths")
     add("--keep-all", action="store_true", help="dev and test sets: drop no line, repair what must be repaired")
+    add("--min-lines", type=positive, default=1, metavar="N", help="lines with words that must be left")
     add("--threads", type=int, default=1, metavar="N", help="processes")
 
 
 def prepare(args: argparse.Namespace) -> dict[str, object]:
     """Read, repair, normalise, tokenise and clean one corpus, of one language or parallel.
 
-    Reads text with one segment a line or WMT .sgm files, plain, .gz, .bz2 or .xz. Normalising and tokenising are those
-    of Moses (normalize-punctuation.perl, tokenizer.perl), cleaning is that of clean-corpus-n.perl: a pair is dropped
-    where a side is empty, longer than --max-length or more than --max-ratio times as long as the other. Every dropped
-    and every repaired line is counted by its reason in the report. With --no-normalize --no-tokenize released corpora
-    pass as they are, apart from whitespace. Text for real Moses must not contain a bare "|": leave --no-escape out.
-    """
-    from rnnsmt.corpus.cleaning import Options
-    from rnnsmt.corpus.preparation import (
-        Segments,
-        Tally,
-        _report,
-        _sides,
-        _write,
-        check_not_empty,
-        check_options,
-        chunk_function,
-    )
-    from rnnsmt.corpus.reading import LINE_BYTES, read_pairs, read_segments
-    from rnnsmt.parallel import map_chunks
+    Reads text with one segment a line or WMT's SGM files, plain or compressed by gzip, bzip2 or xz; which of them a
+    file is, its first bytes say. Normalising and tokenising are those of Moses (normalize-punctuation.perl,
+    tokenizer.perl), cleaning is that of clean-corpus-n.perl: a pair is dropped where a side is empty, longer than
+    --max-length or more than --max-ratio times as long as the other. Every dropped and every repaired line is counted
+    by its reason in the report, which also has size and sha256 of the raw files. A file of which more than 3 % of the
+    lines are not UTF-8 is refused: it is in another encoding.
 
-    inputs, outputs, langs = _sides(args)
-    options = Options(
+    With --no-normalize --no-tokenize released corpora pass as they are, apart from whitespace. Text for real Moses must
+    not contain a bare "|": leave --no-escape out.
+    """
+    from rnnsmt.corpus.cleaning import CleaningOptions
+    from rnnsmt.corpus.preparation import check_cleaning, prepare_corpus, sides_of
+
+    sides = sides_of(args)
+    options = CleaningOptions(
         normalize=not args.no_normalize,
         tokenize=not args.no_tokenize,
         escape=not args.no_escape,
@@ -142,26 +104,10 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
         max_ratio=args.max_ratio,
         keep_all=args.keep_all,
     )
-    check_options(options, langs)
-    limit = None if options.keep_all else LINE_BYTES
-    rows: Iterable[Segments] = (
-        read_pairs(inputs[0], inputs[1], limit) if len(inputs) == 2 else ((s,) for s in read_segments(inputs[0], limit))
-    )
-    total = Tally([0] * len(inputs))
-    with ExitStack() as stack:
-        files = [stack.enter_context(atomic_text(path)) for path in outputs]
-        meter = Meter("preparing")
-        for texts, tally in map_chunks(partial(chunk_function, langs, options), rows, args.threads):
-            _write(files, texts)
-            total.add(tally)
-            meter.add(tally.lines)
-        check_not_empty(inputs, total)
-    report = _report(inputs, total)
-    write_json(args.report, report)
-    figures: dict[str, object] = {"lines": total.lines, "kept": total.kept}
-    figures |= {f"{lang} tokens": n for lang, n in zip(langs, total.tokens, strict=True)}
-    figures |= {f"rejected ({reason})": n for reason, n in sorted(total.rejected.items())}
-    return figures | {f"repaired ({reason})": n for reason, n in sorted(total.repaired.items())}
+    check_cleaning(options)
+    prepared = prepare_corpus(sides, options, args.threads, args.min_lines)
+    write_json(args.report, prepared.report())
+    return prepared.figures()
 
 
 def join_options(parser: argparse.ArgumentParser) -> None:
@@ -179,7 +125,7 @@ def join(args: argparse.Namespace) -> dict[str, object]:
 
 def train_truecaser_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--input", nargs="+", required=True, metavar="FILE", help="tokenised text of one language")
-    parser.add_argument("--model", required=True, metavar="FILE", help="where the model is written")
+    parser.add_argument("--output-model", required=True, metavar="FILE")
     parser.add_argument("--lang", default="fr", metavar="L", help="two letters, for the log only")
 
 
@@ -191,7 +137,7 @@ def train_truecaser(args: argparse.Namespace) -> dict[str, object]:
     casing = truecaser.learn(track(lines, "learning case"))
     if not casing:
         raise InputError(f"{', '.join(args.input)}: no word that is not the first of its line; is this tokenised text?")
-    truecaser.save(casing, args.model)
+    truecaser.save(casing, args.output_model)
     forms = sum(len(forms) for forms in casing.values())
     return {"language": args.lang, "words": len(casing), "forms": forms}
 
@@ -205,13 +151,12 @@ def truecase_options(parser: argparse.ArgumentParser) -> None:
 
 def truecase(args: argparse.Namespace) -> dict[str, object]:
     """Give every word of a tokenised text its usual case, with a model of Moses' format."""
-    from rnnsmt.corpus.truecaser import Truecaser, _same
+    from rnnsmt.corpus.truecaser import Truecaser
     from rnnsmt.parallel import map_lines
 
     model = Truecaser(args.model)  # read here, so that a bad model ends the stage before any work
     lines = track(read_lines(args.input), "truecasing")
-    count = write_lines(args.output, map_lines(partial(_same, model), lines, args.threads))
-    return {"lines": count}
+    return {"lines": write_lines(args.output, map_lines(lambda: model, lines, args.threads))}
 
 
 def detokenize_options(parser: argparse.ArgumentParser) -> None:

@@ -1,19 +1,19 @@
-"""Download one corpus file, check its sha256 and put it in place whole.
+"""Corpus files from elsewhere: downloaded and checked by their sha256, or taken out of a tar archive."""
 
-The URL is tried first, then the mirrors in their order. A file that is already there with the right sum stays.
-http(s), ftp and file URLs work.
-"""
-
+import difflib
 import hashlib
+import http.client
 import lzma
 import shutil
 import tarfile
 import urllib.error
 import urllib.request
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 
-from rnnsmt.progress import Meter
+from rnnsmt.io import InputError, atomic_path, open_binary
+from rnnsmt.progress import Meter, say
 
 BLOCK = 1 << 20
 
@@ -47,16 +47,63 @@ def download(url: str, path: Path) -> tuple[int, str]:
     return size, digest.hexdigest()
 
 
-def sha256(path: Path) -> str:
-    """The sum of a file, in hexadecimal digits."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+def fetch_first(urls: Sequence[str], expected: str | None, output: Path) -> tuple[int, str, str]:
+    """Put what the first address gives that works, in the order of the addresses, in its place whole.
+
+    Args:
+        expected: the sha256 that it must have; None: any.
+
+    Returns:
+        Number of bytes, their sha256, the address.
+
+    Raises:
+        InputError: no address gives such a file.
+    """
+    failures = []
+    for url in urls:
+        try:
+            with atomic_path(output) as temporary:
+                size, digest = download(url, temporary)
+                if expected not in (None, digest):
+                    raise ValueError(f"its sha256 is {digest}, not {expected}")
+            return size, digest, url
+        except (ValueError, urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
+            failures.append(f"{url}: {error}")
+            say(f"failed: {failures[-1]}")
+    raise InputError(f"{output} could not be fetched; check the address and the sha256 ({'; '.join(failures)})")
 
 
-DAMAGED = (tarfile.TarError, EOFError, OSError, lzma.LZMAError, zlib.error)
+def extract_member(path: str, wanted: str, output: str) -> tuple[int, int]:
+    """Copy one file of a tar archive, which is read up to there and no further.
+
+    Returns:
+        Its size in bytes, and how many files were passed before it.
+
+    Raises:
+        InputError: the archive is missing or damaged, or has no such file.
+    """
+    open_binary(path).close()  # a missing file is one sentence, here as everywhere
+    seen: list[str] = []
+    with atomic_path(output) as temporary:
+        try:
+            size = _copy_member(path, wanted, temporary, seen)
+        except _DAMAGED as error:
+            if isinstance(error, OSError) and error.errno is not None and not isinstance(error, tarfile.TarError):
+                raise
+            raise InputError(
+                f"{path}: not a tar archive, or damaged after {len(seen)} file(s) ({error}); fetch it again"
+            ) from None
+        if size is None:
+            near = difflib.get_close_matches(wanted, seen, 1)
+            hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(seen[:5]) or 'no files'}"
+            raise InputError(f"{path}: no file {wanted} in it; {hint}")
+    return size, len(seen) - 1
 
 
-def take(path: str, wanted: str, output: Path, seen: list[str]) -> int | None:
+_DAMAGED = (tarfile.TarError, EOFError, OSError, lzma.LZMAError, zlib.error)
+
+
+def _copy_member(path: str, wanted: str, output: Path, seen: list[str]) -> int | None:
     """Copy a file of the archive and return its size; none where it is not there. seen: the names passed."""
     with tarfile.open(path, "r|*") as archive:
         for member in archive:

@@ -1,82 +1,199 @@
-"""Read, repair, normalise, tokenise and clean one corpus, of one language or parallel.
+"""From the raw files of a corpus, of one language or parallel, to clean tokens, and the report of what became of them.
 
-Reads text with one segment a line or WMT .sgm files, plain, .gz, .bz2 or .xz. Normalising and tokenising are those of
-Moses (normalize-punctuation.perl, tokenizer.perl), cleaning is that of clean-corpus-n.perl: a pair is dropped where
-a side is empty, longer than --max-length or more than --max-ratio times as long as the other. Every dropped and every
-repaired line is counted by its reason in the report. With --no-normalize --no-tokenize released corpora pass as they
-are, apart from whitespace. Text for real Moses must not contain a bare "|": leave --no-escape out.
+Normalising and tokenising are those of Moses (normalize-punctuation.perl, tokenizer.perl), cleaning is that of
+clean-corpus-n.perl. Every dropped and every repaired line is counted by its reason, and so is what is suspicious
+in lines that are kept.
 """
 
 import argparse
-import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TextIO
 
-from rnnsmt.corpus.cleaning import RATIO, Cleaner, Options, RejectedLineError
-from rnnsmt.io import InputError
+from rnnsmt.corpus.cleaning import BAD_UTF8, RATIO, Cleaner, CleaningOptions, RejectedLineError, is_utf8
+from rnnsmt.corpus.reading import LINE_BYTES, read_pairs, read_segments
+from rnnsmt.corpus.tokenizer import has_rules
+from rnnsmt.io import InputError, atomic_text, open_binary, sha256
+from rnnsmt.languages import mistake
+from rnnsmt.parallel import map_chunks
+from rnnsmt.progress import Meter, say
 
 SAMPLES = 20
 """Line numbers per reason in the report."""
 
+MAX_BAD_UTF8 = 0.03
+"""A file with a larger share of lines that are not UTF-8, and more than three of them, is in another encoding."""
+
+LONG_SEGMENT = 200
+"""Words of a dev or test segment that are worth a warning: the decoder's time grows with them."""
+
+MAX_SEGMENT = 4000
+"""Words that the decoder translates at most, ``rnnsmt.search.decoder.MAX_WORDS``."""
+
+FEW_LINES = 100
+"""Dev or test sets with fewer lines are worth a warning."""
+
+NO_WORDS = "no words"
+
+LONG = f"more than {LONG_SEGMENT} words"
+
 Segments = tuple[bytes | None, ...]
+
+
+@dataclass(frozen=True)
+class Side:
+    """One language of a corpus: the raw file, the file of tokens, the language's code."""
+
+    input: str
+    output: str
+    lang: str
+
+
+@dataclass
+class Counts:
+    """How many lines there are by reason, and the numbers of the first of them."""
+
+    lines: Counter[str] = field(default_factory=Counter)
+    first: dict[str, list[int]] = field(default_factory=dict)
+
+    def add(self, reason: str, line: int) -> None:
+        """Count a line."""
+        self.lines[reason] += 1
+        self._sample(reason, [line])
+
+    def join(self, later: "Counts", offset: int) -> None:
+        """Add the counts of later lines, whose numbers begin after ``offset``."""
+        for reason, numbers in later.first.items():
+            self._sample(reason, [offset + number for number in numbers])
+        self.lines += later.lines
+
+    def _sample(self, reason: str, numbers: list[int]) -> None:
+        kept = self.first.setdefault(reason, [])
+        kept.extend(numbers[: SAMPLES - len(kept)])
+
+    def as_dict(self) -> dict[str, object]:
+        """For the report: ``{reason: {"lines": ..., "first": [...]}}``."""
+        return {reason: {"lines": n, "first": self.first[reason]} for reason, n in sorted(self.lines.items())}
+
+    def reasons(self) -> str:
+        """Every reason and its number of lines."""
+        return ", ".join(f"{reason}: {n:,}" for reason, n in sorted(self.lines.items()))
+
+    def __str__(self) -> str:
+        return f"{self.lines.total():,} ({self.reasons()})" if self.lines else "none"
 
 
 @dataclass
 class Tally:
-    """Counts over lines; line numbers count from 1 within what was tallied."""
+    """Counts over lines; line numbers count from 1 within what was tallied.
+
+    Attributes:
+        tokens: of the kept lines, by side.
+        rejected, repaired: lines by reason; a line may be repaired for several.
+        suspicious: what is worth a warning in lines that are kept whole (dev and test sets).
+        bad_utf8: lines that are not UTF-8, by side: their number and the first.
+        too_long: the first segment of more than ``MAX_SEGMENT`` words, by side: its line; 0: there is none.
+    """
 
     tokens: list[int]
+    bad_utf8: list[tuple[int, int]]
+    too_long: list[int]
     lines: int = 0
     kept: int = 0
-    rejected: Counter[str] = field(default_factory=Counter)
-    repaired: Counter[str] = field(default_factory=Counter)
-    rejected_lines: dict[str, list[int]] = field(default_factory=dict)
-    repaired_lines: dict[str, list[int]] = field(default_factory=dict)
+    rejected: Counts = field(default_factory=Counts)
+    repaired: Counts = field(default_factory=Counts)
+    suspicious: Counts = field(default_factory=Counts)
 
-    def reject(self, reason: str) -> None:
-        """Count the current line as rejected."""
-        self.rejected[reason] += 1
-        _sample(self.rejected_lines, reason, [self.lines])
+    @classmethod
+    def of(cls, sides: int) -> "Tally":
+        """Of no lines yet."""
+        return cls([0] * sides, [(0, 0)] * sides, [0] * sides)
 
-    def repair(self, reason: str) -> None:
-        """Count the current line as repaired."""
-        self.repaired[reason] += 1
-        _sample(self.repaired_lines, reason, [self.lines])
+    def count_bad_utf8(self, row: Segments) -> None:
+        """See which sides of the current line are not UTF-8."""
+        for side, raw in enumerate(row):
+            if raw is not None and not is_utf8(raw):
+                count, first = self.bad_utf8[side]
+                self.bad_utf8[side] = (count + 1, first or self.lines)
+
+    def count_suspicious(self, lengths: Sequence[int]) -> None:
+        """See what is suspicious about the current line of a dev or test set with these numbers of tokens."""
+        if min(lengths) == 0:
+            self.suspicious.add(NO_WORDS, self.lines)
+        if max(lengths) > LONG_SEGMENT:
+            self.suspicious.add(LONG, self.lines)
+        for side, length in enumerate(lengths):
+            if length > MAX_SEGMENT:
+                self.too_long[side] = self.too_long[side] or self.lines
 
     def add(self, later: "Tally") -> None:
         """Add the tally of the lines that follow."""
-        for mine, theirs in (
-            (self.rejected_lines, later.rejected_lines),
-            (self.repaired_lines, later.repaired_lines),
-        ):
-            for reason, numbers in theirs.items():
-                _sample(mine, reason, [self.lines + number for number in numbers])
+        before = self.lines
+        self.rejected.join(later.rejected, before)
+        self.repaired.join(later.repaired, before)
+        self.suspicious.join(later.suspicious, before)
         self.tokens = [a + b for a, b in zip(self.tokens, later.tokens, strict=True)]
+        self.bad_utf8 = [
+            (n + m, first or (before + after if after else 0))
+            for (n, first), (m, after) in zip(self.bad_utf8, later.bad_utf8, strict=True)
+        ]
+        self.too_long = [
+            line or (before + after if after else 0) for line, after in zip(self.too_long, later.too_long, strict=True)
+        ]
         self.lines += later.lines
         self.kept += later.kept
-        self.rejected += later.rejected
-        self.repaired += later.repaired
 
 
-def _sample(samples: dict[str, list[int]], reason: str, numbers: list[int]) -> None:
-    kept = samples.setdefault(reason, [])
-    kept.extend(numbers[: SAMPLES - len(kept)])
+def prepare_corpus(sides: Sequence[Side], options: CleaningOptions, threads: int, min_lines: int = 1) -> "Prepared":
+    """Write the tokens of a corpus of one or two sides, in several processes.
+
+    Raises:
+        InputError: as ``read_pairs``; a file is in another encoding, changed meanwhile or is no dev or test set;
+            fewer than ``min_lines`` lines with words are left. No output is written then.
+    """
+    for side in sides:
+        if options.tokenize and not has_rules(side.lang):
+            say(f"warning: the tokeniser has no rules of its own for the language {side.lang}; it takes generic ones")
+    inputs = [InputFile.look_at(side.input) for side in sides]
+    limit = None if options.keep_all else LINE_BYTES
+    rows: Iterable[Segments] = (
+        read_pairs(sides[0].input, sides[1].input, limit)
+        if len(sides) == 2
+        else ((segment,) for segment in read_segments(sides[0].input, limit))
+    )
+    total = Tally.of(len(sides))
+    with ExitStack() as stack:
+        files = [stack.enter_context(atomic_text(side.output)) for side in sides]
+        meter = Meter("preparing")
+        cleaner = partial(_chunk_cleaner, [side.lang for side in sides], options)
+        for texts, tally in map_chunks(cleaner, rows, threads):
+            _write_lines(files, texts)
+            total.add(tally)
+            meter.add(tally.lines)
+        for file in inputs:
+            file.check_unchanged()
+        _check_total([side.input for side in sides], total, min_lines)
+    prepared = Prepared(sides, inputs, total)
+    for warning in prepared.warnings(options.keep_all):
+        say(f"warning: {warning}")
+    return prepared
 
 
-def chunk_function(
-    langs: list[str], options: Options
+def _chunk_cleaner(
+    langs: list[str], options: CleaningOptions
 ) -> Callable[[tuple[Segments, ...]], tuple[list[list[str]], Tally]]:
     """Make the function that the processes run."""
-    return partial(_prepare_chunk, [Cleaner(lang, options) for lang in langs])
+    return partial(_clean_chunk, [Cleaner(lang, options) for lang in langs])
 
 
-def _prepare_chunk(cleaners: list[Cleaner], rows: tuple[Segments, ...]) -> tuple[list[list[str]], Tally]:
+def _clean_chunk(cleaners: list[Cleaner], rows: tuple[Segments, ...]) -> tuple[list[list[str]], Tally]:
     texts: list[list[str]] = [[] for _ in cleaners]
-    tally = Tally([0] * len(cleaners))
+    tally = Tally.of(len(cleaners))
+    keep_all = cleaners[0].options.keep_all
     for row in rows:
         tally.lines += 1
         repaired: set[str] = set()
@@ -84,11 +201,17 @@ def _prepare_chunk(cleaners: list[Cleaner], rows: tuple[Segments, ...]) -> tuple
             line = [cleaner(raw, repaired) for cleaner, raw in zip(cleaners, row, strict=True)]
             lengths = _check_lengths(cleaners, line)
         except RejectedLineError as rejection:
-            tally.reject(str(rejection))
+            tally.rejected.add(str(rejection), tally.lines)
+            if str(rejection) == BAD_UTF8:
+                tally.count_bad_utf8(row)
             continue
         tally.kept += 1
         for reason in sorted(repaired):
-            tally.repair(reason)
+            tally.repaired.add(reason, tally.lines)
+        if BAD_UTF8 in repaired:
+            tally.count_bad_utf8(row)
+        if keep_all:
+            tally.count_suspicious(lengths)
         for side, text in enumerate(line):
             texts[side].append(text)
             tally.tokens[side] += lengths[side]
@@ -105,62 +228,148 @@ def _check_lengths(cleaners: list[Cleaner], line: list[str]) -> list[int]:
     return lengths
 
 
-def _write(files: list[TextIO], texts: list[list[str]]) -> None:
+def _write_lines(files: list[TextIO], texts: list[list[str]]) -> None:
     for file, lines in zip(files, texts, strict=True):
         if lines:
             file.write("\n".join(lines) + "\n")
 
 
-def _sides(args: argparse.Namespace) -> tuple[list[str], list[str], list[str]]:
-    """Input files, output files and languages of the sides that are given."""
-    sides = []
-    for side, path, output, lang in (
-        ("source", args.source, args.output_source, args.source_lang),
-        ("target", args.target, args.output_target, args.target_lang),
-    ):
-        if (path is None) != (output is None):
-            raise InputError(f"--{side} and --output-{side} belong together: give both or neither")
-        if path is not None:
-            sides.append((path, output, lang))
-    if not sides:
-        raise InputError("no input: give --source, --target or both, each with its --output")
-    inputs, outputs, langs = ([side[i] for side in sides] for i in range(3))
-    written = [Path(path).resolve() for path in [*outputs, args.report]]
-    read = [Path(path).resolve() for path in inputs]
-    if len({*written, *read}) < len(written) + len(set(read)):
-        raise InputError("an output is also another output or an input: give every output its own name")
-    return inputs, outputs, langs
+def _check_total(inputs: Sequence[str], total: Tally, min_lines: int) -> None:
+    """Refuse a corpus by what was counted."""
+    names = " and ".join(inputs)
+    if total.lines == 0:
+        raise InputError(f"{names}: empty; a corpus needs at least one line")
+    for path, (count, first) in zip(inputs, total.bad_utf8, strict=True):
+        if count > max(MAX_BAD_UTF8 * total.lines, 3):
+            raise InputError(
+                f"{path}: {count:,} of {total.lines:,} lines ({100 * count / total.lines:.0f} %) are not UTF-8, the "
+                f"first is line {first}; convert the file, if it is Latin-1 with iconv -f ISO-8859-1 -t UTF-8"
+            )
+    if total.kept == 0:
+        raise InputError(
+            f"{names}: none of {total.lines} lines is left after cleaning ({total.rejected.reasons()}); look at it"
+        )
+    for path, line in zip(inputs, total.too_long, strict=True):
+        if line:
+            raise InputError(
+                f"{path}, line {line}: more than {MAX_SEGMENT} words, which the decoder does not translate; split it, "
+                "one sentence a line"
+            )
+    with_words = total.kept - total.suspicious.lines[NO_WORDS]
+    if with_words < min_lines:
+        raise InputError(
+            f"{names}: {with_words} of {total.lines} lines have words, at least {min_lines} are needed; look at the "
+            "file, or take a larger set"
+        )
 
 
-def check_options(options: Options, langs: list[str]) -> None:
-    for lang in langs:
-        if not re.fullmatch("[a-z]{2,3}", lang):
-            raise InputError(f"--source-lang {lang} or --target-lang {lang}: a code of two letters is needed, like fr")
+@dataclass(frozen=True)
+class InputFile:
+    """A raw file as it was when its reading began: what figures go back to."""
+
+    path: str
+    size: int
+    sha256: str
+    changed_ns: int
+
+    @classmethod
+    def look_at(cls, path: str) -> "InputFile":
+        """Read a file through once.
+
+        Raises:
+            InputError: it cannot be read.
+        """
+        open_binary(path).close()  # what cannot be opened is one sentence, here as everywhere
+        status = Path(path).stat()
+        return cls(path, status.st_size, sha256(path), status.st_mtime_ns)
+
+    def check_unchanged(self) -> None:
+        """Refuse a file that another one has taken the place of since.
+
+        Raises:
+            InputError: size or time are other ones.
+        """
+        status = Path(self.path).stat()
+        if (status.st_size, status.st_mtime_ns) != (self.size, self.changed_ns):
+            raise InputError(f"{self.path}: changed while it was read; run this again when it is complete")
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What became of a corpus."""
+
+    sides: Sequence[Side]
+    inputs: Sequence[InputFile]
+    total: Tally
+
+    def report(self) -> dict[str, object]:
+        """The report as JSON: the raw files, and lines by what became of them and why."""
+        total = self.total
+        return {
+            "inputs": [{"path": f.path, "bytes": f.size, "sha256": f.sha256} for f in self.inputs],
+            "lines": total.lines,
+            "kept": total.kept,
+            "tokens": total.tokens,
+            "rejected": total.rejected.as_dict(),
+            "repaired": total.repaired.as_dict(),
+            "suspicious": total.suspicious.as_dict(),
+        }
+
+    def figures(self) -> dict[str, object]:
+        """The last line of the log: what was kept, rejected and repaired of which files."""
+        total = self.total
+        names = " and ".join(Path(side.input).name for side in self.sides)
+        figures: dict[str, object] = {
+            f"{names}: kept": f"{total.kept:,} of {total.lines:,} lines",
+            "rejected": str(total.rejected),
+            "repaired": str(total.repaired),
+        }
+        return figures | {f"{side.lang} tokens": n for side, n in zip(self.sides, total.tokens, strict=True)}
+
+    def warnings(self, keep_all: bool) -> Iterator[str]:
+        """What somebody should look at although it is accepted."""
+        total, names = self.total, " and ".join(side.input for side in self.sides)
+        for side, (count, first) in zip(self.sides, total.bad_utf8, strict=True):
+            if count:
+                yield (
+                    f"{side.input}: {count:,} of {total.lines:,} lines are not UTF-8, the first is line {first}; they "
+                    f"were {'repaired' if keep_all else 'rejected'}"
+                )
+        for reason, count in sorted(total.suspicious.lines.items()):
+            yield f"{names}: lines with {reason}: {count:,}, the first is line {total.suspicious.first[reason][0]}"
+        if keep_all and total.lines < FEW_LINES:
+            yield f"{names}: {total.lines} lines are a small dev or test set; its figures say little"
+
+
+def check_cleaning(options: CleaningOptions) -> None:
+    """Refuse options that no corpus fits.
+
+    Raises:
+        InputError: with the option's name.
+    """
     if options.max_length < options.min_length:
         raise InputError("--max-length must not be below --min-length")
     if not 1 <= options.max_ratio < float("inf"):
         raise InputError(f"--max-ratio {options.max_ratio}: a number from 1 is needed")
 
 
-def check_not_empty(inputs: list[str], total: Tally) -> None:
-    names = " and ".join(inputs)
-    if total.lines == 0:
-        raise InputError(f"{names}: empty; a corpus needs at least one line")
-    if total.kept == 0:
-        reasons = ", ".join(f"{reason}: {count}" for reason, count in sorted(total.rejected.items()))
-        raise InputError(f"{names}: none of {total.lines} lines is left after cleaning ({reasons}); look at the file")
+def sides_of(args: argparse.Namespace) -> list[Side]:
+    """The sides that the options of ``prepare`` give.
 
-
-def _report(inputs: list[str], total: Tally) -> dict[str, object]:
-    def counts(counter: Counter[str], samples: dict[str, list[int]]) -> Iterator[tuple[str, object]]:
-        for reason, count in sorted(counter.items()):
-            yield reason, {"lines": count, "first": samples[reason]}
-
-    return {
-        "inputs": inputs,
-        "lines": total.lines,
-        "kept": total.kept,
-        "tokens": total.tokens,
-        "rejected": dict(counts(total.rejected, total.rejected_lines)),
-        "repaired": dict(counts(total.repaired, total.repaired_lines)),
-    }
+    Raises:
+        InputError: none, half a side, or no code of a language.
+    """
+    sides = []
+    for name, path, output, lang in (
+        ("source", args.source, args.output_source, args.source_lang),
+        ("target", args.target, args.output_target, args.target_lang),
+    ):
+        if (path is None) != (output is None):
+            raise InputError(f"--{name} and --output-{name} belong together: give both or neither")
+        if path is not None:
+            if wrong := mistake(lang):
+                raise InputError(f"--{name}-lang {wrong}")
+            sides.append(Side(path, output, lang))
+    if not sides:
+        raise InputError("no input: give --source, --target or both, each with its --output")
+    return sides

@@ -1,4 +1,7 @@
-"""Segments of a raw corpus file, as bytes: one a line, or the ``<seg>`` elements of a WMT ``.sgm`` file."""
+"""Segments of a raw corpus file, as bytes: one a line, or the ``<seg>`` elements of a WMT SGM file.
+
+What a file is, its first bytes say, not its name. What is no text of one language is refused.
+"""
 
 import codecs
 import html
@@ -9,7 +12,7 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
 
-from rnnsmt.io import InputError, open_binary, read_bounded_lines, read_byte_lines, read_lines
+from rnnsmt.io import InputError, open_text, read_bounded_lines, read_byte_lines, read_lines
 
 LINE_BYTES = 1 << 16
 """A training line with more bytes is rejected unread."""
@@ -18,6 +21,15 @@ SGM_BYTES = 1 << 28
 """A larger ``.sgm`` file is refused: it is read as a whole."""
 
 _SGM_SUFFIXES = (".sgm", ".sgml")
+
+_PROLOGUE = rb"\A(?:\xef\xbb\xbf)?\s*(?:<(?:\?|!DOCTYPE\b|!--)[^>]*>\s*)*"
+
+_SGM_ROOT = re.compile(_PROLOGUE + rb"<(?:srcset|refset|tstset|mteval|dataset)\b", re.IGNORECASE)
+
+_DOCUMENT = re.compile(_PROLOGUE + rb"<doc\b[^>]*>", re.IGNORECASE)
+"""How excerpts of SGM files begin; so may text, which has no ``<seg>``."""
+
+_SEVERAL_SIDES = re.compile(rb"<src\b[^>]*\blang=.*<(?:ref|hyp)\b[^>]*\blang=", re.IGNORECASE | re.DOTALL)
 
 _SEG = re.compile(r"<seg\b[^>]*>(.*?)</seg\s*>", re.IGNORECASE | re.DOTALL)
 
@@ -28,14 +40,15 @@ def read_segments(path: str | Path, limit: int | None = LINE_BYTES) -> Iterator[
     """Yield the raw segments of a file in order; ``None`` stands for one of more than ``limit`` bytes.
 
     Args:
-        path: text or ``.sgm``, plain or compressed; the suffix says which.
+        path: text or SGM, plain or compressed.
         limit: bytes; ``None`` for test sets, where a line that is not text ends the stage instead.
 
     Raises:
-        InputError: the file is missing, damaged, or not what its suffix says.
+        InputError: the file is missing, damaged, or not what its first bytes or its suffix say.
     """
-    _check_encoding(path)
-    if any(suffix.lower() in _SGM_SUFFIXES for suffix in Path(path).suffixes[-2:]):
+    start = _first_bytes(path)
+    _refuse_foreign(path, start)
+    if is_sgm(path, start):
         for segment in _sgm_segments(path):
             yield segment if limit is None or len(segment) <= limit else None
     elif limit is None:
@@ -44,21 +57,49 @@ def read_segments(path: str | Path, limit: int | None = LINE_BYTES) -> Iterator[
         yield from read_bounded_lines(path, limit)
 
 
-def _check_encoding(path: str | Path) -> None:
+def _first_bytes(path: str | Path) -> bytes:
+    """The first ``LINE_BYTES`` of the decompressed file; nothing where it is damaged, which its reading will say."""
+    with open_text(path) as stream:
+        try:
+            return stream.read(LINE_BYTES)
+        except (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError):
+            return b""
+
+
+def is_sgm(path: str | Path, start: bytes) -> bool:
+    """Whether a file is one of WMT's SGM files: by its suffix, or by the markup that it begins with."""
+    return (
+        any(suffix.lower() in _SGM_SUFFIXES for suffix in Path(path).suffixes[-2:])
+        or _SGM_ROOT.match(start) is not None
+        or (_DOCUMENT.match(start) is not None and re.search(rb"<seg\b", start, re.IGNORECASE) is not None)
+    )
+
+
+def _refuse_foreign(path: str | Path, start: bytes) -> None:
     """Refuse what is no UTF-8 text with lines at its first look.
 
     Raises:
-        InputError: UTF-16 or UTF-32, or lines that end in CR alone.
+        InputError: an archive, UTF-16 or UTF-32, other bytes that are no text, lines that end in CR alone.
     """
-    with open_binary(path) as stream:
-        try:
-            start = stream.read(LINE_BYTES)
-        except (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError):
-            return  # what is damaged is noticed, with its line, by the reading
+    if start[257:262] == b"ustar":
+        raise InputError(
+            f"{path}: is a tar archive; take the text file out of it, e.g. with rnnsmt corpus unpack, or name it with "
+            "member: under download: in the configuration"
+        )
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)):
         raise InputError(f"{path}: is UTF-16 or UTF-32, not UTF-8; convert it first, e.g. with iconv -t UTF-8")
+    if start.count(0) > max(len(start) // 4, 100):
+        raise InputError(
+            f"{path}: has NUL bytes all over: UTF-16 without its mark, or no text at all; convert it first, e.g. with "
+            "iconv -f UTF-16LE -t UTF-8"
+        )
     if b"\n" not in start and start.rstrip(b"\r").count(b"\r") > 1:
         raise InputError(f"{path}: its lines end in CR, not LF; convert it first, e.g. with tr '\\r' '\\n'")
+    if _SGM_ROOT.match(start) and _SEVERAL_SIDES.search(start):
+        raise InputError(
+            f"{path}: holds the source and other sides in one file (WMT's XML since 2021); write each side to a text "
+            "file of its own first"
+        )
 
 
 def read_pairs(
@@ -83,7 +124,7 @@ def read_pairs(
 
 
 def _sgm_segments(path: str | Path) -> list[bytes]:
-    with open_binary(path) as stream:
+    with open_text(path) as stream:
         try:
             raw = stream.read(SGM_BYTES + 1)
         except (EOFError, OSError, ValueError) as error:
@@ -112,6 +153,11 @@ def _first_unclosed(text: str, starts: list[int]) -> int:
 
 
 def all_lines(paths: list[str]) -> Iterator[str]:
+    """Yield the lines of UTF-8 files, one file after the other.
+
+    Raises:
+        InputError: as ``rnnsmt.io.read_lines``, or there are no lines at all.
+    """
     empty = True
     for path in paths:
         for line in read_lines(path):

@@ -1,19 +1,20 @@
-"""Moses' punctuation normaliser and tokeniser, by sacremoses, with the work that cannot change a line left out.
+"""Moses' punctuation normaliser, tokeniser and detokeniser, by sacremoses, with the work that cannot change a line left
+out.
 
-The answers are those of ``sacremoses.MosesPunctNormalizer`` and ``sacremoses.MosesTokenizer``, character for character
-(the tests compare them on real text). Two facts make it faster:
+The answers are those of ``sacremoses.MosesPunctNormalizer``, ``MosesTokenizer``, ``MosesDetruecaser`` and
+``MosesDetokenizer``, character for character (the tests compare them on real text). Two facts make normalising and
+tokenising faster:
 
 * every substitution of the normaliser needs a certain string in the line; where that is missing it is skipped;
 * the tokeniser treats every whitespace-separated chunk by itself, except that a final full stop asks how the next chunk
   begins, and except at quotes, commas and dots in odd places. Ordinary chunks are therefore looked up in a memory of
   earlier answers; a line with an odd chunk goes through sacremoses as a whole.
-
-Moses' detruecaser and detokeniser, by sacremoses.
 """
 
 import re
 
 from sacremoses import MosesDetokenizer, MosesDetruecaser, MosesPunctNormalizer, MosesTokenizer
+from sacremoses.corpus import NonbreakingPrefixes
 
 MEMORY_ENTRIES = 500_000
 """The memory of chunks is emptied when it holds so many."""
@@ -30,6 +31,11 @@ _NEEDED = {
 }  # fmt: skip
 
 _DIGITS = frozenset("0123456789")
+
+
+def has_rules(lang: str) -> bool:
+    """Whether sacremoses has rules for the language: words that a full stop does not end, or its characters."""
+    return lang in NonbreakingPrefixes().available_langs or lang in ("ja", "ko")
 
 
 class Normalizer:

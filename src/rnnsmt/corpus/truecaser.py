@@ -12,7 +12,7 @@ Lines with ``<``, ``>`` or ``|`` may hold markup or factors and go through sacre
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 from sacremoses import MosesTruecaser
@@ -109,7 +109,3 @@ class Truecaser:
             elif tokens[i] not in DELAYED_START:
                 first = False
         return " ".join(tokens)
-
-
-def _same(model: Truecaser) -> Callable[[str], str]:
-    return model

@@ -2,14 +2,20 @@
 
 import bz2
 import gzip
+import hashlib
+import io
 import json
 import lzma
+import tarfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from rnnsmt.cli import main
+from rnnsmt.corpus.preparation import MAX_SEGMENT, InputFile
 from rnnsmt.parallel import map_chunks
+from rnnsmt.search.decoder import MAX_WORDS
 
 
 class Workplace:
@@ -61,6 +67,12 @@ class Workplace:
         return sorted(path.name for path in self.folder.iterdir()) == sorted(inputs)
 
 
+def described(path: Path) -> dict:
+    """A raw file as the report describes it."""
+    raw = path.read_bytes()
+    return {"path": str(path), "bytes": len(raw), "sha256": hashlib.sha256(raw).hexdigest()}
+
+
 @pytest.fixture
 def work(tmp_path: Path) -> Workplace:
     return Workplace(tmp_path)
@@ -71,12 +83,13 @@ def test_tokenises_and_counts(work: Workplace) -> None:
     assert work.source == ["It &apos;s the boat &apos;s mast ."]
     assert work.target == ["C&apos; est le mât du bateau : &quot; l&apos; ancre &quot; !"]
     assert work.report == {
-        "inputs": [str(work.folder / "s.en"), str(work.folder / "t.fr")],
+        "inputs": [described(work.folder / "s.en"), described(work.folder / "t.fr")],
         "lines": 1,
         "kept": 1,
         "tokens": [7, 12],
         "rejected": {},
         "repaired": {},
+        "suspicious": {},
     }
 
 
@@ -88,6 +101,21 @@ def test_switches(work: Workplace) -> None:
     assert work.source == ['it \'s " a , " b !']
     assert work.pair(text, text, "--no-normalize") == 0
     assert work.source == ["It &apos;s « a » , B !"]
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+def test_compression_and_markup_without_a_suffix(work: Workplace, pack: Callable[[bytes], bytes]) -> None:
+    (work.folder / "a.en").write_bytes(pack(b"<refset><doc><seg>One.</seg><seg>Two.</seg></doc></refset>"))
+    (work.folder / "a.fr").write_bytes(pack(b"Un.\nDeux.\n"))
+    assert work.run(work.folder / "a.en", work.folder / "a.fr") == 0
+    assert work.source == ["One .", "Two ."]
+    assert work.target == ["Un .", "Deux ."]
+
+
+@pytest.mark.parametrize("text", ["<doc>\na\n", "<?xml version='1.0'?>\na\n", "a <seg>b</seg>\nc\n", "<p>\n<seg>\n"])
+def test_text_with_some_markup_stays_lines(work: Workplace, text: str) -> None:
+    assert work.pair(text, "a\nb\n", "--no-tokenize", "--no-normalize") == 0
+    assert work.source == text.splitlines()
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz", ".bz2", ".xz"])
@@ -249,7 +277,7 @@ def test_processes_change_nothing(work: Workplace, monkeypatch: pytest.MonkeyPat
     assert work.pair(source, source) == 0
     one = [(work.folder / name).read_bytes() for name in ("o.en", "o.fr", "r.json")]
     small = lambda make, items, threads: map_chunks(make, items, threads, 13)  # noqa: E731
-    monkeypatch.setattr("rnnsmt.parallel.map_chunks", small)
+    monkeypatch.setattr("rnnsmt.corpus.preparation.map_chunks", small)
     assert work.pair(source, source, "--threads", "3") == 0
     assert [(work.folder / name).read_bytes() for name in ("o.en", "o.fr", "r.json")] == one
 
@@ -265,7 +293,23 @@ lines</SEG></p></doc>
 """
 
 
-@pytest.mark.parametrize("name", ["a.sgm", "a.en.sgm.gz", "a.SGM", "a.sgml.xz"])
+def tar() -> bytes:
+    """A tar archive with a text in it."""
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as archive:
+        archive.addfile(tarfile.TarInfo("train.en"), io.BytesIO())
+    return stream.getvalue()
+
+
+SIDES = b"""<?xml version='1.0' encoding='utf-8'?>
+<dataset id="newstest2021"><doc id="1"><src lang="en"><p><seg id="1">One.</seg></p></src>
+<ref lang="fr"><p><seg id="1">Un.</seg></p></ref></doc></dataset>
+"""
+
+
+@pytest.mark.parametrize(
+    "name", ["a.sgm", "a.en.sgm.gz", "a.SGM", "a.sgml.xz", "a.en.xml", "a.txt", "a", "a.en.gz", "a.xml.bz2"]
+)
 def test_sgm(work: Workplace, name: str) -> None:
     reference = work.file("b.sgm", '<refset><doc><seg id="1">un</seg>\n<seg id="2">d</seg><seg>c</seg></doc></refset>')
     assert work.run(work.file(name, SGM), reference, "--no-tokenize", "--no-normalize") == 0
@@ -293,6 +337,12 @@ REFUSED: list[tuple[str, dict[str, bytes], list[str], str]] = [
     ("ratio below 1", {"s": b"a\n", "t": b"a\n"}, ["--max-ratio", "0.5"], "--max-ratio"),
     ("ratio not a number", {"s": b"a\n", "t": b"a\n"}, ["--max-ratio", "nan"], "--max-ratio"),
     ("no processes", {"s": b"a\n", "t": b"a\n"}, ["--threads", "0"], "--threads"),
+    ("three letters", {"s": b"a\n", "t": b"a\n"}, ["--source-lang", "eng"], "did you mean en (ISO 639-1)?"),
+    ("UTF-16 without its mark", {"s": "some text\n".encode("utf-16-le") * 99, "t": b"a\n"}, [], "s: has NUL bytes"),
+    ("a tar archive", {"s": tar(), "t": b"a\n"}, [], "s: is a tar archive"),
+    ("a packed tar archive", {"s.gz": gzip.compress(tar()), "t": b"a\n"}, [], "s.gz: is a tar archive"),
+    ("a zip archive", {"s": b"PK\x03\x04" + bytes(50), "t": b"a\n"}, [], "s: is a zip archive; unpack it"),
+    ("several sides", {"s.xml": SIDES, "t": b"a\n"}, [], "s.xml: holds the source and other sides in one file"),
     ("language", {"s": b"a\n", "t": b"a\n"}, ["--source-lang", "english"], "--source-lang english"),
 ]
 
@@ -310,6 +360,104 @@ def test_refused_with_one_sentence(
     assert lines[0].startswith("rnnsmt corpus prepare: error: ")
     assert message in lines[0]
     assert work.nothing_written(*files)
+
+
+LATIN = "Été à la mer\n".encode("latin-1")
+
+
+@pytest.mark.parametrize("options", [[], ["--keep-all"]])
+@pytest.mark.parametrize("bad", [4, 20, 40])
+def test_another_encoding_is_refused(
+    work: Workplace, capsys: pytest.CaptureFixture[str], options: list[str], bad: int
+) -> None:
+    """Neither rejected nor repaired line by line, whichever side it is."""
+    assert work.pair("The sea in summer\n" * 40, b"La mer\n" * (40 - bad) + LATIN * bad, *options) == 2
+    (line,) = capsys.readouterr().err.strip().split("\n")
+    share = f"t.fr: {bad} of 40 lines ({100 * bad // 40} %) are not UTF-8, the first is line {41 - bad}; "
+    assert share in line
+    assert "iconv -f ISO-8859-1 -t UTF-8" in line
+    assert work.nothing_written("s.en", "t.fr")
+
+
+def test_a_few_bad_lines_are_counted_and_said(work: Workplace, capsys: pytest.CaptureFixture[str]) -> None:
+    text = b"La mer\n" * 150 + LATIN * 3 + b"La mer\n" * 50
+    assert work.pair(text, text) == 0
+    assert work.rejected() == {"not UTF-8": (3, [151, 152, 153])}
+    lines = capsys.readouterr().err.strip().split("\n")
+    assert lines[-1].startswith(
+        "rnnsmt corpus prepare: done: s.en and t.fr: kept 200 of 203 lines, rejected 3 (not UTF-8: 3), repaired none, "
+        "en tokens 400, fr tokens 400, "
+    )
+    assert lines[-2].endswith("t.fr: 3 of 203 lines are not UTF-8, the first is line 151; they were rejected")
+    assert lines[-2].startswith("warning: ")
+
+
+def test_what_the_decoder_cannot_take_is_refused(work: Workplace, capsys: pytest.CaptureFixture[str]) -> None:
+    assert MAX_SEGMENT == MAX_WORDS
+    assert work.pair("a\n" + "x " * 4001 + "\n", "a\nb\n", "--keep-all") == 2
+    assert "s.en, line 2: more than 4000 words" in capsys.readouterr().err
+    assert work.nothing_written("s.en", "t.fr")
+
+
+def test_what_is_suspicious_in_a_test_set_is_said(work: Workplace, capsys: pytest.CaptureFixture[str]) -> None:
+    assert work.pair("a\n" + "x " * 201 + "\n\n" + "a\n" * 200, "b\n" * 203, "--keep-all") == 0
+    assert work.report["suspicious"] == {
+        "more than 200 words": {"lines": 1, "first": [2]},
+        "no words": {"lines": 1, "first": [3]},
+    }
+    warnings = [line for line in capsys.readouterr().err.split("\n") if line.startswith("warning: ")]
+    assert [line.split("t.fr: ")[1] for line in warnings] == [
+        "lines with more than 200 words: 1, the first is line 2",
+        "lines with no words: 1, the first is line 3",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "message"),
+    [
+        ("\n" * 30, [], "0 of 30 lines have words, at least 1 are needed"),
+        ("a\n" + "\n" * 29, ["--min-lines", "2"], "1 of 30 lines have words, at least 2 are needed"),
+    ],
+)
+def test_blank_sets_are_refused(
+    work: Workplace, capsys: pytest.CaptureFixture[str], source: str, options: list[str], message: str
+) -> None:
+    assert work.pair(source, "b\n" * 30, "--keep-all", *options) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert "s.en and" in error
+    assert work.nothing_written("s.en", "t.fr")
+
+
+def test_a_small_set_is_said(work: Workplace, capsys: pytest.CaptureFixture[str]) -> None:
+    assert work.pair("a\n" * 99, "b\n" * 99, "--keep-all") == 0
+    assert "99 lines are a small dev or test set" in capsys.readouterr().err
+    assert work.pair("a\n" * 99, "b\n" * 99) == 0
+    assert "warning" not in capsys.readouterr().err
+
+
+def test_languages_without_rules_are_said(work: Workplace, capsys: pytest.CaptureFixture[str]) -> None:
+    assert work.pair("a\n", "b\n", "--target-lang", "zz") == 0
+    assert "warning: the tokeniser has no rules of its own for the language zz" in capsys.readouterr().err
+    assert work.pair("a\n", "b\n", "--target-lang", "zz", "--no-tokenize") == 0
+    assert "warning" not in capsys.readouterr().err
+
+
+def test_a_file_that_is_replaced_meanwhile_is_refused(
+    work: Workplace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its report would describe another text than its tokens."""
+    source = work.file("s", "a\n" * 30)
+    check = InputFile.check_unchanged
+
+    def replaced(file: InputFile) -> None:
+        source.write_text("other text\n")
+        check(file)
+
+    monkeypatch.setattr(InputFile, "check_unchanged", replaced)
+    assert work.run(source, None) == 2
+    assert "s: changed while it was read" in capsys.readouterr().err
+    assert work.nothing_written("s")
 
 
 def test_an_endless_test_line_is_refused(

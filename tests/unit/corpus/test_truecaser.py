@@ -28,7 +28,7 @@ TEXT = [
 def train(folder: Path, lines: list[str]) -> Path:
     text, model = folder / "text", folder / "model"
     text.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    assert main(["corpus", "train-truecaser", "--input", str(text), "--model", str(model)]) == 0
+    assert main(["corpus", "train-truecaser", "--input", str(text), "--output-model", str(model)]) == 0
     return model
 
 
@@ -96,7 +96,7 @@ def test_several_inputs(tmp_path: Path) -> None:
     for name in "ab":
         (tmp_path / name).write_text("x Y\n")
     inputs = [str(tmp_path / name) for name in "ab"]
-    assert main(["corpus", "train-truecaser", "--input", *inputs, "--model", str(tmp_path / "m")]) == 0
+    assert main(["corpus", "train-truecaser", "--input", *inputs, "--output-model", str(tmp_path / "m")]) == 0
     assert (tmp_path / "m").read_text() == "Y (2/2)\n"
 
 
@@ -123,6 +123,8 @@ def test_bad_models(tmp_path: Path, capsys: pytest.CaptureFixture[str], content:
 
 def test_nothing_to_learn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "t").write_text("Word\n\n")
-    assert main(["corpus", "train-truecaser", "--input", str(tmp_path / "t"), "--model", str(tmp_path / "m")]) == 2
+    assert (
+        main(["corpus", "train-truecaser", "--input", str(tmp_path / "t"), "--output-model", str(tmp_path / "m")]) == 2
+    )
     assert "no word that is not the first of its line" in capsys.readouterr().err
     assert not (tmp_path / "m").exists()
