@@ -15,30 +15,6 @@ CLEANING = (
 )
 
 
-rule demo:
-    output:
-        expand(
-            "results/demo/{part}.{lang}.gz",
-            part=["in-domain", "general"],
-            lang=["en", "fr"],
-        ),
-        "results/demo/mono.fr.gz",
-        expand("results/demo/{part}.{lang}", part=["dev", "test"], lang=["en", "fr"]),
-    log:
-        "results/logs/corpus/demo.log",
-    conda:
-        BASE_ENV
-    resources:
-        mem_mb=memory(500),
-        runtime=minutes(10),
-    params:
-        version=version("demo", "make"),
-        seed=config["seed"],
-        scale=config["demo"]["scale"],
-    shell:
-        "rnnsmt demo make --output-dir results/demo --seed {params.seed} --scale {params.scale} &> {log:q}"
-
-
 rule fetch:
     output:
         "results/downloads/{key}/{file}",

@@ -6,34 +6,6 @@ TUNING_OPTIONS = (
 )
 
 
-# What a dev or test set can use of the tables, once for all systems that share them: loads in a moment, and everybody
-# can look at it.
-rule filter_tables:
-    input:
-        text=lambda w: set_text("usual", w.set, SOURCE),
-        phrase_table=f"results/{{folder}}/{PHRASE_TABLE}",
-        reordering_table=f"results/model/{REORDERING_TABLE}",
-    output:
-        f"results/{{folder}}/filtered/{{set}}/{PHRASE_TABLE}",
-        f"results/{{folder}}/filtered/{{set}}/{REORDERING_TABLE}",
-    log:
-        "results/logs/filter/{folder}.{set}.log",
-    wildcard_constraints:
-        folder=f"model|augmented/{FEATURE_NAMES}",
-    conda:
-        BASE_ENV
-    resources:
-        mem_mb=memory(1000),
-        runtime=minutes(10, 0.02),
-    params:
-        version=version("phrases", "filter"),
-        max_length=config["phrases"]["max_length"],
-    shell:
-        "rnnsmt phrases filter --input {input.text:q} --phrase-table {input.phrase_table:q} "
-        "--reordering-table {input.reordering_table:q} --max-length {params.max_length} "
-        "--output-dir results/{wildcards.folder}/filtered/{wildcards.set} &> {log:q}"
-
-
 # A run that is killed, or stops before its time is up, goes on after its last iteration in run{n}/state.
 rule mert:
     input:
