@@ -4,9 +4,6 @@ from snakemake.utils import min_version
 min_version("9.20.0")
 
 
-configfile: f"{workflow.basedir}/config.yaml"
-
-
 include: "workflow/rules/common.smk"
 include: "workflow/rules/resources.smk"
 include: "workflow/rules/texts.smk"

@@ -21,5 +21,6 @@ rule demo:
         version=version("demo", "make"),
         seed=config["seed"],
         scale=config["demo"]["scale"],
+        folder=subpath(output[0], parent=True),
     shell:
-        "rnnsmt demo make --output-dir results/demo --seed {params.seed} --scale {params.scale} &> {log:q}"
+        "rnnsmt demo make --output-dir {params.folder:q} --seed {params.seed} --scale {params.scale} &> {log:q}"

@@ -1,4 +1,8 @@
-# Translate every set with every tuned system and score the output.
+# Translate every set with every tuned system, score the output; Table 1, and where its figures come from.
+import json
+
+SCORES = expand("results/systems/{system}/run{run}/{set}.bleu.json", system=config["compare"], run=RUNS, set=SETS)
+JOINT = " ".join(f"--joint {name}={'+'.join(parts)}" for name, parts in config["evaluation"]["joint"].items())
 KEEP_CASE = switch("no-detruecase", config["text"]["lowercase"] or not config["text"]["truecase"])
 
 
@@ -25,9 +29,9 @@ rule decode:
     params:
         version=version("search", "decode"),
         limits=search_limits,
-        tables=lambda w: filtered_folder(w.system, w.set),
+        tables=lambda w, input: str(Path(input.tables[0]).parent),
     shell:
-        "rnnsmt search decode --ini {input.ini:q} --model-dir {params.tables} "
+        "rnnsmt search decode --ini {input.ini:q} --model-dir {params.tables:q} "
         "--input {input.source:q} --output {output.text:q} --report {output.report:q} "
         "{params.limits} --device {resources.device} --threads {threads} &> {log:q}"
 
@@ -170,7 +174,10 @@ rule provenance:
     params:
         version=version("evaluation", "provenance"),
         joint=JOINT,
-        networks=" ".join(f"--network {n}=results/{n}/model.pt=results/{n}/history.json" for n in NETWORKS),
+        networks=lambda w, input: " ".join(
+            f"--network {shlex.quote('='.join([name, model, history]))}"
+            for name, model, history in zip(NETWORKS, input.networks[::2], input.networks[1::2])
+        ),
         config=json.dumps(config, sort_keys=True),
     shell:
         "rnnsmt evaluation provenance --scores {input.scores:q} {params.joint} {params.networks} "

@@ -20,13 +20,12 @@ rule mert:
         history="results/systems/{system}/run{run}/history.json",
     log:
         "results/logs/tuning/mert.{system}.run{run}.log",
-    retries: 3
     conda:
         search_env
     threads: tuning_threads()
     resources:
         mem_mb=search_memory,
-        runtime=1440,
+        runtime=LONG,
         gpu=search_gpu,
         device=DEVICE,
     params:
@@ -34,11 +33,12 @@ rule mert:
         options=TUNING_OPTIONS,
         limits=search_limits,
         seed=lambda w: config["seed"] + int(w.run),
-        tables=lambda w: filtered_folder(w.system, "dev"),
+        tables=lambda w, input: str(Path(input.tables[0]).parent),
+        folder=subpath(output.ini, parent=True),
     shell:
-        "rnnsmt tuning mert --ini {input.ini:q} --model-dir {params.tables} "
+        "rnnsmt tuning mert --ini {input.ini:q} --model-dir {params.tables:q} "
         "--source {input.source:q} --reference {input.reference:q} --seed {params.seed} "
         "--output-ini {output.ini:q} --output-history {output.history:q} "
-        "--state-dir results/systems/{wildcards.system}/run{wildcards.run}/state "
+        "--state-dir {params.folder:q}/state "
         "{params.options} {params.limits} --device {resources.device} --threads {threads} "
-        "$(time_limit {resources.runtime}) &> {log:q}"
+        "--time-limit $(({resources.runtime} * 60)) &> {log:q}"
