@@ -1,10 +1,10 @@
 """Which runs of Snakemake are alive in a folder: after ``kill -9`` or a power cut the same command goes on.
 
-A killed Snakemake leaves its lock behind, and the next one refuses to start. So every run of these rules keeps a file in
-``.snakemake/rnnsmt-runs`` under a lock of the system, which goes with its process however that ends; an orderly end removes
-the file. Snakemake's lock is stale, and removed, where files of dead runs are there and no run is alive. Everything stays
-for the user to decide (``snakemake --unlock``) where a dead run gave its jobs to a cluster, for they may still be at work,
-or where a run started on another host, because some file systems keep the locks of the system to a host.
+A killed Snakemake leaves its lock behind, and the next one refuses to start. So every run of these rules keeps a file
+in ``.snakemake/rnnsmt-runs`` under a lock of the system, which goes with its process however that ends; an orderly end
+removes the file. Snakemake's lock is stale, and removed, where files of dead runs are there and no run is alive.
+Everything stays for the user to decide (``snakemake --unlock``) where a dead run gave its jobs to a cluster, as they
+may still be at work, or where a run started on another host, because some file systems keep locks to one host.
 """
 
 import atexit
@@ -72,7 +72,9 @@ def _one_at_a_time(runs: Path) -> Iterator[None]:
 
 def _clear(folder: Path, runs: Path, unlock: bool) -> bool:
     """Remove Snakemake's lock if it is stale, and the files of dead runs that nobody has to know of any more."""
-    alive, here, elsewhere = [], [], []
+    alive: list[Path] = []
+    here: list[Path] = []
+    elsewhere: list[Path] = []
     for path in runs.glob("*.json"):
         if not _is_dead(path):
             alive.append(path)
