@@ -104,8 +104,8 @@ def _is_dead(path: Path) -> bool:
 
 
 def _was_here(path: Path) -> bool:
-    """Whether a run executed its jobs on this machine; not if it cannot be read, unless it had not begun to say."""
-    with suppress(ValueError):
+    """Whether a run executed its jobs on this machine; not if it did not come to say so."""
+    with suppress(ValueError, TypeError, KeyError):
         about = json.loads(path.read_text(encoding="utf-8"))
         return about["host"] == socket.gethostname() and not about["cluster"]
     return False
