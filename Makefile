@@ -1,7 +1,7 @@
 # make table   set up, run the workflow on the embedded corpus, print Table 1
 # make test    set up, run the tests
 # make setup   the set-up alone: .venv with everything pinned in requirements.lock
-# make check   what has to be clean before a commit: formatting, linting, types
+# make check   what has to be clean before a commit: formatting, linting, types, the direction of imports
 
 PYTHON ?= python3
 CORES ?= $(shell $(PYTHON) -c "import os; print(os.cpu_count() or 1)")
@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 
 table: setup
 	$(BIN)/snakemake --cores $(CORES)
-	@cat results/table1.md
+	@echo && cat results/table1.md
 
 test: setup
 	$(BIN)/python -m pytest -n $(CORES) tests
@@ -32,6 +32,7 @@ check: setup
 	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/snakefmt --check Snakefile workflow
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
 	$(BIN)/snakemake --lint
 
 format: setup

@@ -4,23 +4,20 @@ from snakemake.utils import min_version
 min_version("9.20.0")
 
 
-configfile: f"{workflow.basedir}/config.yaml"
-
-
 include: "workflow/rules/common.smk"
 include: "workflow/rules/resources.smk"
-include: "workflow/rules/resume.smk"
 include: "workflow/rules/texts.smk"
-include: "workflow/rules/systems.smk"
+include: "workflow/rules/demo.smk"
 include: "workflow/rules/corpus.smk"
 include: "workflow/rules/selection.smk"
-include: "workflow/rules/baseline.smk"
+include: "workflow/rules/align.smk"
+include: "workflow/rules/phrases.smk"
+include: "workflow/rules/lm.smk"
 include: "workflow/rules/rnn.smk"
 include: "workflow/rules/cslm.smk"
-include: "workflow/rules/augment.smk"
+include: "workflow/rules/systems.smk"
 include: "workflow/rules/tuning.smk"
 include: "workflow/rules/evaluation.smk"
-include: "workflow/rules/report.smk"
 include: "workflow/rules/analysis.smk"
 
 

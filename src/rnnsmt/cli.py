@@ -8,7 +8,6 @@ early on purpose with its state saved, run again; 128 + n ended by signal n.
 
 import argparse
 import inspect
-import os
 import re
 import signal
 import sys
@@ -51,20 +50,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         sentence = _sentence(error)
         if sentence is None:
             raise
-        _tell(f"rnnsmt {args.chapter} {args.stage}: error: {sentence}")
+        print(f"rnnsmt {args.chapter} {args.stage}: error: {sentence}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print(f"rnnsmt {args.chapter} {args.stage}: interrupted", file=sys.stderr)
         return 128 + signal.SIGINT
-
-
-def _tell(sentence: str) -> None:
-    """Write to stderr, and where that is a log, to the terminal as well: the rules name it by its number."""
-    print(sentence, file=sys.stderr)
-    terminal = os.environ.get("RNNSMT_TERMINAL", "")
-    if terminal.isdecimal():
-        with suppress(OSError):
-            os.write(int(terminal), f"{sentence}\n".encode())
 
 
 def _sentence(error: Exception) -> str | None:
@@ -154,6 +144,6 @@ def _main_with_streams() -> object:
             raise
         with suppress(OSError):
             if not gone:
-                _tell(f"rnnsmt: error: {sentence}")
+                print(f"rnnsmt: error: {sentence}", file=sys.stderr)
         stopping.drop_streams()
     return code

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -23,10 +24,11 @@ SMALL = {
 
 
 class Workflow:
-    """One folder of results and the snakemake calls on it."""
+    """One folder of results and the snakemake calls on it, with the Snakefile of this checkout or another."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, snakefile: Path = ROOT / "Snakefile") -> None:
         self.folder = folder
+        self.snakefile = snakefile
 
     def command(self, *options: str) -> list[str]:
         """The command line of a call."""
@@ -36,20 +38,31 @@ class Workflow:
                 "-m",
                 "snakemake",
                 "--snakefile",
-                str(ROOT / "Snakefile"),
+                str(self.snakefile),
                 "--directory",
                 str(self.folder),
             ),
             *("--cores", "2", *options),
         ]
 
-    def call(self, *options: str, timeout: float = 600) -> subprocess.CompletedProcess:
+    def call(self, *options: str, timeout: float = 600, **environment: str) -> subprocess.CompletedProcess:
         """Run snakemake and return what it did."""
-        return subprocess.run(self.command(*options), capture_output=True, text=True, timeout=timeout, check=False)
+        return subprocess.run(
+            self.command(*options),
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+            env=os.environ | environment,
+        )
 
-    def plan(self, *options: str) -> Counter:
+    def log(self) -> str:
+        """The full log of the last run."""
+        return max(self.folder.glob(".snakemake/log/*.log")).read_text()
+
+    def plan(self, *options: str, **environment: str) -> Counter:
         """How many jobs of which rules a call would run."""
-        done = self.call("--dry-run", "--quiet", "host", *options)
+        done = self.call("--dry-run", "--quiet", "host", *options, **environment)
         assert done.returncode == 0, done.stdout + done.stderr
         jobs: Counter = Counter()
         for line in (done.stdout + done.stderr).splitlines():
@@ -64,6 +77,15 @@ class Workflow:
         assert done.returncode == 0, done.stdout + done.stderr
         jobs = done.stdout.split(f"\nrule {rule}:\n")[1:]
         return "\n".join(job.split("\nrule ")[0].split("Shell command: ")[1] for job in jobs)
+
+
+def copy_of_checkout(folder: Path) -> Path:
+    """What a run needs of this checkout, as another one; its Snakefile."""
+    for name in ("workflow", "profiles", "envs", "src"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+    for name in ("Snakefile", "config.yaml"):
+        shutil.copy(ROOT / name, folder)
+    return folder / "Snakefile"
 
 
 @pytest.fixture
@@ -90,7 +112,10 @@ def small_config(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory, small_config) -> Workflow:
-    """The whole workflow on a small embedded corpus, run once, also where the tests run in several processes."""
+    """The whole workflow on a small embedded corpus, run once, also where the tests run in several processes.
+
+    What it printed is in ``finished.whole`` beside its folder.
+    """
     shared = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         shared = shared.parent
@@ -101,7 +126,7 @@ def finished(tmp_path_factory, small_config) -> Workflow:
             workflow.folder.mkdir(exist_ok=True)
             done = workflow.call("--configfile", str(small_config), "--show-failed-logs")
             assert done.returncode == 0, done.stdout + done.stderr
-            (shared / "finished.whole").touch()
+            (shared / "finished.whole").write_text(done.stderr)
     return workflow
 
 

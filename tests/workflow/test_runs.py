@@ -4,7 +4,7 @@ import gzip
 import hashlib
 import json
 import os
-import shutil
+import re
 import signal
 import subprocess
 import time
@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy
 import pandas
 import pytest
+import yaml
 
-from tests.workflow.conftest import ROOT
+from tests.workflow.conftest import ROOT, Workflow, copy_of_checkout
 
 FINAL = ["results/table1.tsv", "results/rnn/model.pt", "results/model/phrase-table.gz", "results/model/lm.arpa.gz"]
 
@@ -78,6 +79,15 @@ def test_every_log_ends_with_figures(finished):
         assert last.endswith(" MB")
 
 
+def test_what_a_run_prints(finished):
+    """In a pipe: a few lines, among them what became of every corpus."""
+    lines = (finished.folder.parent / "finished.whole").read_text().splitlines()
+    assert len(lines) < 200
+    assert len([line for line in lines if "] prepare_bitext corpus=" in line]) == 4
+    assert re.search(r"\] prepare_bitext corpus=general: lines [\d,]+, kept [\d,]+, .*rejected \(", "\n".join(lines))
+    assert re.fullmatch(r"(\d+)/\1 jobs done in .*", lines[-1])
+
+
 def test_nothing_half_written_stays(finished):
     assert not list(finished.folder.rglob(".tmp-*"))
 
@@ -106,8 +116,8 @@ def test_nothing_to_do_after_a_run(finished, small_config):
             {"cslm_train": 1, "mert": 2, "decode": 4},
             ["cslm_prepare", "rnn_train", "augment"],
         ),
-        ("rnn={device: cpu}", {}, []),
-        ("evaluation={joint: {}}", {}, ["mert"]),
+        ("rnn={device: cuda}", {}, []),
+        ("cluster=true", {}, []),
     ],
 )
 def test_a_change_reruns_what_depends_on_it(finished, small_config, tmp_path, setting, expected, untouched):
@@ -120,14 +130,12 @@ def test_a_change_reruns_what_depends_on_it(finished, small_config, tmp_path, se
 
 def test_another_meaning_of_a_preset_trains_again(finished, small_config, tmp_path):
     """Although the configuration and the command name the same preset."""
-    for name in ("Snakefile", "workflow", "config.yaml"):
-        (tmp_path / name).symlink_to(ROOT / name)
-    shutil.copytree(ROOT / "src", tmp_path / "src")
-    presets = tmp_path / "src/rnnsmt/rnn/presets.py"
-    presets.write_text(
-        presets.read_text().replace("DEMO = replace(\n    SMALL,", "DEMO = replace(\n    SMALL,\n    clip=3.0,")
-    )
-    jobs = finished.plan("--configfile", str(small_config), "--snakefile", str(tmp_path / "Snakefile"))
+    other = Workflow(finished.folder, copy_of_checkout(tmp_path))
+    presets = tmp_path / "src/rnnsmt/rnn/settings.py"
+    before = presets.read_text()
+    presets.write_text(before.replace("DEMO = replace(\n    SMALL,", "DEMO = replace(\n    SMALL,\n    clip=3.0,"))
+    assert presets.read_text() != before
+    jobs = other.plan("--configfile", str(small_config), PYTHONPATH=str(tmp_path / "src"))
     assert jobs["rnn_train"] == 1
     assert "cslm_train" not in jobs
 
@@ -138,6 +146,17 @@ def test_a_further_system_runs_only_its_own_jobs(finished, small_config):
     jobs = finished.plan("--configfile", str(small_config), "--config", *settings)
     expected = {"mert": 2, "decode": 4, "recase": 4, "detokenize": 4, "bleu": 4}
     assert jobs == expected | REPORT
+
+
+def test_more_text_of_the_language_model_aligns_nothing_again(finished, small_config, tmp_path):
+    """Nor does the network of phrase pairs train again; the language models do, and what is scored with them."""
+    (tmp_path / "more.fr").write_text("encore une phrase du port .\n" * 20)
+    corpora = yaml.safe_load((ROOT / "config.yaml").read_text())["corpora"]
+    corpora.append({"name": "more", "role": "mono", "target": str(tmp_path / "more.fr")})
+    (tmp_path / "more.yaml").write_text(yaml.safe_dump({"corpora": corpora}))
+    jobs = finished.plan("--configfile", str(small_config), str(tmp_path / "more.yaml"))
+    assert jobs.items() >= {"prepare_mono": 1, "truecase": 1, "language_model": 1, "cslm_train": 1, "mert": 6}.items()
+    assert not {"train_truecaser", "align_words", "extract", "phrase_table", "rnn_train", "rnn_score"} & set(jobs)
 
 
 def test_without_the_network_only_the_table_is_made_again(finished, small_config):
@@ -183,16 +202,23 @@ def test_a_lost_result_is_made_again(copy_of_finished, small_config):
     assert (copy_of_finished.folder / FINAL[0]).read_bytes() == before
 
 
-@pytest.mark.parametrize("seconds", [6, 15])
-def test_killed_and_started_again(workflow, finished, small_config, seconds):
+@pytest.mark.parametrize("sign", ["results/align/*/forward.gz", "results/systems/*/run*/state/*"])
+def test_killed_and_started_again(workflow, finished, small_config, sign):
     """kill -9 of the whole process group in the middle, then the same command: the results of an undisturbed run."""
     options = ["--configfile", str(small_config)]
     process = subprocess.Popen(
         workflow.command(*options), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
-    time.sleep(seconds)
+    until = time.monotonic() + 500
+    while not list(workflow.folder.glob(sign)):
+        assert process.poll() is None, "ended before it came so far"
+        assert time.monotonic() < until
+        time.sleep(0.05)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+    assert not (workflow.folder / "results/table1.tsv").exists()
+    assert list(workflow.folder.glob(".snakemake/locks/*.lock"))
+    assert list(workflow.folder.glob(".snakemake/incomplete/*"))
     done = workflow.call(*options)
     assert done.returncode == 0, done.stdout + done.stderr
     for name in FINAL[1:]:

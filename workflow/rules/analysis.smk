@@ -1,4 +1,6 @@
 # Pictures of what was learnt, for results/figures and the report.
+import itertools
+
 FIGURES = [f"results/figures/learning-{network}.png" for network in NETWORKS]
 FIGURES += ["results/figures/mert.png"]
 FIGURES += ["results/figures/scores-rnn.png"] if "rnn" in NETWORKS else []
@@ -52,7 +54,9 @@ rule mert_curves:
         runtime=minutes(10),
     params:
         version=version("analysis", "mert-curves"),
-        histories=expand("{system}=results/systems/{system}/run{run}/history.json", system=config["compare"], run=RUNS),
+        histories=lambda w, input: [
+            f"{system}={history}" for (system, _), history in zip(itertools.product(config["compare"], RUNS), input)
+        ],
     shell:
         "rnnsmt analysis mert-curves --history {params.histories:q} --output {output:q} &> {log:q}"
 

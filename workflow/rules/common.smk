@@ -1,42 +1,48 @@
-# What all chapters share: the checked configuration, the corpora, and how a rule calls a stage.
-import shlex
+# What all chapters share: the checked configuration, the corpora, where jobs run, and how a rule calls a stage.
+import os
 import shutil
 import sys
 from pathlib import Path
 
+import yaml
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
-from snakemake.settings.types import DeploymentMethod
+from snakemake.utils import update_config
 
-sys.path.insert(0, f"{workflow.basedir}/src")
+# Rules call the stages as `rnnsmt`, which lies beside the Python that runs Snakemake; with --sdm conda the environment of
+# the rule comes before it on PATH. What a checkout computes must be its own package.
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+CHECKOUT = Path(str(workflow.current_basedir), "../..").resolve()
+try:
+    import rnnsmt
+except ImportError:
+    rnnsmt = None
+if rnnsmt is None or ((CHECKOUT / "src").is_dir() and Path(rnnsmt.__file__).resolve().parents[2] != CHECKOUT):
+    found = f"that of {Path(rnnsmt.__file__).parent}" if rnnsmt else "no package rnnsmt"
+    raise WorkflowError(
+        f"{sys.executable} has {found}, but these rules need the one of {CHECKOUT}: "
+        f"run `make setup` there and call its .venv/bin/snakemake, or `pip install -e` it into this environment"
+    )
+os.environ["RNNSMT_CHECKOUT"] = str(CHECKOUT)  # what envs/*.post-deploy.sh installs
+
 from rnnsmt.config import check, corpora, kept_whole, settle
+from rnnsmt.run_lock import enter
 from rnnsmt.stages import STAGES
 
-if mistakes := check(config, f"{workflow.basedir}/workflow/schemas/config.schema.json", workflow.configfiles):
+# The configuration of a run, or of another workflow that uses this one as a module, goes over that of config.yaml.
+with open(workflow.source_path("../../config.yaml"), encoding="utf-8") as file:
+    settings = yaml.safe_load(file)
+update_config(settings, config)
+config.update(settings)
+if mistakes := check(config, workflow.source_path("../schemas/config.schema.json"), workflow.configfiles):
     raise WorkflowError("The configuration has mistakes:\n" + "\n".join(f"  {line}" for line in mistakes))
 if settled := settle(config):
     logger.info(settled)
 
-
-def on_a_cluster():
-    """Whether jobs run elsewhere than the first call: so it is in that call and inside a job. Not in a plan (-n)."""
-    try:
-        return workflow.remote_exec or not workflow.local_exec or not workflow.cores
-    except WorkflowError:  # nobody said how many cores there are
-        return True
-
-
-# The rules call this checkout's stages, with the Python that runs Snakemake or, with --sdm conda, that of their environment,
-# which is active already when this prefix is executed. What a stage says when it refuses its input is in its log; file 3
-# brings it to the terminal as well. A cluster ends a job when its time is up; on one machine a training may take as long
-# as it takes.
-CONDA = DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method
-shell.prefix(
-    "set -euo pipefail; exec 3>&2; export RNNSMT_TERMINAL=3; "
-    f"{'' if CONDA else f'PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH; '}"
-    f"rnnsmt() ( PYTHONPATH='{workflow.basedir}/src' exec python -m rnnsmt \"$@\" ); "
-    f"time_limit() ( {'echo --time-limit $(($1 * 60))' if on_a_cluster() else ':'} ); "
-)
+# Whether jobs run on other machines than this process. What a killed run left locked is freed, see run_lock.py.
+CLUSTER = config["cluster"]
+if workflow.is_main_process:
+    enter(Path(".snakemake"), CLUSTER, sys.argv)
 
 SOURCE, TARGET = config["languages"]["source"], config["languages"]["target"]
 CORPORA = corpora(config)
@@ -46,15 +52,8 @@ DEV = [name for name, corpus in CORPORA.items() if corpus.role == "dev"]
 TEST = [name for name, corpus in CORPORA.items() if corpus.role == "test"]
 SETS = ["dev", *TEST]
 RUNS = range(1, config["tuning"]["runs"] + 1)
-BASE_ENV = f"{workflow.basedir}/envs/base.yaml"
-TORCH_ENV = f"{workflow.basedir}/envs/torch.yaml"
-
-# Networks are computed on DEVICE. The machine that submits to a cluster cannot know of its GPUs, and what is not planned
-# is not used. Without a cap all jobs that take a GPU would start at once: --resources gpu=N.
-DEVICE = config["rnn"]["device"]
-GPU = int(DEVICE == "cuda" or (DEVICE == "auto" and not on_a_cluster() and shutil.which("nvidia-smi") is not None))
-DEVICE = DEVICE if GPU else "cpu"
-workflow.global_resources.setdefault("gpu", 1)
+BASE_ENV = "../../envs/base.yaml"
+TORCH_ENV = "../../envs/torch.yaml"
 
 
 wildcard_constraints:

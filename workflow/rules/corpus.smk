@@ -1,6 +1,4 @@
 # Raw files to clean, tokenised, truecased text.
-import shlex
-
 DOWNLOADS = {path: entry for corpus in CORPORA.values() for path, entry in corpus.downloads.items()}
 MEMBERS = {path: found for corpus in CORPORA.values() for path, found in corpus.members.items()}
 CLEANING = (
@@ -15,30 +13,12 @@ CLEANING = (
 )
 
 
-rule demo:
-    output:
-        expand(
-            "results/demo/{part}.{lang}.gz",
-            part=["in-domain", "general"],
-            lang=["en", "fr"],
-        ),
-        "results/demo/mono.fr.gz",
-        expand("results/demo/{part}.{lang}", part=["dev", "test"], lang=["en", "fr"]),
-    log:
-        "results/logs/corpus/demo.log",
-    conda:
-        BASE_ENV
-    resources:
-        mem_mb=memory(500),
-        runtime=minutes(10),
-    params:
-        version=version("demo", "make"),
-        seed=config["seed"],
-        scale=config["demo"]["scale"],
-    shell:
-        "rnnsmt demo make --output-dir results/demo --seed {params.seed} --scale {params.scale} &> {log:q}"
+def download(wildcards):
+    """Where a file comes from: url, sha256, mirrors."""
+    return DOWNLOADS[f"results/downloads/{wildcards.key}/{wildcards.file}"]
 
 
+# A server that does not answer is asked again; what a stage refuses otherwise is refused once.
 rule fetch:
     output:
         "results/downloads/{key}/{file}",
@@ -55,11 +35,9 @@ rule fetch:
         runtime=minutes(720),
     params:
         version=version("corpus", "fetch"),
-        url=lambda w, output: DOWNLOADS[output[0]]["url"],
-        sha256=lambda w, output: DOWNLOADS[output[0]]["sha256"] or "none",
-        mirrors=lambda w, output: " ".join(
-            f"--mirror {shlex.quote(m)}" for m in DOWNLOADS[output[0]].get("mirrors", [])
-        ),
+        url=lambda w: download(w)["url"],
+        sha256=lambda w: download(w)["sha256"] or "none",
+        mirrors=lambda w: " ".join(f"--mirror {shlex.quote(mirror)}" for mirror in download(w).get("mirrors", [])),
     shell:
         "rnnsmt corpus fetch --url {params.url:q} {params.mirrors} --sha256 {params.sha256} "
         "--output {output:q} &> {log:q}"
@@ -82,7 +60,7 @@ rule unpack:
         runtime=minutes(15, 0.05),
     params:
         version=version("corpus", "unpack"),
-        member=lambda w, output: MEMBERS[output[0]][1],
+        member=lambda w: MEMBERS[f"results/unpacked/{w.key}/{w.file}"][1],
     shell:
         "rnnsmt corpus unpack --archive {input:q} --member {params.member:q} --output {output:q} &> {log:q}"
 
@@ -167,9 +145,10 @@ rule raw_reference:
         "--no-normalize --no-tokenize --no-escape {params.case} --keep-all &> {log:q}"
 
 
+# From the bitext alone: more text for the language model must not change what everything else is trained on.
 rule train_truecaser:
     input:
-        lambda w: [text("tokenized", name, w.lang) for name in BITEXT + (MONO if w.lang == TARGET else [])],
+        lambda w: [text("tokenized", name, w.lang) for name in BITEXT],
     output:
         "results/corpus/truecaser.{lang}",
     log:

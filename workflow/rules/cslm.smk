@@ -2,9 +2,8 @@
 # asks it beside the n-gram LM.
 from rnnsmt.cslm.settings import PRESETS as CSLM_PRESETS
 
-CSLM_TEXT = "results/cslm/text"
 CSLM_MODEL = "results/cslm/model.pt"
-CSLM_TEXT_FILES = [f"{CSLM_TEXT}/{name}" for name in ("text.json", "vocab.txt", "words.npy", "offsets.npy")]
+CSLM_TEXT_FILES = [f"results/cslm/text/{name}" for name in ("text.json", "vocab.txt", "words.npy", "offsets.npy")]
 CSLM_SETTINGS = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in config["cslm"]["settings"].items())
 
 
@@ -23,9 +22,10 @@ rule cslm_prepare:
         runtime=minutes(15, 0.05),
     params:
         version=version("cslm", "prepare"),
+        folder=subpath(output[0], parent=True),
     shell:
         "rnnsmt cslm prepare --input {input.text:q} --vocabulary {input.vocabulary:q} "
-        f"--output-dir {CSLM_TEXT} &> {{log:q}}"
+        "--output-dir {params.folder:q} &> {log:q}"
 
 
 # A training that is killed, or stops before its time is up, goes on from its last checkpoint in results/cslm/state.
@@ -37,13 +37,12 @@ rule cslm_train:
         history="results/cslm/history.json",
     log:
         "results/logs/cslm/train.log",
-    retries: 3
     conda:
         TORCH_ENV
     threads: beside_tuning(16)
     resources:
         mem_mb=memory(4000, 0.5),
-        runtime=1440,
+        runtime=LONG,
         gpu=GPU,
         device=DEVICE,
     params:
@@ -52,10 +51,12 @@ rule cslm_train:
         preset_says=CSLM_PRESETS[config["cslm"]["preset"]].as_dict(),
         settings=CSLM_SETTINGS,
         seed=config["seed"],
+        text=subpath(input[0], parent=True),
+        folder=subpath(output.model, parent=True),
     shell:
-        f"rnnsmt cslm train --text {CSLM_TEXT} --preset {{params.preset}} {{params.settings}} --seed {{params.seed}} "
-        "--output-model {output.model:q} --output-history {output.history:q} --state-dir results/cslm/state "
-        "--device {resources.device} --threads {threads} $(time_limit {resources.runtime}) &> {log:q}"
+        "rnnsmt cslm train --text {params.text:q} --preset {params.preset} {params.settings} --seed {params.seed} "
+        "--output-model {output.model:q} --output-history {output.history:q} --state-dir {params.folder:q}/state "
+        "--device {resources.device} --threads {threads} --time-limit $(({resources.runtime} * 60)) &> {log:q}"
 
 
 rule cslm_perplexity:

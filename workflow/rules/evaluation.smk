@@ -1,4 +1,8 @@
-# Translate every set with every tuned system and score the output.
+# Translate every set with every tuned system, score the output; Table 1, and where its figures come from.
+import json
+
+SCORES = expand("results/systems/{system}/run{run}/{set}.bleu.json", system=config["compare"], run=RUNS, set=SETS)
+JOINT = " ".join(f"--joint {name}={'+'.join(parts)}" for name, parts in config["evaluation"]["joint"].items())
 KEEP_CASE = switch("no-detruecase", config["text"]["lowercase"] or not config["text"]["truecase"])
 
 
@@ -25,9 +29,9 @@ rule decode:
     params:
         version=version("search", "decode"),
         limits=search_limits,
-        tables=lambda w: filtered_folder(w.system, w.set),
+        tables=lambda w, input: str(Path(input.tables[0]).parent),
     shell:
-        "rnnsmt search decode --ini {input.ini:q} --model-dir {params.tables} "
+        "rnnsmt search decode --ini {input.ini:q} --model-dir {params.tables:q} "
         "--input {input.source:q} --output {output.text:q} --report {output.report:q} "
         "{params.limits} --device {resources.device} --threads {threads} &> {log:q}"
 
@@ -114,3 +118,67 @@ rule bleu:
         "--detok-hypothesis {input.plain_hypothesis:q} --detok-reference {input.plain_reference:q} "
         "{params.case} --system {wildcards.system} --test-set {wildcards.set} --run {wildcards.run} "
         "--decode-report {input.decode:q} --output {output:q} &> {log:q}"
+
+
+rule table1:
+    input:
+        SCORES,
+    output:
+        tsv="results/table1.tsv",
+        json="results/table1.json",
+        md="results/table1.md",
+        html=report(
+            "results/table1.html",
+            caption="../report/table1.rst",
+            category="Table 1",
+        ),
+    log:
+        "results/logs/report/table1.log",
+    conda:
+        BASE_ENV
+    resources:
+        mem_mb=memory(2000),
+        runtime=minutes(120),
+    params:
+        version=version("evaluation", "table"),
+        joint=JOINT,
+        features=" ".join(f"{name}={'+'.join(features(name))}" for name in config["compare"]),
+    shell:
+        "rnnsmt evaluation table --scores {input:q} {params.joint} --features {params.features} --dev-set dev "
+        "--provenance provenance.json "
+        "--output-tsv {output.tsv:q} --output-json {output.json:q} --output-md {output.md:q} "
+        "--output-html {output.html:q} &> {log:q}"
+
+
+rule provenance:
+    input:
+        scores=SCORES,
+        ini=expand("results/systems/{system}/run{run}/moses.ini", system=config["compare"], run=RUNS),
+        networks=[f"results/{name}/{file}" for name in NETWORKS for file in ("model.pt", "history.json")],
+        corpora=[side for corpus in CORPORA.values() for side in (corpus.source, corpus.target) if side],
+        alignment=config["alignment"]["external"] or [],
+        references=[path for name in SETS for path in (set_text("tokenized", name, TARGET), plain_reference(name))],
+    output:
+        report(
+            "results/provenance.json",
+            caption="../report/provenance.rst",
+            category="Table 1",
+        ),
+    log:
+        "results/logs/report/provenance.log",
+    conda:
+        BASE_ENV
+    resources:
+        mem_mb=memory(1000),
+        runtime=minutes(60),
+    params:
+        version=version("evaluation", "provenance"),
+        joint=JOINT,
+        networks=lambda w, input: " ".join(
+            f"--network {shlex.quote('='.join([name, model, history]))}"
+            for name, model, history in zip(NETWORKS, input.networks[::2], input.networks[1::2])
+        ),
+        config=json.dumps(config, sort_keys=True),
+    shell:
+        "rnnsmt evaluation provenance --scores {input.scores:q} {params.joint} {params.networks} "
+        "--inputs {input.corpora:q} {input.alignment:q} {input.references:q} --config {params.config:q} --output {output:q} &> {log:q}"

@@ -1,6 +1,6 @@
-# Memory (MB), time (minutes) and threads of the jobs. They ask a cluster for them. On one machine nobody looks at the time;
-# the jobs share the memory, and since some stages take what they ask for as what they may use, none asks for more than
-# leaves room for two such jobs.
+# Memory (MB), time (minutes) and threads of the jobs. They ask a cluster for them. On one machine nobody looks at the time,
+# and the jobs share the memory (profiles/default); since some stages take what they ask for as what they may use, none asks
+# for more than leaves room for two such jobs.
 #
 # Memory and time grow with the size of the input in MB, compressed as it lies there, and with every attempt, because Slurm
 # ends what takes more. Trainings and MERT ask for a day and go on from their checkpoint after it. The factors are those of
@@ -8,22 +8,24 @@
 # vocabulary grows slower than the text, so large corpora get more than they need; --set-resources and the profile change it.
 import os
 
-# What the CSLM of a search holds at most while its store of n-grams grows, see rnnsmt.search.neural.
-MOST_NEURAL_MEMORY = 4500
-MACHINE_MEMORY = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e6
-MOST_MEMORY = int(0.4 * MACHINE_MEMORY)
-if not on_a_cluster():
-    workflow.global_resources.setdefault("mem_mb", int(0.85 * MACHINE_MEMORY))
+from rnnsmt.search.memory import MOST_NEURAL_MEGABYTES
 
+MOST_MEMORY = int(0.4 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e6)
 
-def megabytes(files):
-    """The size of files; of one that is yet to be made: FileNotFoundError, which Snakemake takes for "not known yet"."""
-    return sum(Path(file).stat().st_size for file in files) / 1e6
+# Networks are computed on DEVICE: a resource, so that another device is no reason to compute everything again. The machine
+# that submits to a cluster cannot know of its GPUs, and what is not planned is not used.
+DEVICE = config["rnn"]["device"]
+GPU = int(DEVICE == "cuda" or (DEVICE == "auto" and not CLUSTER and shutil.which("nvidia-smi") is not None))
+DEVICE = DEVICE if GPU else "cpu"
+
+# Minutes of a training or a MERT run, which stops before they are over, saves, and goes on with its next attempt: a day on
+# a cluster; on one machine ten years, so that it takes as long as it takes.
+LONG = 1440 if CLUSTER else 10 * 365 * 1440
 
 
 def asked(base, per_mb, input):
     """What input files of this size need."""
-    return base + per_mb * megabytes(input) if per_mb else base
+    return base + per_mb * input.size_mb if per_mb else base
 
 
 def memory(base, per_mb=0.0):
@@ -31,14 +33,18 @@ def memory(base, per_mb=0.0):
 
     def mem_mb(wildcards, input, attempt):
         needed = int(asked(base, per_mb, input) * attempt)
-        return needed if on_a_cluster() else min(needed, MOST_MEMORY)
+        return needed if CLUSTER else min(needed, MOST_MEMORY)
 
     return mem_mb
 
 
 def search_memory(wildcards, input, attempt):
     """mem_mb of MERT and decoding: the tables and the LM; with a CSLM its first layer and the n-grams it has scored."""
-    neural = min(1000 + 20000 * megabytes([input.source]), MOST_NEURAL_MEMORY) if input.network else 0
+    neural = (
+        min(1000 + 20000 * input.size_files_mb[list(input).index(input.source)], MOST_NEURAL_MEGABYTES)
+        if input.network
+        else 0
+    )
     return memory(600 + neural, 18)(wildcards, input, attempt)
 
 
@@ -49,7 +55,10 @@ def minutes(base, per_mb=0.0, parts=lambda wildcards: 1):
 
 def cores():
     """The cores of this machine; 1 on a cluster, where the profile says how many threads a job gets."""
-    return 1 if on_a_cluster() else workflow.cores
+    try:
+        return 1 if CLUSTER else workflow.cores
+    except WorkflowError:  # nobody said how many, as when nothing is to be executed
+        return 1
 
 
 def beside_tuning(most):

@@ -31,13 +31,13 @@ rule rnn_prepare:
     params:
         version=version("rnn", "prepare"),
         vocab_size=config["rnn"]["vocab_size"],
+        folder=subpath(output[0], parent=True),
     shell:
         "rnnsmt rnn prepare --phrase-table {input.phrase_table:q} --source {input.source:q} --target {input.target:q} "
-        f"--vocab-size {{params.vocab_size}} --output-dir {PAIRS} &> {{log:q}}"
+        "--vocab-size {params.vocab_size} --output-dir {params.folder:q} &> {log:q}"
 
 
-# The device is a resource, not a part of the command: another one is no reason to compute everything again. What the
-# preset says is a param, although the command only names it: other values are a reason.
+# What the preset says is a param, although the command only names it: other values are a reason to train again.
 # A training that is killed, or stops before its time is up, goes on from its last checkpoint in results/rnn/state.
 rule rnn_train:
     input:
@@ -48,13 +48,12 @@ rule rnn_train:
         history="results/rnn/history.json",
     log:
         "results/logs/rnn/train.log",
-    retries: 3
     conda:
         TORCH_ENV
     threads: beside_tuning(16)
     resources:
         mem_mb=memory(4000, 0.5),
-        runtime=1440,
+        runtime=LONG,
         gpu=GPU,
         device=DEVICE,
     params:
@@ -63,10 +62,12 @@ rule rnn_train:
         preset_says=RNN_PRESETS[config["rnn"]["preset"]].as_dict(),
         settings=RNN_SETTINGS,
         seed=config["seed"],
+        pairs=subpath(input[0], parent=True),
+        folder=subpath(output.model, parent=True),
     shell:
-        f"rnnsmt rnn train --pairs {PAIRS} --preset {{params.preset}} {{params.settings}} --seed {{params.seed}} "
-        "--output-model {output.model:q} --output-history {output.history:q} --state-dir results/rnn/state "
-        "--device {resources.device} --threads {threads} $(time_limit {resources.runtime}) &> {log:q}"
+        "rnnsmt rnn train --pairs {params.pairs:q} --preset {params.preset} {params.settings} --seed {params.seed} "
+        "--output-model {output.model:q} --output-history {output.history:q} --state-dir {params.folder:q}/state "
+        "--device {resources.device} --threads {threads} --time-limit $(({resources.runtime} * 60)) &> {log:q}"
 
 
 # How many words of the target lie outside the shortlist: the column of the feature wp.
@@ -85,8 +86,9 @@ rule shortlist:
         runtime=minutes(30),
     params:
         version=version("rnn", "shortlist"),
+        pairs=subpath(input[0], parent=True),
     shell:
-        f"rnnsmt rnn shortlist --pairs {PAIRS} --output {{output:q}} &> {{log:q}}"
+        "rnnsmt rnn shortlist --pairs {params.pairs:q} --output {output:q} &> {log:q}"
 
 
 rule rnn_score:
@@ -108,6 +110,7 @@ rule rnn_score:
         device=DEVICE,
     params:
         version=version("rnn", "score"),
+        pairs=subpath(input[0], parent=True),
     shell:
-        f"rnnsmt rnn score --pairs {PAIRS} --model {{input.model:q}} --shard {{wildcards.scatteritem}} "
+        "rnnsmt rnn score --pairs {params.pairs:q} --model {input.model:q} --shard {wildcards.scatteritem} "
         "--device {resources.device} --threads {threads} --output {output:q} &> {log:q}"

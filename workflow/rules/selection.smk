@@ -27,9 +27,10 @@ rule selection_models:
     params:
         version=version("selection", "models"),
         seed=config["seed"],
+        folder=subpath(output[0], parent=True),
     shell:
         "rnnsmt selection models --in-domain {input.in_domain:q} --pool {input.pool:q} "
-        "--output-dir results/selection/{wildcards.kind}/models.{wildcards.lang} "
+        "--output-dir {params.folder:q} "
         "--seed {params.seed} --memory-mb {resources.mem_mb} &> {log:q}"
 
 
@@ -52,9 +53,11 @@ rule selection_score_bitext:
     params:
         version=version("selection", "score"),
         random=f"--random {config['seed']}" if config["selection"]["random"] else "",
+        source_models=subpath(input.source_models, parent=True),
+        target_models=subpath(input.target_models, parent=True),
     shell:
-        f"rnnsmt selection score --text {{input.source:q}} --models results/selection/bitext/models.{SOURCE} "
-        f"--text2 {{input.target:q}} --models2 results/selection/bitext/models.{TARGET} "
+        "rnnsmt selection score --text {input.source:q} --models {params.source_models:q} "
+        "--text2 {input.target:q} --models2 {params.target_models:q} "
         "{params.random} --output {output:q} --threads {threads} &> {log:q}"
 
 
@@ -75,8 +78,9 @@ rule selection_score_mono:
     params:
         version=version("selection", "score"),
         random=f"--random {config['seed']}" if config["selection"]["random"] else "",
+        models=subpath(input.models, parent=True),
     shell:
-        f"rnnsmt selection score --text {{input.target:q}} --models results/selection/mono/models.{TARGET} "
+        "rnnsmt selection score --text {input.target:q} --models {params.models:q} "
         "{params.random} --output {output:q} --threads {threads} &> {log:q}"
 
 
@@ -99,17 +103,18 @@ rule select_bitext:
         runtime=minutes(30, 0.1),
     params:
         version=version("selection", "select"),
-        corpora=select_corpora("bitext"),
+        corpora=lambda w, input: select_corpora("bitext", input),
         fraction=config["selection"]["bitext"],
+        folder=subpath(output.selected, parent=True),
     shell:
         "rnnsmt selection select {params.corpora} --fraction {params.fraction} --held-out {input.held_out:q} "
-        "--output-dir results/selection/bitext --curve {output.curve:q} "
+        "--output-dir {params.folder:q} --curve {output.curve:q} "
         "--threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"
 
 
 rule select_mono:
     input:
-        texts=[text("usual", name, TARGET) for name in PARTS["mono"]],
+        texts=[text("usual", name, lang) for name in PARTS["mono"] for lang in SIDES["mono"]],
         scores=[score_file("mono", name) for name in scored("mono")],
         held_out=f"results/selection/mono/models.{TARGET}/held-out.gz",
     output:
@@ -126,11 +131,12 @@ rule select_mono:
         runtime=minutes(30, 0.1),
     params:
         version=version("selection", "select"),
-        corpora=select_corpora("mono"),
+        corpora=lambda w, input: select_corpora("mono", input),
         fraction=config["selection"]["mono"],
+        folder=subpath(output.selected, parent=True),
     shell:
         "rnnsmt selection select {params.corpora} --fraction {params.fraction} --held-out {input.held_out:q} "
-        "--output-dir results/selection/mono --curve {output.curve:q} "
+        "--output-dir {params.folder:q} --curve {output.curve:q} "
         "--threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"
 
 

@@ -1,4 +1,6 @@
 # Which file holds which text: the corpora before and after selection, the dev and test sets.
+import shlex
+
 USUAL = "truecased" if config["text"]["truecase"] else "tokenized"
 
 
@@ -63,14 +65,20 @@ def lm_texts():
 
 
 def score_file(kind, name):
-    """The scores of a corpus; a dash where it is kept whole."""
-    return "-" if keeps_all(kind, name) else f"results/selection/{kind}/scores/{name}.tsv.gz"
+    """The scores of a corpus that is not kept whole."""
+    return f"results/selection/{kind}/scores/{name}.tsv.gz"
 
 
-def select_corpora(kind):
-    """The corpora as `selection select` takes them: NAME=SCORES=TEXT1[=TEXT2], and what is kept of them."""
+def select_corpora(kind, input):
+    """The corpora as `selection select` takes them: NAME=SCORES=TEXT1[=TEXT2], and what is kept of them.
+
+    A dash instead of the scores where a corpus is kept whole.
+    """
+    scores, texts = iter(input.scores), iter(input.texts)
     corpora = " ".join(
-        "=".join([name, score_file(kind, name), *(text("usual", name, lang) for lang in SIDES[kind])])
+        shlex.quote(
+            "=".join([name, "-" if keeps_all(kind, name) else next(scores), *(next(texts) for _ in SIDES[kind])])
+        )
         for name in PARTS[kind]
     )
     keep = " ".join(

@@ -6,34 +6,6 @@ TUNING_OPTIONS = (
 )
 
 
-# What a dev or test set can use of the tables, once for all systems that share them: loads in a moment, and everybody
-# can look at it.
-rule filter_tables:
-    input:
-        text=lambda w: set_text("usual", w.set, SOURCE),
-        phrase_table=f"results/{{folder}}/{PHRASE_TABLE}",
-        reordering_table=f"results/model/{REORDERING_TABLE}",
-    output:
-        f"results/{{folder}}/filtered/{{set}}/{PHRASE_TABLE}",
-        f"results/{{folder}}/filtered/{{set}}/{REORDERING_TABLE}",
-    log:
-        "results/logs/filter/{folder}.{set}.log",
-    wildcard_constraints:
-        folder=f"model|augmented/{FEATURE_NAMES}",
-    conda:
-        BASE_ENV
-    resources:
-        mem_mb=memory(1000),
-        runtime=minutes(10, 0.02),
-    params:
-        version=version("phrases", "filter"),
-        max_length=config["phrases"]["max_length"],
-    shell:
-        "rnnsmt phrases filter --input {input.text:q} --phrase-table {input.phrase_table:q} "
-        "--reordering-table {input.reordering_table:q} --max-length {params.max_length} "
-        "--output-dir results/{wildcards.folder}/filtered/{wildcards.set} &> {log:q}"
-
-
 # A run that is killed, or stops before its time is up, goes on after its last iteration in run{n}/state.
 rule mert:
     input:
@@ -48,13 +20,12 @@ rule mert:
         history="results/systems/{system}/run{run}/history.json",
     log:
         "results/logs/tuning/mert.{system}.run{run}.log",
-    retries: 3
     conda:
         search_env
     threads: tuning_threads()
     resources:
         mem_mb=search_memory,
-        runtime=1440,
+        runtime=LONG,
         gpu=search_gpu,
         device=DEVICE,
     params:
@@ -62,11 +33,12 @@ rule mert:
         options=TUNING_OPTIONS,
         limits=search_limits,
         seed=lambda w: config["seed"] + int(w.run),
-        tables=lambda w: filtered_folder(w.system, "dev"),
+        tables=lambda w, input: str(Path(input.tables[0]).parent),
+        folder=subpath(output.ini, parent=True),
     shell:
-        "rnnsmt tuning mert --ini {input.ini:q} --model-dir {params.tables} "
+        "rnnsmt tuning mert --ini {input.ini:q} --model-dir {params.tables:q} "
         "--source {input.source:q} --reference {input.reference:q} --seed {params.seed} "
         "--output-ini {output.ini:q} --output-history {output.history:q} "
-        "--state-dir results/systems/{wildcards.system}/run{wildcards.run}/state "
+        "--state-dir {params.folder:q}/state "
         "{params.options} {params.limits} --device {resources.device} --threads {threads} "
-        "$(time_limit {resources.runtime}) &> {log:q}"
+        "--time-limit $(({resources.runtime} * 60)) &> {log:q}"

@@ -12,12 +12,9 @@ import numpy as np
 from rnnsmt.search.kernels import neural as neural_kernels
 from rnnsmt.search.kernels.neural import ASKED, CONTEXTS, ENTRIES, ENTRY, Store
 from rnnsmt.search.kernels.records import Work
+from rnnsmt.search.memory import MAX_ENTRIES
 from rnnsmt.search.nbest import Derivations
 from rnnsmt.search.table_reader import TargetPhrases
-
-MAX_ENTRIES = 7 << 22
-"""N-grams that are remembered; a store has room for a power of two of them and takes 60 bytes for each. What the
-sentences under way still ask for goes into the last eighth of 2^25: it would be doubled for nothing."""
 
 _FIRST = 1 << 16
 

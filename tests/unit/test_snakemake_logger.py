@@ -1,0 +1,182 @@
+"""What people see of a run of the workflow."""
+
+import io
+import logging
+import re
+
+import pytest
+from snakemake_interface_logger_plugins.common import LogEvent
+from snakemake_interface_logger_plugins.settings import OutputSettingsLoggerInterface
+
+from snakemake_logger_plugin_rnnsmt import LogHandler
+from snakemake_logger_plugin_rnnsmt.progress import Run, clock, last_words, read_log
+from snakemake_logger_plugin_rnnsmt.terminal import Terminal
+
+
+class Tty(io.StringIO):
+    """A terminal, as far as it says so itself."""
+
+    def isatty(self) -> bool:
+        """It is one."""
+        return True
+
+
+def screen(written: str) -> list[str]:
+    """What a terminal shows after cursor movements up and erasing down."""
+    lines = [""]
+    for part in re.split(r"(\x1b\[\d+A\x1b\[J|\n)", written):
+        if up := re.fullmatch(r"\x1b\[(\d+)A\x1b\[J", part):
+            assert lines[-1] == ""
+            lines = [*lines[: len(lines) - 1 - int(up[1])], ""]
+        elif part == "\n":
+            lines.append("")
+        else:
+            lines[-1] += part
+    return lines[:-1]
+
+
+def test_the_block_stays_at_the_foot():
+    stream = Tty()
+    terminal = Terminal(stream)
+    terminal.block(["one", "two"])
+    terminal.line("passes")
+    terminal.block(["three"])
+    terminal.line("passes too")
+    assert screen(stream.getvalue()) == ["passes", "passes too", "three"]
+    terminal.block([])
+    assert screen(stream.getvalue()) == ["passes", "passes too"]
+
+
+def test_the_block_fits_into_the_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "10")
+    monkeypatch.setenv("LINES", "5")
+    stream = Tty()
+    Terminal(stream).block(["x" * 30] * 9)
+    assert screen(stream.getvalue()) == ["x" * 9] * 3
+
+
+def test_no_block_in_a_pipe():
+    stream = io.StringIO()
+    terminal = Terminal(stream)
+    terminal.block(["one"])
+    terminal.line("passes")
+    assert stream.getvalue() == "passes\n"
+
+
+@pytest.fixture
+def run() -> Run:
+    """Nine jobs of two rules, two of them running since 0."""
+    run = Run()
+    run.plan({"short": 6, "long": 3, "total": 9}, 0.0)
+    for number in (1, 2):
+        run.announced({"jobid": number, "rule_name": "short", "wildcards": {"n": number}, "log": []}, 0.0)
+    return run
+
+
+def test_what_runs_and_how_far_it_is(run):
+    assert run.finished(1, 2.0) == []
+    assert run.block(65.0) == ["[###...........................] 1/9 jobs, 1 min 05 s", "  short n=2, 1 min 05 s"]
+
+
+def test_the_expected_end():
+    """Jobs take as long as others of their rule, as many side by side as until now."""
+    run = Run()
+    run.plan({"short": 10, "long": 4, "total": 14}, 0.0)
+    at = 0.0
+    for number, (rule, seconds) in enumerate([("short", 2.0)] * 8 + [("long", 30.0)] * 2):
+        run.announced({"jobid": number, "rule_name": rule, "wildcards": {}, "log": []}, at)
+        run.finished(number, at + seconds)
+        at += seconds / 2
+        assert (run.seconds_left(at + 1) is None) == (number < 4)
+    left = run.seconds_left(at)
+    assert left == pytest.approx((2 * 2.0 + 2 * 30.0) / 2)
+    run.announced({"jobid": 20, "rule_name": "long", "wildcards": {}, "log": []}, at)
+    assert run.seconds_left(at + 10.0) < left
+    assert ", about 32 s left" in run.block(at)[0]
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0.4, "0 s"), (75, "1 min 15 s"), (3660, "1 h 01 min")])
+def test_durations(seconds, text):
+    assert clock(seconds) == text
+
+
+def test_what_stages_say(tmp_path, run):
+    """The figures of preparation always, of others where they took long; warnings of all."""
+    log = tmp_path / "x.log"
+    log.write_text("warning: 3-grams are few\npreparing: 12\nrnnsmt corpus prepare: done: lines 12, kept 3, 0.2 s\n")
+    assert read_log([str(log)]) == ("corpus prepare", "lines 12, kept 3, 0.2 s", ["warning: 3-grams are few"])
+    for number in (3, 4):
+        run.announced({"jobid": number, "rule_name": "prepare", "wildcards": {"c": "x"}, "log": [str(log)]}, 0.0)
+    assert run.finished(3, 0.2) == [
+        "prepare c=x: warning: 3-grams are few",
+        "[1/9] prepare c=x: lines 12, kept 3, 0.2 s",
+    ]
+    log.write_text("rnnsmt lm estimate: done: 3 n-grams\n")
+    assert run.finished(4, 0.2) == []
+    run.announced({"jobid": 5, "rule_name": "lm", "wildcards": {}, "log": [str(log)]}, 0.0)
+    assert run.finished(5, 20.0) == ["[3/9] lm: 3 n-grams"]
+    run.announced({"jobid": 6, "rule_name": "lm", "wildcards": {}, "log": [str(tmp_path / "none")]}, 0.0)
+    assert run.finished(6, 20.0) == ["[4/9] lm: 20 s"]
+
+
+def test_last_words(tmp_path):
+    """The sentence of a refusal; of a crash the end of its traceback."""
+    log = tmp_path / "x.log"
+    log.write_text("reading\nrnnsmt corpus prepare: error: x: no text\nmore\n")
+    assert last_words([str(log)]) == ["rnnsmt corpus prepare: error: x: no text"]
+    log.write_text("\n".join(f"line {n}" for n in range(9)) + "\n\n")
+    assert last_words([str(log)]) == [f"line {n}" for n in range(4, 9)]
+
+
+def test_a_failure_is_the_last_that_is_said(tmp_path, run):
+    log = tmp_path / "x.log"
+    log.write_text("rnnsmt corpus prepare: error: x: no text\n")
+    failure = {"jobid": 2, "rule_name": "short", "log": [str(log)]}
+    assert run.failed(failure) == ["[0/9] short n=2 failed"]
+    assert run.end(10.0)[-1] == "rnnsmt corpus prepare: error: x: no text"
+    assert run.end(10.0)[1] == f"short n=2 failed; its log: {log}"
+
+
+def test_a_failure_that_was_mended_by_another_attempt_is_forgotten(run):
+    run.failed({"jobid": 2, "rule_name": "short", "log": []})
+    run.announced({"jobid": 2, "rule_name": "short", "wildcards": {}, "log": []}, 1.0)
+    run.finished(2, 2.0)
+    assert run.end(10.0) == ["1/9 jobs done in 10 s"]
+
+
+class Settings(OutputSettingsLoggerInterface):
+    """Snakemake's settings of what it prints."""
+
+    printshellcmds = nocolor = debug_dag = verbose = show_failed_logs = stdout = dryrun = False
+    quiet = None
+
+    def __init__(self, dryrun: bool) -> None:
+        self.dryrun = dryrun
+
+
+def record(message: str | None = None, **about: object) -> logging.LogRecord:
+    """What Snakemake logs."""
+    made = logging.LogRecord("snakemake", logging.INFO, "file", 1, message, None, None)
+    made.__dict__.update(about)
+    return made
+
+
+def test_messages_of_snakemake(capsys):
+    """What is told otherwise is left out; whatever is not known is printed."""
+    handler = LogHandler(Settings(dryrun=False), None)
+    handler.emit(record(event=LogEvent.RUN_INFO, stats={"short": 2, "total": 2}))
+    handler.emit(record("Select jobs to execute..."))
+    handler.emit(record("None"))
+    handler.emit(record("LockException:\nDirectory cannot be locked", event=LogEvent.ERROR))
+    handler.emit(record("disk is full"))
+    handler.close()
+    handler.close()
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[1:] == ["LockException:", "Directory cannot be locked", "disk is full", "0/2 jobs done in 0 s"]
+
+
+def test_plans_are_snakemakes_own(capsys):
+    handler = LogHandler(Settings(dryrun=True), None)
+    handler.emit(record("Job stats: many", event=LogEvent.RUN_INFO, stats={"total": 1}))
+    handler.close()
+    assert capsys.readouterr().err == "Job stats: many\n"

@@ -1,0 +1,74 @@
+# Word alignment in both directions and its symmetrisation, once for every aligner of the configuration.
+ALIGNED = (
+    ["results/align/external/aligned.gz"]
+    if config["alignment"]["external"]
+    else [
+        f"results/align/{aligner}/aligned.{config['alignment']['symmetrization']}.gz"
+        for aligner in config["alignment"]["aligners"]
+    ]
+)
+
+
+rule align_words:
+    input:
+        source=training_text(SOURCE),
+        target=training_text(TARGET),
+    output:
+        forward="results/align/{aligner}/forward.gz",
+        backward="results/align/{aligner}/reverse.gz",
+    log:
+        "results/logs/align/words.{aligner}.log",
+    conda:
+        BASE_ENV
+    threads: 2
+    resources:
+        mem_mb=memory(1000, 40),
+        runtime=minutes(30, 0.5),
+    params:
+        version=version("align", "words"),
+    shell:
+        "rnnsmt align words --source {input.source:q} --target {input.target:q} --aligner {wildcards.aligner} "
+        "--output-forward {output.forward:q} --output-reverse {output.backward:q} --threads {threads} &> {log:q}"
+
+
+rule symmetrize:
+    input:
+        forward="results/align/{aligner}/forward.gz",
+        backward="results/align/{aligner}/reverse.gz",
+    output:
+        "results/align/{aligner}/aligned.{heuristic}.gz",
+    log:
+        "results/logs/align/symmetrize.{aligner}.{heuristic}.log",
+    wildcard_constraints:
+        heuristic="grow-diag-final-and|grow-diag-final|grow-diag|intersection|union",
+    conda:
+        BASE_ENV
+    resources:
+        mem_mb=memory(1000, 20),
+        runtime=minutes(15, 0.05),
+    params:
+        version=version("align", "symmetrize"),
+    shell:
+        "rnnsmt align symmetrize --forward {input.forward:q} --reverse {input.backward:q} "
+        "--heuristic {wildcards.heuristic} --output {output:q} &> {log:q}"
+
+
+rule check_alignment:
+    input:
+        source=training_text(SOURCE),
+        target=training_text(TARGET),
+        alignment=config["alignment"]["external"] or [],
+    output:
+        "results/align/external/aligned.gz",
+    log:
+        "results/logs/align/check.log",
+    conda:
+        BASE_ENV
+    resources:
+        mem_mb=memory(1000, 20),
+        runtime=minutes(15, 0.05),
+    params:
+        version=version("align", "check"),
+    shell:
+        "rnnsmt align check --source {input.source:q} --target {input.target:q} "
+        "--alignment {input.alignment:q} --output {output:q} &> {log:q}"

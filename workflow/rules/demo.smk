@@ -1,0 +1,26 @@
+# The embedded corpus.
+
+
+rule demo:
+    output:
+        expand(
+            "results/demo/{part}.{lang}.gz",
+            part=["in-domain", "general"],
+            lang=["en", "fr"],
+        ),
+        "results/demo/mono.fr.gz",
+        expand("results/demo/{part}.{lang}", part=["dev", "test"], lang=["en", "fr"]),
+    log:
+        "results/logs/corpus/demo.log",
+    conda:
+        BASE_ENV
+    resources:
+        mem_mb=memory(500),
+        runtime=minutes(10),
+    params:
+        version=version("demo", "make"),
+        seed=config["seed"],
+        scale=config["demo"]["scale"],
+        folder=subpath(output[0], parent=True),
+    shell:
+        "rnnsmt demo make --output-dir {params.folder:q} --seed {params.seed} --scale {params.scale} &> {log:q}"

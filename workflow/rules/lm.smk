@@ -1,0 +1,23 @@
+# The n-gram language model.
+
+
+rule language_model:
+    input:
+        lm_texts(),
+    output:
+        "results/model/lm.arpa.gz",
+    log:
+        "results/logs/lm/estimate.log",
+    conda:
+        BASE_ENV
+    threads: 2
+    resources:
+        mem_mb=memory(3000, 10),
+        runtime=minutes(30, 0.5),
+    params:
+        version=version("lm", "estimate"),
+        order=config["lm"]["order"],
+        estimator=config["lm"]["estimator"],
+    shell:
+        "rnnsmt lm estimate --input {input:q} --order {params.order} --estimator {params.estimator} "
+        "--output {output:q} --threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"
