@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from rnnsmt.bleu.batch import BatchBleu
-from rnnsmt.bleu.multi_bleu import bleu_of, read_texts
+from rnnsmt.bleu.multi_bleu import bleu_of
+from rnnsmt.bleu.texts import read_texts
 from rnnsmt.io import read_json, write_json
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.progress import say

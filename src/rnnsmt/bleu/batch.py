@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.bleu.kernels.statistics import candidate_statistics
+from rnnsmt.bleu.kernels.statistics import bleu_of_rows, candidate_statistics
 from rnnsmt.bleu.multi_bleu import SIZE, tokens
 
 
@@ -49,3 +49,11 @@ class BatchBleu:
             out,
         )
         return out
+
+
+def bleu_of_many(totals: NDArray[np.floating] | NDArray[np.integer]) -> NDArray[np.float64]:
+    """Corpus BLEU in percent, ``[...]``, of summed statistics ``[..., 9]``; see ``multi_bleu.bleu_of``."""
+    rows = np.ascontiguousarray(totals, np.float64).reshape(-1, SIZE)
+    out = np.empty(len(rows))
+    bleu_of_rows(rows, out)
+    return 100 * out.reshape(totals.shape[:-1])

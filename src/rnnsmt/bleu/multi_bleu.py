@@ -19,9 +19,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.io import InputError, read_parallel
-from rnnsmt.progress import say
-
 ORDER = 4
 """Longest n-gram."""
 
@@ -96,22 +93,33 @@ def corpus_statistics(hypotheses: Iterable[str], references: Sequence[Sequence[s
     return np.array(rows, np.int64).reshape(len(rows), SIZE)
 
 
+def log_precision_and_penalty(total: Sequence[int] | NDArray[np.number]) -> tuple[float, float]:
+    """The two parts of log BLEU (0 to 1) of summed statistics ``[9]``: BLEU is ``exp`` of their sum.
+
+    The one place where the formula stands: as it is here for a few scores, compiled in ``kernels.statistics`` for many.
+    Where an n-gram order has no match, the first part is minus infinity; where there is no word, so is the second.
+    """
+    log_penalty = 0.0
+    if total[4] < total[8]:
+        log_penalty = 1.0 - total[8] / total[4] if total[4] > 0 else -math.inf
+    log_precision = 0.0
+    for order in range(4):
+        if total[order] <= 0:
+            return -math.inf, log_penalty
+        log_precision += math.log(total[order] / total[4 + order])
+    return 0.25 * log_precision, log_penalty
+
+
 def bleu_of(statistics: Sequence[int] | NDArray[np.integer]) -> BleuScore:
     """Corpus BLEU of summed sufficient statistics."""
     values = [int(value) for value in statistics]
     matches, totals, reference_length = values[:ORDER], values[ORDER : 2 * ORDER], values[-1]
     length = totals[0]
-    precisions = [match / total if total else 0.0 for match, total in zip(matches, totals, strict=True)]
-    penalty = 1.0
-    if length < reference_length:
-        penalty = math.exp(1 - reference_length / length) if length else 0.0
-    score = 0.0
-    if all(matches):
-        score = penalty * math.exp(sum(map(math.log, precisions)) / ORDER)
+    log_precision, log_penalty = log_precision_and_penalty(values)
     return BleuScore(
-        bleu=100 * score,
-        precisions=tuple(100 * precision for precision in precisions),
-        brevity_penalty=penalty,
+        bleu=100 * math.exp(log_precision + log_penalty),
+        precisions=tuple(100 * match / total if total else 0.0 for match, total in zip(matches, totals, strict=True)),
+        brevity_penalty=math.exp(log_penalty),
         length_ratio=length / reference_length if reference_length else 0.0,
         hypothesis_length=length,
         reference_length=reference_length,
@@ -121,21 +129,3 @@ def bleu_of(statistics: Sequence[int] | NDArray[np.integer]) -> BleuScore:
 def corpus_bleu(hypotheses: Iterable[str], references: Sequence[Sequence[str]]) -> BleuScore:
     """Corpus BLEU of texts; arguments as ``corpus_statistics``."""
     return bleu_of(corpus_statistics(hypotheses, references).sum(axis=0))
-
-
-def read_texts(hypothesis: str, references: list[str]) -> tuple[list[str], list[list[str]]]:
-    """Read a hypothesis and its references side by side; empty segments are counted on stderr.
-
-    Raises:
-        InputError: unequal line counts, no line at all, or no word at all on one side.
-    """
-    columns = list(zip(*read_parallel(hypothesis, *references), strict=True))
-    if not columns:
-        raise InputError(f"{hypothesis}: has no lines, nothing can be scored; make the file again")
-    for path, column in zip([hypothesis, *references], columns, strict=True):
-        empty = sum(1 for text in column if not text.strip())
-        if empty == len(column):
-            raise InputError(f"{path}: all {len(column)} lines are empty, nothing can be scored; make the file again")
-        if empty:
-            say(f"{path}: {empty} of {len(column)} lines are empty and are scored as they are")
-    return list(columns[0]), [list(column) for column in columns[1:]]

@@ -17,7 +17,7 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
 
 
 def _detokenized(args: argparse.Namespace, segments: int) -> "SacreBleu | None":
-    from rnnsmt.bleu.multi_bleu import read_texts
+    from rnnsmt.bleu.texts import read_texts
     from rnnsmt.evaluation.sacre import sacre_bleu
 
     if args.detok_hypothesis is None:
@@ -80,7 +80,8 @@ def bleu(args: argparse.Namespace) -> dict[str, object]:
     Reads the tokenised output and its references (repeat --reference for several), optionally the detokenised texts and
     the decoder's report; writes a JSON score file that `evaluation table` collects.
     """
-    from rnnsmt.bleu.multi_bleu import corpus_statistics, read_texts
+    from rnnsmt.bleu.multi_bleu import corpus_statistics
+    from rnnsmt.bleu.texts import read_texts
     from rnnsmt.evaluation.score_file import Score, write_score
 
     for option, name in (("--system", args.system), ("--test-set", args.test_set)):

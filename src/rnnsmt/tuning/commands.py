@@ -83,7 +83,7 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
     set had the highest BLEU, and the history of all iterations.
     """
     from rnnsmt.bleu.batch import BatchBleu
-    from rnnsmt.bleu.multi_bleu import read_texts
+    from rnnsmt.bleu.texts import read_texts
     from rnnsmt.moses.ini import MosesIni
     from rnnsmt.tuning.mert import LoopOptions, ModelDecoder, _history, fingerprint, tune
     from rnnsmt.tuning.state import MertState
@@ -130,7 +130,7 @@ def optimise(args: argparse.Namespace) -> dict[str, object]:
     what no list has held.
     """
     from rnnsmt.bleu.batch import BatchBleu
-    from rnnsmt.bleu.multi_bleu import read_texts
+    from rnnsmt.bleu.texts import read_texts
     from rnnsmt.moses.ini import MosesIni
     from rnnsmt.moses.nbest import read_lists
     from rnnsmt.tuning.nbest_pool import NbestPool, lump_of

@@ -1,18 +1,13 @@
-"""Sufficient statistics of BLEU for many candidates of the same sentences, compiled; equal to ``multi_bleu``.
+"""Sufficient statistics of BLEU for many candidates of the same sentences, and BLEU of many sums, compiled.
 
-Kernels of Och's line search (Och 2003, section 4; Macherey et al. 2008 for the envelope).
-
-Along a line ``w + x d`` in weight space the score of a candidate is a line ``intercept + x slope``, so the candidate a
-sentence is translated with, the highest line, changes at the corners of the upper envelope of its candidates' lines.
-Merging the corners of all sentences gives every point where corpus BLEU can change; between two of them it is constant.
-
-All functions are compiled, release the GIL and use no random numbers.
+Equal to ``rnnsmt.bleu.multi_bleu``. All functions release the GIL and use no random numbers.
 """
 
 import math
 
 import numpy as np
 
+from rnnsmt.bleu.multi_bleu import log_precision_and_penalty
 from rnnsmt.kernels.decorator import kernel
 
 
@@ -114,13 +109,18 @@ def candidate_statistics(words, word_offsets, references, reference_offsets, num
             out[n, 8] = closest
 
 
+_log_precision_and_penalty = kernel()(log_precision_and_penalty)
+
+
 @kernel()
 def bleu_of_statistics(total):
-    """Corpus BLEU, 0 to 1, of summed statistics ``[9]`` (see ``rnnsmt.bleu.multi_bleu``)."""
-    log_precision = 0.0
-    for order in range(4):
-        if total[order] <= 0:
-            return 0.0
-        log_precision += math.log(total[order] / total[4 + order])
-    log_penalty = min(0.0, 1.0 - total[8] / total[4])
-    return math.exp(0.25 * log_precision + log_penalty)
+    """Corpus BLEU, 0 to 1, of summed statistics ``[9]``."""
+    log_precision, log_penalty = _log_precision_and_penalty(total)
+    return math.exp(log_precision + log_penalty)
+
+
+@kernel()
+def bleu_of_rows(totals, out):
+    """Corpus BLEU, 0 to 1, of every row of ``totals`` ``[N, 9]`` into ``out`` ``[N]``."""
+    for n in range(out.size):
+        out[n] = bleu_of_statistics(totals[n])

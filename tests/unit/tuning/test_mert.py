@@ -13,7 +13,7 @@ import pytest
 from rnnsmt.cli import main
 from rnnsmt.moses.ini import MosesIni
 
-from .tuning_model import INI, write_model, write_texts
+from .tiny_model import INI, write_model, write_texts
 
 
 @pytest.fixture(scope="module")

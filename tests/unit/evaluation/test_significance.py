@@ -6,8 +6,9 @@ import random
 import numpy as np
 import pytest
 
+from rnnsmt.bleu.batch import bleu_of_many
 from rnnsmt.bleu.multi_bleu import bleu_of
-from rnnsmt.evaluation.significance import batch_bleu, compare
+from rnnsmt.evaluation.significance import _with_runs, compare
 
 
 def statistics(rng: np.random.Generator, quality: np.ndarray, length: int = 12) -> np.ndarray:
@@ -42,13 +43,13 @@ def slow_p(first: np.ndarray, second: np.ndarray, shuffles: int, strict: bool) -
     return (as_large + 1) / (shuffles + 1)
 
 
-def test_batch_bleu_is_bleu():
+def test_bleu_of_many_is_bleu():
     rng = np.random.default_rng(3)
     rows = statistics(rng, np.full((4, 30), 0.8)).sum(1)
     rows[1, 3] = 0
     rows[2, -1] += 40
-    assert batch_bleu(rows) == pytest.approx([bleu_of(row).bleu for row in rows], abs=1e-10)
-    assert batch_bleu(np.zeros((1, 9))) == [0.0]
+    assert bleu_of_many(rows) == pytest.approx([bleu_of(row).bleu for row in rows], abs=1e-10)
+    assert bleu_of_many(np.zeros((1, 9))) == [0.0]
 
 
 @pytest.mark.parametrize("strict", [False, True])
@@ -90,7 +91,7 @@ def test_a_clear_difference_is_found():
 
 def test_order_of_the_systems_and_seed():
     rng = np.random.default_rng(4)
-    first, second = (statistics(rng, np.full((3, 60), quality)) for quality in (0.8, 0.82))
+    first, second = (statistics(rng, np.full((3, 40), quality)) for quality in (0.8, 0.82))
     there, back = compare(first, second), compare(second, first)
     assert there.difference == -back.difference
     assert there[1:] == back[1:]
@@ -133,6 +134,37 @@ def test_runs_with_nearly_the_same_text_are_no_further_evidence():
     p = p_values(150, same_text=True, run_noise=0.02)
     assert np.mean(p[:, 1] <= 0.05) < 0.05 + 3 * math.sqrt(0.05 * 0.95 / 150)
     assert np.mean(p[:, 0] <= 0.05) > 0.15
+
+
+def test_three_runs_that_differ_much_are_few():
+    """Equal systems whose runs are better or worse as a whole: three runs say little about how much runs vary."""
+    rng = np.random.default_rng(3)
+    found = []
+    for _ in range(400):
+        difficulty = rng.uniform(0.65, 0.9, 40)
+        sides = []
+        for _ in range(2):
+            outputs = np.repeat(statistics(rng, difficulty[None]), 3, 0)
+            changed = rng.random((3, 40)) < 0.3
+            outputs[changed] = statistics(rng, np.clip(difficulty + rng.normal(0, 0.4, (3, 1)), 0, 1))[changed]
+            sides.append(outputs)
+        found.append(compare(*sides, shuffles=199).p_strict)
+    assert 0.03 < np.mean(np.array(found) <= 0.05) < 0.07
+    assert np.mean(np.array(found) <= 0.01) < 0.03
+
+
+@pytest.mark.parametrize(("runs", "quantile"), [(3, 2.776), (5, 2.306)])
+def test_noise_of_runs_alone_is_student_s(runs, quantile):
+    """Without noise of sentences the draws are Student's t with 2 (R - 1) degrees of freedom, as in a t-test."""
+    rng = np.random.default_rng(8)
+    sides = []
+    for _ in range(2):  # every sentence of a run is the same: the runs differ as a whole
+        matches = np.sort(rng.integers(30, 90, (runs, 4)))[:, ::-1]
+        rows = np.concatenate([matches, np.full((runs, 4), 100), np.full((runs, 1), 100)], 1)
+        sides.append(np.repeat(rows[:, None], 50, 1).astype(np.int64))
+    draws = _with_runs(rng, np.zeros(40_000), *sides)
+    variance = np.mean([bleu_of_many(side.sum(1)).var(ddof=1) for side in sides])
+    assert np.quantile(draws, 0.975) / math.sqrt(2 / runs * variance) == pytest.approx(quantile, rel=0.03)
 
 
 @pytest.mark.parametrize("shapes", [((2, 3, 9), (1, 3, 9)), ((2, 3, 9), (2, 4, 9)), ((0, 3, 9), (0, 3, 9))])

@@ -116,7 +116,7 @@ KILLED = """
 import os, signal, sys
 sys.path.insert(0, sys.argv[1])
 import rnnsmt.tuning.state as state
-from unit.test_tuning_loop import *
+from unit.tuning.test_loop import *
 count, stop = 0, sys.argv[3]
 def die(*args, **kwargs):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -150,7 +150,7 @@ run(Path(sys.argv[2]))
 @pytest.mark.parametrize("stop", ["while decoding", "while saving candidates", "between the files"])
 def test_kill_at_any_time_and_go_on(tmp_path, stop):
     undisturbed = run(tmp_path / "a")
-    command = [sys.executable, "-c", KILLED, str(Path(__file__).parents[1]), str(tmp_path / "b"), stop]
+    command = [sys.executable, "-c", KILLED, str(Path(__file__).parents[2]), str(tmp_path / "b"), stop]
     assert subprocess.run(command, capture_output=True, check=False).returncode == -9
     resumed = run(tmp_path / "b")
     assert resumed.iterations == undisturbed.iterations

@@ -10,7 +10,7 @@ import pytest
 from rnnsmt.cli import main
 from rnnsmt.evaluation.score_file import write_score
 from rnnsmt.moses.ini import default_ini
-from tests.unit.test_evaluation_table import command, score, table
+from tests.unit.evaluation.test_table import command, score, table
 
 
 @pytest.fixture

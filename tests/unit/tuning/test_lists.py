@@ -10,7 +10,7 @@ from rnnsmt.bleu.multi_bleu import bleu_of, corpus_statistics
 from rnnsmt.cli import main
 from rnnsmt.moses.ini import MosesIni
 
-from .tuning_model import INI, write_model, write_texts
+from .tiny_model import INI, write_model, write_texts
 
 
 @pytest.fixture(scope="module")

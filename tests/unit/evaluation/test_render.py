@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from rnnsmt.cli import main
-from tests.unit.test_evaluation_table import ALL, command, score, table, with_sentences, write
+from tests.unit.evaluation.test_table import ALL, command, score, table, with_sentences, write
 
 SYSTEMS = ("baseline", "rnn", "cslm_rnn", "cslm_rnn_wp", "cslm", "baseline_wp", "rnn_wp", "cslm_wp")
 EIGHT = [with_sentences(score(system, test_set, run)) for system in SYSTEMS for run in (1, 2, 3)

@@ -1,0 +1,22 @@
+"""A text and its references, read side by side."""
+
+from rnnsmt.io import InputError, read_parallel
+from rnnsmt.progress import say
+
+
+def read_texts(text: str, references: list[str]) -> tuple[list[str], list[list[str]]]:
+    """Read output, or the source of a development set, with its references; empty segments are counted on stderr.
+
+    Raises:
+        InputError: unequal line counts, no line at all, or no word at all on one side.
+    """
+    columns = list(zip(*read_parallel(text, *references), strict=True))
+    if not columns:
+        raise InputError(f"{text}: has no lines, nothing can be scored; make the file again")
+    for path, column in zip([text, *references], columns, strict=True):
+        empty = sum(1 for line in column if not line.strip())
+        if empty == len(column):
+            raise InputError(f"{path}: all {len(column)} lines are empty, nothing can be scored; make the file again")
+        if empty:
+            say(f"{path}: {empty} of {len(column)} lines are empty and are scored as they are")
+    return list(columns[0]), [list(column) for column in columns[1:]]
