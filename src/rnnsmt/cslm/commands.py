@@ -199,6 +199,7 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
 
     from rnnsmt.cslm.scoring import LINES, NGramScorer, nbest_fields, sentence_scores
     from rnnsmt.io import InputError, atomic_text, read_lines
+    from rnnsmt.moses.nbest import with_feature
     from rnnsmt.progress import track
 
     scorer = NGramScorer(args.model, args.device, args.threads, normalize_of(args))
@@ -209,8 +210,7 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
             number += len(block)
             scores = sentence_scores(scorer, (fields[1] for fields in block))
             for fields, score in zip(block, scores, strict=True):
-                fields[2] = f" {' '.join(fields[2].split())} {FEATURE}= {score:.6f} "
-                out.write("|||".join(fields) + "\n")
+                out.write(with_feature(fields, FEATURE, score) + "\n")
         if not number:
             raise InputError(f"{args.nbest}: is empty, an n-best list is needed")
     return {"translations": number}
