@@ -14,6 +14,7 @@ import json
 import lzma
 import os
 import platform
+import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -189,6 +190,29 @@ def _damaged(path: str | Path, lines: int, error: Exception) -> InputError:
     return InputError(f"{path}: damaged after line {lines} ({error}); make or fetch it again")
 
 
+STANDARD_STREAM = "-"
+"""In place of a path, where a command can be part of a pipe."""
+
+
+def read_lines_or_stdin(path: str | Path) -> Iterator[str]:
+    """``read_lines``, or the lines of standard input where the path is ``-``."""
+    if str(path) != STANDARD_STREAM:
+        yield from read_lines(path)
+        return
+    for number, line in enumerate(sys.stdin.buffer, 1):
+        yield _decoded(line.removesuffix(b"\n"), "standard input", number)
+
+
+def write_lines_or_stdout(path: str | Path, lines: Iterable[str]) -> None:
+    """``write_lines``, or to standard output where the path is ``-``."""
+    if str(path) != STANDARD_STREAM:
+        write_lines(path, lines)
+        return
+    for line in lines:
+        sys.stdout.buffer.write(line.encode("utf-8") + b"\n")
+    sys.stdout.buffer.flush()
+
+
 def read_lines(path: str | Path) -> Iterator[str]:
     """Yield the lines of a UTF-8 file without their ``\\n``.
 
@@ -196,10 +220,14 @@ def read_lines(path: str | Path) -> Iterator[str]:
         InputError: as ``read_byte_lines``, or a line is not UTF-8.
     """
     for number, line in enumerate(read_byte_lines(path), 1):
-        try:
-            yield line.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise InputError(f"{path}, line {number}: not UTF-8 at byte {error.start}; convert it first") from None
+        yield _decoded(line, path, number)
+
+
+def _decoded(line: bytes, path: str | Path, number: int) -> str:
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}, line {number}: not UTF-8 at byte {error.start}; convert it first") from None
 
 
 def read_parallel(*paths: str | Path) -> Iterator[tuple[str, ...]]:

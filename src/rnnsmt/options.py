@@ -7,7 +7,7 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from rnnsmt.io import InputError, check_output, check_output_folder
+from rnnsmt.io import STANDARD_STREAM, InputError, check_output, check_output_folder
 
 MAX_THREADS = 1024
 
@@ -50,6 +50,8 @@ def check_options(args: argparse.Namespace) -> None:
     if getattr(args, "time_limit", None) is not None and not args.time_limit > 0:
         raise InputError(f"--time-limit {args.time_limit}: must be a number of seconds above 0")
     for name, path in _outputs(args):
+        if str(path) == STANDARD_STREAM:
+            continue
         check_output(path)
         for other, value in _paths(args):
             if other != name and _same(path, value):

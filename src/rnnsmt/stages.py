@@ -89,10 +89,10 @@ STAGES: dict[str, dict[str, Stage]] = {
         "rescore": Stage(1, "add the network's score to an n-best list"),
     },
     "search": {
-        "decode": Stage(3, "translate a text with a Moses model directory"),
+        "decode": Stage(4, "translate a text with a Moses model directory"),
     },
     "tuning": {
-        "mert": Stage(5, "minimum error rate training"),
+        "mert": Stage(6, "minimum error rate training"),
         "optimise": Stage(1, "weights for given n-best lists"),
         "rerank": Stage(1, "the best translation of every n-best list"),
     },

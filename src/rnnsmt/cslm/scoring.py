@@ -22,7 +22,7 @@ from rnnsmt.cslm.kernels import scoring as kernels
 from rnnsmt.cslm.model import FeedForwardLM, load_model
 from rnnsmt.cslm.ngrams import sentence_ngrams
 from rnnsmt.io import InputError, atomic_text, read_lines
-from rnnsmt.moses.nbest import fields_of
+from rnnsmt.moses.nbest import fields_of, with_feature
 from rnnsmt.networks.devices import choose_place, multiplies_bfloat16
 from rnnsmt.networks.kernels.softmax import reduced_log_sums
 from rnnsmt.networks.softmax import ExactSoftmax
@@ -229,8 +229,7 @@ def add_to_nbest(scorer: NGramScorer, nbest: str, output: str) -> int:
             number += len(block)
             scores = sentence_scores(scorer, (fields[1] for fields in block))
             for fields, score in zip(block, scores, strict=True):
-                fields[2] = f" {' '.join(fields[2].split())} {FEATURE}= {score:.6f} "
-                out.write("|||".join(fields) + "\n")
+                out.write(with_feature(fields, FEATURE, score) + "\n")
         if not number:
             raise InputError(f"{nbest}: is empty, an n-best list is needed")
     return number

@@ -34,6 +34,35 @@ ONE_SCORE = (*NEURAL_MODELS, "UnknownWordPenalty", "WordPenalty", "PhrasePenalty
 
 KNOWN_FEATURES = (*ONE_SCORE, *PHRASE_TABLES, "LexicalReordering")
 
+REORDERING_TYPE = "wbe-msd-bidirectional-fe-allff"
+
+POP_LIMIT, STACK, DROP_UNKNOWN = "cube-pruning-pop-limit", "stack", "drop-unknown"
+"""Sections that the decoder honours besides those that have attributes of their own."""
+
+WITHOUT_EFFECT = (
+    "verbose", "threads", "description", "show-weights", "report-all-factors", "report-all-factors-in-n-best",
+    "report-segmentation", "report-segmentation-enriched", "print-alignment-info", "print-alignment-info-in-n-best",
+    "print-id", "print-passthrough", "print-passthrough-in-n-best", "alignment-output-file", "sort-word-alignment",
+    "include-segmentation-in-n-best", "n-best-list", "n-best-factor", "labeled-n-best-list", "output-factors",
+    "output-hypo-score", "translation-details", "translation-all-details", "output-unknowns", "output-search-graph",
+    "output-search-graph-extended", "output-word-graph", "search-algorithm", "cube-pruning-lazy-scoring",
+    "cube-pruning-deterministic-search", "early-discarding-threshold", "use-persistent-cache", "persistent-cache-size",
+    "clean-lm-cache", "minlexr-memory", "minphr-memory", "feature-overwrite", "no-cache",
+)  # fmt: skip
+"""Sections about what Moses prints, how it goes about its search, what it keeps in memory."""
+
+ONLY_VALUE = {
+    "input-factors": ("0",),
+    "mapping": ("0 T 0", "T 0"),
+    "inputtype": ("0",),
+    "xml-input": ("pass-through",),
+    "max-phrase-length": ("20",),
+}
+"""Sections that change translations, and the value with which they do not: Moses' default."""
+
+
+_ON, _OFF = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+
 
 @dataclass
 class Feature:
@@ -68,7 +97,7 @@ class MosesIni:
         distortion_limit: in source words; ``NO_LIMIT`` for none.
         table_limit: how many translations of one source phrase are used; 0 for all.
         sections: lines of all other sections, kept for ``write``.
-        path: the file it was read from, for messages.
+        path: the file it was read from, for messages; section_lines: in it, the line of every section's name.
     """
 
     folder: Path
@@ -78,6 +107,7 @@ class MosesIni:
     table_limit: int = DEFAULT_TABLE_LIMIT
     sections: dict[str, list[str]] = field(default_factory=dict)
     path: Path | None = None
+    section_lines: dict[str, int] = field(default_factory=dict, compare=False)
 
     @classmethod
     def read(cls, path: str | Path) -> "MosesIni":
@@ -87,8 +117,8 @@ class MosesIni:
             InputError: missing file, unreadable lines, features without weights or weights without a feature.
         """
         path = Path(path)
-        sections, numbers = _sections(path)
-        ini = cls(path.parent, [], {}, path=path)
+        sections, numbers, section_lines = _sections(path)
+        ini = cls(path.parent, [], {}, path=path, section_lines=section_lines)
         counts: dict[str, int] = {}
         for line, number in zip(sections.pop("feature", []), numbers.get("feature", []), strict=True):
             ini.features.append(_feature(line, counts, path, number))
@@ -129,6 +159,55 @@ class MosesIni:
             found = len(self.weights[feature.name])
             if expected != found:
                 raise InputError(f"{self.path}: feature {feature.name} has {expected} scores but {found} weights")
+
+    def number(self, section: str) -> int | None:
+        """The number in a section of ``sections``, None where there is none.
+
+        Raises:
+            InputError: it is not a whole number of at least 1.
+        """
+        lines = self.sections.get(section)
+        if not lines:
+            return None
+        number = _integer(lines, section, self.path or self.folder, 1)
+        if number < 1:
+            raise InputError(f"{self._place(section)}: [{section}] {number}: must be at least 1")
+        return number
+
+    def is_on(self, section: str) -> bool:
+        """Whether a section of ``sections`` switches something on; without a value it does.
+
+        Raises:
+            InputError: it is neither on nor off.
+        """
+        if section not in self.sections:
+            return False
+        value = " ".join(self.sections[section]).lower()
+        if value not in ("", *_ON, *_OFF):
+            raise InputError(f"{self._place(section)}: [{section}] {value[:60]} is neither 1 nor 0")
+        return value not in _OFF
+
+    def check_sections(self) -> None:
+        """Refuse what would make Moses translate otherwise than the decoder of ``rnnsmt.search``.
+
+        Raises:
+            InputError: a section that changes translations, or that Moses does not know either.
+        """
+        for name, lines in self.sections.items():
+            value = " ".join(lines)
+            if name in (POP_LIMIT, STACK, DROP_UNKNOWN, *WITHOUT_EFFECT) or value.lower() in _OFF:
+                continue
+            allowed = ONLY_VALUE.get(name, ())
+            if value not in allowed:
+                raise InputError(
+                    f"{self._place(name)}: [{name}]{f' {value[:60]}' if value else ''} is not known to this decoder, "
+                    f"which translates as Moses does without it; remove the section"
+                    + (f" or set it to {allowed[0]}" if allowed else "")
+                )
+
+    def _place(self, section: str) -> str:
+        line = self.section_lines.get(section)
+        return f"{self.path}" if line is None else f"{self.path}, line {line}"
 
     def weight(self, score: str) -> float:
         """The weight of one score, called like ``TranslationModel0:2``."""
@@ -194,9 +273,11 @@ def feature_count(feature: Feature, where: str) -> int:
     return int(text)
 
 
-def _sections(path: Path) -> tuple[dict[str, list[str]], dict[str, list[int]]]:
+def _sections(path: Path) -> tuple[dict[str, list[str]], dict[str, list[int]], dict[str, int]]:
+    """Lines of every section, their numbers, and the numbers of the lines that name the sections."""
     sections: dict[str, list[str]] = {}
     numbers: dict[str, list[int]] = {}
+    begins: dict[str, int] = {}
     name: str | None = None
     for number, raw in enumerate(read_lines(path), 1):
         line = raw.split("#", 1)[0].strip()
@@ -208,12 +289,13 @@ def _sections(path: Path) -> tuple[dict[str, list[str]], dict[str, list[int]]]:
             name = line[1:-1].strip()
             sections.setdefault(name, [])
             numbers.setdefault(name, [])
+            begins.setdefault(name, number)
         elif name is None:
             raise InputError(f"{path}, line {number}: text before the first [section]; is this a moses.ini?")
         else:
             sections[name].append(line)
             numbers[name].append(number)
-    return sections, numbers
+    return sections, numbers, begins
 
 
 def _feature(line: str, counts: dict[str, int], path: Path, number: int) -> Feature:
@@ -254,9 +336,6 @@ def _integer(lines: list[str] | None, name: str, path: Path, default: int) -> in
     if not abs(number) < 1 << 31:
         raise InputError(f"{path}: {name} {lines[-1][:60]} is too large")
     return number
-
-
-REORDERING_TYPE = "wbe-msd-bidirectional-fe-allff"
 
 
 def default_ini(

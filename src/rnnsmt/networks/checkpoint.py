@@ -90,6 +90,10 @@ def save_file(path: str | Path, content: Mapping[str, Any]) -> None:
         out.write(memory.getbuffer())
 
 
+_ZIP = b"PK\x03\x04"
+"""What files of torch begin with."""
+
+
 def load_file(path: str | Path, device: torch.device | str, remedy: str) -> dict[str, Any]:
     """Read what ``save_file`` wrote. No code in the file is run.
 
@@ -98,6 +102,9 @@ def load_file(path: str | Path, device: torch.device | str, remedy: str) -> dict
     """
     if not Path(path).is_file():
         raise InputError(f"{path}: no such file; {remedy}")
+    with Path(path).open("rb") as file:
+        if file.read(4) != _ZIP:
+            raise InputError(f"{path}: cannot be read: is not a file of a network, or its beginning is lost; {remedy}")
     try:
         content = torch.load(path, map_location=device, weights_only=True)
     except _CORRUPT as error:

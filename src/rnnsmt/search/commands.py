@@ -5,15 +5,17 @@ import math
 import time
 from pathlib import Path
 
-from rnnsmt.io import InputError, write_json, write_lines
-from rnnsmt.progress import track
+from rnnsmt.io import InputError, write_json, write_lines, write_lines_or_stdout
+from rnnsmt.progress import say, track
 from rnnsmt.search.options import add_search_options, search_options
 
 
 def decode_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ini", type=Path, required=True, help="moses.ini with weights; paths relative to its folder")
-    parser.add_argument("--input", type=Path, required=True, help="tokenised text, one segment a line")
-    parser.add_argument("--output", type=Path, required=True, help="translations, one a line")
+    parser.add_argument(
+        "--input", type=Path, required=True, help="tokenised text, one segment a line; - is standard input"
+    )
+    parser.add_argument("--output", type=Path, required=True, help="translations, one a line; - is standard output")
     parser.add_argument(
         "--nbest",
         type=int,
@@ -30,7 +32,8 @@ def decode_options(parser: argparse.ArgumentParser) -> None:
 def decode(args: argparse.Namespace) -> dict[str, object]:
     """Translate a tokenised text with the Moses model directory that a moses.ini describes.
 
-    One output line an input line; an empty line stays empty, unknown words are passed through. The n-best file has
+    One output line an input line; an empty line stays empty, unknown words are passed through, or dropped where
+    the ini has [drop-unknown] 1. The n-best file has
     Moses' format with the phrase segmentation as last field (2-5=2-8: source words 2 to 5 became target words 2 to 8,
     from 0).
     """
@@ -42,24 +45,27 @@ def decode(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.search.model import load_model
     from rnnsmt.search.nbest import nbest_file_lines
     from rnnsmt.search.sentence_search import SentenceSearch
-    from rnnsmt.search.source_text import read_sentences, words_of
+    from rnnsmt.search.source_text import raw_text_warning, read_sentences, words_of
     from rnnsmt.search.translation_options import look_up
 
-    options = search_options(args)
-    sentences = read_sentences(args.input)
     ini = MosesIni.read(args.ini)
+    options = search_options(args, ini)
+    sentences = read_sentences(args.input)
 
     loading = time.process_time()
     model = load_model(ini, sentences, args.model_dir, args.threads, args.device, args.cslm_precision)
     searching = time.process_time()
     search = SentenceSearch(model, look_up(model, sentences), model.initial_weights, options)
+    warning = raw_text_warning(sentences, search.looked_up.unknown)
+    if warning is not None:
+        say(warning)
     found = list(track(translations(search), "translating", len(sentences), "sentences"))
     done = time.process_time()
 
     if args.nbest_file is not None:
         lists = (translation.nbest for translation in found)
         write_lines(args.nbest_file, nbest_file_lines(lists, model.feature_names, model.listed))
-    write_lines(args.output, (translation.text for translation in found))
+    write_lines_or_stdout(args.output, (translation.text for translation in found))
 
     score = sum(translation.score for translation in found)
     figures: dict[str, object] = {

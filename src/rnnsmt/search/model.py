@@ -9,7 +9,16 @@ import numpy as np
 from rnnsmt.io import InputError
 from rnnsmt.kernels.strings import Interner
 from rnnsmt.lm.automaton import Automaton, load_automaton
-from rnnsmt.moses.ini import LANGUAGE_MODELS, NEURAL_MODELS, NO_LIMIT, PHRASE_TABLES, Feature, MosesIni, feature_count
+from rnnsmt.moses.ini import (
+    DROP_UNKNOWN,
+    LANGUAGE_MODELS,
+    NEURAL_MODELS,
+    NO_LIMIT,
+    PHRASE_TABLES,
+    Feature,
+    MosesIni,
+    feature_count,
+)
 from rnnsmt.search.kernels import tables as table_kernels
 from rnnsmt.search.kernels.features import score_alone
 from rnnsmt.search.kernels.records import MAX_WINDOW
@@ -50,6 +59,7 @@ class SearchModel:
         distortion_limit: in words, at most ``MAX_WINDOW``.
         table_limit: translations per source phrase, 0 for all.
         longest: words of the longest source phrase.
+        drop_unknown: unknown words without a digit are left out, not passed through.
         neural: the neural LM, where the ini has one.
         looked_up: the sentences that were looked up last, and their ``TranslationOptions``.
     """
@@ -67,6 +77,7 @@ class SearchModel:
     distortion_limit: int
     table_limit: int
     longest: int
+    drop_unknown: bool = False
     neural: NeuralFeature | None = None
     looked_up: tuple[list[str], Any] | None = None
 
@@ -157,11 +168,14 @@ def load_model(
         precision: of a neural LM's sum over the vocabulary, see ``rnnsmt.search.neural.load_feature``.
 
     Raises:
-        InputError: a missing or malformed file, an unknown feature, a reordering type that is not supported.
+        InputError: a missing or malformed file, an unknown feature or section of the ini, a reordering type that is
+                not supported.
     """
     folder = Path(model_dir) if model_dir is not None else None
     if folder is not None and not folder.is_dir():
         raise InputError(f"{folder}: no such folder")
+    ini.check_sections()
+    drop_unknown = ini.is_on(DROP_UNKNOWN)
     names, weights, columns = _layout(ini)
     for kind in ("WordPenalty", "PhrasePenalty", "UnknownWordPenalty", "Distortion"):
         _single(ini, (kind,), False)
@@ -205,6 +219,7 @@ def load_model(
         max(limit, 0),
         ini.table_limit,
         table.longest_source,
+        drop_unknown,
         neural,
     )
 

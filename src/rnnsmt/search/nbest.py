@@ -43,7 +43,7 @@ class Translation:
         features: ``float64`` [F].
         phrases: (first source word, last source word, number of target words) in the order of the translation.
         nbest: distinct translations, best first; empty when none were asked for.
-        unknown: source words passed through; words that a longer phrase translates are not among them.
+        unknown: source words passed through or dropped; words that a longer phrase translates are not among them.
     """
 
     text: str

@@ -4,6 +4,7 @@ import argparse
 import math
 from dataclasses import dataclass
 
+from rnnsmt.moses.ini import POP_LIMIT, STACK, MosesIni
 from rnnsmt.networks.settings import PRECISIONS
 from rnnsmt.options import positive
 
@@ -50,18 +51,21 @@ class SearchOptions:
 def add_search_options(parser: argparse.ArgumentParser) -> None:
     """How far it looks, and how a CSLM is computed."""
     add = parser.add_argument
-    add("--pop-limit", type=positive, default=1000, metavar="N", help="hypotheses that are scored for a stack")
-    add("--stack", type=positive, default=1000, metavar="N", help="hypotheses kept per stack")
+    for name, section, default, what in (
+        ("--pop-limit", POP_LIMIT, SearchOptions.pop_limit, "hypotheses that are scored for a stack"),
+        ("--stack", STACK, SearchOptions.stack_size, "hypotheses kept per stack"),
+    ):
+        add(name, type=positive, metavar="N", help=f"{what}; without it what [{section}] of the ini says, or {default}")
     add("--cslm-cells", type=positive, default=NEURAL_CELLS, metavar="N", help="hypotheses of a stack a CSLM scores")
     add("--cslm-precision", choices=PRECISIONS, default="reduced", help="of a CSLM's sum over its vocabulary")
     add("--device", choices=("auto", "cpu", "cuda"), default="auto", help="where a CSLM is computed")
 
 
-def search_options(args: argparse.Namespace) -> SearchOptions:
+def search_options(args: argparse.Namespace, ini: MosesIni) -> SearchOptions:
     """The options of a command with ``--threads``, ``--nbest`` and those of ``add_search_options``."""
     return SearchOptions(
-        pop_limit=args.pop_limit,
-        stack_size=args.stack,
+        pop_limit=args.pop_limit or ini.number(POP_LIMIT) or SearchOptions.pop_limit,
+        stack_size=args.stack or ini.number(STACK) or SearchOptions.stack_size,
         threads=args.threads,
         nbest=args.nbest,
         neural_cells=args.cslm_cells,

@@ -25,7 +25,8 @@ class TranslationOptions(NamedTuple):
         static: ``float64`` [rows, F], the feature values that depend on the pair alone.
         reordering: ``float64`` [rows, 6]; forward_class: ``int32`` [rows].
         sources: how many source phrases, unknown words included.
-        known: how many pairs are the model's; those from there on pass an unknown word through.
+        known: how many pairs are the model's; those from there on are of unknown words.
+        unknown: the words that have no translation of their own.
     """
 
     spans: list[np.ndarray]
@@ -38,10 +39,11 @@ class TranslationOptions(NamedTuple):
     forward_class: np.ndarray
     sources: int
     known: int
+    unknown: list[str]
 
 
 def look_up(model: SearchModel, sentences: list[str]) -> TranslationOptions:
-    """Look sentences up in the table; a word without a translation of its own is passed through, as in Moses.
+    """Look sentences up in the table; a word without a translation of its own is passed through or dropped.
 
     The model keeps what was looked up last, for MERT, which translates the same sentences again and again.
 
@@ -70,12 +72,13 @@ def look_up(model: SearchModel, sentences: list[str]) -> TranslationOptions:
 
 def _with_unknown_words(model: SearchModel, spans: list[np.ndarray], unknown: list[str]) -> TranslationOptions:
     interner = Interner()
-    interner.add([word.encode("utf-8") for word in unknown])
+    phrase_of = interner.add([b"" if _dropped(model, word) else word.encode("utf-8") for word in unknown])
     extra, _ = target_phrases(interner, Interner(), model.lm, model.neural, Path("input"))
     base, size = model.targets, len(model.targets.bounds) - 1
     # the same text is the same words, whether a pair brought them or they are passed through
     numbers = {word: number for number, word in enumerate(model.vocabulary)} if unknown else {}
-    passed = np.array([numbers.setdefault(word, len(numbers)) for word in unknown], np.int32)
+    kept = (word for word in unknown if not _dropped(model, word))
+    passed = np.array([numbers.setdefault(word, len(numbers)) for word in kept], np.int32)
     targets = TargetPhrases(
         np.concatenate([base.bounds, base.bounds[-1] + extra.bounds[1:]]),
         np.concatenate([base.words, passed]),
@@ -88,7 +91,7 @@ def _with_unknown_words(model: SearchModel, spans: list[np.ndarray], unknown: li
     rows, known = len(model.table.source_of), len(model.table.sources)
     ids = np.arange(len(unknown), dtype=np.int32)
     source_of = np.concatenate([model.table.source_of, ids + np.int32(known)])
-    target_of = np.concatenate([model.table.target_of, ids + np.int32(size)])
+    target_of = np.concatenate([model.table.target_of, (phrase_of + size).astype(np.int32)])
     lengths = np.diff(targets.bounds)[target_of]
     static = np.zeros((rows + len(unknown), len(model.feature_names)))
     static[:rows, model.columns["PhraseDictionaryMemory"]] = model.table.log_scores
@@ -110,7 +113,13 @@ def _with_unknown_words(model: SearchModel, spans: list[np.ndarray], unknown: li
         np.concatenate([model.forward_class, np.full(len(unknown), classes, np.int32)]),
         known + len(unknown),
         rows,
+        unknown,
     )
+
+
+def _dropped(model: SearchModel, word: str) -> bool:
+    """Whether an unknown word is left out; Moses passes words with digits through even then."""
+    return model.drop_unknown and not any(digit in word for digit in "0123456789")
 
 
 def rank(model: SearchModel, looked_up: TranslationOptions, weights: np.ndarray) -> RankedOptions:

@@ -219,7 +219,7 @@ class ModelDecoder:
 
         self._ini, self.sources = ini, sources
         self.model = load_model(ini, sources, args.model_dir, args.threads, args.device, args.cslm_precision)
-        self._options = search_options(args)
+        self._options = search_options(args, ini)
         names = list(self.model.feature_names)
         self._tuned = np.array([not name.startswith("UnknownWordPenalty") for name in names])
         self._weights = np.array([ini.weight(name) for name in names])

@@ -5,7 +5,7 @@ import pytest
 
 from rnnsmt.io import InputError
 from rnnsmt.moses.ini import MosesIni
-from rnnsmt.moses.nbest import read_lists, read_nbest
+from rnnsmt.moses.nbest import fields_of, nbest_lines, read_lists, read_nbest, with_feature
 
 NBEST = """0 ||| a b ||| LM0= -1 TM0= 1 2 ||| -3.5 ||| 0=0
 0 ||| a  c ||| LM0= -2 TM0= 1 3 ||| -4
@@ -93,3 +93,26 @@ def test_lists_in_the_order_of_the_ini(tmp_path):
 def test_lists_that_do_not_fit(tmp_path, ini, sentences, nbest, said):
     with pytest.raises(InputError, match=said):
         lists(tmp_path, ini, sentences, nbest)
+
+
+def test_what_is_written_is_read(tmp_path):
+    names = ["LM0:0", "TM0:0", "TM0:1", "A:B0:0"]
+    features = np.array([[-1.5, 0.25, 3, 1e-7], [2, 0, -1e9, 0]])
+    lines = list(nbest_lines(3, names, ["a b", ""], features, np.array([1.0, -2.0]), [[(0, 1, 2)], [(2, 2, 0)]]))
+    assert lines[0] == "3 ||| a b  ||| LM0= -1.5 TM0= 0.25 3 A:B0= 1e-07 ||| 1 ||| 0-1=0-1"
+    path = tmp_path / "nbest"
+    path.write_text("\n".join(lines) + "\n")
+    found, candidates = read_nbest(path)
+    assert found == names
+    assert [(c.sentence, c.text, c.features, c.score) for c in candidates] == [
+        (3, "a b", tuple(features[0]), 1.0), (3, "", tuple(features[1]), -2.0)
+    ]  # fmt: skip
+
+
+def test_one_more_feature(tmp_path):
+    path = tmp_path / "nbest"
+    path.write_text("".join(with_feature(fields_of(x, path, 1), "CSLM0", -1 / 3) + "\n" for x in NBEST.splitlines()))
+    names, candidates = read_nbest(path)
+    assert names == ["LM0:0", "TM0:0", "TM0:1", "CSLM0:0"]
+    assert [one.features[3] for one in candidates] == [-0.333333] * 3
+    assert path.read_text().splitlines()[0] == "0 ||| a b ||| LM0= -1 TM0= 1 2 CSLM0= -0.333333 ||| -3.5 ||| 0=0"

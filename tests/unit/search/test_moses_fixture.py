@@ -7,14 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rnnsmt.io import InputError
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.search.decoder import decode
 from rnnsmt.search.model import SearchModel, load_model
+from rnnsmt.search.nbest import Derivations
 from rnnsmt.search.options import SearchOptions
 from rnnsmt.search.sentence_search import SentenceSearch
 from rnnsmt.search.translation_options import look_up
 
-from .search_twin import parse_segmentation, rescore
+from .twin import features, parse_segmentation, path_of, read_model
 
 
 @pytest.fixture(scope="module")
@@ -41,13 +43,43 @@ def _scores(path: Path) -> np.ndarray:
     return np.array([float(line.split()[1]) for line in path.read_text().splitlines()])
 
 
+def _rescored(search: SentenceSearch, sentence: int, text: str, segments: list[tuple[int, int, int]]) -> np.ndarray:
+    """Feature values ``float64`` [F] of a translation of one of the search's sentences.
+
+    The kernel of the search that adds features up, on derivations that Moses has found.
+    """
+    words = text.split(" ") if text else []
+    rows, position = [], 0
+    for first, last, size in segments:
+        rows.append(_row(search, sentence, first, last, " ".join(words[position : position + size])))
+        position += size
+    if position != len(words):
+        raise InputError(f"the segmentation has {position} target words, the text {len(words)}")
+    starts = np.array([s[0] for s in segments], np.int32)
+    ends = np.array([s[1] for s in segments], np.int32)
+    pairs = np.array(rows, np.int32)
+    return search.features_of(Derivations(np.array([0, len(rows)]), pairs, starts, ends), pairs)[0]
+
+
+def _row(search: SentenceSearch, sentence: int, first: int, last: int, phrase: str) -> int:
+    looked_up = search.looked_up
+    spans = looked_up.spans[sentence]
+    source = int(spans[first, last - first]) if last < len(spans) and last - first < spans.shape[1] else -1
+    for row in np.flatnonzero(looked_up.source_of == source):
+        target = looked_up.target_of[row]
+        a, b = looked_up.targets.bounds[target], looked_up.targets.bounds[target + 1]
+        if " ".join(looked_up.words[w] for w in looked_up.targets.words[a:b]) == phrase:
+            return int(row)
+    raise InputError(f"sentence {sentence + 1}: source words {first}-{last} have no translation '{phrase}'")
+
+
 def test_features_of_moses_nbest_entries(loaded: tuple[SearchModel, list[str], Path]) -> None:
     model, sentences, folder = loaded
     search = SentenceSearch(model, look_up(model, sentences), model.initial_weights, SearchOptions())
     entries = _entries(folder)
     assert len(entries) > 18000
     for number, text, expected, score, phrases in entries[::7]:
-        found = rescore(search, number, text, parse_segmentation(phrases))
+        found = _rescored(search, number, text, parse_segmentation(phrases))
         assert found[:-1] == pytest.approx(expected, abs=1e-3, rel=1e-5)
         assert found @ model.initial_weights == pytest.approx(score, abs=1e-3)
 
@@ -73,3 +105,19 @@ def _entries_of(folder: Path, cache: dict[Path, list] = {}) -> list:  # noqa: B0
     if folder not in cache:
         cache[folder] = _entries(folder)
     return cache[folder]
+
+
+def test_features_are_those_of_the_definitions(loaded: tuple[SearchModel, list[str], Path]) -> None:
+    """Every feature of our own lists, computed again line by line in plain Python, the LM's by KenLM."""
+    model, sentences, folder = loaded
+    twin = read_model(
+        folder, "phrase-table.gz", "reordering-table.wbe-msd-bidirectional-fe.gz", "lm.arpa", model.distortion_limit
+    )
+    for sentence, result in zip(
+        sentences[:40], decode(model, sentences[:40], model.initial_weights, SearchOptions(nbest=9)), strict=True
+    ):
+        lists = zip(result.nbest.texts, result.nbest.features, result.nbest.phrases, strict=True)
+        for text, vector, phrases in [*lists, (result.text, result.features, result.phrases)]:
+            expected = features(twin, sentence.split(), path_of(text, phrases))
+            found = [expected[name][int(place)] for name, _, place in (n.rpartition(":") for n in model.feature_names)]
+            assert vector == pytest.approx(found, abs=2e-4)

@@ -15,8 +15,7 @@ from rnnsmt.search.options import SearchOptions
 from rnnsmt.search.sentence_search import SentenceSearch
 from rnnsmt.search.translation_options import look_up
 
-from .search_twin import rescore
-from .tiny_model import SOURCE, TinyModel, exhaustive, features, tiny_model
+from .twin import SOURCE, TinyModel, exhaustive, features, path_of, tiny_model
 
 UNLIMITED = SearchOptions(pop_limit=20000, stack_size=20000, beam_threshold=0.0, margin=1e9, nbest=50)
 
@@ -67,13 +66,8 @@ def test_features_are_those_of_the_definitions(tmp_path: Path, columns: int) -> 
         assert (np.diff(nbest.scores) < 1e-5).all()
         assert nbest.scores == pytest.approx(nbest.features @ model.initial_weights)
         for text, vector, phrases in zip(nbest.texts, nbest.features, nbest.phrases, strict=True):
-            left, path = text.split(), []
-            for first, last, size in phrases:
-                path.append((first, last, tuple(left[:size])))
-                left = left[size:]
-            assert not left
+            path = path_of(text, phrases)
             assert vector == pytest.approx(_vector(model, features(tiny, words, path)), abs=1e-4)
-            assert rescore(search, number, text, phrases) == pytest.approx(vector)
 
 
 def test_one_search_does_not_depend_on_threads_or_on_what_was_loaded(tmp_path: Path) -> None:

@@ -23,8 +23,8 @@ from rnnsmt.search.options import SearchOptions
 from rnnsmt.search.sentence_search import SentenceSearch
 from rnnsmt.search.translation_options import look_up
 
-from .gpu import NEEDS_GPU
-from .tiny_model import SOURCE, TARGET, TinyModel, derivations, features, tiny_model
+from ..gpu import NEEDS_GPU
+from .twin import SOURCE, TARGET, TinyModel, derivations, features, tiny_model
 
 UNLIMITED = SearchOptions(
     pop_limit=20000, stack_size=20000, beam_threshold=0.0, margin=1e9, nbest=50, neural_cells=20000

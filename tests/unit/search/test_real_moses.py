@@ -12,7 +12,7 @@ from rnnsmt.cli import main
 from rnnsmt.moses.ini import default_ini
 from rnnsmt.moses.nbest import read_nbest
 
-from .tiny_model import tiny_model
+from .twin import tiny_model
 
 SENTENCES = ["a b c", "c a b a", "b", "a d c b", "c c b a b"]
 WEIGHTS = {"TranslationModel0": [0.1, 0.07, 0.2, 0.05, 0.13, 0.3], "WordPenalty0": [-0.4], "LM0": [0.6]}

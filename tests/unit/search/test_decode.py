@@ -3,6 +3,8 @@
 import gzip
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +17,7 @@ from rnnsmt.io import InputError
 from rnnsmt.moses.nbest import segmentation
 from rnnsmt.search.table_reader import load_phrase_table, load_reordering_scores
 
-from .search_twin import parse_segmentation
-from .tiny_model import tiny_model
+from .twin import parse_segmentation, tiny_model
 
 
 @pytest.fixture
@@ -87,6 +88,89 @@ def test_a_word_that_only_a_longer_phrase_translates_is_not_unknown(folder: Path
     assert main(_command(folder, "--report", str(folder / "r.json"))) == 0
     assert (folder / "out.txt").read_text().splitlines()[0] == "w"
     assert json.loads((folder / "r.json").read_text())["unknown_words"] == 1
+
+
+def _change_ini(folder: Path, more: str) -> None:
+    path = folder / "model/moses.ini"
+    path.write_text(f"{more}\n{path.read_text()}")
+
+
+def test_unknown_words_are_dropped_where_the_ini_says_so(folder: Path) -> None:
+    """As in Moses: a word with a digit stays, the unknown-word penalty is charged, an empty phrase is no word."""
+    (folder / "in.txt").write_text("d a d2 d\nd\nd d d\n")
+    more = ["--nbest", "9", "--nbest-file", str(folder / "nbest"), "--report", str(folder / "r.json")]
+    assert main(_command(folder, *more)) == 0
+    kept = (folder / "out.txt").read_text().splitlines()
+    assert [line.split().count("d") for line in kept] == [2, 1, 3]
+    score = json.loads((folder / "r.json").read_text())["score_sum"]
+    _change_ini(folder, "[drop-unknown]\n1\n")
+    assert main(_command(folder, *more)) == 0
+    dropped = (folder / "out.txt").read_text().splitlines()
+    assert "d2" in dropped[0].split() and "d" not in dropped[0].split()
+    assert dropped[1:] == ["", ""]
+    entries = [line.split(" ||| ") for line in (folder / "nbest").read_text().splitlines()]
+    alone = next(fields for fields in entries if fields[0] == "1")
+    assert "WordPenalty0= -0 " in alone[2] or "WordPenalty0= 0 " in alone[2]
+    assert alone[4] == "0="
+    report = json.loads((folder / "r.json").read_text())
+    assert report["unknown_words"] == 7
+    assert report["score_sum"] != score
+
+
+def test_limits_of_the_ini_are_the_defaults(folder: Path) -> None:
+    def limits(*more: str) -> tuple[int, int]:
+        assert main(_command(folder, "--report", str(folder / "r.json"), *more)) == 0
+        report = json.loads((folder / "r.json").read_text())
+        return report["pop_limit"], report["stack"]
+
+    assert limits() == (1000, 1000)
+    _change_ini(folder, "[cube-pruning-pop-limit]\n70\n\n[stack]\n30\n")
+    assert limits() == (70, 30)
+    assert limits("--pop-limit", "50") == (50, 30)
+    assert limits("--stack", "20") == (70, 20)
+
+
+@pytest.mark.parametrize("section", ["[xml-input]\nexclusive", "[monotone-at-punctuation]", "[lattice-mbr]\n1"])
+def test_sections_that_would_change_the_translation(
+    folder: Path, capsys: pytest.CaptureFixture[str], section: str
+) -> None:
+    _change_ini(folder, section)
+    error = _refused(folder, capsys)
+    assert "moses.ini, line 1: " in error
+    assert section.splitlines()[0] in error
+
+
+def test_raw_text_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "in.txt").write_text("A b c.\nHello, a b\n")
+    assert main(_command(folder)) == 0
+    error = capsys.readouterr().err
+    assert "warning: 50 % of the words are unknown, A for example; is the input tokenised and truecased" in error
+    (folder / "in.txt").write_text("a b c .\nd d d a\n")
+    assert main(_command(folder)) == 0
+    assert "warning" not in capsys.readouterr().err
+
+
+def test_in_a_pipe(folder: Path) -> None:
+    assert main(_command(folder)) == 0
+    command = [sys.executable, "-m", "rnnsmt", "search", "decode", "--ini", str(folder / "model/moses.ini")]
+    command += ["--input", "-", "--output", "-"]
+    text = (folder / "in.txt").read_bytes()
+    done = subprocess.run(command, input=text, capture_output=True, check=False, cwd=folder, timeout=300)
+    assert done.returncode == 0
+    assert done.stdout == (folder / "out.txt").read_bytes()
+    assert not (folder / "-").exists()
+    done = subprocess.run(command, input=text + b"\xff\n", capture_output=True, check=False, cwd=folder, timeout=300)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"standard input, line 4: not UTF-8" in done.stderr
+
+
+def test_an_lm_in_place_of_a_network(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _change_ini(folder, "")
+    path = folder / "model/moses.ini"
+    text = path.read_text().replace("[weight]", "CSLM name=CSLM0 path=lm.arpa\n[weight]\nCSLM0= 0.2")
+    path.write_text(text)
+    error = _refused(folder, capsys)
+    assert re.search(r"lm\.arpa: cannot be read: is not a file of a network.*; train it again", error)
 
 
 def test_model_dir_replaces_files_of_the_same_name(folder: Path) -> None:

@@ -1,14 +1,17 @@
-"""Tiny random Moses model directories and an exhaustive decoder written from the definitions, for the search tests."""
+"""The search's twin, from the definitions and without its code: features, all derivations, tiny random models."""
 
+import gzip
 import itertools
 import math
 import random
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import kenlm
 
+from rnnsmt.io import InputError
 from rnnsmt.moses.ini import default_ini
 
 LN10 = math.log(10.0)
@@ -45,6 +48,31 @@ def arpa_text(rng: random.Random, words: list[str], order: int = 3) -> str:
             weight = f"\t{-rng.random():.4f}" if extended else ""
             lines.append(f"{-3 * rng.random():.4f}\t{' '.join(gram)}{weight}")
     return "\n".join([*lines, "", "\\end\\", ""])
+
+
+def read_model(folder: Path, phrase_table: str, reordering: str, lm: str, limit: int) -> TinyModel:
+    """The model of text files, read line by line."""
+    model = TinyModel(folder, {}, {}, kenlm.Model(str(folder / lm)), limit)
+    with gzip.open(folder / phrase_table, "rt") as lines:
+        for line in lines:
+            source, target, scores, *_ = line.split(" ||| ")
+            pair = tuple(target.split()), [float(score) for score in scores.split()]
+            model.phrases.setdefault(tuple(source.split()), []).append(pair)
+    with gzip.open(folder / reordering, "rt") as lines:
+        for line in lines:
+            source, target, scores = line.split(" ||| ")
+            model.reordering[tuple(source.split()), tuple(target.split())] = [float(score) for score in scores.split()]
+    return model
+
+
+def path_of(text: str, segments: list[tuple[int, int, int]]) -> list[tuple[int, int, tuple[str, ...]]]:
+    """The derivation of a translation whose segmentation is given."""
+    left, path = text.split(), []
+    for first, last, size in segments:
+        path.append((first, last, tuple(left[:size])))
+        left = left[size:]
+    assert not left
+    return path
 
 
 def tiny_model(folder: Path, seed: int, limit: int = 6, columns: int = 4) -> TinyModel:
@@ -147,3 +175,20 @@ def exhaustive(model: TinyModel, words: list[str], weights: dict[str, list[float
         text = " ".join(w for _, _, target in path for w in target)
         best[text] = max(score, best.get(text, -math.inf))
     return best
+
+
+Segment = tuple[int, int, int]
+"""First source word, last source word, number of target words."""
+
+
+def parse_segmentation(text: str) -> list[Segment]:
+    """Read ``0-1=0-1 2=2`` (the last field of an n-best entry); ``InputError`` where it is something else."""
+    segments = []
+    for part in text.split():
+        match = re.fullmatch(r"(\d+)(?:-(\d+))?=(?:(\d+)(?:-(\d+))?)?", part)
+        if match is None:
+            raise InputError(f"{part} is not a segment like 0-1=0-2")
+        first, last, start, end = match.groups()
+        size = 0 if start is None else int(end or start) - int(start) + 1
+        segments.append((int(first), int(last or first), size))
+    return segments

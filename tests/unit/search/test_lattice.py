@@ -7,7 +7,7 @@ from rnnsmt.moses.ini import MosesIni
 from rnnsmt.search import SearchOptions, decode, load_model
 from rnnsmt.search.kernels.lattice import new_lattice, phrase_hashes, string_key
 
-from .tiny_model import tiny_model
+from .twin import tiny_model
 
 
 def test_keys_of_short_strings_at_many_nodes_differ():

@@ -98,6 +98,51 @@ def test_malformed_inis_are_refused(tmp_path: Path, old: str, new: str, words: s
     assert words in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("section", "said"),
+    [
+        ("[monotone-at-punctuation]\n", r"line 2: \[monotone-at-punctuation\] is not known to this decoder"),
+        ("[xml-input]\nexclusive\n", r"\[xml-input\] exclusive is not known .* or set it to pass-through"),
+        ("[minimum-bayes-risk]\n1\n", r"\[minimum-bayes-risk\] 1"),
+        ("[beam-threshold]\n0.1\n", r"\[beam-threshold\] 0.1"),
+        ("[max-phrase-length]\n3\n", r"\[max-phrase-length\] 3"),
+        ("[stakc]\n100\n", r"\[stakc\] 100"),
+        ("[mapping]\n0 T 0\n1 T 1\n", r"\[mapping\] 0 T 0 1 T 1"),
+    ],
+)
+def test_sections_that_change_translations_are_refused_by_name(tmp_path: Path, section: str, said: str) -> None:
+    text = MOSES.replace("[mapping]\n0 T 0\n", "") if "[mapping]" in section else MOSES
+    ini = MosesIni.read(_written(tmp_path, "# mine\n" + section + text))
+    with pytest.raises(InputError, match=rf"moses\.ini, line 2: {said.removeprefix('line 2: ')}"):
+        ini.check_sections()
+
+
+def test_sections_without_effect_are_accepted(tmp_path: Path) -> None:
+    more = "[verbose]\n1\n[threads]\n4\n[search-algorithm]\n1\n[xml-input]\npass-through\n[inputtype]\n0\n"
+    more += "[minimum-bayes-risk]\nfalse\n[drop-unknown]\n1\n[stack]\n100\n[cube-pruning-pop-limit]\n400\n"
+    ini = MosesIni.read(_written(tmp_path, more + MOSES))
+    ini.check_sections()
+    assert (ini.number("stack"), ini.number("cube-pruning-pop-limit"), ini.number("no-such")) == (100, 400, None)
+
+
+@pytest.mark.parametrize(("value", "on"), [("1", True), ("", True), ("True", True), ("0", False), ("false", False)])
+def test_switches(tmp_path: Path, value: str, on: bool) -> None:
+    ini = MosesIni.read(_written(tmp_path, f"[drop-unknown]\n{value}\n{MOSES}"))
+    assert ini.is_on("drop-unknown") is on
+    assert not ini.is_on("no-such")
+
+
+@pytest.mark.parametrize(("section", "said"), [("[stack]\n0", "at least 1"), ("[stack]\nmany", "not a whole number")])
+def test_numbers_that_are_none(tmp_path: Path, section: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        MosesIni.read(_written(tmp_path, f"{section}\n{MOSES}")).number("stack")
+
+
+def test_neither_on_nor_off(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"line 1: \[drop-unknown\] maybe is neither 1 nor 0"):
+        MosesIni.read(_written(tmp_path, f"[drop-unknown]\nmaybe\n{MOSES}")).is_on("drop-unknown")
+
+
 @pytest.mark.parametrize("limit", ["", "[distortion-limit]\n-1", "[distortion-limit]\n-5"])
 def test_without_a_limit_every_jump_is_allowed(tmp_path: Path, limit: str) -> None:
     ini = MosesIni.read(_written(tmp_path, MOSES.replace("[distortion-limit]\n4", limit)))

@@ -16,7 +16,7 @@ from rnnsmt.kernels.strings import POW10, Interner, parse_float
 from rnnsmt.lm.arpa import read_arpa
 from rnnsmt.lm.automaton import LN10, build_automaton, load_automaton
 
-from .tiny_model import TARGET, arpa_text
+from ..search.twin import TARGET, arpa_text
 
 GOOD = """\\data\\
 ngram 1=5
