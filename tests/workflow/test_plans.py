@@ -290,6 +290,21 @@ def test_settings_of_the_search_and_of_mert(workflow):
     assert all(("--cslm-cells 77" in command) == ("/cslm/" in command) for command in commands)
 
 
+def test_the_control_of_selection(workflow):
+    """Lines are scored as ever, and then drawn at random."""
+    for rule in ("select_bitext", "select_mono"):
+        assert " --random 1 --output-dir " in workflow.commands(rule, "selection={random: true}")
+        assert "--random" not in workflow.commands(rule, "selection={random: false}")
+
+
+def test_dev_and_test_sets_are_kept_whole(workflow):
+    commands = workflow.commands("prepare_bitext", "seed=1").split("rnnsmt corpus prepare ")[1:]
+    options = {command.split("--report results/corpus/tokenized/")[1].split(".")[0]: command for command in commands}
+    assert "--keep-all --min-lines 2 " in options["harbour-dev"]
+    assert "--keep-all --threads" in options["harbour-test"]
+    assert "--keep-all" not in options["harbour"] + options["general"]
+
+
 def test_lower_case_everywhere(workflow):
     commands = workflow.commands("raw_reference", "text={lowercase: true}")
     assert "--no-escape --lowercase --keep-all" in commands
@@ -336,7 +351,9 @@ def test_own_corpora_have_larger_networks_than_the_embedded_one(workflow):
     config.write_text(json.dumps({"corpora": corpora}))
     for options, preset, words in ((["--configfile", str(config)], "small", 15000), ([], "demo", 1500)):
         done = workflow.call("--dry-run", "--printshellcmds", *options)
-        assert f"(auto): rnn.preset: {preset}, rnn.vocab_size: {words}, cslm.preset: {preset}" in done.stdout + done.stderr
+        assert (
+            f"(auto): rnn.preset: {preset}, rnn.vocab_size: {words}, cslm.preset: {preset}" in done.stdout + done.stderr
+        )
         for command in (f"rnn train --pairs results/rnn/pairs --preset {preset} ", f"--vocab-size {words} "):
             assert command in done.stdout
         assert f"cslm train --text results/cslm/text --preset {preset} " in done.stdout

@@ -51,11 +51,10 @@ rule selection_score_bitext:
         runtime=minutes(15, 0.05),
     params:
         version=version("selection", "score"),
-        random=f"--random {config['seed']}" if config["selection"]["random"] else "",
     shell:
         f"rnnsmt selection score --text {{input.source:q}} --models results/selection/bitext/models.{SOURCE} "
         f"--text2 {{input.target:q}} --models2 results/selection/bitext/models.{TARGET} "
-        "{params.random} --output {output:q} --threads {threads} &> {log:q}"
+        "--output {output:q} --threads {threads} &> {log:q}"
 
 
 rule selection_score_mono:
@@ -74,10 +73,9 @@ rule selection_score_mono:
         runtime=minutes(15, 0.05),
     params:
         version=version("selection", "score"),
-        random=f"--random {config['seed']}" if config["selection"]["random"] else "",
     shell:
         f"rnnsmt selection score --text {{input.target:q}} --models results/selection/mono/models.{TARGET} "
-        "{params.random} --output {output:q} --threads {threads} &> {log:q}"
+        "--output {output:q} --threads {threads} &> {log:q}"
 
 
 rule select_bitext:
@@ -101,9 +99,10 @@ rule select_bitext:
         version=version("selection", "select"),
         corpora=select_corpora("bitext"),
         fraction=config["selection"]["bitext"],
+        random=f"--random {config['seed']}" if config["selection"]["random"] else "",
     shell:
         "rnnsmt selection select {params.corpora} --fraction {params.fraction} --held-out {input.held_out:q} "
-        "--output-dir results/selection/bitext --curve {output.curve:q} "
+        "{params.random} --output-dir results/selection/bitext --curve {output.curve:q} "
         "--threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"
 
 
@@ -128,9 +127,10 @@ rule select_mono:
         version=version("selection", "select"),
         corpora=select_corpora("mono"),
         fraction=config["selection"]["mono"],
+        random=f"--random {config['seed']}" if config["selection"]["random"] else "",
     shell:
         "rnnsmt selection select {params.corpora} --fraction {params.fraction} --held-out {input.held_out:q} "
-        "--output-dir results/selection/mono --curve {output.curve:q} "
+        "{params.random} --output-dir results/selection/mono --curve {output.curve:q} "
         "--threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"
 
 
