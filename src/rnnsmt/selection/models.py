@@ -11,12 +11,11 @@ words that occur at least ``min_count`` times in the in-domain training text; ev
 so that rare words cannot make one model look better.
 """
 
-import shutil
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 
-from rnnsmt.io import InputError, read_lines, write_lines
+from rnnsmt.io import InputError, read_lines, scratch_folder, write_lines
 from rnnsmt.lm.estimation import estimate
 from rnnsmt.lm.text import frequent_words
 from rnnsmt.selection.sampling import count_words, sample_lines, split_held_out
@@ -42,10 +41,7 @@ def train_models(
     Raises:
         InputError: too few lines or words; a word that a language model reserves.
     """
-    work = folder / ".work"
-    shutil.rmtree(work, ignore_errors=True)
-    work.mkdir(parents=True)
-    try:
+    with scratch_folder(folder / "models") as work:
         for path in in_domain:
             sum(count_words(path))
         lines = list(chain.from_iterable(map(read_lines, in_domain)))
@@ -73,5 +69,3 @@ def train_models(
             "general_words": sum(count_words(work / "general")),
             "general2_lines": len(samples.second),
         }
-    finally:
-        shutil.rmtree(work, ignore_errors=True)

@@ -4,7 +4,6 @@ Corpora without a ``keep`` of their own are ranked together, the others each by 
 pair) have the same score and are kept or dropped together.
 """
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,12 +11,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from rnnsmt.io import InputError, read_byte_lines
+from rnnsmt.io import InputError, read_byte_lines, scratch_folder
 from rnnsmt.parallel_gzip import atomic_blocks
 from rnnsmt.selection.curve import Point, curve
 from rnnsmt.selection.ranking import RankedCorpus, best
-
-WORK = ".work"
 
 
 class Pool:
@@ -59,11 +56,8 @@ class Pool:
         Args:
             folder: for a folder of temporary files in it.
         """
-        work = folder / WORK
-        shutil.rmtree(work, ignore_errors=True)  # of a killed run
-        work.mkdir(parents=True)
         texts = [item.corpus.texts[-1] for item in self.together]
-        try:
+        with scratch_folder(folder / "curve") as work:
             return curve(
                 [(text, self._shells[item.corpus.name]) for text, item in zip(texts, self.together, strict=True)],
                 texts,
@@ -74,8 +68,6 @@ class Pool:
                 memory_mb=memory_mb,
                 threads=threads,
             )
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
 
     def kept(self, fraction: float | None) -> list[npt.NDArray[np.bool_]]:
         """Which lines of each corpus are kept, bool [lines]; fraction: one of ``fractions``, None: the largest."""

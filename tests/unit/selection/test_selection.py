@@ -203,6 +203,15 @@ def test_models_are_what_they_say(corpora: Path) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("leftover", [".work", ".tmp-other-1-models.scratch"])
+def test_the_scratch_of_others_is_left_alone(corpora: Path, leftover: str) -> None:
+    """A stage may outlive its Snakemake, and the next one begins meanwhile."""
+    (corpora / "m1" / leftover).mkdir(parents=True)
+    (corpora / "m1" / leftover / "in-domain").write_text("half")
+    assert models(corpora, "1", "--order", "3") == 0
+    assert (corpora / "m1" / leftover / "in-domain").read_text() == "half"
+
+
 def test_both_sides_are_split_at_the_same_lines(scored: Path) -> None:
     sides = [list(read_lines(scored / f"m{side}" / "held-out.gz")) for side in "12"]
     assert [line.upper() for line in sides[0]] == sides[1]
@@ -318,7 +327,8 @@ def test_auto_takes_the_fraction_with_the_least_perplexity(scored: Path) -> None
     assert 0.1 < chosen[0] < 1
     report = json.loads((scored / "out" / "selected.json").read_text())
     assert report["fraction"] == chosen[0]
-    assert not (scored / "out" / ".work").exists()
+    written = {f"{name}.{side}.gz" for name in ("mixed", "code") for side in "12"} | {"selected.json"}
+    assert {p.name for p in (scored / "out").iterdir()} == written
 
 
 def test_corpora_with_their_own_settings(scored: Path) -> None:
