@@ -7,6 +7,7 @@ early on purpose with its state saved, run again; 128 + n ended by signal n.
 """
 
 import argparse
+import difflib
 import inspect
 import re
 import signal
@@ -32,6 +33,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one stage and return the exit code of the stopping."""
     words = list(sys.argv[1:] if argv is None else argv)
     parser = _parser(words)
+    if unknown := _unknown_command(words):
+        parser.error(unknown)
     args = parser.parse_args(words)
     if "run" not in args:
         args.help_of.print_help()
@@ -112,6 +115,30 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
                 getattr(commands, f"{function}_options")(stage_parser)
                 stage_parser.set_defaults(run=run)
     return parser
+
+
+def _unknown_command(words: Sequence[str]) -> str | None:
+    """What to say about words that name no stage, with the commands that may be meant; None where they do."""
+    chapter, stage = [*words[:2], "", ""][:2]
+    if chapter.startswith("-") or not chapter or (chapter in CHAPTERS and (stage.startswith("-") or not stage)):
+        return None  # help, the version, or a chapter's help
+    if stage in STAGES.get(chapter, {}):
+        return None
+    word = stage if chapter in CHAPTERS else chapter
+    every = {f"{name} {part}": part for name, parts in STAGES.items() for part in parts}
+    near = [command for command, part in every.items() if part == word]
+    if not near and chapter in CHAPTERS:
+        near = [f"{chapter} {part}" for part in difflib.get_close_matches(stage, STAGES[chapter], 1)]
+    if not near and chapter not in CHAPTERS:
+        names = difflib.get_close_matches(chapter, CHAPTERS, 1)
+        near = [f"{name} {stage}" if stage in STAGES[name] else name for name in names]
+    if not near:
+        close = difflib.get_close_matches(word, every.values(), 1)
+        near = [command for command, part in every.items() if part in close]
+    asked = " ".join(name for name in words[:2] if not name.startswith("-"))
+    if near:
+        return f"no command {asked}; did you mean rnnsmt {' or rnnsmt '.join(near)}?"
+    return f"no command {asked}; there are {', '.join(STAGES[chapter] if chapter in CHAPTERS else CHAPTERS)}"
 
 
 def entry() -> None:

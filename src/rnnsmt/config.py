@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from rnnsmt.io import read_json
-from rnnsmt.languages import mistake
+from rnnsmt.languages import code_mistake
 from rnnsmt.options import MAX_INT, MAX_SEED
 from rnnsmt.systems import named_features
 
@@ -273,7 +273,7 @@ def _cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(config['systems'])}"
             yield f"compare: no system {name}; {hint}"
     for side in ("source", "target"):
-        if wrong := mistake(config["languages"][side]):
+        if wrong := code_mistake(config["languages"][side]):
             yield f"languages.{side}: {wrong}"
     if config["languages"]["source"] == config["languages"]["target"]:
         yield "languages: source and target are the same"
@@ -323,6 +323,9 @@ def _check_corpora(entries: list[Mapping[str, Any]]) -> Iterator[str]:
 
 def _check_files(config: Mapping[str, Any]) -> Iterator[str]:
     """What can be seen of the corpora's files without reading them; large ones are compared by their size at most."""
+    external = config["alignment"]["external"]
+    if external is not None and Path(external).is_dir():
+        yield f"alignment.external: {external} is a folder, a file is needed"
     found = [_corpus(entry, config["data_dir"]) for entry in config["corpora"]]
     for number, corpus in enumerate(found):
         where = f"corpora[{number}] ({corpus.name})"

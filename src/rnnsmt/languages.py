@@ -20,7 +20,7 @@ TWO_LETTERS: dict[str, str] = dict(pair.split(":") for pair in _THREE_LETTERS.sp
 """Code of three letters (ISO 639-2 and 639-3) -> of two (ISO 639-1)."""
 
 
-def mistake(lang: str) -> str | None:
+def code_mistake(lang: str) -> str | None:
     """What is wrong with the code of a language; None where nothing is."""
     if not lang.isascii() or not lang.isalpha() or not lang.islower() or len(lang) not in (2, 3):
         return f"{lang} is no code of a language; two letters are needed, like fr (ISO 639-1)"

@@ -11,6 +11,7 @@ import yaml
 
 from rnnsmt.config import check, corpora, settle
 from rnnsmt.cslm import settings as cslm
+from rnnsmt.languages import TWO_LETTERS, code_mistake
 from rnnsmt.rnn.settings import PRESETS, RnnSettings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -170,6 +171,16 @@ def test_mistakes(config, mistake):
         assert line.startswith(start)
 
 
+def test_codes_of_languages():
+    assert all(
+        re.fullmatch("[a-z]{3}", long) and re.fullmatch("[a-z]{2}", short) for long, short in TWO_LETTERS.items()
+    )
+    assert (TWO_LETTERS["fra"], TWO_LETTERS["fre"], TWO_LETTERS["deu"], TWO_LETTERS["zho"]) == ("fr", "fr", "de", "zh")
+    assert [code_mistake(lang) for lang in ("en", "zz", "yue", "tdt")] == [None] * 4
+    for lang in ("eng", "English", "e", "e1", "é", "", "engl"):
+        assert code_mistake(lang)
+
+
 def test_in_domain_text_is_needed_for_selection_only(config):
     config["corpora"][3]["in_domain"] = False
     config["selection"].update(bitext=1, mono=1)
@@ -261,7 +272,9 @@ def test_a_folder_and_an_empty_file(config, folder):
     (folder / "dev.en").write_text("")
     (folder / "test.fr").unlink()
     (folder / "test.fr").mkdir()
+    config["alignment"]["external"] = "results"
     assert check(config, SCHEMA) == [
+        "alignment.external: results is a folder, a file is needed",
         "corpora[3] (harbour-dev): results/demo/dev.en is empty",
         "corpora[4] (harbour-test): results/demo/test.fr is a folder, a file is needed",
     ]

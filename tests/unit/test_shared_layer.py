@@ -181,6 +181,28 @@ def test_every_stage_has_help_and_refuses_no_options(words, capsys):
     assert "required" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        ("decode", "did you mean rnnsmt search decode?"),
+        ("decode --ini moses.ini", "did you mean rnnsmt search decode?"),
+        ("evaluation decode", "did you mean rnnsmt search decode?"),
+        ("train", "did you mean rnnsmt rnn train or rnnsmt cslm train?"),
+        ("search decod", "did you mean rnnsmt search decode?"),
+        ("serch decode", "did you mean rnnsmt search decode?"),
+        ("truecas", "did you mean rnnsmt corpus truecase?"),
+        ("alin", "did you mean rnnsmt align?"),
+        ("xyzzy", "there are demo, corpus, "),
+        ("lm xyzzy", "there are estimate, perplexity"),
+    ],
+)
+def test_unknown_commands_are_answered_with_known_ones(capsys, words, hint):
+    with pytest.raises(SystemExit) as stopped:
+        main(words.split())
+    assert stopped.value.code == 2
+    assert hint in capsys.readouterr().err.splitlines()[-1]
+
+
 def test_every_chapter_has_stages():
     assert CHAPTERS.keys() == STAGES.keys()
 

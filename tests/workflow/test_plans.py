@@ -326,6 +326,21 @@ def test_settings_of_the_search_and_of_mert(workflow):
     assert all(("--cslm-cells 77" in command) == ("/cslm/" in command) for command in commands)
 
 
+def test_options_of_preparing_and_selecting(workflow):
+    """Dev and test sets are kept whole. The control of selection is drawn after the lines have been scored."""
+    done = workflow.call("--dry-run", "--printshellcmds", "--config", "selection={random: true}")
+    commands = [line.split("Shell command: ")[1] for line in done.stdout.splitlines() if "Shell command: " in line]
+    for kind in ("bitext", "mono"):
+        (command,) = [command for command in commands if f"--output-dir results/selection/{kind} " in command]
+        assert " --random 1 --output-dir " in command
+    assert sum("--random" in command for command in commands) == 2
+    prepare = [command for command in commands if "--report results/corpus/tokenized/" in command]
+    of = {command.split("--report results/corpus/tokenized/")[1].split(".")[0]: command for command in prepare}
+    assert "--keep-all --min-lines 2 " in of["harbour-dev"]
+    assert "--keep-all --threads" in of["harbour-test"]
+    assert "--keep-all" not in of["harbour"] + of["general"] + of["gazette"]
+
+
 def test_lower_case_everywhere(workflow):
     commands = workflow.commands("raw_reference", "text={lowercase: true}")
     assert "--no-escape --lowercase --keep-all" in commands

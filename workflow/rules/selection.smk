@@ -52,13 +52,12 @@ rule selection_score_bitext:
         runtime=minutes(15, 0.05),
     params:
         version=version("selection", "score"),
-        random=f"--random {config['seed']}" if config["selection"]["random"] else "",
         source_models=subpath(input.source_models, parent=True),
         target_models=subpath(input.target_models, parent=True),
     shell:
         "rnnsmt selection score --text {input.source:q} --models {params.source_models:q} "
         "--text2 {input.target:q} --models2 {params.target_models:q} "
-        "{params.random} --output {output:q} --threads {threads} &> {log:q}"
+        "--output {output:q} --threads {threads} &> {log:q}"
 
 
 rule selection_score_mono:
@@ -77,11 +76,10 @@ rule selection_score_mono:
         runtime=minutes(15, 0.05),
     params:
         version=version("selection", "score"),
-        random=f"--random {config['seed']}" if config["selection"]["random"] else "",
         models=subpath(input.models, parent=True),
     shell:
         "rnnsmt selection score --text {input.target:q} --models {params.models:q} "
-        "{params.random} --output {output:q} --threads {threads} &> {log:q}"
+        "--output {output:q} --threads {threads} &> {log:q}"
 
 
 rule select_bitext:
@@ -106,9 +104,10 @@ rule select_bitext:
         corpora=lambda w, input: select_corpora("bitext", input),
         fraction=config["selection"]["bitext"],
         folder=subpath(output.selected, parent=True),
+        random=f"--random {config['seed']}" if config["selection"]["random"] else "",
     shell:
         "rnnsmt selection select {params.corpora} --fraction {params.fraction} --held-out {input.held_out:q} "
-        "--output-dir {params.folder:q} --curve {output.curve:q} "
+        "{params.random} --output-dir {params.folder:q} --curve {output.curve:q} "
         "--threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"
 
 
@@ -134,9 +133,10 @@ rule select_mono:
         corpora=lambda w, input: select_corpora("mono", input),
         fraction=config["selection"]["mono"],
         folder=subpath(output.selected, parent=True),
+        random=f"--random {config['seed']}" if config["selection"]["random"] else "",
     shell:
         "rnnsmt selection select {params.corpora} --fraction {params.fraction} --held-out {input.held_out:q} "
-        "--output-dir {params.folder:q} --curve {output.curve:q} "
+        "{params.random} --output-dir {params.folder:q} --curve {output.curve:q} "
         "--threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"
 
 

@@ -5,10 +5,15 @@ import re
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rnnsmt.io import InputError, read_lines, sha256, write_json, write_lines
+from rnnsmt.languages import code_mistake
 from rnnsmt.options import positive
 from rnnsmt.progress import track
+
+if TYPE_CHECKING:
+    from rnnsmt.corpus.preparation import CorpusSide
 
 
 def fetch_options(parser: argparse.ArgumentParser) -> None:
@@ -91,9 +96,9 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     not contain a bare "|": leave --no-escape out.
     """
     from rnnsmt.corpus.cleaning import CleaningOptions
-    from rnnsmt.corpus.preparation import check_cleaning, prepare_corpus, sides_of
+    from rnnsmt.corpus.preparation import check_cleaning, prepare_corpus
 
-    sides = sides_of(args)
+    sides = _sides(args)
     options = CleaningOptions(
         normalize=not args.no_normalize,
         tokenize=not args.no_tokenize,
@@ -108,6 +113,30 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     prepared = prepare_corpus(sides, options, args.threads, args.min_lines)
     write_json(args.report, prepared.report())
     return prepared.figures()
+
+
+def _sides(args: argparse.Namespace) -> "list[CorpusSide]":
+    """The sides that the options give.
+
+    Raises:
+        InputError: none, half a side, or no code of a language.
+    """
+    from rnnsmt.corpus.preparation import CorpusSide
+
+    sides = []
+    for name, path, output, lang in (
+        ("source", args.source, args.output_source, args.source_lang),
+        ("target", args.target, args.output_target, args.target_lang),
+    ):
+        if (path is None) != (output is None):
+            raise InputError(f"--{name} and --output-{name} belong together: give both or neither")
+        if path is not None:
+            if wrong := code_mistake(lang):
+                raise InputError(f"--{name}-lang {wrong}")
+            sides.append(CorpusSide(path, output, lang))
+    if not sides:
+        raise InputError("no input: give --source, --target or both, each with its --output")
+    return sides
 
 
 def join_options(parser: argparse.ArgumentParser) -> None:
@@ -176,6 +205,8 @@ def detokenize(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.corpus.tokenizer import Detokenizer
     from rnnsmt.parallel import map_lines
 
+    if wrong := code_mistake(args.lang):
+        raise InputError(f"--lang {wrong}")
     make = partial(Detokenizer, args.lang, not args.no_detruecase, not args.no_detokenize)
     lines = track(read_lines(args.input), "detokenising")
     return {"lines": write_lines(args.output, map_lines(make, lines, args.threads))}

@@ -5,7 +5,6 @@ clean-corpus-n.perl. Every dropped and every repaired line is counted by its rea
 in lines that are kept.
 """
 
-import argparse
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
@@ -18,7 +17,6 @@ from rnnsmt.corpus.cleaning import BAD_UTF8, RATIO, Cleaner, CleaningOptions, Re
 from rnnsmt.corpus.reading import LINE_BYTES, read_pairs, read_segments
 from rnnsmt.corpus.tokenizer import has_rules
 from rnnsmt.io import InputError, atomic_text, open_binary, sha256
-from rnnsmt.languages import mistake
 from rnnsmt.parallel import map_chunks
 from rnnsmt.progress import Meter, say
 
@@ -45,7 +43,7 @@ Segments = tuple[bytes | None, ...]
 
 
 @dataclass(frozen=True)
-class Side:
+class CorpusSide:
     """One language of a corpus: the raw file, the file of tokens, the language's code."""
 
     input: str
@@ -148,7 +146,9 @@ class Tally:
         self.kept += later.kept
 
 
-def prepare_corpus(sides: Sequence[Side], options: CleaningOptions, threads: int, min_lines: int = 1) -> "Prepared":
+def prepare_corpus(
+    sides: Sequence[CorpusSide], options: CleaningOptions, threads: int, min_lines: int = 1
+) -> "Prepared":
     """Write the tokens of a corpus of one or two sides, in several processes.
 
     Raises:
@@ -298,7 +298,7 @@ class InputFile:
 class Prepared:
     """What became of a corpus."""
 
-    sides: Sequence[Side]
+    sides: Sequence[CorpusSide]
     inputs: Sequence[InputFile]
     total: Tally
 
@@ -351,25 +351,3 @@ def check_cleaning(options: CleaningOptions) -> None:
         raise InputError("--max-length must not be below --min-length")
     if not 1 <= options.max_ratio < float("inf"):
         raise InputError(f"--max-ratio {options.max_ratio}: a number from 1 is needed")
-
-
-def sides_of(args: argparse.Namespace) -> list[Side]:
-    """The sides that the options of ``prepare`` give.
-
-    Raises:
-        InputError: none, half a side, or no code of a language.
-    """
-    sides = []
-    for name, path, output, lang in (
-        ("source", args.source, args.output_source, args.source_lang),
-        ("target", args.target, args.output_target, args.target_lang),
-    ):
-        if (path is None) != (output is None):
-            raise InputError(f"--{name} and --output-{name} belong together: give both or neither")
-        if path is not None:
-            if wrong := mistake(lang):
-                raise InputError(f"--{name}-lang {wrong}")
-            sides.append(Side(path, output, lang))
-    if not sides:
-        raise InputError("no input: give --source, --target or both, each with its --output")
-    return sides

@@ -2,8 +2,7 @@
 
 import argparse
 import re
-import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +12,7 @@ from rnnsmt.options import positive
 from rnnsmt.progress import say, track
 
 if TYPE_CHECKING:
-    from rnnsmt.selection.ranking import Corpus
+    from rnnsmt.selection.ranking import PoolCorpus
 
 FRACTIONS = [1 / 64, 1 / 32, 1 / 16, 1 / 8, 3 / 16, 1 / 4, 3 / 8, 1 / 2, 3 / 4, 1.0]
 
@@ -29,14 +28,14 @@ def _fraction_or_auto(text: str) -> float | None:
     return None if text == "auto" else _fraction(text)
 
 
-def _corpus(text: str) -> "Corpus":
-    from rnnsmt.selection.ranking import Corpus
+def _corpus(text: str) -> "PoolCorpus":
+    from rnnsmt.selection.ranking import PoolCorpus
 
     parts = text.split("=")
     if len(parts) not in (3, 4) or not all(parts) or not re.fullmatch(r"[\w.-]+", parts[0]):
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=SCORES=TEXT1 or NAME=SCORES=TEXT1=TEXT2")
     scores = None if parts[1] == "-" else Path(parts[1])
-    return Corpus(parts[0], scores, [Path(part) for part in parts[2:]])
+    return PoolCorpus(parts[0], scores, [Path(part) for part in parts[2:]])
 
 
 def _keep(text: str) -> tuple[str, float]:
@@ -76,58 +75,21 @@ def models(args: argparse.Namespace) -> dict[str, object]:
     Writes DIR/in-domain.arpa.gz, DIR/general.arpa.gz, DIR/general.gz (its training lines), DIR/general2.arpa.gz,
     DIR/held-out.gz and DIR/models.json.
     """
-    from rnnsmt.lm.estimation import estimate
-    from rnnsmt.lm.text import frequent_words
-    from rnnsmt.selection.models import GENERAL, GENERAL2, GENERAL_TEXT, HELD_OUT, IN_DOMAIN
-    from rnnsmt.selection.sampling import count_words, hold_out, sample_lines
+    from rnnsmt.selection.models import train_models
 
     folder = Path(args.output_dir)
-    work = folder / ".work"
-    shutil.rmtree(work, ignore_errors=True)
-    work.mkdir(parents=True)
-    try:
-        for path in args.in_domain:
-            sum(count_words(path))
-        lines = list(chain.from_iterable(map(read_lines, args.in_domain)))
-        training, held = hold_out(lines, args.hold_out, ", ".join(args.in_domain))
-        text = work / "in-domain"
-        write_lines(text, training)
-        words = sum(count_words(text))
-        if not words:
-            raise InputError(f"{', '.join(args.in_domain)}: no words in the training part; give more in-domain text")
-        vocabulary = frequent_words([text], args.min_count)
-        samples = sample_lines(args.pool, words, args.seed)
-        write_lines(work / "general", samples.first)
-        write_lines(work / "general2", samples.second or samples.first)
-        for source, name in ((text, IN_DOMAIN), (work / "general", GENERAL), (work / "general2", GENERAL2)):
-            estimate([source], args.order, folder / name, vocabulary=vocabulary, memory_mb=args.memory_mb)
-        write_lines(folder / GENERAL_TEXT, samples.first)
-        write_lines(folder / HELD_OUT, held)
-        figures: dict[str, object] = {
-            "in_domain_lines": len(training),
-            "in_domain_words": words,
-            "held_out_lines": len(held),
-            "vocabulary": len(vocabulary),
-            "pool_lines": samples.pool_lines,
-            "general_lines": len(samples.first),
-            "general_words": sum(count_words(work / "general")),
-            "general2_lines": len(samples.second),
-        }
-        settings = {name: getattr(args, name) for name in ("order", "min_count", "hold_out", "seed")}
-        write_json(folder / "models.json", {**settings, **figures})
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
-    return {name.replace("_", " "): value for name, value in figures.items()}
+    settings = {name: getattr(args, name) for name in ("order", "min_count", "hold_out", "seed")}
+    counts = train_models(args.in_domain, args.pool, folder, memory_mb=args.memory_mb, **settings)
+    write_json(folder / "models.json", {**settings, **counts})
+    return {name.replace("_", " "): value for name, value in counts.items()}
 
 
 def score_options(parser: argparse.ArgumentParser) -> None:
-
     parser.add_argument("--text", required=True, metavar="FILE", help="tokenised text, one segment a line")
     parser.add_argument("--models", required=True, metavar="DIR", help="models of the text's language")
     parser.add_argument("--text2", metavar="FILE", help="the other side of a bitext")
     parser.add_argument("--models2", metavar="DIR", help="models of its language")
     parser.add_argument("--output", required=True, metavar="TSV", help="one score a line, compressed by suffix")
-    parser.add_argument("--random", type=int, metavar="SEED", help="random scores, the control of an experiment")
     parser.add_argument("--threads", type=positive, default=1, help="processes")
 
 
@@ -138,31 +100,20 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     the sentence counted as a word. Of a bitext (Axelrod, He and Gao 2011): the sum of that difference over both sides.
     The models are those of ``rnnsmt selection models``; lines that its general model was trained on, and copies of
     them, are scored with its second general model. The output has one score a line.
-
-    ``--random`` gives every line a random score instead: the control, a random part of the same size.
     """
-    import random
-
     from rnnsmt.parallel import map_chunks
-    from rnnsmt.selection.scoring import Scorer, Side
+    from rnnsmt.selection.scoring import Scorer, SideModels
 
     if (args.text2 is None) != (args.models2 is None):
         raise InputError("--text2 and --models2 go together: give both for a bitext, none for monolingual text")
     texts = [args.text] if args.text2 is None else [args.text, args.text2]
-    folders = [Path(args.models)] if args.text2 is None else [Path(args.models), Path(args.models2)]
-    rows = track(read_parallel(*texts), "scoring")
-    chunks: Iterable[Sequence[float]]
-    if args.random is None:
-        scorer = Scorer([Side.load(folder) for folder in folders])
-        chunks = map_chunks(lambda: scorer, rows, args.threads)
-    else:
-        generator = random.Random(args.random)
-        chunks = ([generator.random()] for _ in rows)
+    folders = [args.models] if args.text2 is None else [args.models, args.models2]
+    scorer = Scorer([SideModels.load(Path(folder)) for folder in folders])
     total = 0.0
 
     def formatted() -> Iterator[str]:
         nonlocal total
-        for scores in chunks:
+        for scores in map_chunks(lambda: scorer, track(read_parallel(*texts), "scoring"), args.threads):
             total += sum(scores)
             yield from (f"{score:.6f}" for score in scores)
 
@@ -184,6 +135,7 @@ def select_options(parser: argparse.ArgumentParser) -> None:
         "--curve-order", type=order_between(*KENLM_ORDERS), default=5, help="of the curve's language models"
     )
     parser.add_argument("--unique", action="store_true", help="keep one of identical lines or pairs")
+    parser.add_argument("--random", type=int, metavar="SEED", help="as many lines, but random ones: the control")
     parser.add_argument("--memory-mb", type=positive, default=2000)
     parser.add_argument("--threads", type=positive, default=1)
 
@@ -203,35 +155,45 @@ def select(args: argparse.Namespace) -> dict[str, object]:
     Exact copies of a line (of a pair) have the same score and are kept or dropped together; --unique keeps at most the
     first of them, over each corpus.
 
+    ``--random SEED`` is the control of an experiment: the fraction is that of the ranking, by perplexity where it is
+    ``auto``, and so is the number of lines, but which lines are kept is drawn at random. Corpora that are kept whole
+    stay whole.
+
     Writes DIR/NAME.1.gz and, for a bitext, DIR/NAME.2.gz for every corpus, DIR/selected.json, and the curve as TSV:
     fraction, lines, words, perplexity, oov_rate, chosen.
     """
-    from rnnsmt.selection.ranking import read_corpus
-    from rnnsmt.selection.selecting import WORK, _curve, _masks, _shells, report, settled, write, write_curve
+    from rnnsmt.selection.curve import write_curve
+    from rnnsmt.selection.pool import Pool
+    from rnnsmt.selection.ranking import read_corpus, with_keep
 
-    corpora = settled(args.corpus, args.keep)
-    shutil.rmtree(Path(args.output_dir) / WORK, ignore_errors=True)  # of a killed run
+    corpora = with_keep(args.corpus, args.keep)
     if args.fraction is None and not args.held_out:
         raise InputError("--fraction auto needs --held-out: in-domain text that the in-domain models have not seen")
     held_out = list(chain.from_iterable(map(read_lines, args.held_out or [])))
     if args.held_out and not any(line.strip() for line in held_out):
         raise InputError(f"{', '.join(args.held_out)}: no words; the curve needs held-out text")
-    ranked = [read_corpus(corpus, args.unique) for corpus in corpora]
-    together = [item for item in ranked if item.corpus.keep is None]
+
+    folder = Path(args.output_dir)
     fractions = sorted(set(args.fractions)) if args.fraction is None else [args.fraction]
-    shells = _shells(together, fractions)
-    points = _curve(together, shells, fractions, held_out, args) if together and held_out else []
+    pool = Pool([read_corpus(corpus, args.unique) for corpus in corpora], fractions)
+    points = []
+    if pool.together and held_out:
+        points = pool.measure(held_out, folder, order=args.curve_order, memory_mb=args.memory_mb, threads=args.threads)
     chosen = args.fraction
     if chosen is None and points:
         chosen = min(points, key=lambda point: (point.perplexity, point.fraction)).fraction
-    masks = _masks(ranked, shells, fractions, chosen)
-    for item, mask in zip(ranked, masks, strict=True):
-        for side, text in enumerate(item.corpus.texts, 1):
-            write(Path(args.output_dir) / f"{item.corpus.name}.{side}.gz", text, mask, args.threads)
+
+    masks = (pool if args.random is None else pool.shuffled(args.random)).kept(chosen)
+    pool.write(folder, masks, args.threads)
     write_curve(args.curve, points, chosen)
-    kept = {item.corpus.name: int(mask.sum()) for item, mask in zip(ranked, masks, strict=True)}
-    write_json(Path(args.output_dir) / "selected.json", report(args, ranked, kept, chosen, points))
-    for item in ranked:
-        say(f"{item.corpus.name}: {kept[item.corpus.name]:,} of {item.lines:,} lines kept")
-    figures: dict[str, object] = {} if chosen is None else {"fraction": chosen}
-    return {**figures, "lines": sum(item.lines for item in ranked), "kept": sum(kept.values())}
+    report = {
+        "fraction": chosen,
+        "asked": "auto" if args.fraction is None else args.fraction,
+        "corpora": pool.report(masks),
+        "curve": [vars(point) for point in points],
+    }
+    write_json(folder / "selected.json", report | ({} if args.random is None else {"random": args.random}))
+    lines, kept = [item.lines for item in pool.corpora], [int(mask.sum()) for mask in masks]
+    for corpus, all_lines, kept_lines in zip(corpora, lines, kept, strict=True):
+        say(f"{corpus.name}: {kept_lines:,} of {all_lines:,} lines kept")
+    return ({} if chosen is None else {"fraction": chosen}) | {"lines": sum(lines), "kept": sum(kept)}

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from rnnsmt.io import InputError, read_lines
+from rnnsmt.io import InputError, read_lines, write_lines
 from rnnsmt.lm.estimation import estimate
 from rnnsmt.lm.queries import load_kenlm, measure
 from rnnsmt.lm.text import frequent_words, refuse_reserved
@@ -133,3 +133,13 @@ def curve(
         memory_mb=memory_mb,
         threads=threads,
     )
+
+
+def write_curve(path: str | Path, points: Sequence[Point], chosen: float | None) -> None:
+    """Write the curve as TSV, one fraction a line."""
+    rows = ["fraction\tlines\twords\tperplexity\toov_rate\tchosen"]
+    for p in points:
+        rows.append(
+            f"{p.fraction:.6g}\t{p.lines}\t{p.words}\t{p.perplexity:.4f}\t{p.oov_rate:.6f}\t{int(p.fraction == chosen)}"
+        )
+    write_lines(path, rows)

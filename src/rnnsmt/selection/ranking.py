@@ -1,7 +1,8 @@
-"""Which lines of which corpora are kept."""
+"""Corpora with the scores of their lines, and which lines are the best of them."""
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,8 @@ import numpy.typing as npt
 from rnnsmt.io import InputError, read_byte_lines, read_parallel
 
 
-@dataclass
-class Corpus:
+@dataclass(frozen=True)
+class PoolCorpus:
     """One corpus to select from: its scores file (None: kept whole) and its one or two parallel texts.
 
     keep: None: ranked together with the others; otherwise the fraction of its own lines that is kept.
@@ -23,17 +24,39 @@ class Corpus:
     keep: float | None = None
 
 
-@dataclass
-class Ranked:
-    """One corpus read through: ``scores`` float32 [lines], +inf for lines left out as repeated; ``lines``."""
+@dataclass(frozen=True)
+class RankedCorpus:
+    """One corpus read through: ``scores`` [lines], +inf for lines left out as repeated; ``lines``."""
 
-    corpus: Corpus
-    scores: npt.NDArray[np.float32]
+    corpus: PoolCorpus
+    scores: npt.NDArray[np.floating]
 
     @property
     def lines(self) -> int:
         """How many lines the corpus has."""
         return len(self.scores)
+
+
+def with_keep(corpora: Sequence[PoolCorpus], keep: Sequence[tuple[str, float]]) -> list[PoolCorpus]:
+    """The corpora with their own fractions.
+
+    Raises:
+        InputError: names that are not clear, bitexts beside monolingual texts, no scores where they are needed.
+    """
+    names = [corpus.name for corpus in corpora]
+    wanted = dict(keep)
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"--corpus {name}: given twice; every corpus needs a name of its own")
+    for name in wanted:
+        if name not in names:
+            raise InputError(f"--keep {name}: there is no such corpus; there are {', '.join(names)}")
+    if len({len(corpus.texts) for corpus in corpora}) > 1:
+        raise InputError("--corpus: some have one text and some two; select bitexts and monolingual texts separately")
+    for corpus in corpora:
+        if corpus.scores is None and wanted.get(corpus.name) != 1.0:
+            raise InputError(f"--corpus {corpus.name}: with - for scores it needs --keep {corpus.name}=all")
+    return [replace(corpus, keep=wanted.get(corpus.name)) for corpus in corpora]
 
 
 def read_scores(path: Path) -> npt.NDArray[np.float32]:
@@ -56,7 +79,7 @@ def read_scores(path: Path) -> npt.NDArray[np.float32]:
     return np.fromiter((parse(i, line) for i, line in enumerate(read_byte_lines(path), 1)), np.float32)
 
 
-def read_corpus(corpus: Corpus, unique: bool) -> Ranked:
+def read_corpus(corpus: PoolCorpus, unique: bool) -> RankedCorpus:
     """Read the scores and check that the texts have as many lines.
 
     Args:
@@ -76,7 +99,7 @@ def read_corpus(corpus: Corpus, unique: bool) -> Ranked:
             seen.add(key)
         lines += 1
     if corpus.scores is None:
-        return Ranked(corpus, np.zeros(lines, np.float32))
+        return RankedCorpus(corpus, np.zeros(lines, np.float32))
     scores = read_scores(corpus.scores)
     if len(scores) != lines:
         raise InputError(
@@ -84,10 +107,10 @@ def read_corpus(corpus: Corpus, unique: bool) -> Ranked:
             "score this very text with `selection score`"
         )
     scores[repeated] = np.inf
-    return Ranked(corpus, scores)
+    return RankedCorpus(corpus, scores)
 
 
-def best(scores: npt.NDArray[np.float32], fractions: list[float]) -> npt.NDArray[np.uint8]:
+def best(scores: npt.NDArray[np.floating], fractions: list[float]) -> npt.NDArray[np.uint8]:
     """For every line the first of the rising ``fractions`` that includes it; ``len(fractions)`` where none does.
 
     A fraction means that part of the lines with a finite score, rounded, at least one; of equal scores the earlier line

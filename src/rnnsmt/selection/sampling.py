@@ -14,7 +14,7 @@ from rnnsmt.progress import track
 BLOCK_LINES = 50
 
 
-def hold_out(lines: Sequence[str], every: int, name: str) -> tuple[list[str], list[str]]:
+def split_held_out(lines: Sequence[str], every: int, name: str) -> tuple[list[str], list[str]]:
     """Split lines into (training, held out): of every ``every`` blocks the last is held out.
 
     A block is ``BLOCK_LINES`` lines, or fewer where the text is short: there are at least 2 * ``every`` blocks.

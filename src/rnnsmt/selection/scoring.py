@@ -2,10 +2,7 @@
 
 Of a monolingual text (Moore and Lewis 2010): H_in(s) - H_gen(s), the cross-entropies in bits per word, the end of the
 sentence counted as a word. Of a bitext (Axelrod, He and Gao 2011): the sum of that difference over both sides.
-The models are those of ``rnnsmt selection models``; lines that its general model was trained on, and copies of them,
-are scored with its second general model. The output has one score a line.
-
-``--random`` gives every line a random score instead: the control, a random part of the same size.
+Lines that the general model was trained on, and copies of them, are scored with the second general model.
 """
 
 from collections.abc import Sequence
@@ -15,11 +12,15 @@ from typing import Any, Self
 
 from rnnsmt.io import read_lines
 from rnnsmt.lm.queries import LOG2_10, load_kenlm
-from rnnsmt.selection.models import GENERAL, GENERAL2, GENERAL_TEXT, IN_DOMAIN
+
+IN_DOMAIN, GENERAL, GENERAL2 = "in-domain.arpa.gz", "general.arpa.gz", "general2.arpa.gz"
+
+GENERAL_TEXT, HELD_OUT = "general.gz", "held-out.gz"
+"""The files of a folder that ``rnnsmt selection models`` wrote."""
 
 
 @dataclass(frozen=True)
-class Side:
+class SideModels:
     """The models of one language: KenLM models, and the lines that ``general`` was trained on."""
 
     in_domain: Any
@@ -43,7 +44,7 @@ class Side:
 class Scorer:
     """Scores rows of one line per side."""
 
-    def __init__(self, sides: Sequence[Side]) -> None:
+    def __init__(self, sides: Sequence[SideModels]) -> None:
         self._sides = sides
 
     def __call__(self, rows: Sequence[tuple[str, ...]]) -> list[float]:

@@ -379,9 +379,14 @@ def test_another_encoding_is_refused(
     assert work.nothing_written("s.en", "t.fr")
 
 
-def test_a_few_bad_lines_are_counted_and_said(work: Workplace, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_a_few_bad_lines_are_counted_and_said(
+    work: Workplace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, threads: str
+) -> None:
+    small = lambda make, items, threads: map_chunks(make, items, threads, 13)  # noqa: E731
+    monkeypatch.setattr("rnnsmt.corpus.preparation.map_chunks", small)
     text = b"La mer\n" * 150 + LATIN * 3 + b"La mer\n" * 50
-    assert work.pair(text, text) == 0
+    assert work.pair(text, text, "--threads", threads) == 0
     assert work.rejected() == {"not UTF-8": (3, [151, 152, 153])}
     lines = capsys.readouterr().err.strip().split("\n")
     assert lines[-1].startswith(

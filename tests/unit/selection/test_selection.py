@@ -16,7 +16,7 @@ from rnnsmt.lm.queries import LOG2_10, load_kenlm, measure
 from rnnsmt.selection.commands import FRACTIONS
 from rnnsmt.selection.curve import curve
 from rnnsmt.selection.ranking import best, read_scores
-from rnnsmt.selection.sampling import hold_out, sample_lines
+from rnnsmt.selection.sampling import sample_lines, split_held_out
 
 NEWS = [f"news{i}" for i in range(60)]
 CODE = [f"code{i}" for i in range(60)]
@@ -101,15 +101,15 @@ def refused(capsys: pytest.CaptureFixture[str], *parts: str) -> None:
 
 def test_every_tenth_block_is_held_out() -> None:
     lines = [str(i) for i in range(1234)]
-    training, out = hold_out(lines, 10, "text")
+    training, out = split_held_out(lines, 10, "text")
     assert out == [str(i) for i in (*range(450, 500), *range(950, 1000))]
     assert sorted([*training, *out], key=int) == lines
-    training, out = hold_out(lines[:25], 10, "text")
+    training, out = split_held_out(lines[:25], 10, "text")
     assert out == ["9", "19"]
     with pytest.raises(InputError, match="19 lines"):
-        hold_out(lines[:19], 10, "text")
+        split_held_out(lines[:19], 10, "text")
     with pytest.raises(InputError, match="at least 2"):
-        hold_out(lines, 1, "text")
+        split_held_out(lines, 1, "text")
 
 
 def test_samples_have_the_wanted_size_and_depend_on_the_seed(tmp_path: Path) -> None:
@@ -203,6 +203,15 @@ def test_models_are_what_they_say(corpora: Path) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("leftover", [".work", ".tmp-other-1-models.scratch"])
+def test_the_scratch_of_others_is_left_alone(corpora: Path, leftover: str) -> None:
+    """A stage may outlive its Snakemake, and the next one begins meanwhile."""
+    (corpora / "m1" / leftover).mkdir(parents=True)
+    (corpora / "m1" / leftover / "in-domain").write_text("half")
+    assert models(corpora, "1", "--order", "3") == 0
+    assert (corpora / "m1" / leftover / "in-domain").read_text() == "half"
+
+
 def test_both_sides_are_split_at_the_same_lines(scored: Path) -> None:
     sides = [list(read_lines(scored / f"m{side}" / "held-out.gz")) for side in "12"]
     assert [line.upper() for line in sides[0]] == sides[1]
@@ -232,16 +241,54 @@ def test_axelrod_adds_both_sides(scored: Path) -> None:
     assert both[0::2].mean() < 0 < both[1::2].mean()
 
 
-def test_random_scores_are_the_control(scored: Path) -> None:
-    assert score(scored, "mixed", "--random", "1") == 0
-    first = read_scores(scored / "mixed.tsv.gz")
-    assert len(first) == len(list(read_lines(scored / "mixed.1.gz")))
-    assert ((first >= 0) & (first < 1)).all()
-    assert abs(first[0::2].mean() - first[1::2].mean()) < 0.1
-    assert score(scored, "mixed", "--random", "1") == 0
-    assert read_scores(scored / "mixed.tsv.gz").tolist() == first.tolist()
-    assert score(scored, "mixed", "--random", "2") == 0
-    assert read_scores(scored / "mixed.tsv.gz").tolist() != first.tolist()
+def test_the_control_is_as_many_random_lines(scored: Path) -> None:
+    """The fraction is that of the ranking."""
+    assert select(scored, "--fraction", "auto", *held(scored), "--curve-order", "3") == 0
+    ranked = json.loads((scored / "out/selected.json").read_text())
+    curve_of_ranking = (scored / "curve.tsv").read_bytes()
+
+    def control(seed: str) -> dict[str, list[str]]:
+        options = ["--fraction", "auto", *held(scored), "--curve-order", "3", "--random", seed]
+        assert select(scored, *options) == 0
+        report = json.loads((scored / "out/selected.json").read_text())
+        assert report["random"] == int(seed)
+        assert (report["fraction"], report["curve"]) == (ranked["fraction"], ranked["curve"])
+        assert (scored / "curve.tsv").read_bytes() == curve_of_ranking
+        kept = {name: list(read_lines(scored / f"out/{name}.1.gz")) for name in ("mixed", "code")}
+        for name, lines in kept.items():
+            assert [line.upper() for line in lines] == list(read_lines(scored / f"out/{name}.2.gz"))
+        return kept
+
+    first = control("1")
+    total = sum(item["kept"] for item in ranked["corpora"].values())
+    assert sum(map(len, first.values())) == total
+    assert len(first["code"]) / total == pytest.approx(0.2, abs=0.06)
+    news = sum("news" in line for line in first["mixed"])
+    assert news / len(first["mixed"]) == pytest.approx(0.5, abs=0.12)
+    assert control("1") == first
+    assert control("2") != first
+
+
+def test_every_corpus_has_random_lines_of_its_own(scored: Path) -> None:
+    """Two corpora of the same length, each with a fraction of its own: not the same line numbers."""
+    for side in "12":
+        (scored / f"code.{side}.gz").write_bytes((scored / f"mixed.{side}.gz").read_bytes())
+    (scored / "code.tsv.gz").write_bytes((scored / "mixed.tsv.gz").read_bytes())
+    for options in (["--fraction", "0.5"], ["--fraction", "1", "--keep", "mixed=0.5", "code=0.5"]):
+        assert select(scored, *options, "--random", "1") == 0
+        mixed, code = (list(read_lines(scored / f"out/{name}.1.gz")) for name in ("mixed", "code"))
+        assert len(mixed) + len(code) == 800
+        assert mixed != code
+        assert len(set(mixed) & set(code)) < 300
+
+
+def test_the_control_leaves_copies_and_whole_corpora_alone(corpora: Path) -> None:
+    (corpora / "mixed.1.gz").write_bytes(gzip.compress(b"a b\nc\na b\na b\n"))
+    (corpora / "mixed.2.gz").write_bytes(gzip.compress(b"A B\nC\nA B\nother\n"))
+    (corpora / "mixed.tsv.gz").write_bytes(gzip.compress(b"1\n2\n1\n3\n"))
+    (corpora / "code.tsv.gz").write_bytes(gzip.compress(b"9\n" * 200))
+    assert select(corpora, "--fraction", "1", "--unique", "--keep", "code=all", "--random", "3") == 0
+    assert list(read_lines(corpora / "out" / "mixed.2.gz")) == ["A B", "C", "other"]
 
 
 def test_threads_and_reruns_give_the_same_bytes(scored: Path) -> None:
@@ -280,7 +327,8 @@ def test_auto_takes_the_fraction_with_the_least_perplexity(scored: Path) -> None
     assert 0.1 < chosen[0] < 1
     report = json.loads((scored / "out" / "selected.json").read_text())
     assert report["fraction"] == chosen[0]
-    assert not (scored / "out" / ".work").exists()
+    written = {f"{name}.{side}.gz" for name in ("mixed", "code") for side in "12"} | {"selected.json"}
+    assert {p.name for p in (scored / "out").iterdir()} == written
 
 
 def test_corpora_with_their_own_settings(scored: Path) -> None:

@@ -1,0 +1,105 @@
+"""The pool: all corpora to select from, with the scores of their lines, and which lines of it are kept.
+
+Corpora without a ``keep`` of their own are ranked together, the others each by itself. Exact copies of a line (of a
+pair) have the same score and are kept or dropped together.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from rnnsmt.io import InputError, read_byte_lines, scratch_folder
+from rnnsmt.parallel_gzip import atomic_blocks
+from rnnsmt.selection.curve import Point, curve
+from rnnsmt.selection.ranking import RankedCorpus, best
+
+
+class Pool:
+    """Corpora whose lines are ranked, and the fractions that may be kept of those that are ranked together."""
+
+    def __init__(self, corpora: Sequence[RankedCorpus], fractions: Sequence[float]) -> None:
+        """fractions: in rising order.
+
+        Raises:
+            InputError: there are no lines to rank.
+        """
+        self.corpora = corpora
+        self.fractions = list(fractions)
+        self.together = [item for item in corpora if item.corpus.keep is None]
+        self._shells: dict[str, npt.NDArray[np.uint8]] = {}
+        """By corpus: the place of the first fraction that includes a line, see ``best``."""
+        if self.together:
+            scores = np.concatenate([item.scores for item in self.together])
+            if not len(scores):
+                names = ", ".join(str(item.corpus.texts[0]) for item in self.together)
+                raise InputError(f"{names}: no lines; there is nothing to select")
+            parts = np.split(best(scores, self.fractions), np.cumsum([item.lines for item in self.together])[:-1])
+            self._shells = {item.corpus.name: part for item, part in zip(self.together, parts, strict=True)}
+
+    def shuffled(self, seed: int) -> "Pool":
+        """The same corpora with random scores, other ones for every line of every corpus: the control."""
+        generator = np.random.default_rng(seed)
+        corpora = [
+            replace(item, scores=np.where(np.isfinite(item.scores), generator.random(item.lines), np.inf))
+            for item in self.corpora
+        ]
+        return Pool(corpora, self.fractions)
+
+    def measure(
+        self, held_out: Sequence[str], folder: Path, *, order: int, memory_mb: int, threads: int
+    ) -> list[Point]:
+        """Perplexity of held-out text by the fraction that is kept of the corpora that are ranked together.
+
+        Args:
+            folder: for a folder of temporary files in it.
+        """
+        texts = [item.corpus.texts[-1] for item in self.together]
+        with scratch_folder(folder / "curve") as work:
+            return curve(
+                [(text, self._shells[item.corpus.name]) for text, item in zip(texts, self.together, strict=True)],
+                texts,
+                self.fractions,
+                held_out,
+                order=order,
+                work=work,
+                memory_mb=memory_mb,
+                threads=threads,
+            )
+
+    def kept(self, fraction: float | None) -> list[npt.NDArray[np.bool_]]:
+        """Which lines of each corpus are kept, bool [lines]; fraction: one of ``fractions``, None: the largest."""
+        last = self.fractions.index(fraction) if fraction is not None else len(self.fractions) - 1
+        masks = []
+        for item in self.corpora:
+            keep = item.corpus.keep
+            if keep is None:
+                masks.append(self._shells[item.corpus.name] <= last)
+            elif item.corpus.scores is None or keep == 1.0:
+                masks.append(np.isfinite(item.scores))
+            else:
+                masks.append(best(item.scores, [keep]) == 0)
+        return masks
+
+    def report(self, masks: Sequence[npt.NDArray[np.bool_]]) -> dict[str, object]:
+        """By corpus: its lines, those kept, those repeated, and by what they were chosen."""
+        return {
+            item.corpus.name: {
+                "lines": item.lines,
+                "kept": int(mask.sum()),
+                "repeated": int(np.isinf(item.scores).sum()),
+                "keep": "ranked" if item.corpus.keep is None else item.corpus.keep,
+            }
+            for item, mask in zip(self.corpora, masks, strict=True)
+        }
+
+    def write(self, folder: Path, masks: Sequence[npt.NDArray[np.bool_]], threads: int) -> None:
+        """Write the kept lines of every text to NAME.1.gz and, of a bitext, NAME.2.gz."""
+        for item, mask in zip(self.corpora, masks, strict=True):
+            for side, text in enumerate(item.corpus.texts, 1):
+                with atomic_blocks(folder / f"{item.corpus.name}.{side}.gz", threads) as out:
+                    for line, kept in zip(read_byte_lines(text), mask.tolist(), strict=True):
+                        if kept:
+                            out.write(line + b"\n")
