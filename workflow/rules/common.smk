@@ -38,8 +38,7 @@ if mistakes := check(config, workflow.source_path("../schemas/config.schema.json
 
 # Whether jobs run on other machines than this process. What a killed run left locked is freed, see run_lock.py.
 CLUSTER = config["cluster"]
-if workflow.is_main_process:
-    enter(Path(".snakemake"), CLUSTER, sys.argv)
+enter(Path(".snakemake"), CLUSTER, sys.argv)
 
 SOURCE, TARGET = config["languages"]["source"], config["languages"]["target"]
 CORPORA = corpora(config)
