@@ -21,8 +21,20 @@ from typing import IO
 
 RUNS = "rnnsmt-runs"
 
-PLANS = ("dry-run", "dryrun", "touch", "lint", "summary", "detailed-summary", "list", "list-rules", "dag", "rulegraph")
-"""Options of Snakemake with which it executes nothing; there are more: to take a plan for a run does no harm."""
+NO_RUNS = (
+    "dry-run",
+    "dryrun",
+    "touch",
+    "lint",
+    "summary",
+    "detailed-summary",
+    "list-rules",
+    "dag",
+    "rulegraph",
+    "mode",
+)
+"""Options of Snakemake with which it executes nothing, or one job for a run (mode). There are more: to take a plan for
+a run does no harm."""
 
 _kept: dict[Path, IO[str]] = {}
 """The locked files of this process, open until it ends."""
@@ -34,13 +46,13 @@ def enter(folder: Path, cluster: bool, arguments: Sequence[str] = ()) -> bool:
     Args:
         folder: Snakemake's own, ``.snakemake``.
         cluster: whether this run gives its jobs to other machines.
-        arguments: Snakemake's command line; a plan neither removes anything nor counts as a run.
+        arguments: Snakemake's command line; a plan or a job of a run neither removes anything nor counts as a run.
 
     Returns:
         Whether a stale lock was removed.
     """
     runs = (folder / RUNS).resolve()
-    if runs in _kept or any(_is_plan(argument) for argument in arguments):
+    if runs in _kept or any(_is_no_run(argument) for argument in arguments):
         return False
     try:
         runs.mkdir(parents=True, exist_ok=True)
@@ -58,8 +70,8 @@ def enter(folder: Path, cluster: bool, arguments: Sequence[str] = ()) -> bool:
     return removed
 
 
-def _is_plan(argument: str) -> bool:
-    return argument.removeprefix("--") in PLANS or re.fullmatch("-[a-zA-Z]*n[a-zA-Z]*", argument) is not None
+def _is_no_run(argument: str) -> bool:
+    return argument in [f"--{name}" for name in NO_RUNS] or re.fullmatch("-[a-zA-Z]*n[a-zA-Z]*", argument) is not None
 
 
 @contextmanager

@@ -31,7 +31,6 @@ NOISE = (
     "At least one job did not complete successfully",
     "WorkflowError:\nAt least one job did not complete successfully",
     "Storing output in storage",
-    "Trying to restart job",
     "RuleException:\nCalledProcessError",
     "Elapsed time:",
     "Using shell:",

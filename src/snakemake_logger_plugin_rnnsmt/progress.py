@@ -61,9 +61,9 @@ class Run:
         """A job is done."""
         job = self.running.pop(job_id, None)
         self.errors.pop(job_id, None)
-        if job is None:
-            return []
         self.done += 1
+        if job is None:  # with --quiet rules nobody said that it started
+            return []
         self.left[job.rule] -= 1
         seconds = now - job.started
         self.seconds[job.rule].append(seconds)
@@ -93,9 +93,7 @@ class Run:
 
     def end(self, now: float) -> list[str]:
         """The last lines of a run; after a failure what the stages said."""
-        if not self.total:
-            return []
-        lines = [f"{self._share()} jobs done in {clock(now - self.started)}"]
+        lines = [f"{self._share()} jobs done in {clock(now - self.started)}"] if self.total else []
         for error in self.errors.values():
             lines += error
         return lines

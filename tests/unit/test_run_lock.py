@@ -77,8 +77,8 @@ def test_whoever_unlocks_knows_better(folder):
     assert not left.exists()
 
 
-@pytest.mark.parametrize("option", ["-n", "-np", "--dry-run", "--touch", "--lint"])
-def test_plans_do_nothing(folder, option):
+@pytest.mark.parametrize("option", ["-n", "-np", "--dry-run", "--touch", "--lint", "--mode"])
+def test_plans_and_jobs_do_nothing(folder, option):
     left = dead(folder)
     assert not run_lock.enter(folder, cluster=False, arguments=["snakemake", option])
     assert left.exists()

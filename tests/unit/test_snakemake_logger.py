@@ -137,6 +137,12 @@ def test_a_failure_is_the_last_that_is_said(tmp_path, run):
     assert run.end(10.0)[1] == f"short n=2 failed; its log: {log}"
 
 
+def test_a_failure_is_told_however_quiet_the_rest_is():
+    run = Run()
+    run.failed({"jobid": 2, "rule_name": "short", "log": ["none.log"]})
+    assert run.end(10.0) == ["short failed; its log: none.log"]
+
+
 def test_a_failure_that_was_mended_by_another_attempt_is_forgotten(run):
     run.failed({"jobid": 2, "rule_name": "short", "log": []})
     run.announced({"jobid": 2, "rule_name": "short", "wildcards": {}, "log": []}, 1.0)

@@ -183,6 +183,19 @@ def test_environments_are_those_of_the_package():
     assert asked["base"][:-1] == asked["torch"][:-1]
 
 
+@pytest.mark.parametrize("name", ["base", "torch"])
+def test_environments_have_the_package_of_the_checkout(tmp_path, name):
+    """Snakemake runs a script in them once, which is told where the checkout is."""
+    (tmp_path / "python").write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    (tmp_path / "python").chmod(0o755)
+    command = ["bash", str(ROOT / f"envs/{name}.post-deploy.sh")]
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    told = environment | {"RNNSMT_CHECKOUT": "/it's $(here)"}
+    done = subprocess.run(command, env=told, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["-m", "pip", "install", "--no-deps", "--editable", "/it's $(here)"]
+    assert subprocess.run(command, env=environment, capture_output=True, check=False).returncode != 0
+
+
 def test_stages_know_how_much_memory_they_have():
     """What takes --memory-mb is told what its rule asks for."""
     told = set()

@@ -41,8 +41,7 @@ if settled := settle(config):
 
 # Whether jobs run on other machines than this process. What a killed run left locked is freed, see run_lock.py.
 CLUSTER = config["cluster"]
-if workflow.is_main_process:
-    enter(Path(".snakemake"), CLUSTER, sys.argv)
+enter(Path(".snakemake"), CLUSTER, sys.argv)
 
 SOURCE, TARGET = config["languages"]["source"], config["languages"]["target"]
 CORPORA = corpora(config)
