@@ -12,6 +12,7 @@ import json
 import lzma
 import os
 import platform
+import shutil
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -209,7 +210,7 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     path = check_output(path)
     if path.is_symlink():
         path = path.resolve()
-    temporary = path.with_name(f"{_temporary_prefix()}{os.getpid()}-{path.name}")
+    temporary = _temporary(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _remove_leftovers(path)
@@ -231,6 +232,30 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def scratch_folder(output: str | Path) -> Iterator[Path]:
+    """Give an empty folder beside ``output`` for what a stage keeps on disk while it works; it is removed at the end.
+
+    Every process has its own, so that two that make the same output do not disturb each other. What a process that was
+    killed on this machine left is removed.
+
+    Raises:
+        InputError: no folder can be made there.
+    """
+    output = Path(output)
+    _check_parents(output)
+    path = output.with_name(f"{output.name}.scratch")
+    folder = _temporary(path)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    _remove_leftovers(path)
+    shutil.rmtree(folder, ignore_errors=True)  # of an earlier process with the same number
+    folder.mkdir()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def check_output(path: str | Path) -> Path:
@@ -273,18 +298,26 @@ def check_output_folder(path: str | Path) -> None:
         raise InputError(f"{path}: cannot be a folder of outputs ({error.strerror}); choose another") from None
 
 
+def _temporary(path: Path) -> Path:
+    """The name under which this process writes ``path``."""
+    return path.with_name(f"{_temporary_prefix()}{os.getpid()}-{path.name}")
+
+
 def _temporary_prefix() -> str:
     return f".tmp-{platform.node()}-"
 
 
 def _remove_leftovers(path: Path) -> None:
-    """Remove temporary files of ``path`` whose process is gone."""
+    """Remove temporary files and folders of ``path`` whose process is gone."""
     prefix, suffix = _temporary_prefix(), f"-{path.name}"
     for other in path.parent.iterdir():
         process = other.name[len(prefix) : -len(suffix)]
         ours = other.name.startswith(prefix) and other.name.endswith(suffix)
         if ours and process.isdecimal() and not _alive(int(process)):
-            other.unlink(missing_ok=True)
+            if other.is_dir():
+                shutil.rmtree(other, ignore_errors=True)
+            else:
+                other.unlink(missing_ok=True)
 
 
 def _alive(process: int) -> bool:

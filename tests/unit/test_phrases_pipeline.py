@@ -1,6 +1,7 @@
 """Extraction, scoring and reordering: by hand, against the plain-Python twin, under limits, with bad input."""
 
 import gzip
+import platform
 import signal
 import subprocess
 import sys
@@ -93,6 +94,24 @@ def test_orientations_by_hand(tmp_path):
     assert table["c", "z"] == f"{other} {swap}"
     assert table["b c", "z y"] == f"{mono} {mono}"
     assert table["a b c", "x z y"] == f"{mono} {mono}"
+
+
+def test_the_same_alignment_twice_is_once(tmp_path):
+    corpus = write_corpus(tmp_path, random_pairs(80, 6, 12, 8))
+    once = build(tmp_path, [corpus])
+    _, reordering = build(tmp_path, [corpus, corpus])
+    assert reordering == once[1]
+
+
+def test_reordering_of_two_alignments_by_hand(tmp_path):
+    # both align b with y; in one the word before is linked in order, in the other it is not linked at all
+    first = write_corpus(tmp_path, [("a b", "x y", "0-0 1-1")], "one")
+    second = write_corpus(tmp_path, [("a b", "x y", "1-1")], "two")
+    second[:2] = first[:2]
+    _, lines = build(tmp_path, [first, second])
+    table = {tuple(line.split(" ||| ")[:2]): line.split(" ||| ")[2] for line in lines}
+    # monotone towards a-x in one of two: (1/2 + 1/2) / (1 + 3/2); at the end of the sentence in both: (1 + 1/2) / 2.5
+    assert table["b", "y"] == "0.4 0.2 0.4 0.6 0.2 0.2"
 
 
 def test_scores_by_hand(tmp_path):
@@ -433,7 +452,9 @@ def test_a_stopped_stage_leaves_nothing(tmp_path, sent):
 
 def test_a_killed_run_is_cleared_away(tmp_path):
     paths = write_corpus(tmp_path, [("a", "x", "0-0")])
-    left = tmp_path / "out" / ".tmp-x.parquet.scratch" / "spool"
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    left = tmp_path / "out" / f".tmp-{platform.node()}-{ended.pid}-x.parquet.scratch" / "spool"
     left.parent.mkdir(parents=True)
     left.write_bytes(b"half")
     arguments = ["--source", paths[0], "--target", paths[1], "--alignment", paths[2]]

@@ -95,7 +95,8 @@ def reordering(args: argparse.Namespace) -> dict[str, object]:
     """The lexicalised reordering table ``wbe-msd-bidirectional-fe`` (Koehn et al. 2005), in Moses' format and order.
 
     Six probabilities of every phrase pair: monotone, swap, discontinuous towards the phrase before it, and the same
-    towards the phrase after it; counts with additive smoothing.
+    towards the phrase after it; counts with additive smoothing. What one of n alignments of the same text shows counts
+    as the n-th part, so that the same alignment given twice is the same as given once.
     """
     from rnnsmt.phrases.reordering import write_reordering_table
 

@@ -12,9 +12,9 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.io import InputError, atomic_path, open_binary
+from rnnsmt.io import InputError, atomic_path, open_binary, scratch_folder
 from rnnsmt.phrases.bitext import Block, ReadFigures, Vocabulary, read_blocks
-from rnnsmt.phrases.database import connect, scratch_folder
+from rnnsmt.phrases.database import connect
 from rnnsmt.phrases.kernels.extraction import extract_block
 from rnnsmt.phrases.kernels.scoring import group_rows
 from rnnsmt.phrases.packing import Packing

@@ -24,6 +24,7 @@ def write_reordering_table(
         raise InputError(f"--smoothing {smoothing}: must be above 0, or probabilities of 0 arise")
     file = ExtractFile(extract, threads, memory_mb)
     packings, texts = packing_array(file.packings), word_texts(file.packings)
+    alignments = file.smoothing.alignments
     meter = Meter("writing", file.rows, "rows")
     n_pairs = 0
     with atomic_blocks(output, threads) as out:
@@ -31,7 +32,7 @@ def write_reordering_table(
             keys = batch.pairs, batch.source_keys, batch.target_keys
             counts = (batch.columns[name] for name in _COUNTS)
             lines = len(batch.pairs) - 1
-            write_pieces(out, write_reordering_lines, lines, (*keys, packings, texts, *counts, smoothing))
+            write_pieces(out, write_reordering_lines, lines, (*keys, packings, texts, *counts, alignments, smoothing))
             n_pairs += lines
             meter.add(len(batch.columns["joint"]))
     return {"phrase pairs": n_pairs}

@@ -2,13 +2,12 @@
 
 import argparse
 import re
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rnnsmt.io import InputError, read_lines, read_parallel, write_json, write_lines
+from rnnsmt.io import InputError, read_lines, read_parallel, scratch_folder, write_json, write_lines
 from rnnsmt.options import positive
 from rnnsmt.progress import say, track
 
@@ -82,10 +81,7 @@ def models(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.selection.sampling import count_words, hold_out, sample_lines
 
     folder = Path(args.output_dir)
-    work = folder / ".work"
-    shutil.rmtree(work, ignore_errors=True)
-    work.mkdir(parents=True)
-    try:
+    with scratch_folder(folder / "models.json") as work:
         for path in args.in_domain:
             sum(count_words(path))
         lines = list(chain.from_iterable(map(read_lines, args.in_domain)))
@@ -115,8 +111,6 @@ def models(args: argparse.Namespace) -> dict[str, object]:
         }
         settings = {name: getattr(args, name) for name in ("order", "min_count", "hold_out", "seed")}
         write_json(folder / "models.json", {**settings, **figures})
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
     return {name.replace("_", " "): value for name, value in figures.items()}
 
 
@@ -207,10 +201,9 @@ def select(args: argparse.Namespace) -> dict[str, object]:
     fraction, lines, words, perplexity, oov_rate, chosen.
     """
     from rnnsmt.selection.ranking import read_corpus
-    from rnnsmt.selection.selecting import WORK, _curve, _masks, _shells, report, settled, write, write_curve
+    from rnnsmt.selection.selecting import _curve, _masks, _shells, report, settled, write, write_curve
 
     corpora = settled(args.corpus, args.keep)
-    shutil.rmtree(Path(args.output_dir) / WORK, ignore_errors=True)  # of a killed run
     if args.fraction is None and not args.held_out:
         raise InputError("--fraction auto needs --held-out: in-domain text that the in-domain models have not seen")
     held_out = list(chain.from_iterable(map(read_lines, args.held_out or [])))

@@ -17,19 +17,16 @@ fraction, lines, words, perplexity, oov_rate, chosen.
 """
 
 import argparse
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from rnnsmt.io import InputError, read_byte_lines, write_lines
+from rnnsmt.io import InputError, read_byte_lines, scratch_folder, write_lines
 from rnnsmt.parallel_gzip import atomic_blocks
 from rnnsmt.selection.curve import Point, curve
 from rnnsmt.selection.ranking import Corpus, Ranked, best
-
-WORK = ".work"
 
 
 def settled(corpora: Sequence[Corpus], keep: Sequence[tuple[str, float]]) -> list[Corpus]:
@@ -70,9 +67,7 @@ def _curve(
     held_out: list[str],
     args: argparse.Namespace,
 ) -> list[Point]:
-    work = Path(args.output_dir) / WORK
-    work.mkdir(parents=True)
-    try:
+    with scratch_folder(Path(args.output_dir) / "selected.json") as work:
         return curve(
             [(item.corpus.texts[-1], shells[item.corpus.name]) for item in together],
             [item.corpus.texts[-1] for item in together],
@@ -83,8 +78,6 @@ def _curve(
             memory_mb=args.memory_mb,
             threads=args.threads,
         )
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
 
 
 def _masks(
