@@ -18,7 +18,7 @@ from rnnsmt.io import read_lines
 from rnnsmt.phrases.extraction import extract_phrases
 from rnnsmt.phrases.kernels.lines import put_number
 from rnnsmt.phrases.kernels.scoring import greater_links, transpose_links
-from rnnsmt.phrases.lexicon import count_lexicon, write_lexicon
+from rnnsmt.phrases.lexical_table import count_lexical, write_lexical_tables
 from rnnsmt.phrases.packing import Packing
 from rnnsmt.phrases.reordering import write_reordering_table
 from rnnsmt.phrases.scoring import score_phrases
@@ -45,8 +45,8 @@ def build(
     """Run all stages on corpora of three paths each; return the lines of both tables."""
     sources, targets, alignments = (list(paths) for paths in zip(*corpora, strict=True))
     names = {name: str(folder / name) for name in ("x.parquet", "e2f", "f2e", "pt", "rt")}
-    counts, _ = count_lexicon(sources, targets, alignments)
-    write_lexicon(counts, names["e2f"], names["f2e"])
+    counts, _ = count_lexical(sources, targets, alignments)
+    write_lexical_tables(counts, names["e2f"], names["f2e"])
     extract_phrases(sources, targets, alignments, names["x.parquet"], max_length, **limits)
     score_phrases(names["x.parquet"], names["e2f"], names["f2e"], names["pt"], smoothing=smoothing, **limits)
     write_reordering_table(names["x.parquet"], names["rt"], **limits)
@@ -213,9 +213,9 @@ def test_blocks_batches_and_buffers_do_not_show(tmp_path, monkeypatch):
     pairs = random_pairs(150, 2)
     corpus = [write_corpus(tmp_path, pairs)]
     whole = build(tmp_path, corpus)
-    monkeypatch.setattr("rnnsmt.phrases.bitext.BLOCK_TOKENS", 40)
+    monkeypatch.setattr("rnnsmt.phrases.aligned_text.BLOCK_TOKENS", 40)
     monkeypatch.setattr("rnnsmt.phrases.extraction.BATCH_ROWS", 17)
-    monkeypatch.setattr("rnnsmt.phrases.table_writer.BUFFER_BYTES", 64)
+    monkeypatch.setattr("rnnsmt.phrases.table.BUFFER_BYTES", 64)
     assert build(tmp_path, corpus) == whole
 
 
