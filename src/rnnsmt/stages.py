@@ -63,7 +63,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "lexical": Stage(1, "lexical translation probabilities"),
         "extract": Stage(3, "phrase pairs consistent with the alignment"),
         "score": Stage(3, "the phrase table"),
-        "reordering": Stage(1, "the lexicalised reordering table"),
+        "reordering": Stage(2, "the lexicalised reordering table"),
         "filter": Stage(1, "keep what a given input can use"),
         "augment": Stage(1, "add columns of scores to the phrase table"),
     },

@@ -277,6 +277,49 @@ def test_what_a_living_process_writes_is_left_alone(tmp_path):
     assert other.exists()
 
 
+def test_two_processes_have_their_own_scratch_folders(tmp_path):
+    """A stage that outlived its workflow goes on undisturbed by the next one; when it is killed, its folder goes."""
+    code = f"""
+import sys
+from rnnsmt.io import scratch_folder
+with scratch_folder({str(tmp_path / "new" / "out")!r}) as folder:
+    (folder / "spool").write_text("first")
+    print(folder, flush=True)
+    sys.stdin.readline()
+    assert (folder / "spool").read_text() == "first"
+    print("undisturbed", flush=True)
+    sys.stdin.readline()
+"""
+    child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert child.stdin
+    assert child.stdout
+    try:
+        theirs = Path(child.stdout.readline().strip())
+        for _ in range(2):
+            with io.scratch_folder(tmp_path / "new" / "out") as ours:
+                assert ours != theirs
+                assert not list(ours.iterdir())
+                (ours / "spool").write_text("second")
+            assert not ours.exists()
+            assert (theirs / "spool").read_text() == "first"
+        child.stdin.write("\n")
+        child.stdin.flush()
+        assert child.stdout.readline() == "undisturbed\n"
+    finally:
+        child.kill()
+        child.wait()
+    assert theirs.exists()
+    with io.scratch_folder(tmp_path / "new" / "out"):
+        assert not theirs.exists()
+    assert not list((tmp_path / "new").iterdir())
+
+
+def test_no_scratch_folder_below_a_file(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="is a file, not a folder"), io.scratch_folder(tmp_path / "file" / "out"):
+        pass
+
+
 # folders for states
 
 

@@ -13,7 +13,7 @@ Ids = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
 
 
-class Side(NamedTuple):
+class BitextSide(NamedTuple):
     """One language: the words of sentence ``s`` are ``ids[offsets[s]:offsets[s + 1]]``."""
 
     ids: Ids  # [words], from 0 in order of first appearance
@@ -29,8 +29,8 @@ class Side(NamedTuple):
 class Bitext(NamedTuple):
     """Both sides of a parallel corpus; sentences may be empty."""
 
-    source: Side
-    target: Side
+    source: BitextSide
+    target: BitextSide
 
     @property
     def sentences(self) -> int:
@@ -61,7 +61,7 @@ def read_bitext(source: str | Path, target: str | Path) -> Bitext:
     if not any(np.diff(ends[0]) * np.diff(ends[1])):
         raise InputError(f"no line of {source} and {target} has words on both sides; alignment needs sentence pairs")
     first, second = (
-        Side(np.array(words, np.int32), np.array(end, np.int64), list(vocabulary))
+        BitextSide(np.array(words, np.int32), np.array(end, np.int64), list(vocabulary))
         for vocabulary, words, end in zip(sides, ids, ends, strict=True)
     )
     return Bitext(first, second)

@@ -26,18 +26,21 @@ def words(args: argparse.Namespace) -> dict[str, object]:
     Both outputs are in Pharaoh format, ``i-j`` = source word i with target word j, from 0; line n belongs to sentence
     pair n, a pair with an empty side gets an empty line.
 
-    Aligners, each of which starts from the one before it: fast_align IBM Model 2 with a preference for the diagonal
-    (Dyer et al. 2013): the fastest hmm HMM with jumps that depend on word classes (Vogel et al. 1996; Och and Ney 2003)
-    model4 IBM Model 4 with word classes (Brown et al. 1993), as MGIZA in Moses' standard recipe: the best
+    Aligners, each of which starts from the one before it:
+
+    * fast_align: IBM Model 2 with a preference for the diagonal (Dyer et al. 2013); the fastest;
+    * hmm: HMM with jumps that depend on word classes (Vogel et al. 1996; Och and Ney 2003);
+    * model4: IBM Model 4 with word classes (Brown et al. 1993), the model of MGIZA in Moses' standard recipe, with
+      simpler training. Its tables translate Multi30k about half a BLEU point worse than MGIZA's.
 
     No aligner draws random numbers, and the number of threads does not change the result.
     """
     from rnnsmt.align.bitext import read_bitext
-    from rnnsmt.align.directions import align
+    from rnnsmt.align.directions import align_both_directions
     from rnnsmt.align.pharaoh import write_links
 
     bitext = read_bitext(args.source, args.target)
-    forward, reverse = align(bitext, args.aligner, args.threads)
+    forward, reverse = align_both_directions(bitext, args.aligner, args.threads)
     write_links(args.output_forward, forward)
     write_links(args.output_reverse, reverse)
     return {
@@ -108,7 +111,7 @@ def symmetrize(args: argparse.Namespace) -> dict[str, object]:
     All files are in Pharaoh format, source-target in both directions.
     """
     from rnnsmt.align.pharaoh import read_links, write_links
-    from rnnsmt.align.symmetrization import symmetrize
+    from rnnsmt.align.symmetrization import symmetrize_links
 
     forward, reverse = read_links(args.forward), read_links(args.reverse)
     if forward.sentences != reverse.sentences:
@@ -116,7 +119,7 @@ def symmetrize(args: argparse.Namespace) -> dict[str, object]:
             f"{args.forward} has {forward.sentences} lines, but {args.reverse} has {reverse.sentences}; "
             "both must be alignments of the same text"
         )
-    links = symmetrize(forward, reverse, args.heuristic, args.order)
+    links = symmetrize_links(forward, reverse, args.heuristic, args.order)
     write_links(args.output, links)
     return {
         "sentences": links.sentences,

@@ -8,31 +8,29 @@ import numpy as np
 import numpy.typing as npt
 
 from rnnsmt.align import fast_align, hmm, model4
-from rnnsmt.align.bitext import Bitext, Side
-from rnnsmt.align.lexicon import build_lexicon
+from rnnsmt.align.bitext import Bitext, BitextSide
+from rnnsmt.align.lexicon import AfterPass, build_lexicon
 from rnnsmt.align.pharaoh import Links
 from rnnsmt.align.word_classes import word_classes
 from rnnsmt.progress import Meter
 
 Best = npt.NDArray[np.int32]
 
-AfterPass = Callable[[], None]
+
+def _fast_align(given: BitextSide, generated: BitextSide, after_pass: AfterPass) -> Best:
+    return fast_align.train_fast_align(given, generated, build_lexicon(given, generated), after_pass).best
 
 
-def _fast_align(given: Side, generated: Side, after_pass: AfterPass) -> Best:
-    return fast_align.train(given, generated, build_lexicon(given, generated), after_pass).best
+def _hmm(given: BitextSide, generated: BitextSide, after_pass: AfterPass) -> Best:
+    return hmm.train_hmm(given, generated, build_lexicon(given, generated), word_classes(given), after_pass).best
 
 
-def _hmm(given: Side, generated: Side, after_pass: AfterPass) -> Best:
-    return hmm.train(given, generated, build_lexicon(given, generated), word_classes(given), after_pass).best
-
-
-def _model4(given: Side, generated: Side, after_pass: AfterPass) -> Best:
+def _model4(given: BitextSide, generated: BitextSide, after_pass: AfterPass) -> Best:
     classes = word_classes(given), word_classes(generated)
-    return model4.train(given, generated, build_lexicon(given, generated), *classes, after_pass).best
+    return model4.train_model4(given, generated, build_lexicon(given, generated), *classes, after_pass).best
 
 
-ALIGNERS: dict[str, Callable[[Side, Side, AfterPass], Best]] = {
+TRAINERS: dict[str, Callable[[BitextSide, BitextSide, AfterPass], Best]] = {
     "fast_align": _fast_align,
     "hmm": _hmm,
     "model4": _model4,
@@ -47,12 +45,12 @@ class _StoppedError(Exception):
     """Ends the other direction when one has failed or the process is to stop."""
 
 
-def align(bitext: Bitext, aligner: str, threads: int = 1) -> tuple[Links, Links]:
+def align_both_directions(bitext: Bitext, aligner: str, threads: int = 1) -> tuple[Links, Links]:
     """Links of the forward (one source word a target word) and of the reverse direction, both source-target.
 
     The result does not depend on ``threads``, of which two are of use.
     """
-    train, stop = ALIGNERS[aligner], Event()
+    train, stop = TRAINERS[aligner], Event()
     meter = Meter(f"aligning with {aligner}", 2 * PASSES[aligner], "passes")
 
     def after_pass() -> None:
@@ -73,7 +71,7 @@ def align(bitext: Bitext, aligner: str, threads: int = 1) -> tuple[Links, Links]
     return links, Links(swapped.offsets, swapped.target, swapped.source)
 
 
-def _links(best: Best, generated: Side) -> Links:
+def _links(best: Best, generated: BitextSide) -> Links:
     """``best`` [generated words] (position in the given sentence or -1) as links (given, generated)."""
     sentence = np.repeat(np.arange(len(generated.lengths)), generated.lengths)
     position = np.arange(len(best)) - generated.offsets[sentence]

@@ -6,16 +6,15 @@ which only aligns. The tension is fitted by gradient steps between the iteration
 direction is computed in corpus order, so a result can be repeated to the bit.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from rnnsmt.align.bitext import Side
-from rnnsmt.align.kernels.fast_align import _pass, fit_tension
+from rnnsmt.align.bitext import BitextSide
+from rnnsmt.align.kernels.fast_align import fast_align_pass, fit_tension
 from rnnsmt.align.kernels.lexicon import normalise
-from rnnsmt.align.lexicon import Lexicon, no_news
+from rnnsmt.align.lexicon import AfterPass, Lexicon
 
 ITERATIONS = 5
 
@@ -33,7 +32,9 @@ class FastAlignModel(NamedTuple):
     best: npt.NDArray[np.int32]  # [generated words]: position in the given sentence or -1
 
 
-def train(given: Side, generated: Side, lexicon: Lexicon, after_pass: Callable[[], None] = no_news) -> FastAlignModel:
+def train_fast_align(
+    given: BitextSide, generated: BitextSide, lexicon: Lexicon, after_pass: AfterPass | None = None
+) -> FastAlignModel:
     """Train one direction and align every generated word with a given word or with none.
 
     ``after_pass`` is called after every pass over the corpus and may raise to end the training.
@@ -48,8 +49,9 @@ def train(given: Side, generated: Side, lexicon: Lexicon, after_pass: Callable[[
     for iteration in range(ITERATIONS):
         last = iteration == ITERATIONS - 1
         counts, null_counts = np.zeros_like(t), np.zeros_like(t_null)
-        feature = _pass(*corpus, t, t_null, tension, last, counts, null_counts, best)
-        after_pass()
+        feature = fast_align_pass(*corpus, t, t_null, tension, last, counts, null_counts, best)
+        if after_pass:
+            after_pass()
         if not last:
             if iteration > 0:
                 tension = fit_tension(lengths, size_counts, feature, tension)

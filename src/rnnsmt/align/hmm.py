@@ -5,17 +5,16 @@ iterations with the same Dirichlet prior on the lexical distributions. A word is
 highest posterior probability, unless NULL's is higher. No random numbers are drawn.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from rnnsmt.align import fast_align
-from rnnsmt.align.bitext import Side
+from rnnsmt.align.bitext import BitextSide
 from rnnsmt.align.kernels.hmm import hmm_pass
 from rnnsmt.align.kernels.lexicon import normalise
-from rnnsmt.align.lexicon import Lexicon, no_news
+from rnnsmt.align.lexicon import AfterPass, Lexicon
 
 ITERATIONS = 5
 
@@ -49,15 +48,15 @@ class HmmModel(NamedTuple):
     log_likelihoods: list[float]  # of every iteration, natural logarithm, before its update
 
 
-def train(
-    given: Side,
-    generated: Side,
+def train_hmm(
+    given: BitextSide,
+    generated: BitextSide,
     lexicon: Lexicon,
     given_classes: npt.NDArray[np.int32],
-    after_pass: Callable[[], None] = no_news,
+    after_pass: AfterPass | None = None,
 ) -> HmmModel:
     """Train one direction: every generated word takes a given word or none; ``after_pass`` as for fast_align."""
-    start = fast_align.train(given, generated, lexicon, after_pass)
+    start = fast_align.train_fast_align(given, generated, lexicon, after_pass)
     t, t_null = start.t, start.t_null
     classes = int(given_classes.max()) + 1
     jumps = np.tile(np.exp(-0.7 * np.abs(np.arange(-WIDTH, WIDTH + 1) - 1.0)), (classes, 1))
@@ -90,7 +89,8 @@ def train(
                 nulls,
             )
         )
-        after_pass()
+        if after_pass:
+            after_pass()
         if not last:
             normalise(lexicon.starts, counts, ALPHA, t)
             normalise(everything, null_counts, ALPHA, t_null)

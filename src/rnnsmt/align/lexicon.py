@@ -4,17 +4,17 @@ The aligners keep one parameter for each of them, so their memory grows with the
 the number of words squared or of sentence positions.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from rnnsmt.align.bitext import Side
-from rnnsmt.align.kernels.lexicon import _pairs, transpose
+from rnnsmt.align.bitext import BitextSide
+from rnnsmt.align.kernels.lexicon import partners_of_words, transpose
 
-
-def no_news() -> None:
-    """What training calls after a pass over the corpus when nobody wants to know."""
+AfterPass = Callable[[], None]
+"""Called after every pass over the corpus; may raise to end a training."""
 
 
 class Lexicon(NamedTuple):
@@ -24,22 +24,22 @@ class Lexicon(NamedTuple):
     words: npt.NDArray[np.int32]  # [pairs]
 
 
-def build_lexicon(given: Side, generated: Side) -> Lexicon:
+def build_lexicon(given: BitextSide, generated: BitextSide) -> Lexicon:
     """All pairs of a given and a generated word that share a sentence pair; time linear in the sum of I x J."""
     sentence_starts, sentences = _sentences_of_words(given)
     vocabulary = len(generated.vocabulary)
     sizes = np.zeros(len(given.vocabulary) + 1, np.int64)
     nothing = np.zeros(0, np.int32)
-    _pairs(sentence_starts, sentences, generated.ids, generated.offsets, vocabulary, sizes, nothing)
+    partners_of_words(sentence_starts, sentences, generated.ids, generated.offsets, vocabulary, sizes, nothing)
     starts = np.cumsum(sizes)
     unsorted = np.empty(starts[-1], np.int32)
-    _pairs(sentence_starts, sentences, generated.ids, generated.offsets, vocabulary, starts, unsorted)
+    partners_of_words(sentence_starts, sentences, generated.ids, generated.offsets, vocabulary, starts, unsorted)
     # transposing twice sorts the rows in linear time
     by_generated = transpose(starts, unsorted, vocabulary)
     return Lexicon(*transpose(by_generated[0], by_generated[1], len(given.vocabulary)))
 
 
-def _sentences_of_words(side: Side) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+def _sentences_of_words(side: BitextSide) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
     """For every word the sentences it is in (once for each occurrence), as starts [vocabulary + 1] and sentences."""
     sentence = np.repeat(np.arange(len(side.offsets) - 1, dtype=np.int32), np.diff(side.offsets))
     order = np.argsort(side.ids, kind="stable")

@@ -1,22 +1,23 @@
 """IBM Model 4 (Brown et al. 1993) after the HMM, with the settings that Moses trains GIZA++ with where they matter.
 
-As there, NULL has a probability of 0.001, placements depend on 50 word classes a side, and counts are gathered over the
-neighbourhood (moves and swaps) of the alignment that hill climbing from the HMM's best one ends at. Here a word may
-only move to the few positions that the HMM finds likely, the lexical distributions keep a Dirichlet prior, and rare
-classes and words lean on the distributions of all. No random numbers are drawn.
+As there, NULL has a probability of 0.001, placements depend on 50 word classes a side, and the counts of lexical
+translations and fertilities are gathered over the neighbourhood (moves and swaps) of the alignment that hill climbing
+from the HMM's best one ends at. Not as there, the counts of placements come from that alignment alone, and those of
+fertilities take all neighbours for moves; a word may only move to the few positions that the HMM finds likely, the
+lexical distributions keep a Dirichlet prior, and rare classes and words lean on the distributions of all. No random
+numbers are drawn.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from rnnsmt.align import hmm
-from rnnsmt.align.bitext import Side
+from rnnsmt.align.bitext import BitextSide
 from rnnsmt.align.kernels.lexicon import normalise
 from rnnsmt.align.kernels.model4 import MAX_FERTILITY, model4_pass
-from rnnsmt.align.lexicon import Lexicon, no_news
+from rnnsmt.align.lexicon import AfterPass, Lexicon
 
 ITERATIONS = 4
 
@@ -48,16 +49,16 @@ class Model4(NamedTuple):
     log_probabilities: list[float]  # of the alignments after every pass; the first is before any parameter
 
 
-def train(
-    given: Side,
-    generated: Side,
+def train_model4(
+    given: BitextSide,
+    generated: BitextSide,
     lexicon: Lexicon,
     given_classes: npt.NDArray[np.int32],
     generated_classes: npt.NDArray[np.int32],
-    after_pass: Callable[[], None] = no_news,
+    after_pass: AfterPass | None = None,
 ) -> Model4:
     """Train one direction: every generated word takes a given word or none; ``after_pass`` as for fast_align."""
-    start = hmm.train(given, generated, lexicon, given_classes, after_pass)
+    start = hmm.train_hmm(given, generated, lexicon, given_classes, after_pass)
     t, t_null = start.t, start.t_null
     nothing = np.repeat(given.lengths, generated.lengths)
     found = start.candidates[:, 0] >= 0
@@ -90,7 +91,8 @@ def train(
                 *sums,
             )
         )
-        after_pass()
+        if after_pass:
+            after_pass()
         fertility, head, inner = _estimate(*sums)
         if iteration:
             normalise(lexicon.starts, counts, hmm.ALPHA, t)

@@ -1,17 +1,14 @@
-"""Symmetrisation of two directional alignments (Och and Ney 2003; Koehn et al. 2005), as atools or symal does it.
-
-The kernels work on flat arrays (``rnnsmt.align.pharaoh.Links``) and release the GIL.
-"""
+"""Symmetrisation of two directional alignments (Och and Ney 2003; Koehn et al. 2005), as atools or symal does it."""
 
 import numpy as np
 
-from rnnsmt.align.kernels.symmetrization import _symmetrize
+from rnnsmt.align.kernels.symmetrization import combine_links
 from rnnsmt.align.pharaoh import Links
 
 HEURISTICS = ("grow-diag-final-and", "grow-diag-final", "grow-diag", "intersection", "union")
 
 
-def symmetrize(forward: Links, reverse: Links, heuristic: str, order: str = "atools") -> Links:
+def symmetrize_links(forward: Links, reverse: Links, heuristic: str, order: str = "atools") -> Links:
     """Combine two alignments of the same sentence pairs.
 
     ``intersection`` and ``union`` are those of the sets. ``grow-diag`` starts from the intersection and adds, as long
@@ -39,5 +36,5 @@ def symmetrize(forward: Links, reverse: Links, heuristic: str, order: str = "ato
     offsets = np.zeros(forward.sentences + 1, np.int64)
     source, target = np.empty(room, np.int32), np.empty(room, np.int32)
     growth = 0 if not grow else 2 if order == "symal" else 1
-    used = _symmetrize(*forward, *reverse, heuristic == "union", growth, final, offsets, source, target)
+    used = combine_links(*forward, *reverse, heuristic == "union", growth, final, offsets, source, target)
     return Links(offsets, source[:used].copy(), target[:used].copy())

@@ -6,11 +6,11 @@ Words of a class share their distortion parameters in the alignment models.
 import numpy as np
 import numpy.typing as npt
 
-from rnnsmt.align.bitext import Side
-from rnnsmt.align.kernels.word_classes import _exchange
+from rnnsmt.align.bitext import BitextSide
+from rnnsmt.align.kernels.word_classes import exchange_words
 
 
-def word_classes(side: Side, classes: int = 50, passes: int = 5) -> npt.NDArray[np.int32]:
+def word_classes(side: BitextSide, classes: int = 50, passes: int = 5) -> npt.NDArray[np.int32]:
     """The class of every word, 0 .. ``classes`` - 1, as an array [vocabulary].
 
     Starts with the k-th most frequent word in class k mod ``classes`` and moves, in order of frequency, each word into
@@ -27,11 +27,11 @@ def word_classes(side: Side, classes: int = 50, passes: int = 5) -> npt.NDArray[
     f = _rows(keys // (words + 1), keys % (words + 1), counts, words + 1)
     turned = np.argsort(keys % (words + 1), kind="stable")
     b = _rows((keys % (words + 1))[turned], (keys // (words + 1))[turned], counts[turned], words + 1)
-    _exchange(f[0], f[1], f[2], b[0], b[1], b[2], order, classes + 1, passes, assignment)
+    exchange_words(f[0], f[1], f[2], b[0], b[1], b[2], order, classes + 1, passes, assignment)
     return assignment[:words]
 
 
-def _bigrams(side: Side) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _bigrams(side: BitextSide) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Both words of all bigrams; a boundary, the word after the last one, stands before and after every sentence."""
     boundary = len(side.vocabulary)
     text = np.insert(side.ids.astype(np.int64), side.offsets, boundary)

@@ -3,11 +3,10 @@
 import argparse
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from rnnsmt.io import InputError, atomic_binary, read_byte_lines
+from rnnsmt.io import InputError, atomic_binary, read_byte_lines, scratch_folder
 from rnnsmt.lm.arpa import write_arpa
 from rnnsmt.lm.columns import Workspace
 from rnnsmt.lm.counts import count_ngrams
@@ -92,15 +91,13 @@ def run_lmplz(
     Raises:
         InputError: lmplz failed; its last words are in the sentence.
     """
-    folder = Path(output).parent
-    folder.mkdir(parents=True, exist_ok=True)
     lines = 0
-    with tempfile.TemporaryDirectory(prefix=".tmp-lmplz-", dir=folder) as temporary:
-        arpa = Path(temporary) / "lm.arpa"
+    with scratch_folder(output) as temporary:
+        arpa = temporary / "lm.arpa"
         memory = ["-S", f"{memory_mb}M", "-T", f"{temporary}/"]
         command = [lmplz, "-o", str(order), *memory, "--discount_fallback", "--arpa", str(arpa)]
         say("running " + " ".join(command))
-        log = Path(temporary) / "log"
+        log = temporary / "log"
         with log.open("wb") as errors:
             process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=errors)
             assert process.stdin is not None

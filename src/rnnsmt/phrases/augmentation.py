@@ -74,7 +74,7 @@ def _open(path: str) -> NDArray[np.floating]:
     return scores
 
 
-def augment(table: str, columns: list[Sequence[str]], output: str, threads: int = 1) -> dict[str, object]:
+def augment_table(table: str, columns: list[Sequence[str]], output: str, threads: int = 1) -> dict[str, object]:
     """Write the table with a further column of probabilities for each of ``columns``; the figures of the stage.
 
     columns: the files of each, in the order of the table's lines. Everything else stays as it is, byte by byte.

@@ -26,10 +26,10 @@ def lexical(args: argparse.Namespace) -> dict[str, object]:
     to NULL, as in ``train-model.perl`` step 4. f is the source, e the target: a line of ``lex.e2f`` is ``f e p(f|e)``,
     one of ``lex.f2e`` is ``e f p(e|f)``; seven decimals; both files are sorted by f, then e.
     """
-    from rnnsmt.phrases.lexicon import count_lexicon, write_lexicon
+    from rnnsmt.phrases.lexical_table import count_lexical, write_lexical_tables
 
-    counts, figures = count_lexicon(args.source, args.target, args.alignment)
-    write_lexicon(counts, args.output_e2f, args.output_f2e)
+    counts, figures = count_lexical(args.source, args.target, args.alignment)
+    write_lexical_tables(counts, args.output_e2f, args.output_f2e)
     return figures.as_dict() | {"word pairs": len(counts.pairs)}
 
 
@@ -95,7 +95,8 @@ def reordering(args: argparse.Namespace) -> dict[str, object]:
     """The lexicalised reordering table ``wbe-msd-bidirectional-fe`` (Koehn et al. 2005), in Moses' format and order.
 
     Six probabilities of every phrase pair: monotone, swap, discontinuous towards the phrase before it, and the same
-    towards the phrase after it; counts with additive smoothing.
+    towards the phrase after it; counts with additive smoothing. What one of n alignments of the same text shows counts
+    as the n-th part, so that the same alignment given twice is the same as given once.
     """
     from rnnsmt.phrases.reordering import write_reordering_table
 
@@ -138,6 +139,6 @@ def augment(args: argparse.Namespace) -> dict[str, object]:
     Moses takes the logarithm of every column; probabilities below 1e-40 become 1e-40. The table is streamed, its other
     fields stay as they are. Repeat --column for several columns; the files of one are parts that follow each other.
     """
-    from rnnsmt.phrases.augmentation import augment
+    from rnnsmt.phrases.augmentation import augment_table
 
-    return augment(args.phrase_table, args.column, args.output, args.threads)
+    return augment_table(args.phrase_table, args.column, args.output, args.threads)

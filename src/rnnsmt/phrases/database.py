@@ -1,11 +1,9 @@
 """duckdb as a sorter and counter that spills to disk."""
 
-import shutil
 import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from types import FrameType
 
 import duckdb
@@ -74,15 +72,3 @@ def _stopped_by_signal() -> Iterator[None]:
         for number, handler in handlers.items():
             if ours and callable(handler):
                 signal.signal(number, handler)
-
-
-@contextmanager
-def scratch_folder(output: str) -> Iterator[Path]:
-    """A folder beside ``output`` for what is spilled, removed at the end; what a killed run left there goes first."""
-    folder = Path(output).with_name(f".tmp-{Path(output).name}.scratch")
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)

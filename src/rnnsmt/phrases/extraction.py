@@ -1,6 +1,7 @@
-"""Extraction of all corpora into one sorted, counted parquet file, in bounded memory.
+"""Extract files: every distinct phrase pair with its links and counts, sorted as the phrase table is (parquet).
 
-Reading what ``phrases extract`` wrote, in batches of whole source phrases.
+``extract_phrases`` writes one from all corpora, in bounded memory; ``ExtractFile`` reads it for the stages ``score``
+and ``reordering``, in batches of whole source phrases.
 """
 
 import json
@@ -12,9 +13,9 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.io import InputError, atomic_path, open_binary
-from rnnsmt.phrases.bitext import Block, ReadFigures, Vocabulary, read_blocks
-from rnnsmt.phrases.database import connect, scratch_folder
+from rnnsmt.io import InputError, atomic_path, open_binary, scratch_folder
+from rnnsmt.phrases.aligned_text import AlignedBlock, TextStats, WordNumbers, read_aligned_blocks
+from rnnsmt.phrases.database import connect
 from rnnsmt.phrases.kernels.extraction import extract_block
 from rnnsmt.phrases.kernels.scoring import group_rows
 from rnnsmt.phrases.packing import Packing
@@ -39,14 +40,14 @@ def extract_phrases(
     extracts block by block into duckdb, which counts and sorts and spills beside the output where memory ends.
 
     Raises:
-        InputError: as ``read_blocks``, or not one phrase pair can be extracted.
+        InputError: as ``read_aligned_blocks``, or not one phrase pair can be extracted.
     """
     with scratch_folder(output) as scratch:
-        figures = ReadFigures()
-        source_words, target_words = Vocabulary(), Vocabulary()
+        figures = TextStats()
+        source_words, target_words = WordNumbers(), WordNumbers()
         with (scratch / "spool").open("w+b") as spool:
             meter = Meter("reading", unit="sentence pairs")
-            for block in read_blocks(sources, targets, alignments, source_words, target_words, figures):
+            for block in read_aligned_blocks(sources, targets, alignments, source_words, target_words, figures):
                 _save(spool, block)
                 meter.add(block.sentences)
             spool.seek(0)
@@ -65,14 +66,14 @@ def extract_phrases(
 _ARRAYS = ("source", "target", "links", "source_offsets", "target_offsets", "link_offsets")
 
 
-def _save(spool: BinaryIO, block: Block) -> None:
+def _save(spool: BinaryIO, block: AlignedBlock) -> None:
     for name in _ARRAYS:
         np.save(spool, getattr(block, name))
 
 
-def _load(spool: BinaryIO, sentences: int) -> Iterator[Block]:
+def _load(spool: BinaryIO, sentences: int) -> Iterator[AlignedBlock]:
     while sentences > 0:
-        block = Block(*(np.load(spool) for _ in _ARRAYS))
+        block = AlignedBlock(*(np.load(spool) for _ in _ARRAYS))
         sentences -= block.sentences
         yield block
 
@@ -188,7 +189,7 @@ BATCH_ROWS = 400_000
 
 
 @dataclass
-class Batch:
+class ExtractBatch:
     """Sorted rows of an extract file that hold whole source groups: N rows, P distinct pairs, S sources.
 
     pairs, sources: int64 [P + 1], [S + 1], begin of each distinct pair and source, N at the end.
@@ -226,7 +227,7 @@ class ExtractFile:
         self.packings = _packing(metadata, "source"), _packing(metadata, "target")
         self.smoothing = Smoothing(*json.loads(metadata["smoothing"]))
 
-    def batches(self, names: list[str]) -> Iterator[Batch]:
+    def batches(self, names: list[str]) -> Iterator[ExtractBatch]:
         """Yield all rows with the key columns and the named ones, whole source phrases together, in order."""
         n_source = self.packings[0].keys
         keys = key_names(self.packings)
@@ -249,7 +250,7 @@ class ExtractFile:
                     pairs, sources = pairs[: np.searchsorted(pairs, end) + 1], sources[:-1]
                 rest = [array[end:] for array in arrays]
                 others = dict(zip(names, (array[:end] for array in arrays[len(keys) :]), strict=True))
-                yield Batch(source, target, others, pairs, sources)
+                yield ExtractBatch(source, target, others, pairs, sources)
 
 
 def _packing(metadata: dict[str, bytes], side: str) -> Packing:

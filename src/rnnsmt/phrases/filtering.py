@@ -8,7 +8,7 @@ import numpy as np
 from rnnsmt.io import InputError, check_utf8, read_byte_lines, read_line_blocks
 from rnnsmt.kernels.strings import POW10, Interner
 from rnnsmt.parallel_gzip import Writer, atomic_blocks
-from rnnsmt.phrases.bitext import split_words
+from rnnsmt.phrases.aligned_text import split_words
 from rnnsmt.phrases.kernels.filtering import keep_lines
 from rnnsmt.phrases.table import refuse_line
 from rnnsmt.progress import Meter

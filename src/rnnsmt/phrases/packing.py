@@ -7,7 +7,7 @@ compare as the lines do. Words are packed big-endian, several to an int64 key.
 
 import json
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,3 +63,18 @@ class Packing:
     def from_json(cls, text: str, words: list[bytes]) -> Self:
         """The packing that ``to_json`` described, with its words."""
         return cls(words, **json.loads(text))
+
+
+def packing_array(packings: tuple[Packing, Packing]) -> NDArray[np.int64]:
+    """(width, per_key, stop) of both sides for the kernels, int64 [2, 3]."""
+    return np.array([(packing.width, packing.per_key, packing.stop) for packing in packings], np.int64)
+
+
+def word_texts(packings: tuple[Packing, Packing]) -> Any:
+    """(text uint8, offsets int64 [V + 1]) of both sides' words by code, for the kernels."""
+    texts = []
+    for packing in packings:
+        offsets = np.zeros(len(packing.words) + 1, np.int64)
+        np.cumsum([len(word) for word in packing.words], out=offsets[1:])
+        texts.append((np.frombuffer(b"".join(packing.words), np.uint8), offsets))
+    return tuple(texts)

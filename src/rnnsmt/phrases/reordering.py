@@ -6,7 +6,8 @@ from rnnsmt.io import InputError
 from rnnsmt.parallel_gzip import atomic_blocks
 from rnnsmt.phrases.extraction import ExtractFile
 from rnnsmt.phrases.kernels.reordering import write_reordering_lines
-from rnnsmt.phrases.table_writer import packing_array, word_texts, write_pieces
+from rnnsmt.phrases.packing import packing_array, word_texts
+from rnnsmt.phrases.table import write_table_lines
 from rnnsmt.progress import Meter
 
 _COUNTS = ["joint", "previous_mono", "previous_swap", "next_mono", "next_swap"]
@@ -24,6 +25,7 @@ def write_reordering_table(
         raise InputError(f"--smoothing {smoothing}: must be above 0, or probabilities of 0 arise")
     file = ExtractFile(extract, threads, memory_mb)
     packings, texts = packing_array(file.packings), word_texts(file.packings)
+    alignments = file.smoothing.alignments
     meter = Meter("writing", file.rows, "rows")
     n_pairs = 0
     with atomic_blocks(output, threads) as out:
@@ -31,7 +33,9 @@ def write_reordering_table(
             keys = batch.pairs, batch.source_keys, batch.target_keys
             counts = (batch.columns[name] for name in _COUNTS)
             lines = len(batch.pairs) - 1
-            write_pieces(out, write_reordering_lines, lines, (*keys, packings, texts, *counts, smoothing))
+            write_table_lines(
+                out, write_reordering_lines, lines, (*keys, packings, texts, *counts, alignments, smoothing)
+            )
             n_pairs += lines
             meter.add(len(batch.columns["joint"]))
     return {"phrase pairs": n_pairs}

@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.parallel_gzip import atomic_blocks
-from rnnsmt.phrases.extraction import Batch, ExtractFile
+from rnnsmt.phrases.extraction import ExtractBatch, ExtractFile
 from rnnsmt.phrases.kernels.scoring import score_pairs, write_phrase_lines
-from rnnsmt.phrases.lexicon import NULL, read_lexicon
-from rnnsmt.phrases.packing import Packing
+from rnnsmt.phrases.lexical_table import NULL, read_lexical_table
+from rnnsmt.phrases.packing import Packing, packing_array, word_texts
 from rnnsmt.phrases.smoothing import Smoothing
-from rnnsmt.phrases.table_writer import packing_array, word_texts, write_pieces
+from rnnsmt.phrases.table import write_table_lines
 from rnnsmt.progress import Meter
 
 COLUMNS = ("links", "joint", "target_total", "target_pairs", "target_discount")
@@ -31,7 +31,7 @@ def score_phrases(
     """Write the phrase table of an extract file; return the stage's figures. ``smoothing``: none or kneser-ney.
 
     Raises:
-        InputError: as ``ExtractFile`` and ``read_lexicon``.
+        InputError: as ``ExtractFile`` and ``read_lexical_table``.
     """
     file = ExtractFile(extract, threads, memory_mb)
     codes = _codes(file.packings[0]), _codes(file.packings[1])
@@ -45,7 +45,7 @@ def score_phrases(
         for batch in file.batches(list(COLUMNS)):
             chosen, counts, scores, unknown = _score(batch, packings, nulls, lexicons, counting)
             keys = batch.pairs, batch.source_keys, batch.target_keys
-            write_pieces(out, write_phrase_lines, len(chosen), (*keys, packings, texts, chosen, counts, scores))
+            write_table_lines(out, write_phrase_lines, len(chosen), (*keys, packings, texts, chosen, counts, scores))
             n_pairs += len(chosen)
             n_sources += len(batch.sources) - 1
             missing += unknown
@@ -63,7 +63,9 @@ def _counting(smoothing: Smoothing, kind: str) -> tuple[int, float, NDArray[np.f
     return smoothing.alignments, float(smoothing.pairs), np.array(smoothing.by_joint())
 
 
-def _score(batch: Batch, packings: NDArray[np.int64], nulls: NDArray[np.int64], lexicons: Any, counting: Any) -> Any:
+def _score(
+    batch: ExtractBatch, packings: NDArray[np.int64], nulls: NDArray[np.int64], lexicons: Any, counting: Any
+) -> Any:
     """The chosen alignments [P], counts [P, 3] and scores [P, 4] of a batch, and the number of missing look-ups."""
     n = len(batch.pairs) - 1
     chosen, counts, scores = np.empty(n, np.int64), np.empty((n, 3), np.int64), np.empty((n, 4))
@@ -84,7 +86,7 @@ def _codes(packing: Packing) -> dict[bytes, int]:
 
 def _lexicon(path: str, words: dict[bytes, int], given: dict[bytes, int]) -> Lexicon:
     """A lexical table as offsets by given word, words and probabilities."""
-    word, condition, probability = read_lexicon(path, words, given)
+    word, condition, probability = read_lexical_table(path, words, given)
     order = np.lexsort((word, condition))
     offsets = np.searchsorted(condition[order], np.arange(len(given) + 2))
     return offsets.astype(np.int64), word[order], probability[order]

@@ -8,12 +8,18 @@ is wrong with a line.
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
+
+import numpy as np
 
 from rnnsmt.io import InputError, read_byte_lines
+from rnnsmt.parallel_gzip import Writer
+
+BUFFER_BYTES = 1 << 20
+"""Bytes of lines that are handed on at once."""
 
 BLANKS = " \t\r"
 """What may stand around a field and separates its numbers and links; words are separated by spaces."""
@@ -131,6 +137,21 @@ def format_phrase_line(entry: PhraseEntry) -> str:
 def format_reordering_line(entry: ReorderingEntry) -> str:
     """The line of an entry as Moses writes it, without newline."""
     return f"{entry.source} ||| {entry.target} ||| {' '.join(f'{p:.6g}' for p in entry.probabilities)}"
+
+
+def write_table_lines(
+    out: Writer, kernel: Callable[..., tuple[int, int]], lines: int, arguments: tuple[Any, ...]
+) -> None:
+    """Let ``kernel(start, *arguments, buffer)`` write ``lines`` lines buffer by buffer."""
+    buffer = np.empty(BUFFER_BYTES, np.uint8)
+    start = 0
+    while start < lines:
+        reached, filled = kernel(start, *arguments, buffer)
+        if reached == start:
+            buffer = np.empty(2 * len(buffer), np.uint8)  # one line with endless words
+            continue
+        out.write(buffer[:filled].data)
+        start = reached
 
 
 def _fields(line: bytes, path: str | Path, number: int) -> list[str]:

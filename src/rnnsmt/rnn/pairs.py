@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.io import InputError, check_utf8, read_json, read_line_blocks, write_json
-from rnnsmt.kernels.strings import POW10
-from rnnsmt.kernels.table_lines import split_phrase_lines
+from rnnsmt.kernels.strings import POW10, Interner
+from rnnsmt.kernels.table_lines import SOURCE, TARGET, split_phrase_lines
 from rnnsmt.networks.sequences import Sequences, growing_array, open_sequences
 from rnnsmt.networks.vocabulary import UNK, Vocabulary, check_size, count_words
 from rnnsmt.phrases.table import refuse_line
 from rnnsmt.progress import Meter
+from rnnsmt.rnn.kernels.pairs import number_phrases, pair_keys
 
 FORMAT = "rnnsmt-pairs-1"
 
@@ -143,39 +144,53 @@ IdsAndLengths = tuple[NDArray[np.int32], NDArray[np.int64]]
 
 def _id_blocks(table: str, vocabularies: list[Vocabulary], max_length: int) -> Iterator[list[IdsAndLengths]]:
     """Yield blocks of the table as ids with EOS and lengths, source and target."""
-    indices = [{word.encode(): i for word, i in vocabulary.index.items()} for vocabulary in vocabularies]
+    known = [Interner() for _ in SIDES]
+    for words, vocabulary in zip(known, vocabularies, strict=True):
+        words.add([word.encode() for word in vocabulary.index])
     number, n_scores = 0, 0
-    before: bytes | None = None
-    seen: set[bytes] = set()
+    before = b""
+    seen: set[int] = set()
     for block in read_line_blocks(table):
         check_utf8(block, table, number)
-        ids: tuple[list[int], list[int]] = ([], [])
-        lengths: tuple[list[int], list[int]] = ([], [])
-        bounds = np.empty((block.count(b"\n"), 3, 2), np.int64)
-        n_scores, bad = split_phrase_lines(np.frombuffer(block, np.uint8), POW10, n_scores, bounds)
+        text, lines = np.frombuffer(block, np.uint8), block.count(b"\n")
+        bounds = np.empty((lines, 3, 2), np.int64)
+        n_scores, bad = split_phrase_lines(text, POW10, n_scores, bounds)
         if bad >= 0:
-            line = block.split(b"\n")[bad]
-            refuse_line(line, table, number + bad + 1, n_scores or None, reordering=False)
-        for source, source_end, target, target_end in bounds[:, :2].reshape(-1, 4).tolist():
-            number += 1
-            phrases = block[source:source_end], block[target:target_end]
-            if phrases[0] != before:
-                before, seen = phrases[0], set()
-            if phrases[1] in seen:
-                raise InputError(f"{table}, line {number}: this pair occurs twice in the table; make it again")
-            seen.add(phrases[1])
-            for side in (0, 1):
-                words = phrases[side].split()
-                if len(words) > max_length:
-                    raise InputError(
-                        f"{table}, line {number}: the {SIDES[side]} phrase has {len(words)} words, the limit is "
-                        f"{max_length}; give --max-length {len(words)} or extract shorter phrases"
-                    )
-                get = indices[side].get
-                ids[side].extend([get(word, UNK) for word in words])
-                ids[side].append(vocabularies[side].eos)
-                lengths[side].append(len(words) + 1)
-        yield [(np.array(ids[side], np.int32), np.array(lengths[side], np.int64)) for side in (0, 1)]
+            refuse_line(block.split(b"\n")[bad], table, number + bad + 1, n_scores or None, reordering=False)
+        new_source, keys = np.empty(lines, np.bool_), np.empty(lines, np.uint64)
+        pair_keys(text, bounds, new_source, keys)
+        new_source[0] = block[slice(*bounds[0, SOURCE])] != before
+        before = block[slice(*bounds[-1, SOURCE])]
+        seen, twice = _first_repeated(new_source, keys, seen)
+        sides: list[IdsAndLengths] = []
+        for side, words, vocabulary in zip((SOURCE, TARGET), known, vocabularies, strict=True):
+            ids, lengths = np.empty(len(block), np.int32), np.empty(lines, np.int64)
+            filled = number_phrases(text, bounds, side, words.table, UNK, vocabulary.eos, ids, lengths)
+            sides.append((ids[:filled], lengths))
+        longest = np.maximum(sides[0][1], sides[1][1]) - 1
+        long = np.flatnonzero(longest[: twice if twice >= 0 else lines] > max_length)
+        if len(long):
+            name = SIDES[0] if sides[0][1][long[0]] - 1 > max_length else SIDES[1]
+            length = int(sides[SIDES.index(name)][1][long[0]]) - 1
+            raise InputError(
+                f"{table}, line {number + int(long[0]) + 1}: the {name} phrase has {length} words, the limit is "
+                f"{max_length}; give --max-length {length} or extract shorter phrases"
+            )
+        if twice >= 0:
+            raise InputError(f"{table}, line {number + twice + 1}: this pair occurs twice in the table; make it again")
+        number += lines
+        yield sides
+
+
+def _first_repeated(new_source: NDArray[np.bool_], keys: NDArray[np.uint64], seen: set[int]) -> tuple[set[int], int]:
+    """The first line, or -1, whose target its source phrase had before; ``seen``: the targets of the last source."""
+    for line, (new, key) in enumerate(zip(new_source.tolist(), keys.tolist(), strict=True)):
+        if new:
+            seen = set()
+        elif key in seen:
+            return seen, line
+        seen.add(key)
+    return seen, -1
 
 
 def words_outside(side: Sequences, block: int = BLOCK) -> Iterator[NDArray[np.int64]]:

@@ -1,10 +1,4 @@
-"""fast_align (Dyer, Chahuneau and Smith 2013), as ``fast_align -d -o -v`` and, for the reverse direction, ``-r``.
-
-IBM Model 2 with p(a_j = i) proportional to exp(-tension |i/I - j/J|), a NULL probability of 0.08, a symmetric
-Dirichlet prior of 0.01 on the lexical distributions (mean-field variational Bayes) and five iterations, the last of
-which only aligns. The tension is fitted by gradient steps between the iterations. No random numbers are drawn and each
-direction is computed in corpus order, so a result can be repeated to the bit.
-"""
+"""Kernels of fast_align (Dyer, Chahuneau and Smith 2013): a pass over the corpus, and the fit of the tension."""
 
 import numpy as np
 
@@ -15,7 +9,7 @@ P_NULL = 0.08
 
 
 @kernel()
-def _pass(
+def fast_align_pass(
     starts, words, given_ids, given_offsets, generated_ids, generated_offsets, t, t_null, tension, last,
     counts, null_counts, best,
 ):  # fmt: skip
@@ -28,7 +22,7 @@ def _pass(
         prior, probability, cells = np.empty(n), np.empty(n), np.empty(n, np.int64)
         for j in range(m if n > 0 else 0):
             f = generated_ids[start + j]
-            z = _diagonal(j + 1, m, n, tension, prior) / (1.0 - P_NULL)
+            z = diagonal_prior(j + 1, m, n, tension, prior) / (1.0 - P_NULL)
             null = t_null[f] * P_NULL
             total, best_i, best_p = null, -1, null
             for i in range(n):
@@ -51,7 +45,7 @@ def _pass(
 
 
 @kernel()
-def _diagonal(j, m, n, tension, prior):
+def diagonal_prior(j, m, n, tension, prior):
     """Fill prior [n] with exp(-tension |i/n - j/m|), i = 1 .. n: geometric on both sides of j n / m; their sum."""
     above = int(j * n / m)
     ratio, z = np.exp(-tension / n), 0.0

@@ -1,8 +1,4 @@
-"""The word pairs that occur together in some sentence pair, as compressed sparse rows.
-
-The aligners keep one parameter for each of them, so their memory grows with the number of distinct pairs and not with
-the number of words squared or of sentence positions.
-"""
+"""Kernels of the lexicon of co-occurring words (``rnnsmt.align.lexicon``): building it, look-up, normalisation."""
 
 import numpy as np
 
@@ -10,7 +6,7 @@ from rnnsmt.kernels.decorator import kernel
 
 
 @kernel()
-def _pairs(sentence_starts, sentences, ids, offsets, vocabulary, sizes, words):
+def partners_of_words(sentence_starts, sentences, ids, offsets, vocabulary, sizes, words):
     """Without room in ``words``: sizes[e + 1] = distinct partners of e. With room: fill row e from sizes[e] on."""
     seen = np.full(vocabulary, -1, np.int32)
     count = len(words) == 0

@@ -1,4 +1,7 @@
-"""Kernels of IBM Model 4 (Brown et al. 1993): score of an alignment, hill climbing, counts over its neighbourhood.
+"""Kernels of IBM Model 4 (Brown et al. 1993): score of an alignment, hill climbing, counts.
+
+Counts of lexical translations and fertilities are over the neighbourhood of the best alignment, those of placements are
+of that alignment alone.
 
 One sentence pair: I given words, J generated words, ``links`` [J] with the given position of every generated word, I
 for NULL. The words that one given word generates are its cept; its first word is placed relative to the centre of the
@@ -177,7 +180,10 @@ def model4_pass(  # noqa: PLR0912
     t, t_null, fertility, head, inner, p_null, candidates, longest, climbs, all_links,
     counts, null_counts, fertility_counts, head_counts, inner_counts,
 ):  # fmt: skip
-    """One pass over the corpus: climb from ``all_links`` [generated words] and add up the counts of the neighbourhood.
+    """One pass over the corpus: climb from ``all_links`` [generated words] and add up counts.
+
+    ``counts``, ``null_counts`` and ``fertility_counts`` grow by those of the neighbourhood, ``head_counts`` and
+    ``inner_counts`` by those of the alignment that the climb ends at.
 
     ``climbs`` = 0 only counts the alignment as it is. ``fertility`` is log p(number of words | e), [given vocabulary,
     MAX_FERTILITY + 1]; ``candidates`` [generated words, K] are the positions a word may move to beside NULL. Sentences

@@ -1,7 +1,4 @@
-"""Symmetrisation of two directional alignments (Och and Ney 2003; Koehn et al. 2005), as atools or symal does it.
-
-The kernels work on flat arrays (``rnnsmt.align.pharaoh.Links``) and release the GIL.
-"""
+"""Kernels of symmetrisation, on the flat arrays of ``rnnsmt.align.pharaoh.Links``."""
 
 import numpy as np
 
@@ -11,7 +8,7 @@ _FORWARD, _REVERSE, _TAKEN = 1, 2, 4
 
 
 @kernel()
-def _symmetrize(
+def combine_links(
     f_offsets, f_source, f_target, r_offsets, r_source, r_target, union, grow, final, offsets, source, target
 ):  # fmt: skip
     """Fill ``offsets``, ``source``, ``target`` with the combined links; returns their number."""

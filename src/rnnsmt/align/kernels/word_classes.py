@@ -1,7 +1,4 @@
-"""Word classes that make the class-bigram model of a text likely, by exchange (Kneser and Ney 1993; mkcls).
-
-Words of a class share their distortion parameters in the alignment models.
-"""
+"""The exchange algorithm of word classes (Kneser and Ney 1993), compiled."""
 
 import numpy as np
 
@@ -14,7 +11,7 @@ def _h(n):
 
 
 @kernel()
-def _exchange(  # noqa: PLR0912
+def exchange_words(  # noqa: PLR0912
     f_starts, f_words, f_counts, b_starts, b_words, b_counts, order, classes, passes, assignment
 ):  # fmt: skip
     """Move words between classes until none moves, at most ``passes`` times over the vocabulary; in place."""

@@ -22,19 +22,22 @@ def write_reordering_lines(
     previous_swap: Any,
     next_mono: Any,
     next_swap: Any,
+    alignments: int,
     smoothing: float,
     buffer: Any,
 ) -> Any:
     """Write the lines of the pairs from ``start`` on into ``buffer``; return (first pair not written, bytes written).
 
     A probability is (count + smoothing) / (total + 3 · smoothing) for monotone, swap and discontinuous, before and
-    after the phrase (Koehn et al. 2005; Moses' ``wbe-msd-bidirectional-fe``).
+    after the phrase (Koehn et al. 2005; Moses' ``wbe-msd-bidirectional-fe``). What one of several alignments of a text
+    counts is divided by their number.
 
     Args:
         pairs: int64 [P + 1], begin of each pair among the N sorted rows, N at the end.
         source_keys, target_keys: int64 [K, N]; packings int64 [2, 3]: (width, per_key, stop) of both sides.
         texts: (text, offsets) of source and of target words, as in ``put_phrase``.
-        joint, previous_mono, previous_swap, next_mono, next_swap: [N] counts.
+        joint, previous_mono, previous_swap, next_mono, next_swap: [N] counts over all alignments.
+        alignments: how many there are of the same text.
     """
     codes = np.empty((2, 8), np.int64)
     (source_text, source_offsets), (target_text, target_offsets) = texts
@@ -62,7 +65,8 @@ def write_reordering_lines(
         for direction in range(2):
             counts[direction, 2] = total - counts[direction, 0] - counts[direction, 1]
             for orientation in range(3):
-                at = put_number(buffer, at, (counts[direction, orientation] + smoothing) / (total + 3.0 * smoothing))
+                share = counts[direction, orientation] / alignments + smoothing
+                at = put_number(buffer, at, share / (total / alignments + 3.0 * smoothing))
                 buffer[at] = 32
                 at += 1
         buffer[at - 1] = 10

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rnnsmt.cli import main
 from rnnsmt.io import InputError
 from rnnsmt.kernels.strings import POW10, Interner
-from rnnsmt.phrases.augmentation import augment
+from rnnsmt.phrases.augmentation import augment_table
 from rnnsmt.phrases.filtering import input_phrases
 from rnnsmt.phrases.kernels.filtering import keep_lines
 from rnnsmt.phrases.table import (
@@ -126,7 +126,7 @@ def test_all_readers_agree_on_a_line(tmp_path, line):
     except InputError as error:
         assert keep("phrases") == -1
         for read in (
-            lambda: augment(str(path), [[scores]], str(augmented)),
+            lambda: augment_table(str(path), [[scores]], str(augmented)),
             lambda: prepare(str(path), [text], [text], str(pairs), size=10, max_length=50),
         ):
             with pytest.raises(InputError) as refused:
@@ -141,7 +141,7 @@ def test_all_readers_agree_on_a_line(tmp_path, line):
     assert loaded.targets.strings() == [entry.target.encode()]
     logs = [max(math.log(score), -100.0) if score else -100.0 for score in entry.scores]
     assert loaded.log_scores[0] == pytest.approx(logs)
-    augment(str(path), [[scores]], str(augmented))
+    augment_table(str(path), [[scores]], str(augmented))
     (after,) = read_phrase_table(augmented)
     assert after == replace(entry, scores=[*entry.scores, 0.367879])
     prepare(str(path), [text], [text], str(pairs), size=10, max_length=50)

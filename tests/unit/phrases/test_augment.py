@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rnnsmt.cli import main
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.phrases.table import format_phrase_line, read_phrase_table
-from tests.unit.test_phrases_table import entries
+from tests.unit.phrases.test_table import column, entries
 
 LINES = [
     "a b ||| x ||| 1 0.5 1 0.25 ||| 0-0 1-0 ||| 2 1 1 ||| |||",
@@ -27,11 +27,6 @@ def table(tmp_path) -> Path:
     with gzip.open(path, "wt", encoding="utf-8") as out:
         out.writelines(f"{line}\n" for line in LINES)
     return path
-
-
-def column(folder: Path, values: object, name: str = "scores.npy") -> str:
-    np.save(folder / name, np.asarray(values))
-    return str(folder / name)
 
 
 def augment(table: Path, *options: str) -> tuple[int, Path]:

@@ -1,6 +1,6 @@
 """Reading an aligned bitext into flat integer arrays, block by block, with every line checked.
 
-Words are bytes between blanks. A ``Vocabulary`` numbers them in the order of their first occurrence; several corpora
+Words are bytes between blanks. A ``WordNumbers`` numbers them in the order of their first occurrence; several corpora
 given side by side are read one after the other into the same numbers.
 """
 
@@ -19,7 +19,7 @@ BLOCK_TOKENS = 400_000
 """Source and target words of one block: some megabytes of arrays, enough to keep the kernels busy."""
 
 
-class Vocabulary(dict[bytes, int]):
+class WordNumbers(dict[bytes, int]):
     """Word → number, in order of first occurrence; asking for an unknown word adds it."""
 
     def __missing__(self, word: bytes) -> int:
@@ -29,7 +29,7 @@ class Vocabulary(dict[bytes, int]):
 
 
 @dataclass
-class Block:
+class AlignedBlock:
     """Sentence pairs as flat arrays; S sentences.
 
     source, target: int32, word numbers of all sentences one after the other.
@@ -50,7 +50,7 @@ class Block:
 
 
 @dataclass
-class ReadFigures:
+class TextStats:
     """What a stage reports about the bitext that it read."""
 
     sentences: int = 0
@@ -84,14 +84,14 @@ def check_file_lists(sources: Sequence[str], targets: Sequence[str], alignments:
         )
 
 
-def read_blocks(
+def read_aligned_blocks(
     sources: Sequence[str],
     targets: Sequence[str],
     alignments: Sequence[str],
-    source_words: Vocabulary,
-    target_words: Vocabulary,
-    figures: ReadFigures,
-) -> Iterator[Block]:
+    source_words: WordNumbers,
+    target_words: WordNumbers,
+    figures: TextStats,
+) -> Iterator[AlignedBlock]:
     """Yield the sentence pairs of all corpora with their links; fills the vocabularies and the figures.
 
     Raises:
@@ -170,10 +170,10 @@ def _to_block(
     paths: tuple[str, str, str],
     first_line: int,
     rows: Rows,
-    source_words: Vocabulary,
-    target_words: Vocabulary,
-    figures: ReadFigures,
-) -> Block:
+    source_words: WordNumbers,
+    target_words: WordNumbers,
+    figures: TextStats,
+) -> AlignedBlock:
     source, source_offsets = _numbers(rows[0], source_words)
     target, target_offsets = _numbers(rows[1], target_words)
     text = np.frombuffer(b"\n".join(rows[2]) + b"\n", dtype=np.uint8)
@@ -183,10 +183,10 @@ def _to_block(
     if problem:
         raise InputError(_describe(paths, first_line + bad_row, rows, bad_row, LINK_ERRORS[problem]))
     figures.repeated_links += repeated
-    return Block(source, target, links, source_offsets, target_offsets, link_offsets)
+    return AlignedBlock(source, target, links, source_offsets, target_offsets, link_offsets)
 
 
-def _numbers(rows: list[list[bytes]], words: Vocabulary) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+def _numbers(rows: list[list[bytes]], words: WordNumbers) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     offsets = np.zeros(len(rows) + 1, dtype=np.int64)
     np.cumsum([len(row) for row in rows], out=offsets[1:])
     flat = np.fromiter(map(words.__getitem__, chain.from_iterable(rows)), dtype=np.int32, count=int(offsets[-1]))

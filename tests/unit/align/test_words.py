@@ -74,8 +74,8 @@ def test_a_failing_direction_ends_the_other(tmp_path, monkeypatch):
         while True:
             after_pass()
 
-    monkeypatch.setitem(directions.ALIGNERS, "fast_align", train)
+    monkeypatch.setitem(directions.TRAINERS, "fast_align", train)
     (tmp_path / "s").write_text("a\n")
     (tmp_path / "t").write_text("x\n")
     with pytest.raises(MemoryError):
-        directions.align(read_bitext(tmp_path / "s", tmp_path / "t"), "fast_align", 2)
+        directions.align_both_directions(read_bitext(tmp_path / "s", tmp_path / "t"), "fast_align", 2)

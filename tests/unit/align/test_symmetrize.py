@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rnnsmt.align.pharaoh import from_lists, to_lists
-from rnnsmt.align.symmetrization import HEURISTICS, symmetrize
+from rnnsmt.align.symmetrization import HEURISTICS, symmetrize_links
 from rnnsmt.cli import main
 
 Link = tuple[int, int]
 
 
 def one(forward: list[Link], reverse: list[Link], heuristic: str) -> list[Link]:
-    return to_lists(symmetrize(from_lists([forward]), from_lists([reverse]), heuristic))[0]
+    return to_lists(symmetrize_links(from_lists([forward]), from_lists([reverse]), heuristic))[0]
 
 
 def twin(forward: list[Link], reverse: list[Link], heuristic: str) -> list[Link]:
@@ -120,7 +120,7 @@ def test_equals_the_twin(forward, reverse, heuristic):
 
 @given(LINKS, LINKS)
 def test_equals_the_twin_of_symal(forward, reverse):
-    links = symmetrize(from_lists([forward]), from_lists([reverse]), "grow-diag-final-and", "symal")
+    links = symmetrize_links(from_lists([forward]), from_lists([reverse]), "grow-diag-final-and", "symal")
     assert to_lists(links)[0] == symal_twin(forward, reverse)
 
 

@@ -1,6 +1,7 @@
 """Extraction, scoring and reordering: by hand, against the plain-Python twin, under limits, with bad input."""
 
 import gzip
+import platform
 import signal
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from rnnsmt.io import read_lines
 from rnnsmt.kernels.numbers import put_number
 from rnnsmt.phrases.extraction import extract_phrases
 from rnnsmt.phrases.kernels.scoring import greater_links, transpose_links
-from rnnsmt.phrases.lexicon import count_lexicon, write_lexicon
+from rnnsmt.phrases.lexical_table import count_lexical, write_lexical_tables
 from rnnsmt.phrases.packing import Packing
 from rnnsmt.phrases.reordering import write_reordering_table
 from rnnsmt.phrases.scoring import score_phrases
@@ -44,8 +45,8 @@ def build(
     """Run all stages on corpora of three paths each; return the lines of both tables."""
     sources, targets, alignments = (list(paths) for paths in zip(*corpora, strict=True))
     names = {name: str(folder / name) for name in ("x.parquet", "e2f", "f2e", "pt", "rt")}
-    counts, _ = count_lexicon(sources, targets, alignments)
-    write_lexicon(counts, names["e2f"], names["f2e"])
+    counts, _ = count_lexical(sources, targets, alignments)
+    write_lexical_tables(counts, names["e2f"], names["f2e"])
     extract_phrases(sources, targets, alignments, names["x.parquet"], max_length, **limits)
     score_phrases(names["x.parquet"], names["e2f"], names["f2e"], names["pt"], smoothing=smoothing, **limits)
     write_reordering_table(names["x.parquet"], names["rt"], **limits)
@@ -93,6 +94,24 @@ def test_orientations_by_hand(tmp_path):
     assert table["c", "z"] == f"{other} {swap}"
     assert table["b c", "z y"] == f"{mono} {mono}"
     assert table["a b c", "x z y"] == f"{mono} {mono}"
+
+
+def test_the_same_alignment_twice_is_once(tmp_path):
+    corpus = write_corpus(tmp_path, random_pairs(80, 6, 12, 8))
+    once = build(tmp_path, [corpus])
+    _, reordering = build(tmp_path, [corpus, corpus])
+    assert reordering == once[1]
+
+
+def test_reordering_of_two_alignments_by_hand(tmp_path):
+    # both align b with y; in one the word before is linked in order, in the other it is not linked at all
+    first = write_corpus(tmp_path, [("a b", "x y", "0-0 1-1")], "one")
+    second = write_corpus(tmp_path, [("a b", "x y", "1-1")], "two")
+    second[:2] = first[:2]
+    _, lines = build(tmp_path, [first, second])
+    table = {tuple(line.split(" ||| ")[:2]): line.split(" ||| ")[2] for line in lines}
+    # monotone towards a-x in one of two: (1/2 + 1/2) / (1 + 3/2); at the end of the sentence in both: (1 + 1/2) / 2.5
+    assert table["b", "y"] == "0.4 0.2 0.4 0.6 0.2 0.2"
 
 
 def test_scores_by_hand(tmp_path):
@@ -194,9 +213,9 @@ def test_blocks_batches_and_buffers_do_not_show(tmp_path, monkeypatch):
     pairs = random_pairs(150, 2)
     corpus = [write_corpus(tmp_path, pairs)]
     whole = build(tmp_path, corpus)
-    monkeypatch.setattr("rnnsmt.phrases.bitext.BLOCK_TOKENS", 40)
+    monkeypatch.setattr("rnnsmt.phrases.aligned_text.BLOCK_TOKENS", 40)
     monkeypatch.setattr("rnnsmt.phrases.extraction.BATCH_ROWS", 17)
-    monkeypatch.setattr("rnnsmt.phrases.table_writer.BUFFER_BYTES", 64)
+    monkeypatch.setattr("rnnsmt.phrases.table.BUFFER_BYTES", 64)
     assert build(tmp_path, corpus) == whole
 
 
@@ -433,7 +452,9 @@ def test_a_stopped_stage_leaves_nothing(tmp_path, sent):
 
 def test_a_killed_run_is_cleared_away(tmp_path):
     paths = write_corpus(tmp_path, [("a", "x", "0-0")])
-    left = tmp_path / "out" / ".tmp-x.parquet.scratch" / "spool"
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    left = tmp_path / "out" / f".tmp-{platform.node()}-{ended.pid}-x.parquet.scratch" / "spool"
     left.parent.mkdir(parents=True)
     left.write_bytes(b"half")
     arguments = ["--source", paths[0], "--target", paths[1], "--alignment", paths[2]]

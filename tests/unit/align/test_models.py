@@ -10,7 +10,7 @@ from scipy.special import digamma as scipy_digamma
 
 from rnnsmt.align import hmm, model4
 from rnnsmt.align.bitext import Bitext, read_bitext
-from rnnsmt.align.directions import align
+from rnnsmt.align.directions import align_both_directions
 from rnnsmt.align.kernels import fast_align as fast_align_kernels
 from rnnsmt.align.kernels.hmm import forward_backward, transitions
 from rnnsmt.align.kernels.lexicon import digamma, find
@@ -77,7 +77,7 @@ def test_digamma(x):
 def test_closed_form_of_the_diagonal_prior(j, m, n):
     features = [-abs(i / n - j / m) for i in range(1, n + 1)]
     prior = np.empty(n)
-    assert fast_align_kernels._diagonal(j, m, n, 3.5, prior) == pytest.approx(prior.sum())
+    assert fast_align_kernels.diagonal_prior(j, m, n, 3.5, prior) == pytest.approx(prior.sum())
     assert prior == pytest.approx(np.exp(3.5 * np.array(features)))
     z, derivative = fast_align_kernels._series(j, m, n, 3.5)
     assert z == pytest.approx(sum(exp(3.5 * feature) for feature in features))
@@ -130,7 +130,7 @@ def test_forward_backward_equals_enumeration(words, length):
 def test_every_hmm_iteration_raises_the_likelihood(tmp_path):
     bitext = bitext_of(tmp_path, *toy())
     side = bitext.source
-    model = hmm.train(side, bitext.target, build_lexicon(side, bitext.target), word_classes(side, 4))
+    model = hmm.train_hmm(side, bitext.target, build_lexicon(side, bitext.target), word_classes(side, 4))
     assert len(model.log_likelihoods) == hmm.ITERATIONS + 1
     assert np.all(np.diff(model.log_likelihoods) > -1e-6)
 
@@ -225,7 +225,7 @@ def test_model4_raises_the_probability_of_its_alignments(tmp_path):
     bitext = bitext_of(tmp_path, *toy())
     classes = word_classes(bitext.source, 4), word_classes(bitext.target, 4)
     lexicon = build_lexicon(bitext.source, bitext.target)
-    found = model4.train(bitext.source, bitext.target, lexicon, *classes).log_probabilities
+    found = model4.train_model4(bitext.source, bitext.target, lexicon, *classes).log_probabilities
     assert np.all(np.diff(found[1:]) > -1e-6)
 
 
@@ -264,7 +264,7 @@ def test_no_single_exchange_raises_the_likelihood(tmp_path):
 def test_finds_the_links_of_a_toy_language(tmp_path, aligner):
     source, target = toy()
     bitext = bitext_of(tmp_path, source, target)
-    forward, reverse = align(bitext, aligner)
+    forward, reverse = align_both_directions(bitext, aligner)
     right = [right_links(*pair) for pair in zip(source, target, strict=True)]
     for links in (forward, reverse):
         assert all(link in wanted for found, wanted in zip(to_lists(links), right, strict=True) for link in found) or (
@@ -280,7 +280,7 @@ def test_odd_sentences_and_threads(tmp_path, aligner):
     source += ["", "e1", "", "new", " ".join(["e1 e3 e5"] * 40), " ".join(["e1"] * 300), "e1"]
     target += ["f1", "", "", "neuf", " ".join(["f1 f3 f5"] * 40), "f1 f3", " ".join(["f1"] * 300)]
     bitext = bitext_of(tmp_path, source, target)
-    runs = [align(bitext, aligner, threads) for threads in (1, 2)]
+    runs = [align_both_directions(bitext, aligner, threads) for threads in (1, 2)]
     for one, other in zip(*runs, strict=True):
         assert all((a == b).all() for a, b in zip(one, other, strict=True))
     forward, reverse = (to_lists(links) for links in runs[0])

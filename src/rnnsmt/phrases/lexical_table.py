@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.io import InputError, atomic_binary, read_byte_lines
-from rnnsmt.phrases.bitext import Block, ReadFigures, Vocabulary, read_blocks
+from rnnsmt.phrases.aligned_text import AlignedBlock, TextStats, WordNumbers, read_aligned_blocks
 
 NULL = b"NULL"
 _SHIFT = 32
@@ -29,18 +29,18 @@ class LexicalCounts:
     joint: NDArray[np.int64]
 
 
-def count_lexicon(
+def count_lexical(
     sources: Sequence[str], targets: Sequence[str], alignments: Sequence[str]
-) -> tuple[LexicalCounts, ReadFigures]:
+) -> tuple[LexicalCounts, TextStats]:
     """Count the linked word pairs of the corpora, words without a link as linked to NULL.
 
     Raises:
-        InputError: as ``read_blocks``.
+        InputError: as ``read_aligned_blocks``.
     """
-    source_words, target_words, figures = Vocabulary(), Vocabulary(), ReadFigures()
+    source_words, target_words, figures = WordNumbers(), WordNumbers(), TextStats()
     source_null, target_null = source_words[NULL], target_words[NULL]
     keys, joint = np.empty(0, np.int64), np.empty(0, np.int64)
-    for block in read_blocks(sources, targets, alignments, source_words, target_words, figures):
+    for block in read_aligned_blocks(sources, targets, alignments, source_words, target_words, figures):
         new_keys, new_joint = np.unique(_link_keys(block, source_null, target_null), return_counts=True)
         merged, position = np.unique(np.concatenate((keys, new_keys)), return_inverse=True)
         total = np.zeros(len(merged), np.int64)
@@ -52,7 +52,7 @@ def count_lexicon(
     return LexicalCounts(source_list, target_list, pairs[order], joint[order]), figures
 
 
-def _link_keys(block: Block, source_null: int, target_null: int) -> NDArray[np.int64]:
+def _link_keys(block: AlignedBlock, source_null: int, target_null: int) -> NDArray[np.int64]:
     """One key ``source << 32 | target`` for every link of the block and every word without one."""
     counts = np.diff(block.link_offsets)
     at_source = np.repeat(block.source_offsets[:-1], counts) + block.links[:, 0]
@@ -78,7 +78,7 @@ def _ranks(words: list[bytes]) -> NDArray[np.int64]:
     return ranks
 
 
-def write_lexicon(counts: LexicalCounts, e2f: str, f2e: str) -> None:
+def write_lexical_tables(counts: LexicalCounts, e2f: str, f2e: str) -> None:
     """Write both directions; each line ``word given-word probability``."""
     source, target = counts.pairs[:, 0], counts.pairs[:, 1]
     source_totals = np.bincount(source, counts.joint)
@@ -95,7 +95,7 @@ def _write(out: BinaryIO, words: list[bytes], given: list[bytes], probabilities:
         out.write(b"%s %s %.7f\n" % (word, condition, probability))
 
 
-def read_lexicon(
+def read_lexical_table(
     path: str, words: Mapping[bytes, int], given: Mapping[bytes, int]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
     """Read ``word given-word probability`` lines for lookup by number.
