@@ -11,7 +11,7 @@ words that occur at least ``min_count`` times in the in-domain training text; ev
 so that rare words cannot make one model look better.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -47,14 +47,14 @@ def train_models(
         lines = list(chain.from_iterable(map(read_lines, in_domain)))
         training, held = split_held_out(lines, hold_out, ", ".join(in_domain))
         text = work / "in-domain"
-        write_lines(text, training)
+        _write_scratch(text, training)
         words = sum(count_words(text))
         if not words:
             raise InputError(f"{', '.join(in_domain)}: no words in the training part; give more in-domain text")
         vocabulary = frequent_words([text], min_count)
         samples = sample_lines(pool, words, seed)
-        write_lines(work / "general", samples.first)
-        write_lines(work / "general2", samples.second or samples.first)
+        _write_scratch(work / "general", samples.first)
+        _write_scratch(work / "general2", samples.second or samples.first)
         for source, name in ((text, IN_DOMAIN), (work / "general", GENERAL), (work / "general2", GENERAL2)):
             estimate([source], order, folder / name, vocabulary=vocabulary, memory_mb=memory_mb)
         write_lines(folder / GENERAL_TEXT, samples.first)
@@ -69,3 +69,8 @@ def train_models(
             "general_words": sum(count_words(work / "general")),
             "general2_lines": len(samples.second),
         }
+
+
+def _write_scratch(path: Path, lines: Iterable[str]) -> None:
+    with path.open("w", encoding="utf-8", newline="\n") as out:
+        out.writelines(f"{line}\n" for line in lines)
