@@ -1,5 +1,7 @@
-"""Fixtures that lead to the real corpora and to Moses' own outputs, where they are at hand."""
+"""Fixtures that lead to the real corpora and to Moses' own outputs, where they are at hand; signals."""
 
+import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -29,3 +31,11 @@ def moses_fixture() -> Path:
 def multi30k_tok() -> Path:
     """Multi30k as tokenised by its authors."""
     return _folder(SHARED / "data" / "multi30k-tok")
+
+
+@pytest.fixture
+def sigint() -> Iterator[Callable[[object], object]]:
+    """Sets the handler of Ctrl-C: Python's, or none, as for what a shell runs in the background; undone at the end."""
+    before = signal.getsignal(signal.SIGINT)
+    yield lambda handler: signal.signal(signal.SIGINT, handler)
+    signal.signal(signal.SIGINT, before)

@@ -46,7 +46,7 @@ def loss_and_gradient(model: RNNEncoderDecoder, source: Tensor, target: Tensor, 
     users = (decoder.V, decoder.C_r, decoder.C_z, decoder.C, output.O_c)
     matrices = mm.round(torch.cat(users))
     first, terms, context = mm(c, matrices.t()).split([H, 3 * H, len(output.O_c)], 1)
-    s_0 = _tanh(first + decoder.b_V)
+    s_0 = torch.tanh(first + decoder.b_V)
     y = _embed(decoder, target[:-1])
     writing = _forward(mm, decoder, y, s_0, terms)
     states = torch.cat([s_0[None], writing.after])
@@ -73,11 +73,6 @@ def _embed(unit: GatedUnit, words: Tensor) -> Tensor:
     return (unit.embedding.index_select(0, words.flatten()) + unit.b_embedding).unflatten(0, words.shape)
 
 
-def _tanh(x: Tensor) -> Tensor:
-    """tanh in place, by way of the sigmoid, which is vectorised on a CPU."""
-    return x.mul_(2).sigmoid_().mul_(2).sub_(1)
-
-
 def _forward(mm: Products, unit: GatedUnit, x: Tensor, h: Tensor, terms: Tensor | None) -> Trace:
     """Run a gated unit over x [K, B, E] from the state h [B, H]; terms: [B, 3H], what c adds at every step."""
     K, B, H = *x.shape[:2], h.shape[1]
@@ -91,8 +86,7 @@ def _forward(mm: Products, unit: GatedUnit, x: Tensor, h: Tensor, terms: Tensor 
         trace.before[k] = h
         gates = torch.add(mm(h, gate_matrix), inputs[k, :, : 2 * H], out=trace.gates[k]).sigmoid_()
         reset_state = torch.mul(gates[:, :H], h, out=trace.reset_state[k])
-        candidate = torch.add(mm(reset_state, candidate_matrix), inputs[k, :, 2 * H :], out=trace.candidate[k])
-        _tanh(candidate)
+        candidate = torch.add(mm(reset_state, candidate_matrix), inputs[k, :, 2 * H :], out=trace.candidate[k]).tanh_()
         h = torch.lerp(candidate, h, gates[:, H:], out=trace.after[k])
     return trace
 

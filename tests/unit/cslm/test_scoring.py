@@ -29,6 +29,7 @@ from rnnsmt.io import InputError  # noqa: E402
 from rnnsmt.lm.automaton import load_automaton  # noqa: E402
 from rnnsmt.networks.vocabulary import Vocabulary  # noqa: E402
 
+from ..gpu import NEEDS_GPU  # noqa: E402
 from .twin import Twin  # noqa: E402
 
 torch.set_num_threads(1)
@@ -170,7 +171,7 @@ def test_both_engines_agree(large):
         assert np.allclose(scorer.score(*asked), other, atol=2e-4)
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
+@NEEDS_GPU
 @pytest.mark.parametrize("normalize", [True, False])
 def test_gpu_equals_cpu(large, normalize):
     asked = requests(NGramScorer(large, "cpu"), 3 * CUDA_ROWS // 2, CUDA_ROWS + 100)

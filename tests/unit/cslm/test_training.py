@@ -126,6 +126,16 @@ def test_unigrams(text):
     assert unigram_log_p(text, held_out, counts) == pytest.approx(mean)
 
 
+def test_unigrams_of_words_that_training_has_not_are_those_of_unknown_words(text):
+    """As for the network: both perplexities are of the same events."""
+    held_out = np.flatnonzero(np.bincount(text.words)[text.words] == 1)[:3]
+    assert len(held_out) == 3
+    counts = class_counts(text, held_out)
+    expected = math.log(counts[UNK] / counts.sum())
+    assert unigram_log_p(text, held_out, counts) == pytest.approx(expected)
+    assert expected > math.log(1 / counts.sum()), "unknown words are in the text"
+
+
 # learning
 
 
@@ -392,16 +402,19 @@ def test_killed_and_terminated_runs_end_like_a_quiet_one(folder, tmp_path):
     assert outputs(broken) == outputs(tmp_path / "quiet")
 
 
-def test_time_limit(folder, tmp_path, capfd):
+@pytest.mark.parametrize("handler", [signal.default_int_handler, signal.SIG_IGN])
+def test_time_limit(folder, tmp_path, capfd, sigint, handler):
+    sigint(handler)
     with pytest.raises(SystemExit) as stopped:
         main(command_line(folder, tmp_path, "--time-limit", "0.001"))
     assert stopped.value.code == 75
     assert "before the time limit after 1 updates, state saved" in capfd.readouterr().err
     assert (tmp_path / "state" / "state.pt").exists()
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is handler
 
 
-def test_ctrl_c_saves_too(folder, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("handler", "code"), [(signal.default_int_handler, 130), (signal.SIG_IGN, 0)])
+def test_ctrl_c_saves_unless_it_is_ignored(folder, tmp_path, monkeypatch, sigint, handler, code):
     original = CslmTrainer.step
 
     def step(self):
@@ -410,10 +423,14 @@ def test_ctrl_c_saves_too(folder, tmp_path, monkeypatch):
             os.kill(os.getpid(), signal.SIGINT)
 
     monkeypatch.setattr(CslmTrainer, "step", step)
-    with pytest.raises(SystemExit) as stopped:
-        main(command_line(folder, tmp_path))
-    assert stopped.value.code == 130
+    sigint(handler)
+    try:
+        ended = main(command_line(folder, tmp_path, "--epochs", "1"))
+    except SystemExit as stopped:
+        ended = stopped.code
+    assert ended == code
     assert Checkpoint(tmp_path / "state", {}).path.exists()
+    assert (tmp_path / "m.pt").exists() == (code == 0)
 
 
 # what goes wrong

@@ -46,3 +46,30 @@ def test_only_trainings_join_processes(monkeypatch):
     monkeypatch.setenv("RANK", "1")
     place = devices.choose_place("cpu", 1)
     assert (place.processes, place.first) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("environment", "driver", "said"),
+    [
+        ({}, False, ""),
+        ({"CUDA_VISIBLE_DEVICES": "0"}, False, "CUDA_VISIBLE_DEVICES is 0"),
+        ({"SLURM_JOB_GPUS": "3"}, False, "SLURM_JOB_GPUS is 3"),
+        ({}, True, "nvidia0 is there"),
+        ({"CUDA_VISIBLE_DEVICES": ""}, True, ""),
+    ],
+)
+def test_auto_says_where_a_gpu_is_missing(tmp_path, monkeypatch, capsys, environment, driver, said):
+    for name in devices.RESERVED:
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(devices, "DRIVER", tmp_path / "nvidia0")
+    if driver:
+        devices.DRIVER.touch()
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert str(devices.choose_place("auto", 1)) == "the CPU, products of float32 factors"
+    error = capsys.readouterr().err
+    assert error.startswith("--device auto: takes the CPU, torch sees no GPU although") == bool(said)
+    assert said in error
+    devices.choose_place("cpu", 1)
+    assert not capsys.readouterr().err

@@ -1,5 +1,6 @@
 """The network: its size, its equations, its gradient."""
 
+import copy
 import itertools
 
 import numpy as np
@@ -9,6 +10,7 @@ torch = pytest.importorskip("torch")
 
 from rnnsmt.cli import main  # noqa: E402
 from rnnsmt.networks.softmax import Products  # noqa: E402
+from rnnsmt.rnn import gradients  # noqa: E402
 from rnnsmt.rnn.gradients import loss_and_gradient  # noqa: E402
 from rnnsmt.rnn.model import RNNEncoderDecoder  # noqa: E402
 from rnnsmt.rnn.settings import RnnSizes  # noqa: E402
@@ -257,6 +259,20 @@ def test_gradient_against_finite_differences(sizes):
             flat[place] = before
             expected = float(found[name].view(-1)[place])
             assert (values[0] - values[1]) / 2e-5 == pytest.approx(expected, abs=1e-6), name
+
+
+def test_small_states_keep_their_digits():
+    """At the paper's initial weights all states are near 0; float32 against float64."""
+    model = RNNEncoderDecoder(RnnSizes(9, 8, 40, 60, 30), 1, 0.01)
+    source = torch.tensor([[3], [5], [8]])
+    states = []
+    for network_ in (model, copy.deepcopy(model).double()):
+        x = network_.encoder.embed(source)
+        trace = gradients._forward(Products(), network_.encoder, x, x.new_zeros(1, 60), None)
+        states.append(trace.after.detach().double())
+    assert states[1].abs().max() < 1e-2
+    error = torch.linalg.vector_norm(states[0] - states[1]) / torch.linalg.vector_norm(states[1])
+    assert error < 1e-6
 
 
 def test_gradient_with_rounded_factors_is_near():

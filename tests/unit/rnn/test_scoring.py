@@ -1,6 +1,8 @@
 """Scores of whole tables: equal to those of single pairs, however the table is cut; what is refused."""
 
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,6 +20,7 @@ from rnnsmt.rnn.pairs import Pairs  # noqa: E402
 from rnnsmt.rnn.scoring import prefix_levels  # noqa: E402
 from rnnsmt.rnn.settings import RnnSizes  # noqa: E402
 
+from ..gpu import NEEDS_GPU  # noqa: E402
 from .twin import Twin  # noqa: E402
 
 WORDS = "abcdefgh"
@@ -140,7 +143,29 @@ def test_more_shards_than_pairs(folder, tmp_path):
     assert main([*command, "--column", str(tmp_path / "0.npy"), str(rest)]) == 0
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
+@pytest.mark.parametrize(("kind", "least", "most"), [("cpu", 3, 8), ("cuda", 1, 2)])
+def test_batches_at_the_same_time(folder, monkeypatch, kind, least, most):
+    """As many as threads on a processor; on a GPU at most two, whose memory many would fill."""
+    pairs = Pairs.open(folder / "pairs")
+    busy, found = [], []
+
+    def score_batch(model, softmax, pairs, bounds, device, sizing):
+        busy.append(bounds)
+        time.sleep(0.02)
+        found.append(len(busy))
+        busy.remove(bounds)
+        return np.zeros(bounds[1] - bounds[0], np.float32)
+
+    monkeypatch.setattr(scoring, "_score_batch", score_batch)
+    for name in ("CPU", "CUDA"):
+        monkeypatch.setattr(scoring, name, scoring.Sizing(10, 8, 4))
+    device = SimpleNamespace(type=kind)
+    batches = list(scoring.score_batches(network(pairs), pairs, 0, len(pairs), device, 8))
+    assert len(batches) > 8
+    assert least <= max(found) <= most
+
+
+@NEEDS_GPU
 def test_gpu_equals_cpu(folder):
     pairs = Pairs.open(folder / "pairs")
     model = network(pairs)

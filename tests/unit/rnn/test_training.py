@@ -27,6 +27,8 @@ from rnnsmt.rnn.settings import PRESETS, RnnSettings  # noqa: E402
 from rnnsmt.rnn.training import RnnTrainer  # noqa: E402
 from rnnsmt.rnn.validation import unigram_likelihood  # noqa: E402
 
+from ..gpu import NEEDS_GPU  # noqa: E402
+
 torch.set_num_threads(1)
 CPU = Place(torch.device("cpu"))
 TINY = RnnSettings(
@@ -70,8 +72,9 @@ def outputs(out):
 # learning
 
 
-def test_learns_the_toy_language(folder, tmp_path, capfd):
-    assert main(command_line(folder, tmp_path, "--updates", "600")) == 0
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=NEEDS_GPU)])
+def test_learns_the_toy_language(folder, tmp_path, capfd, device):
+    assert main(command_line(folder, tmp_path, "--updates", "600", "--device", device)) == 0
     history = json.loads((tmp_path / "h.json").read_text())
     curve = [row["held-out log p per word"] for row in history["curve"]]
     assert curve[-1] > curve[2] > curve[0]
@@ -82,6 +85,7 @@ def test_learns_the_toy_language(folder, tmp_path, capfd):
     assert 0 <= last["clip rate"] <= 1
     assert last["train log p per pair"] < last["train log p per word"] < 0
     log = capfd.readouterr().err
+    assert f"parameters; on {'the CPU' if device == 'cpu' else 'cuda:'}" in log
     assert "pairs/s" in log
     assert "held out" in log
     assert "unigrams" in log
@@ -274,16 +278,19 @@ def test_killed_and_terminated_runs_end_like_a_quiet_one(folder, tmp_path):
     assert time.process_time() - began < 5
 
 
-def test_time_limit(folder, tmp_path, capfd):
+@pytest.mark.parametrize("handler", [signal.default_int_handler, signal.SIG_IGN])
+def test_time_limit(folder, tmp_path, capfd, sigint, handler):
+    sigint(handler)
     with pytest.raises(SystemExit) as stopped:
         main(command_line(folder, tmp_path, "--time-limit", "0.001"))
     assert stopped.value.code == 75
     assert "before the time limit after 1 updates, state saved" in capfd.readouterr().err
     assert (tmp_path / "state" / "state.pt").exists()
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is handler
 
 
-def test_ctrl_c_saves_too(folder, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("handler", "code"), [(signal.default_int_handler, 130), (signal.SIG_IGN, 0)])
+def test_ctrl_c_saves_unless_it_is_ignored(folder, tmp_path, monkeypatch, sigint, handler, code):
     original = RnnTrainer.step
 
     def step(self):
@@ -292,10 +299,14 @@ def test_ctrl_c_saves_too(folder, tmp_path, monkeypatch):
             os.kill(os.getpid(), signal.SIGINT)
 
     monkeypatch.setattr(RnnTrainer, "step", step)
-    with pytest.raises(SystemExit) as stopped:
-        main(command_line(folder, tmp_path))
-    assert stopped.value.code == 130
+    sigint(handler)
+    try:
+        ended = main(command_line(folder, tmp_path, "--updates", "8"))
+    except SystemExit as stopped:
+        ended = stopped.code
+    assert ended == code
     assert Checkpoint(tmp_path / "state", {}).path.exists()
+    assert (tmp_path / "m.pt").exists() == (code == 0)
 
 
 def test_random_states_come_back():
@@ -305,6 +316,13 @@ def test_random_states_come_back():
     restore_random_states(states)
     assert torch.equal(first[0], torch.rand(3))
     assert np.array_equal(first[1], np.random.rand(3))
+
+
+def test_a_checkpoint_has_no_states_of_gpus(monkeypatch):
+    """Whoever goes on may see fewer of them."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_rng_state_all", lambda: [torch.get_rng_state()] * 4)
+    assert random_states().keys() == {"torch", "numpy", "python"}
 
 
 # what goes wrong
