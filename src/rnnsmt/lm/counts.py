@@ -16,7 +16,7 @@ from rnnsmt.io import InputError
 from rnnsmt.lm.columns import Column, Workspace, slices
 from rnnsmt.lm.kernels.counts import NONE, collect, distinct, sort_keys, spread
 from rnnsmt.lm.kernels.text import BOS
-from rnnsmt.lm.text import Vocabulary, number_files
+from rnnsmt.lm.text import LmVocabulary, number_files
 from rnnsmt.progress import Meter
 
 BYTES_PER_TOKEN = 140
@@ -47,7 +47,7 @@ class OrderCounts:
 class Counts:
     """What a text gives: ``orders[k - 1]`` are its k-grams."""
 
-    vocabulary: Vocabulary
+    vocabulary: LmVocabulary
     orders: list[OrderCounts] = field(default_factory=list)
     lines: int = 0
     tokens: int = 0
@@ -66,7 +66,7 @@ class Counts:
         return np.concatenate([first[:, None], tails[suffix - low]], axis=1)
 
 
-def count_ngrams(paths: Sequence[str | Path], order: int, vocabulary: Vocabulary, workspace: Workspace) -> Counts:
+def count_ngrams(paths: Sequence[str | Path], order: int, vocabulary: LmVocabulary, workspace: Workspace) -> Counts:
     """Count the n-grams of orders 1 to ``order`` of text files.
 
     Raises:

@@ -11,7 +11,7 @@ from rnnsmt.lm.arpa import write_arpa
 from rnnsmt.lm.columns import Workspace
 from rnnsmt.lm.counts import count_ngrams
 from rnnsmt.lm.smoothing import smooth
-from rnnsmt.lm.text import Vocabulary
+from rnnsmt.lm.text import LmVocabulary
 from rnnsmt.progress import say
 
 MAX_ORDER = 10
@@ -55,7 +55,7 @@ def estimate(
         InputError: see ``rnnsmt.lm.counts.count_ngrams``.
     """
     workspace = Workspace(max(memory_mb - OWN_MB, 16) << 20, Path(output).parent)
-    counts = count_ngrams(inputs, order, Vocabulary(vocabulary), workspace)
+    counts = count_ngrams(inputs, order, LmVocabulary(vocabulary), workspace)
     model, discounts = smooth(counts, workspace)
     write_arpa(output, counts, model, threads, only)
     return {

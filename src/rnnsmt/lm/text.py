@@ -15,7 +15,7 @@ RESERVED = ("<unk>", "<s>", "</s>")
 RESERVED_BYTES = frozenset(word.encode() for word in RESERVED)
 
 
-class Vocabulary:
+class LmVocabulary:
     """Words and their numbers: ``<unk>`` 0, ``<s>`` 1, ``</s>`` 2, the others from 3 in the order of their coming.
 
     Args:
@@ -90,7 +90,7 @@ def read_blocks(path: str | Path, size: int = BLOCK_BYTES) -> Iterator[tuple[byt
         lines += block.count(b"\n")
 
 
-def number_files(paths: Sequence[str | Path], vocabulary: Vocabulary) -> Iterator[tuple[npt.NDArray[np.int32], int]]:
+def number_files(paths: Sequence[str | Path], vocabulary: LmVocabulary) -> Iterator[tuple[npt.NDArray[np.int32], int]]:
     """Yield (word numbers, lines) of the files' blocks, adding new words to an open vocabulary."""
     for path in paths:
         for block, lines in read_blocks(path):
@@ -102,9 +102,9 @@ def frequent_words(paths: Sequence[str | Path], min_count: int) -> list[str]:
     """The words that occur at least ``min_count`` times in text files, in the order of their first occurrence.
 
     Raises:
-        InputError: as ``read_blocks`` and ``Vocabulary.number``.
+        InputError: as ``read_blocks`` and ``LmVocabulary.number``.
     """
-    vocabulary = Vocabulary()
+    vocabulary = LmVocabulary()
     counts = np.zeros(len(RESERVED), np.int64)
     for numbers, _ in number_files(paths, vocabulary):
         more = np.bincount(numbers, minlength=vocabulary.size)

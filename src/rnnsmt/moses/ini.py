@@ -16,7 +16,7 @@ from rnnsmt.io import InputError, atomic_text, read_lines
 NO_LIMIT = -1
 """A distortion limit that allows every jump."""
 
-MOST_WEIGHT = 1e9
+MAX_WEIGHT = 1e9
 """Beyond it a double no longer holds the other features' part of a score."""
 
 DEFAULT_TABLE_LIMIT = 20
@@ -321,8 +321,8 @@ def _weights(line: str, where: str) -> tuple[str, list[float]]:
         raise InputError(f"{where}: a weight of {name.strip()} is not a number") from None
     if not all(math.isfinite(number) for number in numbers):
         raise InputError(f"{where}: a weight of {name.strip()} is not finite")
-    if any(abs(number) > MOST_WEIGHT for number in numbers):
-        raise InputError(f"{where}: a weight of {name.strip()} is beyond {MOST_WEIGHT:g}; Moses' are about 1 or less")
+    if any(abs(number) > MAX_WEIGHT for number in numbers):
+        raise InputError(f"{where}: a weight of {name.strip()} is beyond {MAX_WEIGHT:g}; Moses' are about 1 or less")
     return name.strip(), numbers
 
 

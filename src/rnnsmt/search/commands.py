@@ -32,10 +32,9 @@ def decode_options(parser: argparse.ArgumentParser) -> None:
 def decode(args: argparse.Namespace) -> dict[str, object]:
     """Translate a tokenised text with the Moses model directory that a moses.ini describes.
 
-    One output line an input line; an empty line stays empty, unknown words are passed through, or dropped where
-    the ini has [drop-unknown] 1. The n-best file has
-    Moses' format with the phrase segmentation as last field (2-5=2-8: source words 2 to 5 became target words 2 to 8,
-    from 0).
+    One output line an input line; an empty line stays empty, unknown words are passed through, or dropped where the ini
+    has [drop-unknown] 1. Other sections of the ini that change what Moses does are refused. The n-best file has Moses'
+    format with the phrase segmentation as last field (2-5=2-8: source words 2 to 5 became target words 2 to 8, from 0).
     """
     if args.nbest < 0 or (args.nbest > 0) != (args.nbest_file is not None):
         raise InputError("--nbest N (N at least 1) and --nbest-file belong together")

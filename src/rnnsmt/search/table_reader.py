@@ -17,8 +17,6 @@ from rnnsmt.progress import say
 from rnnsmt.search.kernels import tables as kernels
 from rnnsmt.search.source_text import sentence_bytes, words_of
 
-BLOCK_BYTES = 1 << 24
-
 LOG_FLOOR = -100.0
 
 REORDERING_COLUMNS = 6
@@ -107,7 +105,7 @@ def load_phrase_table(path: Path, columns: int, sentences: list[str] | None) -> 
     source_of, target_of = np.zeros(1 << 12, np.int32), np.zeros(1 << 12, np.int32)
     scores = np.zeros((1 << 12, columns), np.float64)
     filled, number = 0, 1
-    for block in read_line_blocks(path, BLOCK_BYTES):
+    for block in read_line_blocks(path):
         check_utf8(block, path, number - 1)
         buffer, position, code = np.frombuffer(block, np.uint8), 0, kernels.FULL
         while code == kernels.FULL:
@@ -166,7 +164,7 @@ def load_reordering_scores(path: Path, table: PhraseTable) -> np.ndarray:
     probabilities = np.ones((len(pairs), REORDERING_COLUMNS), np.float64)
     found = np.zeros(len(pairs), np.uint8)
     number = 1
-    for block in read_line_blocks(path, BLOCK_BYTES):
+    for block in read_line_blocks(path):
         check_utf8(block, path, number - 1)
         buffer = np.frombuffer(block, np.uint8)
         lines, code = kernels.reordering_lines(

@@ -17,7 +17,7 @@ from rnnsmt.lm.counts import count_ngrams
 from rnnsmt.lm.estimation import estimate
 from rnnsmt.lm.queries import load_kenlm
 from rnnsmt.lm.smoothing import FALLBACK, estimate_discounts, smooth
-from rnnsmt.lm.text import Vocabulary
+from rnnsmt.lm.text import LmVocabulary
 
 from .kneser_ney_twin import Twin
 
@@ -137,7 +137,7 @@ def test_any_corpus_equals_the_twin(
     source.write_text("".join(" ".join(s) + "\n" for s in text), "utf-8")
     monkeypatch.setattr(columns, "LEAST", 3 if disk else 1 << 16)
     workspace = Workspace(1 if disk else 1 << 30, tmp_path)
-    counts = count_ngrams([source], order, Vocabulary(), workspace)
+    counts = count_ngrams([source], order, LmVocabulary(), workspace)
     assert workspace.on_disk is disk
     model, _ = smooth(counts, workspace)
     twin = Twin(text, order)

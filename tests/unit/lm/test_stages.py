@@ -10,7 +10,7 @@ import pytest
 
 from rnnsmt.cli import main
 from rnnsmt.io import InputError
-from rnnsmt.lm.text import Vocabulary, frequent_words, read_blocks
+from rnnsmt.lm.text import LmVocabulary, frequent_words, read_blocks
 
 TEXT = "the cat sat on the mat\nthe dog sat\n\na cat\n"
 
@@ -238,13 +238,13 @@ def test_vocabulary_grows_and_keeps_its_numbers(tmp_path: Path) -> None:
     words = [f"wörd{i}" for i in range(30000)]
     path = tmp_path / "text"
     path.write_text("".join(f"{word} {words[0]}\n" for word in words), "utf-8")
-    vocabulary = Vocabulary()
+    vocabulary = LmVocabulary()
     numbers = [n for block, lines in read_blocks(path, 1000) for n in vocabulary.number(memory(block), path, lines)]
     assert vocabulary.words() == ["<unk>", "<s>", "</s>", *words]
     assert numbers[:8] == [1, 3, 3, 2, 1, 4, 3, 2]
     assert numbers[-4:] == [1, 30002, 3, 2]
     assert frequent_words([path], 2) == [words[0]]
-    closed = Vocabulary(words[:2])
+    closed = LmVocabulary(words[:2])
     assert closed.number(memory(b"a w\xc3\xb6rd1 b\n"), path, 0).tolist() == [1, 0, 4, 0, 2]
 
 
@@ -256,4 +256,4 @@ def memory(block: bytes):  # type: ignore[no-untyped-def]
 
 def test_reserved_words_are_refused_in_closed_vocabularies_too() -> None:
     with pytest.raises(InputError, match="line 12"):
-        Vocabulary(["a"]).number(memory(b"a\n<s> b\n"), "text", 10)
+        LmVocabulary(["a"]).number(memory(b"a\n<s> b\n"), "text", 10)

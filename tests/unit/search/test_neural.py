@@ -164,7 +164,7 @@ def test_the_store_is_emptied_without_weight_too(loaded, monkeypatch):
 
 
 def test_long_sentences_count_as_several(loaded, monkeypatch):
-    """Workspaces have room for in_flight times 40 words, or there is one sentence; short ones fly together again."""
+    """Workspaces have room for in_flight times 40 words, or there is one sentence; short ones go together again."""
     _, model, _ = loaded(13, 0.5)
     together = []
     advance = LockstepSearch._advance
