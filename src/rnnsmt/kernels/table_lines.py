@@ -21,7 +21,7 @@ FIELDS = 6
 
 MALFORMED = -1
 
-_BAR, _SPACE, _TAB, _RETURN, _DASH = 124, 32, 9, 13, 45
+_BAR, _SPACE, _TAB, _RETURN, _DASH, _POINT = 124, 32, 9, 13, 45, 46
 
 
 @kernel(inline="always")
@@ -38,57 +38,56 @@ def split_line(buffer: Any, begin: Any, end: Any, bounds: Any) -> Any:
     """
     count, start, position = 0, begin, begin
     while count < bounds.shape[0]:
-        at_end = position >= end
-        if at_end or (
-            buffer[position] == _BAR
-            and position + 2 < end
-            and buffer[position + 1] == _BAR
-            and buffer[position + 2] == _BAR
-        ):
-            left, right = start, min(position, end)
-            while left < right and _blank(buffer[left]):
-                left += 1
-            while right > left and _blank(buffer[right - 1]):
-                right -= 1
-            bounds[count, 0] = left
-            bounds[count, 1] = right
-            count += 1
-            if at_end:
-                break
-            position += 3
-            start = position
-        else:
+        while position < end and buffer[position] != _BAR:
             position += 1
+        at_end = position + 2 >= end
+        if at_end:
+            position = end
+        elif buffer[position + 1] != _BAR or buffer[position + 2] != _BAR:
+            position += 1
+            continue
+        left, right = start, position
+        while left < right and _blank(buffer[left]):
+            left += 1
+        while right > left and _blank(buffer[right - 1]):
+            right -= 1
+        bounds[count, 0] = left
+        bounds[count, 1] = right
+        count += 1
+        if at_end:
+            break
+        position += 3
+        start = position
     if count < 3 or bounds[SOURCE, 0] == bounds[SOURCE, 1] or bounds[TARGET, 0] == bounds[TARGET, 1]:
         return MALFORMED
     return count
 
 
 @kernel(**INNER)
-def _token(buffer: Any, position: Any, end: Any) -> Any:
-    """Begin and end of the first token from ``position`` on; both are ``end`` where there is none."""
-    while position < end and _blank(buffer[position]):
-        position += 1
-    stop = position
-    while stop < end and not _blank(buffer[stop]):
-        stop += 1
-    return position, stop
-
-
-@kernel(**INNER)
 def _numbers(buffer: Any, begin: Any, end: Any, pow10: Any, out: Any) -> Any:
     """How many numbers, none negative, a field holds; the first of them go to ``out``. MALFORMED: one is none."""
-    count = 0
-    first, stop = _token(buffer, begin, end)
-    while first < stop:
-        value = parse_float(buffer, first, stop, pow10)
-        if not value >= 0.0:
-            return MALFORMED
-        if count < out.shape[0]:
-            out[count] = value
+    count, position = 0, begin
+    while True:
+        while position < end and _blank(buffer[position]):
+            position += 1
+        if position == end:
+            return count
+        first, digits, points = position, 0, 0
+        while position < end and not _blank(buffer[position]):
+            if 48 <= buffer[position] <= 57:
+                digits += 1
+            elif buffer[position] == _POINT:
+                points += 1
+            position += 1
+        length = position - first
+        plain = digits + points == length and 0 < digits < 300 and points < 2  # surely a number, and a finite one
+        if count < out.shape[0] or not plain:
+            value = parse_float(buffer, first, position, pow10)
+            if not value >= 0.0:
+                return MALFORMED
+            if count < out.shape[0]:
+                out[count] = value
         count += 1
-        first, stop = _token(buffer, stop, end)
-    return count
 
 
 @kernel(**INNER)
@@ -104,16 +103,13 @@ def _words(buffer: Any, begin: Any, end: Any) -> Any:
 
 
 @kernel(**INNER)
-def _position(buffer: Any, begin: Any, end: Any) -> Any:
-    """The number of 1 to 9 digits ``buffer[begin:end]``; MALFORMED where it is none."""
-    if begin == end or end - begin > 9:
-        return MALFORMED
-    value: Any = 0
-    for place in range(begin, end):
-        if buffer[place] < 48 or buffer[place] > 57:
-            return MALFORMED
-        value = value * 10 + (np.int64(buffer[place]) - 48)
-    return value
+def _digits(buffer: Any, position: Any, end: Any) -> Any:
+    """The number of 1 to 9 digits at ``position``, MALFORMED where there is none, and the place after it."""
+    value, first = np.int64(0), position
+    while position < end and 48 <= buffer[position] <= 57:
+        value = value * 10 + np.int64(buffer[position]) - 48
+        position += 1
+    return (value if 0 < position - first < 10 else np.int64(MALFORMED)), position
 
 
 @kernel(**INNER)
@@ -121,16 +117,17 @@ def _links_fit(buffer: Any, bounds: Any) -> Any:
     """Whether the fourth field holds links i-j between words of the phrases and nothing else."""
     sources = _words(buffer, bounds[SOURCE, 0], bounds[SOURCE, 1])
     targets = _words(buffer, bounds[TARGET, 0], bounds[TARGET, 1])
-    first, stop = _token(buffer, bounds[LINKS, 0], bounds[LINKS, 1])
-    while first < stop:
-        dash = first
-        while dash < stop and buffer[dash] != _DASH:
-            dash += 1
-        source = _position(buffer, first, dash)
-        target = _position(buffer, min(dash + 1, stop), stop)
-        if source < 0 or source >= sources or target < 0 or target >= targets:
+    position, end = bounds[LINKS, 0], bounds[LINKS, 1]
+    while position < end:
+        if _blank(buffer[position]):
+            position += 1
+            continue
+        source, position = _digits(buffer, position, end)
+        if source < 0 or source >= sources or position == end or buffer[position] != _DASH:
             return False
-        first, stop = _token(buffer, stop, bounds[LINKS, 1])
+        target, position = _digits(buffer, position + 1, end)
+        if target < 0 or target >= targets or (position < end and not _blank(buffer[position])):
+            return False
     return True
 
 

@@ -1,1 +1,1 @@
-"""Compiled kernels of the RNN Encoder-Decoder's data."""
+"""What numba compiles."""
