@@ -30,7 +30,7 @@ LONG_SEGMENT = 200
 """Words of a dev or test segment that are worth a warning: the decoder's time grows with them."""
 
 MAX_SEGMENT = 4000
-"""Words that the decoder translates at most, ``rnnsmt.search.decoder.MAX_WORDS``."""
+"""Words that the decoder translates at most, ``rnnsmt.search.source_text.MAX_WORDS``."""
 
 FEW_LINES = 100
 """Dev or test sets with fewer lines are worth a warning."""

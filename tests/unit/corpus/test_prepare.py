@@ -15,7 +15,7 @@ import pytest
 from rnnsmt.cli import main
 from rnnsmt.corpus.preparation import MAX_SEGMENT, InputFile
 from rnnsmt.parallel import map_chunks
-from rnnsmt.search.decoder import MAX_WORDS
+from rnnsmt.search.source_text import MAX_WORDS
 
 
 class Workplace:
