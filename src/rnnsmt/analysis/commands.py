@@ -9,7 +9,7 @@ from rnnsmt.options import positive
 
 
 def learning_curve_options(parser: argparse.ArgumentParser) -> None:
-    from rnnsmt.analysis.drawing import add_output
+    from rnnsmt.drawing import add_output
 
     parser.add_argument("--history", required=True, metavar="FILE", help="history of a training (JSON)")
     parser.add_argument("--title", default="Learning curve", help="what stands above the picture")
@@ -21,8 +21,8 @@ def learning_curve(args: argparse.Namespace) -> dict[str, object]:
 
     Reads the history that `rnn train` or `cslm train` wrote.
     """
-    from rnnsmt.analysis.drawing import BLUE, GREY, ORANGE, canvas, check_output, save
     from rnnsmt.analysis.learning_curve import HELD_OUT, is_kept, perplexity, plain_ticks, points
+    from rnnsmt.drawing import BLUE, GREY, ORANGE, canvas, check_output, save
 
     check_output(args.output)
     history = read_json(args.history)
@@ -52,7 +52,7 @@ def learning_curve(args: argparse.Namespace) -> dict[str, object]:
 
 
 def mert_curves_options(parser: argparse.ArgumentParser) -> None:
-    from rnnsmt.analysis.drawing import add_output
+    from rnnsmt.drawing import add_output
 
     parser.add_argument("--history", nargs="+", required=True, metavar="SYSTEM=FILE", help="histories of runs (JSON)")
     add_output(parser)
@@ -63,8 +63,8 @@ def mert_curves(args: argparse.Namespace) -> dict[str, object]:
 
     Reads the histories that `tuning mert` wrote, as SYSTEM=FILE; the ring is the iteration whose weights were kept.
     """
-    from rnnsmt.analysis.drawing import canvas, check_output, save
     from rnnsmt.analysis.mert_curves import COLUMNS, _draw, _history, limits
+    from rnnsmt.drawing import canvas, check_output, save
 
     check_output(args.output)
     systems: dict[str, list[dict[str, Any]]] = {}
@@ -88,7 +88,7 @@ def mert_curves(args: argparse.Namespace) -> dict[str, object]:
 
 
 def score_scatter_options(parser: argparse.ArgumentParser) -> None:
-    from rnnsmt.analysis.drawing import add_output
+    from rnnsmt.drawing import add_output
 
     add = parser.add_argument
     add("--phrase-table", required=True, metavar="FILE")
@@ -105,7 +105,7 @@ def score_scatter(args: argparse.Namespace) -> dict[str, object]:
     A random sample of the table's lines; the third of Moses' scores is the direct phrase probability. Colour: how often
     the pair was extracted, where the table has counts.
     """
-    from rnnsmt.analysis.drawing import canvas, check_output, save
+    from rnnsmt.drawing import canvas, check_output, save
 
     check_output(args.output)
 

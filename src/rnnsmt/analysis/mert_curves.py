@@ -5,7 +5,7 @@ Reads the histories that `tuning mert` wrote, as SYSTEM=FILE; the ring is the it
 
 from typing import Any
 
-from rnnsmt.analysis.drawing import BLUE, ORANGE
+from rnnsmt.drawing import BLUE, ORANGE
 from rnnsmt.io import InputError, read_json
 from rnnsmt.systems import label
 
