@@ -66,7 +66,8 @@ LM0= 0.125
 def lists(tmp_path, ini=INI, sentences=4, nbest=NBEST):
     (tmp_path / "ini").write_text(ini)
     (tmp_path / "nbest").write_text(nbest)
-    return read_lists(tmp_path / "nbest", MosesIni.read(tmp_path / "ini"), sentences)
+    source = [text for text, _ in zip(["s t", "", "u", " "], range(sentences), strict=False)]
+    return read_lists(tmp_path / "nbest", MosesIni.read(tmp_path / "ini"), source)
 
 
 def test_lists_in_the_order_of_the_ini(tmp_path):
@@ -93,3 +94,10 @@ def test_lists_in_the_order_of_the_ini(tmp_path):
 def test_lists_that_do_not_fit(tmp_path, ini, sentences, nbest, said):
     with pytest.raises(InputError, match=said):
         lists(tmp_path, ini, sentences, nbest)
+
+
+def test_lists_that_lack_a_sentence(tmp_path):
+    """An empty sentence has no line in a list; one with words and without a line is missing."""
+    nbest = "".join(line for line in NBEST.splitlines(keepends=True) if not line.startswith("2"))
+    with pytest.raises(InputError, match=r"has no translation of sentence 2 \(from 0\) and of 0 more; make the list"):
+        lists(tmp_path, nbest=nbest)
