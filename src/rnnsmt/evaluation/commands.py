@@ -208,7 +208,7 @@ def provenance(args: argparse.Namespace) -> dict[str, object]:
     the same files give the same content. Hashing takes about a second a gigabyte; --hash-limit-mb leaves large files
     out.
     """
-    from rnnsmt.evaluation.provenance import Files, network, software, tuned_run
+    from rnnsmt.evaluation.provenance import FORMAT, Files, cells_and_runs, network, software
     from rnnsmt.evaluation.score_file import read_score
     from rnnsmt.evaluation.table import add_joint, group
 
@@ -217,28 +217,12 @@ def provenance(args: argparse.Namespace) -> dict[str, object]:
     for name, parts in joint.items():
         add_joint(scores, name, parts)
     files = Files(None if args.hash_limit_mb is None else args.hash_limit_mb << 20)
-    runs: dict[str, Any] = {}
-    cells = []
-    for (system, test_set), by_run in scores.items():
-        members = []
-        for number, score in sorted(by_run.items()):
-            key = f"{system}/run{number}"
-            sacre = None if score.sacrebleu is None else round(score.sacrebleu.score, 6)
-            member = {"run": key, "bleu": round(score.bleu.bleu, 6), "sacrebleu": sacre}
-            if test_set not in joint:
-                runs.setdefault(key, tuned_run(score.path, files))
-                member |= files.beside(score.path, test_set)
-            members.append(member)
-        cells.append({"system": system, "test_set": test_set, "joins": joint.get(test_set), "runs": members})
-    content = {
-        "format": "rnnsmt-provenance-1",
-        **software(),
+    content = software() | {
         "config": args.config,
         "inputs": [files.add(path) for path in args.inputs],
         "networks": dict(network(text, files) for text in args.network),
-        "cells": cells,
-        "runs": runs,
-        "files": files.listing(),
+        **cells_and_runs(scores, joint, files),
     }
+    content = {"format": FORMAT, **content, "files": files.listing()}
     write_json(args.output, content)
-    return {"cells": len(cells), "runs": len(runs), "files": len(content["files"])}
+    return {name: len(content[name]) for name in ("cells", "runs", "files")}
