@@ -24,9 +24,10 @@ from rnnsmt.bleu.texts import read_texts
 from rnnsmt.io import read_json, write_json
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.progress import say
-from rnnsmt.search import SearchOptions, decode
-from rnnsmt.tuning.mert import LoopOptions, ModelDecoder, tune
-from rnnsmt.tuning.optimisation import OptimiserOptions
+from rnnsmt.search import SearchOptions, decode, load_model
+from rnnsmt.tuning.mert import tune
+from rnnsmt.tuning.model_decoder import ModelDecoder
+from rnnsmt.tuning.options import LoopOptions, OptimiserOptions
 from rnnsmt.tuning.state import MertState
 
 
@@ -58,7 +59,9 @@ class Bench:
         pairs = [pair.split("=") for pair in args.test]
         self.tests = [read_texts(source, [reference]) for source, reference in pairs]
         sources = [*self.dev, *(line for source, _ in self.tests for line in source)]
-        self.decoder = ModelDecoder(MosesIni.read(args.ini), sources, args)
+        ini = MosesIni.read(args.ini)
+        options = SearchOptions(args.pop_limit, args.stack, threads=args.threads, nbest=args.nbest)
+        self.decoder = ModelDecoder(ini, sources, load_model(ini, sources, args.model_dir, args.threads), options)
 
     def run(self, name: str, settings: str, seed: int) -> dict[str, Any]:
         """Tune with one seed, decode the test sets."""

@@ -43,16 +43,18 @@ def named_features(system: str) -> tuple[str, ...] | None:
     return tuple(part for part in parts if part != BASELINE)
 
 
-def without_last(system: str, features: Mapping[str, Collection[str] | None]) -> str | None:
-    """The system without the feature that the paper adds last: CSLM + RNN + WP, CSLM + RNN, RNN, Baseline.
+def last_feature(features: Collection[str] | None) -> str | None:
+    """The feature that the paper adds last: WP of CSLM + RNN + WP, CSLM of CSLM + RNN; none where there is none."""
+    return next((feature for feature in reversed(FEATURES) if feature in (features or ())), None)
 
-    features: what each system adds to the baseline. The first that fits; none for the baseline, and where none fits.
+
+def without(system: str, feature: str, features: Mapping[str, Collection[str] | None]) -> str | None:
+    """The system that has the same features but this one: the first that fits, none where there is none.
+
+    features: what each system adds to the baseline; none where that is not known.
     """
-    own = set(features[system] or ())
-    last = next((feature for feature in reversed(FEATURES) if feature in own), None)
-    if last is None:
-        return None
-    return next((name for name, other in features.items() if other is not None and set(other) == own - {last}), None)
+    rest = set(features[system] or ()) - {feature}
+    return next((name for name, other in features.items() if other is not None and set(other) == rest), None)
 
 
 def paper_figure(system: str, is_dev: bool) -> float | None:

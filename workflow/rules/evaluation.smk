@@ -126,6 +126,7 @@ rule table1:
     output:
         tsv="results/table1.tsv",
         json="results/table1.json",
+        contrasts="results/table1.contrasts.tsv",
         md="results/table1.md",
         html=report(
             "results/table1.html",
@@ -142,12 +143,12 @@ rule table1:
     params:
         version=version("evaluation", "table"),
         joint=JOINT,
+        paper=switch("paper", [SOURCE, TARGET] == ["en", "fr"]),
         features=" ".join(f"{name}={'+'.join(features(name))}" for name in config["compare"]),
     shell:
         "rnnsmt evaluation table --scores {input:q} {params.joint} --features {params.features} --dev-set dev "
-        "--provenance provenance.json "
-        "--output-tsv {output.tsv:q} --output-json {output.json:q} --output-md {output.md:q} "
-        "--output-html {output.html:q} &> {log:q}"
+        "{params.paper} --provenance provenance.json --output-tsv {output.tsv:q} --output-json {output.json:q} "
+        "--output-contrasts {output.contrasts:q} --output-md {output.md:q} --output-html {output.html:q} &> {log:q}"
 
 
 rule provenance:

@@ -1,23 +1,44 @@
-"""Draw the tuning of all systems: BLEU of the decoded development set by iterations of MERT, a line a run.
+"""The tuning of all systems: BLEU of the decoded development set by iterations of MERT, a line a run.
 
-Reads the histories that `tuning mert` wrote, as SYSTEM=FILE; the ring is the iteration whose weights were kept.
+The ring is the iteration whose weights were kept.
 """
 
-from typing import Any
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from rnnsmt.analysis.drawing import BLUE, ORANGE
+from rnnsmt.drawing import BLUE, ORANGE, canvas
 from rnnsmt.io import InputError, read_json
 from rnnsmt.systems import label
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 COLUMNS = 4
 """Plots side by side."""
 
 
-def _history(path: str) -> dict[str, Any]:
+def read_history(path: str) -> dict[str, Any]:
+    """The history that ``tuning mert`` wrote."""
     history = read_json(path)
     if not isinstance(history, dict) or not history.get("iterations"):
         raise InputError(f"{path}: no iterations; make it with `rnnsmt tuning mert`")
     return history
+
+
+def draw_mert_curves(systems: Mapping[str, list[dict[str, Any]]]) -> "Figure":
+    """The picture: histories of the runs by system, a plot a system, one scale for all."""
+    columns = min(COLUMNS, len(systems))
+    rows = math.ceil(len(systems) / columns)
+    figure, axes = canvas(rows, columns, 1.2 + 2.5 * columns, 0.8 + 2.3 * rows, share=True)
+    for place, (system, runs) in zip(axes, systems.items(), strict=False):
+        _draw(place, system, runs)
+    for place in axes[len(systems) :]:
+        place.set_axis_off()
+    limits(axes[0], [record["dev_bleu"] for runs in systems.values() for run in runs for record in run["iterations"]])
+    figure.supxlabel("iteration")
+    figure.supylabel("BLEU of the development set")
+    return figure
 
 
 def _draw(axes: Any, system: str, runs: list[dict[str, Any]]) -> None:

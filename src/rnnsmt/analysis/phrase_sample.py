@@ -1,14 +1,18 @@
-"""A random sample of phrase pairs with both models' scores."""
+"""A random sample of phrase pairs with both models' scores, and its picture (Figure 3 of the paper)."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnsmt.drawing import canvas
 from rnnsmt.io import InputError, read_line_blocks
 from rnnsmt.phrases.augmentation import Column
 from rnnsmt.phrases.table import parse_phrase_line
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 DIRECT = 2
 """Which of Moses' scores is the direct phrase probability."""
@@ -54,6 +58,30 @@ def draw_sample(table: str, scores: Sequence[str], size: int, seed: int) -> Phra
     probabilities, counts = np.array(found).T
     logs = np.log(np.maximum(probabilities, np.exp(-100.0)))
     return PhraseSample(logs, np.concatenate(network), np.maximum(counts, 1.0), total)
+
+
+def draw_score_scatter(pairs: PhraseSample) -> "Figure":
+    """Both models' scores of every pair as a dot; the more often a pair was extracted, the darker."""
+    from matplotlib.colors import LogNorm
+
+    figure, (axes,) = canvas(1, 1, 6.4, 5.6)
+    order = np.argsort(pairs.counts, kind="stable")
+    most = max(float(pairs.counts.max()), 2.0)
+    dots = axes.scatter(
+        pairs.table[order], pairs.network[order], c=pairs.counts[order], norm=LogNorm(1, most), cmap="viridis_r",
+        s=5, lw=0, alpha=0.6, rasterized=True,
+    )  # fmt: skip
+    low = float(min(pairs.table.min(), np.quantile(pairs.network, 0.001)))
+    axes.plot([low, 0], [low, 0], ls=":", lw=1.2, color="#59626b")
+    axes.set_xlim(float(pairs.table.min()) * 1.03, 0.3)
+    axes.set_ylim(low * 1.03, 0.5)
+    axes.set(xlabel="log p(f|e) of the phrase table", ylabel="log p(f|e) of the RNN Encoder–Decoder")
+    axes.set_title(f"{len(order):,} of {pairs.lines:,} phrase pairs", loc="left")
+    if pairs.counts.max() > 1:
+        solids = figure.colorbar(dots, ax=axes, label="occurrences of the pair").solids
+        if solids is not None:
+            solids.set_alpha(1)
+    return figure
 
 
 def _direct(line: bytes, table: str, number: int) -> tuple[float, float]:

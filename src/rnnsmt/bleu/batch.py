@@ -1,4 +1,4 @@
-"""BLEU statistics of n-best lists: references are prepared once, candidates come in lumps."""
+"""BLEU statistics of n-best lists: references are prepared once, candidates come in batches."""
 
 from collections.abc import Iterable, Sequence
 

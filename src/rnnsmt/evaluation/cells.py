@@ -1,26 +1,41 @@
-"""The cells of Table 1 as people read them, shared by Markdown and HTML: an overview, and two tables a test set."""
+"""The cells of Table 1 as people read them, shared by Markdown and HTML: an overview, and three tables a test set."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from rnnsmt.evaluation.collect import Contrast, Row, deviation, mean
-from rnnsmt.evaluation.figures import clark, strict
+from rnnsmt.evaluation.records import contrast_records
+from rnnsmt.evaluation.table import Contrast, Row, deviation, mean
 from rnnsmt.systems import BASELINE, PAPER, label
 
 DASH = "–"
 
+INTRODUCTION = (
+    "BLEU: tokenised and cased as multi-bleu.perl computes it, the metric of the paper; sacreBLEU: of the detokenised "
+    "text. Mean ± standard deviation over independent tuning runs, which share one network of each kind."
+)
+
 NOTES = (
-    "BLEU: tokenised and cased as multi-bleu.perl computes it, the metric of the paper, mean ± standard deviation over "
-    "independent tuning runs; sacreBLEU: of the detokenised text.",
-    "Δ: difference to the baseline, and to the same system without the feature that was added last. "
+    INTRODUCTION,
+    "± and p contain the noise of tuning only. One network of each kind was trained and all runs share it: networks "
+    "trained again with other seeds would give somewhat other figures, and nothing here says how much.",
+    "Δ: difference to the baseline, and to the same system without one feature. "
     "p: stratified approximate randomisation over all runs, two-sided (Clark et al. 2011); p strict: the same with a "
-    "sentence swapped in all runs at once and the noise of the tuning runs added, the one to go by; it takes two runs. "
+    "sentence swapped in all runs at once and the noise of the tuning runs added, the one to go by; it takes two runs, "
+    "and three to say much. "
     "The weights were tuned on dev: its differences say little. Nothing is corrected for the number of comparisons.",
-    "paper: the figure to the left of it in Cho et al. (2014), WMT 2014 English–French (dev: newstest2012+2013, test: "
-    "newstest2014). BLEU compares only where the data are the same; the gains tell what to expect.",
     "Unknown: input words passed through untranslated. Length: words of the output per word of the reference. "
     "CPU s: the search, without loading.",
 )
+
+PAPER_NOTE = (
+    "paper: the figure to the left of it in Cho et al. (2014), WMT 2014 English–French (dev: newstest2012+2013, test: "
+    "newstest2014). BLEU compares only where the data are the same; the gains tell what to expect."
+)
+
+
+def notes(paper: bool) -> list[str]:
+    """How to read the table; paper: with the paper's figures in it."""
+    return [*NOTES, *([PAPER_NOTE] if paper else [])]
 
 
 class Table(NamedTuple):
@@ -38,21 +53,27 @@ def test_sets(table: Sequence[Row]) -> dict[str, list[Row]]:
     return {name: [row for row in table if row.test_set == name] for name in dict.fromkeys(r.test_set for r in table)}
 
 
-def overview(table: Sequence[Row]) -> Table:
-    """As the paper's table: a line a system, a column a test set, the paper's figures at the end."""
+def size(rows: Sequence[Row]) -> str:
+    """``1,000 segments, 3 runs``: of the rows of one test set."""
+    runs = " or ".join(str(number) for number in sorted({row.runs for row in rows}))
+    return f"{rows[0].segments:,} segment{'s' * (rows[0].segments != 1)}, {runs} run{'s' * (runs != '1')}"
+
+
+def overview(table: Sequence[Row], paper: bool) -> Table:
+    """As the paper's table: a line a system, a column a test set; paper: with its figures at the end."""
     systems = dict.fromkeys(row.system for row in table)
     cells = {(row.system, row.test_set): spread(row.bleu) for row in table}
     sets = list(test_sets(table))
     rows = [
-        [label(system), *(cells.get((system, name), DASH) for name in sets), *_paper_cells(system)]
+        [label(system), *(cells.get((system, name), DASH) for name in sets), *(_paper_cells(system) if paper else [])]
         for system in systems
     ]
-    return _without_empty(Table(["System", *sets, "paper dev", "paper test"], rows))
+    return _without_empty(Table(["System", *sets, *(["paper dev", "paper test"] if paper else [])], rows))
 
 
 def _paper_cells(system: str) -> list[str]:
-    figures = PAPER.get(system)
-    return [DASH, DASH] if figures is None else [f"{figures.dev:.2f}", f"{figures.test:.2f}"]
+    published = PAPER.get(system)
+    return [DASH, DASH] if published is None else [f"{published.dev:.2f}", f"{published.test:.2f}"]
 
 
 SCORES: list[Column] = [
@@ -61,11 +82,11 @@ SCORES: list[Column] = [
     ("paper", lambda row: or_dash(row.paper, ".2f")),
     ("Δ baseline", lambda row: gain(row.baseline)),
     ("paper", lambda row: paper_gain(row.baseline)),
-    ("p", lambda row: or_dash(clark(row.baseline), ".4f")),
-    ("p strict", lambda row: or_dash(strict(row.baseline), ".4f")),
-    ("Δ feature", lambda row: gain(added(row))),
-    ("paper", lambda row: paper_gain(added(row))),
-    ("p strict", lambda row: or_dash(strict(added(row)), ".4f")),
+    ("p", lambda row: or_dash(row.baseline.p_clark if row.baseline else None, ".4f")),
+    ("p strict", lambda row: or_dash(row.baseline.p_strict if row.baseline else None, ".4f")),
+    ("Δ feature", lambda row: gain(last(row))),
+    ("paper", lambda row: paper_gain(last(row))),
+    ("p strict", lambda row: or_dash(contrast.p_strict if (contrast := last(row)) else None, ".4f")),
 ]
 
 OUTPUT: list[Column] = [
@@ -81,6 +102,25 @@ OUTPUT: list[Column] = [
 def scores(rows: Sequence[Row]) -> Table:
     """BLEU on one test set, differences and p-values; columns that say nothing are left out."""
     return _table(SCORES, rows)
+
+
+def contrasts(rows: Sequence[Row]) -> Table | None:
+    """What each feature adds to each system on one test set; none where no two systems differ by one feature."""
+    found = contrast_records(rows)
+    if not found:
+        return None
+    cells = [
+        [
+            label(one["feature"]),
+            label(one["without"]),
+            or_dash(one["difference"], "+z.2f"),
+            or_dash(one["paper_difference"], "+z.2f"),
+            or_dash(one["p_value"], ".4f"),
+            or_dash(one["p_strict"], ".4f"),
+        ]
+        for one in found
+    ]
+    return _without_empty(Table(["Feature", "added to", "Δ", "paper", "p", "p strict"], cells))
 
 
 def output(rows: Sequence[Row]) -> Table:
@@ -100,9 +140,9 @@ def _without_empty(table: Table) -> Table:
     return Table([table.headings[k] for k in keep], [[row[k] for k in keep] for row in table.rows])
 
 
-def added(row: Row) -> Contrast | None:
-    """The contrast to the system without the last feature, where that is not the baseline."""
-    return row.feature if row.feature and row.feature.reference != BASELINE else None
+def last(row: Row) -> Contrast | None:
+    """The contrast to the system without the feature that the paper adds last, where that is not the baseline."""
+    return row.last if row.last and row.last.reference != BASELINE else None
 
 
 def gain(contrast: Contrast | None) -> str:

@@ -10,8 +10,8 @@ from rnnsmt.progress import say
 from rnnsmt.systems import FEATURES, label
 
 if TYPE_CHECKING:
-    from rnnsmt.evaluation.collect import Row
     from rnnsmt.evaluation.score_file import SacreBleu
+    from rnnsmt.evaluation.table import Row
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
 
@@ -56,7 +56,6 @@ def _features(text: str) -> tuple[str, list[str]]:
 
 
 def _line(row: "Row") -> str:
-
     runs = " ".join(f"{bleu:.2f}" for bleu in row.bleu)
     return f"{label(row.system)}, {row.test_set}: BLEU {sum(row.bleu) / row.runs:.2f} ({runs})"
 
@@ -116,7 +115,10 @@ def bleu(args: argparse.Namespace) -> dict[str, object]:
 def table_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scores", required=True, nargs="+", metavar="FILE", help="score files of `evaluation bleu`")
     parser.add_argument("--output-tsv", required=True, metavar="FILE", help="table to write, tab-separated")
-    parser.add_argument("--output-json", metavar="FILE", help="the same with what the columns mean, JSON")
+    parser.add_argument(
+        "--output-contrasts", metavar="FILE", help="what each feature adds to each system, to write, tab-separated"
+    )
+    parser.add_argument("--output-json", metavar="FILE", help="both with what the columns mean, JSON")
     parser.add_argument("--output-md", required=True, metavar="FILE", help="table to write, Markdown")
     parser.add_argument("--output-html", required=True, metavar="FILE", help="table to write, HTML")
     parser.add_argument(
@@ -138,6 +140,7 @@ def table_options(parser: argparse.ArgumentParser) -> None:
         metavar="SYSTEM=A+B",
         help="what a system adds to the baseline, of rnn, cslm and wp; without it its name says so, like cslm_rnn",
     )
+    parser.add_argument("--paper", action="store_true", help="put the paper's figures, English to French, beside ours")
     parser.add_argument(
         "--dev-set",
         nargs="+",
@@ -148,33 +151,30 @@ def table_options(parser: argparse.ArgumentParser) -> None:
 
 
 def table(args: argparse.Namespace) -> dict[str, object]:
-    """Table 1: one line per system and test set, from the score files of all runs, beside the paper's figures.
+    """Table 1: one line per system and test set, from the score files of all runs, and what each feature adds.
 
     Systems come in the order of their score files. Writes every figure as TSV and JSON, and what people compare as
-    Markdown and a self-contained HTML page. Every system is tested against the baseline and against the system without
-    the feature that was added last (cslm_rnn_wp, cslm_rnn, rnn, baseline), as --features or the names of the systems
-    say.
+    Markdown and a self-contained HTML page. Every system is tested against the baseline and against every system that
+    lacks one of its features (cslm_rnn against rnn and against cslm), as --features or the names of the systems say.
     """
-    from rnnsmt.evaluation.collect import add_joint, group, rows
-    from rnnsmt.evaluation.figures import write_table_json, write_tsv
     from rnnsmt.evaluation.markdown import write_markdown
     from rnnsmt.evaluation.page import write_html
+    from rnnsmt.evaluation.records import write_contrasts_tsv, write_table_json, write_tsv
     from rnnsmt.evaluation.score_file import read_score
+    from rnnsmt.evaluation.table import add_joint, group, rows
 
     scores = group(read_score(path) for path in args.scores)
-    joint = []
-    for text in args.joint:
-        name, _, parts = text.partition("=")
-        if not NAME.fullmatch(name) or not parts:
-            raise InputError(f"--joint {text}: write NAME=A+B, for example both=test_2016+test_2017")
-        add_joint(scores, name, parts.split("+"))
-        joint.append(name)
-    table = rows(scores, args.dev_set, joint, dict(_features(text) for text in args.features))
-    write_tsv(args.output_tsv, table)
-    write_markdown(args.output_md, table)
-    write_html(args.output_html, table, args.provenance)
+    joint = dict(_joint(text) for text in args.joint)
+    for name, parts in joint.items():
+        add_joint(scores, name, parts)
+    table = rows(scores, args.dev_set, joint, dict(_features(text) for text in args.features), args.paper)
+    write_tsv(args.output_tsv, table, args.paper)
+    write_markdown(args.output_md, table, args.paper)
+    write_html(args.output_html, table, args.paper, args.provenance)
+    if args.output_contrasts is not None:
+        write_contrasts_tsv(args.output_contrasts, table, args.paper)
     if args.output_json is not None:
-        write_table_json(args.output_json, table)
+        write_table_json(args.output_json, table, args.paper)
     for row in table:
         say(_line(row))
     return {"systems": len({row.system for row in table}), "rows": len(table), "score files": len(args.scores)}
@@ -208,37 +208,21 @@ def provenance(args: argparse.Namespace) -> dict[str, object]:
     the same files give the same content. Hashing takes about a second a gigabyte; --hash-limit-mb leaves large files
     out.
     """
-    from rnnsmt.evaluation.collect import add_joint, group
-    from rnnsmt.evaluation.provenance import Files, network, software, tuned_run
+    from rnnsmt.evaluation.provenance import FORMAT, Files, cells_and_runs, network, software
     from rnnsmt.evaluation.score_file import read_score
+    from rnnsmt.evaluation.table import add_joint, group
 
     scores = group(read_score(path) for path in args.scores)
     joint = dict(_joint(text) for text in args.joint)
     for name, parts in joint.items():
         add_joint(scores, name, parts)
     files = Files(None if args.hash_limit_mb is None else args.hash_limit_mb << 20)
-    runs: dict[str, Any] = {}
-    cells = []
-    for (system, test_set), by_run in scores.items():
-        members = []
-        for number, score in sorted(by_run.items()):
-            key = f"{system}/run{number}"
-            sacre = None if score.sacrebleu is None else round(score.sacrebleu.score, 6)
-            member = {"run": key, "bleu": round(score.bleu.bleu, 6), "sacrebleu": sacre}
-            if test_set not in joint:
-                runs.setdefault(key, tuned_run(score.path, files))
-                member |= files.beside(score.path, test_set)
-            members.append(member)
-        cells.append({"system": system, "test_set": test_set, "joins": joint.get(test_set), "runs": members})
-    content = {
-        "format": "rnnsmt-provenance-1",
-        **software(),
+    content = software() | {
         "config": args.config,
         "inputs": [files.add(path) for path in args.inputs],
         "networks": dict(network(text, files) for text in args.network),
-        "cells": cells,
-        "runs": runs,
-        "files": files.listing(),
+        **cells_and_runs(scores, joint, files),
     }
+    content = {"format": FORMAT, **content, "files": files.listing()}
     write_json(args.output, content)
-    return {"cells": len(cells), "runs": len(runs), "files": len(content["files"])}
+    return {name: len(content[name]) for name in ("cells", "runs", "files")}

@@ -1,47 +1,43 @@
 """Tokenised BLEU of every run as SVG: a line a system, a dot a run, a bar at the mean."""
 
-import html
+import re
 from collections.abc import Sequence
+from io import StringIO
+from statistics import fmean
 
-from rnnsmt.evaluation.collect import Row, mean
+from rnnsmt.drawing import BLUE, GREY, INK, canvas, styled, svg_metadata
+from rnnsmt.evaluation.table import Row
 from rnnsmt.systems import label
 
-WIDTH, LEFT, RIGHT, HEIGHT = 736, 170, 30, 26
-"""In pixels: of the plot, of the margins, of a line."""
+VARIABLES = {BLUE: "var(--mark)", GREY: "var(--line)", INK: "var(--ink)"}
+"""Colours that become the page's, so that the plot is as light or dark as the page."""
 
 
 def dot_plot(test_set: str, rows: Sequence[Row]) -> str:
-    """The runs of all systems on one test set, with one scale."""
+    """The runs of all systems on one test set with one scale, as an ``<svg>`` element for a page."""
     values = [bleu for row in rows for bleu in row.bleu]
     middle, half = (min(values) + max(values)) / 2, max((max(values) - min(values)) * 0.6, 0.25)
-    low, high = middle - half, middle + half
-
-    def place(bleu: float) -> float:
-        return LEFT + (bleu - low) / (high - low) * (WIDTH - LEFT - RIGHT)
-
-    bottom = len(rows) * HEIGHT + 8
-    parts = [
-        f'<svg viewBox="0 0 {WIDTH} {bottom + 22}" width="{WIDTH}" role="img" '
-        f'aria-label="BLEU of every run on {html.escape(test_set)}">',
-        f'<line class="axis" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{bottom}" y2="{bottom}"/>',
-    ]
-    parts += [
-        f'<text x="{place(tick):.1f}" y="{bottom + 16}" text-anchor="middle">{tick:.2f}</text>'
-        for tick in (low, middle, high)
-    ]
+    figure, (axes,) = canvas(1, 1, 7.4, 0.5 + 0.27 * len(rows))
     for number, row in enumerate(rows):
-        parts += _line(row, number * HEIGHT + HEIGHT / 2 + 4, place(mean(row.bleu) or 0.0))
-        y = number * HEIGHT + HEIGHT / 2 + 4
-        parts += [
-            f'<circle class="run" cx="{place(bleu):.1f}" cy="{y:.1f}" r="4"><title>{bleu:.2f}</title></circle>'
-            for bleu in row.bleu
-        ]
-    return "".join(parts) + "</svg>"
+        axes.plot(row.bleu, [number] * row.runs, "o", ms=6, mew=0, color=BLUE, alpha=0.55)
+        axes.plot([fmean(row.bleu)], [number], "|", ms=13, mew=2, color=BLUE)
+    axes.set_xlim(middle - half, middle + half)
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.set_yticks(range(len(rows)), [label(row.system) for row in rows])
+    axes.grid(visible=False)
+    axes.spines["left"].set_visible(False)
+    axes.tick_params(colors=INK, length=0)
+    out = StringIO()
+    with styled({"svg.hashsalt": f"rnnsmt {test_set}"}):
+        figure.savefig(out, format="svg", transparent=True, metadata=svg_metadata())
+    return _for_a_page(out.getvalue())
 
 
-def _line(row: Row, y: float, x: float) -> list[str]:
-    name = html.escape(label(row.system))
-    return [
-        f'<text x="0" y="{y + 4:.1f}">{name}</text>',
-        f'<line class="mean" x1="{x:.1f}" x2="{x:.1f}" y1="{y - 8:.1f}" y2="{y + 8:.1f}"/>',
-    ]
+def _for_a_page(svg: str) -> str:
+    """The element alone, in the page's colours, without the names of its groups, which plots share."""
+    svg = svg[svg.index("<svg") :].strip()
+    svg = re.sub(r" *<metadata>.*?</metadata>\n", "", svg, flags=re.DOTALL)
+    svg = re.sub(r' id="[A-Za-z0-9.]+_[0-9]+"', "", svg)
+    for colour, variable in VARIABLES.items():
+        svg = svg.replace(colour, variable)
+    return svg

@@ -4,24 +4,24 @@ from collections.abc import Sequence
 from pathlib import Path
 from textwrap import wrap
 
-from rnnsmt.evaluation.cells import NOTES, Table, output, overview, scores, signatures, test_sets
-from rnnsmt.evaluation.collect import Row
+from rnnsmt.evaluation.cells import Table, contrasts, notes, output, overview, scores, signatures, size, test_sets
+from rnnsmt.evaluation.table import Row
 from rnnsmt.io import atomic_text
 
 WIDTH = 100
 """Of running text."""
 
 
-def write_markdown(path: str | Path, table: Sequence[Row]) -> None:
-    """Write the overview and the tables of every test set."""
-    parts = ["# Table 1: BLEU", *_lines(overview(table)), ""]
+def write_markdown(path: str | Path, table: Sequence[Row], paper: bool) -> None:
+    """Write the overview and the tables of every test set; paper: with the paper's figures."""
+    parts = ["# Table 1: BLEU", "", *_lines(overview(table, paper)), ""]
     for name, rows in test_sets(table).items():
-        runs = sorted({row.runs for row in rows})
-        parts += [f"## {name}: {rows[0].segments:,} segments, {' or '.join(map(str, runs))} run(s)", ""]
-        parts += [*_lines(scores(rows)), "", *_lines(output(rows)), ""]
-    for note in [*NOTES, *(f"sacreBLEU signature: `{signature}`" for signature in signatures(table))]:
+        parts += [f"## {name}: {size(rows)}", "", *_lines(scores(rows)), ""]
+        if (added := contrasts(rows)) is not None:
+            parts += [f"### What each feature adds on {name}", "", *_lines(added), ""]
+        parts += [f"### Output on {name}", "", *_lines(output(rows)), ""]
+    for note in [*notes(paper), *(f"sacreBLEU signature: `{signature}`" for signature in signatures(table))]:
         parts += [*wrap(note, WIDTH, break_long_words=False, break_on_hyphens=False), ""]
-    parts.insert(1, "")
     with atomic_text(path) as out:
         out.write("\n".join(parts).rstrip("\n") + "\n")
 

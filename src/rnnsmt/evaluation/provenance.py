@@ -4,14 +4,18 @@ import hashlib
 import os
 import platform
 import subprocess
+from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from rnnsmt import __version__
+from rnnsmt.evaluation.table import Scores
 from rnnsmt.io import InputError, read_json
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.stages import STAGES
+
+FORMAT = "rnnsmt-provenance-1"
 
 PACKAGES = ("numpy", "numba", "torch", "kenlm", "sacremoses", "sacrebleu", "duckdb", "snakemake")
 """Those that can change a figure, and the engine."""
@@ -79,6 +83,27 @@ def tuned_run(score: str, files: Files) -> dict[str, Any] | None:
         found["history"] = files.add(folder / "history.json")
         found |= {key: history.get(key) for key in ("seed", "best_iteration", "dev_bleu", "stopped")}
     return found
+
+
+def cells_and_runs(scores: Scores, joint: Mapping[str, Sequence[str]], files: Files) -> dict[str, Any]:
+    """``cells``: the runs behind every system on every test set; ``runs``: the tuned model of every run.
+
+    joint: test sets that are made of others, with these; they have no files of their own.
+    """
+    runs: dict[str, Any] = {}
+    cells = []
+    for (system, test_set), by_run in scores.items():
+        members = []
+        for number, score in sorted(by_run.items()):
+            key = f"{system}/run{number}"
+            sacre = None if score.sacrebleu is None else round(score.sacrebleu.score, 6)
+            member = {"run": key, "bleu": round(score.bleu.bleu, 6), "sacrebleu": sacre}
+            if test_set not in joint:
+                runs.setdefault(key, tuned_run(score.path, files))
+                member |= files.beside(score.path, test_set)
+            members.append(member)
+        cells.append({"system": system, "test_set": test_set, "joins": joint.get(test_set), "runs": members})
+    return {"cells": cells, "runs": runs}
 
 
 def network(text: str, files: Files) -> tuple[str, dict[str, Any]]:

@@ -126,13 +126,14 @@ def with_feature(fields: Sequence[str], name: str, value: float) -> str:
     return "|||".join([*fields[:2], features, *fields[3:]])
 
 
-def read_lists(path: str | Path, ini: MosesIni, sentences: int) -> NbestLists:
-    """The lists of a text of so many sentences, with the features that the ini has weights of.
+def read_lists(path: str | Path, ini: MosesIni, source: Sequence[str]) -> NbestLists:
+    """The lists of the sentences of a text, with the features that the ini has weights of.
 
     The unknown word penalty is in no list, neither in Moses' nor in ours.
 
     Raises:
-        InputError: as ``read_nbest``; a sentence beyond the text; features that the ini lacks, or the other way round.
+        InputError: as ``read_nbest``; a sentence beyond the text; no translation of a sentence that is not empty;
+            features that the ini lacks, or the other way round.
     """
     in_file, candidates = read_nbest(path)
     kinds = {feature.name: feature.kind for feature in ini.features}
@@ -144,13 +145,21 @@ def read_lists(path: str | Path, ini: MosesIni, sentences: int) -> NbestLists:
         parts += [f"has {more}, which {ini.path} lacks"] if more else []
         raise InputError(f"{path}: {' and '.join(parts) or 'has a feature twice'}; take the ini of these features")
     order = [in_file.index(name) for name in names]
-    texts: list[list[str]] = [[] for _ in range(sentences)]
-    rows: list[list[tuple[float, ...]]] = [[] for _ in range(sentences)]
+    texts: list[list[str]] = [[] for _ in source]
+    rows: list[list[tuple[float, ...]]] = [[] for _ in source]
     for one in candidates:
-        if one.sentence >= sentences:
-            raise InputError(f"{path}: has sentence {one.sentence} (from 0), but the text has {sentences} lines")
+        if one.sentence >= len(source):
+            raise InputError(f"{path}: has sentence {one.sentence} (from 0), but the text has {len(source)} lines")
         texts[one.sentence].append(one.text)
         rows[one.sentence].append(one.features)
+    lacking = [
+        number for number, (text, found) in enumerate(zip(source, texts, strict=True)) if text.split() and not found
+    ]
+    if lacking:
+        raise InputError(
+            f"{path}: has no translation of sentence {lacking[0]} (from 0) and of {len(lacking) - 1} more; "
+            "make the list of the whole text"
+        )
     features = [np.array(values or [(0.0,) * len(names)])[:, order] for values in rows]
     return NbestLists(names, [found or [""] for found in texts], features)
 

@@ -1,19 +1,14 @@
 """The commands that tune weights."""
 
 import argparse
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
-from rnnsmt.io import InputError, count_lines, write_json, write_lines
+from rnnsmt.io import InputError, read_lines, write_json, write_lines
 from rnnsmt.options import positive
 from rnnsmt.stopping import Stop
-from rnnsmt.tuning.optimisation import OptimiserOptions
+from rnnsmt.tuning.options import LoopOptions, OptimiserOptions
 
-if TYPE_CHECKING:
-    from rnnsmt.moses.ini import MosesIni
-    from rnnsmt.tuning.optimisation import Weights
-
-DEFAULTS = OptimiserOptions()
+LOOP = LoopOptions()
+DEFAULTS = LOOP.optimiser
 
 
 def add_optimiser(parser: argparse.ArgumentParser) -> None:
@@ -32,20 +27,6 @@ def optimiser_options(args: argparse.Namespace) -> OptimiserOptions:
     return OptimiserOptions(restarts=args.restarts, random_directions=args.random_directions, combine=args.combine)
 
 
-def start_weights(ini: "MosesIni", scores: Iterable[str]) -> "Weights":
-    """The ini's weights ``[F]`` of these scores.
-
-    Raises:
-        InputError: all of them are 0.
-    """
-    import numpy as np
-
-    weights = np.array([ini.weight(score) for score in scores])
-    if not np.abs(weights).sum() > 0:
-        raise InputError(f"{ini.path}: all weights are 0, there is nothing to start from; give Moses' defaults")
-    return weights
-
-
 def mert_options(parser: argparse.ArgumentParser) -> None:
     from rnnsmt.search.options import add_search_options
 
@@ -59,13 +40,14 @@ def mert_options(parser: argparse.ArgumentParser) -> None:
     add("--model-dir", metavar="DIR", help="take the ini's files from here where they exist, e.g. filtered tables")
     add("--nbest", type=int, default=100, metavar="N", help="distinct translations of a sentence and iteration")
     add_optimiser(parser)
-    add("--max-iterations", type=positive, default=25, metavar="N", help="most iterations")
+    add("--max-iterations", type=positive, default=LOOP.max_iterations, metavar="N",
+        help="most iterations; a run that is done goes on where this is raised")  # fmt: skip
     add(
         "--patience",
         type=positive,
-        default=3,
+        default=LOOP.patience,
         metavar="N",
-        help="iterations in which dev BLEU must rise by 0.05, or the run ends",
+        help=f"iterations in which dev BLEU must rise by {LOOP.least_rise}, or the run ends",
     )
     add("--time-limit", type=float, metavar="SECONDS", help="stop before, save, and exit with 75")
     add_search_options(parser)
@@ -85,8 +67,11 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.bleu.batch import BatchBleu
     from rnnsmt.bleu.texts import read_texts
     from rnnsmt.moses.ini import MosesIni
-    from rnnsmt.tuning.mert import LoopOptions, ModelDecoder, _history, fingerprint, tune
-    from rnnsmt.tuning.state import MertState
+    from rnnsmt.search import load_model
+    from rnnsmt.search.options import search_options
+    from rnnsmt.tuning.mert import tune
+    from rnnsmt.tuning.model_decoder import ModelDecoder
+    from rnnsmt.tuning.state import MertState, fingerprint
 
     stop = Stop(args.time_limit)
     if args.nbest < 2:
@@ -94,7 +79,8 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
     ini = MosesIni.read(args.ini)
     sources, references = read_texts(args.source, args.reference)
     state = MertState(args.state_dir, fingerprint(args, ini))
-    decoder = ModelDecoder(ini, sources, args)
+    model = load_model(ini, sources, args.model_dir, args.threads, args.device, args.cslm_precision)
+    decoder = ModelDecoder(ini, sources, model, search_options(args, ini))
     options = LoopOptions(
         seed=args.seed,
         max_iterations=args.max_iterations,
@@ -105,7 +91,7 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
     tuned = tune(decoder, BatchBleu(references), decoder.start, state, options, stop)
     decoder.set_weights(tuned.weights)
     ini.write(args.output_ini)
-    write_json(args.output_history, _history(args, decoder, tuned))
+    write_json(args.output_history, tuned.history(decoder.feature_names, args.seed))
     state.finish()
     return {"iterations": len(tuned.iterations), "dev BLEU": tuned.bleu}
 
@@ -133,20 +119,18 @@ def optimise(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.bleu.texts import read_texts
     from rnnsmt.moses.ini import MosesIni
     from rnnsmt.moses.nbest import read_lists
-    from rnnsmt.tuning.nbest_pool import NbestPool, lump_of
-    from rnnsmt.tuning.optimisation import active_features, optimise, pool_bleu
+    from rnnsmt.tuning.nbest_pool import NbestPool, candidate_batch
+    from rnnsmt.tuning.optimisation import optimise_weights, pool_bleu, start_weights, tunable_features
 
     ini = MosesIni.read(args.ini)
     sources, references = read_texts(args.source, args.reference)
-    lists = read_lists(args.nbest, ini, len(sources))
+    lists = read_lists(args.nbest, ini, sources)
     start = start_weights(ini, lists.names)
     pool = NbestPool(len(lists.texts), len(lists.names))
-    pool.add(lump_of(lists.features, BatchBleu(references).statistics(lists.texts)))
+    pool.add(candidate_batch(lists.features, BatchBleu(references).statistics(lists.texts)))
     flat = pool.flat()
-    active = active_features(flat)
-    if not active.any():
-        raise InputError(f"{args.nbest}: no feature differs between translations of a sentence, nothing can be tuned")
-    found = optimise(flat, [start], active, [args.seed, 1], optimiser_options(args), args.threads)
+    active = tunable_features(flat, lists.names)
+    found = optimise_weights(flat, [start], active, [args.seed, 1], optimiser_options(args), args.threads)
     for name, weight in zip(lists.names, found.weights, strict=True):
         ini.set_weight(name, float(weight))
     ini.write(args.output_ini)
@@ -158,7 +142,7 @@ def rerank_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--ini", required=True, metavar="FILE", help="moses.ini with the features of the lists and their weights")
     add("--nbest", required=True, metavar="FILE", help="n-best lists of the text")
-    add("--input", required=True, metavar="FILE", help="the text itself, for the number of its lines")
+    add("--input", required=True, metavar="FILE", help="the text itself")
     add("--output", required=True, metavar="FILE", help="translations to write, one a line")
 
 
@@ -174,7 +158,7 @@ def rerank(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.moses.nbest import read_lists
 
     ini = MosesIni.read(args.ini)
-    lists = read_lists(args.nbest, ini, count_lines(args.input))
+    lists = read_lists(args.nbest, ini, list(read_lines(args.input)))
     weights = np.array([ini.weight(name) for name in lists.names])
     best = [int(np.argmax(rows @ weights)) for rows in lists.features]
     write_lines(args.output, (texts[place] for texts, place in zip(lists.texts, best, strict=True)))

@@ -5,11 +5,8 @@ iteration finds no new candidate, when the weights stay what they were, or after
 when corpus BLEU of the decoded development set has not risen by ``least_rise`` in ``patience`` iterations.
 """
 
-import argparse
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -17,16 +14,12 @@ from numpy.typing import NDArray
 
 from rnnsmt.bleu.batch import BatchBleu
 from rnnsmt.bleu.multi_bleu import bleu_of
-from rnnsmt.io import InputError
-from rnnsmt.moses.ini import MosesIni
 from rnnsmt.progress import say
-from rnnsmt.search.options import search_options
-from rnnsmt.stages import STAGES
 from rnnsmt.stopping import Stop
-from rnnsmt.tuning.commands import start_weights
-from rnnsmt.tuning.nbest_pool import NbestPool, lump_of
-from rnnsmt.tuning.optimisation import OptimiserOptions, Weights, active_features, normalised, optimise
-from rnnsmt.tuning.state import MertState, content_hash, outline_hash
+from rnnsmt.tuning.nbest_pool import NbestPool, candidate_batch
+from rnnsmt.tuning.optimisation import Weights, normalised, optimise_weights, tunable_features
+from rnnsmt.tuning.options import LoopOptions
+from rnnsmt.tuning.state import MertState
 
 
 class Decoded(NamedTuple):
@@ -38,7 +31,7 @@ class Decoded(NamedTuple):
     """``[n_s, F]`` a sentence, the tuned features only."""
 
 
-class Decoder(Protocol):
+class DevSetDecoder(Protocol):
     """What the loop needs of a search."""
 
     feature_names: list[str]
@@ -46,19 +39,6 @@ class Decoder(Protocol):
     def decode(self, weights: Weights) -> Decoded:
         """Translate the development set."""
         ...
-
-
-@dataclass(frozen=True)
-class LoopOptions:
-    """When the loop ends, and how each optimisation searches."""
-
-    seed: int = 1
-    max_iterations: int = 25
-    patience: int = 3
-    threads: int = 1
-    least_rise: float = 0.05
-    least_change: float = 1e-5
-    optimiser: OptimiserOptions = field(default_factory=OptimiserOptions)
 
 
 class Tuned(NamedTuple):
@@ -69,13 +49,25 @@ class Tuned(NamedTuple):
 
     weights: Weights
     bleu: float
+    best_iteration: int
     iterations: list[dict[str, Any]]
     stopped: str
     seconds: list[tuple[float, float, float]]
 
+    def history(self, features: Sequence[str], seed: int) -> dict[str, object]:
+        """What ``--output-history`` holds; ``features``: names of the weights."""
+        return {
+            "features": list(features),
+            "seed": seed,
+            "best_iteration": self.best_iteration,
+            "dev_bleu": self.bleu,
+            "stopped": self.stopped,
+            "iterations": self.iterations,
+        }
+
 
 def tune(
-    decoder: Decoder,
+    decoder: DevSetDecoder,
     bleu: BatchBleu,
     start: Weights,
     state: MertState,
@@ -84,25 +76,37 @@ def tune(
 ) -> Tuned:
     """Run MERT from ``start``, or go on from the last complete iteration in ``state``.
 
+    What comes out depends on ``options``, not on how far a run before went: a state that has more iterations than these
+    options ask for is read as far as they ask, one that has fewer is gone on with.
+
     Raises:
-        InputError: BLEU is 0 whatever the weights, or no feature differs between candidates.
+        InputError: as ``tunable_features``.
         SystemExit: ``stop`` asks for it before an iteration as long as the last one would be over.
     """
-    pool = NbestPool(bleu.segments, start.size)
-    for lump in state.lumps():
-        pool.add(lump)
-    if state.iterations:
-        say(f"going on after iteration {len(state.iterations)} with {len(pool):,} candidates from {state.folder}")
     seconds = []
-    while (stopped := _stop_reason(state.iterations, options)) is None:
-        began = time.monotonic()
-        seconds.append(_iteration(decoder, bleu, start, pool, state, options))
-        if stop and stop.asked(time.monotonic() - began) and _stop_reason(state.iterations, options) is None:
-            say(f"stopped {stop.reason()} after iteration {len(state.iterations)}, state saved: run again to go on")
-            raise SystemExit(stop.exit_code())
-    best = max(state.iterations, key=lambda iteration: iteration["dev_bleu"])
+    if _end(state.iterations, options) is None:
+        pool = NbestPool(bleu.segments, start.size)
+        for batch in state.batches():
+            pool.add(batch)
+        if state.iterations:
+            say(f"going on after iteration {len(state.iterations)} with {len(pool):,} candidates from {state.folder}")
+        while _stop_reason(state.iterations, options) is None:
+            began = time.monotonic()
+            seconds.append(_iteration(decoder, bleu, start, pool, state, options))
+            if stop and stop.asked(time.monotonic() - began) and _stop_reason(state.iterations, options) is None:
+                say(f"stopped {stop.reason()} after iteration {len(state.iterations)}, state saved: run again to go on")
+                raise SystemExit(stop.exit_code())
+    iterations = state.iterations[: _end(state.iterations, options)]
+    stopped = str(_stop_reason(iterations, options))
+    best = max(iterations, key=lambda iteration: iteration["dev_bleu"])
     say(f"{stopped}; best is iteration {best['iteration']} with dev BLEU {best['dev_bleu']:.2f}")
-    return Tuned(np.array(best["weights"]), best["dev_bleu"], state.iterations, stopped, seconds)
+    return Tuned(np.array(best["weights"]), best["dev_bleu"], best["iteration"], iterations, stopped, seconds)
+
+
+def _end(iterations: list[dict[str, Any]], options: LoopOptions) -> int | None:
+    """How many of these iterations a run with these options makes; none where it makes more."""
+    numbers = range(1, len(iterations) + 1)
+    return next((number for number in numbers if _stop_reason(iterations[:number], options) is not None), None)
 
 
 def _stop_reason(iterations: list[dict[str, Any]], options: LoopOptions) -> str | None:
@@ -124,7 +128,7 @@ def _stop_reason(iterations: list[dict[str, Any]], options: LoopOptions) -> str 
 
 
 def _iteration(
-    decoder: Decoder, bleu: BatchBleu, start: Weights, pool: NbestPool, state: MertState, options: LoopOptions
+    decoder: DevSetDecoder, bleu: BatchBleu, start: Weights, pool: NbestPool, state: MertState, options: LoopOptions
 ) -> tuple[float, float, float]:
     number = len(state.iterations) + 1
     weights = np.array(state.iterations[-1]["next_weights"]) if state.iterations else normalised(start)
@@ -132,7 +136,7 @@ def _iteration(
     decoded = decoder.decode(weights)
     clock.append(time.process_time())
     dev = bleu_of(bleu.statistics([[text] for text in decoded.best]).sum(axis=0))
-    fresh = pool.add(lump_of(decoded.features, bleu.statistics(decoded.texts)))
+    fresh = pool.add(candidate_batch(decoded.features, bleu.statistics(decoded.texts)))
     clock.append(time.process_time())
     record = {"iteration": number, "dev_bleu": dev.bleu, "length_ratio": dev.length_ratio, "weights": weights.tolist()}
     record |= {"new_candidates": len(fresh.sentences), "candidates": len(pool)}
@@ -151,107 +155,13 @@ def _optimise(
     names: Sequence[str], pool: NbestPool, weights: Weights, state: MertState, options: LoopOptions
 ) -> dict[str, Any]:
     flat = pool.flat()
-    _check_matches(flat.statistics)
-    active = active_features(flat)
-    constant = [name for name, moves in zip(names, active, strict=True) if not moves]
-    if len(constant) == len(names):
-        raise InputError(
-            "every feature is constant on every n-best list, so no weight can be tuned; "
-            "is --nbest larger than 1, and does the phrase table cover the development set?"
-        )
-    if constant:
-        say(f"warning: constant on every n-best list, the weight stays: {', '.join(constant)}")
-    found = optimise(
+    active = tunable_features(flat, names)
+    found = optimise_weights(
         flat, [weights], active, [options.seed, len(state.iterations) + 1], options.optimiser, options.threads
     )
     return {
         "pool_bleu": 100 * found.value,
         "next_weights": found.weights.tolist(),
         "line_searches": found.searches,
-        "constant_features": constant,
+        "constant_features": [name for name, moves in zip(names, active, strict=True) if not moves],
     }
-
-
-def _check_matches(statistics: NDArray[np.int32]) -> None:
-    for order in range(4):
-        if not statistics[:, order].any():
-            raise InputError(
-                f"no translation in the n-best lists shares a {order + 1}-gram with its reference, so BLEU is 0 "
-                "whatever the weights; do --source and --reference belong together, and are they tokenised alike?"
-            )
-
-
-def fingerprint(args: argparse.Namespace, ini: MosesIni) -> dict[str, str]:
-    """What the result depends on, by the name a user knows it by."""
-    found = {
-        "version of this stage": str(STAGES["tuning"]["mert"].version),
-        f"--ini {args.ini}": content_hash(args.ini),
-        f"--source {args.source}": content_hash(args.source),
-        "--reference " + " ".join(args.reference): content_hash(*args.reference),
-    }
-    for feature in ini.features:
-        if "path" in feature.options:
-            path = ini.located(feature, Path(args.model_dir) if args.model_dir else None)
-            found[f"model file {path.name}"] = outline_hash(path)
-    for name in ("seed", "nbest", "restarts", "combine", "random_directions", "max_iterations", "patience", "pop_limit",
-                 "stack", "cslm_cells", "cslm_precision"):  # fmt: skip
-        found[f"--{name.replace('_', '-')}"] = str(getattr(args, name))
-    return found
-
-
-def _history(args: argparse.Namespace, decoder: "ModelDecoder", tuned: Tuned) -> dict[str, object]:
-    return {
-        "features": list(decoder.feature_names),
-        "seed": args.seed,
-        "best_iteration": max(tuned.iterations, key=lambda iteration: iteration["dev_bleu"])["iteration"],
-        "dev_bleu": tuned.bleu,
-        "stopped": tuned.stopped,
-        "iterations": tuned.iterations,
-    }
-
-
-class ModelDecoder:
-    """The search as the loop sees it: tuned features only (the unknown word penalty keeps its weight, as in Moses)."""
-
-    def __init__(self, ini: MosesIni, sources: list[str], args: argparse.Namespace) -> None:
-        """Load the model for these sentences."""
-        from rnnsmt.search import load_model
-
-        self._ini, self.sources = ini, sources
-        self.model = load_model(ini, sources, args.model_dir, args.threads, args.device, args.cslm_precision)
-        self._options = search_options(args, ini)
-        names = list(self.model.feature_names)
-        self._tuned = np.array([not name.startswith("UnknownWordPenalty") for name in names])
-        self._weights = np.array([ini.weight(name) for name in names])
-        self.feature_names = [name for name, tuned in zip(names, self._tuned, strict=True) if tuned]
-        self.start = start_weights(ini, self.feature_names)
-
-    def decode(self, weights: Weights) -> Decoded:
-        """Translate the development set with these weights of the tuned features."""
-        from rnnsmt.search import decode
-
-        full = self.full(weights)
-        translations = decode(self.model, self.sources, full, self._options)
-        texts: list[list[str]] = []
-        features: list[NDArray[np.float64]] = []
-        for translation in translations:
-            if not translation.nbest.texts:  # an empty sentence
-                texts.append([translation.text])
-                features.append(translation.features[None, self._tuned])
-                continue
-            fixed = translation.nbest.features[:, ~self._tuned] @ full[~self._tuned]
-            possible = fixed >= fixed.max() - 1e-6
-            texts.append([text for text, keep in zip(translation.nbest.texts, possible, strict=True) if keep])
-            features.append(translation.nbest.features[possible][:, self._tuned])
-        return Decoded([translation.text for translation in translations], texts, features)
-
-    def full(self, weights: Weights) -> Weights:
-        """All weights of the model, in the order of its features."""
-        full = self._weights.copy()
-        full[self._tuned] = weights
-        return full
-
-    def set_weights(self, weights: Weights) -> None:
-        """Put the weights of the tuned features into the ini."""
-        for name, weight in zip(self.feature_names, weights, strict=True):
-            self._ini.set_weight(name, float(weight))

@@ -13,7 +13,7 @@ mean of several tunings is steadier than each of them: Cettolo et al. 2011).
 Every climb has its own generator, seeded by its place, so that the result does not depend on the number of threads.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -21,8 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.bleu.kernels.statistics import bleu_of_statistics
+from rnnsmt.io import InputError
+from rnnsmt.moses.ini import MosesIni
+from rnnsmt.progress import say
 from rnnsmt.tuning.kernels.line_search import best_candidates, best_point, line_bleu, line_corners, project
 from rnnsmt.tuning.nbest_pool import FlatPool
+from rnnsmt.tuning.options import OptimiserOptions
 
 Weights = NDArray[np.float64]
 
@@ -34,22 +38,6 @@ NOISE = 0.5
 
 
 @dataclass(frozen=True)
-class OptimiserOptions:
-    """How one optimisation searches."""
-
-    restarts: int = 20
-    """Climbs from random points, beside those from the given ones."""
-    combine: str = "mean"
-    """``mean`` of the weights that the better half of the climbs reach; or those of the ``best``."""
-    random_directions: int = 14
-    """Random directions in every cycle, beside the coordinates."""
-    cycles: int = 25
-    """Most cycles of directions in one climb."""
-    reach: float = 0.25
-    """How far a line is searched both ways; weights have absolute sum 1."""
-
-
-@dataclass(frozen=True)
 class Climb:
     """Result of one climb: weights with absolute sum 1 and the objective they reached."""
 
@@ -58,7 +46,7 @@ class Climb:
     searches: int
 
 
-def optimise(
+def optimise_weights(
     pool: FlatPool,
     starts: Sequence[Weights],
     active: NDArray[np.bool_],
@@ -196,6 +184,43 @@ def _directions(
             else:
                 directions[cycle, place, active] = normalised(rng.standard_normal(features.size))
     return directions, coordinates
+
+
+def start_weights(ini: MosesIni, scores: Iterable[str]) -> Weights:
+    """The ini's weights ``[F]`` of these scores.
+
+    Raises:
+        InputError: all of them are 0.
+    """
+    weights = np.array([ini.weight(score) for score in scores])
+    if not np.abs(weights).sum() > 0:
+        raise InputError(f"{ini.path}: all weights are 0, there is nothing to start from; give Moses' defaults")
+    return weights
+
+
+def tunable_features(pool: FlatPool, names: Sequence[str]) -> NDArray[np.bool_]:
+    """``active_features``, and a warning that names the others.
+
+    Raises:
+        InputError: BLEU is 0 whatever the weights, or no feature differs between translations of a sentence.
+    """
+    for order in range(4):
+        if not pool.statistics[:, order].any():
+            raise InputError(
+                f"no translation in the n-best lists shares a {order + 1}-gram with its reference, so BLEU is 0 "
+                "whatever the weights; do --source and --reference belong together, and are they tokenised alike?"
+            )
+    active = active_features(pool)
+    if not active.any():
+        raise InputError(
+            "every feature is constant on every n-best list: no feature differs between translations of a sentence, "
+            "so no weight can be tuned; have the lists more than one translation, and does the phrase table cover "
+            "the development set?"
+        )
+    if not active.all():
+        constant = ", ".join(name for name, moves in zip(names, active, strict=True) if not moves)
+        say(f"warning: constant on every n-best list, the weight stays: {constant}")
+    return active
 
 
 def active_features(pool: FlatPool) -> NDArray[np.bool_]:

@@ -4,6 +4,7 @@ A state folder holds ``state.json``, replaced whole after every iteration, and o
 written before it. So a run that is ended at any time goes on after its last complete iteration.
 """
 
+import argparse
 import hashlib
 import zipfile
 from collections.abc import Mapping
@@ -13,8 +14,10 @@ from typing import Any
 import numpy as np
 
 from rnnsmt.io import InputError, atomic_path, open_binary, read_json, write_json
+from rnnsmt.moses.ini import MosesIni
+from rnnsmt.stages import STAGES
 from rnnsmt.state_folder import StateFolder
-from rnnsmt.tuning.nbest_pool import Lump
+from rnnsmt.tuning.nbest_pool import CandidateBatch
 
 FORMAT = "rnnsmt-mert-1"
 
@@ -48,11 +51,11 @@ class MertState:
         self._state.check(before)
         self.iterations = iterations
 
-    def save(self, iteration: Mapping[str, Any], lump: Lump) -> None:
+    def save(self, iteration: Mapping[str, Any], batch: CandidateBatch) -> None:
         """Add a complete iteration with the candidates that it found."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        with atomic_path(self._lump_path(len(self.iterations))) as temporary, temporary.open("wb") as out:
-            np.savez(out, features=lump.features, statistics=lump.statistics, sentences=lump.sentences)
+        with atomic_path(self._batch_path(len(self.iterations))) as temporary, temporary.open("wb") as out:
+            np.savez(out, features=batch.features, statistics=batch.statistics, sentences=batch.sentences)
         self.iterations.append(dict(iteration))
         write_json(self.path, {"format": FORMAT, "fingerprint": self._state.fingerprint, "iterations": self.iterations})
 
@@ -60,7 +63,7 @@ class MertState:
         """Remember that the outputs of the run are written: other settings may then start over."""
         self._state.finish()
 
-    def lumps(self) -> list[Lump]:
+    def batches(self) -> list[CandidateBatch]:
         """The candidates of all complete iterations.
 
         Raises:
@@ -68,15 +71,15 @@ class MertState:
         """
         found = []
         for number in range(len(self.iterations)):
-            path = self._lump_path(number)
+            path = self._batch_path(number)
             try:
                 with np.load(path) as arrays:
-                    found.append(Lump(arrays["features"], arrays["statistics"], arrays["sentences"]))
+                    found.append(CandidateBatch(arrays["features"], arrays["statistics"], arrays["sentences"]))
             except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
                 raise InputError(f"{path}: damaged ({error}); {self._state.remedy}") from None
         return found
 
-    def _lump_path(self, number: int) -> Path:
+    def _batch_path(self, number: int) -> Path:
         return self.folder / f"nbest-{number + 1:03}.npz"
 
 
@@ -99,18 +102,33 @@ def content_hash(*paths: str | Path) -> str:
     return digest.hexdigest()
 
 
-def outline_hash(path: str | Path) -> str:
-    """SHA-256 over the size, the first and the last 64 KiB of a large file, as it lies on disk.
+def file_hash(path: str | Path) -> str:
+    """SHA-256 of a file as it lies on disk: a gigabyte takes a second or two.
 
-    A gzip file ends in the checksum of its content, so this sees every change of a compressed table.
+    Raises:
+        InputError: there is no such file.
     """
-    path = Path(path)
-    if not path.is_file():
+    if not Path(path).is_file():
         raise InputError(f"{path}: no such file")
-    size = path.stat().st_size
-    digest = hashlib.sha256(str(size).encode())
-    with path.open("rb") as stream:
-        digest.update(stream.read(1 << 16))
-        stream.seek(max(size - (1 << 16), 0))
-        digest.update(stream.read())
-    return digest.hexdigest()
+    with Path(path).open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+FINGERPRINT_OPTIONS = ("seed", "nbest", "restarts", "combine", "random_directions", "pop_limit", "stack", "cslm_cells",
+                       "cslm_precision")  # fmt: skip
+"""Options that every iteration depends on; when the loop ends is not among them, so that a run can be extended."""
+
+
+def fingerprint(args: argparse.Namespace, ini: MosesIni) -> dict[str, str]:
+    """What the iterations of ``tuning mert`` depend on, by the names of options: contents, not paths."""
+    found = {
+        "version of this stage": str(STAGES["tuning"]["mert"].version),
+        "--ini": content_hash(args.ini),
+        "--source": content_hash(args.source),
+        "--reference": content_hash(*args.reference),
+    }
+    for feature in ini.features:
+        if "path" in feature.options:
+            path = ini.located(feature, Path(args.model_dir) if args.model_dir else None)
+            found[f"file of {feature.name}"] = file_hash(path)
+    return found | {f"--{name.replace('_', '-')}": str(getattr(args, name)) for name in FINGERPRINT_OPTIONS}

@@ -24,12 +24,12 @@ def tables(text: str) -> list[list[list[str]]]:
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("table")
-    options = ["--output-json", str(folder / "out/table1.json"), "--provenance", "provenance.json"]
+    options = ["--output-json", str(folder / "out/table1.json"), "--provenance", "provenance.json", "--paper"]
     assert main(command(folder, write(folder, *EIGHT), *options)) == 0
     return folder / "out"
 
 
-def test_markdown_has_an_overview_and_two_tables_a_set(outputs):
+def test_markdown_has_an_overview_and_three_tables_a_set(outputs):
     text = (outputs / "table1.md").read_text()
     overview, *others = tables(text)
     assert overview[0] == ["System", "dev", "test", "paper dev", "paper test"]
@@ -39,9 +39,10 @@ def test_markdown_has_an_overview_and_two_tables_a_set(outputs):
     assert others[0][0] == [
         "System", "BLEU", "paper", "Δ baseline", "paper", "p", "p strict", "Δ feature", "paper", "p strict",
     ]  # fmt: skip
-    assert others[1][0] == ["System", "sacreBLEU", "Length", "Unknown", "CPU s", "BLEU of every run"]
-    assert len(others) == 4
-    assert re.findall("^## .*", text, re.MULTILINE) == ["## dev: 1 segments, 3 run(s)", "## test: 2 segments, 3 run(s)"]
+    assert others[1][0] == ["Feature", "added to", "Δ", "paper", "p", "p strict"]
+    assert others[2][0] == ["System", "sacreBLEU", "Length", "Unknown", "CPU s", "BLEU of every run"]
+    assert len(others) == 6
+    assert re.findall("^## .*", text, re.MULTILINE) == ["## dev: 1 segment, 3 runs", "## test: 2 segments, 3 runs"]
 
 
 def test_markdown_reads_well_on_a_terminal(outputs):
@@ -53,12 +54,24 @@ def test_markdown_reads_well_on_a_terminal(outputs):
 
 
 def test_gains_of_the_paper_stand_beside_ours(outputs):
-    row = next(row for row in tables((outputs / "table1.md").read_text())[3] if row[0] == "CSLM + RNN")
+    _, _, _, _, scores, contrasts, _ = tables((outputs / "table1.md").read_text())
+    row = next(row for row in scores if row[0] == "CSLM + RNN")
     assert (row[2], row[4], row[8]) == ("34.64", "+1.34", "+0.77")
+    assert [row[3] for row in contrasts if row[:2] == ["CSLM", "RNN"]] == ["+0.77"]
+
+
+def test_what_the_noise_is_stands_in_every_form(outputs):
+    """Neither ± nor p contains the noise of training networks, and every form says so."""
+    for name in ("table1.md", "table1.html"):
+        assert "one network of each kind" in " ".join((outputs / name).read_text().split()).lower()
+    value = json.loads((outputs / "table1.json").read_text())
+    for columns, names in (("columns", ("bleu_sd", "p_strict")), ("contrast_columns", ("p_strict",))):
+        for name in names:
+            assert "one network of each kind" in value[columns][name]
 
 
 def test_columns_that_say_nothing_are_left_out(tmp_path):
-    assert main(command(tmp_path, write(tmp_path, score(sacrebleu=None, decode=None)))) == 0
+    assert main(command(tmp_path, write(tmp_path, score(sacrebleu=None, decode=None)), "--paper")) == 0
     _, scores, output = tables((tmp_path / "out/table1.md").read_text())
     assert scores[0] == ["System", "BLEU", "paper"]
     assert output[0] == ["System", "Length", "BLEU of every run"]
@@ -74,6 +87,8 @@ def test_json_has_the_figures_of_the_tsv_file(outputs):
         assert row["bleu"] == pytest.approx(expected["bleu"], abs=1e-4)
         assert row["bleu_runs"] == pytest.approx([*map(float, expected["bleu_runs"].split())], abs=1e-4)
         assert (row["p_strict"] is None) == (expected["p_strict"] != expected["p_strict"])
+    assert list(value["contrasts"][0]) == list(value["contrast_columns"])
+    assert {row["feature"] for row in value["contrasts"] if row["system"] == "cslm_rnn_wp"} == {"rnn", "cslm", "wp"}
     assert value["paper"]["rnn"] == {"dev": 31.20, "test": 33.87}
 
 
@@ -111,3 +126,14 @@ def test_html_links_to_the_provenance_only(outputs):
     page.feed(text)
     assert page.links == ["provenance.json"]
     assert text.count('<tr class="paper">') == 4 * 5
+    assert text.count("What each feature adds") == 2
+
+
+def test_plots_take_the_page_s_colours(outputs):
+    """Nothing in a plot has a colour of its own: the page is light or dark as its reader wants it."""
+    plots = re.findall(r"<svg.*?</svg>", (outputs / "table1.html").read_text(), re.DOTALL)
+    for plot in plots:
+        assert not re.findall(r"#[0-9a-f]{6}", plot)
+        assert "var(--mark)" in plot
+    names = [name for plot in plots for name in re.findall(r' id="([^"]*)"', plot)]
+    assert len(names) == len(set(names))

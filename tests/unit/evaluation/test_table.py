@@ -63,6 +63,10 @@ def command(folder: Path, paths: list[str], *more: str) -> list[str]:
     return ["evaluation", "table", "--scores", *paths, *outputs, *more]
 
 
+def contrasts(folder: Path) -> pd.DataFrame:
+    return pd.read_csv(folder / "out" / "contrasts.tsv", sep="\t")
+
+
 def table(folder: Path) -> pd.DataFrame:
     return pd.read_csv(folder / "out" / "table1.tsv", sep="\t")
 
@@ -72,7 +76,7 @@ ALL = [score(system, test_set, run) for system in ("rnn", "cslm_rnn_wp", "baseli
 
 
 def test_rows_means_and_order(tmp_path):
-    assert main(command(tmp_path, write(tmp_path, *ALL), "--joint", "both=test+more")) == 0
+    assert main(command(tmp_path, write(tmp_path, *ALL), "--joint", "both=test+more", "--paper")) == 0
     frame = table(tmp_path)
     assert list(frame["system"]) == ["rnn"] * 4 + ["cslm_rnn_wp"] * 4 + ["baseline"] * 4
     assert list(frame["test_set"])[:4] == ["dev", "test", "more", "both"]
@@ -86,7 +90,7 @@ def test_rows_means_and_order(tmp_path):
 
 
 def test_joint_test_set_is_one_corpus(tmp_path):
-    assert main(command(tmp_path, write(tmp_path, *ALL), "--joint", "both=test+more")) == 0
+    assert main(command(tmp_path, write(tmp_path, *ALL), "--joint", "both=test+more", "--paper")) == 0
     frame = table(tmp_path).set_index(["system", "test_set"])
     hypotheses = output_of("rnn", "test", 2) + output_of("rnn", "more", 2)
     references = [REFERENCES["test"] + REFERENCES["more"]]
@@ -153,7 +157,7 @@ def test_features_that_nobody_knows(tmp_path, capsys, features):
 def test_differences_to_the_system_without_the_last_feature(tmp_path):
     systems = ("baseline", "baseline_wp", "rnn", "cslm_rnn", "cslm_rnn_wp", "cslm_wp", "mine")
     scores = [with_sentences(score(system, "test", run)) for system in systems for run in (1, 2)]
-    assert main(command(tmp_path, write(tmp_path, *scores))) == 0
+    assert main(command(tmp_path, write(tmp_path, *scores), "--paper")) == 0
     frame = table(tmp_path).set_index("system")
     expected = {"baseline_wp": "baseline", "rnn": "baseline", "cslm_rnn": "rnn", "cslm_rnn_wp": "cslm_rnn"}
     assert frame["without"].dropna().to_dict() == expected
@@ -169,6 +173,45 @@ def test_differences_to_the_system_without_the_last_feature(tmp_path):
         )
     paper = frame[["paper_diff_baseline", "paper_diff_without"]].dropna().round(2).T.to_dict("list")
     assert paper == {"rnn": [0.57, 0.57], "cslm_rnn": [1.34, 0.77], "cslm_rnn_wp": [1.24, -0.10]}
+
+
+def test_every_feature_against_the_system_without_it(tmp_path):
+    """cslm_rnn against cslm and against rnn, and so on, where the system without the feature is in the table."""
+    systems = ("baseline", "rnn", "cslm", "cslm_rnn", "cslm_rnn_wp", "rnn_wp", "mine")
+    scores = [with_sentences(score(system, "test", run)) for system in systems for run in (1, 2)]
+    added = [f"--output-contrasts={tmp_path / 'out' / 'contrasts.tsv'}", "--paper"]
+    assert main(command(tmp_path, write(tmp_path, *scores), *added)) == 0
+    frame = contrasts(tmp_path)
+    assert list(zip(frame["feature"], frame["without"], frame["system"], strict=True)) == [
+        ("rnn", "baseline", "rnn"),
+        ("rnn", "cslm", "cslm_rnn"),
+        ("cslm", "baseline", "cslm"),
+        ("cslm", "rnn", "cslm_rnn"),
+        ("cslm", "rnn_wp", "cslm_rnn_wp"),
+        ("wp", "rnn", "rnn_wp"),
+        ("wp", "cslm_rnn", "cslm_rnn_wp"),
+    ]
+    bleu = table(tmp_path).set_index("system")["bleu"]
+    for row in frame.itertuples():
+        assert row.difference == pytest.approx(bleu[row.system] - bleu[row.without], abs=2e-4)
+        first, second = (
+            np.array([with_sentences(score(name, "test", run)).sentences for run in (1, 2)])
+            for name in (row.without, row.system)
+        )
+        assert [row.p_value, row.p_strict] == pytest.approx(compare(first, second)[1:], abs=1e-4)
+    assert frame["paper_difference"].dropna().round(2).tolist() == [0.57, 0.77, -0.10]
+
+
+def test_without_other_languages_figures(tmp_path):
+    """The paper's figures are of English to French; without --paper nothing of them is anywhere."""
+    output = tmp_path / "out"
+    more = [f"--output-contrasts={output / 'contrasts.tsv'}", f"--output-json={output / 'table1.json'}"]
+    assert main(command(tmp_path, write(tmp_path, *ALL), *more)) == 0
+    for name in ("table1.tsv", "contrasts.tsv", "table1.json", "table1.md", "table1.html"):
+        text = (output / name).read_text()
+        assert "paper_" not in text
+        assert "33.87" not in text
+        assert "WMT" not in text
 
 
 def test_no_significance_without_sentences_or_with_other_runs(tmp_path, capsys):
@@ -188,7 +231,9 @@ def test_one_run_has_no_deviation(tmp_path):
 
 
 def test_dev_set_by_name(tmp_path):
-    assert main(command(tmp_path, write(tmp_path, score(), score(test_set="more")), "--dev-set", "more")) == 0
+    assert (
+        main(command(tmp_path, write(tmp_path, score(), score(test_set="more")), "--dev-set", "more", "--paper")) == 0
+    )
     frame = table(tmp_path)
     assert list(frame["test_set"]) == ["more", "test"]
     assert list(frame["paper_bleu"]) == [30.64, 33.30]

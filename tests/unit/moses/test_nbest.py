@@ -66,7 +66,8 @@ LM0= 0.125
 def lists(tmp_path, ini=INI, sentences=4, nbest=NBEST):
     (tmp_path / "ini").write_text(ini)
     (tmp_path / "nbest").write_text(nbest)
-    return read_lists(tmp_path / "nbest", MosesIni.read(tmp_path / "ini"), sentences)
+    source = [text for text, _ in zip(["s t", "", "u", " "], range(sentences), strict=False)]
+    return read_lists(tmp_path / "nbest", MosesIni.read(tmp_path / "ini"), source)
 
 
 def test_lists_in_the_order_of_the_ini(tmp_path):
@@ -116,3 +117,10 @@ def test_one_more_feature(tmp_path):
     assert names == ["LM0:0", "TM0:0", "TM0:1", "CSLM0:0"]
     assert [one.features[3] for one in candidates] == [-0.333333] * 3
     assert path.read_text().splitlines()[0] == "0 ||| a b ||| LM0= -1 TM0= 1 2 CSLM0= -0.333333 ||| -3.5 ||| 0=0"
+
+
+def test_lists_that_lack_a_sentence(tmp_path):
+    """An empty sentence has no line in a list; one with words and without a line is missing."""
+    nbest = "".join(line for line in NBEST.splitlines(keepends=True) if not line.startswith("2"))
+    with pytest.raises(InputError, match=r"has no translation of sentence 2 \(from 0\) and of 0 more; make the list"):
+        lists(tmp_path, nbest=nbest)

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from rnnsmt.bleu.kernels.statistics import bleu_of_statistics
 from rnnsmt.bleu.multi_bleu import bleu_of
 from rnnsmt.tuning.kernels.line_search import best_point, line_bleu, line_corners, upper_envelope
-from rnnsmt.tuning.nbest_pool import FlatPool, NbestPool, lump_of
-from rnnsmt.tuning.optimisation import OptimiserOptions, active_features, normalised, optimise, pool_bleu
+from rnnsmt.tuning.nbest_pool import FlatPool, NbestPool, candidate_batch
+from rnnsmt.tuning.optimisation import active_features, normalised, optimise_weights, pool_bleu
+from rnnsmt.tuning.options import OptimiserOptions
 
 LINES = st.lists(st.tuples(st.integers(-4, 4), st.integers(-6, 6)), min_size=1, max_size=12)
 
@@ -74,7 +75,7 @@ def random_pool(seed: int, sentences: int = 12, candidates: int = 15, features: 
             matches[:4] = np.maximum(matches, [2, 1, 1, 0] if rng.random() < 0.5 else [1, 1, 1, 1])
             statistics.append([*np.minimum(matches, totals), *totals, length])
     pool = NbestPool(sentences, features)
-    pool.add(lump_of(rows, np.array(statistics, np.int32)))
+    pool.add(candidate_batch(rows, np.array(statistics, np.int32)))
     return pool.flat()
 
 
@@ -162,7 +163,8 @@ def test_result_does_not_depend_on_threads(combine):
     pool = random_pool(1)
     options = OptimiserOptions(restarts=4, combine=combine)
     results = [
-        optimise(pool, [np.ones(3)], np.ones(3, bool), [7], options, threads).weights.tolist() for threads in (1, 1, 3)
+        optimise_weights(pool, [np.ones(3)], np.ones(3, bool), [7], options, threads).weights.tolist()
+        for threads in (1, 1, 3)
     ]
     assert results[0] == results[1] == results[2]
 
@@ -170,7 +172,7 @@ def test_result_does_not_depend_on_threads(combine):
 def test_seeds_differ():
     pool = random_pool(1, sentences=40)
     options = OptimiserOptions(restarts=2, combine="best")
-    one, other = (optimise(pool, [np.ones(3)], np.ones(3, bool), [seed], options).weights for seed in (1, 2))
+    one, other = (optimise_weights(pool, [np.ones(3)], np.ones(3, bool), [seed], options).weights for seed in (1, 2))
     assert not np.array_equal(one, other)
 
 
@@ -178,7 +180,7 @@ def test_seeds_differ():
 def test_optimum_is_near_that_of_a_dense_grid(seed):
     pool = random_pool(seed, features=2)
     starts = [np.array([x, y]) for x in (1.0, -1.0) for y in (1.0, -1.0)]
-    found = optimise(pool, starts, np.ones(2, bool), [1], OptimiserOptions(restarts=12, combine="best"))
+    found = optimise_weights(pool, starts, np.ones(2, bool), [1], OptimiserOptions(restarts=12, combine="best"))
     angles = np.linspace(0, 2 * np.pi, 2001)
     grid = max(bleu_by_brute_force(pool, np.array([np.cos(a), np.sin(a)])) for a in angles)
     assert found.value >= grid - 1e-3
@@ -189,7 +191,7 @@ def test_optimum_is_near_that_of_a_dense_grid(seed):
 def test_more_restarts_are_never_worse():
     pool = random_pool(5, sentences=30)
     values = [
-        optimise(pool, [np.ones(3)], np.ones(3, bool), [3], OptimiserOptions(restarts=r, combine="best")).value
+        optimise_weights(pool, [np.ones(3)], np.ones(3, bool), [3], OptimiserOptions(restarts=r, combine="best")).value
         for r in (0, 3, 10)
     ]
     assert values == sorted(values)
@@ -201,7 +203,7 @@ def test_constant_feature_keeps_its_weight():
     active = active_features(pool)
     assert active.tolist() == [True, False, True]
     start = np.array([0.5, 0.25, 0.25])
-    found = optimise(pool, [start], active, [1], OptimiserOptions(restarts=5, combine="best"))
+    found = optimise_weights(pool, [start], active, [1], OptimiserOptions(restarts=5, combine="best"))
     # up to the common scale: nothing but the scale changed it
     assert found.weights[1] > 0
     assert pool_bleu(pool, found.weights) >= pool_bleu(pool, start)
@@ -210,7 +212,7 @@ def test_constant_feature_keeps_its_weight():
 def test_a_sentence_without_candidates_is_no_obstacle():
     pool = NbestPool(3, 1)
     rows = [np.array([[1.0], [2.0]]), np.empty((0, 1)), np.array([[1.0]])]
-    pool.add(lump_of(rows, np.array([[4, 3, 2, 1, 4, 3, 2, 1, 4]] * 3, np.int32)))
+    pool.add(candidate_batch(rows, np.array([[4, 3, 2, 1, 4, 3, 2, 1, 4]] * 3, np.int32)))
     flat = pool.flat()
     assert flat.offsets.tolist() == [0, 2, 2, 3]
     assert active_features(flat).tolist() == [True]
@@ -236,11 +238,14 @@ def test_beats_moses_weights_on_moses_list(moses_fixture, multi30k_tok):
     references = list(read_lines(multi30k_tok / "test_2016_flickr.fr.xz"))[: len(groups)]
     pool = NbestPool(len(groups), len(names))
     statistics = BatchBleu([references]).statistics([[one.text for one in group] for group in groups])
-    pool.add(lump_of([np.array([one.features for one in group]) for group in groups], statistics))
+    pool.add(candidate_batch([np.array([one.features for one in group]) for group in groups], statistics))
     ini = MosesIni.read(moses_fixture / "search" / "moses.ini")
     weights = np.array([ini.weights[name.partition(":")[0]][int(name.partition(":")[2])] for name in names])
     flat = pool.flat()
     before = pool_bleu(flat, weights)
     assert before == pytest.approx(0.5894, abs=2e-4)
     active = np.ones(len(names), bool)
-    assert optimise(flat, [weights], active, [1], OptimiserOptions(restarts=5, combine="best")).value > before + 0.008
+    assert (
+        optimise_weights(flat, [weights], active, [1], OptimiserOptions(restarts=5, combine="best")).value
+        > before + 0.008
+    )

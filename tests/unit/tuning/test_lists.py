@@ -65,6 +65,24 @@ def test_better_weights(model, tmp_path, capsys):
     assert sum(abs(w) for name, ws in weights.items() if name[0] != "U" for w in ws) == pytest.approx(1)
 
 
+def test_rerank_refuses_lists_that_lack_sentences(model, tmp_path, capsys):
+    lines = [line for line in (model / "nbest").read_text().splitlines(keepends=True) if line.split()[0] != "29"]
+    (model / "lacking").write_text("".join(lines))
+    files = f"--ini {model}/moses.ini --nbest {model}/lacking --input {model}/dev.en --output {tmp_path}/out"
+    assert main(f"tuning rerank {files}".split()) == 2
+    assert "has no translation of sentence 29 (from 0)" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_constant_features_are_named(model, tmp_path, capsys):
+    lines = (model / "nbest").read_text().splitlines(keepends=True)
+    constant = [re.sub(r"WordPenalty0= \S+", "WordPenalty0= -1", line) for line in lines]
+    assert constant != lines
+    (model / "constant").write_text("".join(constant))
+    assert optimise(model, tmp_path / "tuned.ini", "constant") == 0
+    assert "constant on every n-best list, the weight stays: WordPenalty0:0" in capsys.readouterr().err
+
+
 def test_the_same_whatever_the_threads(model, tmp_path):
     for threads in (1, 2):
         assert optimise(model, tmp_path / f"{threads}.ini", threads=threads) == 0
@@ -100,6 +118,8 @@ def test_a_feature_that_knows_better(model, tmp_path):
         ("one translation each", "no feature differs"),
         ("weights 0", "all weights are 0"),
         ("too many", "but the text has 31 lines"),
+        ("lacks sentences", "has no translation of sentence 3 (from 0) and of 1 more"),
+        ("nothing matches", "shares a 1-gram with its reference"),
     ],
 )
 def test_refuses(model, tmp_path, capsys, change, said):
@@ -109,6 +129,10 @@ def test_refuses(model, tmp_path, capsys, change, said):
         lines = [line.replace("Distortion0=", "Distance0=") for line in lines]
     elif change == "one translation each":
         lines = list({line.split()[0]: line for line in lines}.values())
+    elif change == "lacks sentences":
+        lines = [line for line in lines if line.split()[0] not in ("3", "7")]
+    elif change == "nothing matches":
+        lines = [" ||| ".join([line.split(" ||| ")[0], "q q q q", *line.split(" ||| ")[2:]]) for line in lines]
     elif change == "weights 0":
         head, _, weights = INI.partition("[weight]\n")
         zero = (f"{line.split()[0]} " + " ".join("0" for _ in line.split()[1:]) for line in weights.splitlines())

@@ -14,10 +14,10 @@ import pytest
 from rnnsmt.bleu.batch import BatchBleu
 from rnnsmt.io import InputError
 from rnnsmt.stopping import SAVED, Stop
-from rnnsmt.tuning.mert import Decoded, LoopOptions, tune
-from rnnsmt.tuning.nbest_pool import NbestPool, lump_of
-from rnnsmt.tuning.optimisation import OptimiserOptions
-from rnnsmt.tuning.state import MertState, content_hash, outline_hash
+from rnnsmt.tuning.mert import Decoded, tune
+from rnnsmt.tuning.nbest_pool import NbestPool, candidate_batch
+from rnnsmt.tuning.options import LoopOptions, OptimiserOptions
+from rnnsmt.tuning.state import MertState, content_hash, file_hash
 
 WORDS = ["a", "b", "c", "d", "e", "f", "g", "h"]
 
@@ -110,6 +110,27 @@ def test_a_finished_run_decodes_nothing_again(tmp_path):
     decoder = ToyDecoder()
     assert run(tmp_path, decoder=decoder).iterations == first.iterations
     assert decoder.decoded == 0
+
+
+@pytest.mark.parametrize("patience", [1, 3])
+def test_a_finished_run_can_be_extended_and_cut_short(tmp_path, patience):
+    """What comes out depends on the options, not on how far a run before went."""
+
+    def options(most: int) -> LoopOptions:
+        return LoopOptions(seed=3, max_iterations=most, patience=patience, optimiser=OPTIONS.optimiser)
+
+    expected = {most: run(tmp_path / f"{most}", options(most)) for most in (2, 3, 6)}
+    decoded = 0
+    for most in (3, 6, 2, 6):
+        decoder = ToyDecoder()
+        state = MertState(tmp_path / "one", {"a": "1"})
+        tuned = tune(decoder, BatchBleu([decoder.references]), START, state, options(most))
+        state.finish()
+        del state
+        decoded += decoder.decoded
+        assert (tuned.iterations, tuned.stopped) == (expected[most].iterations, expected[most].stopped)
+        assert (tuned.weights.tolist(), tuned.bleu) == (expected[most].weights.tolist(), expected[most].bleu)
+    assert decoded == len(expected[6].iterations)
 
 
 KILLED = """
@@ -254,9 +275,9 @@ def test_several_references(tmp_path):
 def test_pool_keeps_distinct_candidates_in_order():
     pool = NbestPool(2, 2)
     statistics = np.tile(np.array([1, 0, 0, 0, 4, 3, 2, 1, 4], np.int32), (3, 1))
-    pool.add(lump_of([np.array([[1.0, 2.0], [1.0, 2.0]]), np.array([[0.0, 1.0]])], statistics))
+    pool.add(candidate_batch([np.array([[1.0, 2.0], [1.0, 2.0]]), np.array([[0.0, 1.0]])], statistics))
     assert len(pool) == 2
-    again = lump_of([np.array([[3.0, 2.0]]), np.array([[-0.0, 1.0], [1.0, 2.0]])], statistics)
+    again = candidate_batch([np.array([[3.0, 2.0]]), np.array([[-0.0, 1.0], [1.0, 2.0]])], statistics)
     fresh = pool.add(again)
     assert fresh.sentences.tolist() == [0, 1]  # -0.0 is 0.0; the same features of another sentence are new
     flat = pool.flat()
@@ -266,7 +287,7 @@ def test_pool_keeps_distinct_candidates_in_order():
 
 def test_candidates_with_other_statistics_are_distinct():
     statistics = np.array([[1, 0, 0, 0, 4, 3, 2, 1, 4], [2, 0, 0, 0, 4, 3, 2, 1, 4]], np.int32)
-    assert len(NbestPool(1, 1).add(lump_of([np.array([[1.0], [1.0]])], statistics)).sentences) == 2
+    assert len(NbestPool(1, 1).add(candidate_batch([np.array([[1.0], [1.0]])], statistics)).sentences) == 2
 
 
 # The state
@@ -315,7 +336,7 @@ def test_a_damaged_state_is_refused(tmp_path, content):
 
 @pytest.mark.parametrize("content", [None, b"", b"PK\x03\x04 half a file"])
 def test_damaged_candidates_are_refused(tmp_path, content):
-    run(tmp_path)
+    run(tmp_path, LoopOptions(seed=3, max_iterations=3, optimiser=OPTIONS.optimiser))
     path = tmp_path / "nbest-002.npz"
     path.unlink()
     if content is not None:
@@ -334,12 +355,14 @@ def test_content_hash_sees_through_compression(tmp_path):
     assert content_hash(tmp_path / "a", tmp_path / "a") != content_hash(tmp_path / "a")
 
 
-def test_outline_hash_sees_the_ends_of_a_file(tmp_path):
-    path = tmp_path / "table.gz"
+def test_file_hash_sees_every_byte(tmp_path):
+    """A table that is not compressed may be edited in its middle."""
+    path = tmp_path / "table"
     hashes = set()
-    for content in (b"a" * 200_000, b"b" + b"a" * 199_999, b"a" * 199_999 + b"b", b"a" * 200_001, b""):
+    middle = b"a" * 100_000 + b"b" + b"a" * 99_999
+    for content in (b"a" * 200_000, b"b" + b"a" * 199_999, middle, b"a" * 199_999 + b"b", b"a" * 200_001, b""):
         path.write_bytes(content)
-        hashes.add(outline_hash(path))
-    assert len(hashes) == 5
+        hashes.add(file_hash(path))
+    assert len(hashes) == 6
     with pytest.raises(InputError, match="no such file"):
-        outline_hash(tmp_path / "none")
+        file_hash(tmp_path / "none")

@@ -87,6 +87,25 @@ def test_filtered_tables_from_another_folder(model, tmp_path, capsys):
     assert outputs(tmp_path / "b")[1] == outputs(tmp_path / "a")[1]
 
 
+def test_goes_on_whatever_the_paths_are_called(model, tmp_path, monkeypatch):
+    """Another spelling of the same files is no other run; another number of iterations extends it."""
+    assert main(command(model, tmp_path / "whole")) == 0
+    assert main(command(model, tmp_path / "b", max_iterations=2)) == 0
+    (tmp_path / "b" / "state" / "finished.json").unlink()  # as if it had been interrupted
+    monkeypatch.chdir(model)
+    here = {"ini": "moses.ini", "source": "../" + model.name + "/dev.en", "reference": "dev.fr"}
+    assert main(command(model, tmp_path / "b", **here)) == 0
+    assert outputs(tmp_path / "b") == outputs(tmp_path / "whole")
+
+
+def test_a_finished_run_goes_on_with_more_iterations(model, tmp_path, capsys):
+    assert main(command(model, tmp_path / "whole")) == 0
+    assert main(command(model, tmp_path / "b", max_iterations=2)) == 0
+    assert main(command(model, tmp_path / "b")) == 0
+    assert "going on after iteration 2" in capsys.readouterr().err
+    assert outputs(tmp_path / "b") == outputs(tmp_path / "whole")
+
+
 def test_unknown_words_and_empty_sentences(model, tmp_path):
     source, reference = (model / "dev.en").read_text(), (model / "dev.fr").read_text()
     (tmp_path / "dev.en").write_text(source + "s1 new s2\n\n")
@@ -141,7 +160,7 @@ def test_a_state_of_other_text_is_refused(model, tmp_path, capsys):
     (tmp_path / "state" / "finished.json").unlink()
     source.write_text(source.read_text().replace("s1", "s2"))
     ini.write_text(INI.replace("LM0= 0.5", "LM0= 0.4"))
-    refused(command(model, tmp_path, source=source, ini=ini), tmp_path, capsys, f"--ini {ini}, --source {source}")
+    refused(command(model, tmp_path, source=source, ini=ini), tmp_path, capsys, "changed since: --ini, --source;")
 
 
 @pytest.mark.parametrize(

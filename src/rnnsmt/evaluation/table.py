@@ -3,7 +3,7 @@
 import statistics
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 import numpy as np
@@ -13,7 +13,7 @@ from rnnsmt.evaluation.score_file import Score
 from rnnsmt.evaluation.significance import Comparison, Statistics, compare
 from rnnsmt.io import InputError
 from rnnsmt.progress import say
-from rnnsmt.systems import BASELINE, named_features, paper_figure, paper_gain, without_last
+from rnnsmt.systems import BASELINE, FEATURES, last_feature, named_features, paper_figure, paper_gain, without
 
 Runs = dict[int, Score]
 """The scores of one system on one test set, by the number of the run."""
@@ -34,6 +34,16 @@ class Contrast:
     comparison: Comparison | None
     """Its significance; none without statistics of every segment, or where the two have other runs."""
 
+    @property
+    def p_clark(self) -> float | None:
+        """The p-value of Clark et al. (2011)."""
+        return self.comparison.p_clark if self.comparison else None
+
+    @property
+    def p_strict(self) -> float | None:
+        """The p-value of the stricter test, the one to go by."""
+        return self.comparison.p_strict if self.comparison else None
+
 
 @dataclass(frozen=True)
 class Row:
@@ -41,6 +51,8 @@ class Row:
 
     system: str
     test_set: str
+    added: tuple[str, ...]
+    """What the system adds to the baseline, as far as that is known."""
     segments: int
     bleu: tuple[float, ...]
     """Tokenised BLEU of every run."""
@@ -53,8 +65,13 @@ class Row:
     paper: float | None
     baseline: Contrast | None = None
     """Against the baseline."""
-    feature: Contrast | None = None
-    """Against the same system without the feature that was added last; for one feature that is the baseline."""
+    features: Mapping[str, Contrast] = field(default_factory=dict)
+    """Against the same system without a feature, by that feature, for those where that system is in the table."""
+
+    @property
+    def last(self) -> Contrast | None:
+        """Against the system without the feature that the paper adds last; for one feature that is the baseline."""
+        return self.features.get(last_feature(self.added) or "")
 
     @property
     def runs(self) -> int:
@@ -181,37 +198,42 @@ def rows(
     dev_sets: Iterable[str],
     joint: Iterable[str] = (),
     features: Mapping[str, Collection[str]] | None = None,
+    paper: bool = False,
 ) -> list[Row]:
     """The table's rows: systems in the order of their scores, development sets before test sets, joint sets last.
 
     features: what a system adds to the baseline, where its name does not say so.
+    paper: put the paper's figures beside those of dev and test sets; joint sets have none.
     """
     dev = set(dev_sets)
     without_paper = set(joint)
     systems, test_sets = (list(dict.fromkeys(names)) for names in zip(*scores, strict=True))
     keys = sorted(scores, key=lambda key: (systems.index(key[0]), key[1] not in dev, test_sets.index(key[1])))
     added = {system: (features or {}).get(system, named_features(system)) for system in systems}
-    smaller = {system: without_last(system, added) for system in systems}
     return [
-        _row(scores, system, test_set, smaller[system], _paper_column(test_set, dev, without_paper))
+        _row(scores, system, test_set, added, test_set in dev if paper and test_set not in without_paper else None)
         for system, test_set in keys
     ]
 
 
-def _paper_column(test_set: str, dev: set[str], without: set[str]) -> bool | None:
-    """Which of the paper's columns a test set stands beside: dev, or not; none for joint sets."""
-    return None if test_set in without else test_set in dev
-
-
-def _row(scores: Scores, system: str, test_set: str, smaller: str | None, is_dev: bool | None) -> Row:
+def _row(
+    scores: Scores, system: str, test_set: str, added: Mapping[str, Collection[str] | None], is_dev: bool | None
+) -> Row:
+    """A row; is_dev: whether it stands beside the paper's dev or test figure; none: beside neither."""
     runs = [score for _, score in sorted(scores[system, test_set].items())]
     sacre = [score.sacrebleu for score in runs if score.sacrebleu is not None]
     unknown = [float(score.unknown_words) for score in runs if score.unknown_words is not None]
     seconds = [score.decode_seconds for score in runs if score.decode_seconds is not None]
-    baseline = _contrast(scores, system, BASELINE, test_set, is_dev)
+    own = tuple(feature for feature in FEATURES if feature in (added[system] or ()))
+    smaller = {feature: name for feature in own if (name := without(system, feature, added)) is not None}
+    found = {
+        reference: _contrast(scores, system, reference, test_set, is_dev)
+        for reference in dict.fromkeys([BASELINE, *smaller.values()])
+    }
     return Row(
         system=system,
         test_set=test_set,
+        added=own,
         segments=runs[0].segments,
         bleu=tuple(score.bleu.bleu for score in runs),
         sacrebleu=tuple(part.score for part in sacre),
@@ -220,16 +242,14 @@ def _row(scores: Scores, system: str, test_set: str, smaller: str | None, is_dev
         unknown_words=mean(unknown),
         decode_seconds=mean(seconds),
         paper=None if is_dev is None else paper_figure(system, is_dev),
-        baseline=baseline,
-        feature=baseline if smaller == BASELINE else _contrast(scores, system, smaller, test_set, is_dev),
+        baseline=found[BASELINE],
+        features={f: contrast for f, name in smaller.items() if (contrast := found[name]) is not None},
     )
 
 
-def _contrast(
-    scores: Scores, system: str, reference: str | None, test_set: str, is_dev: bool | None
-) -> Contrast | None:
+def _contrast(scores: Scores, system: str, reference: str, test_set: str, is_dev: bool | None) -> Contrast | None:
     """A system against another one, where that is in the table; the runs of both are paired by their numbers."""
-    if reference is None or reference == system or (reference, test_set) not in scores:
+    if reference == system or (reference, test_set) not in scores:
         return None
     runs, others = scores[system, test_set], scores[reference, test_set]
     averages = [statistics.fmean(score.bleu.bleu for score in part.values()) for part in (runs, others)]

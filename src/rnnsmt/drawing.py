@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FORMATS = (".png", ".svg")
-BLUE, ORANGE, GREY = "#0b5cad", "#c9560c", "#8a939c"
+BLUE, ORANGE, GREY, INK = "#0b5cad", "#c9560c", "#8a939c", "#1c2024"
 
 STYLE: Any = {
     "font.family": "DejaVu Sans",
@@ -51,21 +51,30 @@ def check_output(paths: Sequence[str]) -> None:
 
 def canvas(rows: int, columns: int, width: float, height: float, share: bool = False) -> "tuple[Figure, list[Axes]]":
     """An empty picture of ``rows`` times ``columns`` plots, sizes in inches; share: one scale for all."""
-    from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    with rc_context(STYLE):
+    with styled():
         figure = Figure((width, height), layout="constrained")
         axes = figure.subplots(rows, columns, squeeze=False, sharex=share, sharey=share)
     return figure, list(axes.flat)
 
 
-def save(figure: "Figure", paths: Sequence[str]) -> None:
-    """Write a picture in every format, whole or not at all, without time or version inside."""
+def styled(more: dict[str, Any] | None = None) -> Any:
+    """The look of all pictures as a context, in which a figure is made and saved; ``more`` settings of matplotlib."""
     from matplotlib import rc_context
 
+    return rc_context(STYLE | (more or {}))
+
+
+def svg_metadata() -> dict[str, str | None]:
+    """No time and no version inside."""
+    return {"Date": None, "Creator": None}
+
+
+def save(figure: "Figure", paths: Sequence[str]) -> None:
+    """Write a picture in every format, whole or not at all, without time or version inside."""
     for path in paths:
         kind = Path(path).suffix[1:]
-        metadata: dict[str, str | None] = {"Software": None} if kind == "png" else {"Date": None, "Creator": None}
-        with rc_context(STYLE), atomic_path(path) as temporary:
+        metadata = {"Software": None} if kind == "png" else svg_metadata()
+        with styled(), atomic_path(path) as temporary:
             figure.savefig(temporary, format=kind, dpi=150, facecolor="white", metadata=metadata)
