@@ -11,7 +11,7 @@ from snakemake.utils import update_config
 
 # Rules call the stages as `rnnsmt`, which lies beside the Python that runs Snakemake; with --sdm conda the environment of
 # the rule comes before it on PATH. What a checkout computes must be its own package.
-os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]))
 CHECKOUT = Path(str(workflow.current_basedir), "../..").resolve()
 try:
     import rnnsmt
@@ -23,7 +23,7 @@ if rnnsmt is None or ((CHECKOUT / "src").is_dir() and Path(rnnsmt.__file__).reso
         f"{sys.executable} has {found}, but these rules need the one of {CHECKOUT}: "
         f"run `make setup` there and call its .venv/bin/snakemake, or `pip install -e` it into this environment"
     )
-os.environ["RNNSMT_CHECKOUT"] = str(CHECKOUT)  # what envs/*.post-deploy.sh installs
+os.environ.update(RNNSMT_CHECKOUT=str(CHECKOUT))  # what envs/*.post-deploy.sh installs
 
 from rnnsmt.config import check, corpora, kept_whole, settle
 from rnnsmt.run_lock import enter

@@ -1,6 +1,4 @@
 # Raw files to clean, tokenised, truecased text.
-DOWNLOADS = {path: entry for corpus in CORPORA.values() for path, entry in corpus.downloads.items()}
-MEMBERS = {path: found for corpus in CORPORA.values() for path, found in corpus.members.items()}
 CLEANING = (
     f"--max-length {config['text']['max_length']} --max-ratio {config['text']['max_ratio']} "
     + switch("no-normalize", not config["text"]["normalize"])
@@ -11,11 +9,6 @@ CLEANING = (
     + " "
     + switch("lowercase", config["text"]["lowercase"])
 )
-
-
-def download(wildcards):
-    """Where a file comes from: url, sha256, mirrors."""
-    return DOWNLOADS[f"results/downloads/{wildcards.key}/{wildcards.file}"]
 
 
 # A server that does not answer is asked again; what a stage refuses otherwise is refused once.

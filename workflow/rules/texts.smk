@@ -1,7 +1,14 @@
 # Which file holds which text: the corpora before and after selection, the dev and test sets.
 import shlex
 
+DOWNLOADS = {path: entry for corpus in CORPORA.values() for path, entry in corpus.downloads.items()}
+MEMBERS = {path: found for corpus in CORPORA.values() for path, found in corpus.members.items()}
 USUAL = "truecased" if config["text"]["truecase"] else "tokenized"
+
+
+def download(wildcards):
+    """Where a file comes from: url, sha256, mirrors."""
+    return DOWNLOADS[f"results/downloads/{wildcards.key}/{wildcards.file}"]
 
 
 def text(kind, name, lang):

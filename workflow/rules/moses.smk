@@ -1,0 +1,108 @@
+# The Moses model of every set of features: further columns of the phrase table, moses.ini, and the part of the tables that a
+# dev or test set can use.
+
+
+rule augment:
+    input:
+        phrase_table=f"results/model/{PHRASE_TABLE}",
+        scores=lambda w: [path for name in w.columns.split("_") for path in COLUMNS[name]()],
+    output:
+        f"results/augmented/{{columns}}/{PHRASE_TABLE}",
+    log:
+        "results/logs/augment/{columns}.log",
+    wildcard_constraints:
+        columns=FEATURE_NAMES,
+    conda:
+        BASE_ENV
+    threads: beside_tuning(2)
+    resources:
+        mem_mb=memory(1000),
+        runtime=minutes(10, 0.02),
+    params:
+        version=version("phrases", "augment"),
+        columns=column_options,
+    shell:
+        "rnnsmt phrases augment --phrase-table {input.phrase_table:q} {params.columns} "
+        "--output {output:q} --threads {threads} &> {log:q}"
+
+
+rule moses_ini:
+    input:
+        f"results/model/{PHRASE_TABLE}",
+        f"results/model/{REORDERING_TABLE}",
+        "results/model/lm.arpa.gz",
+    output:
+        "results/model/moses.ini",
+    log:
+        "results/logs/moses/ini.log",
+    conda:
+        BASE_ENV
+    resources:
+        mem_mb=memory(500),
+        runtime=minutes(10),
+    params:
+        version=version("moses", "ini"),
+        limits=f"--distortion-limit {config['search']['distortion_limit']} --table-limit {config['search']['table_limit']}",
+        order=config["lm"]["order"],
+        folder=subpath(input[1], parent=True),
+    shell:
+        f"rnnsmt moses ini --model-dir {{params.folder:q}} --phrase-table {PHRASE_TABLE} "
+        f"--reordering-table {REORDERING_TABLE} --lm lm.arpa.gz --lm-order {{params.order}} {{params.limits}} "
+        "--output {output:q} &> {log:q}"
+
+
+rule augmented_ini:
+    input:
+        lambda w: f"results/{table_folder(w.features.split('_'))}/{PHRASE_TABLE}",
+        f"results/model/{REORDERING_TABLE}",
+        "results/model/lm.arpa.gz",
+        lambda w: [CSLM_MODEL] if "cslm" in w.features.split("_") else [],
+    output:
+        "results/augmented/{features}/moses.ini",
+    log:
+        "results/logs/augment/ini.{features}.log",
+    wildcard_constraints:
+        features=FEATURE_NAMES,
+    conda:
+        BASE_ENV
+    resources:
+        mem_mb=memory(500),
+        runtime=minutes(10),
+    params:
+        version=version("moses", "ini"),
+        limits=f"--distortion-limit {config['search']['distortion_limit']} --table-limit {config['search']['table_limit']}",
+        order=config["lm"]["order"],
+        folder=subpath(input[1], parent=True),
+        model=lambda w: ini_options(w.features.split("_")),
+    shell:
+        f"rnnsmt moses ini --model-dir {{params.folder:q}} --reordering-table {REORDERING_TABLE} --lm lm.arpa.gz "
+        "--lm-order {params.order} {params.limits} {params.model} --output {output:q} &> {log:q}"
+
+
+# What a dev or test set can use of the tables, once for all systems that share them: loads in a moment, and everybody
+# can look at it.
+rule filter_tables:
+    input:
+        text=lambda w: set_text("usual", w.set, SOURCE),
+        phrase_table=f"results/{{folder}}/{PHRASE_TABLE}",
+        reordering_table=f"results/model/{REORDERING_TABLE}",
+    output:
+        f"results/{{folder}}/filtered/{{set}}/{PHRASE_TABLE}",
+        f"results/{{folder}}/filtered/{{set}}/{REORDERING_TABLE}",
+    log:
+        "results/logs/filter/{folder}.{set}.log",
+    wildcard_constraints:
+        folder=f"model|augmented/{FEATURE_NAMES}",
+    conda:
+        BASE_ENV
+    resources:
+        mem_mb=memory(1000),
+        runtime=minutes(10, 0.02),
+    params:
+        version=version("phrases", "filter"),
+        max_length=config["phrases"]["max_length"],
+        folder=subpath(output[0], parent=True),
+    shell:
+        "rnnsmt phrases filter --input {input.text:q} --phrase-table {input.phrase_table:q} "
+        "--reordering-table {input.reordering_table:q} --max-length {params.max_length} "
+        "--output-dir {params.folder:q} &> {log:q}"
