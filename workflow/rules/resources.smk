@@ -40,11 +40,9 @@ def memory(base, per_mb=0.0):
 
 def search_memory(wildcards, input, attempt):
     """mem_mb of MERT and decoding: the tables and the LM; with a CSLM its first layer and the n-grams it has scored."""
-    neural = (
-        min(1000 + 20000 * input.size_files_mb[list(input).index(input.source)], MOST_NEURAL_MEGABYTES)
-        if input.network
-        else 0
-    )
+    sources = {input.source} if isinstance(input.source, str) else set(input.source)
+    size = sum(mb for path, mb in zip(input, input.size_files_mb) if path in sources)
+    neural = min(1000 + 20000 * size, MOST_NEURAL_MEGABYTES) if input.network else 0
     return memory(600 + neural, 18)(wildcards, input, attempt)
 
 

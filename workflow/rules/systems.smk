@@ -28,9 +28,9 @@ def table_folder(added):
     return f"augmented/{'_'.join(columns(added))}" if columns(added) else "model"
 
 
-def filtered_tables(system, name):
-    """The part of a system's tables that a dev or test set can use."""
-    folder = f"results/{table_folder(features(system))}/filtered/{name}"
+def filtered_tables(system, part):
+    """The part of a system's tables that the dev set (dev) or all sets (all) can use."""
+    folder = f"results/{table_folder(features(system))}/filtered/{part}"
     return [f"{folder}/{table}" for table in (PHRASE_TABLE, REORDERING_TABLE)]
 
 

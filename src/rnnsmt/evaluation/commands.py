@@ -3,41 +3,18 @@
 import argparse
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from rnnsmt.io import InputError, read_json, write_json
+from rnnsmt.io import InputError, read_lines, write_json, write_lines
+from rnnsmt.options import positive
 from rnnsmt.progress import say
 from rnnsmt.systems import FEATURES, label
 
 if TYPE_CHECKING:
-    from rnnsmt.evaluation.score_file import SacreBleu
+    from rnnsmt.evaluation.score_file import Score
     from rnnsmt.evaluation.table import Row
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
-
-
-def _detokenized(args: argparse.Namespace, segments: int) -> "SacreBleu | None":
-    from rnnsmt.bleu.texts import read_texts
-    from rnnsmt.evaluation.sacre import sacre_bleu
-
-    if args.detok_hypothesis is None:
-        return None
-    hypotheses, references = read_texts(args.detok_hypothesis, args.detok_reference)
-    if len(hypotheses) != segments:
-        raise InputError(
-            f"{args.detok_hypothesis} has {len(hypotheses)} lines, but {args.hypothesis} has {segments}; "
-            "both must hold the same output"
-        )
-    return sacre_bleu(hypotheses, references, args.lowercase)
-
-
-def _report(path: str | None) -> dict[str, Any] | None:
-    if path is None:
-        return None
-    report = read_json(path)
-    if not isinstance(report, dict):
-        raise InputError(f"{path}: not a decoder's report (a JSON map); make it with `rnnsmt search decode --report`")
-    return report
 
 
 def _joint(text: str) -> tuple[str, list[str]]:
@@ -68,7 +45,9 @@ def bleu_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lowercase", action="store_true", help="sacreBLEU without case, and says so in its signature")
     parser.add_argument("--system", required=True, metavar="NAME", help="name of the system, e.g. baseline")
     parser.add_argument("--test-set", required=True, metavar="NAME", help="name of the test set")
-    parser.add_argument("--run", type=int, default=1, dest="run_number", metavar="N", help="number of the MERT run")
+    parser.add_argument(
+        "--run", type=positive, default=1, dest="run_number", metavar="N", help="number of the MERT run"
+    )
     parser.add_argument("--decode-report", metavar="FILE", help="the decoder's report, copied into the score file")
     parser.add_argument("--output", required=True, metavar="FILE", help="score file to write (JSON)")
 
@@ -79,37 +58,98 @@ def bleu(args: argparse.Namespace) -> dict[str, object]:
     Reads the tokenised output and its references (repeat --reference for several), optionally the detokenised texts and
     the decoder's report; writes a JSON score file that `evaluation table` collects.
     """
-    from rnnsmt.bleu.multi_bleu import corpus_statistics
-    from rnnsmt.bleu.texts import read_texts
-    from rnnsmt.evaluation.score_file import Score, write_score
+    from rnnsmt.evaluation.score_file import write_score
+    from rnnsmt.evaluation.scoring import score_output
 
     for option, name in (("--system", args.system), ("--test-set", args.test_set)):
-        if not NAME.fullmatch(name):
-            raise InputError(f"{option} {name!r}: a name is made of letters, digits and the characters _ . + -")
-    if args.run_number < 1:
-        raise InputError(f"--run {args.run_number}: runs are counted from 1")
+        _check_name(option, name)
     if (args.detok_hypothesis is None) != (args.detok_reference is None):
         raise InputError("--detok-hypothesis and --detok-reference belong together: give both or none")
-    hypotheses, references = read_texts(args.hypothesis, args.reference)
-    sentences = corpus_statistics(hypotheses, references)
-    score = Score(
-        system=args.system,
-        test_set=args.test_set,
-        run=args.run_number,
-        segments=len(hypotheses),
-        references=len(references),
-        statistics=tuple(sentences.sum(axis=0).tolist()),
-        sacrebleu=_detokenized(args, len(hypotheses)),
-        decode=_report(args.decode_report),
-        sentences=tuple(map(tuple, sentences.tolist())),
+    score = score_output(
+        args.system,
+        args.test_set,
+        args.run_number,
+        args.hypothesis,
+        args.reference,
+        args.detok_hypothesis,
+        args.detok_reference,
+        args.lowercase,
+        args.decode_report,
     )
     write_score(args.output, score)
-    say(f"{args.system}, {args.test_set}, run {args.run_number}: {score.bleu}")
-    figures: dict[str, object] = {"segments": score.segments, "BLEU": score.bleu.bleu}
-    if score.sacrebleu is not None:
-        figures["sacreBLEU"] = score.sacrebleu.score
-        figures["signature"] = score.sacrebleu.signature
+    return {"segments": score.segments, **_scores(score)}
+
+
+def _scores(score: "Score") -> dict[str, object]:
+    """Say the BLEU of an output; its figures for the last line of the log."""
+    say(f"{score.system}, {score.test_set}, run {score.run}: {score.bleu}")
+    if score.sacrebleu is None:
+        return {"BLEU": score.bleu.bleu}
+    return {
+        "BLEU": score.bleu.bleu,
+        "sacreBLEU": score.sacrebleu.score,
+        "signature": score.sacrebleu.signature,
+    }
+
+
+def score_run_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--run-dir", required=True, metavar="DIR", help="folder with SET.output and SET.decode.json of every set")
+    add("--set", required=True, nargs="+", metavar="NAME=REFERENCE=PLAIN",
+        help="a set with its tokenised reference and its reference as published")  # fmt: skip
+    add("--lang", required=True, metavar="L", help="language of the output, two letters")
+    add("--no-detruecase", action="store_true", help="leave sentence starts as they are")
+    add("--lowercase", action="store_true", help="sacreBLEU without case, and says so in its signature")
+    add("--system", required=True, metavar="NAME", help="name of the system, e.g. baseline")
+    add("--run", type=positive, default=1, dest="run_number", metavar="N", help="number of the MERT run")
+
+
+def score_run(args: argparse.Namespace) -> dict[str, object]:
+    """Score what one tuned system made of several sets: `corpus detokenize` and `evaluation bleu` in one go.
+
+    For every set the folder holds the decoder's output SET.output and its report SET.decode.json. Written beside them:
+    SET.tokens, the output in the case of running text; SET.detokenized; SET.bleu.json, the score file.
+    """
+    from rnnsmt.corpus.tokenizer import Detokenizer
+    from rnnsmt.evaluation.score_file import write_score
+    from rnnsmt.evaluation.scoring import score_output
+
+    _check_name("--system", args.system)
+    sets = [_set_with_references(text) for text in args.set]
+    figures: dict[str, object] = {}
+    for name, reference, plain_reference in sets:
+        stem = f"{args.run_dir}/{name}"
+        output = list(read_lines(f"{stem}.output"))
+        for kind, detokenize in (("tokens", False), ("detokenized", True)):
+            recase = Detokenizer(args.lang, not args.no_detruecase, detokenize)
+            write_lines(f"{stem}.{kind}", map(recase, output))
+        score = score_output(
+            args.system,
+            name,
+            args.run_number,
+            f"{stem}.tokens",
+            [reference],
+            f"{stem}.detokenized",
+            [plain_reference],
+            args.lowercase,
+            f"{stem}.decode.json",
+        )
+        write_score(f"{stem}.bleu.json", score)
+        figures |= {f"{name} {what}": value for what, value in _scores(score).items() if what != "signature"}
     return figures
+
+
+def _check_name(option: str, name: str) -> None:
+    if not NAME.fullmatch(name):
+        raise InputError(f"{option} {name!r}: a name is made of letters, digits and the characters _ . + -")
+
+
+def _set_with_references(text: str) -> tuple[str, str, str]:
+    name, *references = text.split("=")
+    if len(references) != 2:
+        raise InputError(f"--set {text}: write NAME=REFERENCE=PLAIN")
+    _check_name("--set", name)
+    return name, references[0], references[1]
 
 
 def table_options(parser: argparse.ArgumentParser) -> None:

@@ -4,18 +4,24 @@ import argparse
 import math
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rnnsmt.io import InputError, write_json, write_lines, write_lines_or_stdout
 from rnnsmt.progress import say, track
 from rnnsmt.search.options import add_search_options, search_options
 
+if TYPE_CHECKING:
+    from rnnsmt.search.model import SearchModel
+    from rnnsmt.search.options import SearchOptions
+
 
 def decode_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ini", type=Path, required=True, help="moses.ini with weights; paths relative to its folder")
-    parser.add_argument(
-        "--input", type=Path, required=True, help="tokenised text, one segment a line; - is standard input"
-    )
-    parser.add_argument("--output", type=Path, required=True, help="translations, one a line; - is standard output")
+    add = parser.add_argument
+    add("--input", type=Path, required=True, nargs="+", metavar="FILE",
+        help="tokenised texts, one segment a line; - is standard input")  # fmt: skip
+    add("--output", type=Path, required=True, nargs="+", metavar="FILE",
+        help="their translations, one a line; - is standard output")  # fmt: skip
     parser.add_argument(
         "--nbest",
         type=int,
@@ -26,58 +32,83 @@ def decode_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model-dir", type=Path, help="take files of the same base name from here where they exist")
     parser.add_argument("--threads", type=int, default=1, help="sentences translated at the same time")
     add_search_options(parser)
-    parser.add_argument("--report", type=Path, help="figures of the run as JSON")
+    add("--report", type=Path, nargs="+", metavar="FILE", help="figures of the search for every text, as JSON")
 
 
 def decode(args: argparse.Namespace) -> dict[str, object]:
-    """Translate a tokenised text with the Moses model directory that a moses.ini describes.
+    """Translate tokenised texts with the Moses model directory that a moses.ini describes.
 
     One output line an input line; an empty line stays empty, unknown words are passed through, or dropped where the ini
-    has [drop-unknown] 1. Other sections of the ini that change what Moses does are refused. The n-best file has Moses'
-    format with the phrase segmentation as last field (2-5=2-8: source words 2 to 5 became target words 2 to 8, from 0).
+    has [drop-unknown] 1. Other sections of the ini that change what Moses does are refused. Several texts are
+    translated one after the other with one model, which is loaded once. The n-best file has Moses' format with the
+    phrase segmentation as last field (2-5=2-8: source words 2 to 5 became target words 2 to 8, from 0).
     """
     if args.nbest < 0 or (args.nbest > 0) != (args.nbest_file is not None):
         raise InputError("--nbest N (N at least 1) and --nbest-file belong together")
+    reports = args.report or [None] * len(args.input)
+    if not len(args.input) == len(args.output) == len(reports):
+        raise InputError("--input, --output and --report: give as many files to each of them")
+    if args.nbest_file is not None and len(args.input) > 1:
+        raise InputError("--nbest-file: is for one --input only")
 
     from rnnsmt.moses.ini import MosesIni
-    from rnnsmt.search.decoder import translations
     from rnnsmt.search.model import load_model
-    from rnnsmt.search.nbest import nbest_file_lines
-    from rnnsmt.search.sentence_search import SentenceSearch
-    from rnnsmt.search.source_text import raw_text_warning, read_sentences, words_of
-    from rnnsmt.search.translation_options import look_up
+    from rnnsmt.search.source_text import read_sentences
 
     ini = MosesIni.read(args.ini)
     options = search_options(args, ini)
-    sentences = read_sentences(args.input)
+    texts = [read_sentences(path) for path in args.input]
 
-    loading = time.process_time()
-    model = load_model(ini, sentences, args.model_dir, args.threads, args.device, args.cslm_precision)
-    searching = time.process_time()
+    began = time.process_time()
+    every = [sentence for sentences in texts for sentence in sentences]
+    model = load_model(ini, every, args.model_dir, args.threads, args.device, args.cslm_precision)
+    loading = round(time.process_time() - began, 3)
+
+    found = []
+    for sentences, output, report in zip(texts, args.output, reports, strict=True):
+        found.append(_translate(model, sentences, options, output, args.nbest_file))
+        if report is not None:
+            limits = {"pop_limit": options.pop_limit, "stack": options.stack_size}
+            write_json(report, {**found[-1], "load_cpu_seconds": loading, **limits})
+    sums = {name: round(sum(stats[name] for stats in found), 6) for name in found[0]}
+    return {**sums, "load_cpu_seconds": loading}
+
+
+def _translate(
+    model: "SearchModel", sentences: list[str], options: "SearchOptions", output: Path, nbest_file: Path | None
+) -> dict[str, int | float]:
+    """Translate one text and write it; the figures of its search."""
+    from rnnsmt.search.decoder import translations
+    from rnnsmt.search.nbest import nbest_file_lines
+    from rnnsmt.search.sentence_search import SentenceSearch
+    from rnnsmt.search.source_text import raw_text_warning, words_of
+    from rnnsmt.search.translation_options import look_up
+
+    before = model.neural.counts() if model.neural is not None else None
+    began = time.process_time()
     search = SentenceSearch(model, look_up(model, sentences), model.initial_weights, options)
     warning = raw_text_warning(sentences, search.looked_up.unknown)
     if warning is not None:
         say(warning)
     found = list(track(translations(search), "translating", len(sentences), "sentences"))
-    done = time.process_time()
+    seconds = time.process_time() - began
 
-    if args.nbest_file is not None:
+    if nbest_file is not None:
         lists = (translation.nbest for translation in found)
-        write_lines(args.nbest_file, nbest_file_lines(lists, model.feature_names, model.listed))
-    write_lines_or_stdout(args.output, (translation.text for translation in found))
+        write_lines(nbest_file, nbest_file_lines(lists, model.feature_names, model.listed))
+    write_lines_or_stdout(output, (translation.text for translation in found))
 
     score = sum(translation.score for translation in found)
-    figures: dict[str, object] = {
+    stats: dict[str, int | float] = {
         "sentences": len(sentences),
         "words": sum(len(words_of(sentence)) for sentence in sentences),
         "unknown_words": sum(translation.unknown for translation in found),
-        "load_cpu_seconds": round(searching - loading, 3),
-        "search_cpu_seconds": round(done - searching, 3),
+        "search_cpu_seconds": round(seconds, 3),
         "score_sum": round(score, 6) if math.isfinite(score) else 0.0,
     }
-    if model.neural is not None:
+    if model.neural is not None and before is not None:
         counts = model.neural.counts()
-        figures |= {"ngrams_requested": counts.requested, "ngrams_scored": counts.scored, "batches": counts.batches}
-    if args.report is not None:
-        write_json(args.report, {**figures, "pop_limit": options.pop_limit, "stack": options.stack_size})
-    return figures
+        stats["ngrams_requested"] = counts.requested - before.requested
+        stats["ngrams_scored"] = counts.scored - before.scored
+        stats["batches"] = counts.batches - before.batches
+    return stats
