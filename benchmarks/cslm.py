@@ -69,7 +69,7 @@ def training(text: Text, settings: CslmSettings, threads: int, rounds: int) -> d
         ):
             trainer = CslmTrainer(text, changed, 1, place, threads)
             if "autograd" in name:
-                trainer.gradient_of.gradient = partial(by_autograd, precision == "reduced")
+                trainer.loss_and_gradient = partial(by_autograd, precision == "reduced")
             work[f"{name}, {precision}"] = partial(updates, trainer, 8)
     return best(work, rounds)
 

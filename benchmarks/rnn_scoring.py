@@ -21,7 +21,7 @@ from rnnsmt.networks.devices import choose_place
 from rnnsmt.networks.sequences import Sequences
 from rnnsmt.rnn.model import RNNEncoderDecoder, load_model
 from rnnsmt.rnn.pairs import Pairs
-from rnnsmt.rnn.scoring import encode_distinct, prefix_levels, score_pairs
+from rnnsmt.rnn.scoring import encode_distinct, prefix_levels, score_range
 from rnnsmt.rnn.settings import PRESETS
 
 SLICE = 8192
@@ -89,7 +89,7 @@ def main() -> None:
         model = RNNEncoderDecoder(PRESETS[args.preset].sizes(*map(len, pairs.vocabularies)), 1).to(device)
         for parameter in model.parameters():
             parameter.requires_grad_(False)
-    score_pairs(model, pairs, 0, 256, device)
+    score_range(model, pairs, 0, 256, device)
     size = min(SLICE, len(pairs) // args.slices)
     seconds: dict[str, list[float]] = {}
     largest = 0.0
@@ -97,7 +97,7 @@ def main() -> None:
     for k in range(args.slices):
         begin = (len(pairs) - size) * k // max(args.slices - 1, 1)
         few = begin + min(PLAIN, size)
-        found = timed("rnn score", size, lambda b=begin: score_pairs(model, pairs, b, b + size, device), seconds)
+        found = timed("rnn score", size, lambda b=begin: score_range(model, pairs, b, b + size, device), seconds)
         for batch in (64, 256):
             name = f"plain padded batches of {batch}"
             work = lambda b=begin, e=few, n=batch: plain(model, pairs, b, e, device, n)  # noqa: E731

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from rnnsmt.networks.devices import Place, choose_place
 from rnnsmt.networks.softmax import Products
-from rnnsmt.rnn.batches import PairBatches, words_of
+from rnnsmt.rnn.batches import PairBatches, pair_tensors
 from rnnsmt.rnn.gradients import loss_and_gradient
 from rnnsmt.rnn.model import RNNEncoderDecoder
 from rnnsmt.rnn.pairs import Pairs
@@ -131,7 +131,7 @@ def main() -> None:
     place = choose_place(args.device, args.threads, settings.precision)
     pairs = Pairs.open(args.pairs)
     stream = PairBatches(pairs, settings.batch, 1, torch.zeros(0, dtype=torch.int64).numpy())
-    batches = [words_of(pairs, next(stream), place.device) for _ in range(args.batches)]
+    batches = [pair_tensors(pairs, next(stream), place.device) for _ in range(args.batches)]
     sizes = settings.sizes(*(len(vocabulary) for vocabulary in pairs.vocabularies))
     operations, moved = cost(sizes, batches)
     print(f"{sizes}, minibatches of {settings.batch}, {sizes.count():,} parameters")

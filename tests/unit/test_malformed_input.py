@@ -400,7 +400,7 @@ def test_damaged_networks(trained: Path, capsys: pytest.CaptureFixture[str], cha
         lambda file: file.update(fingerprint=None),
         lambda file: file.update(state=[]),
         lambda file: file.update(random={}),
-        lambda file: file["state"].pop("stream"),
+        lambda file: file["state"].pop("batches"),
         lambda file: file["state"].update(optimiser=3),
         lambda file: file["state"].update(parameters=None),
         lambda file: file["state"].update(update="x"),

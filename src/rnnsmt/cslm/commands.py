@@ -60,7 +60,7 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     The shortlist is the networks' (--vocabulary, of `rnn prepare`) or the most frequent words of the text
     (--vocab-size). Words outside it become UNK, as one class; no word is left out.
     """
-    from rnnsmt.cslm.text import write_text
+    from rnnsmt.cslm.text import prepare_text
     from rnnsmt.networks.vocabulary import Vocabulary, check_size, count_words
 
     if args.vocabulary is not None:
@@ -68,7 +68,7 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     else:
         check_size(args.vocab_size)
         vocabulary = Vocabulary.from_counts(count_words(args.input, "to learn from"), args.vocab_size)
-    return write_text(args.input, vocabulary, args.output_dir)
+    return prepare_text(args.input, vocabulary, args.output_dir)
 
 
 def train_options(parser: argparse.ArgumentParser) -> None:
@@ -117,10 +117,10 @@ def perplexity(args: argparse.Namespace) -> dict[str, object]:
     """
     need_torch()
 
-    from rnnsmt.cslm.perplexity import compare
+    from rnnsmt.cslm.perplexity import perplexity_report
     from rnnsmt.io import write_json
 
-    report = compare(args.model, args.input, args.lm, args.device, args.threads)
+    report = perplexity_report(args.model, args.input, args.lm, args.device, args.threads)
     write_json(args.output, report)
     stats = {"sentences": report["sentences"], "words": report["words"], "OOV": report["oov"]}
     for name in ("cslm", "ngram", "mixture"):

@@ -19,7 +19,9 @@ from rnnsmt.networks.vocabulary import split
 from rnnsmt.progress import track
 
 
-def compare(model: str | Path, inputs: list[str], lm: str | Path | None, device: str, threads: int) -> dict[str, Any]:
+def perplexity_report(
+    model: str | Path, inputs: list[str], lm: str | Path | None, device: str, threads: int
+) -> dict[str, Any]:
     """The report of ``cslm perplexity``.
 
     Raises:

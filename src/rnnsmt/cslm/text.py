@@ -52,7 +52,7 @@ class Text:
         return len(self.words)
 
 
-def write_text(paths: list[str], vocabulary: Vocabulary, output_dir: str) -> dict[str, object]:
+def prepare_text(paths: list[str], vocabulary: Vocabulary, output_dir: str) -> dict[str, object]:
     """Write the folder; the stats of the stage. Lines without words are left out and counted.
 
     Raises:

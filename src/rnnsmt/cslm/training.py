@@ -18,7 +18,7 @@ from rnnsmt.cslm.settings import CslmSettings
 from rnnsmt.cslm.text import Text
 from rnnsmt.cslm.validation import HeldOutNGrams, class_counts, perplexity_of, unigram_log_p
 from rnnsmt.io import write_json
-from rnnsmt.networks.batches import Index, hold_out
+from rnnsmt.networks.batches import Index, draw_held_out
 from rnnsmt.networks.devices import Place
 from rnnsmt.networks.softmax import Products
 from rnnsmt.networks.training import Trainer
@@ -34,7 +34,7 @@ class CslmTrainer(Trainer):
 
     def __init__(self, text: Text, settings: CslmSettings, seed: int, place: Place, threads: int = 1) -> None:
         self.text, self.settings, self.seed = text, settings, seed
-        self.held_out = hold_out(len(text), settings.held_out_of(len(text)), seed)
+        self.held_out = draw_held_out(len(text), settings.held_out_of(len(text)), seed)
         counts = class_counts(text, self.held_out)
         self.rare = counts == 2  # one was added to each
         self.rare[text.vocabulary.eos] = False

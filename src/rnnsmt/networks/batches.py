@@ -20,7 +20,7 @@ class Batches(Protocol):
     def restore(self, state: dict[str, Any]) -> None: ...
 
 
-def hold_out(n: int, number: int, seed: int) -> Index:
+def draw_held_out(n: int, number: int, seed: int) -> Index:
     """``number`` of ``n`` examples that are not trained on, drawn from all of them, in ascending order."""
     return np.sort(np.random.default_rng([seed, 1]).choice(n, number, replace=False, shuffle=False)).astype(np.int64)
 

@@ -61,7 +61,7 @@ class Trainer(ABC):
         self.flat = flatten(model)
         self.optimiser = make_optimiser(self.flat, settings)
         threads = threads if place.device.type == "cpu" else 1
-        self.gradient_of = GradientThreads(model, self.flat, threads, self.loss_and_gradient, dimension, grain)
+        self.threads = GradientThreads(model, self.flat, threads, dimension, grain)
         self.update = self.seen = 0
         self.sums = Sums(self.n_sums, place.device)
         self.history: list[dict[str, Any]] = []
@@ -113,7 +113,7 @@ class Trainer(ABC):
         index = next(self.batches)
         own = index[place.rank :: place.processes]
         if len(own):
-            sums = self.gradient_of(*self.minibatch(own)).reshape(-1)
+            sums = self.threads.run(self.loss_and_gradient, self.minibatch(own)).reshape(-1)
         else:
             sums = gradient.zero_()[: self.n_sums].double()
         place.sum(gradient)
@@ -294,22 +294,12 @@ class GradientThreads:
     threads share the parameters; with one thread there is none, and the network itself is used.
     """
 
-    def __init__(
-        self,
-        model: nn.Module,
-        flat: nn.Parameter,
-        threads: int,
-        gradient: Callable[..., Tensor],
-        dimension: int,
-        grain: int = 1,
-    ) -> None:
-        """flat: the parameters of ``model``, which are views of it, and their gradients.
-
-        gradient: takes a network and the tensors of a minibatch, fills the network's ``.grad``, and returns sums over
-        it. dimension: of these tensors, which is shared out in multiples of ``grain``.
+    def __init__(self, model: nn.Module, flat: nn.Parameter, threads: int, dimension: int, grain: int = 1) -> None:
+        """flat: the parameters of ``model``, which are views of it, and their gradients. dimension: of the tensors of a
+        minibatch, which is shared out in multiples of ``grain``.
         """
         assert flat.grad is not None
-        self.gradient, self.dimension, self.grain = gradient, dimension, grain
+        self.dimension, self.grain = dimension, grain
         self.models, self.gradients = [model], [flat.grad]
         for _ in range(threads - 1):
             with torch.device("meta"):
@@ -320,15 +310,15 @@ class GradientThreads:
             self.models.append(other)
         self._pool = ThreadPoolExecutor(threads, "gradient", torch.set_num_threads, (1,)) if threads > 1 else None
 
-    def __call__(self, *batch: Tensor) -> Tensor:
-        """The sums over a minibatch; its gradient goes to ``flat``'s."""
+    def run(self, gradient_of: Callable[..., Tensor], batch: tuple[Tensor, ...]) -> Tensor:
+        """The sums over a minibatch; its gradient goes to ``flat``'s. gradient_of: ``Trainer.loss_and_gradient``."""
         if self._pool is None:
-            return self.gradient(self.models[0], *batch)
+            return gradient_of(self.models[0], *batch)
         grains = -(-batch[0].shape[self.dimension] // self.grain)
         number = min(len(self.models), grains)
         borders = tuple(self.grain * (grains * k // number) for k in range(1, number))
         parts = zip(*(tensor.tensor_split(borders, self.dimension) for tensor in batch), strict=True)
-        sums = list(self._pool.map(lambda model, part: self.gradient(model, *part), self.models[:number], parts))
+        sums = list(self._pool.map(lambda model, part: gradient_of(model, *part), self.models[:number], parts))
         for gradient in self.gradients[1:number]:
             self.gradients[0] += gradient
         return torch.stack(sums).sum(0)

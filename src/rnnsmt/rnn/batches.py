@@ -14,7 +14,7 @@ from rnnsmt.networks.batches import WINDOW, Index, permuted
 from rnnsmt.rnn.pairs import Pairs
 
 
-def words_of(pairs: Pairs, index: Index, device: torch.device | str = "cpu") -> tuple[Tensor, Tensor]:
+def pair_tensors(pairs: Pairs, index: Index, device: torch.device | str = "cpu") -> tuple[Tensor, Tensor]:
     """Pairs of equal lengths as ids with EOS: source [N, B], target [T, B]."""
     found = []
     for side in pairs.sides:

@@ -47,9 +47,9 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     Every line becomes a pair, in the table's order: a table holds every distinct pair once, its counts are not looked
     at. A vocabulary holds the most frequent words of one side of the corpus; all other words become UNK.
     """
-    from rnnsmt.rnn.pairs import write_pairs
+    from rnnsmt.rnn.pairs import prepare_pairs
 
-    return write_pairs(
+    return prepare_pairs(
         args.phrase_table, args.source, args.target, args.output_dir, size=args.vocab_size, max_length=args.max_length
     )
 

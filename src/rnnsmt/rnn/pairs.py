@@ -78,7 +78,7 @@ class Pairs:
         return str(self.stats["fingerprint"])
 
 
-def write_pairs(
+def prepare_pairs(
     table: str, source: list[str], target: list[str], output_dir: str, *, size: int, max_length: int
 ) -> dict[str, object]:
     """Write the folder; the stats of the stage.

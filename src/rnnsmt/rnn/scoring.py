@@ -103,7 +103,7 @@ def shard_bounds(pairs: Pairs, shard: int, shards: int) -> tuple[int, int]:
     return len(pairs) * (shard - 1) // shards, len(pairs) * shard // shards
 
 
-def score_pairs(
+def score_range(
     model: RNNEncoderDecoder, pairs: Pairs, begin: int, end: int, device: torch.device
 ) -> NDArray[np.float32]:
     """All that ``score_batches`` yields in one array."""

@@ -6,11 +6,11 @@ from typing import Any
 from torch import Tensor
 
 from rnnsmt.io import write_json
-from rnnsmt.networks.batches import Index, hold_out
+from rnnsmt.networks.batches import Index, draw_held_out
 from rnnsmt.networks.devices import Place
 from rnnsmt.networks.softmax import Products
 from rnnsmt.networks.training import Trainer
-from rnnsmt.rnn.batches import PairBatches, words_of
+from rnnsmt.rnn.batches import PairBatches, pair_tensors
 from rnnsmt.rnn.gradients import autograd_loss_and_gradient, loss_and_gradient
 from rnnsmt.rnn.model import RNNEncoderDecoder, save_model, vocabularies_of
 from rnnsmt.rnn.pairs import Pairs
@@ -26,7 +26,7 @@ class RnnTrainer(Trainer):
 
     def __init__(self, pairs: Pairs, settings: RnnSettings, seed: int, place: Place, threads: int = 1) -> None:
         self.pairs, self.settings, self.seed = pairs, settings, seed
-        self.held_out = hold_out(len(pairs), settings.held_out_of(len(pairs)), seed)
+        self.held_out = draw_held_out(len(pairs), settings.held_out_of(len(pairs)), seed)
         self.validation = HeldOutPairs(pairs, self.held_out, place)
         self.unigram = unigram_likelihood(pairs, self.held_out).per_word
         self.sum_of_losses = settings.loss == "sum"
@@ -46,7 +46,7 @@ class RnnTrainer(Trainer):
 
     def minibatch(self, index: Index) -> tuple[Tensor, ...]:
         """Source and target words, [length, B] each: all pairs of a minibatch have the same lengths."""
-        return words_of(self.pairs, index, self.place.device)
+        return pair_tensors(self.pairs, index, self.place.device)
 
     def loss_and_gradient(self, model: RNNEncoderDecoder, *batch: Tensor) -> Tensor:
         source, target = batch

@@ -8,7 +8,7 @@ import torch
 from rnnsmt.networks.batches import Index
 from rnnsmt.networks.devices import Place, full_precision
 from rnnsmt.networks.sequences import count_ids
-from rnnsmt.rnn.batches import group_by_length, words_of
+from rnnsmt.rnn.batches import group_by_length, pair_tensors
 from rnnsmt.rnn.model import RNNEncoderDecoder
 from rnnsmt.rnn.pairs import Pairs
 
@@ -30,7 +30,7 @@ class HeldOutPairs:
         self.place = place
         groups = group_by_length(pairs, index)
         pieces = [group[begin : begin + ROWS] for group in groups for begin in range(0, len(group), ROWS)]
-        self.pieces = [words_of(pairs, piece, place.device) for piece in pieces[place.rank :: place.processes]]
+        self.pieces = [pair_tensors(pairs, piece, place.device) for piece in pieces[place.rank :: place.processes]]
         self.pairs = len(index)
         self.words = int(pairs.sides[1].lengths(index).sum())
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rnnsmt.cslm.batches import NGramBatches
 from rnnsmt.cslm.ngrams import contexts_at, sentence_ngrams
 from rnnsmt.cslm.settings import CslmSettings
-from rnnsmt.networks.batches import hold_out
+from rnnsmt.networks.batches import draw_held_out
 
 
 def test_contexts_are_padded_at_the_beginning_of_each_sentence():
@@ -39,7 +39,7 @@ def test_contexts_against_a_slow_version(sentences, context):
 @given(st.integers(1, 300), st.integers(1, 40), st.integers(0, 5))
 @settings(max_examples=60, deadline=None)
 def test_every_ngram_once_an_epoch(n, size, seed):
-    held_out = hold_out(n, replace(CslmSettings(), held_out=0.05, held_out_least=2).held_out_of(n), seed)
+    held_out = draw_held_out(n, replace(CslmSettings(), held_out=0.05, held_out_least=2).held_out_of(n), seed)
     assert len(held_out) == min(max(round(n * 0.05), 2), n // 10)
     stream = NGramBatches(n, size, seed, held_out)
     orders = []
@@ -52,7 +52,7 @@ def test_every_ngram_once_an_epoch(n, size, seed):
 
 
 def test_stream_goes_on_at_any_minibatch():
-    held_out = hold_out(1000, 10, 3)
+    held_out = draw_held_out(1000, 10, 3)
     whole = NGramBatches(1000, 64, 3, held_out)
     for _ in range(40):
         part = NGramBatches(1000, 64, 3, held_out)

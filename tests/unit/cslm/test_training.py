@@ -26,7 +26,7 @@ from rnnsmt.cslm.training import (  # noqa: E402
     centre,
 )
 from rnnsmt.cslm.validation import class_counts, unigram_log_p  # noqa: E402
-from rnnsmt.networks.batches import hold_out  # noqa: E402
+from rnnsmt.networks.batches import draw_held_out  # noqa: E402
 from rnnsmt.networks.checkpoint import Checkpoint  # noqa: E402
 from rnnsmt.networks.devices import Place  # noqa: E402
 from rnnsmt.networks.vocabulary import NULL, UNK, Vocabulary  # noqa: E402
@@ -300,7 +300,8 @@ def test_no_two_updates_leave_out_the_same_units(text):
 
 def test_validation_is_drawn_from_the_whole_text():
     first, second = (
-        hold_out(10_000, replace(TINY, held_out=0.01, held_out_least=10).held_out_of(10_000), seed) for seed in (1, 2)
+        draw_held_out(10_000, replace(TINY, held_out=0.01, held_out_least=10).held_out_of(10_000), seed)
+        for seed in (1, 2)
     )
     assert len(first) == len(set(first)) == 100
     assert first[0] < 500

@@ -8,15 +8,15 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from rnnsmt.networks.batches import hold_out  # noqa: E402
+from rnnsmt.networks.batches import draw_held_out  # noqa: E402
 from rnnsmt.networks.sequences import Sequences  # noqa: E402
 from rnnsmt.rnn import batches  # noqa: E402
-from rnnsmt.rnn.batches import PairBatches, group_by_length, words_of  # noqa: E402
+from rnnsmt.rnn.batches import PairBatches, group_by_length, pair_tensors  # noqa: E402
 from rnnsmt.rnn.settings import RnnSettings  # noqa: E402
 
 
 def held_out(n, at_most=5000, seed=1):
-    return hold_out(n, replace(RnnSettings(), held_out=at_most).held_out_of(n), seed)
+    return draw_held_out(n, replace(RnnSettings(), held_out=at_most).held_out_of(n), seed)
 
 
 class MadePairs:
@@ -98,7 +98,7 @@ def test_a_stream_goes_on_where_it_was(monkeypatch):
 def test_words_of_pairs():
     pairs = MadePairs(100)
     for group in group_by_length(pairs, np.arange(100)):
-        source, target = words_of(pairs, group)
+        source, target = pair_tensors(pairs, group)
         for column, i in enumerate(group):
             assert source[:, column].tolist() == pairs.sides[0].phrase(i).tolist()
             assert target[:, column].tolist() == pairs.sides[1].phrase(i).tolist()

@@ -261,6 +261,7 @@ def test_gradient_against_finite_differences(sizes):
             assert (values[0] - values[1]) / 2e-5 == pytest.approx(expected, abs=1e-6), name
 
 
+@torch.no_grad()
 def test_small_states_keep_their_digits():
     """At the paper's initial weights all states are near 0; float32 against float64."""
     model = RNNEncoderDecoder(RnnSizes(9, 8, 40, 60, 30), 1, 0.01)

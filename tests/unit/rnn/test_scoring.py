@@ -83,7 +83,7 @@ def test_equal_to_single_pairs(folder, monkeypatch, variant, sizing):
     monkeypatch.setattr(scoring, "CPU", sizing)
     pairs = Pairs.open(folder / "pairs")
     model = network(pairs, variant)
-    found = scoring.score_pairs(model, pairs, 0, len(pairs), torch.device("cpu"))
+    found = scoring.score_range(model, pairs, 0, len(pairs), torch.device("cpu"))
     twin = Twin({name: value.numpy() for name, value in model.named_parameters()}, variant)
     expected = [twin.log_probability(pairs.source(i), pairs.target(i)) for i in range(len(pairs))]
     assert found == pytest.approx(expected, abs=1e-4)
@@ -169,8 +169,8 @@ def test_batches_at_the_same_time(folder, monkeypatch, kind, least, most):
 def test_gpu_equals_cpu(folder):
     pairs = Pairs.open(folder / "pairs")
     model = network(pairs)
-    here = scoring.score_pairs(model, pairs, 0, len(pairs), torch.device("cpu"))
-    there = scoring.score_pairs(model.cuda(), pairs, 0, len(pairs), torch.device("cuda"))
+    here = scoring.score_range(model, pairs, 0, len(pairs), torch.device("cpu"))
+    there = scoring.score_range(model.cuda(), pairs, 0, len(pairs), torch.device("cuda"))
     assert there == pytest.approx(here, abs=1e-4)
 
 

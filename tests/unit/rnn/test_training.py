@@ -20,7 +20,7 @@ from rnnsmt.io import InputError  # noqa: E402
 from rnnsmt.networks.checkpoint import Checkpoint, random_states, restore_random_states  # noqa: E402
 from rnnsmt.networks.devices import Place, choose_place  # noqa: E402
 from rnnsmt.networks.training import flatten, learning_rate, make_optimiser  # noqa: E402
-from rnnsmt.rnn.batches import words_of  # noqa: E402
+from rnnsmt.rnn.batches import pair_tensors  # noqa: E402
 from rnnsmt.rnn.model import check_vocabularies, load_model, vocabularies_of  # noqa: E402
 from rnnsmt.rnn.pairs import Pairs  # noqa: E402
 from rnnsmt.rnn.settings import PRESETS, RnnSettings  # noqa: E402
@@ -124,7 +124,7 @@ def test_update_by_hand(pairs):
     before = trainer.flat.detach().clone()
     other = RnnTrainer(pairs, settings, 1, CPU)
     index = next(other.batches)
-    source, target = words_of(pairs, index)
+    source, target = pair_tensors(pairs, index)
     lengths = [torch.full((len(index),), len(side)) for side in (source, target)]
     loss = -other.model.log_probability(source.t(), lengths[0], target.t(), lengths[1]).sum() / settings.batch
     gradient = torch.cat([part.flatten() for part in torch.autograd.grad(loss, list(other.model.parameters()))])
