@@ -100,7 +100,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "bleu": Stage(2, "BLEU of one output"),
         "score-run": Stage(1, "detokenise and score the outputs of one tuned system"),
         "table": Stage(5, "Table 1 from the scores of all runs"),
-        "provenance": Stage(3, "files, seeds and weights behind Table 1"),
+        "provenance": Stage(4, "files, seeds and weights behind Table 1"),
     },
     "analysis": {
         "learning-curve": Stage(2, "learning curve of a network"),

@@ -124,6 +124,7 @@ rule provenance:
         ini=expand("results/systems/{system}/run{run}/moses.ini", system=config["compare"], run=RUNS),
         networks=[f"results/{name}/{file}" for name in NETWORKS for file in ("model.pt", "history.json")],
         corpora=[side for corpus in CORPORA.values() for side in (corpus.source, corpus.target) if side],
+        prepared=[f"results/corpus/tokenized/{name}.report.json" for name in CORPORA],
         alignment=config["alignment"]["external"] or [],
         references=[path for name in SETS for path in (set_text("tokenized", name, TARGET), plain_reference(name))],
     output:
@@ -149,4 +150,5 @@ rule provenance:
         config=json.dumps(config, sort_keys=True),
     shell:
         "rnnsmt evaluation provenance --scores {input.scores:q} {params.joint} {params.networks} "
-        "--inputs {input.corpora:q} {input.alignment:q} {input.references:q} --config {params.config:q} --output {output:q} &> {log:q}"
+        "--inputs {input.corpora:q} {input.alignment:q} {input.references:q} --prepared {input.prepared:q} "
+        "--config {params.config:q} --output {output:q} &> {log:q}"

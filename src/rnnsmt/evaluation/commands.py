@@ -233,6 +233,13 @@ def provenance_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="corpora, references, alignments: what everything was made from",
     )
+    add(
+        "--prepared",
+        nargs="+",
+        default=[],
+        metavar="REPORT",
+        help="reports of `corpus prepare`, whose raw files must still be those that were read",
+    )
     add("--config", type=json.loads, metavar="JSON", help="the configuration")
     add("--hash-limit-mb", type=int, metavar="N", help="list larger files without hash (default: none)")
     add("--output", required=True, metavar="FILE", help="to write (JSON)")
@@ -260,6 +267,7 @@ def provenance(args: argparse.Namespace) -> dict[str, object]:
     content = software() | {
         "config": args.config,
         "inputs": [files.add(path) for path in args.inputs],
+        "prepared": [files.add_as_read(path) for path in args.prepared],
         "networks": dict(network(text, files) for text in args.network),
         **cells_and_runs(scores, joint, files),
     }

@@ -51,6 +51,27 @@ class Files:
             }
         return name
 
+    def add_as_read(self, report: str) -> str:
+        """Note a report of ``corpus prepare``, and see that the raw files are still those that it read.
+
+        Raises:
+            InputError: a raw file was replaced since; a file is missing; not such a report.
+        """
+        value = read_json(report)
+        inputs = value.get("inputs") if isinstance(value, dict) else None
+        if not isinstance(inputs, list) or not all(isinstance(one, dict) for one in inputs):
+            raise InputError(
+                f"{report}: not a report of this version of `rnnsmt corpus prepare`; prepare the text again"
+            )
+        for one in inputs:
+            name = self.add(str(one.get("path")))
+            if self._found[name]["sha256"] not in (None, one.get("sha256")):
+                raise InputError(
+                    f"{name}: was replaced after {report} was made of it, so the figures are not those of this file; "
+                    f"put the old file back, or touch this one and run the workflow again"
+                )
+        return self.add(report)
+
     def beside(self, score: str, test_set: str) -> dict[str, str]:
         """A score file and what lies beside it."""
         folder = Path(score).parent

@@ -123,3 +123,22 @@ def test_refusals(results, capsys, options, sentence):
     assert provenance(*options) == 2
     assert sentence in capsys.readouterr().err
     assert not Path("results/provenance.json").exists()
+
+
+def test_a_corpus_that_was_replaced_is_refused(results, capsys):
+    corpus = Path("results/model/corpus.fr")
+    digest = hashlib.sha256(corpus.read_bytes()).hexdigest()
+    report = results / "corpus.report.json"
+    report.write_text(json.dumps({"inputs": [{"path": str(corpus), "bytes": corpus.stat().st_size, "sha256": digest}]}))
+    assert provenance("--prepared", str(report)) == 0
+    assert content()["files"][str(corpus)]["sha256"] == digest
+    corpus.write_text("another text")
+    assert provenance("--prepared", str(report)) == 2
+    assert f"{corpus}: was replaced after {report} was made of it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", '{"inputs": 3}', '{"inputs": [1]}'])
+def test_what_is_no_report_is_refused(results, capsys, text):
+    (results / "r.json").write_text(text)
+    assert provenance("--prepared", str(results / "r.json")) == 2
+    assert "not a report" in capsys.readouterr().err
