@@ -1,6 +1,6 @@
 """The configuration: checked as a whole, settings that fit the corpora, and the corpora it lists.
 
-``check`` reports every mistake at once, one readable line each. ``settle`` replaces ``auto`` of the networks by values.
+``check`` reports every mistake at once, one readable line each. ``settle`` replaces ``auto`` by values.
 ``Corpus`` answers what the workflow's rules ask of an entry of ``corpora``.
 """
 
@@ -24,10 +24,18 @@ from rnnsmt.systems import named_features
 EMBEDDED = "results/demo/"
 """Where the embedded corpus is made."""
 
-EMBEDDED_SETTINGS = {"preset": "demo", "vocab_size": 1500}
-
-USUAL_SETTINGS = {"preset": "small", "vocab_size": 15000}
-"""What ``auto`` stands for, for the embedded corpus and for others."""
+AUTO: dict[tuple[str, str], tuple[object, object]] = {
+    ("phrases", "smoothing"): ("none", "kneser-ney"),
+    ("rnn", "vocab_size"): (1500, 15000),
+    ("rnn", "preset"): ("demo", "small"),
+    ("cslm", "preset"): ("demo", "small"),
+    ("search", "pop_limit"): (150, 1000),
+    ("search", "stack"): (100, 1000),
+    ("tuning", "nbest"): (50, 100),
+    ("tuning", "restarts"): (12, 20),
+    ("tuning", "max_iterations"): (7, 25),
+}
+"""What ``auto`` stands for in a section and key: for the embedded corpus, which is to take minutes, and for others."""
 
 
 @dataclass(frozen=True)
@@ -108,19 +116,18 @@ def kept_whole(keep: str | float | None, usual: str | float) -> bool:
 
 
 def settle(config: dict[str, Any]) -> str:
-    """Replace ``auto`` of the networks' presets and vocabulary by what fits the corpora; one line that says so.
+    """Replace ``auto`` of the settings in ``AUTO`` by what fits the corpora; one line that says so.
 
-    The networks of the embedded corpus are too small for any other.
+    The networks of the embedded corpus are too small for any other, its search too narrow, its tuning too short.
     """
     embedded = all(corpus.target.startswith(EMBEDDED) for corpus in corpora(config).values() if corpus.role == "bitext")
-    values = EMBEDDED_SETTINGS if embedded else USUAL_SETTINGS
     settled = []
-    for network, key in (("rnn", "preset"), ("rnn", "vocab_size"), ("cslm", "preset")):
-        if config[network][key] == "auto":
-            config[network][key] = values[key]
-            settled.append(f"{network}.{key}: {values[key]}")
+    for (section, key), values in AUTO.items():
+        if config[section][key] == "auto":
+            config[section][key] = values[0 if embedded else 1]
+            settled.append(f"{section}.{key}: {config[section][key]}")
     where = "the embedded corpus" if embedded else "corpora of your own"
-    return f"Networks for {where} (auto): {', '.join(settled)}" if settled else ""
+    return f"Settings for {where} (auto): {', '.join(settled)}" if settled else ""
 
 
 def repeated_keys(path: str | Path) -> Iterator[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rnnsmt.config import check, corpora, settle
+from rnnsmt.config import AUTO, check, corpora, settle
 from rnnsmt.cslm import settings as cslm
 from rnnsmt.languages import TWO_LETTERS, code_mistake
 from rnnsmt.rnn.settings import PRESETS, RnnSettings
@@ -72,7 +72,10 @@ MISTAKES = {
         ["tuning.runs: 'three' is not of type 'integer'"],
     ),
     "no runs": (lambda c: c["tuning"].update(runs=0), ["tuning.runs: 0 is less than the minimum of 1"]),
-    "n-best lists of one": (lambda c: c["tuning"].update(nbest=1), ["tuning.nbest: 1 is less than the minimum of 2"]),
+    "n-best lists of one": (
+        lambda c: c["tuning"].update(nbest=1),
+        ["tuning.nbest: 1 is not possible; it must be auto or a whole number from 2 the minimum of 2"],
+    ),
     "mostly for validation": (
         lambda c: c["cslm"]["settings"].update(held_out=0.2),
         ["cslm.settings.held_out: 0.2 is greater than the maximum of 0.1"],
@@ -157,7 +160,7 @@ MISTAKES = {
     "one language": (lambda c: c["languages"].update(target="en"), ["languages: source and target are the same"]),
     "two mistakes": (
         lambda c: (c["lm"].update(order=1), c["search"].update(stack=0)),
-        ["lm.order: 1 is less than", "search.stack: 0 is less than"],
+        ["lm.order: 1 is less than", "search.stack: 0 is not possible; it must be auto or a whole number from 1"],
     ),
 }
 
@@ -298,9 +301,11 @@ def test_test_sets_may_share_a_side(config, folder):
 
 def test_settings_for_the_embedded_corpus(config):
     said = settle(config)
-    assert (config["rnn"]["preset"], config["rnn"]["vocab_size"], config["cslm"]["preset"]) == ("demo", 1500, "demo")
-    expected = "the embedded corpus (auto): rnn.preset: demo, rnn.vocab_size: 1500, cslm.preset: demo"
-    assert said == f"Networks for {expected}"
+    assert said.startswith("Settings for the embedded corpus (auto): phrases.smoothing: none, rnn.vocab_size: 1500, ")
+    for (section, key), (embedded, _) in AUTO.items():
+        assert config[section][key] == embedded
+        assert f"{section}.{key}: {embedded}" in said
+    assert check(config, SCHEMA) == []
     assert settle(config) == ""
 
 
@@ -308,9 +313,16 @@ def test_settings_for_other_corpora(config):
     """What is set stays."""
     config["corpora"][0].update(source="mine.en", target="mine.fr")
     config["cslm"]["preset"] = "paper"
+    config["search"]["stack"] = 7
     said = settle(config)
-    assert (config["rnn"]["preset"], config["rnn"]["vocab_size"], config["cslm"]["preset"]) == ("small", 15000, "paper")
-    assert said == "Networks for corpora of your own (auto): rnn.preset: small, rnn.vocab_size: 15000"
+    assert (config["cslm"]["preset"], config["search"]["stack"]) == ("paper", 7)
+    for (section, key), (_, other) in AUTO.items():
+        if (section, key) not in {("cslm", "preset"), ("search", "stack")}:
+            assert config[section][key] == other
+    assert said == (
+        "Settings for corpora of your own (auto): phrases.smoothing: kneser-ney, rnn.vocab_size: 15000, "
+        "rnn.preset: small, search.pop_limit: 1000, tuning.nbest: 100, tuning.restarts: 20, tuning.max_iterations: 25"
+    )
 
 
 REPEATED = """seed: 1

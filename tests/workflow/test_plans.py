@@ -337,7 +337,7 @@ def test_settings_of_the_search_and_of_mert(workflow):
     settings = ["search={cslm_cells: 77}", "tuning={combine: best, patience: 5}", "compare=[baseline, cslm]"]
     commands = workflow.commands("mert", *settings).split("rnnsmt tuning mert ")[1:]
     assert len(commands) == 6
-    assert all("--combine best --max-iterations 25 --patience 5" in command for command in commands)
+    assert all("--combine best --max-iterations 7 --patience 5" in command for command in commands)
     assert all(("--cslm-cells 77" in command) == ("/cslm/" in command) for command in commands)
 
 
@@ -402,7 +402,7 @@ def test_own_corpora_have_larger_networks_than_the_embedded_one(workflow):
     config.write_text(json.dumps({"corpora": corpora}))
     for options, preset, words in ((["--configfile", str(config)], "small", 15000), ([], "demo", 1500)):
         done = workflow.call("--dry-run", "--printshellcmds", *options)
-        said = f"(auto): rnn.preset: {preset}, rnn.vocab_size: {words}, cslm.preset: {preset}"
+        said = f"rnn.vocab_size: {words}, rnn.preset: {preset}, cslm.preset: {preset}"
         assert said in done.stdout + done.stderr
         for command in (f"rnn train --pairs results/rnn/pairs --preset {preset} ", f"--vocab-size {words} "):
             assert command in done.stdout

@@ -45,9 +45,7 @@ def bleu_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lowercase", action="store_true", help="sacreBLEU without case, and says so in its signature")
     parser.add_argument("--system", required=True, metavar="NAME", help="name of the system, e.g. baseline")
     parser.add_argument("--test-set", required=True, metavar="NAME", help="name of the test set")
-    parser.add_argument(
-        "--run", type=positive, default=1, dest="run_number", metavar="N", help="number of the MERT run"
-    )
+    parser.add_argument("--run", type=int, default=1, dest="run_number", metavar="N", help="number of the MERT run")
     parser.add_argument("--decode-report", metavar="FILE", help="the decoder's report, copied into the score file")
     parser.add_argument("--output", required=True, metavar="FILE", help="score file to write (JSON)")
 
@@ -63,6 +61,8 @@ def bleu(args: argparse.Namespace) -> dict[str, object]:
 
     for option, name in (("--system", args.system), ("--test-set", args.test_set)):
         _check_name(option, name)
+    if args.run_number < 1:
+        raise InputError(f"--run {args.run_number}: runs are counted from 1")
     if (args.detok_hypothesis is None) != (args.detok_reference is None):
         raise InputError("--detok-hypothesis and --detok-reference belong together: give both or none")
     score = score_output(

@@ -26,7 +26,7 @@ from rnnsmt.phrases.table import (
     read_phrase_table,
     read_reordering_table,
 )
-from rnnsmt.rnn.pairs import Pairs, write_pairs
+from rnnsmt.rnn.pairs import Pairs, prepare_pairs
 from rnnsmt.search.table_reader import load_phrase_table
 
 
@@ -127,7 +127,7 @@ def test_all_readers_agree_on_a_line(tmp_path, line):
         assert keep("phrases") == -1
         for read in (
             lambda: augment_table(str(path), [[scores]], str(augmented)),
-            lambda: write_pairs(str(path), [text], [text], str(pairs), size=10, max_length=50),
+            lambda: prepare_pairs(str(path), [text], [text], str(pairs), size=10, max_length=50),
         ):
             with pytest.raises(InputError) as refused:
                 read()
@@ -144,7 +144,7 @@ def test_all_readers_agree_on_a_line(tmp_path, line):
     augment_table(str(path), [[scores]], str(augmented))
     (after,) = read_phrase_table(augmented)
     assert after == replace(entry, scores=[*entry.scores, 0.367879])
-    write_pairs(str(path), [text], [text], str(pairs), size=10, max_length=50)
+    prepare_pairs(str(path), [text], [text], str(pairs), size=10, max_length=50)
     opened = Pairs.open(pairs)
     assert len(opened.source(0)) == len(entry.source.encode().split()) + 1
     assert len(opened.target(0)) == len(entry.target.encode().split()) + 1
@@ -259,7 +259,6 @@ def run_bad_filter(folder: Path, capsys, options: list[str], message: str, text:
 @pytest.mark.parametrize("case", BAD_LINES)
 def test_filter_refuses_bad_lines(tmp_path, capsys, case):
     line, message = BAD_LINES[case]
-    message = message.replace("not UTF-8 at byte 8", r"not UTF-8 (b'\xe9 ||| 1 ')")
     run_bad_filter(tmp_path, capsys, tables(tmp_path, [GOOD, line], [GOOD_REORDERING]), f"pt.gz, line 2: {message}")
 
 
