@@ -74,7 +74,7 @@ MISTAKES = {
     "no runs": (lambda c: c["tuning"].update(runs=0), ["tuning.runs: 0 is less than the minimum of 1"]),
     "n-best lists of one": (
         lambda c: c["tuning"].update(nbest=1),
-        ["tuning.nbest: 1 is not possible; it must be auto or a whole number from 2 the minimum of 2"],
+        ["tuning.nbest: 1 is not possible; it must be auto or a whole number from 2"],
     ),
     "mostly for validation": (
         lambda c: c["cslm"]["settings"].update(held_out=0.2),
