@@ -98,6 +98,7 @@ STAGES: dict[str, dict[str, Stage]] = {
     },
     "evaluation": {
         "bleu": Stage(2, "BLEU of one output"),
+        "score-run": Stage(1, "detokenise and score the outputs of one tuned system"),
         "table": Stage(4, "Table 1 from the scores of all runs"),
         "provenance": Stage(3, "files, seeds and weights behind Table 1"),
     },

@@ -155,6 +155,44 @@ def test_without_case_the_signature_says_so(texts, tmp_path):
     assert found[1]["score"] >= found[0]["score"] > 0
 
 
+def test_score_run_equals_the_single_commands(tmp_path):
+    run = tmp_path / "run1"
+    run.mkdir()
+    sets = []
+    for name, text in (("dev", "le chat dort .\nil n&apos; y a rien ici .\n"), ("news", "la mer est bleue ici .\n")):
+        reference, plain = tmp_path / f"{name}.ref", tmp_path / f"{name}.plain"
+        reference.write_text(text.replace("chat", "chien"))
+        plain.write_text(text.replace(" .", "."))
+        (run / f"{name}.output").write_text(text)
+        (run / f"{name}.decode.json").write_text('{"unknown_words": 1}')
+        sets.append(f"{name}={reference}={plain}")
+    options = ["--lang", "fr", "--system", "baseline", "--run", "2"]
+    assert main(["evaluation", "score-run", "--run-dir", str(run), "--set", *sets, *options]) == 0
+    for text in sets:
+        name, reference, plain = text.split("=")
+        for kind, more in (("tokens", ["--no-detokenize"]), ("detokenized", [])):
+            arguments = ["--input", str(run / f"{name}.output"), "--output", str(tmp_path / f"{name}.{kind}")]
+            assert main(["corpus", "detokenize", "--lang", "fr", *arguments, *more]) == 0
+            assert (run / f"{name}.{kind}").read_text() == (tmp_path / f"{name}.{kind}").read_text()
+        files = {"hypothesis": tmp_path / f"{name}.tokens", "plain_hypothesis": tmp_path / f"{name}.detokenized"}
+        files |= {"reference": reference, "plain_reference": plain}
+        score = [
+            *["evaluation", "bleu", "--hypothesis", str(files["hypothesis"]), "--reference", reference],
+            *["--detok-hypothesis", str(files["plain_hypothesis"]), "--detok-reference", plain],
+            *["--decode-report", str(run / f"{name}.decode.json"), "--test-set", name, *options[2:]],
+            *["--output", str(tmp_path / "score.json")],
+        ]
+        assert main(score) == 0
+        assert (run / f"{name}.bleu.json").read_text() == (tmp_path / "score.json").read_text()
+
+
+@pytest.mark.parametrize("text", ["dev", "dev=a", "dev=a=b=c", "../dev=a=b"])
+def test_score_run_refuses_sets_without_references(tmp_path, capsys, text):
+    arguments = ["--run-dir", str(tmp_path), "--set", text, "--lang", "fr", "--system", "baseline"]
+    assert main(["evaluation", "score-run", *arguments]) == 2
+    assert "--set" in capsys.readouterr().err
+
+
 def test_stage_takes_several_references(texts, tmp_path):
     output = tmp_path / "score.json"
     arguments = command(texts, output)

@@ -69,6 +69,28 @@ def test_translations_nbest_and_report(folder: Path) -> None:
     assert first == ((folder / "out.txt").read_bytes(), (folder / "nbest.gz").read_bytes())
 
 
+def test_several_texts_are_translated_as_each_alone(folder: Path) -> None:
+    (folder / "more.txt").write_text("b a\nd\n")
+    alone = []
+    for name in ("in", "more"):
+        command = [*_command(folder), "--report", str(folder / "r.json")]
+        command[command.index("--input") + 1] = str(folder / f"{name}.txt")
+        assert main(command) == 0
+        alone.append(((folder / "out.txt").read_text(), json.loads((folder / "r.json").read_text())))
+    files = [[str(folder / f"{name}.{kind}") for name in ("in", "more")] for kind in ("txt", "out", "json")]
+    ini = str(folder / "model" / "moses.ini")
+    options = ["--input", *files[0], "--output", *files[1], "--report", *files[2]]
+    assert main(["search", "decode", "--ini", ini, *options]) == 0
+    for (text, report), out, figures in zip(alone, files[1], files[2], strict=True):
+        found = json.loads(Path(figures).read_text())
+        assert Path(out).read_text() == text
+        assert {name for name in report if found[name] != report[name]} <= {"load_cpu_seconds", "search_cpu_seconds"}
+
+
+def test_as_many_outputs_as_inputs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "as many files" in _refused(folder, capsys, "--report", str(folder / "a"), str(folder / "b"))
+
+
 def test_a_word_passed_through_is_the_same_as_in_a_phrase(folder: Path) -> None:
     """Two ways to one text are one entry of the list."""
     table = folder / "model" / "phrase-table"

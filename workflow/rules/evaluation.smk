@@ -1,74 +1,41 @@
+import os
+
 # Translate every set with every tuned system and score the output.
 KEEP_CASE = switch("no-detruecase", config["text"]["lowercase"] or not config["text"]["truecase"])
 
 
+RUN = "results/systems/{system}/run{run}"
+
+
+# All sets in one process, with one model.
 rule decode:
     input:
-        ini="results/systems/{system}/run{run}/moses.ini",
+        ini=f"{RUN}/moses.ini",
         lm="results/model/lm.arpa.gz",
         network=neural_model,
-        tables=lambda w: filtered_tables(w.system, w.set),
-        source=lambda w: set_text("usual", w.set, SOURCE),
+        tables=lambda w: filtered_tables(w.system, "all"),
+        source=[set_text("usual", name, SOURCE) for name in SETS],
     output:
-        text="results/systems/{system}/run{run}/{set}.output",
-        report="results/systems/{system}/run{run}/{set}.decode.json",
+        text=[f"{RUN}/{name}.output" for name in SETS],
+        report=[f"{RUN}/{name}.decode.json" for name in SETS],
     log:
-        "results/logs/evaluation/decode.{system}.run{run}.{set}.log",
+        "results/logs/evaluation/decode.{system}.run{run}.log",
     conda:
         search_env
     threads: tuning_threads()
     resources:
         mem_mb=search_memory,
-        runtime=minutes(240),
+        runtime=minutes(240 * len(SETS)),
         gpu=search_gpu,
         device=DEVICE,
     params:
         version=version("search", "decode"),
         limits=search_limits,
-        tables=lambda w: filtered_folder(w.system, w.set),
+        tables=lambda w: filtered_folder(w.system, "all"),
     shell:
         "rnnsmt search decode --ini {input.ini:q} --model-dir {params.tables} "
         "--input {input.source:q} --output {output.text:q} --report {output.report:q} "
         "{params.limits} --device {resources.device} --threads {threads} &> {log:q}"
-
-
-# Tokens in the case of running text, for tokenised BLEU; and text as people write it, for sacreBLEU.
-rule recase:
-    input:
-        "results/systems/{system}/run{run}/{set}.output",
-    output:
-        "results/systems/{system}/run{run}/{set}.tokens",
-    log:
-        "results/logs/evaluation/recase.{system}.run{run}.{set}.log",
-    conda:
-        BASE_ENV
-    resources:
-        mem_mb=memory(1000),
-        runtime=minutes(30),
-    params:
-        version=version("corpus", "detokenize"),
-        steps=f"--no-detokenize {KEEP_CASE}",
-    shell:
-        f"rnnsmt corpus detokenize --lang {TARGET} {{params.steps}} " "--input {input:q} --output {output:q} &> {log:q}"
-
-
-rule detokenize:
-    input:
-        "results/systems/{system}/run{run}/{set}.output",
-    output:
-        "results/systems/{system}/run{run}/{set}.detokenized",
-    log:
-        "results/logs/evaluation/detokenize.{system}.run{run}.{set}.log",
-    conda:
-        BASE_ENV
-    resources:
-        mem_mb=memory(1000),
-        runtime=minutes(30),
-    params:
-        version=version("corpus", "detokenize"),
-        steps=KEEP_CASE,
-    shell:
-        f"rnnsmt corpus detokenize --lang {TARGET} {{params.steps}} " "--input {input:q} --output {output:q} &> {log:q}"
 
 
 # The reference of a corpus that comes tokenised is detokenised like the output.
@@ -90,27 +57,28 @@ rule detokenize_reference:
         f"rnnsmt corpus detokenize --lang {TARGET} --no-detruecase --input {{input:q}} --output {{output:q}} &> {{log:q}}"
 
 
-rule bleu:
+# Tokens in the case of running text, for tokenised BLEU; text as people write it, for sacreBLEU; and both scores.
+rule score:
     input:
-        hypothesis="results/systems/{system}/run{run}/{set}.tokens",
-        reference=lambda w: set_text("tokenized", w.set, TARGET),
-        plain_hypothesis="results/systems/{system}/run{run}/{set}.detokenized",
-        plain_reference=lambda w: plain_reference(w.set),
-        decode="results/systems/{system}/run{run}/{set}.decode.json",
+        text=[f"{RUN}/{name}.output" for name in SETS],
+        decode=[f"{RUN}/{name}.decode.json" for name in SETS],
+        reference=[set_text("tokenized", name, TARGET) for name in SETS],
+        plain_reference=[plain_reference(name) for name in SETS],
     output:
-        "results/systems/{system}/run{run}/{set}.bleu.json",
+        [f"{RUN}/{name}.{kind}" for name in SETS for kind in ("tokens", "detokenized", "bleu.json")],
     log:
-        "results/logs/evaluation/bleu.{system}.run{run}.{set}.log",
+        "results/logs/evaluation/score.{system}.run{run}.log",
     conda:
         BASE_ENV
     resources:
         mem_mb=memory(1000),
         runtime=minutes(30),
     params:
-        version=version("evaluation", "bleu"),
-        case=switch("lowercase", config["text"]["lowercase"]),
+        version=(version("corpus", "detokenize"), version("evaluation", "bleu")),
+        sets=lambda w, input: " ".join("=".join(parts) for parts in zip(SETS, input.reference, input.plain_reference)),
+        case=f"{KEEP_CASE} {switch('lowercase', config['text']['lowercase'])}",
+        folder=lambda w, output: os.path.dirname(output[0]),
     shell:
-        "rnnsmt evaluation bleu --hypothesis {input.hypothesis:q} --reference {input.reference:q} "
-        "--detok-hypothesis {input.plain_hypothesis:q} --detok-reference {input.plain_reference:q} "
-        "{params.case} --system {wildcards.system} --test-set {wildcards.set} --run {wildcards.run} "
-        "--decode-report {input.decode:q} --output {output:q} &> {log:q}"
+        "rnnsmt evaluation score-run --run-dir {params.folder} --set {params.sets} --lang "
+        f"{TARGET} {{params.case}} "
+        "--system {wildcards.system} --run {wildcards.run} &> {log:q}"

@@ -38,7 +38,8 @@ def memory(base, per_mb=0.0):
 
 def search_memory(wildcards, input, attempt):
     """mem_mb of MERT and decoding: the tables and the LM; with a CSLM its first layer and the n-grams it has scored."""
-    neural = min(1000 + 20000 * megabytes([input.source]), MOST_NEURAL_MEMORY) if input.network else 0
+    sources = [input.source] if isinstance(input.source, str) else input.source
+    neural = min(1000 + 20000 * megabytes(sources), MOST_NEURAL_MEMORY) if input.network else 0
     return memory(600 + neural, 18)(wildcards, input, attempt)
 
 

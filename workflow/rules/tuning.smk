@@ -6,20 +6,21 @@ TUNING_OPTIONS = (
 )
 
 
-# What a dev or test set can use of the tables, once for all systems that share them: loads in a moment, and everybody
-# can look at it.
+# What dev can use of the tables, and what all sets can, once for all systems that share them: loads in a moment, and
+# everybody can look at it. Dev has its own, so that another test set is no reason to tune again.
 rule filter_tables:
     input:
-        text=lambda w: set_text("usual", w.set, SOURCE),
+        text=lambda w: [set_text("usual", name, SOURCE) for name in (SETS if w.part == "all" else [w.part])],
         phrase_table=f"results/{{folder}}/{PHRASE_TABLE}",
         reordering_table=f"results/model/{REORDERING_TABLE}",
     output:
-        f"results/{{folder}}/filtered/{{set}}/{PHRASE_TABLE}",
-        f"results/{{folder}}/filtered/{{set}}/{REORDERING_TABLE}",
+        f"results/{{folder}}/filtered/{{part}}/{PHRASE_TABLE}",
+        f"results/{{folder}}/filtered/{{part}}/{REORDERING_TABLE}",
     log:
-        "results/logs/filter/{folder}.{set}.log",
+        "results/logs/filter/{folder}.{part}.log",
     wildcard_constraints:
         folder=f"model|augmented/{FEATURE_NAMES}",
+        part="dev|all",
     conda:
         BASE_ENV
     resources:
@@ -31,7 +32,7 @@ rule filter_tables:
     shell:
         "rnnsmt phrases filter --input {input.text:q} --phrase-table {input.phrase_table:q} "
         "--reordering-table {input.reordering_table:q} --max-length {params.max_length} "
-        "--output-dir results/{wildcards.folder}/filtered/{wildcards.set} &> {log:q}"
+        "--output-dir results/{wildcards.folder}/filtered/{wildcards.part} &> {log:q}"
 
 
 # A run that is killed, or stops before its time is up, goes on after its last iteration in run{n}/state.

@@ -16,19 +16,18 @@ if TYPE_CHECKING:
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
 
 
-def _detokenized(args: argparse.Namespace, segments: int) -> "SacreBleu | None":
+def _detokenized(
+    hypothesis: str, references: list[str], segments: int, tokenised: str, lowercase: bool
+) -> "SacreBleu":
     from rnnsmt.bleu.multi_bleu import read_texts
     from rnnsmt.evaluation.sacre import sacre_bleu
 
-    if args.detok_hypothesis is None:
-        return None
-    hypotheses, references = read_texts(args.detok_hypothesis, args.detok_reference)
+    hypotheses, texts = read_texts(hypothesis, references)
     if len(hypotheses) != segments:
         raise InputError(
-            f"{args.detok_hypothesis} has {len(hypotheses)} lines, but {args.hypothesis} has {segments}; "
-            "both must hold the same output"
+            f"{hypothesis} has {len(hypotheses)} lines, but {tokenised} has {segments}; both must hold the same output"
         )
-    return sacre_bleu(hypotheses, references, args.lowercase)
+    return sacre_bleu(hypotheses, texts, lowercase)
 
 
 def _report(path: str | None) -> dict[str, Any] | None:
@@ -80,18 +79,36 @@ def bleu(args: argparse.Namespace) -> dict[str, object]:
     Reads the tokenised output and its references (repeat --reference for several), optionally the detokenised texts and
     the decoder's report; writes a JSON score file that `evaluation table` collects.
     """
+    for option, name in (("--system", args.system), ("--test-set", args.test_set)):
+        _check_name(option, name)
+    _check_run(args.run_number)
+    if (args.detok_hypothesis is None) != (args.detok_reference is None):
+        raise InputError("--detok-hypothesis and --detok-reference belong together: give both or none")
+    return _score(args, args.output)
+
+
+def _check_name(option: str, name: str) -> None:
+    if not NAME.fullmatch(name):
+        raise InputError(f"{option} {name!r}: a name is made of letters, digits and the characters _ . + -")
+
+
+def _check_run(number: int) -> None:
+    if number < 1:
+        raise InputError(f"--run {number}: runs are counted from 1")
+
+
+def _score(args: argparse.Namespace, output: str) -> dict[str, object]:
+    """Score what the options of ``bleu`` name and write the score file; its figures."""
     from rnnsmt.bleu.multi_bleu import corpus_statistics, read_texts
     from rnnsmt.evaluation.score_file import Score, write_score
 
-    for option, name in (("--system", args.system), ("--test-set", args.test_set)):
-        if not NAME.fullmatch(name):
-            raise InputError(f"{option} {name!r}: a name is made of letters, digits and the characters _ . + -")
-    if args.run_number < 1:
-        raise InputError(f"--run {args.run_number}: runs are counted from 1")
-    if (args.detok_hypothesis is None) != (args.detok_reference is None):
-        raise InputError("--detok-hypothesis and --detok-reference belong together: give both or none")
     hypotheses, references = read_texts(args.hypothesis, args.reference)
     sentences = corpus_statistics(hypotheses, references)
+    detokenized = None
+    if args.detok_hypothesis is not None:
+        detokenized = _detokenized(
+            args.detok_hypothesis, args.detok_reference, len(hypotheses), args.hypothesis, args.lowercase
+        )
     score = Score(
         system=args.system,
         test_set=args.test_set,
@@ -99,16 +116,68 @@ def bleu(args: argparse.Namespace) -> dict[str, object]:
         segments=len(hypotheses),
         references=len(references),
         statistics=tuple(sentences.sum(axis=0).tolist()),
-        sacrebleu=_detokenized(args, len(hypotheses)),
+        sacrebleu=detokenized,
         decode=_report(args.decode_report),
         sentences=tuple(map(tuple, sentences.tolist())),
     )
-    write_score(args.output, score)
+    write_score(output, score)
     say(f"{args.system}, {args.test_set}, run {args.run_number}: {score.bleu}")
     figures: dict[str, object] = {"segments": score.segments, "BLEU": score.bleu.bleu}
     if score.sacrebleu is not None:
         figures["sacreBLEU"] = score.sacrebleu.score
         figures["signature"] = score.sacrebleu.signature
+    return figures
+
+
+def score_run_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--run-dir", required=True, metavar="DIR", help="folder with SET.output and SET.decode.json of every set")
+    add("--set", required=True, nargs="+", metavar="NAME=REFERENCE=PLAIN",
+        help="a set with its tokenised reference and its reference as published")  # fmt: skip
+    add("--lang", required=True, metavar="L", help="language of the output, two letters")
+    add("--no-detruecase", action="store_true", help="leave sentence starts as they are")
+    add("--lowercase", action="store_true", help="sacreBLEU without case, and says so in its signature")
+    add("--system", required=True, metavar="NAME", help="name of the system, e.g. baseline")
+    add("--run", type=int, default=1, dest="run_number", metavar="N", help="number of the MERT run")
+
+
+def score_run(args: argparse.Namespace) -> dict[str, object]:
+    """Score what one tuned system made of several sets: `corpus detokenize` and `evaluation bleu` in one go.
+
+    For every set the folder holds the decoder's output SET.output and its report SET.decode.json. Written beside them:
+    SET.tokens, the output in the case of running text; SET.detokenized; SET.bleu.json, the score file.
+    """
+    from functools import partial
+
+    from rnnsmt.corpus.tokenizer import Detokenizer
+    from rnnsmt.io import read_lines, write_lines
+    from rnnsmt.parallel import map_lines
+
+    _check_name("--system", args.system)
+    _check_run(args.run_number)
+    figures: dict[str, object] = {}
+    for text in args.set:
+        name, *references = text.split("=")
+        if len(references) != 2:
+            raise InputError(f"--set {text}: write NAME=REFERENCE=PLAIN")
+        _check_name("--set", name)
+        stem = f"{args.run_dir}/{name}"
+        for path, detokenize in ((f"{stem}.tokens", False), (f"{stem}.detokenized", True)):
+            make = partial(Detokenizer, args.lang, not args.no_detruecase, detokenize)
+            write_lines(path, map_lines(make, read_lines(f"{stem}.output"), 1))
+        one = argparse.Namespace(
+            hypothesis=f"{stem}.tokens",
+            reference=references[:1],
+            detok_hypothesis=f"{stem}.detokenized",
+            detok_reference=references[1:],
+            lowercase=args.lowercase,
+            system=args.system,
+            test_set=name,
+            run_number=args.run_number,
+            decode_report=f"{stem}.decode.json",
+        )
+        found = _score(one, f"{stem}.bleu.json")
+        figures[f"{name} BLEU"], figures[f"{name} sacreBLEU"] = found["BLEU"], found["sacreBLEU"]
     return figures
 
 

@@ -13,6 +13,7 @@ from rnnsmt.progress import track
 
 if TYPE_CHECKING:
     from rnnsmt.search.decoder import SearchOptions
+    from rnnsmt.search.model import SearchModel
 
 
 def add_search_options(parser: argparse.ArgumentParser) -> None:
@@ -48,8 +49,9 @@ def _options(args: argparse.Namespace) -> "SearchOptions":
 
 def decode_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ini", type=Path, required=True, help="moses.ini with weights; paths relative to its folder")
-    parser.add_argument("--input", type=Path, required=True, help="tokenised text, one segment a line")
-    parser.add_argument("--output", type=Path, required=True, help="translations, one a line")
+    add = parser.add_argument
+    add("--input", type=Path, required=True, nargs="+", metavar="FILE", help="tokenised texts, one segment a line")
+    add("--output", type=Path, required=True, nargs="+", metavar="FILE", help="their translations, one a line")
     parser.add_argument(
         "--nbest",
         type=int,
@@ -60,28 +62,53 @@ def decode_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model-dir", type=Path, help="take files of the same base name from here where they exist")
     parser.add_argument("--threads", type=int, default=1, help="sentences translated at the same time")
     add_search_options(parser)
-    parser.add_argument("--report", type=Path, help="figures of the run as JSON")
+    parser.add_argument("--report", type=Path, nargs="+", metavar="FILE", help="figures of every text as JSON")
 
 
 def decode(args: argparse.Namespace) -> dict[str, object]:
-    """Translate a tokenised text with the Moses model directory that a moses.ini describes.
+    """Translate tokenised texts with the Moses model directory that a moses.ini describes.
 
-    One output line an input line; an empty line stays empty, unknown words are passed through. The n-best file has
-    Moses' format with the phrase segmentation as last field (2-5=2-8: source words 2 to 5 became target words 2 to 8,
-    from 0).
+    One output line an input line; an empty line stays empty, unknown words are passed through. Several texts are
+    translated one after the other with one model, loaded once. The n-best file has Moses' format with the phrase
+    segmentation as last field (2-5=2-8: source words 2 to 5 became target words 2 to 8, from 0).
     """
     from rnnsmt.moses.ini import MosesIni
-    from rnnsmt.search.decoder import Decoder, look_up, read_sentences
+    from rnnsmt.search.decoder import read_sentences
     from rnnsmt.search.model import load_model
-    from rnnsmt.search.nbest import nbest_lines
 
     options = _options(args)
-    sentences = read_sentences(args.input)
-    loading = time.process_time()
+    reports = args.report or [None] * len(args.input)
+    if not len(args.input) == len(args.output) == len(reports):
+        raise InputError("--input, --output and --report: give as many files to each of them")
+    if args.nbest_file is not None and len(args.input) > 1:
+        raise InputError("--nbest-file: one --input only")
+    texts = [read_sentences(path) for path in args.input]
+    began = time.process_time()
+    every = [sentence for sentences in texts for sentence in sentences]
     model = load_model(
-        MosesIni.read(args.ini), sentences, args.model_dir, options.threads, args.device, args.cslm_precision
+        MosesIni.read(args.ini), every, args.model_dir, options.threads, args.device, args.cslm_precision
     )
-    searching = time.process_time()
+    loading = round(time.process_time() - began, 3)
+    found: list[dict[str, int | float]] = []
+    for sentences, output, report in zip(texts, args.output, reports, strict=True):
+        figures = _translate(model, sentences, options, output, args.nbest_file)
+        found.append(figures)
+        if report is not None:
+            limits = {"pop_limit": options.pop_limit, "stack": options.stack_size}
+            write_json(report, {**figures, "load_cpu_seconds": loading, **limits})
+    sums = {name: round(sum(figures[name] for figures in found), 6) for name in found[0]}
+    return {**sums, "load_cpu_seconds": loading}
+
+
+def _translate(
+    model: "SearchModel", sentences: list[str], options: "SearchOptions", output: Path, nbest_file: Path | None
+) -> dict[str, int | float]:
+    """Translate one text, write it; figures of the search."""
+    from rnnsmt.search.decoder import Decoder, look_up
+    from rnnsmt.search.nbest import nbest_lines
+
+    before = model.neural.counts() if model.neural is not None else None
+    began = time.process_time()
     decoder = Decoder(model, look_up(model, sentences), model.initial_weights, options)
     texts: list[str] = []
     nbest: list[str] = []
@@ -91,21 +118,20 @@ def decode(args: argparse.Namespace) -> dict[str, object]:
         total += translation.score
         unknown += translation.unknown
         nbest += nbest_lines(model, number, translation)
-    done = time.process_time()
-    if args.nbest_file is not None:
-        write_lines(args.nbest_file, nbest)
-    write_lines(args.output, texts)
-    figures: dict[str, object] = {
+    seconds = time.process_time() - began
+    if nbest_file is not None:
+        write_lines(nbest_file, nbest)
+    write_lines(output, texts)
+    figures: dict[str, int | float] = {
         "sentences": len(sentences),
         "words": sum(len(spans) for spans in decoder.prepared.spans),
         "unknown_words": unknown,
-        "load_cpu_seconds": round(searching - loading, 3),
-        "search_cpu_seconds": round(done - searching, 3),
+        "search_cpu_seconds": round(seconds, 3),
         "score_sum": round(total, 6) if math.isfinite(total) else 0.0,
     }
-    if model.neural is not None:
+    if model.neural is not None and before is not None:
         counts = model.neural.counts()
-        figures |= {"ngrams_requested": counts.requested, "ngrams_scored": counts.scored, "batches": counts.batches}
-    if args.report is not None:
-        write_json(args.report, {**figures, "pop_limit": options.pop_limit, "stack": options.stack_size})
+        figures["ngrams_requested"] = counts.requested - before.requested
+        figures["ngrams_scored"] = counts.scored - before.scored
+        figures["batches"] = counts.batches - before.batches
     return figures
