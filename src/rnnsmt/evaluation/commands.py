@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
 
 
-def _detokenized(
-    hypothesis: str, references: list[str], segments: int, tokenised: str, lowercase: bool
-) -> "SacreBleu":
+def _detokenized(hypothesis: str, references: list[str], segments: int, tokenised: str, lowercase: bool) -> "SacreBleu":
     from rnnsmt.bleu.multi_bleu import read_texts
     from rnnsmt.evaluation.sacre import sacre_bleu
 
