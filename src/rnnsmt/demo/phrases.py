@@ -12,8 +12,8 @@ from rnnsmt.demo.names import person, place, ship
 NUMBERS = entries.phrases(names.NUMBERS)
 
 WRONG_GENDER, LEFT_OUT, ENGLISH_ORDER, WRONG_FORM = 0.3, 0.25, 0.5, 0.4
-"""How often careless French has a noun phrase in the wrong gender, no adjective where English has one, an adjective where
-English has it, a verb in another form."""
+"""How often careless French has a noun phrase in the wrong gender, no adjective where English has one, an adjective
+where English has it, a verb in another form."""
 
 Determiner = tuple[list[str], list[str], list[str]]
 
