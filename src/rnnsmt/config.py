@@ -31,9 +31,10 @@ AUTO: dict[tuple[str, str], tuple[object, object]] = {
     ("cslm", "preset"): ("demo", "small"),
     ("search", "pop_limit"): (150, 1000),
     ("search", "stack"): (100, 1000),
+    ("search", "cslm_cells"): (50, 100),
     ("tuning", "nbest"): (50, 100),
     ("tuning", "restarts"): (12, 20),
-    ("tuning", "max_iterations"): (7, 25),
+    ("tuning", "max_iterations"): (6, 25),
 }
 """What ``auto`` stands for in a section and key: for the embedded corpus, which is to take minutes, and for others."""
 

@@ -38,7 +38,7 @@ CHAPTERS: dict[str, str] = {
 
 STAGES: dict[str, dict[str, Stage]] = {
     "demo": {
-        "make": Stage(2, "write the embedded corpus"),
+        "make": Stage(3, "write the embedded corpus"),
     },
     "corpus": {
         "fetch": Stage(1, "download a corpus file and check its sha256"),

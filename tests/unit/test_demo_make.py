@@ -138,3 +138,11 @@ def test_it_goes_through_corpus_prepare(corpus: Path, tmp_path: Path) -> None:
     for side, name in (("source", "general.en.gz"), ("target", "general.fr.gz")):
         words += [f"--{side}", str(corpus / name), f"--output-{side}", str(tmp_path / side)]
     assert main(["corpus", "prepare", *words, "--report", str(tmp_path / "r.json")]) == 0
+
+
+def test_careless_translations_change_only_the_french():
+    """Same English; a share of the French; none where not asked for."""
+    plain, careless = (list(islice(sentences(1, "x", 1.0, careless=share), 300)) for share in (0.0, 0.3))
+    assert [pair[0] for pair in plain] == [pair[0] for pair in careless]
+    changed = sum(one != other for one, other in zip(plain, careless, strict=True))
+    assert 0.1 < changed / 300 < 0.3

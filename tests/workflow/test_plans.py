@@ -337,7 +337,7 @@ def test_settings_of_the_search_and_of_mert(workflow):
     settings = ["search={cslm_cells: 77}", "tuning={combine: best, patience: 5}", "compare=[baseline, cslm]"]
     commands = workflow.commands("mert", *settings).split("rnnsmt tuning mert ")[1:]
     assert len(commands) == 6
-    assert all("--combine best --max-iterations 7 --patience 5" in command for command in commands)
+    assert all("--combine best --max-iterations 6 --patience 5" in command for command in commands)
     assert all(("--cslm-cells 77" in command) == ("/cslm/" in command) for command in commands)
 
 

@@ -7,7 +7,7 @@ from rnnsmt.demo import verbs
 from rnnsmt.demo.choice import free, zipf
 from rnnsmt.demo.conjugation import participle
 from rnnsmt.demo.entries import PhraseEntry, VerbEntry
-from rnnsmt.demo.phrases import NounPhrase, Speaker
+from rnnsmt.demo.phrases import WRONG_FORM, NounPhrase, Speaker
 from rnnsmt.demo.verbs import Manner, choose, clitic_for, english_group, french_group, object_words
 
 
@@ -77,6 +77,8 @@ class ClauseSpeaker(Speaker):
         english = english_group(entry.english, subject, manner)
         if manner.tense == "past" and entry.english.base in verbs.STATIVE:
             manner = replace(manner, tense="stative-past")
+        if self.slips(WRONG_FORM):
+            manner = replace(manner, tense=self.style.choice(["present", "infinitive", "past"]))
         return english, french_group(french, subject, manner, self.style, clitic, agree)
 
     def subject(self) -> NounPhrase:

@@ -11,6 +11,10 @@ from rnnsmt.demo.names import person, place, ship
 
 NUMBERS = entries.phrases(names.NUMBERS)
 
+WRONG_GENDER, LEFT_OUT, ENGLISH_ORDER, WRONG_FORM = 0.3, 0.25, 0.5, 0.4
+"""How often careless French has a noun phrase in the wrong gender, no adjective where English has one, an adjective
+where English has it, a verb in another form."""
+
 Determiner = tuple[list[str], list[str], list[str]]
 
 
@@ -50,6 +54,11 @@ class Speaker:
 
     def __init__(self, domain: Domain, meaning: Random, style: Random) -> None:
         self.domain, self.meaning, self.style = domain, meaning, style
+        self.careless = False
+
+    def slips(self, probability: float) -> bool:
+        """Whether a careless translator makes a mistake here."""
+        return self.careless and self.style.random() < probability
 
     def chance(self, probability: float) -> bool:
         """A yes-or-no about the meaning."""
@@ -69,13 +78,14 @@ class Speaker:
         french_noun = self._french_noun(noun, plural, adjective is not None)
         feminine = french_noun.feminine
         head = list(french_noun.plural if plural else french_noun.singular)
-        before, after = self._place_adjectives(adjective, second, feminine, plural)
+        agreed = feminine != self.slips(WRONG_GENDER)
+        before, after = self._place_adjectives(adjective, second, agreed, plural)
         if modifier:
             words = free(modifier.french, self.style)
-            after = self._modifier(words, feminine, plural) + after
+            after = self._modifier(words, agreed, plural) + after
         english = [a.english for a in (adjective, second) if a and a is not None]
         english += [*(modifier.english if modifier else []), noun.plural if plural else noun.singular]
-        english_det, french_det, negated_det = self._determiner(plural, feminine, bool(before))
+        english_det, french_det, negated_det = self._determiner(plural, agreed, bool(before))
         body = before + head + after
         tail_en, tail_fr = self._tail(kind, depth) if not simple else ([], [])
         return NounPhrase(
@@ -104,11 +114,11 @@ class Speaker:
         if second is not None and adjective is not None and second.english == adjective.english:
             second = None
         for entry in (adjective, second):
-            if entry is None:
+            if entry is None or self.slips(LEFT_OUT):
                 continue
             french = free(entry.french, self.style)
             words = french.agree(feminine, plural)
-            if french.before and len(before) < 1:
+            if (french.before or self.slips(ENGLISH_ORDER)) and len(before) < 1:
                 before += words
             else:
                 after = words + (["et"] if after and self.style.random() < 0.3 else []) + after
