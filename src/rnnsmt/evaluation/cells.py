@@ -9,6 +9,9 @@ from rnnsmt.systems import BASELINE, PAPER, label
 
 DASH = "–"
 
+LEVEL = 0.05
+"""Differences with a smaller p strict are taken for more than chance."""
+
 INTRODUCTION = (
     "BLEU: tokenised and cased as multi-bleu.perl computes it, the metric of the paper; sacreBLEU: of the detokenised "
     "text. Mean ± standard deviation over independent tuning runs, which share one network of each kind."
@@ -121,6 +124,23 @@ def contrasts(rows: Sequence[Row]) -> Table | None:
         for one in found
     ]
     return _without_empty(Table(["Feature", "added to", "Δ", "paper", "p", "p strict"], cells))
+
+
+def verdict(rows: Sequence[Row]) -> str:
+    """In a sentence which features bring more on one test set than chance explains, and which do not; or nothing."""
+    known = [one for one in contrast_records(rows) if one["p_strict"] is not None]
+    sure = [one for one in known if one["p_strict"] < LEVEL]
+    sides = (
+        ("better, beyond what chance explains", [one for one in sure if one["difference"] > 0]),
+        ("worse, beyond what chance explains", [one for one in sure if one["difference"] < 0]),
+        ("no difference that chance could not explain", [one for one in known if one["p_strict"] >= LEVEL]),
+    )
+    parts = [
+        f"{what}: " + ", ".join(f"{label(one['feature'])} added to {label(one['without'])}" for one in found)
+        for what, found in sides
+        if found
+    ]
+    return f"In words (p strict below {LEVEL} or not): {'; '.join(parts)}." if parts else ""
 
 
 def output(rows: Sequence[Row]) -> Table:

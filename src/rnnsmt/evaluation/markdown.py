@@ -4,7 +4,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from textwrap import wrap
 
-from rnnsmt.evaluation.cells import Table, contrasts, notes, output, overview, scores, signatures, size, test_sets
+from rnnsmt.evaluation.cells import (
+    Table,
+    contrasts,
+    notes,
+    output,
+    overview,
+    scores,
+    signatures,
+    size,
+    test_sets,
+    verdict,
+)
 from rnnsmt.evaluation.table import Row
 from rnnsmt.io import atomic_text
 
@@ -19,6 +30,8 @@ def write_markdown(path: str | Path, table: Sequence[Row], paper: bool) -> None:
         parts += [f"## {name}: {size(rows)}", "", *_lines(scores(rows)), ""]
         if (added := contrasts(rows)) is not None:
             parts += [f"### What each feature adds on {name}", "", *_lines(added), ""]
+        if said := verdict(rows):
+            parts += [*wrap(said, WIDTH, break_long_words=False, break_on_hyphens=False), ""]
         parts += [f"### Output on {name}", "", *_lines(output(rows)), ""]
     for note in [*notes(paper), *(f"sacreBLEU signature: `{signature}`" for signature in signatures(table))]:
         parts += [*wrap(note, WIDTH, break_long_words=False, break_on_hyphens=False), ""]

@@ -13,9 +13,6 @@ from rnnsmt.io import atomic_text
 from rnnsmt.systems import PAPER, label, last_feature, named_features, paper_gain, without
 
 TEMPLATE = "table.html.j2"
-LEVEL = 0.05
-"""Differences with a smaller p are set in bold."""
-
 DIM = {"p", "p strict", "paper", "paper dev", "paper test", "Length", "Unknown", "CPU s"}
 """Columns that stand back."""
 
@@ -52,7 +49,7 @@ def write_html(path: str | Path, table: Sequence[Row], paper: bool, provenance: 
         test_sets=[_test_set(name, rows, paper) for name, rows in cells.test_sets(table).items()],
         paper=_paper_table() if paper else None,
         notes=cells.notes(paper),
-        level=LEVEL,
+        level=cells.LEVEL,
         signatures=cells.signatures(table),
         provenance=provenance,
         provenance_name=Path(provenance or "").name,
@@ -82,6 +79,7 @@ def _test_set(name: str, rows: Sequence[Row], paper: bool) -> dict[str, Any]:
         "size": cells.size(rows),
         "scores": _view(cells.scores(rows), bold, of_row),
         "plot": dot_plot(name, rows),
+        "verdict": cells.verdict(rows),
         "contrasts": added
         and _view(added, [False] * len(strict), lambda number, heading: strict[number] if heading == "Δ" else None),
         "output": _view(cells.output(rows), bold),
@@ -95,7 +93,7 @@ def _view(
 
     def kind(number: int, heading: str) -> str:
         p = p_of(number, heading)
-        if p is not None and p < LEVEL:
+        if p is not None and p < cells.LEVEL:
             return "sure"
         return "dim" if heading in DIM else "runs" if heading.startswith("BLEU of") else ""
 

@@ -137,3 +137,18 @@ def test_plots_take_the_page_s_colours(outputs):
         assert "var(--mark)" in plot
     names = [name for plot in plots for name in re.findall(r' id="([^"]*)"', plot)]
     assert len(names) == len(set(names))
+
+
+def test_a_sentence_says_what_is_more_than_chance(outputs):
+    rows = json.loads((outputs / "table1.json").read_text())["contrasts"]
+    for name in ("dev", "test"):
+        page = re.sub(r"\s+", " ", (outputs / "table1.md").read_text())
+        text = page.split(f"What each feature adds on {name}")[1].split("In words")[1].split("###")[0]
+        chance = text.split("chance could not explain: ")[1] if "could not" in text else ""
+        for row in (row for row in rows if row["test_set"] == name):
+            labels = {"cslm": "CSLM", "rnn": "RNN", "wp": "WP", "baseline": "Baseline"}
+            added_to = " + ".join(labels[part] for part in row["without"].split("_"))
+            said = f"{labels[row['feature']]} added to {added_to}"
+            assert said in text
+            listed = re.split(r", |; |\.", chance)
+            assert (said in listed) == (row["p_strict"] >= 0.05)
