@@ -30,7 +30,7 @@ MESSAGE = 2000
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one stage and return the exit code of the stopping."""
+    """Run one stage and return the exit code of the process."""
     words = list(sys.argv[1:] if argv is None else argv)
     parser = _parser(words)
     if unknown := _unknown_command(words):

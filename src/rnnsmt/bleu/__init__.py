@@ -1,1 +1,1 @@
-"""What numba compiles."""
+"""BLEU as multi-bleu.perl computes it: what tuning and evaluation share."""

@@ -1,4 +1,4 @@
-"""Running KenLM's lmplz where it is installed."""
+"""Estimating an n-gram LM: by KenLM's lmplz where it is installed, or by the estimator here."""
 
 import argparse
 import shutil

@@ -65,7 +65,7 @@ def train(args: argparse.Namespace) -> dict[str, object]:
 
     The state folder holds the last checkpoint: a run that is ended at any time goes on from it, and on a CPU ends bit
     for bit like one that was not. On SIGTERM, and shortly before --time-limit, the state is saved and the exit code is
-    75: run the same command again. Started by torchrun, all processes share every minibatch.
+    75 (after Ctrl-C 130): run the same command again. Started by torchrun, all processes share every minibatch.
     """
     settings = chosen_settings(args, PRESETS)
     need_torch()

@@ -1,4 +1,4 @@
-"""The decoder: ``load_model`` once, then ``decode`` as often as weights change.
+"""The decoder: ``load_model`` (``model``) once, then ``decode`` as often as weights change.
 
 Sentences are searched independently, on several threads if asked for; results do not depend on the number of threads.
 Without a neural LM one sentence is searched after the other (``sentence_search``), with one many of them stack by stack

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from rnnsmt.search.kernels import neural as neural_kernels
+from rnnsmt.search.kernels import neural_store
 from rnnsmt.search.kernels import stack as kernels
+from rnnsmt.search.kernels.neural_choice import choose_for_neural
 from rnnsmt.search.kernels.records import Work
 from rnnsmt.search.nbest import Translation
 from rnnsmt.search.neural import NeuralFeature
@@ -104,12 +105,12 @@ class LockstepSearch:
         search, work = self.search, sentence.work
         spans = search.looked_up.spans[sentence.number]
         cells = kernels.propose(sentence.stack, spans, search.model.lm.arrays, search.ranked, work, search.constants)
-        found = neural_kernels.choose_for_neural(cells, search.ranked, work, search.constants)
+        found = choose_for_neural(cells, search.ranked, work, search.constants)
         sentence.cells, sentence.requests, sentence.groups = found
 
     def _add(self, sentence: _Sentence) -> None:
         search = self.search
-        neural_kernels.settle(sentence.requests, sentence.work, self.neural.store)
+        neural_store.settle(sentence.requests, sentence.work, self.neural.store)
         kernels.add_cells(
             sentence.stack, sentence.cells, search.ranked, sentence.work, search.constants, True, sentence.groups
         )

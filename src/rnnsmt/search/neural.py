@@ -9,8 +9,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from rnnsmt.search.kernels import neural as neural_kernels
-from rnnsmt.search.kernels.neural import ASKED, CONTEXTS, ENTRIES, ENTRY, Store
+from rnnsmt.search.kernels import neural_store
+from rnnsmt.search.kernels.neural_store import ASKED, CONTEXTS, ENTRIES, ENTRY, Store
 from rnnsmt.search.kernels.records import Work
 from rnnsmt.search.memory import MAX_ENTRIES
 from rnnsmt.search.nbest import Derivations
@@ -64,7 +64,7 @@ class NeuralFeature:
         counts[CONTEXTS] = 1  # number 0: the beginning of a sentence
         free = np.full(2 * size, -1, np.int32)
         store = Store(np.zeros(size, ENTRY), free, contexts, free.copy(), counts)
-        neural_kernels.rebuild_slots(store)
+        neural_store.rebuild_slots(store)
         return store
 
     def reserve(self, more: int) -> None:
@@ -81,7 +81,7 @@ class NeuralFeature:
         store.contexts[:known] = old.contexts[:known]
         store.counts[:] = old.counts
         store.context_slots[:] = -1
-        neural_kernels.rebuild_slots(store)
+        neural_store.rebuild_slots(store)
         self.store = store
 
     def forget(self) -> None:
@@ -105,7 +105,7 @@ class NeuralFeature:
         """Find the n-grams of a sentence's requests; new ones wait for ``answer``. ``last``: ``</s>`` follows."""
         self.reserve(len(work.entries))
         end = self.scorer.end if last else -1
-        neural_kernels.gather(requests, work, self.store, targets.bounds, targets.neural_words, end)
+        neural_store.gather(requests, work, self.store, targets.bounds, targets.neural_words, end)
 
     def answer(self) -> None:
         """Ask the network for everything that waits."""
@@ -128,7 +128,7 @@ class NeuralFeature:
         count = len(derivations.offsets) - 1
         self.reserve(lengths + count)
         places = np.empty(lengths + 2 * count + 2, np.int32)
-        neural_kernels.derivation_entries(
+        neural_store.derivation_entries(
             derivations.offsets,
             phrases[:used],
             self.store,
@@ -139,7 +139,7 @@ class NeuralFeature:
         )
         self.answer()
         totals = np.empty(count)
-        neural_kernels.derivation_scores(self.store, places, totals)
+        neural_store.derivation_scores(self.store, places, totals)
         return totals
 
 

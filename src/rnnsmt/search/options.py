@@ -26,8 +26,8 @@ class SearchOptions:
         threads: sentences searched at the same time.
         nbest: distinct translations per sentence to extract; 0 for none.
         margin: cells whose estimate is more than so many nats below the best estimate of the stack are not scored.
-        neural_cells: cells of a stack that a neural LM scores; the others are dropped. Half of them are the best by the
-            n-gram score, half each the best of a group that the search without it would recombine.
+        neural_cells: cells of a stack that a neural LM scores; the others are dropped. Half of them are the best by
+            all other scores, half each the best of a group that the search without it would recombine.
         in_flight: sentences of up to 40 words that are searched side by side when there is a neural LM; a longer one
             counts as several.
     """

@@ -13,7 +13,7 @@ from rnnsmt.moses.ini import Feature, MosesIni
 from rnnsmt.search import model as search_model
 from rnnsmt.search import neural
 from rnnsmt.search.decoder import decode
-from rnnsmt.search.kernels.neural import choose_for_neural
+from rnnsmt.search.kernels.neural_choice import choose_for_neural
 from rnnsmt.search.kernels.records import STAMP
 from rnnsmt.search.lockstep import LEAST_ROOM, LockstepSearch
 from rnnsmt.search.model import SearchModel, load_model

@@ -1,4 +1,4 @@
-"""Choosing cells and scoring them, compiled.
+"""Choosing the cells of a stack and scoring them with the n-gram LM, compiled; for a neural LM see ``neural_choice``.
 
 Cells are chosen by their estimate, which has the LM score of the phrase alone: the best ``pop_limit`` of them within a
 margin. They are known before any is scored, so their LM requests are answered together. (Cube pruning with a heap has
