@@ -49,10 +49,11 @@ def check_options(args: argparse.Namespace) -> None:
         raise InputError(f"--save-every {args.save_every}: must be a number of seconds, 0 or more")
     if getattr(args, "time_limit", None) is not None and not args.time_limit > 0:
         raise InputError(f"--time-limit {args.time_limit}: must be a number of seconds above 0")
-    for name, path in _outputs(args):
-        if str(path) == STANDARD_STREAM:
-            continue
+    outputs = [(name, path) for name, path in _outputs(args) if str(path) != STANDARD_STREAM]
+    for place, (name, path) in enumerate(outputs):
         check_output(path)
+        if any(_same(path, before) for other, before in outputs[:place] if other == name):
+            raise InputError(f"{option(name)} {path}: is there twice; give every output its own name")
         for other, value in _paths(args):
             if other != name and _same(path, value):
                 raise InputError(f"{option(name)} {path}: is also {option(other)}; give every output its own name")

@@ -106,17 +106,25 @@ def _clear(folder: Path, runs: Path, unlock: bool) -> bool:
 
 
 def _is_dead(path: Path) -> bool:
-    """Whether nobody holds the lock of a run's file."""
-    with path.open() as file:
-        try:
+    """Whether nobody holds the lock of a run's file, or the run has just ended and taken its file along."""
+    try:
+        with path.open() as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return False
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
     return True
 
 
 def _was_here(path: Path) -> bool:
     """Whether a run executed its jobs on this machine; not if it did not come to say so."""
+    with suppress(FileNotFoundError):  # it has just ended by itself
+        return _says_here(path)
+    return True
+
+
+def _says_here(path: Path) -> bool:
     with suppress(ValueError, TypeError, KeyError):
         about = json.loads(path.read_text(encoding="utf-8"))
         return about["host"] == socket.gethostname() and not about["cluster"]

@@ -30,6 +30,7 @@ rule mert:
         device=DEVICE,
     params:
         version=version("tuning", "mert"),
+        decoder=version("search", "decode"),
         options=TUNING_OPTIONS,
         limits=search_limits,
         seed=lambda w: config["seed"] + int(w.run),

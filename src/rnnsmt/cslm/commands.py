@@ -104,7 +104,8 @@ def perplexity_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--input", nargs="+", required=True, metavar="FILE", help="tokenised text, one segment a line")
     parser.add_argument("--lm", metavar="ARPA", help="the n-gram LM to compare with")
     parser.add_argument("--output", required=True, metavar="JSON")
-    add_scoring(parser)
+    parser.add_argument("--model", required=True, metavar="FILE", help="what cslm train wrote")
+    add_device(parser)
 
 
 def perplexity(args: argparse.Namespace) -> dict[str, object]:

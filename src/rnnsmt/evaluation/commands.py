@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from rnnsmt.io import InputError, read_lines, write_json, write_lines
+from rnnsmt.languages import code_mistake
 from rnnsmt.options import positive
 from rnnsmt.progress import say
 from rnnsmt.systems import FEATURES, label
@@ -39,9 +40,13 @@ def _line(row: "Row") -> str:
 
 def bleu_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--hypothesis", required=True, metavar="FILE", help="tokenised output")
-    parser.add_argument("--reference", required=True, nargs="+", metavar="FILE", help="tokenised references")
+    parser.add_argument(
+        "--reference", required=True, nargs="+", action="extend", metavar="FILE", help="tokenised references"
+    )
     parser.add_argument("--detok-hypothesis", metavar="FILE", help="detokenised output, for sacreBLEU")
-    parser.add_argument("--detok-reference", nargs="+", metavar="FILE", help="references as published, for sacreBLEU")
+    parser.add_argument(
+        "--detok-reference", nargs="+", action="extend", metavar="FILE", help="references as published, for sacreBLEU"
+    )
     parser.add_argument("--lowercase", action="store_true", help="sacreBLEU without case, and says so in its signature")
     parser.add_argument("--system", required=True, metavar="NAME", help="name of the system, e.g. baseline")
     parser.add_argument("--test-set", required=True, metavar="NAME", help="name of the test set")
@@ -115,6 +120,8 @@ def score_run(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.evaluation.scoring import score_output
 
     _check_name("--system", args.system)
+    if wrong := code_mistake(args.lang):
+        raise InputError(f"--lang {wrong}")
     sets = [_set_with_references(text) for text in args.set]
     figures: dict[str, object] = {}
     for name, reference, plain_reference in sets:

@@ -1,6 +1,5 @@
 """What ``provenance`` collects: files with their hashes, tuned runs, networks, the software."""
 
-import hashlib
 import os
 import platform
 import subprocess
@@ -11,7 +10,7 @@ from typing import Any
 
 from rnnsmt import __version__
 from rnnsmt.evaluation.table import Scores
-from rnnsmt.io import InputError, read_json
+from rnnsmt.io import InputError, read_json, sha256
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.stages import STAGES
 
@@ -47,7 +46,7 @@ class Files:
             size = Path(name).stat().st_size
             self._found[name] = {
                 "bytes": size,
-                "sha256": _sha256(name) if self._limit is None or size <= self._limit else None,
+                "sha256": sha256(name) if self._limit is None or size <= self._limit else None,
             }
         return name
 
@@ -81,11 +80,6 @@ class Files:
     def listing(self) -> dict[str, dict[str, Any]]:
         """Size and hash by path, in the order of the paths."""
         return dict(sorted(self._found.items()))
-
-
-def _sha256(path: str) -> str:
-    with Path(path).open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def tuned_run(score: str, files: Files) -> dict[str, Any] | None:

@@ -35,18 +35,19 @@ def read_sentences(path: str | Path) -> list[str]:
                     "clean the text with 'rnnsmt corpus prepare --keep-all' first"
                 )
         sentences.append(line)
+    check_lengths(sentences, path)
     return sentences
 
 
-def check_lengths(sentences: list[str]) -> None:
-    """Refuse a sentence of more than ``MAX_WORDS`` words.
+def check_lengths(sentences: list[str], path: str | Path = "the input") -> None:
+    """Refuse a sentence of more than ``MAX_WORDS`` words; path: for the error's sentence.
 
     Raises:
         InputError: there is one.
     """
     for number, sentence in enumerate(sentences, 1):
         if len(sentence) > 2 * MAX_WORDS and len(words_of(sentence)) > MAX_WORDS:
-            raise InputError(f"the input, line {number}: more than {MAX_WORDS} words in one sentence; split it")
+            raise InputError(f"{path}, line {number}: more than {MAX_WORDS} words in one sentence; split it")
 
 
 def raw_text_warning(sentences: list[str], unknown: Collection[str]) -> str | None:

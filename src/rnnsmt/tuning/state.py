@@ -123,6 +123,7 @@ def fingerprint(args: argparse.Namespace, ini: MosesIni) -> dict[str, str]:
     """What the iterations of ``tuning mert`` depend on, by the names of options: contents, not paths."""
     found = {
         "version of this stage": str(STAGES["tuning"]["mert"].version),
+        "version of search decode": str(STAGES["search"]["decode"].version),
         "--ini": content_hash(args.ini),
         "--source": content_hash(args.source),
         "--reference": content_hash(*args.reference),

@@ -381,3 +381,18 @@ def test_segmentations_round_trip(parts: list[tuple[int, int, int]]) -> None:
 def test_what_is_no_segmentation(text: str) -> None:
     with pytest.raises(InputError):
         parse_segmentation(text)
+
+
+def test_an_output_that_is_there_twice(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ini, text, out = (str(folder / name) for name in ("model/moses.ini", "in.txt", "o"))
+    assert main(["search", "decode", "--ini", ini, "--input", text, text, "--output", out, out]) == 2
+    assert "is there twice" in capsys.readouterr().err
+
+
+def test_a_long_line_of_the_last_text_is_found_first(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "long.txt").write_text("a\n" + "a " * 4001 + "\n")
+    files = [str(folder / name) for name in ("in.txt", "long.txt", "o1", "o2")]
+    ini = str(folder / "model/moses.ini")
+    assert main(["search", "decode", "--ini", ini, "--input", *files[:2], "--output", *files[2:]]) == 2
+    assert "long.txt, line 2: more than 4000 words" in capsys.readouterr().err
+    assert not (folder / "o1").exists()
