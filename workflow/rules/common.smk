@@ -41,7 +41,8 @@ if settled := settle(config):
 
 # Whether jobs run on other machines than this process. What a killed run left locked is freed, see run_lock.py.
 CLUSTER = config["cluster"]
-enter(Path(".snakemake"), CLUSTER, sys.argv)
+if enter(Path(".snakemake"), CLUSTER, sys.argv):
+    logger.info("Removed the lock that a run which was killed had left in this folder.")
 
 SOURCE, TARGET = config["languages"]["source"], config["languages"]["target"]
 CORPORA = corpora(config)
