@@ -71,7 +71,8 @@ def enter(folder: Path, cluster: bool, arguments: Sequence[str] = ()) -> bool:
 
 
 def _is_no_run(argument: str) -> bool:
-    return argument in [f"--{name}" for name in NO_RUNS] or re.fullmatch("-[a-zA-Z]*n[a-zA-Z]*", argument) is not None
+    # Short options that take no value may stand before it (-pn), anything behind it (-nR rule): but -Rnames is a run.
+    return argument in [f"--{name}" for name in NO_RUNS] or re.match("-[fFkpa]*[ntlSD]", argument) is not None
 
 
 @contextmanager

@@ -77,12 +77,19 @@ def test_whoever_unlocks_knows_better(folder):
     assert not left.exists()
 
 
-@pytest.mark.parametrize("option", ["-n", "-np", "--dry-run", "--touch", "--lint", "--mode"])
+@pytest.mark.parametrize("option", ["-n", "-np", "-Fpn", "-nRscore", "-t", "--dry-run", "--touch", "--lint", "--mode"])
 def test_plans_and_jobs_do_nothing(folder, option):
     left = dead(folder)
     assert not run_lock.enter(folder, cluster=False, arguments=["snakemake", option])
     assert left.exists()
     assert (folder / "locks").exists()
+
+
+@pytest.mark.parametrize("option", ["-Rlanguage_model", "-Ujoin_dev", "-p", "--until=mert"])
+def test_names_of_rules_make_no_plan(folder, option):
+    dead(folder)
+    assert run_lock.enter(folder, cluster=False, arguments=["snakemake", option])
+    assert not (folder / "locks").exists()
 
 
 def test_a_run_that_is_alive(folder):
