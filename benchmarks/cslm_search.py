@@ -21,10 +21,10 @@ from rnnsmt.cslm.scoring import NGramScorer
 from rnnsmt.io import read_json, read_lines
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.search import SearchOptions, decode, load_model
-from rnnsmt.search.neural import Counts, NeuralFeature
+from rnnsmt.search.neural import NeuralCounts, NeuralFeature
 from rnnsmt.search.options import NEURAL_CELLS
 
-NOTHING = Counts(0, 0, 0)
+NOTHING = NeuralCounts(0, 0, 0)
 
 
 class Iteration(NamedTuple):

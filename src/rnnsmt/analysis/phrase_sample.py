@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from rnnsmt.drawing import canvas
 from rnnsmt.io import InputError, read_line_blocks
-from rnnsmt.phrases.augmentation import Column
+from rnnsmt.phrases.augmentation import ScoreColumn
 from rnnsmt.phrases.table import parse_phrase_line
 
 if TYPE_CHECKING:
@@ -34,10 +34,10 @@ def draw_sample(table: str, scores: Sequence[str], size: int, seed: int) -> Phra
     """Draw up to ``size`` lines, all equally likely.
 
     Raises:
-        InputError: as ``Column`` and ``parse_phrase_line``; another number of scores than lines; fewer than three
+        InputError: as ``ScoreColumn`` and ``parse_phrase_line``; another number of scores than lines; fewer than three
             scores a line.
     """
-    column = Column(scores)
+    column = ScoreColumn(scores)
     total = len(column)
     if not total:
         raise InputError(f"{column.name}: no scores; score the phrase table")

@@ -52,7 +52,7 @@ class CorpusSide:
 
 
 @dataclass
-class Counts:
+class LineCounts:
     """How many lines there are by reason, and the numbers of the first of them."""
 
     lines: Counter[str] = field(default_factory=Counter)
@@ -63,7 +63,7 @@ class Counts:
         self.lines[reason] += 1
         self._sample(reason, [line])
 
-    def join(self, later: "Counts", offset: int) -> None:
+    def join(self, later: "LineCounts", offset: int) -> None:
         """Add the counts of later lines, whose numbers begin after ``offset``."""
         for reason, numbers in later.first.items():
             self._sample(reason, [offset + number for number in numbers])
@@ -102,9 +102,9 @@ class Tally:
     too_long: list[int]
     lines: int = 0
     kept: int = 0
-    rejected: Counts = field(default_factory=Counts)
-    repaired: Counts = field(default_factory=Counts)
-    suspicious: Counts = field(default_factory=Counts)
+    rejected: LineCounts = field(default_factory=LineCounts)
+    repaired: LineCounts = field(default_factory=LineCounts)
+    suspicious: LineCounts = field(default_factory=LineCounts)
 
     @classmethod
     def of(cls, sides: int) -> "Tally":

@@ -14,7 +14,7 @@ from rnnsmt.networks.devices import Place, full_precision
 from rnnsmt.networks.sequences import count_ids
 from rnnsmt.networks.vocabulary import NULL, UNK
 
-Counts = NDArray[np.float64]
+ClassCounts = NDArray[np.float64]
 
 ROWS = 256
 """N-grams that are measured at a time."""
@@ -30,7 +30,7 @@ class NGramLikelihood(NamedTuple):
 class HeldOutNGrams:
     """N-grams that are not trained on. Words that only they have are unknown words to the network."""
 
-    def __init__(self, text: Text, held_out: Index, context: int, place: Place, counts: Counts) -> None:
+    def __init__(self, text: Text, held_out: Index, context: int, place: Place, counts: ClassCounts) -> None:
         """counts: as ``class_counts`` gives them."""
         self.place = place
         own = held_out[place.rank :: place.processes]
@@ -55,19 +55,19 @@ class HeldOutNGrams:
         return NGramLikelihood(log_p, log_sum)
 
 
-def class_counts(text: Text, held_out: Index) -> Counts:
+def class_counts(text: Text, held_out: Index) -> ClassCounts:
     """How often every class is predicted in training, float64 [classes], one added to each."""
     classes = len(text.vocabulary)
     counts = count_ids(text.words, classes) - np.bincount(text.words[held_out], minlength=classes)
     return counts.astype(np.float64) + 1
 
 
-def as_trained(ids: NDArray[np.int64], counts: Counts) -> NDArray[np.int64]:
+def as_trained(ids: NDArray[np.int64], counts: ClassCounts) -> NDArray[np.int64]:
     """Ids with UNK for every word that the training never predicts; counts: as ``class_counts`` gives them."""
     return np.where((counts[ids] == 1) & (ids != NULL), UNK, ids)
 
 
-def unigram_log_p(text: Text, held_out: Index, counts: Counts) -> float:
+def unigram_log_p(text: Text, held_out: Index, counts: ClassCounts) -> float:
     """Mean ln p of the held-out words by the relative frequencies of classes, over the same events as the network's."""
     logs = np.log(counts / counts.sum())
     return float(logs[as_trained(text.words[held_out].astype(np.int64), counts)].sum() / max(len(held_out), 1))

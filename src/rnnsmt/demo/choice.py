@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import TypeVar
 
 from rnnsmt.demo import entries
-from rnnsmt.demo.entries import AdjectiveEntry, Noun, PhraseEntry, VerbEntry
+from rnnsmt.demo.entries import AdjectiveEntry, FixedPhrase, Noun, VerbEntry
 from rnnsmt.demo.lexicon import common, general, general_phrases, harbour
 
 Item = TypeVar("Item")
@@ -54,11 +54,11 @@ class Domain:
     planning: list[VerbEntry]
     saying: list[VerbEntry]
     acting_on_things: list[VerbEntry]
-    modifiers: list[PhraseEntry]
-    places: list[PhraseEntry]
-    times: list[PhraseEntry]
-    openings: list[PhraseEntry]
-    adverbs: list[PhraseEntry]
+    modifiers: list[FixedPhrase]
+    places: list[FixedPhrase]
+    times: list[FixedPhrase]
+    openings: list[FixedPhrase]
+    adverbs: list[FixedPhrase]
     names: float
     dialogue: float
 

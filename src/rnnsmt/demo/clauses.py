@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from rnnsmt.demo import verbs
 from rnnsmt.demo.choice import free, zipf
 from rnnsmt.demo.conjugation import participle
-from rnnsmt.demo.entries import PhraseEntry, VerbEntry
+from rnnsmt.demo.entries import FixedPhrase, VerbEntry
 from rnnsmt.demo.phrases import WRONG_FORM, NounPhrase, Speaker
 from rnnsmt.demo.verbs import Manner, choose, clitic_for, english_group, french_group, object_words
 
@@ -220,7 +220,7 @@ class ClauseSpeaker(Speaker):
         """A manner adverb, or nothing."""
         return self.phrase(self.domain.adverbs) if self.chance(probability) else ([], [])
 
-    def phrase(self, entries: list[PhraseEntry]) -> tuple[list[str], list[str]]:
+    def phrase(self, entries: list[FixedPhrase]) -> tuple[list[str], list[str]]:
         """A fixed expression of a list."""
         entry = zipf(entries, self.meaning)
         return entry.english, free(entry.french, self.style)

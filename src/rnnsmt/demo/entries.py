@@ -66,7 +66,7 @@ class AdjectiveEntry:
 
 
 @dataclass(frozen=True)
-class PhraseEntry:
+class FixedPhrase:
     """A fixed expression: English words, French alternatives, each with its mark."""
 
     english: list[str]
@@ -134,9 +134,9 @@ def _french_verb(text: str) -> FrenchVerb:
     return FrenchVerb(infinitive, reflexive, fixed, preposition)
 
 
-def phrases(table: str) -> list[PhraseEntry]:
+def phrases(table: str) -> list[FixedPhrase]:
     """Fixed expressions."""
     found = []
     for left, right in _rows(table):
-        found.append(PhraseEntry(left.split(), [part.split() for part in _alternatives(right)]))
+        found.append(FixedPhrase(left.split(), [part.split() for part in _alternatives(right)]))
     return found

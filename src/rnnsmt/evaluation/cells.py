@@ -48,7 +48,7 @@ class Table(NamedTuple):
     rows: list[list[str]]
 
 
-Column = tuple[str, Callable[[Row], str]]
+TableColumn = tuple[str, Callable[[Row], str]]
 
 
 def test_sets(table: Sequence[Row]) -> dict[str, list[Row]]:
@@ -79,7 +79,7 @@ def _paper_cells(system: str) -> list[str]:
     return [DASH, DASH] if published is None else [f"{published.dev:.2f}", f"{published.test:.2f}"]
 
 
-SCORES: list[Column] = [
+SCORES: list[TableColumn] = [
     ("System", lambda row: label(row.system)),
     ("BLEU", lambda row: spread(row.bleu)),
     ("paper", lambda row: or_dash(row.paper, ".2f")),
@@ -92,7 +92,7 @@ SCORES: list[Column] = [
     ("p strict", lambda row: or_dash(contrast.p_strict if (contrast := last(row)) else None, ".4f")),
 ]
 
-OUTPUT: list[Column] = [
+OUTPUT: list[TableColumn] = [
     ("System", lambda row: label(row.system)),
     ("sacreBLEU", lambda row: spread(row.sacrebleu)),
     ("Length", lambda row: f"{row.length_ratio:.3f}"),
@@ -148,7 +148,7 @@ def output(rows: Sequence[Row]) -> Table:
     return _table(OUTPUT, rows)
 
 
-def _table(columns: Sequence[Column], rows: Sequence[Row]) -> Table:
+def _table(columns: Sequence[TableColumn], rows: Sequence[Row]) -> Table:
     return _without_empty(
         Table([heading for heading, _ in columns], [[cell(row) for _, cell in columns] for row in rows])
     )

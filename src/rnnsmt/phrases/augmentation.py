@@ -24,7 +24,7 @@ SMALL = 1 << 16
 """Bytes of a file that is read rather than mapped."""
 
 
-class Column:
+class ScoreColumn:
     """One score a line of the table, natural logarithms, from one file or the consecutive parts of one."""
 
     def __init__(self, paths: Sequence[str]) -> None:
@@ -84,7 +84,7 @@ def augment_table(table: str, columns: list[Sequence[str]], output: str, threads
     """
     if Path(output).exists() and Path(table).exists() and Path(output).samefile(table):
         raise InputError(f"--output {output}: is the table itself; choose another file")
-    opened = [Column(paths) for paths in columns]
+    opened = [ScoreColumn(paths) for paths in columns]
     meter = Meter("adding columns")
     lines, scores = 0, 0
     with atomic_blocks(output, threads) as out:

@@ -19,7 +19,7 @@ from rnnsmt.search.table_reader import TargetPhrases
 _FIRST = 1 << 16
 
 
-class Scorer(Protocol):
+class NeuralScorer(Protocol):
     """What the search needs of a neural LM; ``rnnsmt.cslm.scoring.NGramScorer`` is one."""
 
     order: int
@@ -36,7 +36,7 @@ class Scorer(Protocol):
         ...
 
 
-class Counts(NamedTuple):
+class NeuralCounts(NamedTuple):
     """requested: n-grams that the search asked for.
 
     scored: those that the network had to be asked for, the ones of n-best lists among them; in how many batches.
@@ -50,7 +50,7 @@ class Counts(NamedTuple):
 class NeuralFeature:
     """A neural LM and what it has answered."""
 
-    def __init__(self, scorer: Scorer) -> None:
+    def __init__(self, scorer: NeuralScorer) -> None:
         self.scorer = scorer
         self.batches = 0
         self.scored_before = 0
@@ -96,10 +96,10 @@ class NeuralFeature:
         """Whether the store is larger than it should be."""
         return int(self.store.counts[ENTRIES]) > MAX_ENTRIES
 
-    def counts(self) -> Counts:
+    def counts(self) -> NeuralCounts:
         """Since the model was loaded."""
         asked, entries = int(self.store.counts[ASKED]), int(self.store.counts[ENTRIES])
-        return Counts(self.requested_before + asked, self.scored_before + entries, self.batches)
+        return NeuralCounts(self.requested_before + asked, self.scored_before + entries, self.batches)
 
     def gather(self, work: Work, requests: int, targets: TargetPhrases, last: bool) -> None:
         """Find the n-grams of a sentence's requests; new ones wait for ``answer``. ``last``: ``</s>`` follows."""
