@@ -33,8 +33,8 @@ AUTO: dict[tuple[str, str], tuple[object, object]] = {
     ("search", "stack"): (100, 1000),
     ("search", "cslm_cells"): (50, 100),
     ("tuning", "nbest"): (50, 100),
-    ("tuning", "restarts"): (12, 20),
-    ("tuning", "max_iterations"): (6, 25),
+    ("tuning", "restarts"): (8, 20),
+    ("tuning", "max_iterations"): (4, 25),
 }
 """What ``auto`` stands for in a section and key: for the embedded corpus, which is to take minutes, and for others."""
 
@@ -116,12 +116,17 @@ def kept_whole(keep: str | float | None, usual: str | float) -> bool:
     return (keep or usual) in ("all", 1)
 
 
+def is_embedded(config: Mapping[str, Any]) -> bool:
+    """Whether the bitext of a checked configuration is the embedded corpus."""
+    return all(corpus.target.startswith(EMBEDDED) for corpus in corpora(config).values() if corpus.role == "bitext")
+
+
 def settle(config: dict[str, Any]) -> str:
     """Replace ``auto`` of the settings in ``AUTO`` by what fits the corpora; one line that says so.
 
     The networks of the embedded corpus are too small for any other, its search too narrow, its tuning too short.
     """
-    embedded = all(corpus.target.startswith(EMBEDDED) for corpus in corpora(config).values() if corpus.role == "bitext")
+    embedded = is_embedded(config)
     settled = []
     for (section, key), values in AUTO.items():
         if config[section][key] == "auto":

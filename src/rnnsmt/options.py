@@ -6,6 +6,7 @@ Outputs are the options whose names begin with ``--output``, and those of ``OTHE
 import argparse
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from rnnsmt.io import STANDARD_STREAM, InputError, check_output, check_output_folder
 
@@ -43,7 +44,7 @@ def check_options(args: argparse.Namespace) -> None:
     for name, value in vars(args).items():
         if name in SEEDS:
             _check_range(args, name, 0, MAX_SEED)
-        elif isinstance(value, int):
+        elif any(isinstance(item, int) for item in _values(value)):
             _check_range(args, name, -1 if name in NONE_IS_MINUS_ONE else 0, MAX_INT)
     if not getattr(args, "save_every", 0) >= 0:
         raise InputError(f"--save-every {args.save_every}: must be a number of seconds, 0 or more")
@@ -58,8 +59,11 @@ def check_options(args: argparse.Namespace) -> None:
             if other != name and _same(path, value):
                 raise InputError(f"{option(name)} {path}: is also {option(other)}; give every output its own name")
     for name in FOLDERS:
-        if getattr(args, name, None) is not None:
-            check_output_folder(getattr(args, name))
+        folders = _values(getattr(args, name, None))
+        for place, folder in enumerate(folders):
+            check_output_folder(folder)
+            if any(_same(folder, before) for before in folders[:place]):
+                raise InputError(f"{option(name)} {folder}: is there twice; give every run its own folder")
 
 
 def option(name: str) -> str:
@@ -67,18 +71,23 @@ def option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
+def _values(value: Any) -> list[Any]:
+    """The values of an option: those of a list, one, or none."""
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
 def _check_range(args: argparse.Namespace, name: str, least: int, most: int) -> None:
-    value = getattr(args, name, None)
-    if value is not None and not least <= value <= most:
-        limit = f"at least {least}" if value < least else f"at most {most}"
-        raise InputError(f"{option(name)} {value}: must be {limit}")
+    for value in _values(getattr(args, name, None)):
+        if not least <= value <= most:
+            limit = f"at least {least}" if value < least else f"at most {most}"
+            raise InputError(f"{option(name)} {value}: must be {limit}")
 
 
 def _outputs(args: argparse.Namespace) -> Iterator[tuple[str, str | Path]]:
     """The options that name files to write."""
     for name, value in vars(args).items():
-        if (name.startswith("output") or name in OTHER_OUTPUTS) and name not in FOLDERS and value is not None:
-            yield from ((name, path) for path in (value if isinstance(value, list) else [value]))
+        if (name.startswith("output") or name in OTHER_OUTPUTS) and name not in FOLDERS:
+            yield from ((name, path) for path in _values(value))
 
 
 def _paths(args: argparse.Namespace) -> Iterator[tuple[str, str | Path]]:
@@ -86,7 +95,7 @@ def _paths(args: argparse.Namespace) -> Iterator[tuple[str, str | Path]]:
     for name, value in vars(args).items():
         if name in ("chapter", "stage"):
             continue
-        for item in value if isinstance(value, list) else [value]:
+        for item in _values(value):
             if isinstance(item, (str, Path)) and str(item):
                 yield name, item
 

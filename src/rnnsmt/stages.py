@@ -98,7 +98,7 @@ STAGES: dict[str, dict[str, Stage]] = {
     },
     "evaluation": {
         "bleu": Stage(2, "BLEU of one output"),
-        "score-run": Stage(1, "detokenise and score the outputs of one tuned system"),
+        "score": Stage(1, "detokenise and score what the runs of a tuned system translated"),
         "table": Stage(5, "Table 1 from the scores of all runs"),
         "provenance": Stage(4, "files, seeds and weights behind Table 1"),
     },

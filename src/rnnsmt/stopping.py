@@ -25,6 +25,7 @@ class Stop:
     def __init__(self, time_limit: float | None) -> None:
         self.end = None if time_limit is None else time.monotonic() + time_limit - min(300.0, 0.1 * time_limit)
         self.signal: int | None = None
+        self._ahead = 0.0
         self._before: dict[int, object] = {}
 
     def __enter__(self) -> "Stop":
@@ -39,8 +40,9 @@ class Stop:
         self.signal = number
 
     def asked(self, ahead: float = 0.0) -> bool:
-        """Whether to save and stop now. ahead: seconds until it is asked again."""
-        return self.signal is not None or (self.end is not None and time.monotonic() + ahead >= self.end)
+        """Whether to save and stop now. ahead: seconds until it is asked again; the most that was ever given counts."""
+        self._ahead = max(self._ahead, ahead)
+        return self.signal is not None or (self.end is not None and time.monotonic() + self._ahead >= self.end)
 
     def reason(self) -> str:
         """For the log."""

@@ -20,7 +20,7 @@ rule align_words:
         "results/logs/align/words.{aligner}.log",
     conda:
         BASE_ENV
-    threads: 2
+    threads: STAGE_THREADS
     resources:
         mem_mb=memory(1000, 40),
         runtime=minutes(30, 0.5),

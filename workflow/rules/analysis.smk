@@ -36,7 +36,7 @@ rule learning_curve:
 
 rule mert_curves:
     input:
-        expand("results/systems/{system}/run{run}/history.json", system=config["compare"], run=RUNS),
+        expand(f"{RUN}/history.json", system=config["compare"], run=RUNS),
     output:
         report(
             "results/figures/mert.png",

@@ -25,7 +25,7 @@ if rnnsmt is None or ((CHECKOUT / "src").is_dir() and Path(rnnsmt.__file__).reso
     )
 os.environ.update(RNNSMT_CHECKOUT=str(CHECKOUT))  # what envs/*.post-deploy.sh installs
 
-from rnnsmt.config import check, corpora, kept_whole, settle
+from rnnsmt.config import check, corpora, is_embedded, kept_whole, settle
 from rnnsmt.run_lock import enter
 from rnnsmt.stages import STAGES
 

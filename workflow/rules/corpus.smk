@@ -74,7 +74,7 @@ rule prepare_bitext:
     priority: 10
     conda:
         BASE_ENV
-    threads: 2
+    threads: STAGE_THREADS
     resources:
         mem_mb=memory(2000),
         runtime=minutes(15, 0.1),
@@ -102,7 +102,7 @@ rule prepare_mono:
     priority: 10
     conda:
         BASE_ENV
-    threads: 2
+    threads: STAGE_THREADS
     resources:
         mem_mb=memory(2000),
         runtime=minutes(15, 0.1),
@@ -167,7 +167,7 @@ rule truecase:
         "results/logs/corpus/truecase.{corpus}.{lang}.log",
     conda:
         BASE_ENV
-    threads: 2
+    threads: STAGE_THREADS
     resources:
         mem_mb=memory(1000, 1),
         runtime=minutes(15, 0.1),

@@ -1,5 +1,5 @@
-# The continuous-space language model: trained on the text of the n-gram LM, with the shortlist of the RNN; the search
-# asks it beside the n-gram LM.
+# The continuous-space language model: trained on the text of the n-gram LM, with the shortlist of the RNN, which is made
+# of the same bitext; the search asks it beside the n-gram LM.
 from rnnsmt.cslm.settings import PRESETS as CSLM_PRESETS
 
 CSLM_MODEL = "results/cslm/model.pt"
@@ -10,7 +10,7 @@ CSLM_SETTINGS = " ".join(f"--{name.replace('_', '-')} {value}" for name, value i
 rule cslm_prepare:
     input:
         text=lm_texts(),
-        vocabulary=f"{PAIRS}/vocab.target.txt",
+        bitext=training_text(TARGET),
     output:
         CSLM_TEXT_FILES,
     log:
@@ -22,10 +22,11 @@ rule cslm_prepare:
         runtime=minutes(15, 0.05),
     params:
         version=version("cslm", "prepare"),
+        vocab_size=config["rnn"]["vocab_size"],
         folder=subpath(output[0], parent=True),
     shell:
-        "rnnsmt cslm prepare --input {input.text:q} --vocabulary {input.vocabulary:q} "
-        "--output-dir {params.folder:q} &> {log:q}"
+        "rnnsmt cslm prepare --input {input.text:q} --vocab-size {params.vocab_size} "
+        "--vocabulary-text {input.bitext:q} --output-dir {params.folder:q} &> {log:q}"
 
 
 # A training that is killed, or stops before its time is up, goes on from its last checkpoint in results/cslm/state.
@@ -37,6 +38,7 @@ rule cslm_train:
         history="results/cslm/history.json",
     log:
         "results/logs/cslm/train.log",
+    priority: 5
     conda:
         TORCH_ENV
     threads: beside_tuning(16)

@@ -2,31 +2,35 @@
 import json
 import shlex
 
-SCORES = expand("results/systems/{system}/run{run}/{set}.bleu.json", system=config["compare"], run=RUNS, set=SETS)
+SCORES = expand(f"{RUN}/{{set}}.bleu.json", system=config["compare"], run=RUNS, set=SETS)
 JOINT = " ".join(f"--joint {name}={'+'.join(parts)}" for name, parts in config["evaluation"]["joint"].items())
-RUN = "results/systems/{system}/run{run}"
 KEEP_CASE = switch("no-detruecase", config["text"]["lowercase"] or not config["text"]["truecase"])
 
 
-# All sets in one process, with one model.
+def of_every_run(kind):
+    """A file of every set, of every run of a system: of the first run first."""
+    return expand(f"{RUN}/{{set}}.{kind}", run=RUNS, set=SETS, allow_missing=True)
+
+
+# All runs and sets in one process, with one model.
 rule decode:
     input:
-        ini=f"{RUN}/moses.ini",
+        ini=expand(f"{RUN}/moses.ini", run=RUNS, allow_missing=True),
         lm="results/model/lm.arpa.gz",
         network=neural_model,
         tables=lambda w: filtered_tables(w.system, "all"),
         source=[set_text("usual", name, SOURCE) for name in SETS],
     output:
-        text=[f"{RUN}/{name}.output" for name in SETS],
-        report=[f"{RUN}/{name}.decode.json" for name in SETS],
+        text=of_every_run("output"),
+        report=of_every_run("decode.json"),
     log:
-        "results/logs/evaluation/decode.{system}.run{run}.log",
+        "results/logs/evaluation/decode.{system}.log",
     conda:
         search_env
-    threads: tuning_threads()
+    threads: search_threads
     resources:
         mem_mb=search_memory,
-        runtime=minutes(240 * len(SETS)),
+        runtime=minutes(240 * len(SETS) * len(RUNS)),
         gpu=search_gpu,
         device=DEVICE,
     params:
@@ -61,30 +65,30 @@ rule detokenize_reference:
 # Tokens in the case of running text, for tokenised BLEU; text as people write it, for sacreBLEU; and both scores.
 rule score:
     input:
-        text=[f"{RUN}/{name}.output" for name in SETS],
-        decode=[f"{RUN}/{name}.decode.json" for name in SETS],
+        text=of_every_run("output"),
+        decode=of_every_run("decode.json"),
         reference=[set_text("tokenized", name, TARGET) for name in SETS],
         plain_reference=[plain_reference(name) for name in SETS],
     output:
-        [f"{RUN}/{name}.{kind}" for name in SETS for kind in ("tokens", "detokenized", "bleu.json")],
+        [of_every_run(kind) for kind in ("tokens", "detokenized", "bleu.json")],
     log:
-        "results/logs/evaluation/score.{system}.run{run}.log",
+        "results/logs/evaluation/score.{system}.log",
     conda:
         BASE_ENV
     resources:
         mem_mb=memory(1000),
         runtime=minutes(30),
     params:
-        version=version("evaluation", "score-run"),
+        version=version("evaluation", "score"),
         parts=(version("corpus", "detokenize"), version("evaluation", "bleu")),
         sets=lambda w, input: " ".join(
             shlex.quote("=".join(files)) for files in zip(SETS, input.reference, input.plain_reference)
         ),
         case=f"{KEEP_CASE} {switch('lowercase', config['text']['lowercase'])}",
-        folder=lambda w, output: str(Path(output[0]).parent),
+        folders=lambda w: expand(RUN, run=RUNS, system=w.system),
     shell:
-        "rnnsmt evaluation score-run --run-dir {params.folder:q} --set {params.sets} "
-        f"--lang {TARGET} {{params.case}} --system {{wildcards.system}} --run {{wildcards.run}} &> {{log:q}}"
+        "rnnsmt evaluation score --run-dir {params.folders:q} --set {params.sets} "
+        f"--lang {TARGET} {{params.case}} --system {{wildcards.system}} &> {{log:q}}"
 
 
 rule table1:
@@ -121,7 +125,7 @@ rule table1:
 rule provenance:
     input:
         scores=SCORES,
-        ini=expand("results/systems/{system}/run{run}/moses.ini", system=config["compare"], run=RUNS),
+        ini=expand(f"{RUN}/moses.ini", system=config["compare"], run=RUNS),
         networks=[f"results/{name}/{file}" for name in NETWORKS for file in ("model.pt", "history.json")],
         corpora=[side for corpus in CORPORA.values() for side in (corpus.source, corpus.target) if side],
         prepared=[f"results/corpus/tokenized/{name}.report.json" for name in CORPORA],

@@ -10,7 +10,7 @@ rule language_model:
         "results/logs/lm/estimate.log",
     conda:
         BASE_ENV
-    threads: 2
+    threads: STAGE_THREADS
     resources:
         mem_mb=memory(3000, 10),
         runtime=minutes(30, 0.5),

@@ -37,7 +37,7 @@ rule extract:
         "results/logs/phrases/extract.log",
     conda:
         BASE_ENV
-    threads: 2
+    threads: STAGE_THREADS
     resources:
         mem_mb=memory(3000, 10),
         runtime=minutes(30, 0.1),
@@ -61,7 +61,7 @@ rule phrase_table:
         "results/logs/phrases/score.log",
     conda:
         BASE_ENV
-    threads: 2
+    threads: STAGE_THREADS
     resources:
         mem_mb=memory(3000, 2),
         runtime=minutes(30, 0.05),
@@ -83,7 +83,7 @@ rule reordering_table:
         "results/logs/phrases/reordering.log",
     conda:
         BASE_ENV
-    threads: 2
+    threads: STAGE_THREADS
     resources:
         mem_mb=memory(3000, 2),
         runtime=minutes(30, 0.05),

@@ -23,6 +23,11 @@ DEVICE = DEVICE if GPU else "cpu"
 LONG = 1440 if CLUSTER else 10 * 365 * 1440
 
 
+# Threads of the stages from text to tables: they read two sides, or hand their work to two processes. Of the embedded
+# corpus they take a second or two each, and more is gained by two of them side by side.
+STAGE_THREADS = 1 if is_embedded(config) else 2
+
+
 def asked(base, per_mb, input):
     """What input files of this size need."""
     return base + per_mb * input.size_mb if per_mb else base
@@ -64,9 +69,9 @@ def beside_tuning(most):
     return max(1, min(cores() // 2, most))
 
 
-def tuning_threads():
-    """A share of the cores for each run, so that all runs of a system go on together."""
-    return max(1, cores() // len(RUNS))
+def search_threads(wildcards):
+    """A share of the cores for each system, so that all are tuned together; those that take turns on a GPU get half."""
+    return max(1, cores() // (2 if search_gpu(wildcards) else len(config["compare"])))
 
 
 def scoring_parts(wildcards):

@@ -37,7 +37,8 @@ rule rnn_prepare:
         "--vocab-size {params.vocab_size} --output-dir {params.folder:q} &> {log:q}"
 
 
-# What the preset says is a param, although the command only names it: other values are a reason to train again.
+# What the preset says is a param, although the command only names it: other values are a reason to train again. Trainings
+# go before what is not so long: most of the table waits for them.
 # A training that is killed, or stops before its time is up, goes on from its last checkpoint in results/rnn/state.
 rule rnn_train:
     input:
@@ -48,6 +49,7 @@ rule rnn_train:
         history="results/rnn/history.json",
     log:
         "results/logs/rnn/train.log",
+    priority: 5
     conda:
         TORCH_ENV
     threads: beside_tuning(16)

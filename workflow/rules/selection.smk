@@ -46,7 +46,7 @@ rule selection_score_bitext:
         "results/logs/selection/score.bitext.{corpus}.log",
     conda:
         BASE_ENV
-    threads: 2
+    threads: STAGE_THREADS
     resources:
         mem_mb=memory(2000),
         runtime=minutes(15, 0.05),
@@ -70,7 +70,7 @@ rule selection_score_mono:
         "results/logs/selection/score.mono.{corpus}.log",
     conda:
         BASE_ENV
-    threads: 2
+    threads: STAGE_THREADS
     resources:
         mem_mb=memory(2000),
         runtime=minutes(15, 0.05),
@@ -95,7 +95,7 @@ rule select_bitext:
         "results/logs/selection/select.bitext.log",
     conda:
         BASE_ENV
-    threads: 2
+    threads: STAGE_THREADS
     resources:
         mem_mb=memory(2000, 8),
         runtime=minutes(30, 0.1),
@@ -124,7 +124,7 @@ rule select_mono:
         "results/logs/selection/select.mono.log",
     conda:
         BASE_ENV
-    threads: 2
+    threads: STAGE_THREADS
     resources:
         mem_mb=memory(2000, 8),
         runtime=minutes(30, 0.1),

@@ -6,6 +6,9 @@ COLUMNS = {
     "wp": lambda: ["results/rnn/shortlist.npy"],
 }
 
+# The folder of a tuned system.
+RUN = "results/systems/{system}/run{run}"
+
 # Weights before tuning: Moses' for a phrase score; neither reward nor penalty for words outside the shortlist.
 START = {"rnn": 0.2, "wp": 0}
 

@@ -6,7 +6,8 @@ TUNING_OPTIONS = (
 )
 
 
-# A run that is killed, or stops before its time is up, goes on after its last iteration in run{n}/state.
+# All runs of a system in one process, which loads the model once. One that is killed, or stops before its time is up, goes
+# on after its last iteration in run{n}/state.
 rule mert:
     input:
         ini=untuned_ini,
@@ -16,13 +17,13 @@ rule mert:
         source=set_text("usual", "dev", SOURCE),
         reference=set_text("usual", "dev", TARGET),
     output:
-        ini="results/systems/{system}/run{run}/moses.ini",
-        history="results/systems/{system}/run{run}/history.json",
+        ini=expand(f"{RUN}/moses.ini", run=RUNS, allow_missing=True),
+        history=expand(f"{RUN}/history.json", run=RUNS, allow_missing=True),
     log:
-        "results/logs/tuning/mert.{system}.run{run}.log",
+        "results/logs/tuning/mert.{system}.log",
     conda:
         search_env
-    threads: tuning_threads()
+    threads: search_threads
     resources:
         mem_mb=search_memory,
         runtime=LONG,
@@ -33,13 +34,12 @@ rule mert:
         decoder=version("search", "decode"),
         options=TUNING_OPTIONS,
         limits=search_limits,
-        seed=lambda w: config["seed"] + int(w.run),
+        seeds=[config["seed"] + run for run in RUNS],
         tables=lambda w, input: str(Path(input.tables[0]).parent),
-        folder=subpath(output.ini, parent=True),
+        states=lambda w: expand(f"{RUN}/state", run=RUNS, system=w.system),
     shell:
         "rnnsmt tuning mert --ini {input.ini:q} --model-dir {params.tables:q} "
-        "--source {input.source:q} --reference {input.reference:q} --seed {params.seed} "
-        "--output-ini {output.ini:q} --output-history {output.history:q} "
-        "--state-dir {params.folder:q}/state "
+        "--source {input.source:q} --reference {input.reference:q} --seed {params.seeds} "
+        "--output-ini {output.ini:q} --output-history {output.history:q} --state-dir {params.states:q} "
         "{params.options} {params.limits} --device {resources.device} --threads {threads} "
         "--time-limit $(({resources.runtime} * 60)) &> {log:q}"

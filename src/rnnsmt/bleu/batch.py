@@ -1,6 +1,7 @@
 """BLEU statistics of n-best lists: references are prepared once, candidates come in batches."""
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,29 +27,50 @@ class BatchBleu:
         self._words = np.array(words, np.int32)
         self._offsets = np.array(offsets, np.int64)
 
-    def statistics(self, candidates: Iterable[Sequence[str]]) -> NDArray[np.int32]:
+    def statistics(self, candidates: "Iterable[Sequence[str]] | NumberedTexts") -> NDArray[np.int32]:
         """Statistics ``[N, 9]`` of the candidates of every sentence, sentence by sentence."""
-        words: list[int] = []
-        word_offsets, offsets = [0], [0]
-        get = self._ids.get
-        for texts in candidates:
-            for text in texts:
-                words.extend([get(word, -1) for word in tokens(text)])
-                word_offsets.append(len(words))
-            offsets.append(len(word_offsets) - 1)
-        if len(offsets) - 1 != self.segments:
-            raise ValueError(f"candidates of {len(offsets) - 1} sentences, references of {self.segments}")
-        out = np.zeros((len(word_offsets) - 1, SIZE), np.int32)
-        candidate_statistics(
-            np.array(words, np.int32),
-            np.array(word_offsets, np.int64),
-            self._words,
-            self._offsets,
-            self._number,
-            np.array(offsets, np.int64),
-            out,
-        )
+        texts = candidates if isinstance(candidates, NumberedTexts) else _numbered(candidates)
+        if len(texts.offsets) - 1 != self.segments:
+            raise ValueError(f"candidates of {len(texts.offsets) - 1} sentences, references of {self.segments}")
+        ids = np.array([self._id(word) for word in texts.vocabulary], np.int32)
+        out = np.zeros((len(texts.bounds) - 1, SIZE), np.int32)
+        words = ids[texts.words] if len(ids) else np.zeros(0, np.int32)
+        candidate_statistics(words, texts.bounds, self._words, self._offsets, self._number, texts.offsets, out)
         return out
+
+    def _id(self, word: str) -> int:
+        """The number of a word of the references; -1 of others, and of what is not one word."""
+        found = tokens(word)
+        return self._ids.get(found[0], -1) if len(found) == 1 else -1
+
+
+class NumberedTexts(NamedTuple):
+    """Candidates of every sentence, as numbers of words.
+
+    Attributes:
+        vocabulary: words by number.
+        words: ``int32``, the words of all candidates.
+        bounds: ``int64`` [candidates + 1], where the words of each begin.
+        offsets: ``int64`` [sentences + 1], where the candidates of each sentence begin.
+    """
+
+    vocabulary: Sequence[str]
+    words: NDArray[np.int32]
+    bounds: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+
+
+def _numbered(candidates: Iterable[Sequence[str]]) -> NumberedTexts:
+    numbers: dict[bytes, int] = {}
+    words: list[int] = []
+    bounds, offsets = [0], [0]
+    for texts in candidates:
+        for text in texts:
+            words.extend([numbers.setdefault(word, len(numbers)) for word in tokens(text)])
+            bounds.append(len(words))
+        offsets.append(len(bounds) - 1)
+    vocabulary = [word.decode("utf-8") for word in numbers]
+    return NumberedTexts(vocabulary, np.array(words, np.int32), np.array(bounds, np.int64), np.array(offsets, np.int64))
 
 
 def bleu_of_many(totals: NDArray[np.floating] | NDArray[np.integer]) -> NDArray[np.float64]:

@@ -3,6 +3,7 @@
 import argparse
 
 from rnnsmt.cslm.settings import PRESETS
+from rnnsmt.io import InputError
 from rnnsmt.networks.options import (
     add_device,
     add_settings,
@@ -51,23 +52,30 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
     shortlist.add_argument(
         "--vocab-size", type=int, metavar="N", help="without one: ids without </s>, N - 2 words, UNK and 0"
     )
+    parser.add_argument(
+        "--vocabulary-text", nargs="+", metavar="FILE", help="the text whose words are counted, if it is not --input"
+    )
     parser.add_argument("--output-dir", required=True, metavar="DIR")
 
 
 def prepare(args: argparse.Namespace) -> dict[str, object]:
     """Turn the text of the language model into ids on disk, with a shortlist of words as vocabulary.
 
-    The shortlist is the networks' (--vocabulary, of `rnn prepare`) or the most frequent words of the text
-    (--vocab-size). Words outside it become UNK, as one class; no word is left out.
+    The shortlist is given (--vocabulary), or it is the most frequent words of the text (--vocab-size), or those of
+    another one (--vocabulary-text); with the target side of the bitext it is the RNN's. Words outside it become UNK, as
+    one class; no word is left out.
     """
     from rnnsmt.cslm.text import prepare_text
     from rnnsmt.networks.vocabulary import Vocabulary, check_size, count_words
 
     if args.vocabulary is not None:
+        if args.vocabulary_text is not None:
+            raise InputError("--vocabulary-text: is for --vocab-size; with --vocabulary nothing is counted")
         vocabulary = Vocabulary.read(args.vocabulary)
     else:
         check_size(args.vocab_size)
-        vocabulary = Vocabulary.from_counts(count_words(args.input, "to learn from"), args.vocab_size)
+        counts = count_words(args.vocabulary_text or args.input, "to learn from")
+        vocabulary = Vocabulary.from_counts(counts, args.vocab_size)
     return prepare_text(args.input, vocabulary, args.output_dir)
 
 

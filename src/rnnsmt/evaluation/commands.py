@@ -3,11 +3,10 @@
 import argparse
 import json
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rnnsmt.io import InputError, read_lines, write_json, write_lines
 from rnnsmt.languages import code_mistake
-from rnnsmt.options import positive
 from rnnsmt.progress import say
 from rnnsmt.systems import FEATURES, label
 
@@ -85,7 +84,7 @@ def bleu(args: argparse.Namespace) -> dict[str, object]:
     return {"segments": score.segments, **_scores(score)}
 
 
-def _scores(score: "Score") -> dict[str, object]:
+def _scores(score: "Score") -> dict[str, Any]:
     """Say the BLEU of an output; its figures for the last line of the log."""
     say(f"{score.system}, {score.test_set}, run {score.run}: {score.bleu}")
     if score.sacrebleu is None:
@@ -97,23 +96,23 @@ def _scores(score: "Score") -> dict[str, object]:
     }
 
 
-def score_run_options(parser: argparse.ArgumentParser) -> None:
+def score_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--run-dir", required=True, metavar="DIR", help="folder with SET.output and SET.decode.json of every set")
+    add("--run-dir", required=True, nargs="+", metavar="DIR",
+        help="folders of run 1, run 2 ..., with SET.output and SET.decode.json of every set")  # fmt: skip
     add("--set", required=True, nargs="+", metavar="NAME=REFERENCE=PLAIN",
         help="a set with its tokenised reference and its reference as published")  # fmt: skip
     add("--lang", required=True, metavar="L", help="language of the output, two letters")
     add("--no-detruecase", action="store_true", help="leave sentence starts as they are")
     add("--lowercase", action="store_true", help="sacreBLEU without case, and says so in its signature")
     add("--system", required=True, metavar="NAME", help="name of the system, e.g. baseline")
-    add("--run", type=positive, default=1, dest="run_number", metavar="N", help="number of the MERT run")
 
 
-def score_run(args: argparse.Namespace) -> dict[str, object]:
-    """Score what one tuned system made of several sets: `corpus detokenize` and `evaluation bleu` in one go.
+def score(args: argparse.Namespace) -> dict[str, object]:
+    """Score what the runs of a system made of several sets: `corpus detokenize` and `evaluation bleu` in one go.
 
-    For every set the folder holds the decoder's output SET.output and its report SET.decode.json. Written beside them:
-    SET.tokens, the output in the case of running text; SET.detokenized; SET.bleu.json, the score file.
+    For every set the folder of a run holds the decoder's output SET.output and its report SET.decode.json. Written
+    beside them: SET.tokens, the output in the case of running text; SET.detokenized; SET.bleu.json, the score file.
     """
     from rnnsmt.corpus.tokenizer import Detokenizer
     from rnnsmt.evaluation.score_file import write_score
@@ -123,27 +122,28 @@ def score_run(args: argparse.Namespace) -> dict[str, object]:
     if wrong := code_mistake(args.lang):
         raise InputError(f"--lang {wrong}")
     sets = [_set_with_references(text) for text in args.set]
-    figures: dict[str, object] = {}
-    for name, reference, plain_reference in sets:
-        stem = f"{args.run_dir}/{name}"
-        output = list(read_lines(f"{stem}.output"))
-        for kind, detokenize in (("tokens", False), ("detokenized", True)):
-            recase = Detokenizer(args.lang, not args.no_detruecase, detokenize)
-            write_lines(f"{stem}.{kind}", map(recase, output))
-        score = score_output(
-            args.system,
-            name,
-            args.run_number,
-            f"{stem}.tokens",
-            [reference],
-            f"{stem}.detokenized",
-            [plain_reference],
-            args.lowercase,
-            f"{stem}.decode.json",
-        )
-        write_score(f"{stem}.bleu.json", score)
-        figures |= {f"{name} {what}": value for what, value in _scores(score).items() if what != "signature"}
-    return figures
+    bleu: dict[str, list[float]] = {name: [] for name, _, _ in sets}
+    for run, folder in enumerate(args.run_dir, 1):
+        for name, reference, plain_reference in sets:
+            stem = f"{folder}/{name}"
+            output = list(read_lines(f"{stem}.output"))
+            for kind, detokenize in (("tokens", False), ("detokenized", True)):
+                recase = Detokenizer(args.lang, not args.no_detruecase, detokenize)
+                write_lines(f"{stem}.{kind}", map(recase, output))
+            scored = score_output(
+                args.system,
+                name,
+                run,
+                f"{stem}.tokens",
+                [reference],
+                f"{stem}.detokenized",
+                [plain_reference],
+                args.lowercase,
+                f"{stem}.decode.json",
+            )
+            write_score(f"{stem}.bleu.json", scored)
+            bleu[name].append(float(_scores(scored)["BLEU"]))
+    return {"runs": len(args.run_dir), **{f"{name} BLEU": sum(found) / len(found) for name, found in bleu.items()}}
 
 
 def _check_name(option: str, name: str) -> None:

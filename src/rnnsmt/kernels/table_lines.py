@@ -187,7 +187,8 @@ def split_phrase_lines(block: Any, pow10: Any, expected: Any, bounds: Any) -> An
             expected = count
         if count != expected or count == MALFORMED:
             return expected, line
-        bounds[line] = one[:3]
+        for field in range(bounds.shape[1]):
+            bounds[line, field, 0], bounds[line, field, 1] = one[field, 0], one[field, 1]
         begin = end + 1
         line += 1
     return expected, -1

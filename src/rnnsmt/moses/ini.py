@@ -205,6 +205,29 @@ class MosesIni:
                     + (f" or set it to {allowed[0]}" if allowed else "")
                 )
 
+    def difference(self, other: "MosesIni") -> str | None:
+        """The first thing besides weights in which another ini differs; None where it is the same model."""
+        if len(self.features) != len(other.features):
+            return "the number of features"
+        for mine, theirs in zip(self.features, other.features, strict=True):
+            if self._resolved(mine) != other._resolved(theirs):
+                return f"the feature {theirs.name}"
+        if self.distortion_limit != other.distortion_limit:
+            return "[distortion-limit]"
+        if self.table_limit != other.table_limit:
+            return "[ttable-limit]"
+        names = [
+            name for name in {**self.sections, **other.sections} if self.sections.get(name) != other.sections.get(name)
+        ]
+        return f"[{names[0]}]" if names else None
+
+    def _resolved(self, feature: Feature) -> Feature:
+        """A feature with the absolute path of its file."""
+        options = dict(feature.options)
+        if "path" in options:
+            options["path"] = str(self.file_of(feature).resolve())
+        return Feature(feature.kind, feature.name, options)
+
     def _place(self, section: str) -> str:
         line = self.section_lines.get(section)
         return f"{self.path}" if line is None else f"{self.path}, line {line}"

@@ -11,17 +11,21 @@ from rnnsmt.progress import say, track
 from rnnsmt.search.options import add_search_options, search_options
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from rnnsmt.search.model import SearchModel
     from rnnsmt.search.options import SearchOptions
 
 
 def decode_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--ini", type=Path, required=True, help="moses.ini with weights; paths relative to its folder")
     add = parser.add_argument
+    add("--ini", type=Path, required=True, nargs="+", metavar="FILE",
+        help="moses.ini with weights; paths relative to its folder")  # fmt: skip
     add("--input", type=Path, required=True, nargs="+", metavar="FILE",
         help="tokenised texts, one segment a line; - is standard input")  # fmt: skip
     add("--output", type=Path, required=True, nargs="+", metavar="FILE",
-        help="their translations, one a line; - is standard output")  # fmt: skip
+        help="their translations, one a line; - is standard output; of several --ini in their order")  # fmt: skip
     parser.add_argument(
         "--nbest",
         type=int,
@@ -40,44 +44,62 @@ def decode(args: argparse.Namespace) -> dict[str, object]:
 
     One output line an input line; an empty line stays empty, unknown words are passed through, or dropped where the ini
     has [drop-unknown] 1. Other sections of the ini that change what Moses does are refused. Several texts are
-    translated one after the other with one model, which is loaded once. The n-best file has Moses' format with the
-    phrase segmentation as last field (2-5=2-8: source words 2 to 5 became target words 2 to 8, from 0).
+    translated one after the other with one model, which is loaded once; so are several inis that differ in weights
+    only. The n-best file has Moses' format with the phrase segmentation as last field (2-5=2-8: source words 2 to 5
+    became target words 2 to 8, from 0).
     """
     if args.nbest < 0 or (args.nbest > 0) != (args.nbest_file is not None):
         raise InputError("--nbest N (N at least 1) and --nbest-file belong together")
-    reports = args.report or [None] * len(args.input)
-    if not len(args.input) == len(args.output) == len(reports):
-        raise InputError("--input, --output and --report: give as many files to each of them")
-    if args.nbest_file is not None and len(args.input) > 1:
-        raise InputError("--nbest-file: is for one --input only")
+    tasks = len(args.ini) * len(args.input)
+    reports = args.report or [None] * tasks
+    if not tasks == len(args.output) == len(reports):
+        raise InputError(
+            f"{len(args.ini)} --ini and {len(args.input)} --input need {tasks} --output and as many --report, if any, "
+            f"but there are {len(args.output)} and {len(reports)}"
+        )
+    if args.nbest_file is not None and tasks > 1:
+        raise InputError("--nbest-file: is for one --ini and one --input only")
 
     from rnnsmt.moses.ini import MosesIni
     from rnnsmt.search.model import load_model
     from rnnsmt.search.source_text import read_sentences
 
-    ini = MosesIni.read(args.ini)
-    options = search_options(args, ini)
+    inis = [MosesIni.read(path) for path in args.ini]
+    for other in inis[1:]:
+        if difference := inis[0].difference(other):
+            raise InputError(
+                f"{other.path}: {difference} is not that of {inis[0].path}, and several --ini may differ in weights "
+                f"only; decode with each of them by itself"
+            )
     texts = [read_sentences(path) for path in args.input]
 
     began = time.process_time()
     every = [sentence for sentences in texts for sentence in sentences]
-    model = load_model(ini, every, args.model_dir, args.threads, args.device, args.cslm_precision)
+    model = load_model(inis[0], every, args.model_dir, args.threads, args.device, args.cslm_precision)
     loading = round(time.process_time() - began, 3)
 
+    options = search_options(args, inis[0])
+    limits = {"pop_limit": options.pop_limit, "stack": options.stack_size}
     found = []
-    for sentences, output, report in zip(texts, args.output, reports, strict=True):
-        found.append(_translate(model, sentences, options, output, args.nbest_file))
-        if report is not None:
-            limits = {"pop_limit": options.pop_limit, "stack": options.stack_size}
-            write_json(report, {**found[-1], "load_cpu_seconds": loading, **limits})
+    for number, sentences in enumerate(texts):
+        for ini, place in zip(inis, range(number, tasks, len(texts)), strict=True):
+            weights = model.weights(ini)
+            found.append(_translate(model, weights, sentences, options, args.output[place], args.nbest_file))
+            if reports[place] is not None:
+                write_json(reports[place], {**found[-1], "load_cpu_seconds": loading, **limits})
     sums = {name: round(sum(stats[name] for stats in found), 6) for name in found[0]}
     return {**sums, "load_cpu_seconds": loading}
 
 
 def _translate(
-    model: "SearchModel", sentences: list[str], options: "SearchOptions", output: Path, nbest_file: Path | None
+    model: "SearchModel",
+    weights: "NDArray[np.float64]",
+    sentences: list[str],
+    options: "SearchOptions",
+    output: Path,
+    nbest_file: Path | None,
 ) -> dict[str, int | float]:
-    """Translate one text and write it; the figures of its search."""
+    """Translate one text under ``weights`` [F] and write it; the figures of its search."""
     from rnnsmt.search.decoder import translations
     from rnnsmt.search.nbest import nbest_file_lines
     from rnnsmt.search.sentence_search import SentenceSearch
@@ -86,7 +108,7 @@ def _translate(
 
     before = model.neural.counts() if model.neural is not None else None
     began = time.process_time()
-    search = SentenceSearch(model, look_up(model, sentences), model.initial_weights, options)
+    search = SentenceSearch(model, look_up(model, sentences), weights, options)
     warning = raw_text_warning(sentences, search.looked_up.unknown)
     if warning is not None:
         say(warning)

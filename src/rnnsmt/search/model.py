@@ -81,6 +81,10 @@ class SearchModel:
     neural: NeuralFeature | None = None
     looked_up: tuple[list[str], Any] | None = None
 
+    def weights(self, ini: MosesIni) -> np.ndarray:
+        """The weights ``float64`` [F] of an ini with the features of this model."""
+        return np.array([ini.weight(name) for name in self.feature_names])
+
     @property
     def listed(self) -> np.ndarray:
         """The columns of the features that n-best lists show: all but the unknown-word penalty, as in Moses."""

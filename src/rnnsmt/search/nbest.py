@@ -5,6 +5,8 @@ The list is taken from the lattice of recombined hypotheses.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -21,16 +23,43 @@ class NBest:
     """Distinct translations of one sentence, best first.
 
     Attributes:
-        texts: words joined by single spaces.
+        words: ``int32``, those of translation i are bounds[i]..bounds[i + 1], in numbers of ``vocabulary``.
+        bounds: ``int64`` [n + 1].
+        vocabulary: target words by number.
         features: ``float64`` [n, F].
         scores: ``float64`` [n], features times weights.
-        phrases: per translation (first source word, last source word, number of target words).
+        segments: ``int32`` [phrases, 3], first source word, last source word and number of target words of all phrases.
+        offsets: ``int64`` [n + 1], where the phrases of a translation begin.
     """
 
-    texts: list[str]
+    words: np.ndarray
+    bounds: np.ndarray
+    vocabulary: Sequence[str]
     features: np.ndarray
     scores: np.ndarray
-    phrases: list[list[tuple[int, int, int]]]
+    segments: np.ndarray
+    offsets: np.ndarray
+
+    @classmethod
+    def none(cls, features: int) -> "NBest":
+        """A list of no translations."""
+        nothing, start = np.zeros(0, np.int32), np.zeros(1, np.int64)
+        return cls(nothing, start, [], np.zeros((0, features)), np.zeros(0), nothing.reshape(0, 3), start)
+
+    def __len__(self) -> int:
+        return len(self.bounds) - 1
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """The translations, words joined by single spaces."""
+        words = [self.vocabulary[number] for number in self.words.tolist()]
+        return [" ".join(words[a:b]) for a, b in pairwise(self.bounds.tolist())]
+
+    @cached_property
+    def phrases(self) -> list[list[tuple[int, int, int]]]:
+        """Per translation (first source word, last source word, number of target words)."""
+        segments = [(start, end, length) for start, end, length in self.segments.tolist()]
+        return [segments[a:b] for a, b in pairwise(self.offsets.tolist())]
 
 
 @dataclass

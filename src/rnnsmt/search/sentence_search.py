@@ -92,8 +92,8 @@ class SentenceSearch:
 
     def nothing(self) -> Translation:
         """The translation of an empty sentence."""
-        nothing = NBest([], np.zeros((0, len(self.weights))), np.zeros(0), [])
-        return Translation("", 0.0, np.zeros(len(self.weights)), [], nothing)
+        count = len(self.weights)
+        return Translation("", 0.0, np.zeros(count), [], NBest.none(count))
 
     def found(self, number: int, work: Work, hypothesis: int) -> Translation:
         """The translation of a sentence whose search has ended with ``hypothesis`` as the best."""
@@ -101,7 +101,7 @@ class SentenceSearch:
         derivation = best_derivation(work, hypothesis)
         best = self.realized(derivation)
         rows = self.ranked.row[derivation.options[: derivation.offsets[-1]]]
-        nbest = self.nothing().nbest
+        nbest = NBest.none(len(self.weights))
         if self.options.nbest > 0:
             words = len(self.looked_up.spans[number])
             nbest = self.realized(self._extractor().derivations(work, words, self.options.nbest))
@@ -115,19 +115,25 @@ class SentenceSearch:
         )
 
     def realized(self, derivations: Derivations) -> NBest:
-        """Derivations as texts, features and scores."""
+        """Derivations as translations with features and scores."""
         looked_up, targets = self.looked_up, self.looked_up.targets
-        rows = self.ranked.row[derivations.options[: derivations.offsets[-1]]]
+        used, offsets = derivations.offsets[-1], derivations.offsets
+        rows = self.ranked.row[derivations.options[:used]]
         features = self.features_of(derivations, rows)
         phrases = looked_up.target_of[rows]
-        first, last = targets.bounds[phrases].tolist(), targets.bounds[phrases + 1].tolist()
-        starts, ends = derivations.starts.tolist(), derivations.ends.tolist()
-        spans = list(zip(starts, ends, map(int.__sub__, last, first), strict=False))
-        words, flat = looked_up.words, targets.words
-        strings = [" ".join([words[w] for w in flat[a:b].tolist()]) for a, b in zip(first, last, strict=True)]
-        bounds = list(zip(derivations.offsets[:-1].tolist(), derivations.offsets[1:].tolist(), strict=True))
-        texts = [" ".join([string for string in strings[a:b] if string]) for a, b in bounds]
-        return NBest(texts, features, features @ self.weights, [spans[a:b] for a, b in bounds])
+        lengths = np.diff(targets.bounds)[phrases]
+        ends = np.concatenate([[0], np.cumsum(lengths)])
+        places = np.arange(ends[-1]) + np.repeat(targets.bounds[phrases] - ends[:-1], lengths)
+        segments = np.stack([derivations.starts[:used], derivations.ends[:used], lengths.astype(np.int32)], axis=1)
+        return NBest(
+            targets.words[places],
+            ends[offsets],
+            looked_up.words,
+            features,
+            features @ self.weights,
+            segments,
+            offsets,
+        )
 
     def features_of(self, derivations: Derivations, rows: np.ndarray) -> np.ndarray:
         """Feature values ``float64`` [n, F] of derivations; ``rows``: the phrase pair of every option of theirs."""

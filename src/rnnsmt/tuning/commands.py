@@ -4,6 +4,7 @@ import argparse
 
 from rnnsmt.io import InputError, read_lines, write_json, write_lines
 from rnnsmt.options import positive
+from rnnsmt.progress import say
 from rnnsmt.stopping import Stop
 from rnnsmt.tuning.options import LoopOptions, OptimiserOptions
 
@@ -12,9 +13,8 @@ DEFAULTS = LOOP.optimiser
 
 
 def add_optimiser(parser: argparse.ArgumentParser) -> None:
-    """Its seed and how far it looks."""
+    """How far it looks."""
     add = parser.add_argument
-    add("--seed", type=int, required=True, metavar="N", help="seed of the run")
     add("--restarts", type=int, default=DEFAULTS.restarts, metavar="N", help="climbs of one optimisation")
     add("--combine", choices=("mean", "best"), default=DEFAULTS.combine,
         help="mean of what the better half of the climbs reach, or the best of them")  # fmt: skip
@@ -34,9 +34,10 @@ def mert_options(parser: argparse.ArgumentParser) -> None:
     add("--ini", required=True, metavar="FILE", help="moses.ini with the weights to start from")
     add("--source", required=True, metavar="FILE", help="development set, source side")
     add("--reference", required=True, nargs="+", metavar="FILE", help="development set, one or more references")
-    add("--output-ini", required=True, metavar="FILE", help="moses.ini to write, with the tuned weights")
-    add("--output-history", required=True, metavar="FILE", help="iterations, to write (JSON)")
-    add("--state-dir", required=True, metavar="DIR", help="where the state of the run is kept")
+    add("--seed", type=int, required=True, nargs="+", metavar="N", help="seeds of the runs")
+    add("--output-ini", required=True, nargs="+", metavar="FILE", help="moses.ini to write, with the tuned weights")
+    add("--output-history", required=True, nargs="+", metavar="FILE", help="iterations, to write (JSON)")
+    add("--state-dir", required=True, nargs="+", metavar="DIR", help="where the state of a run is kept")
     add("--model-dir", metavar="DIR", help="take the ini's files from here where they exist, e.g. filtered tables")
     add("--nbest", type=int, default=100, metavar="N", help="distinct translations of a sentence and iteration")
     add_optimiser(parser)
@@ -63,6 +64,9 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
     of a score make a known translation a new one). Where another iteration would be over after --time-limit, the exit
     code is 75: run the same command again. Output: the ini with the weights of the iteration whose decoded development
     set had the highest BLEU, and the history of all iterations.
+
+    Several seeds make as many runs, one after the other, with as many --output-ini, --output-history and --state-dir.
+    Each ends as it would alone; they share the model, the first decoding, and what a CSLM has answered.
     """
     from rnnsmt.bleu.batch import BatchBleu
     from rnnsmt.bleu.texts import read_texts
@@ -76,24 +80,43 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
     stop = Stop(args.time_limit)
     if args.nbest < 2:
         raise InputError(f"--nbest {args.nbest}: must be at least 2")
+    runs = len(args.seed)
+    if not runs == len(args.output_ini) == len(args.output_history) == len(args.state_dir):
+        raise InputError(
+            "--seed, --output-ini, --output-history and --state-dir: give as many of each as there are runs"
+        )
     ini = MosesIni.read(args.ini)
     sources, references = read_texts(args.source, args.reference)
-    state = MertState(args.state_dir, fingerprint(args, ini))
+    common = fingerprint(args, ini)
+    states = [
+        MertState(folder, {**common, "--seed": str(seed)})
+        for folder, seed in zip(args.state_dir, args.seed, strict=True)
+    ]
     model = load_model(ini, sources, args.model_dir, args.threads, args.device, args.cslm_precision)
     decoder = ModelDecoder(ini, sources, model, search_options(args, ini))
-    options = LoopOptions(
-        seed=args.seed,
-        max_iterations=args.max_iterations,
-        patience=args.patience,
-        threads=args.threads,
-        optimiser=optimiser_options(args),
-    )
-    tuned = tune(decoder, BatchBleu(references), decoder.start, state, options, stop)
-    decoder.set_weights(tuned.weights)
-    ini.write(args.output_ini)
-    write_json(args.output_history, tuned.history(decoder.feature_names, args.seed))
-    state.finish()
-    return {"iterations": len(tuned.iterations), "dev BLEU": tuned.bleu}
+    bleu = BatchBleu(references)
+    iterations, scores = 0, []
+    for number, (seed, state) in enumerate(zip(args.seed, states, strict=True)):
+        if runs > 1:
+            say(f"run {number + 1} of {runs}, seed {seed}")
+        options = LoopOptions(
+            seed=seed,
+            max_iterations=args.max_iterations,
+            patience=args.patience,
+            threads=args.threads,
+            optimiser=optimiser_options(args),
+        )
+        tuned = tune(decoder, bleu, decoder.start, state, options, stop)
+        decoder.set_weights(tuned.weights)
+        ini.write(args.output_ini[number])
+        write_json(args.output_history[number], tuned.history(decoder.feature_names, seed))
+        state.finish()
+        iterations += len(tuned.iterations)
+        scores.append(tuned.bleu)
+        if number + 1 < runs and tuned.seconds and stop.asked():
+            say(f"stopped {stop.reason()} after run {number + 1}: run again to go on")
+            raise SystemExit(stop.exit_code())
+    return {"runs": runs, "iterations": iterations, "dev BLEU": sum(scores) / runs}
 
 
 def optimise_options(parser: argparse.ArgumentParser) -> None:
@@ -103,6 +126,7 @@ def optimise_options(parser: argparse.ArgumentParser) -> None:
     add("--source", required=True, metavar="FILE", help="development set, source side")
     add("--reference", required=True, nargs="+", metavar="FILE", help="development set, one or more references")
     add("--output-ini", required=True, metavar="FILE", help="moses.ini to write, with the tuned weights")
+    add("--seed", type=int, required=True, metavar="N", help="seed of the random starts and directions")
     add_optimiser(parser)
     add("--threads", type=int, default=1, metavar="N", help="threads; the result does not depend on them")
 

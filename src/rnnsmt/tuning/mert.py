@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.bleu.batch import BatchBleu
+from rnnsmt.bleu.batch import BatchBleu, NumberedTexts
 from rnnsmt.bleu.multi_bleu import bleu_of
 from rnnsmt.progress import say
 from rnnsmt.stopping import Stop
@@ -26,7 +26,7 @@ class Decoded(NamedTuple):
     """Translations of the development set: the best one and the n-best list of every sentence."""
 
     best: list[str]
-    texts: list[list[str]]
+    texts: list[list[str]] | NumberedTexts
     features: list[NDArray[np.float64]]
     """``[n_s, F]`` a sentence, the tuned features only."""
 

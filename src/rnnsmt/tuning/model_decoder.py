@@ -5,17 +5,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnsmt.bleu.batch import NumberedTexts
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.search import SearchOptions, decode
+from rnnsmt.search.translation_options import look_up
 from rnnsmt.tuning.mert import Decoded
-from rnnsmt.tuning.optimisation import Weights, start_weights
+from rnnsmt.tuning.optimisation import Weights, normalised, start_weights
 
 if TYPE_CHECKING:
     from rnnsmt.search.model import SearchModel
 
 
 class ModelDecoder:
-    """The search as the loop sees it: tuned features only (the unknown word penalty keeps its weight, as in Moses)."""
+    """The search as the loop sees it: tuned features only (the unknown word penalty keeps its weight, as in Moses).
+
+    What it found with the weights of the ini, from which every run starts, is kept for the runs that follow.
+    """
 
     def __init__(self, ini: MosesIni, sources: list[str], model: "SearchModel", options: SearchOptions) -> None:
         """model: loaded for these sentences."""
@@ -24,25 +29,43 @@ class ModelDecoder:
         self._options = options
         names = list(self.model.feature_names)
         self._tuned = np.array([not name.startswith("UnknownWordPenalty") for name in names])
-        self._weights = np.array([ini.weight(name) for name in names])
+        self._weights = model.weights(ini)
         self.feature_names = [name for name, tuned in zip(names, self._tuned, strict=True) if tuned]
         self.start = start_weights(ini, self.feature_names)
+        self._from_start: Decoded | None = None
 
     def decode(self, weights: Weights) -> Decoded:
         """Translate the development set with these weights of the tuned features."""
+        if not np.array_equal(weights, normalised(self.start)):
+            return self._search(weights)
+        if self._from_start is None:
+            self._from_start = self._search(weights)
+        return self._from_start
+
+    def _search(self, weights: Weights) -> Decoded:
         full = self.full(weights)
         translations = decode(self.model, self.sources, full, self._options)
-        texts: list[list[str]] = []
+        words: list[NDArray[np.int32]] = []
+        lengths: list[NDArray[np.int64]] = []
         features: list[NDArray[np.float64]] = []
         for translation in translations:
-            if not translation.nbest.texts:  # an empty sentence
-                texts.append([translation.text])
+            nbest = translation.nbest
+            if len(nbest) == 0:  # an empty sentence
+                lengths.append(np.zeros(1, np.int64))
                 features.append(translation.features[None, self._tuned])
                 continue
-            fixed = translation.nbest.features[:, ~self._tuned] @ full[~self._tuned]
+            fixed = nbest.features[:, ~self._tuned] @ full[~self._tuned]
             possible = fixed >= fixed.max() - 1e-6
-            texts.append([text for text, keep in zip(translation.nbest.texts, possible, strict=True) if keep])
-            features.append(translation.nbest.features[possible][:, self._tuned])
+            size = np.diff(nbest.bounds)
+            words.append(nbest.words if possible.all() else nbest.words[np.repeat(possible, size)])
+            lengths.append(size[possible])
+            features.append(nbest.features[possible][:, self._tuned])
+        texts = NumberedTexts(
+            look_up(self.model, self.sources).words,
+            np.concatenate([np.zeros(0, np.int32), *words]),
+            np.concatenate([[0], np.cumsum(np.concatenate(lengths))]),
+            np.concatenate([[0], np.cumsum([len(size) for size in lengths])]),
+        )
         return Decoded([translation.text for translation in translations], texts, features)
 
     def full(self, weights: Weights) -> Weights:

@@ -114,13 +114,14 @@ def file_hash(path: str | Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-FINGERPRINT_OPTIONS = ("seed", "nbest", "restarts", "combine", "random_directions", "pop_limit", "stack", "cslm_cells",
+FINGERPRINT_OPTIONS = ("nbest", "restarts", "combine", "random_directions", "pop_limit", "stack", "cslm_cells",
                        "cslm_precision")  # fmt: skip
-"""Options that every iteration depends on; when the loop ends is not among them, so that a run can be extended."""
+"""Options that every iteration depends on, beside the seed of the run; when the loop ends is not among them, so that a
+run can be extended."""
 
 
 def fingerprint(args: argparse.Namespace, ini: MosesIni) -> dict[str, str]:
-    """What the iterations of ``tuning mert`` depend on, by the names of options: contents, not paths."""
+    """What the iterations of all runs of ``tuning mert`` depend on, by the names of options: contents, not paths."""
     found = {
         "version of this stage": str(STAGES["tuning"]["mert"].version),
         "version of search decode": str(STAGES["search"]["decode"].version),

@@ -110,6 +110,12 @@ def test_prepare_with_a_shortlist_of_its_own(folder, tmp_path, capfd):
     assert Text.open(tmp_path / "ids").vocabulary.words[2:-1] == sorted(counts, key=lambda w: (-counts[w], w))[:3]
     assert main([*base, "--vocab-size", "2"]) == 2
     assert "must be at least 3" in capfd.readouterr().err
+    (tmp_path / "bitext").write_text("o8 o8 o8 n1 n1 v2\n")
+    assert main([*base, "--vocab-size", "4", "--vocabulary-text", str(tmp_path / "bitext")]) == 0
+    assert Text.open(tmp_path / "ids").vocabulary.words[2:-1] == ["o8", "n1"]
+    vocabulary = ["--vocabulary", str(folder / "vocab"), "--vocabulary-text", str(tmp_path / "bitext")]
+    assert main([*base, *vocabulary]) == 2
+    assert "--vocabulary-text: is for --vocab-size" in capfd.readouterr().err
     for both in (["--vocab-size", "5", "--vocabulary", str(folder / "vocab")], []):
         with pytest.raises(SystemExit):
             main([*base, *both])

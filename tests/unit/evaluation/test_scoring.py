@@ -1,12 +1,14 @@
 """The outputs of a tuned system, scored in one go."""
 
+from shutil import copytree
+
 import pytest
 
 from rnnsmt.cli import main
 
 
-def test_score_run_equals_the_single_commands(tmp_path):
-    run = tmp_path / "run1"
+def test_score_equals_the_single_commands(tmp_path):
+    first, run = tmp_path / "run1", tmp_path / "run2"
     run.mkdir()
     sets = []
     for name, text in (("dev", "le chat dort .\nil n&apos; y a rien ici .\n"), ("news", "la mer est bleue ici .\n")):
@@ -16,8 +18,11 @@ def test_score_run_equals_the_single_commands(tmp_path):
         (run / f"{name}.output").write_text(text)
         (run / f"{name}.decode.json").write_text('{"unknown_words": 1}')
         sets.append(f"{name}={reference}={plain}")
-    options = ["--lang", "fr", "--system", "baseline", "--run", "2"]
-    assert main(["evaluation", "score-run", "--run-dir", str(run), "--set", *sets, *options]) == 0
+    copytree(run, first)
+    system = ["--system", "baseline"]
+    assert (
+        main(["evaluation", "score", "--run-dir", str(first), str(run), "--set", *sets, "--lang", "fr", *system]) == 0
+    )
     for text in sets:
         name, reference, plain = text.split("=")
         for kind, more in (("tokens", ["--no-detokenize"]), ("detokenized", [])):
@@ -29,15 +34,17 @@ def test_score_run_equals_the_single_commands(tmp_path):
         score = [
             *["evaluation", "bleu", "--hypothesis", str(files["hypothesis"]), "--reference", reference],
             *["--detok-hypothesis", str(files["plain_hypothesis"]), "--detok-reference", plain],
-            *["--decode-report", str(run / f"{name}.decode.json"), "--test-set", name, *options[2:]],
+            *["--decode-report", str(run / f"{name}.decode.json"), "--test-set", name, *system, "--run", "2"],
             *["--output", str(tmp_path / "score.json")],
         ]
         assert main(score) == 0
-        assert (run / f"{name}.bleu.json").read_text() == (tmp_path / "score.json").read_text()
+        expected = (tmp_path / "score.json").read_text()
+        assert (run / f"{name}.bleu.json").read_text() == expected
+        assert (first / f"{name}.bleu.json").read_text() == expected.replace('"run": 2', '"run": 1')
 
 
 @pytest.mark.parametrize("text", ["dev", "dev=a", "dev=a=b=c", "../dev=a=b"])
-def test_score_run_refuses_sets_without_references(tmp_path, capsys, text):
+def test_score_refuses_sets_without_references(tmp_path, capsys, text):
     arguments = ["--run-dir", str(tmp_path), "--set", text, "--lang", "fr", "--system", "baseline"]
-    assert main(["evaluation", "score-run", *arguments]) == 2
+    assert main(["evaluation", "score", *arguments]) == 2
     assert "--set" in capsys.readouterr().err

@@ -88,8 +88,50 @@ def test_several_texts_are_translated_as_each_alone(folder: Path) -> None:
         assert {name for name in report if found[name] != report[name]} <= {"load_cpu_seconds", "search_cpu_seconds"}
 
 
+def test_several_inis_translate_as_each_alone(folder: Path) -> None:
+    (folder / "more.txt").write_text("b a\nd\n")
+    model = folder / "model"
+    text = (model / "moses.ini").read_text()
+    (model / "other.ini").write_text(re.sub(r"(?m)^(LM0|TranslationModel0)= ", r"\1= -", text))
+    inis = [str(model / name) for name in ("moses.ini", "other.ini")]
+    inputs = [str(folder / f"{name}.txt") for name in ("in", "more")]
+    alone = []
+    for ini in inis:
+        for text in inputs:
+            out = str(folder / "out.txt")
+            assert main(["search", "decode", "--ini", ini, "--input", text, "--output", out]) == 0
+            alone.append(Path(out).read_text())
+    assert alone[:2] != alone[2:]
+    outputs = [str(folder / f"{number}.out") for number in range(4)]
+    assert main(["search", "decode", "--ini", *inis, "--input", *inputs, "--output", *outputs]) == 0
+    assert [Path(out).read_text() for out in outputs] == alone
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("path=lm", "path=./other-lm", "the feature LM0"),
+        (r"(?m)^Distortion.*|^Distortion0=.*", "", "the number of features"),
+        (r"\[distortion-limit\]\n\d+", "[distortion-limit]\n3", "[distortion-limit]"),
+        (r"\Z", "\n[drop-unknown]\n1\n", "[drop-unknown]"),
+        (r"\Z", "\n[ttable-limit]\n7\n", "[ttable-limit]"),
+    ],
+)
+def test_several_inis_of_different_models(
+    folder: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, said: str
+) -> None:
+    model = folder / "model"
+    text = (model / "moses.ini").read_text()
+    changed = re.sub(old, new, text)
+    assert changed != text
+    (model / "other.ini").write_text(changed)
+    inis, outputs = ["--ini", *(str(model / name) for name in ("moses.ini", "other.ini"))], ["--output", "a", "b"]
+    assert f"{said} is not that of" in _refused(folder, capsys, *inis, *outputs)
+
+
 def test_as_many_outputs_as_inputs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "as many files" in _refused(folder, capsys, "--report", str(folder / "a"), str(folder / "b"))
+    said = _refused(folder, capsys, "--report", str(folder / "a"), str(folder / "b"))
+    assert "1 --ini and 1 --input need 1 --output and as many --report" in said
 
 
 def test_a_word_passed_through_is_the_same_as_in_a_phrase(folder: Path) -> None:

@@ -12,6 +12,8 @@ import pytest
 
 from rnnsmt.cli import main
 from rnnsmt.moses.ini import MosesIni
+from rnnsmt.stopping import SAVED
+from rnnsmt.tuning import model_decoder
 
 from .tiny_model import INI, write_model, write_texts
 
@@ -76,6 +78,50 @@ def test_kill_and_the_same_command_again(model, tmp_path):
     process.wait()
     assert main(command(model, tmp_path / "b")) == 0
     assert outputs(tmp_path / "b") == outputs(tmp_path / "a")
+
+
+def of_both(model: Path, out: Path, **changed) -> list[str]:
+    """The command with the runs of seeds 1 and 2."""
+    separate = ("--seed", "--output-ini", "--output-history", "--state-dir")
+    kept = [text for text in command(model, out, **changed) if not text.startswith(separate)]
+    folders = [out / "one", out / "two"]
+    return [
+        *kept, "--seed", "1", "2", "--state-dir", *(str(folder / "state") for folder in folders),
+        "--output-ini", *(str(folder / "tuned" / "moses.ini") for folder in folders),
+        "--output-history", *(str(folder / "tuned" / "history.json") for folder in folders),
+    ]  # fmt: skip
+
+
+@pytest.fixture
+def alone(model, tmp_path) -> list[list[bytes]]:
+    """What the runs of seeds 1 and 2 end with, each in a process of its own."""
+    for seed in (1, 2):
+        assert main(command(model, tmp_path / f"alone{seed}", seed=seed)) == 0
+    return [outputs(tmp_path / f"alone{seed}") for seed in (1, 2)]
+
+
+def test_several_runs_end_as_each_alone(model, tmp_path, alone, monkeypatch, capsys):
+    decodings = []
+    search = model_decoder.decode
+    monkeypatch.setattr(model_decoder, "decode", lambda *args: decodings.append(1) or search(*args))
+    assert main(of_both(model, tmp_path)) == 0
+    assert [outputs(tmp_path / name) for name in ("one", "two")] == alone
+    assert alone[0] != alone[1]
+    iterations = sum(len(json.loads(history)["iterations"]) for _, history in alone)
+    assert len(decodings) == iterations - 1  # the first one serves both
+    assert "run 2 of 2, seed 2" in capsys.readouterr().err
+
+
+def test_several_runs_stop_before_the_time_limit_and_go_on(model, tmp_path, alone):
+    codes = []
+    while not codes or codes[-1] != 0:
+        try:
+            codes.append(main(of_both(model, tmp_path, time_limit=1e-6)))
+        except SystemExit as stopped:
+            codes.append(stopped.code)
+        assert codes[-1] in (0, SAVED)
+    assert len(codes) == sum(len(json.loads(history)["iterations"]) for _, history in alone)
+    assert [outputs(tmp_path / name) for name in ("one", "two")] == alone
 
 
 def test_filtered_tables_from_another_folder(model, tmp_path, capsys):
@@ -176,6 +222,20 @@ def test_a_state_of_other_text_is_refused(model, tmp_path, capsys):
 )
 def test_bad_options_are_refused(model, tmp_path, capsys, changed, said):
     refused(command(model, tmp_path, **changed), tmp_path, capsys, said)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--seed", "1", "2"], "as many of each as there are runs"),
+        (["--seed", "1", "-1"], "--seed -1: must be at least 0"),
+        (["--state-dir", "state", "x/../state"], "--state-dir x/../state: is there twice"),
+        (["--output-ini", "tuned/a", "tuned/a"], "--output-ini tuned/a: is there twice"),
+    ],
+)
+def test_bad_options_of_several_runs_are_refused(model, tmp_path, capsys, more, said, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    refused([*command(model, tmp_path), *more], tmp_path, capsys, said)
 
 
 @pytest.mark.parametrize("name", ["max_iterations", "patience", "pop_limit", "stack", "cslm_cells"])

@@ -2,11 +2,20 @@
 
 from typing import Any
 
-from rnnsmt.kernels.decorator import kernel
+from rnnsmt.kernels.decorator import INNER, kernel
 from rnnsmt.kernels.numbers import NUMBER_BYTES, put_number
 from rnnsmt.kernels.table_lines import SCORES
 
 _BLANK, _NEWLINE = 32, 10
+
+
+@kernel(**INNER)
+def _copy(block: Any, begin: Any, end: Any, out: Any, at: Any) -> Any:
+    """Copy block[begin:end] to ``at``; return what follows. numba takes seconds to compile this as one assignment."""
+    for position in range(begin, end):
+        out[at] = block[position]
+        at += 1
+    return at
 
 
 @kernel()
@@ -25,13 +34,11 @@ def insert_scores(block: Any, bounds: Any, columns: Any, out: Any) -> Any:
         end = place
         while block[end] != _NEWLINE:
             end += 1
-        out[at : at + place - begin] = block[begin:place]
-        at += place - begin
+        at = _copy(block, begin, place, out, at)
         for column in range(columns.shape[1]):
             out[at] = _BLANK
             at = put_number(out, at + 1, columns[line, column])
-        out[at : at + end + 1 - place] = block[place : end + 1]
-        at += end + 1 - place
+        at = _copy(block, place, end + 1, out, at)
         begin = end + 1
     return at
 

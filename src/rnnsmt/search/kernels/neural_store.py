@@ -52,7 +52,8 @@ def _context(store, before, word):
     number = store.counts[CONTEXTS]
     store.counts[CONTEXTS] = number + 1
     store.context_slots[slot] = number
-    store.contexts[number, : size - 1] = store.contexts[before, 1:]
+    for i in range(size - 1):
+        store.contexts[number, i] = store.contexts[before, i + 1]
     store.contexts[number, size - 1] = word
     return np.int32(number)
 
