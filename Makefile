@@ -1,6 +1,6 @@
 # make table   set up, run the workflow on the embedded corpus, print Table 1
 # make test    set up, run the tests
-# make setup   the set-up alone: .venv with everything pinned in requirements.lock
+# make setup   the set-up alone: .venv with what requirements.lock pins; tests and checks add requirements-dev.lock
 # make check   what has to be clean before a commit: formatting, linting, types, the direction of imports
 
 PYTHON ?= python3
@@ -14,7 +14,7 @@ table: setup
 	$(BIN)/snakemake --cores $(CORES)
 	@echo && cat results/table1.md
 
-test: setup
+test: $(VENV)/ready-dev
 	$(BIN)/python -m pytest -n $(CORES) tests
 
 setup: $(VENV)/ready
@@ -23,16 +23,20 @@ $(VENV)/ready: requirements.lock pyproject.toml
 	@$(PYTHON) -c "import sys; sys.exit(0 if sys.version_info >= (3, 11) else 'rnnsmt needs Python 3.11 or newer, this is ' + sys.version.split()[0] + '; name another one: make setup PYTHON=python3.12')"
 	@command -v c++ > /dev/null || { echo "kenlm is built from source: install a C++ compiler first (Debian: apt install build-essential)" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	@# kenlm comes as source: it is compiled while the others are unpacked; then all cores compile Python's bytecode
+	@# kenlm comes as source: it is compiled while the others are unpacked and Python compiles their bytecode
 	grep -v '^kenlm=' requirements.lock > $(VENV)/wheels.txt
-	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir $(VENV)/built $$(grep '^kenlm=' requirements.lock) & \
+	CFLAGS=-g0 CXXFLAGS=-g0 $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir $(VENV)/built \
+	  $$(grep '^kenlm=' requirements.lock) & \
 	$(BIN)/python -m pip install --quiet --no-compile --requirement $(VENV)/wheels.txt || exit 1; \
 	$(BIN)/python -m compileall -qq -j 0 -x '/(tests?|testing)/' $(VENV)/lib; wait $$!
-	$(BIN)/python -m pip install --quiet --no-deps $(VENV)/built/*.whl
-	$(BIN)/python -m pip install --quiet --no-deps --editable .
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation $(VENV)/built/*.whl --editable .
 	touch $@
 
-check: setup
+$(VENV)/ready-dev: $(VENV)/ready requirements-dev.lock
+	$(BIN)/python -m pip install --quiet --requirement requirements-dev.lock
+	touch $@
+
+check: $(VENV)/ready-dev
 	$(BIN)/ruff format --check src tests benchmarks
 	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/snakefmt --check Snakefile workflow
@@ -40,7 +44,7 @@ check: setup
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/snakemake --lint
 
-format: setup
+format: $(VENV)/ready-dev
 	$(BIN)/ruff format src tests benchmarks
 	$(BIN)/ruff check --fix src tests benchmarks
 	$(BIN)/snakefmt Snakefile workflow

@@ -45,6 +45,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--nbest", type=int, default=100)
     parser.add_argument("--pop-limit", type=int, default=1000)
     parser.add_argument("--stack", type=int, default=1000)
+    parser.add_argument("--cslm-cells", type=int, default=SearchOptions.neural_cells)
     parser.add_argument("--threads", type=int, default=1)
     return parser.parse_args()
 
@@ -59,9 +60,11 @@ class Bench:
         pairs = [pair.split("=") for pair in args.test]
         self.tests = [read_texts(source, [reference]) for source, reference in pairs]
         sources = [*self.dev, *(line for source, _ in self.tests for line in source)]
-        ini = MosesIni.read(args.ini)
-        options = SearchOptions(args.pop_limit, args.stack, threads=args.threads, nbest=args.nbest)
-        self.decoder = ModelDecoder(ini, sources, load_model(ini, sources, args.model_dir, args.threads), options)
+        self.ini = MosesIni.read(args.ini)
+        self.model = load_model(self.ini, sources, args.model_dir, args.threads)
+        self.options = SearchOptions(
+            args.pop_limit, args.stack, threads=args.threads, nbest=args.nbest, neural_cells=args.cslm_cells
+        )
 
     def run(self, name: str, settings: str, seed: int) -> dict[str, Any]:
         """Tune with one seed, decode the test sets."""
@@ -69,17 +72,17 @@ class Bench:
         if (folder / "result.json").exists():
             return read_json(folder / "result.json")
         values = dict(pair.split("=") for pair in settings.split(","))
-        loop = LoopOptions(seed=seed, threads=self.args.threads, patience=int(values.pop("patience", 3)))
+        ends = {name: int(values.pop(name)) for name in ("patience", "max_iterations") if name in values}
+        loop = LoopOptions(seed=seed, threads=self.args.threads, **ends)
         loop = replace(
             loop, optimiser=OptimiserOptions(**{k: type(getattr(OptimiserOptions, k))(v) for k, v in values.items()})
         )
-        self.decoder.sources = self.dev
-        tuned = tune(self.decoder, self.bleu, self.decoder.start, MertState(folder, {"settings": settings}), loop)
+        decoder = ModelDecoder(self.ini, self.dev, self.model, self.options)
+        tuned = tune(decoder, self.bleu, decoder.start, MertState(folder, {"settings": settings}), loop)
         total = np.zeros(9, np.int64)
         scores = []
         for source, references in self.tests:
-            options = SearchOptions(self.args.pop_limit, self.args.stack, threads=self.args.threads)
-            translations = decode(self.decoder.model, source, self.decoder.full(tuned.weights), options)
+            translations = decode(self.model, source, decoder.full(tuned.weights), replace(self.options, nbest=0))
             rows = BatchBleu(references).statistics([[translation.text] for translation in translations]).sum(axis=0)
             scores.append(bleu_of(rows).bleu)
             total += rows

@@ -14,6 +14,7 @@ rule demo:
         "results/logs/corpus/demo.log",
     conda:
         BASE_ENV
+    threads: 2
     resources:
         mem_mb=memory(500),
         runtime=minutes(10),
@@ -23,4 +24,5 @@ rule demo:
         scale=config["demo"]["scale"],
         folder=subpath(output[0], parent=True),
     shell:
-        "rnnsmt demo make --output-dir {params.folder:q} --seed {params.seed} --scale {params.scale} &> {log:q}"
+        "rnnsmt demo make --output-dir {params.folder:q} --seed {params.seed} --scale {params.scale} "
+        "--threads {threads} &> {log:q}"

@@ -13,6 +13,9 @@ def make_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scale", type=float, default=1.0, metavar="X", help="times the usual number of training lines"
     )
+    parser.add_argument(
+        "--threads", type=int, default=1, metavar="N", help="processes; the text does not depend on them"
+    )
 
 
 def make(args: argparse.Namespace) -> dict[str, object]:
@@ -37,6 +40,7 @@ def make(args: argparse.Namespace) -> dict[str, object]:
         IN_DOMAIN,
         MONO,
         TEST,
+        first_sentences,
         sentences,
         unseen,
         write_pairs,
@@ -49,9 +53,9 @@ def make(args: argparse.Namespace) -> dict[str, object]:
     def size(lines: int) -> int:
         return max(1, round(args.scale * lines))
 
-    in_domain = list(islice(sentences(seed, "in-domain", 1.0, careless=CARELESS), size(IN_DOMAIN)))
-    general = list(islice(sentences(seed, "general", HARBOUR_IN_GENERAL, careless=CARELESS), size(GENERAL)))
-    mono = list(islice(sentences(seed, "mono", HARBOUR_IN_MONO), size(MONO)))
+    in_domain = first_sentences(size(IN_DOMAIN), seed, "in-domain", 1.0, CARELESS, args.threads)
+    general = first_sentences(size(GENERAL), seed, "general", HARBOUR_IN_GENERAL, CARELESS, args.threads)
+    mono = first_sentences(size(MONO), seed, "mono", HARBOUR_IN_MONO, threads=args.threads)
     known = {pair[0] for pair in [*in_domain, *general]} | {pair[1] for pair in mono}
     held_out = unseen(sentences(seed, "held-out", 1.0), known)
     dev, test = list(islice(held_out, DEV)), list(islice(held_out, TEST))

@@ -11,6 +11,8 @@ lines, 400 for dev, 500 for test; dev and test do not become smaller.
 """
 
 from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import count
 from pathlib import Path
 from random import Random
 
@@ -19,6 +21,7 @@ from rnnsmt.demo.news import HarbourSpeaker
 from rnnsmt.demo.noise import Pair
 from rnnsmt.demo.sentences import SentenceSpeaker
 from rnnsmt.io import atomic_binary
+from rnnsmt.parallel import map_chunks
 
 IN_DOMAIN, GENERAL, MONO, DEV, TEST = 4000, 16000, 20000, 400, 500
 
@@ -31,25 +34,40 @@ CARELESS = 0.3
 """Share of careless translations in both bitexts; French text, dev and test have none."""
 
 
-def sentences(seed: int, part: str, harbour_share: float, style: int = 0, careless: float = 0.0) -> Iterator[Pair]:
-    """Endless pairs of one part of the corpus.
+def sentence(seed: int, part: str, harbour_share: float, number: int, style: int = 0, careless: float = 0.0) -> Pair:
+    """One pair of a part of the corpus.
 
     Args:
         seed: of the corpus.
         part: names the random stream.
         harbour_share: of harbour news; the rest is general.
+        number: of the sentence in its part; it does not depend on the others.
         style: another number gives other translations of the same English sentences.
         careless: share of careless translations.
     """
-    number = 0
-    while True:
-        meaning, ways = Random(f"{seed} {part} {number}"), Random(f"{seed} {part} {number} {style}")
-        kind: type[HarbourSpeaker] | type[GeneralSpeaker]
-        kind = HarbourSpeaker if meaning.random() < harbour_share else GeneralSpeaker
-        speaker: SentenceSpeaker = kind(meaning, ways)
-        speaker.careless = careless > 0 and Random(f"{seed} {part} {number} careless").random() < careless
-        yield speaker.sentence()
-        number += 1
+    meaning, ways = Random(f"{seed} {part} {number}"), Random(f"{seed} {part} {number} {style}")
+    kind: type[HarbourSpeaker] | type[GeneralSpeaker]
+    kind = HarbourSpeaker if meaning.random() < harbour_share else GeneralSpeaker
+    speaker: SentenceSpeaker = kind(meaning, ways)
+    speaker.careless = careless > 0 and Random(f"{seed} {part} {number} careless").random() < careless
+    return speaker.sentence()
+
+
+def sentences(seed: int, part: str, harbour_share: float, style: int = 0, careless: float = 0.0) -> Iterator[Pair]:
+    """Endless pairs of one part of the corpus; see ``sentence``."""
+    return (sentence(seed, part, harbour_share, number, style, careless) for number in count())
+
+
+def first_sentences(
+    lines: int, seed: int, part: str, harbour_share: float, careless: float = 0.0, threads: int = 1
+) -> list[Pair]:
+    """The first pairs of one part of the corpus, written by several processes; see ``sentence``."""
+    chunks = map_chunks(partial(partial, _numbered, seed, part, harbour_share, careless), range(lines), threads)
+    return [pair for chunk in chunks for pair in chunk]
+
+
+def _numbered(seed: int, part: str, harbour_share: float, careless: float, numbers: Iterable[int]) -> list[Pair]:
+    return [sentence(seed, part, harbour_share, number, careless=careless) for number in numbers]
 
 
 def unseen(pairs: Iterable[Pair], known: set[str]) -> Iterator[Pair]:
