@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from rnnsmt.search.kernels import neural_store
 from rnnsmt.search.kernels import stack as kernels
-from rnnsmt.search.kernels.neural_choice import choose_for_neural
+from rnnsmt.search.kernels.next_stack import next_stack
 from rnnsmt.search.kernels.records import Work
 from rnnsmt.search.nbest import Translation
 from rnnsmt.search.neural import NeuralFeature
@@ -21,12 +20,12 @@ T = TypeVar("T")
 
 
 class _Sentence:
-    """A sentence under way: the stack that is to be filled, its cells and requests."""
+    """A sentence under way: the stack that is to be filled, and the cells, requests and groups chosen for it."""
 
     def __init__(self, number: int, words: int, room: int, work: Work) -> None:
         self.number, self.words, self.room, self.work = number, words, room, work
-        self.stack = 1
-        self.cells = self.requests = self.groups = 0
+        self.stack = 0
+        self.chosen = (0, 0, 0)
 
 
 class LockstepSearch:
@@ -93,27 +92,20 @@ class LockstepSearch:
         return _Sentence(number, len(spans), *workspace)
 
     def _advance(self, under_way: list[_Sentence]) -> None:
-        """Fill one stack of every sentence."""
+        """Fill one stack of every sentence, choose the cells of the next, and ask for their scores."""
+        self._map(self._next_stack, under_way)
         targets = self.search.looked_up.targets
-        self._map(self._propose, under_way)
         for sentence in under_way:
-            self.neural.gather(sentence.work, sentence.requests, targets, sentence.stack == sentence.words)
+            if sentence.stack <= sentence.words:
+                self.neural.gather(sentence.work, sentence.chosen[1], targets, sentence.stack == sentence.words)
         self.neural.answer()
-        self._map(self._add, under_way)
 
-    def _propose(self, sentence: _Sentence) -> None:
-        search, work = self.search, sentence.work
-        spans = search.looked_up.spans[sentence.number]
-        cells = kernels.propose(sentence.stack, spans, search.model.lm.arrays, search.ranked, work, search.constants)
-        found = choose_for_neural(cells, search.ranked, work, search.constants)
-        sentence.cells, sentence.requests, sentence.groups = found
-
-    def _add(self, sentence: _Sentence) -> None:
-        search = self.search
-        neural_store.settle(sentence.requests, sentence.work, self.neural.store)
-        kernels.add_cells(
-            sentence.stack, sentence.cells, search.ranked, sentence.work, search.constants, True, sentence.groups
-        )
+    def _next_stack(self, sentence: _Sentence) -> None:
+        search, spans = self.search, self.search.looked_up.spans[sentence.number]
+        sentence.chosen = next_stack(
+            sentence.stack, sentence.chosen, spans, search.model.lm.arrays, search.ranked, sentence.work,
+            self.neural.store, search.constants,
+        )  # fmt: skip
         sentence.stack += 1
 
     def _finish(self, sentence: _Sentence) -> Translation:
