@@ -44,7 +44,7 @@ def test_a_module_of_another_workflow(tmp_path):
     settings = ["--configfile", str(workflow.folder / "config.yaml")]
     jobs = workflow.plan(*settings)
     assert jobs["mine"] == jobs["smt_table1"] == jobs["smt_rnn_train"] == 1
-    assert jobs["smt_mert"] == 6
+    assert jobs["smt_mert"] == 2
     assert "smt_cslm_train" not in jobs
     plan = workflow.call("--dry-run", "--printshellcmds", *settings).stdout
     paths = [word for word in plan.replace("=", " ").split() if "results/" in word]

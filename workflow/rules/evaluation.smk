@@ -7,11 +7,6 @@ JOINT = " ".join(f"--joint {name}={'+'.join(parts)}" for name, parts in config["
 KEEP_CASE = switch("no-detruecase", config["text"]["lowercase"] or not config["text"]["truecase"])
 
 
-def of_every_run(kind):
-    """A file of every set, of every run of a system: of the first run first."""
-    return expand(f"{RUN}/{{set}}.{kind}", run=RUNS, set=SETS, allow_missing=True)
-
-
 # All runs and sets in one process, with one model.
 rule decode:
     input:
@@ -85,7 +80,7 @@ rule score:
             shlex.quote("=".join(files)) for files in zip(SETS, input.reference, input.plain_reference)
         ),
         case=f"{KEEP_CASE} {switch('lowercase', config['text']['lowercase'])}",
-        folders=lambda w: expand(RUN, run=RUNS, system=w.system),
+        folders=lambda w, input: list(dict.fromkeys(str(Path(text).parent) for text in input.text)),
     shell:
         "rnnsmt evaluation score --run-dir {params.folders:q} --set {params.sets} "
         f"--lang {TARGET} {{params.case}} --system {{wildcards.system}} &> {{log:q}}"

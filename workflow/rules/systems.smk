@@ -84,3 +84,8 @@ def ini_options(added):
     if "cslm" in added:
         options.append(f"--cslm ../{CSLM_MODEL.removeprefix('results/')}")
     return " ".join(options)
+
+
+def of_every_run(kind):
+    """A file of every set, of every run of a system: of the first run first."""
+    return expand(f"{RUN}/{{set}}.{kind}", run=RUNS, set=SETS, allow_missing=True)

@@ -36,7 +36,7 @@ rule mert:
         limits=search_limits,
         seeds=[config["seed"] + run for run in RUNS],
         tables=lambda w, input: str(Path(input.tables[0]).parent),
-        states=lambda w: expand(f"{RUN}/state", run=RUNS, system=w.system),
+        states=lambda w, output: [f"{Path(ini).parent}/state" for ini in output.ini],
     shell:
         "rnnsmt tuning mert --ini {input.ini:q} --model-dir {params.tables:q} "
         "--source {input.source:q} --reference {input.reference:q} --seed {params.seeds} "
