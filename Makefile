@@ -25,10 +25,11 @@ $(VENV)/ready: requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	@# kenlm comes as source: it is compiled while the others are unpacked and Python compiles their bytecode
 	grep -v '^kenlm=' requirements.lock > $(VENV)/wheels.txt
-	CFLAGS=-g0 CXXFLAGS=-g0 $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir $(VENV)/built \
-	  $$(grep '^kenlm=' requirements.lock) & \
-	$(BIN)/python -m pip install --quiet --no-compile --requirement $(VENV)/wheels.txt || exit 1; \
-	$(BIN)/python -m compileall -qq -j 0 -x '/(tests?|testing)/' $(VENV)/lib; wait $$!
+	rm -rf $(VENV)/built
+	CFLAGS="$$CFLAGS -g0" CXXFLAGS="$$CXXFLAGS -g0" $(BIN)/python -m pip wheel --quiet --no-deps \
+	  --wheel-dir $(VENV)/built $$(grep '^kenlm=' requirements.lock) & kenlm=$$!; trap "kill $$kenlm" INT TERM; \
+	$(BIN)/python -m pip install --quiet --no-compile --requirement $(VENV)/wheels.txt || { kill $$kenlm; exit 1; }; \
+	$(BIN)/python -m compileall -qq -j 0 -x '/(tests?|testing)/' $(VENV)/lib; wait $$kenlm
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation $(VENV)/built/*.whl --editable .
 	touch $@
 

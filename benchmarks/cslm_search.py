@@ -49,11 +49,11 @@ def measure(
         path = next(f for f in model.ini.features if f.kind == "CSLM")
         model.neural = NeuralFeature(NGramScorer(model.ini.file_of(path), normalize=normalize, reduced=True))
     tuned = [model.feature_names.index(name) for name in history["features"]]
-    decode(model, sources[:5], model.initial_weights, options)  # compiled
+    decode(model, sources[:5], model.weights(model.ini), options)  # compiled
     before = model.neural.counts() if model.neural is not None else NOTHING
     found = []
     for iteration in history["iterations"]:
-        weights = model.initial_weights.copy()
+        weights = model.weights(model.ini).copy()
         weights[tuned] = iteration["weights"]
         start = time.process_time()
         results = decode(model, sources, weights, options)

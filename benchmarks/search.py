@@ -58,7 +58,7 @@ def table(model: SearchModel, sentences: list[str], folder: Path, repeat: int) -
         (5000, 20),
     ):
         options = SearchOptions(pop_limit=pops, stack_size=pops, margin=margin)
-        search = SentenceSearch(model, look_up(model, sentences), model.initial_weights, options)
+        search = SentenceSearch(model, look_up(model, sentences), model.weights(model.ini), options)
         scores = np.array([result.score for result in translations(search)])
         cells = int(search.counts[CELLS])
         seconds = best_time(lambda search=search: list(translations(search)), repeat)
@@ -72,7 +72,7 @@ def table(model: SearchModel, sentences: list[str], folder: Path, repeat: int) -
 def split(model: SearchModel, sentences: list[str], repeat: int) -> None:
     """Where the time of one search goes, and what n-best lists cost."""
     for nbest in (0, 100):
-        search = SentenceSearch(model, look_up(model, sentences), model.initial_weights, SearchOptions(nbest=nbest))
+        search = SentenceSearch(model, look_up(model, sentences), model.weights(model.ini), SearchOptions(nbest=nbest))
         list(translations(search))
         counts = search.counts.copy()
         total = best_time(lambda search=search: list(translations(search)), repeat)
@@ -98,7 +98,7 @@ def split(model: SearchModel, sentences: list[str], repeat: int) -> None:
             f"{counts[QUERIES] / len(sentences):.0f} LM look-ups"
         )
     ranking = best_time(
-        lambda: SentenceSearch(model, look_up(model, sentences), model.initial_weights, SearchOptions()), repeat
+        lambda: SentenceSearch(model, look_up(model, sentences), model.weights(model.ini), SearchOptions()), repeat
     )
     print(f"weighting and ranking all options: {ranking:.3f} s")
 
@@ -108,10 +108,10 @@ def whole(folder: Path, sentences: list[str], repeat: int) -> None:
 
     def everything(some: list[str]) -> None:
         model = load_model(MosesIni.read(folder / "moses.ini"), some)
-        list(translations(SentenceSearch(model, look_up(model, some), model.initial_weights, SearchOptions())))
+        list(translations(SentenceSearch(model, look_up(model, some), model.weights(model.ini), SearchOptions())))
 
     model = load_model(MosesIni.read(folder / "moses.ini"), sentences)
-    search = SentenceSearch(model, look_up(model, sentences), model.initial_weights, SearchOptions())
+    search = SentenceSearch(model, look_up(model, sentences), model.weights(model.ini), SearchOptions())
     alone = best_time(lambda: list(translations(search)), repeat)
     more = best_time(lambda: everything(sentences), repeat) - best_time(lambda: everything(sentences[:1]), repeat)
     print(
@@ -133,7 +133,7 @@ def main() -> None:
         model = load_model(MosesIni.read(args.model_dir / "moses.ini"), sentences)
         print(f"loading, {moment}: {time.process_time() - start:.2f} s")
     start = time.process_time()
-    search = SentenceSearch(model, look_up(model, sentences), model.initial_weights, SearchOptions(nbest=2))
+    search = SentenceSearch(model, look_up(model, sentences), model.weights(model.ini), SearchOptions(nbest=2))
     search.translation(0)
     print(f"first sentence, with compilation or its cache: {time.process_time() - start:.2f} s")
     whole(args.model_dir, sentences, args.repeat)

@@ -13,6 +13,8 @@ from typing import IO
 from rnnsmt.io import InputError, read_json, write_json
 from rnnsmt.progress import say
 
+FINISHED = "finished.json"
+
 LONGEST_VALUE = 40
 """Longer values, hashes above all, are not shown."""
 
@@ -25,8 +27,13 @@ class StateFolder:
         self.path = Path(path)
         self.fingerprint = {name: str(value) for name, value in fingerprint.items()}
         self.remedy = f"remove {self.path} to start over"
-        self._finished = self.path / "finished.json"
+        self._finished = self.path / FINISHED
         self._lock: IO[str] | None = None
+
+    @staticmethod
+    def is_finished(path: str | Path) -> bool:
+        """Whether a folder holds the state of a finished job: other settings start over there, and refuse elsewhere."""
+        return (Path(path) / FINISHED).exists()
 
     def lock(self) -> None:
         """Wait until no other process works in the folder; the lock is held as long as this object lives."""

@@ -27,6 +27,15 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_the_text_does_not_depend_on_the_threads(tmp_path: Path) -> None:
+    """At a scale at which several processes get work."""
+    for threads in ("1", "2"):
+        options = ["--seed", "3", "--scale", "0.3", "--threads", threads]
+        assert main(["demo", "make", "--output-dir", str(tmp_path / threads), *options]) == 0
+    for path in (tmp_path / "1").iterdir():
+        assert path.read_bytes() == (tmp_path / "2" / path.name).read_bytes(), path.name
+
+
 def lines(path: Path) -> list[bytes]:
     raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     assert raw.endswith(b"\n")

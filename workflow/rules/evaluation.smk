@@ -25,7 +25,7 @@ rule decode:
     threads: search_threads
     resources:
         mem_mb=search_memory,
-        runtime=minutes(240 * len(SETS) * len(RUNS)),
+        runtime=minutes(min(240 * len(SETS) * len(RUNS), LONG)),
         gpu=search_gpu,
         device=DEVICE,
     params:

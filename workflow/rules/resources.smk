@@ -18,8 +18,8 @@ DEVICE = config["rnn"]["device"]
 GPU = int(DEVICE == "cuda" or (DEVICE == "auto" and not CLUSTER and shutil.which("nvidia-smi") is not None))
 DEVICE = DEVICE if GPU else "cpu"
 
-# Minutes of a training or a MERT run, which stops before they are over, saves, and goes on with its next attempt: a day on
-# a cluster; on one machine ten years, so that it takes as long as it takes.
+# Minutes of a training, or of the MERT runs of a system, which stop before they are over, save, and go on with the next
+# attempt: a day on a cluster; on one machine ten years, so that it takes as long as it takes.
 LONG = 1440 if CLUSTER else 10 * 365 * 1440
 
 

@@ -27,7 +27,7 @@ NOTES = (
     "and three to say much. "
     "The weights were tuned on dev: its differences say little. Nothing is corrected for the number of comparisons.",
     "Unknown: input words passed through untranslated. Length: words of the output per word of the reference. "
-    "CPU s: the search, without loading.",
+    "CPU s: the search, without loading; runs share what a CSLM has answered.",
 )
 
 PAPER_NOTE = (

@@ -41,7 +41,7 @@ COLUMNS: dict[str, str] = {
     "length_ratio": "words of the output per word of the reference, mean over the runs",
     "unknown_words": "input words passed through untranslated, mean over the runs",
     "segments": "segments of the test set",
-    "decode_seconds": "CPU seconds of the search without loading, mean over the runs",
+    "decode_seconds": "CPU seconds of the search without loading, mean over the runs, which share a CSLM's answers",
     "paper_bleu": "the figure of the paper for WMT 2014 English-French",
     "paper_diff_baseline": "the paper's difference to its baseline",
     "paper_diff_without": "the paper's difference to its system without the last feature",

@@ -71,6 +71,7 @@ def decode(args: argparse.Namespace) -> dict[str, object]:
                 f"{other.path}: {difference} is not that of {inis[0].path}, and several --ini may differ in weights "
                 f"only; decode with each of them by itself"
             )
+    options = search_options(args, inis[0])
     texts = [read_sentences(path) for path in args.input]
 
     began = time.process_time()
@@ -78,7 +79,6 @@ def decode(args: argparse.Namespace) -> dict[str, object]:
     model = load_model(inis[0], every, args.model_dir, args.threads, args.device, args.cslm_precision)
     loading = round(time.process_time() - began, 3)
 
-    options = search_options(args, inis[0])
     limits = {"pop_limit": options.pop_limit, "stack": options.stack_size}
     found = []
     for number, sentences in enumerate(texts):

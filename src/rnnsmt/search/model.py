@@ -48,7 +48,6 @@ class SearchModel:
     Attributes:
         feature_names: one per scalar weight, ``NAME:INDEX``; stateful features first, in the order of the ini, then the
             others, the unknown-word penalty last.
-        initial_weights: ``float64`` [F], those of the ini in this order.
         table: the phrase pairs, sorted by source phrase.
         reordering: ``float64`` [pairs, 6].
         forward_class: ``int32`` [pairs], equal where the three forward scores are equal.
@@ -66,7 +65,6 @@ class SearchModel:
 
     ini: MosesIni
     feature_names: list[str]
-    initial_weights: np.ndarray
     table: PhraseTable
     reordering: np.ndarray
     forward_class: np.ndarray
@@ -125,8 +123,8 @@ def _single(ini: MosesIni, kinds: tuple[str, ...], needed: bool) -> Feature | No
     return found[0] if found else None
 
 
-def _layout(ini: MosesIni) -> tuple[list[str], np.ndarray, dict[str, np.ndarray]]:
-    """Names, weights and columns of the feature vector."""
+def _layout(ini: MosesIni) -> tuple[list[str], dict[str, np.ndarray]]:
+    """Names and columns of the feature vector."""
     for feature in ini.features:
         if feature.kind not in _KNOWN:
             raise InputError(
@@ -142,15 +140,13 @@ def _layout(ini: MosesIni) -> tuple[list[str], np.ndarray, dict[str, np.ndarray]
     plain = [f for f in ini.features if f.kind not in _STATEFUL and f.kind != "UnknownWordPenalty"]
     unknown = [f for f in ini.features if f.kind == "UnknownWordPenalty"]
     names: list[str] = []
-    weights: list[float] = []
     columns: dict[str, np.ndarray] = {}
     for feature in stateful + plain + unknown:
         count = feature_count(feature, str(ini.path))
         kind = "LM" if feature.is_lm else feature.kind
         columns[kind] = np.arange(len(names), len(names) + count)
         names += [f"{feature.name}:{k}" for k in range(count)]
-        weights += ini.weights[feature.name]
-    return names, np.array(weights, np.float64), columns
+    return names, columns
 
 
 def load_model(
@@ -164,7 +160,7 @@ def load_model(
     """Read the tables and the LM that an ini names.
 
     Args:
-        ini: the ini; its weights become ``initial_weights``.
+        ini: the ini; its weights are not looked at.
         sentences: keep only phrases that occur in these tokenised sentences; None keeps all.
         model_dir: take files of the same base name from here where they exist (filtered tables).
         threads: threads of a neural LM.
@@ -180,7 +176,7 @@ def load_model(
         raise InputError(f"{folder}: no such folder")
     ini.check_sections()
     drop_unknown = ini.is_on(DROP_UNKNOWN)
-    names, weights, columns = _layout(ini)
+    names, columns = _layout(ini)
     for kind in ("WordPenalty", "PhrasePenalty", "UnknownWordPenalty", "Distortion"):
         _single(ini, (kind,), False)
     table_feature, lm_feature = _single(ini, PHRASE_TABLES, True), _single(ini, LANGUAGE_MODELS, True)
@@ -212,7 +208,6 @@ def load_model(
     return SearchModel(
         ini,
         names,
-        weights,
         table,
         reordering,
         forward_class,

@@ -121,7 +121,7 @@ class SentenceSearch:
         rows = self.ranked.row[derivations.options[:used]]
         features = self.features_of(derivations, rows)
         phrases = looked_up.target_of[rows]
-        lengths = np.diff(targets.bounds)[phrases]
+        lengths = targets.bounds[phrases + 1] - targets.bounds[phrases]
         ends = np.concatenate([[0], np.cumsum(lengths)])
         places = np.arange(ends[-1]) + np.repeat(targets.bounds[phrases] - ends[:-1], lengths)
         segments = np.stack([derivations.starts[:used], derivations.ends[:used], lengths.astype(np.int32)], axis=1)

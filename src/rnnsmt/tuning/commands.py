@@ -73,6 +73,7 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.moses.ini import MosesIni
     from rnnsmt.search import load_model
     from rnnsmt.search.options import search_options
+    from rnnsmt.state_folder import StateFolder
     from rnnsmt.tuning.mert import tune
     from rnnsmt.tuning.model_decoder import ModelDecoder
     from rnnsmt.tuning.state import MertState, fingerprint
@@ -88,10 +89,11 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
     ini = MosesIni.read(args.ini)
     sources, references = read_texts(args.source, args.reference)
     common = fingerprint(args, ini)
-    states = [
-        MertState(folder, {**common, "--seed": str(seed)})
-        for folder, seed in zip(args.state_dir, args.seed, strict=True)
-    ]
+    seeds = dict(zip(args.state_dir, args.seed, strict=True))
+    # those that were interrupted first: they may refuse, before a finished one starts over
+    folders = sorted(args.state_dir, key=StateFolder.is_finished)
+    opened = {folder: MertState(folder, {**common, "--seed": str(seeds[folder])}) for folder in folders}
+    states = [opened[folder] for folder in args.state_dir]
     model = load_model(ini, sources, args.model_dir, args.threads, args.device, args.cslm_precision)
     decoder = ModelDecoder(ini, sources, model, search_options(args, ini))
     bleu = BatchBleu(references)

@@ -41,7 +41,7 @@ def test_search_finds_the_exhaustive_best_and_nbest(tmp_path: Path, seed: int, l
         tiny.limit = 99
     sentences = _sentences(seed)
     model, weights = _loaded(tiny, sentences)
-    for sentence, result in zip(sentences, decode(model, sentences, model.initial_weights, UNLIMITED), strict=True):
+    for sentence, result in zip(sentences, decode(model, sentences, model.weights(model.ini), UNLIMITED), strict=True):
         everything = exhaustive(tiny, sentence.split(), weights)
         ranked = sorted(everything.items(), key=lambda item: -item[1])[:50]
         assert result.score == pytest.approx(ranked[0][1], abs=1e-4)
@@ -58,13 +58,13 @@ def test_features_are_those_of_the_definitions(tmp_path: Path, columns: int) -> 
     sentences = ["a b c d", "d d", "c b a"]
     model, _ = _loaded(tiny)
     options = SearchOptions(nbest=20)
-    search = SentenceSearch(model, look_up(model, sentences), model.initial_weights, options)
+    search = SentenceSearch(model, look_up(model, sentences), model.weights(model.ini), options)
     for number, result in enumerate(translations(search)):
         words = sentences[number].split()
         nbest = result.nbest
         assert nbest.texts[0] == result.text
         assert (np.diff(nbest.scores) < 1e-5).all()
-        assert nbest.scores == pytest.approx(nbest.features @ model.initial_weights)
+        assert nbest.scores == pytest.approx(nbest.features @ model.weights(model.ini))
         for text, vector, phrases in zip(nbest.texts, nbest.features, nbest.phrases, strict=True):
             path = path_of(text, phrases)
             assert vector == pytest.approx(_vector(model, features(tiny, words, path)), abs=1e-4)
@@ -77,7 +77,7 @@ def test_one_search_does_not_depend_on_threads_or_on_what_was_loaded(tmp_path: P
     for given in (None, sentences):
         model, _ = _loaded(tiny, given)
         for threads in (1, 3):
-            results = decode(model, sentences, model.initial_weights, SearchOptions(threads=threads, nbest=5))
+            results = decode(model, sentences, model.weights(model.ini), SearchOptions(threads=threads, nbest=5))
             outcomes.append([(r.text, r.score, r.nbest.texts, r.nbest.scores.tolist()) for r in results])
     assert outcomes[0] == outcomes[1]
     assert outcomes[2] == outcomes[3]
@@ -88,8 +88,8 @@ def test_scaling_all_weights_changes_nothing_but_the_scores(tmp_path: Path) -> N
     tiny = tiny_model(tmp_path, 8)
     sentences = _sentences(8, 10, 8)
     model, _ = _loaded(tiny, sentences)
-    once = decode(model, sentences, model.initial_weights, SearchOptions(pop_limit=30))
-    scaled = decode(model, sentences, model.initial_weights * 7, SearchOptions(pop_limit=30))
+    once = decode(model, sentences, model.weights(model.ini), SearchOptions(pop_limit=30))
+    scaled = decode(model, sentences, model.weights(model.ini) * 7, SearchOptions(pop_limit=30))
     assert [r.text for r in once] == [r.text for r in scaled]
 
 
@@ -100,7 +100,7 @@ def test_any_weights_give_complete_translations(tmp_path: Path, factor: float) -
     model, _ = _loaded(tiny, sentences)
     rng = np.random.default_rng(0)
     for number, weights in enumerate(
-        [*[model.initial_weights * factor] * 2, *rng.normal(size=(7, len(model.feature_names)))]
+        [*[model.weights(model.ini) * factor] * 2, *rng.normal(size=(7, len(model.feature_names)))]
     ):
         options = [SearchOptions(), SearchOptions(pop_limit=50, stack_size=3, nbest=3)][number % 2]
         for sentence, result in zip(sentences, decode(model, sentences, weights, options), strict=True):
@@ -115,7 +115,7 @@ def test_table_limit_keeps_the_best_by_weighted_score(tmp_path: Path) -> None:
     ini.write(tiny.folder / "limited.ini")
     limited = load_model(MosesIni.read(tiny.folder / "limited.ini"))
     assert limited.table_limit == 1
-    search = SentenceSearch(limited, look_up(limited, ["a b c"]), limited.initial_weights, SearchOptions())
+    search = SentenceSearch(limited, look_up(limited, ["a b c"]), limited.weights(limited.ini), SearchOptions())
     assert (np.diff(search.ranked.first) == 1).all()
 
 
@@ -126,7 +126,7 @@ def test_stacks_keep_their_size_and_the_best(tmp_path: Path, size: int) -> None:
     found = []
     for stack_size in (size, 1000):
         options = SearchOptions(stack_size=stack_size, beam_threshold=0.0)
-        search = SentenceSearch(model, look_up(model, ["a b c d a b"]), model.initial_weights, options)
+        search = SentenceSearch(model, look_up(model, ["a b c d a b"]), model.weights(model.ini), options)
         work = search.work_for(6)
         kernels.search_sentence(search.looked_up.spans[0], model.lm.arrays, search.ranked, work, search.constants)
         found.append(work)

@@ -30,14 +30,14 @@ def test_lists_do_not_depend_on_the_space(tmp_path, monkeypatch):
     sentences = ["a b c d a", "c d b a", "b"]
     model = load_model(MosesIni.read(tmp_path / "moses.ini"), sentences)
     options = SearchOptions(pop_limit=2000, stack_size=2000, nbest=50)
-    ample = [found.nbest.texts for found in decode(model, sentences, model.initial_weights, options)]
+    ample = [found.nbest.texts for found in decode(model, sentences, model.weights(model.ini), options)]
     resized = []
     monkeypatch.setattr("rnnsmt.search.nbest.DERIVATIONS_PER_WORD", 0.01)
     monkeypatch.setattr("rnnsmt.search.nbest.new_lattice", lambda *size: resized.append(size) or new_lattice(*size))
-    scarce = [found.nbest.texts for found in decode(model, sentences, model.initial_weights, options)]
+    scarce = [found.nbest.texts for found in decode(model, sentences, model.weights(model.ini), options)]
     assert scarce == ample
     assert len(resized) > 1
     monkeypatch.setattr("rnnsmt.search.nbest.MAX_DERIVATIONS", 20)
-    limited = [found.nbest.texts for found in decode(model, sentences, model.initial_weights, options)]
+    limited = [found.nbest.texts for found in decode(model, sentences, model.weights(model.ini), options)]
     assert 0 < len(limited[0]) < len(ample[0])
     assert limited[0] == ample[0][: len(limited[0])]

@@ -75,19 +75,19 @@ def _row(search: SentenceSearch, sentence: int, first: int, last: int, phrase: s
 
 def test_features_of_moses_nbest_entries(loaded: tuple[SearchModel, list[str], Path]) -> None:
     model, sentences, folder = loaded
-    search = SentenceSearch(model, look_up(model, sentences), model.initial_weights, SearchOptions())
+    search = SentenceSearch(model, look_up(model, sentences), model.weights(model.ini), SearchOptions())
     entries = _entries(folder)
     assert len(entries) > 18000
     for number, text, expected, score, phrases in entries[::7]:
         found = _rescored(search, number, text, parse_segmentation(phrases))
         assert found[:-1] == pytest.approx(expected, abs=1e-3, rel=1e-5)
-        assert found @ model.initial_weights == pytest.approx(score, abs=1e-3)
+        assert found @ model.weights(model.ini) == pytest.approx(score, abs=1e-3)
 
 
 @pytest.mark.parametrize("nbest", [0, 100])
 def test_best_scores_are_at_least_those_of_moses(loaded: tuple[SearchModel, list[str], Path], nbest: int) -> None:
     model, sentences, folder = loaded
-    results = decode(model, sentences, model.initial_weights, SearchOptions(nbest=nbest))
+    results = decode(model, sentences, model.weights(model.ini), SearchOptions(nbest=nbest))
     ours = np.array([result.score for result in results])
     for name in ("cube", "stack"):
         assert (ours < _scores(folder / f"moses.{name}.best-score.tsv") - 1e-3).mean() <= 0.01
@@ -114,7 +114,7 @@ def test_features_are_those_of_the_definitions(loaded: tuple[SearchModel, list[s
         folder, "phrase-table.gz", "reordering-table.wbe-msd-bidirectional-fe.gz", "lm.arpa", model.distortion_limit
     )
     for sentence, result in zip(
-        sentences[:40], decode(model, sentences[:40], model.initial_weights, SearchOptions(nbest=9)), strict=True
+        sentences[:40], decode(model, sentences[:40], model.weights(model.ini), SearchOptions(nbest=9)), strict=True
     ):
         lists = zip(result.nbest.texts, result.nbest.features, result.nbest.phrases, strict=True)
         for text, vector, phrases in [*lists, (result.text, result.features, result.phrases)]:

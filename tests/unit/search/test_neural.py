@@ -107,7 +107,7 @@ def _figures(results: list[Translation]) -> list[tuple[object, ...]]:
 def test_the_combined_models_best_is_found(loaded, seed, limit, weight):
     tiny, model, ini = loaded(seed, weight, limit)
     sentences = _sentences(seed, 4, 5)
-    for sentence, result in zip(sentences, decode(model, sentences, model.initial_weights, UNLIMITED), strict=True):
+    for sentence, result in zip(sentences, decode(model, sentences, model.weights(model.ini), UNLIMITED), strict=True):
         everything = _exhaustive(tiny, sentence.split(), ini, model.neural.scorer)
         ranked = sorted(everything.items(), key=lambda item: -item[1])[:50]
         assert result.score == pytest.approx(ranked[0][1], abs=1e-4)
@@ -123,8 +123,8 @@ def test_with_weight_0_the_output_is_the_baselines(loaded, nbest):
     sentences = _sentences(7, 20, 9)
     options = SearchOptions(nbest=nbest)
     plain = load_model(MosesIni.read(tiny.folder / "moses.ini"))
-    expected = decode(plain, sentences, plain.initial_weights, options)
-    results = decode(model, sentences, model.initial_weights, options)
+    expected = decode(plain, sentences, plain.weights(plain.ini), options)
+    results = decode(model, sentences, model.weights(model.ini), options)
     assert [(r.text, r.nbest.texts) for r in results] == [(r.text, r.nbest.texts) for r in expected]
     assert [r.score for r in results] == pytest.approx([r.score for r in expected], abs=1e-9)
     column = int(model.columns["CSLM"][0])
@@ -145,7 +145,7 @@ def test_nothing_but_the_ngrams_decides(loaded, monkeypatch):
         model = load_model(ini)
         options = SearchOptions(threads=threads, nbest=5, in_flight=in_flight, pop_limit=100, neural_cells=30)
         for _ in ("cold", "warm"):
-            found = _figures(decode(model, sentences, model.initial_weights, options))
+            found = _figures(decode(model, sentences, model.weights(model.ini), options))
             expected = expected or found
             assert found == expected
         assert (model.neural.scored_before > 0) == (limit < 1000), "emptied when it has grown too large"
@@ -158,7 +158,7 @@ def test_the_store_is_emptied_without_weight_too(loaded, monkeypatch):
     _, model, _ = loaded(8, 0.0)
     sizes = []
     for sentence in _sentences(8, 40, 9):
-        decode(model, [sentence], model.initial_weights, SearchOptions(nbest=5))
+        decode(model, [sentence], model.weights(model.ini), SearchOptions(nbest=5))
         sizes.append(int(model.neural.store.counts[0]))
     assert max(sizes) < 400 < model.neural.counts().scored
 
@@ -181,7 +181,7 @@ def test_long_sentences_count_as_several(loaded, monkeypatch):
     sentences = [" ".join((_sentences(number, 100, 6)[0] + " ") * 300).split() for number in lengths]
     sentences = [" ".join(words[:length]) for words, length in zip(sentences, lengths, strict=True)]
     options = SearchOptions(nbest=0, in_flight=4, pop_limit=20, neural_cells=10)
-    assert len(decode(model, sentences, model.initial_weights, options)) == len(sentences)
+    assert len(decode(model, sentences, model.weights(model.ini), options)) == len(sentences)
     assert 1 in together and together[-1] == 4
 
 
@@ -191,7 +191,7 @@ def test_the_best_cells_are_scored(loaded):
     Half of them are each the best of those that the n-gram search would recombine.
     """
     _, model, _ = loaded(8, 0.5)
-    search = SentenceSearch(model, look_up(model, ["a b c"]), model.initial_weights, SearchOptions())
+    search = SentenceSearch(model, look_up(model, ["a b c"]), model.weights(model.ini), SearchOptions())
 
     def chosen(totals, requests, cells, weight=0.5, beam=-99.0, states=None) -> list[float]:
         work, number = search.new_work(40), len(totals)
@@ -225,12 +225,12 @@ def test_an_ngram_is_scored_once(loaded):
     _, model, _ = loaded(9, 0.5)
     sentences = _sentences(9, 30, 9)
     options = SearchOptions(nbest=5)
-    decode(model, sentences, model.initial_weights, options)
+    decode(model, sentences, model.weights(model.ini), options)
     asked = model.neural.scorer.asked
     assert len(asked) == len(set(asked)) == model.neural.counts().scored
     assert model.neural.counts().requested > len(asked)
     batches = model.neural.counts().batches
-    decode(model, sentences, model.initial_weights, options)
+    decode(model, sentences, model.weights(model.ini), options)
     assert len(asked) == model.neural.counts().scored
     assert model.neural.counts().batches == batches
 
@@ -239,7 +239,7 @@ def test_fewer_cells_are_scored_on_demand(loaded):
     _, model, _ = loaded(10, 0.5)
     sentences = _sentences(10, 20, 9)
     scores = [
-        sum(r.score for r in decode(model, sentences, model.initial_weights, SearchOptions(neural_cells=cells)))
+        sum(r.score for r in decode(model, sentences, model.weights(model.ini), SearchOptions(neural_cells=cells)))
         for cells in (1, 10, 1000)
     ]
     assert scores[0] < scores[1] <= scores[2]

@@ -94,7 +94,7 @@ def of_both(model: Path, out: Path, **changed) -> list[str]:
 
 @pytest.fixture
 def alone(model, tmp_path) -> list[list[bytes]]:
-    """What the runs of seeds 1 and 2 end with, each in a process of its own."""
+    """What the runs of seeds 1 and 2 end with, each by itself."""
     for seed in (1, 2):
         assert main(command(model, tmp_path / f"alone{seed}", seed=seed)) == 0
     return [outputs(tmp_path / f"alone{seed}") for seed in (1, 2)]
@@ -122,6 +122,15 @@ def test_several_runs_stop_before_the_time_limit_and_go_on(model, tmp_path, alon
         assert codes[-1] in (0, SAVED)
     assert len(codes) == sum(len(json.loads(history)["iterations"]) for _, history in alone)
     assert [outputs(tmp_path / name) for name in ("one", "two")] == alone
+
+
+def test_an_interrupted_run_refuses_before_a_finished_one_starts_over(model, tmp_path, capsys):
+    assert main(of_both(model, tmp_path)) == 0
+    (tmp_path / "two" / "state" / "finished.json").unlink()  # as if it had been interrupted
+    before = [path.read_bytes() for path in sorted((tmp_path / "one" / "state").iterdir())]
+    assert main(of_both(model, tmp_path, restarts=2)) == 2
+    assert "--restarts (was 4, is 2)" in capsys.readouterr().err
+    assert [path.read_bytes() for path in sorted((tmp_path / "one" / "state").iterdir())] == before
 
 
 def test_filtered_tables_from_another_folder(model, tmp_path, capsys):

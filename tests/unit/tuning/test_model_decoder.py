@@ -1,0 +1,54 @@
+"""The search as MERT sees it."""
+
+import numpy as np
+import pytest
+
+from rnnsmt.bleu.batch import BatchBleu
+from rnnsmt.moses.ini import MosesIni
+from rnnsmt.search import SearchOptions, decode, load_model
+from rnnsmt.tuning.model_decoder import ModelDecoder
+from rnnsmt.tuning.optimisation import normalised
+
+from ..search.twin import tiny_model
+
+SOURCES = ["a d", "", "a b new c", "c a d c b"]
+REFERENCES = ["u v", "", "x new w", "w u v x"]
+WIDE = SearchOptions(nbest=200, beam_threshold=0.0, margin=1e9)
+
+
+@pytest.fixture
+def decoder(tmp_path) -> ModelDecoder:
+    """Of a model whose table has d in a longer phrase only, so that it can be translated and passed through."""
+    tiny_model(tmp_path / "model", 1)
+    with (tmp_path / "model" / "phrase-table").open("a") as table:
+        table.write("a d ||| u v ||| .5 .5 .5 .5 |||\n")
+    ini = MosesIni.read(tmp_path / "model" / "moses.ini")
+    return ModelDecoder(ini, SOURCES, load_model(ini, SOURCES), WIDE)
+
+
+def test_lists_have_as_few_unknown_words_as_possible_and_the_statistics_of_their_texts(decoder):
+    weights = normalised(decoder.start)
+    decoded = decoder.decode(weights)
+    translations = decode(decoder.model, SOURCES, decoder.full(weights), WIDE)
+    unknown = decoder.model.columns["UnknownWordPenalty"][0]
+    expected = []
+    for translation in translations:
+        scores = translation.nbest.features[:, unknown]
+        texts = zip(translation.nbest.texts, scores, strict=True)
+        expected.append([text for text, score in texts if score == scores.max()] or [""])
+    assert [len(texts) for texts in expected] == np.diff(decoded.texts.offsets).tolist()
+    assert len(expected[0]) < len(translations[0].nbest.texts)
+    assert any("new" in text for text in expected[2])
+    bleu = BatchBleu([REFERENCES])
+    assert np.array_equal(bleu.statistics(decoded.texts), bleu.statistics(expected))
+    assert [len(rows) for rows in decoded.features] == [len(texts) for texts in expected]
+    assert decoded.best == [translation.text for translation in translations]
+
+
+def test_what_every_run_starts_from_is_searched_once(decoder):
+    start = normalised(decoder.start)
+    first = decoder.decode(start)
+    assert decoder.decode(start.copy()) is first
+    other = start[::-1].copy()
+    assert decoder.decode(other) is not first
+    assert decoder.decode(start) is first
