@@ -115,7 +115,7 @@ class Decoder(GatedUnit):
 
 
 class Output(nn.Module):
-    """Readout with adjacent-pair maxout, and the low-rank softmax G_l G_r."""
+    """Parameters of the readout with maxout and of the low-rank softmax G_l G_r; see ``softmax_input`` and ``logits``."""
 
     def __init__(self, sizes: RnnSizes) -> None:
         super().__init__()
@@ -186,7 +186,7 @@ class RNNEncoderDecoder(nn.Module):
         """State s_{k-1} [B, H] and words y_k [B] -> s_k [B, H]."""
         return self.decoder.step(s, self.decoder.embed(words), terms)
 
-    def features(self, s: Tensor, previous: Tensor | None, readout: Tensor) -> Tensor:
+    def softmax_input(self, s: Tensor, previous: Tensor | None, readout: Tensor) -> Tensor:
         """State s_{k-1} and words y_{k-1} [B] -> G_r m_k [B, E], what the softmax is linear in.
 
         a_k = O_h s_{k-1} + b_o + O_c c + [k > 1] O_y e_{k-1}; m_k = maxout(a_k) over the adjacent pairs (2i, 2i + 1).
@@ -200,8 +200,8 @@ class RNNEncoderDecoder(nn.Module):
         return linear(m, self.output.G_r)
 
     def logits(self, s: Tensor, previous: Tensor | None, readout: Tensor) -> Tensor:
-        """State s_{k-1} and words y_{k-1} (see ``features``) -> G_l (G_r m_k) + b_G [B, V], before the softmax."""
-        return linear(self.features(s, previous, readout), self.output.G_l, self.output.b_G)
+        """State s_{k-1} and words y_{k-1} (see ``softmax_input``) -> G_l (G_r m_k) + b_G [B, V], before the softmax."""
+        return linear(self.softmax_input(s, previous, readout), self.output.G_l, self.output.b_G)
 
     def log_probability(self, source: Tensor, source_lengths: Tensor, target: Tensor, target_lengths: Tensor) -> Tensor:
         """log p(y | x) [B]: the sum over the target's words and its EOS, natural logarithm, no length normalisation.

@@ -268,7 +268,7 @@ def _next_words(
     for number, i in enumerate(borders[:-1]):
         part, edge = slice(i, borders[number + 1]), slice(*edges[number : number + 2])
         previous = None if nodes.words is None else nodes.words[part]
-        g = model.features(nodes.states[part], previous, readout.index_select(0, nodes.sources[part]))
+        g = model.softmax_input(nodes.states[part], previous, readout.index_select(0, nodes.sources[part]))
         every = torch.arange(len(g), device=g.device)
         eos = torch.full_like(every, model.sizes.target_vocabulary - 1)
         log_p = softmax.log_p(g, torch.cat([every, parents[edge] - i]), torch.cat([eos, words[edge]]))

@@ -118,7 +118,7 @@ def test_the_variants_differ():
 
 @pytest.mark.parametrize("sizes", [SMALL, SUPPLEMENTARY])
 def test_step_by_step_is_the_whole(sizes):
-    """What search and sampling use (context, features, logits, step) gives the score of the pair."""
+    """What search and sampling use (context, softmax_input, logits, step) gives the score of the pair."""
     model = network(sizes)
     source, target = PAIRS[2]
     contexts = model.decoder_context(model.encode(torch.tensor([[3, 8], source]), torch.tensor([2, 2])))
@@ -194,7 +194,7 @@ def test_maxout_pools_adjacent_pairs():
     a = (model.output.O_h @ context.state[0] + context.readout[0]).detach().numpy()
     m = np.maximum(a[0::2], a[1::2])
     expected = model.output.G_r.detach().numpy() @ m
-    assert np.allclose(model.features(context.state, None, context.readout)[0].detach().numpy(), expected)
+    assert np.allclose(model.softmax_input(context.state, None, context.readout)[0].detach().numpy(), expected)
 
 
 # gradient
