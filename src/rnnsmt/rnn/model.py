@@ -115,7 +115,7 @@ class Decoder(GatedUnit):
 
 
 class Output(nn.Module):
-    """Parameters of the readout with maxout and of the low-rank softmax G_l G_r; see ``softmax_input`` and ``logits``."""
+    """Parameters of the readout with maxout and of the low-rank softmax G_l G_r (``softmax_input``, ``logits``)."""
 
     def __init__(self, sizes: RnnSizes) -> None:
         super().__init__()
