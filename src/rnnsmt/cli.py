@@ -155,7 +155,7 @@ def _main_with_streams() -> object:
     stopping.leave_signals()
     stopping.open_closed_streams()
     sys.unraisablehook = stopping.signal_again
-    code: object
+    code: object = 0
     try:
         try:
             code = main()
@@ -164,13 +164,13 @@ def _main_with_streams() -> object:
         stopping.leave_signals()
         sys.stdout.flush()
     except OSError as error:  # main tells what it knows of: this is about stdout or stderr
-        gone = isinstance(error, BrokenPipeError)
+        gone, told = isinstance(error, BrokenPipeError), bool(code)
         code = 128 + signal.SIGPIPE if gone else 2
         sentence = _sentence(error)
         if sentence is None:
             raise
         with suppress(OSError):
-            if not gone:
+            if not gone and not told:
                 print(f"rnnsmt: error: {sentence}", file=sys.stderr)
         stopping.drop_streams()
     return code

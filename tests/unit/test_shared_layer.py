@@ -4,6 +4,7 @@ import bz2
 import gzip
 import lzma
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -409,12 +410,14 @@ def test_a_closed_stream_is_no_output(tmp_path, number):
     """The number of a closed stream must not become that of a file to write."""
     io.write_lines(tmp_path / "in", ["a"])
     words = ["corpus", "join", "--input", tmp_path / "in", "--output", tmp_path / "out"]
-    line = " ".join(map(str, [sys.executable, "-m", "rnnsmt", *words, f"{number}>&-"]))
+    line = shlex.join(map(str, [sys.executable, "-m", "rnnsmt", *words])) + f" {number}>&-"
     assert subprocess.run(line, shell=True, check=False, capture_output=True).returncode == 0
     assert (tmp_path / "out").read_text() == "a\n"
 
 
-def test_a_full_terminal_is_a_sentence():
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_terminal_is_a_sentence(monkeypatch, unbuffered):
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
     with Path("/dev/full").open("w") as full:
         process = stage("rnn", "describe", stdout=full, stderr=subprocess.PIPE)
         error = process.communicate()[1]

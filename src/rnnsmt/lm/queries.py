@@ -36,6 +36,8 @@ def load_kenlm(path: str | Path) -> Any:
         reason = "not UTF-8"
     except (OSError, RuntimeError) as error:
         reason = _reason(str(error))
+        if reason.endswith("()"):  # some versions of Python leave a message out that is not UTF-8
+            reason = "not UTF-8"
     raise InputError(f"{path}: KenLM cannot load it as a language model ({reason}); make it again")
 
 
