@@ -84,7 +84,9 @@ def decode(args: argparse.Namespace) -> dict[str, object]:
     for number, sentences in enumerate(texts):
         for ini, place in zip(inis, range(number, tasks, len(texts)), strict=True):
             weights = model.weights(ini)
-            found.append(_translate(model, weights, sentences, options, args.output[place], args.nbest_file))
+            found.append(
+                _translate(model, weights, sentences, options, args.output[place], args.nbest_file, ini is inis[0])
+            )
             if reports[place] is not None:
                 write_json(reports[place], {**found[-1], "load_cpu_seconds": loading, **limits})
     sums = {name: round(sum(stats[name] for stats in found), 6) for name in found[0]}
@@ -98,8 +100,9 @@ def _translate(
     options: "SearchOptions",
     output: Path,
     nbest_file: Path | None,
+    warn: bool,
 ) -> dict[str, int | float]:
-    """Translate one text under ``weights`` [F] and write it; the figures of its search."""
+    """Translate one text under ``weights`` [F] and write it; the figures of its search. warn: of raw text."""
     from rnnsmt.search.decoder import translations
     from rnnsmt.search.nbest import nbest_file_lines
     from rnnsmt.search.sentence_search import SentenceSearch
@@ -109,7 +112,7 @@ def _translate(
     before = model.neural.counts() if model.neural is not None else None
     began = time.process_time()
     search = SentenceSearch(model, look_up(model, sentences), weights, options)
-    warning = raw_text_warning(sentences, search.looked_up.unknown)
+    warning = raw_text_warning(sentences, search.looked_up.unknown) if warn else None
     if warning is not None:
         say(warning)
     found = list(track(translations(search), "translating", len(sentences), "sentences"))

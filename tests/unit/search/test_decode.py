@@ -209,6 +209,9 @@ def test_raw_text_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert main(_command(folder)) == 0
     error = capsys.readouterr().err
     assert "warning: 50 % of the words are unknown, A for example; is the input tokenised and truecased" in error
+    twice = ["--ini", *[str(folder / "model" / "moses.ini")] * 2, "--output", str(folder / "1"), str(folder / "2")]
+    assert main([*_command(folder), *twice]) == 0
+    assert capsys.readouterr().err.count("warning: 50 %") == 1
     (folder / "in.txt").write_text("a b c .\nd d d a\n")
     assert main(_command(folder)) == 0
     assert "warning" not in capsys.readouterr().err
