@@ -31,4 +31,4 @@ rule all:
         "results/table1.html",
         "results/provenance.json",
         FIGURES,
-        ["results/cslm/perplexity.json"] if "cslm" in NETWORKS else [],
+        expand("results/cslm/network{n}/perplexity.json", n=TRAININGS if "cslm" in NETWORKS else []),

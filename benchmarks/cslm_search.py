@@ -1,8 +1,8 @@
 """What the CSLM costs inside the search, iteration by iteration of a MERT run, beside the same system without it.
 
     python benchmarks/cslm_search.py --source DEV --nbest 100
-        --without results/systems/rnn results/augmented/rnn/moses.ini
-        --with results/systems/cslm_rnn results/augmented/cslm_rnn/moses.ini [--normalize exact|self] [--cells 200]
+        --without results/systems/rnn results/augmented/rnn/network1/moses.ini
+        --with results/systems/cslm_rnn results/augmented/cslm_rnn/network1/moses.ini [--normalize exact|self] [--cells 200]
         [--rounds 3]
 
 Decodes the development set with the weights of the iterations of run1, one after the other in one process, as MERT

@@ -9,6 +9,8 @@ A trial is a test set of random references and two systems of equal quality with
 * Runs: a run gives another output of some sentences, drawn anew. In these the probability of a right word is shifted by
   a number that the run has for all of them, drawn from a normal distribution. That is the noise of runs: with a shift
   of 0 what single sentences differ by chance, with a large one whole runs that are better or worse.
+* Trainings (--trainings N): the runs of the second system take turns on N networks, and all runs of a network share
+  another such output of some sentences, with another such shift; the first system has no network.
 
 Matches of higher orders follow from runs of right words, so that the nine statistics of a sentence are possible ones.
 Tests at level 0.05 are right where 5 % of the trials have p <= 0.05: more is too many findings, fewer is a weak test.
@@ -54,19 +56,32 @@ def outputs(rng: np.random.Generator, quality: NDArray[np.float64]) -> Statistic
     return np.stack([*counts, *totals, np.full(quality.shape, WORDS)], -1).astype(np.int64)
 
 
-def system(rng: np.random.Generator, difficulty: NDArray[np.float64], runs: int, mix: Mix) -> Statistics:
+def system(
+    rng: np.random.Generator, difficulty: NDArray[np.float64], runs: int, mix: Mix, trainings: int | None = None
+) -> Statistics:
     """The runs of one system, ``[R, S, 9]``."""
     found = np.repeat(outputs(rng, difficulty)[None], runs, 0)
-    changed = rng.random(found.shape[:2]) < mix.changed
-    shifts = rng.normal(0.0, mix.shift, (runs, 1))
-    found[changed] = outputs(rng, np.clip(difficulty + shifts, 0.0, 1.0))[changed]
+    if trainings is not None:
+        networks = np.repeat(found[:1], trainings, 0)
+        change(rng, networks, difficulty, mix)
+        found = networks[np.arange(runs) % trainings]
+    change(rng, found, difficulty, mix)
     return found
 
 
-def null_trial(rng: np.random.Generator, runs: int, sentences: int, mix: Mix) -> tuple[Statistics, Statistics]:
+def change(rng: np.random.Generator, found: Statistics, difficulty: NDArray[np.float64], mix: Mix) -> None:
+    """Give every row of ``[R, S, 9]`` another output of some sentences, better or worse by the same for all of them."""
+    changed = rng.random(found.shape[:2]) < mix.changed
+    shifts = rng.normal(0.0, mix.shift, (len(found), 1))
+    found[changed] = outputs(rng, np.clip(difficulty + shifts, 0.0, 1.0))[changed]
+
+
+def null_trial(
+    rng: np.random.Generator, runs: int, sentences: int, mix: Mix, trainings: int | None
+) -> tuple[Statistics, Statistics]:
     """Two systems of equal quality."""
     difficulty = rng.uniform(0.65, 0.9, sentences)
-    return system(rng, difficulty, runs, mix), system(rng, difficulty, runs, mix)
+    return system(rng, difficulty, runs, mix), system(rng, difficulty, runs, mix, trainings)
 
 
 def run_share(pairs: Sequence[tuple[Statistics, Statistics]]) -> float:
@@ -77,12 +92,15 @@ def run_share(pairs: Sequence[tuple[Statistics, Statistics]]) -> float:
 
 
 def p_values(
-    mix: Mix, runs: int, trials: int, sentences: int, shuffles: int, seed: int
+    mix: Mix, runs: int, trials: int, sentences: int, shuffles: int, seed: int, trainings: int | None = None
 ) -> tuple[float, NDArray[np.float64]]:
     """The share of runs in the noise, and ``[trials, 2]``: p-values by Clark et al. and strict ones."""
     rng = np.random.default_rng([seed, runs, round(1000 * mix.shift)])
-    pairs = [null_trial(rng, runs, sentences, mix) for _ in range(trials)]
-    found = np.array([compare(*pair, seed=k, shuffles=shuffles)[1:] for k, pair in enumerate(pairs)], np.float64)
+    pairs = [null_trial(rng, runs, sentences, mix, trainings) for _ in range(trials)]
+    found = np.array(
+        [compare(*pair, seed=k, shuffles=shuffles, trainings=(None, trainings))[1:] for k, pair in enumerate(pairs)],
+        np.float64,
+    )
     return run_share(pairs), found
 
 
@@ -94,12 +112,13 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=150)
     parser.add_argument("--shuffles", type=int, default=399)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--trainings", type=int)
     args = parser.parse_args()
     print("| noise | R | of the runs | p_strict ≤ 0.05 | p_strict ≤ 0.01 | p_value ≤ 0.05 | p_value ≤ 0.01 |")
     print("|---|---|---|---|---|---|---|")
     for mix in MIXES:
         for runs in args.runs:
-            share, found = p_values(mix, runs, args.trials, args.sentences, args.shuffles, args.seed)
+            share, found = p_values(mix, runs, args.trials, args.sentences, args.shuffles, args.seed, args.trainings)
             cells = [f"{np.mean(found[:, which] <= level):.3f}" for which in (1, 0) for level in LEVELS]
             print("|", " | ".join([mix.name, str(runs), f"{share:.0%}", *cells]), "|", flush=True)
             say(f"{mix.name}, {runs} runs: {args.trials} trials")

@@ -275,6 +275,9 @@ def _cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
     yield from _check_corpora(config["corpora"])
     yield from _check_selection(config)
     yield from _check_joint(config)
+    seeds, runs = config["networks"]["seeds"], config["tuning"]["runs"]
+    if runs % seeds:
+        yield f"networks.seeds: {seeds} trainings cannot count alike in {runs} tuning runs; make tuning.runs a multiple"
     for name, system in config["systems"].items():
         said = named_features(name)
         if said is not None and set(said) != set(system["features"]):

@@ -99,11 +99,11 @@ STAGES: dict[str, dict[str, Stage]] = {
     "evaluation": {
         "bleu": Stage(2, "BLEU of one output"),
         "score": Stage(1, "detokenise and score what the runs of a tuned system translated"),
-        "table": Stage(5, "Table 1 from the scores of all runs"),
+        "table": Stage(6, "Table 1 from the scores of all runs"),
         "provenance": Stage(4, "files, seeds and weights behind Table 1"),
     },
     "analysis": {
-        "learning-curve": Stage(2, "learning curve of a network"),
+        "learning-curve": Stage(3, "learning curve of a network"),
         "mert-curves": Stage(1, "BLEU by iterations of MERT"),
         "score-scatter": Stage(1, "scores of phrase pairs (Figure 3 of the paper)"),
     },

@@ -43,6 +43,11 @@ def named_features(system: str) -> tuple[str, ...] | None:
     return tuple(part for part in parts if part != BASELINE)
 
 
+def has_network(features: Collection[str] | None) -> bool:
+    """Whether a system with these features has a network; yes where they are not known."""
+    return features is None or not set(features).isdisjoint(("rnn", "cslm"))
+
+
 def last_feature(features: Collection[str] | None) -> str | None:
     """The feature that the paper adds last: WP of CSLM + RNN + WP, CSLM of CSLM + RNN; none where there is none."""
     return next((feature for feature in reversed(FEATURES) if feature in (features or ())), None)

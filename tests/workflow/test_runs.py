@@ -18,7 +18,7 @@ import yaml
 
 from tests.workflow.conftest import ROOT, Workflow, copy_of_checkout
 
-FINAL = ["results/table1.tsv", "results/rnn/model.pt", "results/model/phrase-table.gz", "results/model/lm.arpa.gz"]
+FINAL = ["results/table1.tsv", "results/rnn/network1/model.pt", "results/model/phrase-table.gz", "results/model/lm.arpa.gz"]
 
 
 REPORT = {"table1": 1, "provenance": 1, "mert_curves": 1, "all": 1}
@@ -169,13 +169,13 @@ def test_without_the_network_only_the_table_is_made_again(finished, small_config
 
 def test_the_column_of_the_network(finished):
     """The scores of both parts are the fifth column of every line; weights start as Moses' do."""
-    scores = numpy.concatenate([numpy.load(finished.folder / f"results/rnn/scores/{k}-of-2.npy") for k in (1, 2)])
-    with gzip.open(finished.folder / "results/augmented/rnn/phrase-table.gz", "rt", encoding="utf-8") as table:
+    scores = numpy.concatenate([numpy.load(finished.folder / f"results/rnn/network1/scores/{k}-of-2.npy") for k in (1, 2)])
+    with gzip.open(finished.folder / "results/augmented/rnn/network1/phrase-table.gz", "rt", encoding="utf-8") as table:
         columns = [line.split(" ||| ")[2].split() for line in table]
     assert {len(row) for row in columns} == {5}
     found = numpy.log([float(row[4]) for row in columns])
     numpy.testing.assert_allclose(found, scores, atol=1e-5)
-    ini = (finished.folder / "results/augmented/rnn/moses.ini").read_text()
+    ini = (finished.folder / "results/augmented/rnn/network1/moses.ini").read_text()
     assert "num-features=5" in ini
     assert "TranslationModel0= 0.2 0.2 0.2 0.2 0.2\n" in ini
 
@@ -185,7 +185,7 @@ def test_the_column_of_the_word_penalty(finished):
     results = finished.folder / "results"
     known = {*(results / "rnn/pairs/vocab.target.txt").read_text().split("\n")[2:-2]}
     seen = set()
-    with gzip.open(results / "augmented/rnn_wp/phrase-table.gz", "rt", encoding="utf-8") as table:
+    with gzip.open(results / "augmented/rnn_wp/network1/phrase-table.gz", "rt", encoding="utf-8") as table:
         for line in table:
             _, target, scores, *_ = line.split(" ||| ")
             outside = sum(word not in known for word in target.split())
@@ -193,7 +193,7 @@ def test_the_column_of_the_word_penalty(finished):
             assert float(scores.split()[5]) == pytest.approx(numpy.exp(outside), rel=1e-5)
             seen.add(outside)
     assert {0, 1, 2} <= seen
-    assert "TranslationModel0= 0.2 0.2 0.2 0.2 0.2 0\n" in (results / "augmented/cslm_rnn_wp/moses.ini").read_text()
+    assert "TranslationModel0= 0.2 0.2 0.2 0.2 0.2 0\n" in (results / "augmented/cslm_rnn_wp/network1/moses.ini").read_text()
 
 
 def test_a_lost_result_is_made_again(copy_of_finished, small_config):

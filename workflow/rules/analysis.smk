@@ -1,7 +1,7 @@
 # Pictures of what was learnt, for results/figures and the report.
 import itertools
 
-FIGURES = [f"results/figures/learning-{network}.png" for network in NETWORKS]
+FIGURES = [f"results/figures/learning-{name}.png" for name in NETWORKS]
 FIGURES += ["results/figures/mert.png"]
 FIGURES += ["results/figures/scores-rnn.png"] if "rnn" in NETWORKS else []
 NETWORK_NAMES = {"rnn": "RNN Encoder–Decoder", "cslm": "CSLM"}
@@ -9,19 +9,19 @@ NETWORK_NAMES = {"rnn": "RNN Encoder–Decoder", "cslm": "CSLM"}
 
 rule learning_curve:
     input:
-        "results/{network}/history.json",
+        lambda w: expand("results/{name}/network{n}/history.json", name=w.name, n=TRAININGS),
     output:
         report(
-            "results/figures/learning-{network}.png",
+            "results/figures/learning-{name}.png",
             caption="../report/learning.rst",
             category="Figures",
-            labels=lambda w: {"figure": f"Learning curve, {NETWORK_NAMES[w.network]}"},
+            labels=lambda w: {"figure": f"Learning curve, {NETWORK_NAMES[w.name]}"},
         ),
-        "results/figures/learning-{network}.svg",
+        "results/figures/learning-{name}.svg",
     log:
-        "results/logs/analysis/learning-{network}.log",
+        "results/logs/analysis/learning-{name}.log",
     wildcard_constraints:
-        network="|".join(NETWORK_NAMES),
+        name="|".join(NETWORK_NAMES),
     conda:
         BASE_ENV
     resources:
@@ -29,7 +29,7 @@ rule learning_curve:
         runtime=minutes(10),
     params:
         version=version("analysis", "learning-curve"),
-        title=lambda w: NETWORK_NAMES[w.network],
+        title=lambda w: NETWORK_NAMES[w.name],
     shell:
         "rnnsmt analysis learning-curve --history {input:q} --title {params.title:q} --output {output:q} &> {log:q}"
 
@@ -64,7 +64,7 @@ rule mert_curves:
 rule score_scatter:
     input:
         phrase_table=f"results/model/{PHRASE_TABLE}",
-        scores=COLUMNS["rnn"](),
+        scores=COLUMNS["rnn"](1),
     output:
         report(
             "results/figures/scores-rnn.png",

@@ -52,6 +52,7 @@ DEV = [name for name, corpus in CORPORA.items() if corpus.role == "dev"]
 TEST = [name for name, corpus in CORPORA.items() if corpus.role == "test"]
 SETS = ["dev", *TEST]
 RUNS = range(1, config["tuning"]["runs"] + 1)
+TRAININGS = range(1, config["networks"]["seeds"] + 1)
 BASE_ENV = "../../envs/base.yaml"
 TORCH_ENV = "../../envs/torch.yaml"
 
@@ -62,8 +63,19 @@ wildcard_constraints:
     set="|".join(SETS),
     system="|".join(config["systems"]),
     run=r"\d+",
+    network=r"\d+",
     aligner="|".join(config["alignment"]["aligners"]),
     kind="bitext|mono|raw|tokenized|truecased",
+
+
+def network_of(run):
+    """The number of the networks that a tuning run takes: the runs take turns."""
+    return (int(run) - 1) % len(TRAININGS) + 1
+
+
+def network_seed(network):
+    """The seed of the trainings with this number."""
+    return config["seed"] + int(network) - 1
 
 
 def version(chapter, stage):

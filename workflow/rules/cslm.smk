@@ -2,7 +2,7 @@
 # of the same bitext; the search asks it beside the n-gram LM.
 from rnnsmt.cslm.settings import PRESETS as CSLM_PRESETS
 
-CSLM_MODEL = "results/cslm/model.pt"
+CSLM_MODEL = "results/cslm/network{network}/model.pt"
 CSLM_TEXT_FILES = [f"results/cslm/text/{name}" for name in ("text.json", "vocab.txt", "words.npy", "offsets.npy")]
 CSLM_SETTINGS = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in config["cslm"]["settings"].items())
 
@@ -29,15 +29,15 @@ rule cslm_prepare:
         "--vocabulary-text {input.bitext:q} --output-dir {params.folder:q} &> {log:q}"
 
 
-# A training that is killed, or stops before its time is up, goes on from its last checkpoint in results/cslm/state.
+# A training that is killed, or stops before its time is up, goes on from its last checkpoint in its folder's state.
 rule cslm_train:
     input:
         CSLM_TEXT_FILES,
     output:
         model=CSLM_MODEL,
-        history="results/cslm/history.json",
+        history="results/cslm/network{network}/history.json",
     log:
-        "results/logs/cslm/train.log",
+        "results/logs/cslm/train.{network}.log",
     priority: 5
     conda:
         TORCH_ENV
@@ -52,7 +52,7 @@ rule cslm_train:
         preset=config["cslm"]["preset"],
         preset_says=CSLM_PRESETS[config["cslm"]["preset"]].as_dict(),
         settings=CSLM_SETTINGS,
-        seed=config["seed"],
+        seed=lambda w: network_seed(w.network),
         text=subpath(input[0], parent=True),
         folder=subpath(output.model, parent=True),
     shell:
@@ -67,9 +67,9 @@ rule cslm_perplexity:
         text=set_text("usual", "dev", TARGET),
         lm="results/model/lm.arpa.gz",
     output:
-        "results/cslm/perplexity.json",
+        "results/cslm/network{network}/perplexity.json",
     log:
-        "results/logs/cslm/perplexity.log",
+        "results/logs/cslm/perplexity.{network}.log",
     conda:
         TORCH_ENV
     resources:

@@ -7,7 +7,7 @@ JOINT = " ".join(f"--joint {name}={'+'.join(parts)}" for name, parts in config["
 KEEP_CASE = switch("no-detruecase", config["text"]["lowercase"] or not config["text"]["truecase"])
 
 
-# All runs and sets in one process, with one model.
+# All runs and sets in one process, which loads each of the system's models once.
 rule decode:
     input:
         ini=expand(f"{RUN}/moses.ini", run=RUNS, allow_missing=True),
@@ -31,7 +31,7 @@ rule decode:
     params:
         version=version("search", "decode"),
         limits=search_limits,
-        tables=lambda w, input: str(Path(input.tables[0]).parent),
+        tables=lambda w: filtered_folders(w.system, "all"),
     shell:
         "rnnsmt search decode --ini {input.ini:q} --model-dir {params.tables:q} "
         "--input {input.source:q} --output {output.text:q} --report {output.report:q} "
@@ -111,8 +111,10 @@ rule table1:
         joint=JOINT,
         paper=switch("paper", [SOURCE, TARGET] == ["en", "fr"]),
         features=" ".join(f"{name}={'+'.join(features(name))}" for name in config["compare"]),
+        trainings=len(TRAININGS),
     shell:
-        "rnnsmt evaluation table --scores {input:q} {params.joint} --features {params.features} --dev-set dev "
+        "rnnsmt evaluation table --scores {input:q} {params.joint} --features {params.features} "
+        "--trainings {params.trainings} --dev-set dev "
         "{params.paper} --provenance provenance.json --output-tsv {output.tsv:q} --output-json {output.json:q} "
         "--output-contrasts {output.contrasts:q} --output-md {output.md:q} --output-html {output.html:q} &> {log:q}"
 
@@ -121,7 +123,9 @@ rule provenance:
     input:
         scores=SCORES,
         ini=expand(f"{RUN}/moses.ini", system=config["compare"], run=RUNS),
-        networks=[f"results/{name}/{file}" for name in NETWORKS for file in ("model.pt", "history.json")],
+        networks=expand(
+            "results/{name}/network{n}/{file}", name=NETWORKS, n=TRAININGS, file=["model.pt", "history.json"]
+        ),
         corpora=[side for corpus in CORPORA.values() for side in (corpus.source, corpus.target) if side],
         prepared=[f"results/corpus/tokenized/{name}.report.json" for name in CORPORA],
         alignment=config["alignment"]["external"] or [],
@@ -144,7 +148,9 @@ rule provenance:
         joint=JOINT,
         networks=lambda w, input: " ".join(
             f"--network {shlex.quote('='.join([name, model, history]))}"
-            for name, model, history in zip(NETWORKS, input.networks[::2], input.networks[1::2])
+            for name, model, history in zip(
+                expand("{name}{n}", name=NETWORKS, n=TRAININGS), input.networks[::2], input.networks[1::2]
+            )
         ),
         config=json.dumps(config, sort_keys=True),
     shell:

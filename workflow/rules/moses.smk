@@ -5,11 +5,11 @@
 rule augment:
     input:
         phrase_table=f"results/model/{PHRASE_TABLE}",
-        scores=lambda w: [path for name in w.columns.split("_") for path in COLUMNS[name]()],
+        scores=lambda w: [path for name in w.columns.split("_") for path in COLUMNS[name](w.network)],
     output:
-        f"results/augmented/{{columns}}/{PHRASE_TABLE}",
+        f"results/augmented/{{columns}}/network{{network}}/{PHRASE_TABLE}",
     log:
-        "results/logs/augment/{columns}.log",
+        "results/logs/augment/{columns}.{network}.log",
     wildcard_constraints:
         columns=FEATURE_NAMES,
     conda:
@@ -53,14 +53,14 @@ rule moses_ini:
 
 rule augmented_ini:
     input:
-        lambda w: f"results/{table_folder(w.features.split('_'))}/{PHRASE_TABLE}",
+        lambda w: f"results/{table_folder(w.features.split('_'), w.network)}/{PHRASE_TABLE}",
         f"results/model/{REORDERING_TABLE}",
         "results/model/lm.arpa.gz",
-        lambda w: [CSLM_MODEL] if "cslm" in w.features.split("_") else [],
+        lambda w: [CSLM_MODEL.format(network=w.network)] if "cslm" in w.features.split("_") else [],
     output:
-        "results/augmented/{features}/moses.ini",
+        "results/augmented/{features}/network{network}/moses.ini",
     log:
-        "results/logs/augment/ini.{features}.log",
+        "results/logs/augment/ini.{features}.{network}.log",
     wildcard_constraints:
         features=FEATURE_NAMES,
     conda:
@@ -73,7 +73,7 @@ rule augmented_ini:
         limits=f"--distortion-limit {config['search']['distortion_limit']} --table-limit {config['search']['table_limit']}",
         order=config["lm"]["order"],
         folder=subpath(input[1], parent=True),
-        model=lambda w: ini_options(w.features.split("_")),
+        model=lambda w: ini_options(w.features.split("_"), w.network),
     shell:
         f"rnnsmt moses ini --model-dir {{params.folder:q}} --reordering-table {REORDERING_TABLE} --lm lm.arpa.gz "
         "--lm-order {params.order} {params.limits} {params.model} --output {output:q} &> {log:q}"
@@ -92,7 +92,7 @@ rule filter_tables:
     log:
         "results/logs/filter/{folder}.{part}.log",
     wildcard_constraints:
-        folder=f"model|augmented/{FEATURE_NAMES}",
+        folder=rf"model|augmented/{FEATURE_NAMES}/network\d+",
         part="dev|all",
     conda:
         BASE_ENV

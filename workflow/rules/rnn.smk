@@ -1,4 +1,5 @@
-# The RNN Encoder-Decoder: trained on the phrase table of the baseline, scores every pair of it.
+# The RNN Encoder-Decoder: trained on the phrase table of the baseline, scores every pair of it. Trained again with every
+# seed of networks.seeds: results/rnn/network1, network2 ...
 from rnnsmt.rnn.settings import PRESETS as RNN_PRESETS
 
 PAIRS = "results/rnn/pairs"
@@ -39,16 +40,16 @@ rule rnn_prepare:
 
 # What the preset says is a param, although the command only names it: other values are a reason to train again. Trainings
 # go before what is not so long: most of the table waits for them.
-# A training that is killed, or stops before its time is up, goes on from its last checkpoint in results/rnn/state.
+# A training that is killed, or stops before its time is up, goes on from its last checkpoint in its folder's state.
 rule rnn_train:
     input:
         f"{PAIRS}/pairs.json",
         PAIR_FILES,
     output:
-        model="results/rnn/model.pt",
-        history="results/rnn/history.json",
+        model="results/rnn/network{network}/model.pt",
+        history="results/rnn/network{network}/history.json",
     log:
-        "results/logs/rnn/train.log",
+        "results/logs/rnn/train.{network}.log",
     priority: 5
     conda:
         TORCH_ENV
@@ -63,7 +64,7 @@ rule rnn_train:
         preset=config["rnn"]["preset"],
         preset_says=RNN_PRESETS[config["rnn"]["preset"]].as_dict(),
         settings=RNN_SETTINGS,
-        seed=config["seed"],
+        seed=lambda w: network_seed(w.network),
         pairs=subpath(input[0], parent=True),
         folder=subpath(output.model, parent=True),
     shell:
@@ -97,11 +98,11 @@ rule rnn_score:
     input:
         f"{PAIRS}/pairs.json",
         PAIR_FILES,
-        model="results/rnn/model.pt",
+        model="results/rnn/network{network}/model.pt",
     output:
-        "results/rnn/scores/{scatteritem}.npy",
+        "results/rnn/network{network}/scores/{scatteritem}.npy",
     log:
-        "results/logs/rnn/score.{scatteritem}.log",
+        "results/logs/rnn/score.{network}.{scatteritem}.log",
     conda:
         TORCH_ENV
     threads: scoring_threads

@@ -1,9 +1,10 @@
 # What a system adds to the baseline: columns of the phrase table, a neural language model in the search. Systems with
-# the same columns share a table, systems with the same features the moses.ini that MERT starts from.
+# the same columns share a table, systems with the same features the moses.ini that MERT starts from; one of each for
+# every training of the networks.
 FEATURE_NAMES = "[a-z]+(_[a-z]+)*"
 COLUMNS = {
-    "rnn": lambda: gather.rnn_score("results/rnn/scores/{scatteritem}.npy"),
-    "wp": lambda: ["results/rnn/shortlist.npy"],
+    "rnn": lambda network: gather.rnn_score(f"results/rnn/network{network}/scores/{{scatteritem}}.npy"),
+    "wp": lambda network: ["results/rnn/shortlist.npy"],
 }
 
 # The folder of a tuned system.
@@ -26,26 +27,51 @@ def columns(added):
     return [name for name in added if name in COLUMNS]
 
 
-def table_folder(added):
+def trainings(system):
+    """The numbers of the networks of a system's runs, in their order; 1 for systems without networks."""
+    has_network = any(name in features(system) for name in ("rnn", "cslm"))
+    return [network_of(run) if has_network else 1 for run in RUNS]
+
+
+def of_every_network(system, path):
+    """A path for every run of a system, by the number of its network; one path where it is the same for all."""
+    paths = [path(network) for network in trainings(system)]
+    return paths if len(set(paths)) > 1 else paths[:1]
+
+
+def table_folder(added, network):
     """The folder of the phrase table with these features, under results."""
-    return f"augmented/{'_'.join(columns(added))}" if columns(added) else "model"
+    return (
+        f"augmented/{'_'.join(columns(added))}/network{network if 'rnn' in added else 1}" if columns(added) else "model"
+    )
+
+
+def filtered_folders(system, part):
+    """Where the part of a system's tables is that the dev set (dev) or all sets (all) can use."""
+    return of_every_network(
+        system, lambda network: f"results/{table_folder(features(system), network)}/filtered/{part}"
+    )
 
 
 def filtered_tables(system, part):
-    """The part of a system's tables that the dev set (dev) or all sets (all) can use."""
-    folder = f"results/{table_folder(features(system))}/filtered/{part}"
-    return [f"{folder}/{table}" for table in (PHRASE_TABLE, REORDERING_TABLE)]
+    """The tables there."""
+    folders = dict.fromkeys(filtered_folders(system, part))
+    return [f"{folder}/{table}" for folder in folders for table in (PHRASE_TABLE, REORDERING_TABLE)]
 
 
 def untuned_ini(wildcards):
     """Input function: the moses.ini of a system before tuning."""
     added = features(wildcards.system)
-    return f"results/augmented/{'_'.join(added)}/moses.ini" if added else "results/model/moses.ini"
+    folder = f"augmented/{'_'.join(added)}" if added else None
+    return of_every_network(
+        wildcards.system, lambda n: f"results/{folder}/network{n}/moses.ini" if folder else "results/model/moses.ini"
+    )
 
 
 def neural_model(wildcards):
-    """Input function: the network that the search asks, for systems that have one."""
-    return [CSLM_MODEL] if "cslm" in features(wildcards.system) else []
+    """Input function: the networks that the search asks, for systems that have one."""
+    has_cslm = "cslm" in features(wildcards.system)
+    return [CSLM_MODEL.format(network=n) for n in dict.fromkeys(trainings(wildcards.system))] if has_cslm else []
 
 
 def search_limits(wildcards):
@@ -71,18 +97,19 @@ def column_options(wildcards, input):
     """The options of `phrases augment`: one column for every feature, whose scores may come in several files."""
     scores = iter(input.scores)
     return " ".join(
-        f"--column {' '.join(shlex.quote(next(scores)) for _ in COLUMNS[name]())}"
+        f"--column {' '.join(shlex.quote(next(scores)) for _ in COLUMNS[name](wildcards.network))}"
         for name in wildcards.columns.split("_")
     )
 
 
-def ini_options(added):
+def ini_options(added, network):
     """The options of `moses ini` that say what a set of features adds to the baseline; paths from results/model."""
-    options = [f"--phrase-table ../{table_folder(added)}/{PHRASE_TABLE} --num-features {4 + len(columns(added))}"]
+    table = f"../{table_folder(added, network)}/{PHRASE_TABLE}"
+    options = [f"--phrase-table {table} --num-features {4 + len(columns(added))}"]
     if columns(added):
         options.append(f"--further-weights {' '.join(str(START[name]) for name in columns(added))}")
     if "cslm" in added:
-        options.append(f"--cslm ../{CSLM_MODEL.removeprefix('results/')}")
+        options.append(f"--cslm ../{CSLM_MODEL.format(network=network).removeprefix('results/')}")
     return " ".join(options)
 
 

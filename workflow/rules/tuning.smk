@@ -6,7 +6,7 @@ TUNING_OPTIONS = (
 )
 
 
-# All runs of a system in one process, which loads the model once. One that is killed, or stops before its time is up, goes
+# All runs of a system in one process, which loads each of its models once. One that is killed, or stops before its time is up, goes
 # on after its last iteration in run{n}/state.
 rule mert:
     input:
@@ -35,7 +35,7 @@ rule mert:
         options=TUNING_OPTIONS,
         limits=search_limits,
         seeds=[config["seed"] + run for run in RUNS],
-        tables=lambda w, input: str(Path(input.tables[0]).parent),
+        tables=lambda w: filtered_folders(w.system, "dev"),
         states=lambda w, output: [f"{Path(ini).parent}/state" for ini in output.ini],
     shell:
         "rnnsmt tuning mert --ini {input.ini:q} --model-dir {params.tables:q} "

@@ -3,14 +3,16 @@
 import argparse
 from typing import Any
 
-from rnnsmt.io import InputError, read_json
+from rnnsmt.io import InputError
 from rnnsmt.options import positive
 
 
 def learning_curve_options(parser: argparse.ArgumentParser) -> None:
     from rnnsmt.drawing import add_output
 
-    parser.add_argument("--history", required=True, metavar="FILE", help="history of a training (JSON)")
+    parser.add_argument(
+        "--history", nargs="+", required=True, metavar="FILE", help="histories of trainings with other seeds (JSON)"
+    )
     parser.add_argument("--title", default="Learning curve", help="what stands above the picture")
     add_output(parser)
 
@@ -18,22 +20,17 @@ def learning_curve_options(parser: argparse.ArgumentParser) -> None:
 def learning_curve(args: argparse.Namespace) -> dict[str, object]:
     """Draw the learning curve of a network: perplexity per word of the trained and of the held-out data by epochs.
 
-    Reads the history that `rnn train` or `cslm train` wrote.
+    Reads the histories that `rnn train` or `cslm train` wrote; a line for each.
     """
-    from rnnsmt.analysis.learning_curve import HELD_OUT, draw_learning_curve, points
+    from rnnsmt.analysis.learning_curve import LearningCurve, draw_learning_curves
     from rnnsmt.drawing import check_output, save
 
     check_output(args.output)
-    history = read_json(args.history)
-    rows = history.get("curve") if isinstance(history, dict) else None
-    if not isinstance(rows, list) or not rows:
-        raise InputError(f"{args.history}: no learning curve; make it with `rnnsmt rnn train` or `rnnsmt cslm train`")
-    curves = {name: points(rows, kinds) for name, kinds in (("trained", ("train",)), ("held out", HELD_OUT))}
-    if not any(curves.values()):
-        raise InputError(f"{args.history}: the curve has neither perplexities nor log probabilities per word")
-    figure, kept = draw_learning_curve(history, rows, curves, args.title)
-    save(figure, args.output)
-    return {"points": len(rows)} | ({"held-out perplexity": kept} if kept is not None else {})
+    curves = [LearningCurve.read(path) for path in args.history]
+    save(draw_learning_curves(curves, args.title), args.output)
+    kept = [curve.kept[1] for curve in curves if curve.kept is not None]
+    figures: dict[str, object] = {"points": sum(len(curve.rows) for curve in curves)}
+    return figures | ({"held-out perplexity": sum(kept) / len(kept)} if kept else {})
 
 
 def mert_curves_options(parser: argparse.ArgumentParser) -> None:

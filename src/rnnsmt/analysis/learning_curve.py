@@ -1,10 +1,12 @@
 """Learning curves of networks: perplexity per word of the trained and of the held-out data by epochs."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rnnsmt.drawing import BLUE, GREY, ORANGE, canvas
+from rnnsmt.io import InputError, read_json
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -45,26 +47,57 @@ def plain_ticks(axes: Any) -> None:
     axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
 
 
-def draw_learning_curve(
-    history: dict[str, Any],
-    rows: list[dict[str, Any]],
-    curves: Mapping[str, Sequence[tuple[float, float]]],
-    title: str,
-) -> "tuple[Figure, float | None]":
-    """The picture, and the held-out perplexity of the trained network; curves: ``points`` by trained and held out."""
+Points = list[tuple[float, float]]
+"""Epochs and perplexities."""
+
+
+@dataclass(frozen=True)
+class LearningCurve:
+    """The history of a training: its rows, the perplexities of trained and held-out data, the point that is kept."""
+
+    rows: list[dict[str, Any]]
+    trained: Points
+    held_out: Points
+    kept: tuple[float, float] | None
+    unigram: float | None
+
+    @classmethod
+    def read(cls, path: str) -> "LearningCurve":
+        """Read what ``rnn train`` or ``cslm train`` wrote.
+
+        Raises:
+            InputError: it is not a history of a training.
+        """
+        history = read_json(path)
+        rows = history.get("curve") if isinstance(history, dict) else None
+        if not isinstance(rows, list) or not rows:
+            raise InputError(f"{path}: no learning curve; make it with `rnnsmt rnn train` or `rnnsmt cslm train`")
+        trained, held_out = points(rows, ("train",)), points(rows, HELD_OUT)
+        if not trained and not held_out:
+            raise InputError(f"{path}: the curve has neither perplexities nor log probabilities per word")
+        kept = next(iter(points([row for row in rows if is_kept(row, history)], HELD_OUT)), None)
+        return cls(rows, trained, held_out, kept, perplexity(history, ("unigram",)))
+
+
+def draw_learning_curves(curves: Sequence[LearningCurve], title: str) -> "Figure":
+    """The picture: a line a training, the legend for the first."""
     figure, (axes,) = canvas(1, 1, 6.4, 4.0)
-    for (name, found), colour in zip(curves.items(), (GREY, BLUE), strict=True):
-        if found:
-            axes.plot(*zip(*found, strict=True), "o-", ms=3.5, lw=1.6, color=colour, label=name)
-    unigram = perplexity(history, ("unigram",))
-    if unigram is not None:
-        axes.axhline(unigram, ls=":", lw=1.2, color=GREY, label="unigrams, held out")
-    kept = next(iter(points([row for row in rows if is_kept(row, history)], HELD_OUT)), None)
-    if kept is not None:
-        axes.plot(*kept, "o", ms=8, mfc="none", mec=ORANGE, mew=1.6, label=f"kept: {kept[1]:.4g}")
+    for number, curve in enumerate(curves):
+        for name, found, colour in (("trained", curve.trained, GREY), ("held out", curve.held_out, BLUE)):
+            if found:
+                label = None if number else name
+                axes.plot(*zip(*found, strict=True), "o-", ms=3.5, lw=1.6, color=colour, label=label)
+        if curve.unigram is not None and not number:
+            axes.axhline(curve.unigram, ls=":", lw=1.2, color=GREY, label="unigrams, held out")
+    kept = [curve.kept for curve in curves if curve.kept is not None]
+    if kept:
+        values = ", ".join(f"{value:.4g}" for _, value in kept)
+        axes.plot(
+            *zip(*kept, strict=True), "o", ls="none", ms=8, mfc="none", mec=ORANGE, mew=1.6, label=f"kept: {values}"
+        )
     axes.set_yscale("log")
     axes.set(xlabel="epochs", ylabel="perplexity per word")
     axes.set_title(title, loc="left")
     plain_ticks(axes)
     axes.legend(frameon=True, framealpha=0.9, edgecolor="none")
-    return figure, kept[1] if kept else None
+    return figure

@@ -14,13 +14,22 @@ LEVEL = 0.05
 
 INTRODUCTION = (
     "BLEU: tokenised and cased as multi-bleu.perl computes it, the metric of the paper; sacreBLEU: of the detokenised "
-    "text. Mean ± standard deviation over independent tuning runs, which share one network of each kind."
+    "text. Mean ± standard deviation over independent tuning runs, which "
+)
+
+ONE_TRAINING = (
+    "share one network of each kind.",
+    "± and p contain the noise of tuning only. One network of each kind was trained and all runs share it: networks "
+    "trained again with other seeds would give somewhat other figures, and nothing here says how much.",
+)
+
+SEVERAL_TRAININGS = (
+    "take turns on {} trainings of each network.",
+    "± and p contain the noise of tuning and, for systems with networks, that of training them with other seeds: with "
+    "as many trainings as runs, ± is the spread of both together, and p strict takes the runs of one training as one.",
 )
 
 NOTES = (
-    INTRODUCTION,
-    "± and p contain the noise of tuning only. One network of each kind was trained and all runs share it: networks "
-    "trained again with other seeds would give somewhat other figures, and nothing here says how much.",
     "Δ: difference to the baseline, and to the same system without one feature. "
     "p: stratified approximate randomisation over all runs, two-sided (Clark et al. 2011); p strict: the same with a "
     "sentence swapped in all runs at once and the noise of the tuning runs added, the one to go by; it takes two runs, "
@@ -36,9 +45,21 @@ PAPER_NOTE = (
 )
 
 
-def notes(paper: bool) -> list[str]:
+def trainings(table: Sequence[Row]) -> int:
+    """How often the networks were trained."""
+    return max(row.trainings for row in table)
+
+
+def introduction(table: Sequence[Row]) -> str:
+    """What a figure is."""
+    number = trainings(table)
+    return INTRODUCTION + (ONE_TRAINING if number == 1 else SEVERAL_TRAININGS)[0].format(number)
+
+
+def notes(table: Sequence[Row], paper: bool) -> list[str]:
     """How to read the table; paper: with the paper's figures in it."""
-    return [*NOTES, *([PAPER_NOTE] if paper else [])]
+    noise = (ONE_TRAINING if trainings(table) == 1 else SEVERAL_TRAININGS)[1]
+    return [introduction(table), noise, *NOTES, *([PAPER_NOTE] if paper else [])]
 
 
 class Table(NamedTuple):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rnnsmt.io import InputError, read_lines, write_json, write_lines
 from rnnsmt.languages import code_mistake
+from rnnsmt.options import positive
 from rnnsmt.progress import say
 from rnnsmt.systems import FEATURES, label
 
@@ -187,6 +188,13 @@ def table_options(parser: argparse.ArgumentParser) -> None:
         metavar="SYSTEM=A+B",
         help="what a system adds to the baseline, of rnn, cslm and wp; without it its name says so, like cslm_rnn",
     )
+    parser.add_argument(
+        "--trainings",
+        type=positive,
+        default=1,
+        metavar="N",
+        help="of the networks, on which the runs of systems with networks take turns: run 1 the first ...",
+    )
     parser.add_argument("--paper", action="store_true", help="put the paper's figures, English to French, beside ours")
     parser.add_argument(
         "--dev-set",
@@ -214,7 +222,9 @@ def table(args: argparse.Namespace) -> dict[str, object]:
     joint = dict(_joint(text) for text in args.joint)
     for name, parts in joint.items():
         add_joint(scores, name, parts)
-    table = rows(scores, args.dev_set, joint, dict(_features(text) for text in args.features), args.paper)
+    table = rows(
+        scores, args.dev_set, joint, dict(_features(text) for text in args.features), args.paper, args.trainings
+    )
     write_tsv(args.output_tsv, table, args.paper)
     write_markdown(args.output_md, table, args.paper)
     write_html(args.output_html, table, args.paper, args.provenance)

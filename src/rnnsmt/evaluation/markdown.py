@@ -33,7 +33,7 @@ def write_markdown(path: str | Path, table: Sequence[Row], paper: bool) -> None:
         if said := verdict(rows):
             parts += [*wrap(said, WIDTH, break_long_words=False, break_on_hyphens=False), ""]
         parts += [f"### Output on {name}", "", *_lines(output(rows)), ""]
-    for note in [*notes(paper), *(f"sacreBLEU signature: `{signature}`" for signature in signatures(table))]:
+    for note in [*notes(table, paper), *(f"sacreBLEU signature: `{signature}`" for signature in signatures(table))]:
         parts += [*wrap(note, WIDTH, break_long_words=False, break_on_hyphens=False), ""]
     with atomic_text(path) as out:
         out.write("\n".join(parts).rstrip("\n") + "\n")

@@ -44,11 +44,11 @@ def write_html(path: str | Path, table: Sequence[Row], paper: bool, provenance: 
     )
     page = environment.get_template(TEMPLATE).render(
         title="Table 1: BLEU",
-        introduction=cells.INTRODUCTION,
+        introduction=cells.introduction(table),
         overview=_view(cells.overview(table, paper), [row.system in PAPER and paper for row in _systems(table)]),
         test_sets=[_test_set(name, rows, paper) for name, rows in cells.test_sets(table).items()],
         paper=_paper_table() if paper else None,
-        notes=cells.notes(paper),
+        notes=cells.notes(table, paper),
         level=cells.LEVEL,
         signatures=cells.signatures(table),
         provenance=provenance,

@@ -17,18 +17,19 @@ DECIMALS["decode_seconds"] = 1
 
 P_VALUE = "of that difference, stratified approximate randomisation (Clark et al. 2011)"
 P_STRICT = (
-    "of that difference, sentences swapped in all runs at once, noise of the tuning runs added; none of one run; "
-    "the noise of training the networks is not in it: all runs share one network of each kind"
+    "of that difference, sentences swapped in all runs at once, noise of the tuning runs added, and that of training "
+    "the networks where the runs take turns on several trainings; none of one run"
 )
 
 COLUMNS: dict[str, str] = {
     "system": "name of the system",
     "test_set": "name of the test set",
     "bleu": "tokenised BLEU, mean over the tuning runs",
-    "bleu_sd": "its sample standard deviation over the tuning runs; all of them share one network of each kind",
+    "bleu_sd": "its sample standard deviation over the tuning runs",
     "sacrebleu": "sacreBLEU of the detokenised text, mean over the tuning runs",
     "sacrebleu_sd": "its sample standard deviation over the tuning runs",
     "runs": "number of tuning runs",
+    "trainings": "of the system's networks, on which its runs take turns; 1: the noise of training is in no figure",
     "diff_baseline": "BLEU less the baseline's",
     "p_value": P_VALUE,
     "p_strict": P_STRICT,
@@ -72,6 +73,7 @@ def record(row: Row) -> dict[str, Any]:
         "sacrebleu": mean(row.sacrebleu),
         "sacrebleu_sd": deviation(row.sacrebleu),
         "runs": row.runs,
+        "trainings": row.trainings,
         "diff_baseline": row.baseline and row.baseline.difference,
         "p_value": row.baseline and row.baseline.p_clark,
         "p_strict": row.baseline and row.baseline.p_strict,

@@ -13,6 +13,9 @@ difference with draws of what two equal systems give on another sample of senten
 * Runs: a draw from a normal distribution, for what all sentences of a run have in common. Its variance is that of the
   runs around their system's mean, pooled over both systems, with 2(R - 1) degrees of freedom, less what the
   differences of single sentences between runs make of it (by the jackknife), which the swaps contain already.
+* Trainings: where the runs of a system take turns on several trainings of its networks, those of the same training are
+  not independent. Then the means of the trainings count instead of the runs. Systems with and without trainings differ
+  in their noise; there each has its own variance, and the degrees of freedom are those of Welch and Satterthwaite.
 * A variance estimated from a few runs is often far too small. So every draw is scaled by ``sqrt(n / chi2_n)``, as in
   Student's t, with the n of Welch and Satterthwaite: 2(R - 1) where runs dominate, large where sentences do. With two
   runs n is too uncertain itself; there the variance of every draw is scaled by ``2 / chi2_2`` and p comes out larger.
@@ -46,7 +49,7 @@ Statistics = NDArray[np.int64]
 class Comparison(NamedTuple):
     """difference: mean BLEU of the runs of the second system less that of the first; two-sided p-values.
 
-    p_strict: none where there is one run, which says nothing about the noise of runs.
+    p_strict: none where there is one run, or one training, which says nothing about their noise.
     """
 
     difference: float
@@ -54,10 +57,17 @@ class Comparison(NamedTuple):
     p_strict: float | None
 
 
-def compare(first: Statistics, second: Statistics, seed: int = 1, shuffles: int = SHUFFLES) -> Comparison:
+def compare(
+    first: Statistics,
+    second: Statistics,
+    seed: int = 1,
+    shuffles: int = SHUFFLES,
+    trainings: tuple[int | None, int | None] = (None, None),
+) -> Comparison:
     """Compare two systems on a test set; both have the same number of runs R, paired by their number.
 
-    The same seed gives the same p-values, whichever system comes first.
+    The same seed gives the same p-values, whichever system comes first. trainings: of the networks of each system, on
+    which its runs take turns (run r, from 0, has training r % trainings); none where every run counts for itself.
 
     Raises:
         ValueError: the shapes differ, or there are no runs or no sentences.
@@ -68,7 +78,7 @@ def compare(first: Statistics, second: Statistics, seed: int = 1, shuffles: int 
     runs = bleu_of_many(sums[0]), bleu_of_many(sums[1])
     difference = float(runs[1].mean() - runs[0].mean())
     if difference < 0:
-        return compare(second, first, seed, shuffles)._replace(difference=difference)
+        return compare(second, first, seed, shuffles, trainings[::-1])._replace(difference=difference)
     gaps = (second - first).astype(np.float64)
     R, S = first.shape[:2]
     clark = 0
@@ -78,13 +88,15 @@ def compare(first: Statistics, second: Statistics, seed: int = 1, shuffles: int 
         for r in range(R):
             total += _swapped(sums[0][r], sums[1][r], _coins(rng, count, S) @ gaps[r])
         clark += int(np.count_nonzero(np.abs(total / R) >= difference - SLACK))
-    if R == 1:
+    noises = [_noise(system, number or R) for system, number in zip((first, second), trainings, strict=True)]
+    if not all(noise.degrees for noise in noises):
         return Comparison(difference, (clark + 1) / (shuffles + 1), None)
     swapped = []
     for count in _portions(shuffles, S):
         coins = _coins(rng, count, S)
         swapped.append(sum(_swapped(sums[0][r], sums[1][r], coins @ gaps[r]) for r in range(R)) / R)
-    draws = _with_runs(rng, np.concatenate(swapped), first, second)
+    alike = (trainings[0] is None) == (trainings[1] is None)
+    draws = _with_runs(rng, np.concatenate(swapped), noises[0], noises[1], pooled=alike)
     strict = int(np.count_nonzero(np.abs(draws) >= difference - SLACK))
     return Comparison(difference, (clark + 1) / (shuffles + 1), (strict + 1) / (shuffles + 1))
 
@@ -107,36 +119,58 @@ def _swapped(first: Statistics, second: Statistics, moved: NDArray[np.float64]) 
     return bleu_of_many(second - moved) - bleu_of_many(first + moved)
 
 
-def _with_runs(
-    rng: np.random.Generator, swapped: NDArray[np.float64], first: Statistics, second: Statistics
-) -> NDArray[np.float64]:
-    """Draws of the difference of two equal systems: those of sentences ``[shuffles]`` with the noise of runs added."""
-    R = len(first)
-    degrees = 2 * (R - 1)
-    pooled = float(np.mean([bleu_of_many(system.sum(1)).var(ddof=1) for system in (first, second)]))
-    if pooled == 0.0:
-        return swapped
-    by_sentences = float(np.mean([_variance_by_sentences(system) for system in (first, second)]))
-    normal = rng.standard_normal(swapped.size)
-    if R == 2:
-        variance = pooled * degrees / rng.chisquare(degrees, swapped.size)
-        return swapped + normal * np.sqrt(2 / R * np.maximum(0.0, variance - by_sentences))
-    runs = 2 / R * max(0.0, pooled - by_sentences)
-    n = (swapped.var() + runs) ** 2 / ((2 / R * pooled) ** 2 / degrees)
-    return (swapped + normal * np.sqrt(runs)) * np.sqrt(n / rng.chisquare(n, swapped.size))
+class _Noise(NamedTuple):
+    """Of the mean of a system's runs: its variance, the part of it that single sentences make, degrees of freedom."""
+
+    variance: float
+    by_sentences: float
+    degrees: int
 
 
-def _variance_by_sentences(system: Statistics) -> float:
-    """Variance of the BLEU of runs ``[R, S, 9]`` that comes from each sentence on its own.
+def _noise(system: Statistics, groups: int) -> _Noise:
+    """The noise of runs ``[R, S, 9]`` of which every ``groups``-th ones belong together.
 
     What a sentence contributes to a run is what the run's BLEU loses without it; the differences of these contributions
-    between runs, less the run's own mean, are taken as independent.
+    between groups, less the group's own mean, are taken as independent.
     """
-    R, S = system.shape[:2]
-    if S == 1:
-        return 0.0
+    S = system.shape[1]
+    if groups == 1:
+        return _Noise(0.0, 0.0, 0)
     totals = system.sum(1, keepdims=True)
-    parts = bleu_of_many(totals) - bleu_of_many(totals - system)
-    parts -= parts.mean(0)
-    parts -= parts.mean(1, keepdims=True)
-    return float((parts**2).sum() / (R - 1) * S / (S - 1))
+    bleu = bleu_of_many(totals)
+    by_sentences = 0.0
+    if S > 1:
+        parts = _means(bleu - bleu_of_many(totals - system), groups)
+        parts -= parts.mean(0)
+        parts -= parts.mean(1, keepdims=True)
+        by_sentences = float((parts**2).sum() / (groups - 1) * S / (S - 1))
+    variance = float(_means(bleu, groups).var(ddof=1))
+    return _Noise(variance / groups, by_sentences / groups, groups - 1)
+
+
+def _means(values: NDArray[np.float64], groups: int) -> NDArray[np.float64]:
+    """The means of every ``groups``-th rows: ``[R, n]`` -> ``[groups, n]``."""
+    return np.array([values[group::groups].mean(0) for group in range(groups)])
+
+
+def _with_runs(
+    rng: np.random.Generator, swapped: NDArray[np.float64], first: _Noise, second: _Noise, pooled: bool
+) -> NDArray[np.float64]:
+    """Draws of the difference of two equal systems: those of sentences ``[shuffles]`` with the noise of runs added.
+
+    pooled: the variance of the runs is taken to be the same for both systems.
+    """
+    noises = first, second
+    variance, by_sentences = first.variance + second.variance, first.by_sentences + second.by_sentences
+    if variance == 0.0:
+        return swapped
+    degrees: float = first.degrees + second.degrees
+    if not pooled:
+        degrees = variance**2 / sum(noise.variance**2 / noise.degrees for noise in noises)
+    normal = rng.standard_normal(swapped.size)
+    if min(first.degrees, second.degrees) == 1:
+        drawn = variance * degrees / rng.chisquare(degrees, swapped.size)
+        return swapped + normal * np.sqrt(np.maximum(0.0, drawn - by_sentences))
+    runs = max(0.0, variance - by_sentences)
+    n = (swapped.var() + runs) ** 2 / (variance**2 / degrees)
+    return (swapped + normal * np.sqrt(runs)) * np.sqrt(n / rng.chisquare(n, swapped.size))

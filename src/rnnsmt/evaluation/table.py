@@ -13,7 +13,16 @@ from rnnsmt.evaluation.score_file import Score
 from rnnsmt.evaluation.significance import Comparison, Statistics, compare
 from rnnsmt.io import InputError
 from rnnsmt.progress import say
-from rnnsmt.systems import BASELINE, FEATURES, last_feature, named_features, paper_figure, paper_gain, without
+from rnnsmt.systems import (
+    BASELINE,
+    FEATURES,
+    has_network,
+    last_feature,
+    named_features,
+    paper_figure,
+    paper_gain,
+    without,
+)
 
 Runs = dict[int, Score]
 """The scores of one system on one test set, by the number of the run."""
@@ -63,6 +72,8 @@ class Row:
     unknown_words: float | None
     decode_seconds: float | None
     paper: float | None
+    trainings: int = 1
+    """Of its networks, on which its runs take turns; 1: all runs have the same."""
     baseline: Contrast | None = None
     """Against the baseline."""
     features: Mapping[str, Contrast] = field(default_factory=dict)
@@ -199,25 +210,41 @@ def rows(
     joint: Iterable[str] = (),
     features: Mapping[str, Collection[str]] | None = None,
     paper: bool = False,
+    trainings: int = 1,
 ) -> list[Row]:
     """The table's rows: systems in the order of their scores, development sets before test sets, joint sets last.
 
     features: what a system adds to the baseline, where its name does not say so.
     paper: put the paper's figures beside those of dev and test sets; joint sets have none.
+    trainings: of the networks, on which the runs of systems with networks take turns.
+
+    Raises:
+        InputError: the runs of a system cannot take turns on so many trainings.
     """
+    for (system, _), runs in scores.items():
+        if len(runs) % trainings:
+            raise InputError(
+                f"--trainings {trainings}: {system} has {len(runs)} runs, which cannot take turns on as many trainings"
+            )
     dev = set(dev_sets)
     without_paper = set(joint)
     systems, test_sets = (list(dict.fromkeys(names)) for names in zip(*scores, strict=True))
     keys = sorted(scores, key=lambda key: (systems.index(key[0]), key[1] not in dev, test_sets.index(key[1])))
     added = {system: (features or {}).get(system, named_features(system)) for system in systems}
+    of = {system: trainings if has_network(added[system]) else 1 for system in systems}
     return [
-        _row(scores, system, test_set, added, test_set in dev if paper and test_set not in without_paper else None)
+        _row(scores, system, test_set, added, test_set in dev if paper and test_set not in without_paper else None, of)
         for system, test_set in keys
     ]
 
 
 def _row(
-    scores: Scores, system: str, test_set: str, added: Mapping[str, Collection[str] | None], is_dev: bool | None
+    scores: Scores,
+    system: str,
+    test_set: str,
+    added: Mapping[str, Collection[str] | None],
+    is_dev: bool | None,
+    trainings: Mapping[str, int],
 ) -> Row:
     """A row; is_dev: whether it stands beside the paper's dev or test figure; none: beside neither."""
     runs = [score for _, score in sorted(scores[system, test_set].items())]
@@ -227,7 +254,7 @@ def _row(
     own = tuple(feature for feature in FEATURES if feature in (added[system] or ()))
     smaller = {feature: name for feature in own if (name := without(system, feature, added)) is not None}
     found = {
-        reference: _contrast(scores, system, reference, test_set, is_dev)
+        reference: _contrast(scores, system, reference, test_set, is_dev, trainings)
         for reference in dict.fromkeys([BASELINE, *smaller.values()])
     }
     return Row(
@@ -242,12 +269,15 @@ def _row(
         unknown_words=mean(unknown),
         decode_seconds=mean(seconds),
         paper=None if is_dev is None else paper_figure(system, is_dev),
+        trainings=trainings[system],
         baseline=found[BASELINE],
         features={f: contrast for f, name in smaller.items() if (contrast := found[name]) is not None},
     )
 
 
-def _contrast(scores: Scores, system: str, reference: str, test_set: str, is_dev: bool | None) -> Contrast | None:
+def _contrast(
+    scores: Scores, system: str, reference: str, test_set: str, is_dev: bool | None, trainings: Mapping[str, int]
+) -> Contrast | None:
     """A system against another one, where that is in the table; the runs of both are paired by their numbers."""
     if reference == system or (reference, test_set) not in scores:
         return None
@@ -257,7 +287,8 @@ def _contrast(scores: Scores, system: str, reference: str, test_set: str, is_dev
     if sorted(runs) != sorted(others):
         say(f"{system} on {test_set}: not tested for significance, it has not the same runs as {reference}")
     elif all(score.sentences for score in (*others.values(), *runs.values())):
-        comparison = compare(_statistics(others), _statistics(runs))
+        several = [number if number > 1 else None for number in (trainings[reference], trainings[system])]
+        comparison = compare(_statistics(others), _statistics(runs), trainings=(several[0], several[1]))
     paper = None if is_dev is None else paper_gain(system, reference, is_dev)
     return Contrast(reference, averages[0] - averages[1], paper, comparison)
 

@@ -205,21 +205,14 @@ class MosesIni:
                     + (f" or set it to {allowed[0]}" if allowed else "")
                 )
 
-    def difference(self, other: "MosesIni") -> str | None:
-        """The first thing besides weights in which another ini differs; None where it is the same model."""
-        if len(self.features) != len(other.features):
-            return "the number of features"
-        for mine, theirs in zip(self.features, other.features, strict=True):
-            if self._resolved(mine) != other._resolved(theirs):
-                return f"the feature {theirs.name}"
-        if self.distortion_limit != other.distortion_limit:
-            return "[distortion-limit]"
-        if self.table_limit != other.table_limit:
-            return "[ttable-limit]"
-        names = [
-            name for name in {**self.sections, **other.sections} if self.sections.get(name) != other.sections.get(name)
-        ]
-        return f"[{names[0]}]" if names else None
+    def is_same_model(self, other: "MosesIni") -> bool:
+        """Whether another ini differs in weights only."""
+
+        def model(ini: "MosesIni") -> tuple[object, ...]:
+            features = [ini._resolved(feature) for feature in ini.features]
+            return features, ini.distortion_limit, ini.table_limit, ini.sections
+
+        return model(self) == model(other)
 
     def _resolved(self, feature: Feature) -> Feature:
         """A feature with the absolute path of its file."""
@@ -410,3 +403,30 @@ def default_ini(
         weights["CSLM0"] = [0.25]
     sections = {"input-factors": ["0"], "mapping": ["0 T 0"]}
     return MosesIni(folder, features, weights, distortion_limit, table_limit, sections)
+
+
+def same_models(
+    inis: Sequence[str | Path], folders: Sequence[str | Path] | None
+) -> list[tuple[Path | None, dict[int, MosesIni]]]:
+    """Group inis that differ in weights only: the folder of their files, and the inis by their places in the list.
+
+    folders: where files of the same base names are taken from; one, one for each ini, or none.
+
+    Raises:
+        InputError: as ``MosesIni.read``; there are other numbers of inis and folders.
+    """
+    places = [None] * len(inis) if not folders else [Path(folder) for folder in folders]
+    if len(places) == 1:
+        places *= len(inis)
+    if len(places) != len(inis):
+        raise InputError(f"--model-dir: {len(places)} folders for {len(inis)} --ini; give one, or one for each")
+    found: list[tuple[Path | None, dict[int, MosesIni]]] = []
+    for place, (path, folder) in enumerate(zip(inis, places, strict=True)):
+        ini = MosesIni.read(path)
+        for other, alike in found:
+            if other == folder and next(iter(alike.values())).is_same_model(ini):
+                alike[place] = ini
+                break
+        else:
+            found.append((folder, {place: ini}))
+    return found

@@ -33,7 +33,8 @@ def decode_options(parser: argparse.ArgumentParser) -> None:
         help="distinct translations per sentence for --nbest-file; wider beam, so that the best may differ",
     )
     parser.add_argument("--nbest-file", type=Path, help="where to write them, in Moses' format")
-    parser.add_argument("--model-dir", type=Path, help="take files of the same base name from here where they exist")
+    add("--model-dir", type=Path, nargs="+", metavar="DIR",
+        help="take files of the same base name from here where they exist; one, or one for each --ini")  # fmt: skip
     parser.add_argument("--threads", type=int, default=1, help="sentences translated at the same time")
     add_search_options(parser)
     add("--report", type=Path, nargs="+", metavar="FILE", help="figures of the search for every text, as JSON")
@@ -44,9 +45,9 @@ def decode(args: argparse.Namespace) -> dict[str, object]:
 
     One output line an input line; an empty line stays empty, unknown words are passed through, or dropped where the ini
     has [drop-unknown] 1. Other sections of the ini that change what Moses does are refused. Several texts are
-    translated one after the other with one model, which is loaded once; so are several inis that differ in weights
-    only. The n-best file has Moses' format with the phrase segmentation as last field (2-5=2-8: source words 2 to 5
-    became target words 2 to 8, from 0).
+    translated one after the other with one model, which is loaded once; so are inis that differ in weights only. Of
+    other inis one model is loaded after the other. The n-best file has Moses' format with the phrase segmentation as
+    last field (2-5=2-8: source words 2 to 5 became target words 2 to 8, from 0).
     """
     if args.nbest < 0 or (args.nbest > 0) != (args.nbest_file is not None):
         raise InputError("--nbest N (N at least 1) and --nbest-file belong together")
@@ -60,37 +61,34 @@ def decode(args: argparse.Namespace) -> dict[str, object]:
     if args.nbest_file is not None and tasks > 1:
         raise InputError("--nbest-file: is for one --ini and one --input only")
 
-    from rnnsmt.moses.ini import MosesIni
+    from rnnsmt.moses.ini import same_models
     from rnnsmt.search.model import load_model
     from rnnsmt.search.source_text import read_sentences
 
-    inis = [MosesIni.read(path) for path in args.ini]
-    for other in inis[1:]:
-        if difference := inis[0].difference(other):
-            raise InputError(
-                f"{other.path}: {difference} is not that of {inis[0].path}, and several --ini may differ in weights "
-                f"only; decode with each of them by itself"
-            )
-    options = search_options(args, inis[0])
+    models = same_models(args.ini, args.model_dir)
     texts = [read_sentences(path) for path in args.input]
-
-    began = time.process_time()
     every = [sentence for sentences in texts for sentence in sentences]
-    model = load_model(inis[0], every, args.model_dir, args.threads, args.device, args.cslm_precision)
-    loading = round(time.process_time() - began, 3)
 
-    limits = {"pop_limit": options.pop_limit, "stack": options.stack_size}
     found = []
-    for number, sentences in enumerate(texts):
-        for ini, place in zip(inis, range(number, tasks, len(texts)), strict=True):
-            weights = model.weights(ini)
-            found.append(
-                _translate(model, weights, sentences, options, args.output[place], args.nbest_file, ini is inis[0])
-            )
-            if reports[place] is not None:
-                write_json(reports[place], {**found[-1], "load_cpu_seconds": loading, **limits})
+    load_seconds = 0.0
+    for number, (folder, inis) in enumerate(models):
+        first = next(iter(inis.values()))
+        options = search_options(args, first)
+        limits = {"pop_limit": options.pop_limit, "stack": options.stack_size}
+        began = time.process_time()
+        model = load_model(first, every, folder, args.threads, args.device, args.cslm_precision)
+        loading = round(time.process_time() - began, 3)
+        load_seconds += loading
+        for text, sentences in enumerate(texts):
+            for place, ini in inis.items():
+                task = place * len(texts) + text
+                warn = number == 0 and ini is first
+                weights = model.weights(ini)
+                found.append(_translate(model, weights, sentences, options, args.output[task], args.nbest_file, warn))
+                if reports[task] is not None:
+                    write_json(reports[task], {**found[-1], "load_cpu_seconds": loading, **limits})
     sums = {name: round(sum(stats[name] for stats in found), 6) for name in found[0]}
-    return {**sums, "load_cpu_seconds": loading}
+    return {**sums, "load_cpu_seconds": round(load_seconds, 3)}
 
 
 def _translate(

@@ -65,9 +65,25 @@ def test_what_the_noise_is_stands_in_every_form(outputs):
     for name in ("table1.md", "table1.html"):
         assert "one network of each kind" in " ".join((outputs / name).read_text().split()).lower()
     value = json.loads((outputs / "table1.json").read_text())
-    for columns, names in (("columns", ("bleu_sd", "p_strict")), ("contrast_columns", ("p_strict",))):
-        for name in names:
-            assert "one network of each kind" in value[columns][name]
+    assert {row["trainings"] for row in value["rows"]} == {1}
+    assert "1: the noise of training is in no figure" in value["columns"]["trainings"]
+
+
+def test_the_noise_of_several_trainings_is_said(tmp_path):
+    options = ["--output-json", f"{tmp_path}/t.json", "--trainings", "3"]
+    assert main(command(tmp_path, write(tmp_path, *EIGHT), *options)) == 0
+    for name in ("table1.md", "table1.html"):
+        text = " ".join((tmp_path / "out" / name).read_text().split())
+        assert "take turns on 3 trainings of each network" in text
+        assert "one network of each kind" not in text.lower()
+    rows = json.loads((tmp_path / "t.json").read_text())["rows"]
+    found = {row["system"]: row["trainings"] for row in rows}
+    assert (found["baseline"], found["rnn"], found["cslm_rnn"]) == (1, 3, 3)
+
+
+def test_refuses_runs_that_cannot_take_turns(tmp_path, capsys):
+    assert main(command(tmp_path, write(tmp_path, *EIGHT), "--trainings", "2")) == 2
+    assert "--trainings 2: baseline has 3 runs, which cannot take turns" in capsys.readouterr().err
 
 
 def test_columns_that_say_nothing_are_left_out(tmp_path):

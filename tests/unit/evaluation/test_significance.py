@@ -8,7 +8,7 @@ import pytest
 
 from rnnsmt.bleu.batch import bleu_of_many
 from rnnsmt.bleu.multi_bleu import bleu_of
-from rnnsmt.evaluation.significance import _with_runs, compare
+from rnnsmt.evaluation.significance import _noise, _with_runs, compare
 
 
 def statistics(rng: np.random.Generator, quality: np.ndarray, length: int = 12) -> np.ndarray:
@@ -162,9 +162,51 @@ def test_noise_of_runs_alone_is_student_s(runs, quantile):
         matches = np.sort(rng.integers(30, 90, (runs, 4)))[:, ::-1]
         rows = np.concatenate([matches, np.full((runs, 4), 100), np.full((runs, 1), 100)], 1)
         sides.append(np.repeat(rows[:, None], 50, 1).astype(np.int64))
-    draws = _with_runs(rng, np.zeros(40_000), *sides)
+    draws = _with_runs(rng, np.zeros(40_000), *(_noise(side, runs) for side in sides), pooled=True)
     variance = np.mean([bleu_of_many(side.sum(1)).var(ddof=1) for side in sides])
     assert np.quantile(draws, 0.975) / math.sqrt(2 / runs * variance) == pytest.approx(quantile, rel=0.03)
+
+
+def of_trainings(rng: np.random.Generator, difficulty: np.ndarray, runs: int, trainings: int) -> np.ndarray:
+    """Runs [R, S, 9] of a system: run r with training r % trainings, which makes it better or worse as a whole."""
+    shifts = rng.normal(0, 0.3, trainings)[np.arange(runs) % trainings]
+    outputs = np.repeat(statistics(rng, difficulty[None]), runs, 0)
+    changed = rng.random(outputs.shape[:2]) < 0.3
+    outputs[changed] = statistics(rng, np.clip(difficulty + shifts[:, None], 0, 1))[changed]
+    return outputs
+
+
+def test_runs_of_one_training_are_not_independent():
+    """Equal systems, one of them with three networks of six runs: taken for six runs it differs far too often."""
+    rng = np.random.default_rng(4)
+    found = []
+    for _ in range(300):
+        difficulty = rng.uniform(0.65, 0.9, 40)
+        sides = of_trainings(rng, difficulty, 6, 6), of_trainings(rng, difficulty, 6, 3)
+        known = compare(*sides, shuffles=199, trainings=(None, 3)).p_strict
+        assert compare(*sides[::-1], shuffles=199, trainings=(3, None)).p_strict == known
+        found.append((known, compare(*sides, shuffles=199).p_strict))
+    known, ignored = np.mean(np.array(found) <= 0.05, axis=0)
+    assert known < 0.07
+    assert ignored > known + 0.03
+
+
+def test_one_training_each_is_one_run():
+    """As many trainings as runs: every run counts, as if nothing were said. One training: nothing is known of noise."""
+    rng = np.random.default_rng(5)
+    sides = [of_trainings(rng, rng.uniform(0.6, 0.9, 30), 4, 4) for _ in range(2)]
+    assert compare(*sides, trainings=(4, 4)) == compare(*sides)
+    assert compare(*sides, trainings=(None, 1)).p_strict is None
+
+
+def test_noise_of_trainings_is_that_of_their_means():
+    rng = np.random.default_rng(6)
+    system = of_trainings(rng, rng.uniform(0.6, 0.9, 30), 4, 2)
+    bleu = bleu_of_many(system.sum(1))
+    means = [(bleu[0] + bleu[2]) / 2, (bleu[1] + bleu[3]) / 2]
+    noise = _noise(system, 2)
+    assert noise.variance == pytest.approx((means[0] - means[1]) ** 2 / 4)  # of the mean of two: variance / 2
+    assert noise.degrees == 1
 
 
 @pytest.mark.parametrize("shapes", [((2, 3, 9), (1, 3, 9)), ((2, 3, 9), (2, 4, 9)), ((0, 3, 9), (0, 3, 9))])

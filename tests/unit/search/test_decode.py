@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rnnsmt.cli import main
-from rnnsmt.io import InputError
+from rnnsmt.io import InputError, read_lines, write_lines
+from rnnsmt.moses.ini import same_models
 from rnnsmt.moses.nbest import segmentation
 from rnnsmt.search.table_reader import load_phrase_table, load_reordering_scores
 
@@ -108,25 +109,51 @@ def test_several_inis_translate_as_each_alone(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new"),
     [
-        ("path=lm", "path=./other-lm", "the feature LM0"),
-        (r"(?m)^Distortion.*|^Distortion0=.*", "", "the number of features"),
-        (r"\[distortion-limit\]\n\d+", "[distortion-limit]\n3", "[distortion-limit]"),
-        (r"\Z", "\n[drop-unknown]\n1\n", "[drop-unknown]"),
-        (r"\Z", "\n[ttable-limit]\n7\n", "[ttable-limit]"),
+        ("path=lm", "path=./other-lm"),
+        (r"(?m)^Distortion.*|^Distortion0=.*", ""),
+        (r"\[distortion-limit\]\n\d+", "[distortion-limit]\n3"),
+        (r"\Z", "\n[drop-unknown]\n1\n"),
+        (r"\Z", "\n[ttable-limit]\n7\n"),
     ],
 )
-def test_several_inis_of_different_models(
-    folder: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, said: str
-) -> None:
+def test_inis_of_different_models(folder: Path, old: str, new: str) -> None:
     model = folder / "model"
     text = (model / "moses.ini").read_text()
     changed = re.sub(old, new, text)
     assert changed != text
     (model / "other.ini").write_text(changed)
-    inis, outputs = ["--ini", *(str(model / name) for name in ("moses.ini", "other.ini"))], ["--output", "a", "b"]
-    assert f"{said} is not that of" in _refused(folder, capsys, *inis, *outputs)
+    (model / "weights.ini").write_text(text.replace("LM0= ", "LM0= -"))
+    inis = [str(model / name) for name in ("moses.ini", "other.ini", "weights.ini")]
+    assert [list(alike) for _, alike in same_models(inis, None)] == [[0, 2], [1]]
+
+
+def test_inis_of_other_models_translate_as_each_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Three inis of two models, two of them the same in folders with other tables."""
+    model, tables = folder / "model", folder / "tables"
+    text = (model / "moses.ini").read_text()
+    (model / "other.ini").write_text(text + "\n[drop-unknown]\n1\n")
+    tables.mkdir()
+    table = next(path for path in model.iterdir() if path.name.startswith("phrase-table"))
+    lines = list(read_lines(table))
+    write_lines(tables / table.name, [line for line in lines if not line.startswith("a |||")])
+    inis = [str(model / name) for name in ("moses.ini", "other.ini", "moses.ini")]
+    folders = [str(part) for part in (model, model, tables)]
+    alone = []
+    for ini, part in zip(inis, folders, strict=True):
+        out = str(folder / "out.txt")
+        options = ["--input", str(folder / "in.txt"), "--output", out]
+        assert main(["search", "decode", "--ini", ini, "--model-dir", part, *options]) == 0
+        alone.append(Path(out).read_text())
+    assert len(set(alone)) == 3
+    outputs = [str(folder / f"{number}.out") for number in range(3)]
+    options = ["--input", str(folder / "in.txt"), "--output", *outputs]
+    assert main(["search", "decode", "--ini", *inis, "--model-dir", *folders, *options]) == 0
+    assert [Path(out).read_text() for out in outputs] == alone
+    refused = ["search", "decode", "--ini", *inis, "--model-dir", *folders[:2], *options]
+    assert main(refused) == 2
+    assert "2 folders for 3 --ini" in capsys.readouterr().err
 
 
 def test_as_many_outputs_as_inputs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
