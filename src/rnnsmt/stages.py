@@ -61,8 +61,8 @@ STAGES: dict[str, dict[str, Stage]] = {
     },
     "phrases": {
         "lexical": Stage(1, "lexical translation probabilities"),
-        "extract": Stage(3, "phrase pairs consistent with the alignment"),
-        "score": Stage(3, "the phrase table"),
+        "extract": Stage(4, "phrase pairs consistent with the alignment"),
+        "score": Stage(4, "the phrase table"),
         "reordering": Stage(2, "the lexicalised reordering table"),
         "filter": Stage(1, "keep what a given input can use"),
         "augment": Stage(1, "add columns of scores to the phrase table"),
@@ -73,8 +73,8 @@ STAGES: dict[str, dict[str, Stage]] = {
     },
     "rnn": {
         "describe": Stage(1, "sizes and parameters of a network"),
-        "prepare": Stage(1, "phrase pairs and vocabularies as memory-mapped ids"),
-        "train": Stage(3, "train the network on phrase pairs"),
+        "prepare": Stage(2, "phrase pairs and vocabularies as memory-mapped ids"),
+        "train": Stage(4, "train the network on phrase pairs"),
         "score": Stage(1, "log p(target | source) of every pair of the phrase table"),
         "shortlist": Stage(1, "target words outside the shortlist, of every pair (WP)"),
         "sample": Stage(1, "draw targets of source phrases"),

@@ -329,7 +329,7 @@ def test_the_table_knows_what_systems_are_made_of(workflow):
     """By their features, not by their names; and only the joined dev text is one that MERT saw."""
     settings = ["systems={rnn_big: {features: [rnn]}}", "compare=[baseline, rnn_big]"]
     command = workflow.commands("table1", *settings)
-    assert "--features baseline= rnn_big=rnn --dev-set dev " in command
+    assert "--features baseline= rnn_big=rnn --trainings 1 --dev-set dev " in command
 
 
 def test_settings_of_the_search_and_of_mert(workflow):

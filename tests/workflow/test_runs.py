@@ -18,7 +18,12 @@ import yaml
 
 from tests.workflow.conftest import ROOT, Workflow, copy_of_checkout
 
-FINAL = ["results/table1.tsv", "results/rnn/network1/model.pt", "results/model/phrase-table.gz", "results/model/lm.arpa.gz"]
+FINAL = [
+    "results/table1.tsv",
+    "results/rnn/network1/model.pt",
+    "results/model/phrase-table.gz",
+    "results/model/lm.arpa.gz",
+]
 
 
 REPORT = {"table1": 1, "provenance": 1, "mert_curves": 1, "all": 1}
@@ -52,11 +57,27 @@ def test_every_cell_can_be_traced(finished):
         runs = cells[row["system"], row["test_set"]]
         assert numpy.mean([run["bleu"] for run in runs]) == pytest.approx(row["bleu"], abs=1e-4)
         assert [found["runs"][run["run"]]["seed"] for run in runs] == [2, 3]
-    assert set(found["networks"]) == {"rnn", "cslm"}
+    assert {name: network["seed"] for name, network in found["networks"].items()} == {
+        "rnn1": 1, "rnn2": 2, "cslm1": 1, "cslm2": 2,
+    }  # fmt: skip
     assert found["config"]["tuning"]["runs"] == 2
     for path, about in found["files"].items():
         content = (finished.folder / path).read_bytes()
         assert (about["bytes"], about["sha256"]) == (len(content), hashlib.sha256(content).hexdigest())
+
+
+def test_runs_take_turns_on_the_networks(finished):
+    """Two trainings of two runs: each run has its own networks, in its table and in its ini."""
+    results = finished.folder / "results"
+    tables = [results / f"augmented/rnn/network{n}/phrase-table.gz" for n in (1, 2)]
+    assert tables[0].read_bytes() != tables[1].read_bytes()
+    for run in (1, 2):
+        for system, columns in (("rnn", "rnn"), ("cslm_rnn_wp", "rnn_wp")):
+            ini = (results / f"systems/{system}/run{run}/moses.ini").read_text()
+            assert f"augmented/{columns}/network{run}/phrase-table.gz" in ini
+        assert f"cslm/network{run}/model.pt" in ini
+    rows = json.loads((results / "table1.json").read_text())["rows"]
+    assert {row["system"]: row["trainings"] for row in rows} == {"baseline": 1, "rnn": 2, "cslm_rnn_wp": 2}
 
 
 def test_figures_and_the_report(finished, small_config, tmp_path):
@@ -169,7 +190,9 @@ def test_without_the_network_only_the_table_is_made_again(finished, small_config
 
 def test_the_column_of_the_network(finished):
     """The scores of both parts are the fifth column of every line; weights start as Moses' do."""
-    scores = numpy.concatenate([numpy.load(finished.folder / f"results/rnn/network1/scores/{k}-of-2.npy") for k in (1, 2)])
+    scores = numpy.concatenate(
+        [numpy.load(finished.folder / f"results/rnn/network1/scores/{k}-of-2.npy") for k in (1, 2)]
+    )
     with gzip.open(finished.folder / "results/augmented/rnn/network1/phrase-table.gz", "rt", encoding="utf-8") as table:
         columns = [line.split(" ||| ")[2].split() for line in table]
     assert {len(row) for row in columns} == {5}
@@ -193,7 +216,10 @@ def test_the_column_of_the_word_penalty(finished):
             assert float(scores.split()[5]) == pytest.approx(numpy.exp(outside), rel=1e-5)
             seen.add(outside)
     assert {0, 1, 2} <= seen
-    assert "TranslationModel0= 0.2 0.2 0.2 0.2 0.2 0\n" in (results / "augmented/cslm_rnn_wp/network1/moses.ini").read_text()
+    assert (
+        "TranslationModel0= 0.2 0.2 0.2 0.2 0.2 0\n"
+        in (results / "augmented/cslm_rnn_wp/network1/moses.ini").read_text()
+    )
 
 
 def test_a_lost_result_is_made_again(copy_of_finished, small_config):

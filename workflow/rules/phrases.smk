@@ -56,7 +56,8 @@ rule phrase_table:
         e2f="results/model/lex.e2f",
         f2e="results/model/lex.f2e",
     output:
-        f"results/model/{PHRASE_TABLE}",
+        table=f"results/model/{PHRASE_TABLE}",
+        folds="results/phrases/folds.npy",
     log:
         "results/logs/phrases/score.log",
     conda:
@@ -70,7 +71,7 @@ rule phrase_table:
         smoothing=config["phrases"]["smoothing"],
     shell:
         "rnnsmt phrases score --extract {input.extract:q} --lex-e2f {input.e2f:q} --lex-f2e {input.f2e:q} "
-        "--smoothing {params.smoothing} --output {output:q} "
+        "--smoothing {params.smoothing} --output {output.table:q} --output-folds {output.folds:q} "
         "--threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"
 
 

@@ -7,42 +7,8 @@ import torch
 from torch import Tensor
 
 from rnnsmt.cslm.model import FeedForwardLM
+from rnnsmt.networks.dropout import Dropout
 from rnnsmt.networks.softmax import Products, put_gradient, softmax_gradient
-
-DROPOUT_ROWS = 32
-"""N-grams that share a random generator: minibatches are shared out to threads in multiples of it."""
-
-
-class Dropout:
-    """Leaves out a share of the units, in 256ths (at least one if any), and scales the others up.
-
-    What is left out follows from the seed and the number of the first of every ``DROPOUT_ROWS`` n-grams, whichever
-    thread they come to.
-    """
-
-    def __init__(self, share: float, seed: int) -> None:
-        self.limit = min(max(round(256 * share), 1), 255) if share > 0 else 0
-        self.seed = seed
-
-    def generators(self, rows: Tensor) -> list[torch.Generator]:
-        """For a batch of n-grams with these numbers; none: nothing is left out."""
-        if not self.limit:
-            return []
-        firsts = rows[::DROPOUT_ROWS].tolist()
-        return [torch.Generator(rows.device).manual_seed((self.seed * 1_000_003 + n) % (1 << 63)) for n in firsts]
-
-    def __call__(self, x: Tensor, generators: list[torch.Generator]) -> Tensor | None:
-        """Change x [B, units] in place; the factors of its elements, or None."""
-        if not generators:
-            return None
-        size = DROPOUT_ROWS * x.shape[1]
-        draws = torch.empty(len(generators), -(-size // 8), dtype=torch.int64, device=x.device)
-        for part, generator in zip(draws, generators, strict=True):
-            part.random_(-(1 << 63), None, generator=generator)
-        bytes_ = draws.view(torch.uint8)[:, :size].reshape(-1)[: x.numel()]
-        factors = (bytes_ >= self.limit).to(x.dtype).mul_(256 / (256 - self.limit)).view_as(x)
-        x *= factors
-        return factors
 
 
 @torch.no_grad()
@@ -63,13 +29,13 @@ def loss_and_gradient(
     """
     generators = dropout.generators(rows)
     x = model.R.index_select(0, contexts.flatten()).view(len(contexts), -1)
-    x_factors = dropout(x, generators)
+    x_factors = _leave_out(dropout, x, generators)
     x = mm.round(x)
     h = mm(x, model.W_1.t()).add_(model.b_1).relu_()
-    h_factors = dropout(h, generators)
+    h_factors = _leave_out(dropout, h, generators)
     rounded_h = mm.round(h)
     g = mm(rounded_h, model.W_2.t()).add_(model.b_2).relu_()
-    g_factors = dropout(g, generators)
+    g_factors = _leave_out(dropout, g, generators)
 
     sums, d_g = softmax_gradient(mm, model.W_o, model.b_o, g, words, alpha)
 
@@ -87,6 +53,14 @@ def loss_and_gradient(
     assert model.R.grad is not None
     model.R.grad.zero_().index_add_(0, contexts.flatten(), d_x.view(-1, model.R.shape[1]))
     return torch.stack(sums)
+
+
+def _leave_out(dropout: Dropout, x: Tensor, generators: list[torch.Generator]) -> Tensor | None:
+    """Leave out units of x [B, units], in place; the factors of its elements, or None."""
+    factors = dropout.factors(len(x), x.shape[1], generators)
+    if factors is not None:
+        x *= factors
+    return factors
 
 
 def _through(d: Tensor, units: Tensor, factors: Tensor | None) -> Tensor:

@@ -91,21 +91,20 @@ class CslmSettings(TrainingSettings):
     schedule: str = "constant"
     warmup: int = 0
     clip: float = 1.0
+    weight_decay: float = 0.0
     precision: str = "float32"
 
     choices: ClassVar = {**TrainingSettings.choices, "output_bias": OUTPUT_BIASES}
     above_zero = (
         "projection", "hidden_1", "hidden_2", "batch", "epochs", "patience", "held_out_least", "learning_rate", "clip",
     )  # fmt: skip
-    not_negative = ("spread", "dropout", "singletons", "self_normalised", "held_out", "warmup")
+    not_negative = ("spread", "dropout", "singletons", "self_normalised", "held_out", "warmup", "weight_decay")
 
     def check(self) -> None:
         """As of all trainings; shares that are too large, too few words."""
         super().check()
         if self.order < 2:
             raise InputError(f"--order {self.order}: must be at least 2, a word and one before it")
-        if self.dropout >= 1:
-            raise InputError(f"--dropout {self.dropout}: must be below 1")
         if self.singletons > 1:
             raise InputError(f"--singletons {self.singletons}: is a share, at most 1")
         if self.held_out > 0.1:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from rnnsmt.cslm.batches import NGramBatches
-from rnnsmt.cslm.gradients import DROPOUT_ROWS, Dropout, loss_and_gradient
+from rnnsmt.cslm.gradients import loss_and_gradient
 from rnnsmt.cslm.model import FeedForwardLM, save_model
 from rnnsmt.cslm.ngrams import contexts_at
 from rnnsmt.cslm.settings import CslmSettings
@@ -20,6 +20,7 @@ from rnnsmt.cslm.validation import HeldOutNGrams, class_counts, perplexity_of, u
 from rnnsmt.io import write_json
 from rnnsmt.networks.batches import Index, draw_held_out
 from rnnsmt.networks.devices import Place
+from rnnsmt.networks.dropout import DROPOUT_ROWS, Dropout
 from rnnsmt.networks.softmax import Products
 from rnnsmt.networks.training import Trainer
 from rnnsmt.networks.vocabulary import UNK

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.lib import format as npy
@@ -29,6 +29,21 @@ class Sequences(NamedTuple):
     def lengths(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
         """Words of the sequences ``index`` [K], with EOS."""
         return self.offsets[index + 1] - self.offsets[index]
+
+
+def read_array(path: Path, kind: DTypeLike, dimensions: int, remedy: str) -> NDArray[Any]:
+    """Read a ``.npy`` file.
+
+    Raises:
+        InputError: missing, damaged, of another type or number of dimensions; the sentence ends in ``remedy``.
+    """
+    try:
+        array = np.load(path)
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(f"{path}: cannot be read ({error}); {remedy}") from None
+    if array.dtype != kind or array.ndim != dimensions:
+        raise InputError(f"{path}: holds {array.dtype} in {array.ndim} dimensions, not what it must; {remedy}")
+    return np.asarray(array)
 
 
 def open_sequences(folder: Path, prefix: str, number: object, classes: object, remedy: str) -> Sequences:

@@ -35,7 +35,9 @@ class TrainingSettings(ABC):
 
     batch: examples of a minibatch, over all processes. optimiser: one of ``OPTIMISERS``; learning_rate: its factor, and
     schedule: how it goes on (``linear``: up over ``warmup`` updates, then down to 0 at the last). clip: largest norm of
-    the gradient of the loss. precision: of matrix products, one of ``PRECISIONS``.
+    the gradient of the loss. weight_decay: the share of every parameter that an update takes away, times the learning
+    rate (Loshchilov and Hutter 2019). dropout: the share of the units that is left out in training. precision: of
+    matrix products, one of ``PRECISIONS``.
     """
 
     batch: int
@@ -44,6 +46,8 @@ class TrainingSettings(ABC):
     schedule: str
     warmup: int
     clip: float
+    weight_decay: float
+    dropout: float
     precision: str
 
     choices: ClassVar[dict[str, tuple[str, ...]]] = {
@@ -68,6 +72,10 @@ class TrainingSettings(ABC):
         for name in self.not_negative:
             if not 0 <= getattr(self, name) < float("inf"):
                 raise InputError(f"{option(name)} {getattr(self, name)}: must be at least 0")
+        if self.weight_decay and self.optimiser != "adam":
+            raise InputError(f"--weight-decay {self.weight_decay}: is for --optimiser adam only")
+        if self.dropout >= 1:
+            raise InputError(f"--dropout {self.dropout}: must be below 1")
 
     @abstractmethod
     def sizes(self, *vocabularies: int) -> NetworkSizes:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from rnnsmt.networks.kernels.softmax import add_exponentials, take_units
@@ -51,17 +52,78 @@ class SoftmaxLoss(NamedTuple):
     squares: Tensor
 
 
+class ClassSampler:
+    """Draws the classes over which the softmax of a minibatch is summed (Bengio and Senecal 2008; Jean et al. 2015).
+
+    The words of the minibatch, and so many more, drawn with replacement in proportion to their frequency to the power
+    of 0.75. A class is among them with probability pi; its exponential counts 1 / pi, but for the class of the row's
+    own word, which is there for certain: so the sum has the right expectation.
+    """
+
+    def __init__(self, counts: NDArray[np.int64], number: int, seed: int) -> None:
+        """counts: [classes], how often each is a word of the training data. number: of draws; 0: all classes count."""
+        self.number, self.seed = number, seed
+        frequencies = torch.from_numpy(counts / counts.sum())
+        drawn = torch.from_numpy(counts**0.75 / (counts**0.75).sum())
+        self._drawn, self._log_absent = drawn, (torch.log1p(-frequencies), number * torch.log1p(-drawn))
+
+    def draw(self, words: Tensor, first: int) -> tuple[Tensor, Tensor, Tensor] | None:
+        """For the words [P] of a minibatch whose first example has this number; the same numbers give the same classes.
+
+        Returns: classes [C], ascending; the place of each word among them [P]; ln pi [C]. None: all classes count.
+        """
+        if not self.number:
+            return None
+        generator = torch.Generator().manual_seed((self.seed * 1_000_003 + first) % (1 << 63))
+        more = torch.multinomial(self._drawn, self.number, replacement=True, generator=generator)
+        classes, places = torch.unique(torch.cat([words.cpu(), more]), return_inverse=True)
+        batch, draws = (part[classes] for part in self._log_absent)
+        log_pi = torch.log(-torch.expm1(len(words) * batch + draws)).float()
+        return classes.to(words.device), places[: len(words)].to(words.device), log_pi.to(words.device)
+
+
+@torch.no_grad()
 def softmax_gradient(
-    mm: Products, weights: nn.Parameter, biases: nn.Parameter, g: Tensor, words: Tensor, alpha: float = 0.0
+    mm: Products,
+    weights: nn.Parameter,
+    biases: nn.Parameter,
+    g: Tensor,
+    words: Tensor,
+    alpha: float = 0.0,
+    sample: tuple[Tensor, Tensor, Tensor] | None = None,
 ) -> tuple[SoftmaxLoss, Tensor]:
     """-sum ln softmax(weights g + biases)[words] + alpha sum (ln Z)^2, with its gradients. g: [P, E], words: [P].
 
     Z: the sum of exp over the classes, which alpha above 0 draws towards 1 (Devlin et al. 2014). The biases are columns
-    of the matrix: rounded to bfloat16 once, and what the rounding lost once more.
+    of the matrix: rounded to bfloat16 once, and what the rounding lost once more. sample: the classes that Z is
+    estimated from, of ``ClassSampler.draw``; the loss is that of the estimate.
 
     Returns: both sums and the gradient of g; fills those of weights and biases.
     """
+    if sample is None:
+        sums, d_g, d_weights, d_biases = _softmax_gradient(mm, weights, biases, g, words, alpha, None)
+        put_gradient(weights, d_weights)
+        put_gradient(biases, d_biases)
+        return sums, d_g
+    classes, places, log_pi = sample
+    some = weights.index_select(0, classes), biases.index_select(0, classes)
+    sums, d_g, d_weights, d_biases = _softmax_gradient(mm, *some, g, places, alpha, log_pi)
+    for parameter, part in ((weights, d_weights), (biases, d_biases)):
+        assert parameter.grad is not None
+        parameter.grad.zero_().index_copy_(0, classes, part.to(parameter.dtype))
+    return sums, d_g
+
+
+def _softmax_gradient(
+    mm: Products, weights: Tensor, biases: Tensor, g: Tensor, words: Tensor, alpha: float, log_pi: Tensor | None
+) -> tuple[SoftmaxLoss, Tensor, Tensor, Tensor]:
+    """As ``softmax_gradient`` over all rows of weights; exponentials count 1 / pi but for the row's own word.
+
+    Returns: both sums, the gradients of g, of weights and of biases.
+    """
     E = g.shape[1]
+    if log_pi is not None:
+        biases = biases - log_pi
     bias = mm.round(biases)
     matrix = torch.cat([mm.round(weights), bias[:, None], mm.round(biases - bias)[:, None]], 1)
     extended = torch.cat([mm.round(g), bias.new_ones(len(g), 2)], 1)
@@ -74,6 +136,8 @@ def softmax_gradient(
         part, targets = extended[begin : begin + chunk], words[begin : begin + chunk]
         place = torch.arange(len(part), device=g.device), targets
         logits = torch.mm(part, matrix.t(), out=space[: len(part)])
+        if log_pi is not None:
+            logits[place] += log_pi[targets].to(logits.dtype)
         units = logits[place].double() if alpha else None
         p = torch.softmax(logits, 1, out=logits)
         chosen = p[place]
@@ -87,9 +151,7 @@ def softmax_gradient(
         p[place] = chosen - 1
         d_g[begin : begin + chunk] = p @ matrix[:, :E]
         d_matrix += p.t() @ part
-    put_gradient(weights, d_matrix[:, :E])
-    put_gradient(biases, d_matrix[:, E])
-    return SoftmaxLoss(loss, squares), d_g
+    return SoftmaxLoss(loss, squares), d_g, d_matrix[:, :E], d_matrix[:, E]
 
 
 COLUMNS = 512

@@ -345,10 +345,13 @@ def flatten(model: nn.Module) -> nn.Parameter:
 
 
 def make_optimiser(flat: nn.Parameter, settings: TrainingSettings) -> torch.optim.Optimizer:
-    """Adadelta with the paper's rho 0.95 and eps 1e-6, or Adam."""
+    """Adadelta with the paper's rho 0.95 and eps 1e-6, or Adam; weight decay as ``TrainingSettings`` says."""
+    rate = settings.learning_rate
     if settings.optimiser == "adadelta":
-        return torch.optim.Adadelta([flat], lr=settings.learning_rate, rho=0.95, eps=1e-6)
-    return torch.optim.Adam([flat], lr=settings.learning_rate, betas=(0.9, 0.999), eps=1e-8, fused=True)
+        return torch.optim.Adadelta([flat], lr=rate, rho=0.95, eps=1e-6)
+    return torch.optim.AdamW(
+        [flat], lr=rate, betas=(0.9, 0.999), eps=1e-8, weight_decay=settings.weight_decay, fused=True
+    )
 
 
 def learning_rate(settings: TrainingSettings, update: int, total: int) -> float:

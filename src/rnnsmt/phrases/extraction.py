@@ -1,4 +1,4 @@
-"""Extract files: every distinct phrase pair with its links and counts, sorted as the phrase table is (parquet).
+"""Extract files: every distinct phrase pair with its links, counts and folds, sorted as the phrase table is (parquet).
 
 ``extract_phrases`` writes one from all corpora, in bounded memory; ``ExtractFile`` reads it for the stages ``score``
 and ``reordering``, in batches of whole source phrases.
@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 from rnnsmt.io import InputError, atomic_path, open_binary, scratch_folder
 from rnnsmt.phrases.aligned_text import AlignedBlock, TextStats, WordNumbers, read_aligned_blocks
 from rnnsmt.phrases.database import connect
+from rnnsmt.phrases.folds import Hashes, sentence_folds, word_hashes
 from rnnsmt.phrases.kernels.extraction import extract_block
 from rnnsmt.phrases.kernels.scoring import group_rows
 from rnnsmt.phrases.packing import Packing
 from rnnsmt.phrases.smoothing import Smoothing, discounts
 from rnnsmt.progress import Meter, say
 
-FORMAT = "rnnsmt extract 3"
+FORMAT = "rnnsmt extract 4"
 
 
 def extract_phrases(
@@ -53,9 +54,12 @@ def extract_phrases(
             spool.seek(0)
             packings = Packing.of(list(source_words), max_length), Packing.of(list(target_words), max_length)
             codes = packings[0].codes_of(list(source_words)), packings[1].codes_of(list(target_words))
+            hashes = word_hashes(source_words), word_hashes(target_words)
             del source_words, target_words
             with connect(str(scratch), threads, memory_mb) as connection:
-                occurrences = _insert_occurrences(connection, spool, packings, codes, max_length, figures.sentences)
+                occurrences = _insert_occurrences(
+                    connection, spool, packings, codes, hashes, max_length, figures.sentences
+                )
                 if not occurrences:
                     raise InputError(f"{alignments[0]}: not one phrase pair fits these links; is this the alignment?")
                 say(f"counting {occurrences:,} occurrences")
@@ -83,13 +87,14 @@ def _insert_occurrences(
     spool: BinaryIO,
     packings: tuple[Packing, Packing],
     codes: tuple[NDArray[np.int64], NDArray[np.int64]],
+    hashes: tuple[Hashes, Hashes],
     max_length: int,
     sentences: int,
 ) -> int:
     """Extract every spooled block into the table ``occurrences``; return how many there are."""
     names = key_names(packings)
     columns = ", ".join(f"{name} BIGINT" for name in names)
-    connection.execute(f"CREATE TABLE occurrences ({columns}, links BIGINT, orientation TINYINT)")
+    connection.execute(f"CREATE TABLE occurrences ({columns}, links BIGINT, orientation TINYINT, fold UTINYINT)")
     meter = Meter("extracting", sentences, "sentence pairs")
     total = 0
     for block in _load(spool, sentences):
@@ -109,6 +114,8 @@ def _insert_occurrences(
         ]
         columns_of_block = dict(zip(names, keys, strict=True))
         columns_of_block |= {"links": bits[:found], "orientation": orientations[:found]}
+        sentence = np.searchsorted(block.source_offsets, spans[:, 0], "right") - 1
+        columns_of_block["fold"] = sentence_folds(block, *hashes)[sentence]
         connection.execute("INSERT INTO occurrences SELECT * FROM columns_of_block")
         total += found
         meter.add(block.sentences)
@@ -144,7 +151,8 @@ def _write_counted(
         )
     )
     connection.execute(
-        f"CREATE TABLE counted AS SELECT {keys}, links, count(*)::INTEGER AS joint, {counts} "
+        f"CREATE TABLE counted AS SELECT {keys}, links, count(*)::INTEGER AS joint, {counts}, "
+        f"min(fold) AS first_fold, max(fold) AS last_fold "
         f"FROM occurrences GROUP BY {keys}, links"
     )
     connection.execute("DROP TABLE occurrences")

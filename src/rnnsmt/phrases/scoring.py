@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnsmt.io import atomic_path
 from rnnsmt.parallel_gzip import atomic_blocks
 from rnnsmt.phrases.extraction import ExtractBatch, ExtractFile
 from rnnsmt.phrases.kernels.scoring import score_pairs, write_phrase_lines
@@ -15,6 +16,8 @@ from rnnsmt.phrases.table import write_table_lines
 from rnnsmt.progress import Meter
 
 COLUMNS = ("links", "joint", "target_total", "target_pairs", "target_discount")
+
+FOLD_COLUMNS = ("first_fold", "last_fold")
 
 Lexicon = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 
@@ -27,8 +30,11 @@ def score_phrases(
     threads: int = 1,
     memory_mb: int = 2000,
     smoothing: str = "none",
+    output_folds: str | None = None,
 ) -> dict[str, object]:
     """Write the phrase table of an extract file; return the stage's figures. ``smoothing``: none or kneser-ney.
+
+    output_folds: uint8 [pairs, 2], to write (.npy): the first and the last fold that the pair of a line comes from.
 
     Raises:
         InputError: as ``ExtractFile`` and ``read_lexical_table``.
@@ -41,15 +47,24 @@ def score_phrases(
     counting = _counting(file.smoothing, smoothing)
     meter = Meter("scoring", file.rows, "rows")
     n_pairs, n_sources, missing = 0, 0, 0
+    folds: list[NDArray[np.uint8]] = []
     with atomic_blocks(output, threads) as out:
-        for batch in file.batches(list(COLUMNS)):
+        for batch in file.batches([*COLUMNS, *(FOLD_COLUMNS if output_folds else ())]):
             chosen, counts, scores, unknown = _score(batch, packings, nulls, lexicons, counting)
             keys = batch.pairs, batch.source_keys, batch.target_keys
             write_table_lines(out, write_phrase_lines, len(chosen), (*keys, packings, texts, chosen, counts, scores))
             n_pairs += len(chosen)
             n_sources += len(batch.sources) - 1
             missing += unknown
+            if output_folds:
+                begins = batch.pairs[:-1]
+                first = np.minimum.reduceat(batch.columns["first_fold"], begins)
+                last = np.maximum.reduceat(batch.columns["last_fold"], begins)
+                folds.append(np.stack([first, last], 1))
             meter.add(len(batch.columns["links"]))
+    if output_folds:
+        with atomic_path(output_folds) as temporary, temporary.open("wb") as stream:
+            np.save(stream, np.concatenate(folds))
     figures: dict[str, object] = {"phrase pairs": n_pairs, "source phrases": n_sources}
     if missing:
         figures["look-ups that the lexical tables do not answer (counted as 1)"] = missing

@@ -38,6 +38,7 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
         "--vocab-size", type=positive, default=15_000, help="ids of each side without EOS: N - 2 words, UNK and 0"
     )
     parser.add_argument("--max-length", type=positive, default=50, help="words of a phrase; a longer one is an error")
+    parser.add_argument("--folds", metavar="FILE", help="folds of the table's pairs, of `phrases score`")
     parser.add_argument("--output-dir", required=True, metavar="DIR")
 
 
@@ -45,12 +46,20 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     """Turn a phrase table into pairs of ids on disk, with the vocabularies of the corpus that it was extracted from.
 
     Every line becomes a pair, in the table's order: a table holds every distinct pair once, its counts are not looked
-    at. A vocabulary holds the most frequent words of one side of the corpus; all other words become UNK.
+    at. A vocabulary holds the most frequent words of one side of the corpus; all other words become UNK. With --folds
+    the training will measure the network on pairs of held-out sentences: those that come from the first of a hundred
+    folds of the sentences alone. It is not trained on them.
     """
     from rnnsmt.rnn.pairs import prepare_pairs
 
     return prepare_pairs(
-        args.phrase_table, args.source, args.target, args.output_dir, size=args.vocab_size, max_length=args.max_length
+        args.phrase_table,
+        args.source,
+        args.target,
+        args.output_dir,
+        size=args.vocab_size,
+        max_length=args.max_length,
+        folds=args.folds,
     )
 
 

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from rnnsmt.networks.softmax import Products, put_gradient, softmax_gradient
+from rnnsmt.networks.dropout import Dropout
+from rnnsmt.networks.softmax import ClassSampler, Products, put_gradient, softmax_gradient
 from rnnsmt.rnn.model import GatedUnit, RNNEncoderDecoder
 
 
@@ -27,18 +28,32 @@ class Trace(NamedTuple):
     after: Tensor
 
 
+NO_DROPOUT = Dropout(0.0, 0)
+
+
 @torch.no_grad()
-def loss_and_gradient(model: RNNEncoderDecoder, source: Tensor, target: Tensor, mm: Products | None = None) -> Tensor:
+def loss_and_gradient(
+    model: RNNEncoderDecoder,
+    source: Tensor,
+    target: Tensor,
+    mm: Products | None = None,
+    dropout: Dropout = NO_DROPOUT,
+    sampler: ClassSampler | None = None,
+    rows: Tensor | None = None,
+) -> Tensor:
     """Fill ``.grad`` of every parameter with the gradient of -sum log p(y | x) over the batch; return that sum.
 
     source: [N, B], target: [T, B], ids, the last row is EOS. Every parameter must have its ``.grad``; what it held is
-    replaced. mm: how matrices are multiplied; not rounded unless it says so. Returns a scalar tensor in float64. For
-    the paper's variant of the network.
+    replaced. mm: how matrices are multiplied; not rounded unless it says so. dropout: of units that recur in no state,
+    the embeddings and those of the maxout (Zaremba et al. 2014). sampler: of the classes that the softmax is summed
+    over. rows: [B], the numbers of the pairs, from which both draw. Returns a scalar tensor in float64. For the paper's
+    variant of the network.
     """
     mm = mm or Products()
+    generators = [] if rows is None else dropout.generators(rows)
     encoder, decoder, output = model.encoder, model.decoder, model.output
     H, B = model.sizes.hidden, source.shape[1]
-    x = _embed(encoder, source)
+    x, x_factors = _embed(encoder, source, dropout, generators)
     reading = _forward(mm, encoder, x, x.new_zeros(B, H), None)
     c = reading.after[-1]
 
@@ -47,14 +62,16 @@ def loss_and_gradient(model: RNNEncoderDecoder, source: Tensor, target: Tensor, 
     matrices = mm.round(torch.cat(users))
     first, terms, context = mm(c, matrices.t()).split([H, 3 * H, len(output.O_c)], 1)
     s_0 = torch.tanh(first + decoder.b_V)
-    y = _embed(decoder, target[:-1])
+    y, y_factors = _embed(decoder, target[:-1], dropout, generators)
     writing = _forward(mm, decoder, y, s_0, terms)
     states = torch.cat([s_0[None], writing.after])
 
-    loss, d_states, d_y, d_context = _readout(mm, model, states, y, context, target)
+    m_factors = _factors(dropout, len(target), B, model.sizes.maxout, generators)
+    sample = None if sampler is None or rows is None else sampler.draw(target.flatten(), int(rows[0]))
+    loss, d_states, d_y, d_context = _readout(mm, model, states, y, context, target, m_factors, sample)
 
     d_s0, d_inputs = _backward(mm, decoder, writing, d_states[1:])
-    _input_gradient(mm, decoder, target[:-1], y, d_inputs, d_y)
+    _input_gradient(mm, decoder, target[:-1], y, d_inputs, d_y, y_factors)
     d_first = torch.ops.aten.tanh_backward(d_s0 + d_states[0], s_0)
     d_uses = torch.cat([d_first, d_inputs.sum(0), d_context], 1)
     for matrix, part in zip(users, mm(d_uses.t(), c).split([len(matrix) for matrix in users]), strict=True):
@@ -64,13 +81,23 @@ def loss_and_gradient(model: RNNEncoderDecoder, source: Tensor, target: Tensor, 
     d_after = torch.zeros_like(reading.after)
     d_after[-1] = mm(d_uses, matrices)
     _, d_inputs = _backward(mm, encoder, reading, d_after)
-    _input_gradient(mm, encoder, source, x, d_inputs, None)
+    _input_gradient(mm, encoder, source, x, d_inputs, None, x_factors)
     return loss
 
 
-def _embed(unit: GatedUnit, words: Tensor) -> Tensor:
-    """Words [K, B] -> [K, B, E]."""
-    return (unit.embedding.index_select(0, words.flatten()) + unit.b_embedding).unflatten(0, words.shape)
+def _embed(
+    unit: GatedUnit, words: Tensor, dropout: Dropout, generators: list[torch.Generator]
+) -> tuple[Tensor, Tensor | None]:
+    """Words [K, B] -> [K, B, E], and the factors of dropout that it was multiplied by, of the same shape, or None."""
+    e = (unit.embedding.index_select(0, words.flatten()) + unit.b_embedding).unflatten(0, words.shape)
+    factors = _factors(dropout, len(words), words.shape[1], e.shape[2], generators)
+    return (e, None) if factors is None else (e * factors, factors)
+
+
+def _factors(dropout: Dropout, K: int, B: int, units: int, generators: list[torch.Generator]) -> Tensor | None:
+    """Factors of dropout [K, B, units], steps first."""
+    factors = dropout.factors(B, K * units, generators)
+    return None if factors is None else factors.view(B, K, units).transpose(0, 1)
 
 
 def _forward(mm: Products, unit: GatedUnit, x: Tensor, h: Tensor, terms: Tensor | None) -> Trace:
@@ -122,9 +149,18 @@ def _backward(mm: Products, unit: GatedUnit, trace: Trace, d_after: Tensor) -> t
 
 
 def _input_gradient(
-    mm: Products, unit: GatedUnit, words: Tensor, x: Tensor, d_inputs: Tensor, d_x: Tensor | None
+    mm: Products,
+    unit: GatedUnit,
+    words: Tensor,
+    x: Tensor,
+    d_inputs: Tensor,
+    d_x: Tensor | None,
+    factors: Tensor | None,
 ) -> None:
-    """Fill the gradients of W, W_r, W_z, b and the embedding; d_x: [K, B, E], what reaches x elsewhere."""
+    """Fill the gradients of W, W_r, W_z, b and the embedding.
+
+    d_x: [K, B, E], what reaches x elsewhere. factors: [K, B, E], those of dropout in x.
+    """
     flat = d_inputs.flatten(0, 1)
     put_gradient(unit.b, flat[:, 2 * len(unit.b) :].sum(0))
     flat = mm.round(flat)
@@ -134,17 +170,27 @@ def _input_gradient(
     total = mm(flat, torch.cat([unit.W_r, unit.W_z, unit.W]))
     if d_x is not None:
         total += d_x.flatten(0, 1)
+    if factors is not None:
+        total *= factors.flatten(0, 1)
     assert unit.embedding.grad is not None
     unit.embedding.grad.zero_().index_add_(0, words.flatten(), total)
     put_gradient(unit.b_embedding, total.sum(0))
 
 
 def _readout(
-    mm: Products, model: RNNEncoderDecoder, states: Tensor, y: Tensor, context: Tensor, target: Tensor
+    mm: Products,
+    model: RNNEncoderDecoder,
+    states: Tensor,
+    y: Tensor,
+    context: Tensor,
+    target: Tensor,
+    factors: Tensor | None,
+    sample: tuple[Tensor, Tensor, Tensor] | None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Readout, maxout, softmax, loss and their gradients.
 
     states: [T, B, H], s_{k-1}. y: [T - 1, B, E], e_{k-1} for k > 1. context: [B, 2M], O_c c.
+    factors: [T, B, M], those of dropout in the maxout's units. sample: of classes, see ``softmax_gradient``.
 
     Returns: the loss; the gradients of states, y and context.
     """
@@ -156,12 +202,16 @@ def _readout(
     a[B:] += mm(e, output.O_y.t())
     left, right = a.view(T * B, -1, 2).unbind(2)
     m = torch.maximum(left, right)
+    if factors is not None:
+        m *= factors.flatten(0, 1)
     g = mm(m, output.G_r.t())
 
-    (loss, _), d_g = softmax_gradient(mm, output.G_l, output.b_G, g, target.flatten())
+    (loss, _), d_g = softmax_gradient(mm, output.G_l, output.b_G, g, target.flatten(), sample=sample)
 
     put_gradient(output.G_r, mm(d_g.t(), m))
     d_m = mm(d_g, output.G_r)
+    if factors is not None:
+        d_m *= factors.flatten(0, 1)
     first = left >= right
     d_a = torch.stack([d_m * first, d_m * ~first], 2).view_as(a)
     d_context = d_a.view(T, B, -1).sum(0)

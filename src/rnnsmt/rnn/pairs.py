@@ -3,7 +3,8 @@
 A folder with ``vocab.source.txt``, ``vocab.target.txt``, ``{source,target}.words.npy`` (int32, all phrases one after
 the other, each ending in EOS), ``{source,target}.offsets.npy`` (int64 [pairs + 1], where each begins) and
 ``pairs.json`` (numbers and the fingerprint), which is written last. It is made in one pass over the corpus and one over
-the table, neither held in memory.
+the table, neither held in memory. Where the folds of the pairs are known, ``held_out.npy`` (int64, ascending) has the
+numbers of those that only sentences of the first fold contain.
 """
 
 import hashlib
@@ -17,7 +18,8 @@ from numpy.typing import NDArray
 from rnnsmt.io import InputError, check_utf8, read_json, read_line_blocks, write_json
 from rnnsmt.kernels.strings import POW10, Interner
 from rnnsmt.kernels.table_lines import SOURCE, TARGET, split_phrase_lines
-from rnnsmt.networks.sequences import Sequences, growing_array, open_sequences
+from rnnsmt.networks.batches import Index
+from rnnsmt.networks.sequences import Sequences, growing_array, open_sequences, read_array
 from rnnsmt.networks.vocabulary import UNK, Vocabulary, check_size, count_words
 from rnnsmt.phrases.table import refuse_line
 from rnnsmt.progress import Meter
@@ -26,6 +28,10 @@ from rnnsmt.rnn.kernels.pairs import number_phrases, pair_keys
 FORMAT = "rnnsmt-pairs-1"
 
 AGAIN = "run rnn prepare again"
+
+FOLDS_AGAIN = "make the table and its folds again"
+
+HELD_OUT = "held_out.npy"
 
 SIDES = ("source", "target")
 
@@ -39,6 +45,8 @@ class Pairs:
     def __init__(self, folder: Path, source: Sequences, target: Sequences, stats: dict[str, object]) -> None:
         self.folder, self.sides, self.stats = folder, (source, target), stats
         self.vocabularies = tuple(Vocabulary.read(folder / f"vocab.{side}.txt") for side in SIDES)
+        self.held_out: Index = np.zeros(0, np.int64)
+        """The pairs of held-out sentences, which no other sentence contains; empty where nothing is known of them."""
 
     @classmethod
     def open(cls, folder: str | Path) -> "Pairs":
@@ -59,6 +67,10 @@ class Pairs:
         for name, vocabulary in zip(SIDES, pairs.vocabularies, strict=True):
             if vocabulary.hash() != stats.get(f"{name} vocabulary"):
                 raise InputError(f"{folder}: vocab.{name}.txt was changed after the pairs; {AGAIN}")
+        if "held-out pairs" in stats:
+            pairs.held_out = read_array(folder / HELD_OUT, np.int64, 1, AGAIN)
+            if len(pairs.held_out) != stats["held-out pairs"]:
+                raise InputError(f"{folder}: {HELD_OUT} is inconsistent with pairs.json; {AGAIN}")
         return pairs
 
     def __len__(self) -> int:
@@ -79,13 +91,20 @@ class Pairs:
 
 
 def prepare_pairs(
-    table: str, source: list[str], target: list[str], output_dir: str, *, size: int, max_length: int
+    table: str,
+    source: list[str],
+    target: list[str],
+    output_dir: str,
+    *,
+    size: int,
+    max_length: int,
+    folds: str | None = None,
 ) -> dict[str, object]:
-    """Write the folder; the stats of the stage.
+    """Write the folder; the stats of the stage. folds: file with the folds of the table's pairs, see ``phrases score``.
 
     Raises:
         InputError: an empty or malformed table, a phrase of more than ``max_length`` words, a pair that the table has
-            twice, a corpus without words.
+            twice, a corpus without words, folds of another table.
     """
     check_size(size)
     folder = Path(output_dir)
@@ -98,12 +117,28 @@ def prepare_pairs(
         known = sum(counts[word] for word in vocabulary.index)
         stats |= {f"{name} classes": len(vocabulary), f"{name} coverage": round(known / counts.total(), 6)}
     stats |= _write_arrays(table, folder, vocabularies, max_length)
+    (folder / HELD_OUT).unlink(missing_ok=True)
+    if folds is not None:
+        stats |= _write_held_out(folds, folder, stats)
     for name, vocabulary in zip(SIDES, vocabularies, strict=True):
         vocabulary.write(folder / f"vocab.{name}.txt")
         stats[f"{name} vocabulary"] = vocabulary.hash()
     hidden = ("format", "fingerprint", "source vocabulary", "target vocabulary")
     write_json(folder / "pairs.json", stats)
     return {name: value for name, value in stats.items() if name not in hidden}
+
+
+def _write_held_out(folds: str, folder: Path, stats: dict[str, object]) -> dict[str, object]:
+    """Write the numbers of the pairs that only sentences of the first fold contain; how many, the new fingerprint."""
+    found = read_array(Path(folds), np.uint8, 2, FOLDS_AGAIN)
+    if found.shape != (stats["pairs"], 2):
+        raise InputError(f"{folds}: has the folds of {len(found)} pairs, the table has {stats['pairs']}; {FOLDS_AGAIN}")
+    held_out = np.flatnonzero(found[:, 1] == 0)
+    with growing_array(folder / HELD_OUT, np.int64) as out:
+        out.append(held_out)
+    digest = hashlib.sha256(f"{stats['fingerprint']}".encode())
+    digest.update(out.digest.digest())
+    return {"held-out pairs": len(held_out), "fingerprint": digest.hexdigest()}
 
 
 def _write_arrays(table: str, folder: Path, vocabularies: list[Vocabulary], max_length: int) -> dict[str, object]:

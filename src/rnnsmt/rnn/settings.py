@@ -19,6 +19,7 @@ log p per word after 300 updates differs by 0.003.
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from rnnsmt.io import InputError
 from rnnsmt.networks.settings import NetworkSizes, TrainingSettings
 
 VARIANTS = ("paper", "supplementary")
@@ -90,8 +91,10 @@ class RnnSettings(TrainingSettings):
 
     embedding, hidden, maxout, variant: as in ``RnnSizes``. deviation: of the initial weights. epochs: how often every
     pair is seen; updates: how many updates instead, where not 0. loss: ``mean`` or ``sum`` over the minibatch.
-    held_out: pairs that are not trained on, at most one in a hundred. evaluations: how often they are looked at. keep:
-    ``last`` or ``best`` (by the held-out pairs) parameters.
+    dropout: of the units of the embeddings and of the maxout. sampled_classes: how many classes are drawn for the
+    softmax of a minibatch, besides its own words; 0: the sum goes over all classes. held_out: how many pairs of
+    held-out sentences are looked at, and how many pairs drawn from the table are not trained on, at most one in a
+    hundred. evaluations: how often these are looked at. keep: ``last`` or ``best`` (by the held-out pairs) parameters.
     """
 
     embedding: int = 100
@@ -107,6 +110,9 @@ class RnnSettings(TrainingSettings):
     schedule: str = "constant"
     warmup: int = 0
     clip: float = 1.0
+    weight_decay: float = 0.0
+    dropout: float = 0.0
+    sampled_classes: int = 0
     loss: str = "mean"
     held_out: int = 5000
     evaluations: int = 20
@@ -117,7 +123,14 @@ class RnnSettings(TrainingSettings):
     above_zero = (
         "embedding", "hidden", "maxout", "deviation", "batch", "epochs", "learning_rate", "clip", "evaluations",
     )  # fmt: skip
-    not_negative = ("updates", "warmup", "held_out")
+    not_negative = ("updates", "warmup", "held_out", "weight_decay", "dropout", "sampled_classes")
+
+    def check(self) -> None:
+        super().check()
+        if self.dropout and self.variant != "paper":
+            raise InputError(f"--dropout {self.dropout}: is for --variant paper only")
+        if self.sampled_classes and self.variant != "paper":
+            raise InputError(f"--sampled-classes {self.sampled_classes}: is for --variant paper only")
 
     def sizes(self, *vocabularies: int) -> RnnSizes:
         """The sizes of the network for these numbers of classes, of the source and of the target."""
@@ -125,8 +138,12 @@ class RnnSettings(TrainingSettings):
         return RnnSizes(source, target, self.embedding, self.hidden, self.maxout, self.variant)
 
     def held_out_of(self, pairs: int) -> int:
-        """How many of so many pairs are not trained on."""
+        """How many pairs are drawn from so many of the table that are not trained on."""
         return min(self.held_out, max(pairs // 100, int(pairs > 1)))
+
+    def measured(self, pairs: int) -> int:
+        """How many of so many pairs of held-out sentences are looked at."""
+        return min(self.held_out, pairs)
 
 
 PAPER = RnnSettings(updates=3_000_000, evaluations=100)

@@ -3,12 +3,16 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import torch
 from torch import Tensor
 
 from rnnsmt.io import write_json
 from rnnsmt.networks.batches import Index, draw_held_out
 from rnnsmt.networks.devices import Place
-from rnnsmt.networks.softmax import Products
+from rnnsmt.networks.dropout import DROPOUT_ROWS, Dropout
+from rnnsmt.networks.sequences import count_ids
+from rnnsmt.networks.softmax import ClassSampler, Products
 from rnnsmt.networks.training import Trainer
 from rnnsmt.rnn.batches import PairBatches, pair_tensors
 from rnnsmt.rnn.gradients import autograd_loss_and_gradient, loss_and_gradient
@@ -26,18 +30,23 @@ class RnnTrainer(Trainer):
 
     def __init__(self, pairs: Pairs, settings: RnnSettings, seed: int, place: Place, threads: int = 1) -> None:
         self.pairs, self.settings, self.seed = pairs, settings, seed
-        self.held_out = draw_held_out(len(pairs), settings.held_out_of(len(pairs)), seed)
-        self.validation = HeldOutPairs(pairs, self.held_out, place)
-        self.unigram = unigram_likelihood(pairs, self.held_out).per_word
+        self.drawn = draw_held_out(len(pairs), settings.held_out_of(len(pairs)), seed)
+        self.held_out = np.union1d(self.drawn, pairs.held_out)
+        of_sentences = pairs.held_out[draw_held_out(len(pairs.held_out), settings.measured(len(pairs.held_out)), seed)]
+        self.validation = HeldOutPairs(pairs, of_sentences if len(of_sentences) else self.drawn, place)
+        self.overlapping = HeldOutPairs(pairs, self.drawn, place) if len(of_sentences) else None
+        self.unigram = unigram_likelihood(pairs, of_sentences if len(of_sentences) else self.drawn).per_word
         self.sum_of_losses = settings.loss == "sum"
         batches = PairBatches(pairs, settings.batch, seed, self.held_out)
         self.total = settings.updates or batches.updates(settings.epochs)
         number = min(settings.evaluations, self.total)
         self.evaluations = {round(self.total * k / number) for k in range(1, number + 1)}
-        self.products = Products(place.matmul_dtype)
+        self.products, self.dropout = Products(place.matmul_dtype), Dropout(settings.dropout, seed)
+        counts = count_ids(pairs.sides[1].words, len(pairs.vocabularies[1])) + 1
+        self.sampler = ClassSampler(counts, settings.sampled_classes, seed)
         sizes = settings.sizes(*(len(vocabulary) for vocabulary in pairs.vocabularies))
         self.model = RNNEncoderDecoder(sizes, seed, settings.deviation).to(place.device)
-        super().__init__(self.model, settings, place, batches, threads, dimension=1)
+        super().__init__(self.model, settings, place, batches, threads, dimension=1, grain=DROPOUT_ROWS)
 
     def fingerprint(self) -> dict[str, object]:
         version = STAGES["rnn"]["train"].version
@@ -45,13 +54,15 @@ class RnnTrainer(Trainer):
         return {"version of rnn train": version, "pairs": pairs, "seed": self.seed, **self.settings.as_dict()}
 
     def minibatch(self, index: Index) -> tuple[Tensor, ...]:
-        """Source and target words, [length, B] each: all pairs of a minibatch have the same lengths."""
-        return pair_tensors(self.pairs, index, self.place.device)
+        """Source and target words, [length, B] each: all pairs of a minibatch have the same lengths; numbers [1, B]."""
+        device = self.place.device
+        rows = torch.arange(len(index), device=device) * self.place.processes + self.place.rank
+        return *pair_tensors(self.pairs, index, device), (rows + self.update * self.settings.batch)[None]
 
     def loss_and_gradient(self, model: RNNEncoderDecoder, *batch: Tensor) -> Tensor:
-        source, target = batch
+        source, target, rows = batch
         if self.settings.variant == "paper":
-            return loss_and_gradient(model, source, target, self.products)
+            return loss_and_gradient(model, source, target, self.products, self.dropout, self.sampler, rows[0])
         return autograd_loss_and_gradient(model, source, target)
 
     def words(self, index: Index) -> int:
@@ -74,6 +85,8 @@ class RnnTrainer(Trainer):
             return False
         found = self.validation.measure(self.model)
         row |= {"held-out log p per pair": found.per_pair, "held-out log p per word": found.per_word}
+        if self.overlapping is not None:
+            row["overlapping log p per word"] = self.overlapping.measure(self.model).per_word
         best = self.history[self.best[0]]["held-out log p per pair"] if self.best else float("-inf")
         return self.settings.keep == "best" and found.per_pair > best
 
@@ -83,7 +96,8 @@ class RnnTrainer(Trainer):
         if self.place.first:
             data = {**vocabularies_of(self.pairs), "pairs": self.pairs.fingerprint}
             save_model(model_file, self.model, about | data)
-            network: dict[str, object] = {"parameters": self.model.sizes.count(), "held-out pairs": len(self.held_out)}
+            network: dict[str, object] = {"parameters": self.model.sizes.count()}
+            network |= {"held-out pairs": len(self.held_out), "of held-out sentences": len(self.pairs.held_out)}
             network |= {"computed on": self.place.describe()}
             curve = {"unigram log p per word": self.unigram, "curve": self.history}
             write_json(history_file, about | network | curve)
@@ -95,10 +109,13 @@ class RnnTrainer(Trainer):
         return stats | {"clip rate": last["clip rate"]}
 
     def begins(self) -> str:
-        return f"{len(self.pairs):,} pairs, {len(self.held_out):,} of them held out"
+        text = f"{len(self.pairs):,} pairs, {len(self.held_out):,} of them held out"
+        return f"{text}, {len(self.pairs.held_out):,} of held-out sentences" if self.overlapping else text
 
     def says(self, row: dict[str, Any]) -> str:
         text = f"log p per word: trained {row['train log p per word']:.4f}"
         if "held-out log p per word" in row:
             text += f", held out {row['held-out log p per word']:.4f} (unigrams {self.unigram:.4f})"
+        if "overlapping log p per word" in row:
+            text += f", drawn from the table {row['overlapping log p per word']:.4f}"
         return text

@@ -7,12 +7,13 @@ torch = pytest.importorskip("torch")
 
 
 from rnnsmt.cli import main  # noqa: E402
-from rnnsmt.cslm.gradients import DROPOUT_ROWS, Dropout, loss_and_gradient  # noqa: E402
+from rnnsmt.cslm.gradients import loss_and_gradient  # noqa: E402
 from rnnsmt.cslm.model import FeedForwardLM  # noqa: E402
 from rnnsmt.cslm.settings import (  # noqa: E402
     PRESETS,
     CslmSizes,
 )
+from rnnsmt.networks.dropout import Dropout  # noqa: E402
 from rnnsmt.networks.softmax import Products  # noqa: E402
 from rnnsmt.networks.training import flatten  # noqa: E402
 
@@ -167,24 +168,6 @@ def test_gradient_with_dropout():
             values.append(float(loss_and_gradient(*args)[0]))
         flat.data[i] = before
         assert float(gradient[i]) == pytest.approx((values[0] - values[1]) / 2e-6, abs=1e-6)
-
-
-def test_dropout_keeps_the_mean():
-    dropout = Dropout(0.25, 1)
-    rows = torch.arange(400)
-    x = torch.ones(400, 501)
-    factors = dropout(x, dropout.generators(rows))
-    assert torch.equal(x, factors)
-    assert x.unique().tolist() == [0.0, pytest.approx(4 / 3)]
-    assert float(x.mean()) == pytest.approx(1.0, abs=0.01)
-    again, other = (dropout(torch.ones(400, 501), dropout.generators(rows + n)) for n in (0, 400))
-    assert torch.equal(again, factors)
-    assert not torch.equal(other, factors)
-    begin = 3 * DROPOUT_ROWS
-    part = dropout(torch.ones(400 - begin, 501), dropout.generators(rows[begin:]))
-    assert torch.equal(part, factors[begin:])
-    assert len(Dropout(0.25, 2**63 - 1).generators(rows)) == 13
-    assert not NO_DROPOUT.generators(rows)
 
 
 def test_rounded_factors_change_little():

@@ -1,12 +1,16 @@
 """Single probabilities of a softmax whose units are computed some classes at a time."""
 
+import math
+
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
+from torch import nn  # noqa: E402
+
 from rnnsmt.networks.kernels.softmax import add_exponentials, reduced_log_sums  # noqa: E402
-from rnnsmt.networks.softmax import COLUMNS, ExactSoftmax  # noqa: E402
+from rnnsmt.networks.softmax import COLUMNS, ClassSampler, ExactSoftmax, Products, softmax_gradient  # noqa: E402
 
 torch.set_num_threads(1)
 
@@ -26,6 +30,68 @@ def test_log_p_is_that_of_the_whole_softmax(classes: int, scale: float) -> None:
     found = ExactSoftmax(weights, biases).log_p(g, rows, words)
     assert found.dtype == torch.float64
     assert found.numpy() == pytest.approx(expected.numpy(), rel=1e-6, abs=1e-5)
+
+
+def layer_with_gradients(classes: int) -> tuple[nn.Parameter, nn.Parameter, torch.Tensor]:
+    weights, biases, g = (part.double() for part in random_layer(classes, 1.0))
+    parameters = nn.Parameter(weights), nn.Parameter(biases)
+    for parameter in parameters:
+        parameter.grad = torch.full_like(parameter, 9.0)
+    return *parameters, g
+
+
+def test_a_sample_of_all_classes_is_the_whole_softmax() -> None:
+    weights, biases, g = layer_with_gradients(30)
+    words = torch.tensor([3, 29, 0, 3, 7])
+    (loss, _), d_g = softmax_gradient(Products(), weights, biases, g, words)
+    expected = weights.grad.clone(), biases.grad.clone()
+    everything = torch.arange(30), words, torch.zeros(30)
+    (sampled, _), d_sampled = softmax_gradient(Products(), weights, biases, g, words, sample=everything)
+    assert float(sampled) == pytest.approx(float(loss), abs=1e-12)
+    assert torch.allclose(d_sampled, d_g)
+    assert torch.allclose(weights.grad, expected[0])
+    assert torch.allclose(biases.grad, expected[1])
+
+
+def test_gradient_over_sampled_classes() -> None:
+    """The loss is -ln of exp(own unit) / (that + the others' exponentials / pi), the gradient autograd's of it."""
+    weights, biases, g = layer_with_gradients(40)
+    words = torch.tensor([3, 39, 0, 3, 7])
+    sampler = ClassSampler(np.arange(1, 41), 12, 1)
+    sample = sampler.draw(words, 5)
+    classes, places, log_pi = sample
+    assert classes[places].tolist() == words.tolist()
+    assert len(classes) < 17
+    (loss, _), d_g = softmax_gradient(Products(), weights, biases, g, words, sample=sample)
+    found = weights.grad.clone(), biases.grad.clone()
+    leaves = [part.detach().clone().requires_grad_() for part in (weights, biases, g)]
+    units = leaves[2] @ leaves[0][classes].t() + leaves[1][classes]
+    own = torch.arange(len(classes)) == places[:, None]
+    log_sum = torch.logsumexp(torch.where(own, units, units - log_pi.double()), 1)
+    expected = (log_sum - units[own]).sum()
+    expected.backward()
+    assert float(loss) == pytest.approx(expected.item(), abs=1e-6)
+    for part, leaf in zip((*found, d_g), leaves, strict=True):
+        assert torch.allclose(part, leaf.grad, atol=1e-6)
+
+
+def test_the_sum_over_sampled_classes_has_the_right_expectation() -> None:
+    """Words of the minibatch drawn by their frequency; the sum over the classes but the own one, over many draws."""
+    counts = np.array([1000, 500, 200, 100, 50, 20, 10, 5, 2, 1] * 3)
+    rng = np.random.default_rng(1)
+    units = rng.normal(0, 1, 30)
+    sampler = ClassSampler(counts, 8, 2)
+    sums = []
+    for first in range(4000):
+        words = torch.from_numpy(rng.choice(30, 6, p=counts / counts.sum()))
+        classes, _, log_pi = sampler.draw(words, first)
+        sums.append(np.exp(units[classes.numpy()] - log_pi.numpy()).sum())
+    error = np.std(sums) / math.sqrt(len(sums))
+    assert np.mean(sums) == pytest.approx(np.exp(units).sum(), abs=4 * error)
+    assert error < 0.02 * np.mean(sums)
+    again = sampler.draw(words, 3999)
+    assert all(torch.equal(*pair) for pair in zip(again, (classes, _, log_pi), strict=True))
+    assert ClassSampler(counts, 0, 2).draw(words, 1) is None
 
 
 @pytest.mark.parametrize("top", [-3e4, -200.0, 0.0, 200.0, 3e4])

@@ -9,6 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from rnnsmt.cli import main  # noqa: E402
+from rnnsmt.networks.dropout import Dropout  # noqa: E402
 from rnnsmt.networks.softmax import Products  # noqa: E402
 from rnnsmt.rnn import gradients  # noqa: E402
 from rnnsmt.rnn.gradients import loss_and_gradient  # noqa: E402
@@ -248,6 +249,34 @@ def test_gradient_against_finite_differences(sizes):
         return -float(model.log_probability(source.t(), lengths[0], target.t(), lengths[1]).sum())
 
     rng = np.random.default_rng(1)
+    for name, parameter in model.named_parameters():
+        flat = parameter.data.view(-1)
+        for place in rng.choice(len(flat), min(4, len(flat)), replace=False):
+            before = float(flat[place])
+            values = []
+            for step in (1e-5, -1e-5):
+                flat[place] = before + step
+                values.append(loss())
+            flat[place] = before
+            expected = float(found[name].view(-1)[place])
+            assert (values[0] - values[1]) / 2e-5 == pytest.approx(expected, abs=1e-6), name
+
+
+def test_gradient_with_dropout():
+    """With what was left out held fixed, against finite differences."""
+    model = network()
+    for parameter in model.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    source, target = next(rectangles())
+    rows = 7 + torch.arange(source.shape[1])
+
+    def loss(share=0.4):
+        return float(gradients.loss_and_gradient(model, source, target, dropout=Dropout(share, 3), rows=rows))
+
+    assert loss() != pytest.approx(loss(0.0))
+    loss()
+    found = {name: parameter.grad.clone() for name, parameter in model.named_parameters()}
+    rng = np.random.default_rng(2)
     for name, parameter in model.named_parameters():
         flat = parameter.data.view(-1)
         for place in rng.choice(len(flat), min(4, len(flat)), replace=False):

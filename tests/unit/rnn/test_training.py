@@ -26,6 +26,7 @@ from rnnsmt.rnn.pairs import Pairs  # noqa: E402
 from rnnsmt.rnn.settings import PRESETS, RnnSettings  # noqa: E402
 from rnnsmt.rnn.training import RnnTrainer  # noqa: E402
 from rnnsmt.rnn.validation import unigram_likelihood  # noqa: E402
+from rnnsmt.stopping import Stop  # noqa: E402
 
 from ..gpu import NEEDS_GPU  # noqa: E402
 
@@ -160,6 +161,88 @@ def test_parameters_are_views_of_one_tensor():
     flat.grad.fill_(3.0)
     assert not any(parameter.any() for parameter in model.parameters())
     assert all(bool((parameter.grad == 3).all()) for parameter in model.parameters())
+
+
+@pytest.fixture
+def with_folds(folder, tmp_path):
+    """The same pairs, 40 of which only held-out sentences contain; 30 others come from the first fold and others."""
+    numbers = np.random.default_rng(2).permutation(len(Pairs.open(folder / "pairs")))
+    folds = np.full((len(numbers), 2), 5, np.uint8)
+    folds[numbers[:40]] = 0
+    folds[numbers[40:70], 0] = 0
+    np.save(tmp_path / "folds.npy", folds)
+    command = ["rnn", "prepare", "--phrase-table", "table", "--source", "source", "--target", "target"]
+    command = [str(folder / part) if part in ("table", "source", "target") else part for part in command]
+    assert main([*command, "--output-dir", str(tmp_path / "p"), "--folds", str(tmp_path / "folds.npy")]) == 0
+    return Pairs.open(tmp_path / "p"), np.sort(numbers[:40])
+
+
+def test_pairs_of_held_out_sentences_are_not_trained_on(pairs, with_folds):
+    held, numbers = with_folds
+    assert held.held_out.tolist() == numbers.tolist()
+    assert held.fingerprint != pairs.fingerprint
+    trainer = RnnTrainer(held, replace(TINY, held_out=10), 1, CPU)
+    assert set(numbers) < set(trainer.held_out)
+    assert (trainer.validation.pairs, trainer.overlapping.pairs) == (10, 7)
+    seen = set()
+    while trainer.batches.epoch == 0:
+        seen.update(next(trainer.batches).tolist())
+    assert seen == set(range(len(held))) - set(trainer.held_out.tolist())
+    everything = RnnTrainer(held, replace(TINY, held_out=1000), 1, CPU).validation
+    alone = RnnTrainer(pairs, TINY, 1, CPU)
+    total = sum(log_p(alone.model, held, i).item() for i in numbers)
+    assert everything.measure(alone.model).per_pair == pytest.approx(total / 40, abs=1e-4)
+
+
+def test_both_kinds_of_held_out_pairs_are_in_the_history(with_folds, tmp_path):
+    held, _ = with_folds
+    trainer = RnnTrainer(held, TINY, 1, CPU)
+    trainer.fit(tmp_path / "state", 1e9, Stop(None))
+    trainer.save(tmp_path / "m.pt", tmp_path / "h.json")
+    history = json.loads((tmp_path / "h.json").read_text())
+    assert {"held-out log p per word", "overlapping log p per word"} < set(history["curve"][-1])
+    assert history["of held-out sentences"] == 40
+
+
+def log_p(model, pairs, i):
+    source, target = (torch.from_numpy(side.phrase(int(i)).astype(np.int64))[None] for side in pairs.sides)
+    return model.log_probability(source, torch.tensor([source.shape[1]]), target, torch.tensor([target.shape[1]]))
+
+
+def test_folds_of_another_table_are_refused(folder, tmp_path, capsys):
+    command = ["rnn", "prepare", "--phrase-table", "table", "--source", "source", "--target", "target"]
+    command = [str(folder / part) if part in ("table", "source", "target") else part for part in command]
+    command += ["--output-dir", str(tmp_path / "p"), "--folds", str(tmp_path / "folds.npy")]
+    np.save(tmp_path / "folds.npy", np.zeros((3, 2), np.uint8))
+    assert main(command) == 2
+    assert "has the folds of 3 pairs, the table has" in capsys.readouterr().err
+    np.save(tmp_path / "folds.npy", np.zeros(3))
+    assert main(command) == 2
+    assert "holds float64 in 1 dimensions" in capsys.readouterr().err
+
+
+def test_dropout_is_the_same_however_the_minibatch_is_shared(pairs):
+    """Two threads leave out the same units as one; the sum of their gradients differs by rounding."""
+    results = []
+    for threads in (1, 2):
+        trainer = RnnTrainer(pairs, replace(TINY, batch=64, dropout=0.3), 1, CPU, threads)
+        for _ in range(3):
+            trainer.step()
+        results.append(trainer.flat.detach().clone())
+    assert torch.allclose(*results, atol=1e-5)
+    without = RnnTrainer(pairs, replace(TINY, batch=64), 1, CPU)
+    for _ in range(3):
+        without.step()
+    assert not torch.allclose(results[0], without.flat, atol=1e-3)
+
+
+def test_weight_decay_takes_its_share(pairs):
+    """An update with a gradient of 0 takes rate times share of every parameter."""
+    trainer = RnnTrainer(pairs, replace(TINY, weight_decay=0.5, schedule="constant"), 1, CPU)
+    before = trainer.flat.detach().clone()
+    trainer.flat.grad.zero_()
+    trainer.optimiser.step()
+    assert torch.allclose(trainer.flat, before * (1 - 0.01 * 0.5))
 
 
 def test_held_out_likelihood(pairs):
@@ -395,6 +478,9 @@ def test_full_disk_keeps_the_last_checkpoint(folder, tmp_path, capfd):
         (["--learning-rate", "-1"], "--learning-rate -1.0: must be above 0"),
         (["--learning-rate", "nan"], "--learning-rate nan: must be above 0"),
         (["--held-out", "-1"], "--held-out -1: must be at least 0"),
+        (["--dropout", "1"], "--dropout 1.0: must be below 1"),
+        (["--dropout", "0.1", "--variant", "supplementary"], "--dropout 0.1: is for --variant paper only"),
+        (["--weight-decay", "0.1", "--optimiser", "adadelta"], "--weight-decay 0.1: is for --optimiser adam only"),
         (["--seed", "-1"], "--seed -1: must be at least 0"),
     ],
 )
