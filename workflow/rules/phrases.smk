@@ -57,7 +57,7 @@ rule phrase_table:
         f2e="results/model/lex.f2e",
     output:
         table=f"results/model/{PHRASE_TABLE}",
-        folds="results/phrases/folds.npy",
+        origins="results/phrases/origins.npy",
     log:
         "results/logs/phrases/score.log",
     conda:
@@ -71,7 +71,7 @@ rule phrase_table:
         smoothing=config["phrases"]["smoothing"],
     shell:
         "rnnsmt phrases score --extract {input.extract:q} --lex-e2f {input.e2f:q} --lex-f2e {input.f2e:q} "
-        "--smoothing {params.smoothing} --output {output.table:q} --output-folds {output.folds:q} "
+        "--smoothing {params.smoothing} --output {output.table:q} --output-origins {output.origins:q} "
         "--threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"
 
 

@@ -5,7 +5,7 @@ from rnnsmt.rnn.settings import PRESETS as RNN_PRESETS
 PAIRS = "results/rnn/pairs"
 PAIR_FILES = (
     [f"{PAIRS}/vocab.{side}.txt" for side in ("source", "target")]
-    + [f"{PAIRS}/held_out.npy"]
+    + [f"{PAIRS}/{name}.npy" for name in ("held_out", "counts")]
     + [f"{PAIRS}/{side}.{part}.npy" for side in ("source", "target") for part in ("words", "offsets")]
 )
 RNN_SETTINGS = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in config["rnn"]["settings"].items())
@@ -19,7 +19,7 @@ scattergather:
 rule rnn_prepare:
     input:
         phrase_table=f"results/model/{PHRASE_TABLE}",
-        folds="results/phrases/folds.npy",
+        origins="results/phrases/origins.npy",
         source=training_text(SOURCE),
         target=training_text(TARGET),
     output:
@@ -37,7 +37,7 @@ rule rnn_prepare:
         vocab_size=config["rnn"]["vocab_size"],
         folder=subpath(output[0], parent=True),
     shell:
-        "rnnsmt rnn prepare --phrase-table {input.phrase_table:q} --folds {input.folds:q} --source {input.source:q} --target {input.target:q} "
+        "rnnsmt rnn prepare --phrase-table {input.phrase_table:q} --origins {input.origins:q} --source {input.source:q} --target {input.target:q} "
         "--vocab-size {params.vocab_size} --output-dir {params.folder:q} &> {log:q}"
 
 

@@ -62,7 +62,7 @@ def score_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lex-f2e", required=True, metavar="FILE", help="p(target word | source word)")
     parser.add_argument("--output", required=True, metavar="FILE", help="the phrase table")
     parser.add_argument(
-        "--output-folds", metavar="FILE", help="to write: the first and last fold of a pair's sentences (.npy)"
+        "--output-origins", metavar="FILE", help="to write: folds of a pair's sentences, and their number (.npy)"
     )
     add_resources(parser)
     parser.add_argument(
@@ -78,8 +78,8 @@ def score(args: argparse.Namespace) -> dict[str, object]:
 
     f is the source, e the target. The alignment kept with a pair is its most frequent one; ties are broken as Moses
     breaks them. Phrase probabilities are relative frequencies, smoothed on demand; lexical weights after Koehn, Och and
-    Marcu 2003, section 4.4. --output-folds: of every line, from which part of the sentences the pair comes, so that
-    networks can be measured on pairs that none of their sentences contains.
+    Marcu 2003, section 4.4. --output-origins: of every line, from which folds of the sentences the pair comes, so that
+    networks can be measured on pairs that none of their sentences contains, and how often it was extracted.
     """
     from rnnsmt.phrases.scoring import score_phrases
 
@@ -91,7 +91,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
         args.threads,
         args.memory_mb,
         args.smoothing,
-        args.output_folds,
+        args.output_origins,
     )
 
 

@@ -17,7 +17,7 @@ from rnnsmt.progress import Meter
 
 COLUMNS = ("links", "joint", "target_total", "target_pairs", "target_discount")
 
-FOLD_COLUMNS = ("first_fold", "last_fold")
+ORIGIN_COLUMNS = ("first_fold", "last_fold")
 
 Lexicon = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 
@@ -30,11 +30,12 @@ def score_phrases(
     threads: int = 1,
     memory_mb: int = 2000,
     smoothing: str = "none",
-    output_folds: str | None = None,
+    output_origins: str | None = None,
 ) -> dict[str, object]:
     """Write the phrase table of an extract file; return the stage's figures. ``smoothing``: none or kneser-ney.
 
-    output_folds: uint8 [pairs, 2], to write (.npy): the first and the last fold that the pair of a line comes from.
+    output_origins: int32 [pairs, 3], to write (.npy): the first and the last fold that the pair of a line comes from,
+    and how often it was extracted.
 
     Raises:
         InputError: as ``ExtractFile`` and ``read_lexical_table``.
@@ -47,24 +48,25 @@ def score_phrases(
     counting = _counting(file.smoothing, smoothing)
     meter = Meter("scoring", file.rows, "rows")
     n_pairs, n_sources, missing = 0, 0, 0
-    folds: list[NDArray[np.uint8]] = []
+    origins: list[NDArray[np.int32]] = []
     with atomic_blocks(output, threads) as out:
-        for batch in file.batches([*COLUMNS, *(FOLD_COLUMNS if output_folds else ())]):
+        for batch in file.batches([*COLUMNS, *(ORIGIN_COLUMNS if output_origins else ())]):
             chosen, counts, scores, unknown = _score(batch, packings, nulls, lexicons, counting)
             keys = batch.pairs, batch.source_keys, batch.target_keys
             write_table_lines(out, write_phrase_lines, len(chosen), (*keys, packings, texts, chosen, counts, scores))
             n_pairs += len(chosen)
             n_sources += len(batch.sources) - 1
             missing += unknown
-            if output_folds:
+            if output_origins:
                 begins = batch.pairs[:-1]
                 first = np.minimum.reduceat(batch.columns["first_fold"], begins)
                 last = np.maximum.reduceat(batch.columns["last_fold"], begins)
-                folds.append(np.stack([first, last], 1))
+                joint = np.add.reduceat(batch.columns["joint"], begins)
+                origins.append(np.stack([first, last, joint], 1).astype(np.int32))
             meter.add(len(batch.columns["links"]))
-    if output_folds:
-        with atomic_path(output_folds) as temporary, temporary.open("wb") as stream:
-            np.save(stream, np.concatenate(folds))
+    if output_origins:
+        with atomic_path(output_origins) as temporary, temporary.open("wb") as stream:
+            np.save(stream, np.concatenate(origins))
     figures: dict[str, object] = {"phrase pairs": n_pairs, "source phrases": n_sources}
     if missing:
         figures["look-ups that the lexical tables do not answer (counted as 1)"] = missing

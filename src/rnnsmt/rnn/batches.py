@@ -1,4 +1,4 @@
-"""The minibatches of phrase pairs: every pair once an epoch, in random order, without padding.
+"""The minibatches of phrase pairs: each once an epoch, or as often as it was extracted, in random order, unpadded.
 
 The pairs of a minibatch have the same number of source words and of target words.
 """
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from rnnsmt.networks.batches import WINDOW, Index, permuted
@@ -40,10 +41,19 @@ class PairBatches:
     Of every ``WINDOW`` pairs minibatches are formed; what is left over waits for the next window.
     """
 
-    def __init__(self, pairs: Pairs, batch: int, seed: int, held_out: Index) -> None:
-        """batch: pairs of a minibatch; those at the end of an epoch may have fewer. held_out: ascending."""
+    def __init__(
+        self, pairs: Pairs, batch: int, seed: int, held_out: Index, counts: NDArray[np.int32] | None = None
+    ) -> None:
+        """batch: pairs of a minibatch; those at the end of an epoch may have fewer. held_out: ascending. counts: how
+        often each pair comes in an epoch; none: once.
+        """
         self.pairs, self.batch, self.seed, self.held_out = pairs, batch, seed, held_out
-        self.windows = -(-len(pairs) // WINDOW)
+        self._ends = None if counts is None else np.cumsum(counts, dtype=np.int64)
+        self.size = len(pairs) if self._ends is None else int(self._ends[-1])
+        """Pairs of an epoch, those that are held out among them."""
+        self.trained = self.size - len(held_out) if counts is None else self.size - int(counts[held_out].sum())
+        """Those that are not."""
+        self.windows = -(-self.size // WINDOW)
         self.epoch, self.window, self.taken = 0, 0, 0
         self.waiting: Index = np.zeros(0, np.int64)
         """Pairs that were left over when this window began."""
@@ -67,8 +77,10 @@ class PairBatches:
 
     def _fill(self) -> None:
         """Form the minibatches of the current window, without the ones that were taken already."""
-        positions = np.arange(self.window * WINDOW, min((self.window + 1) * WINDOW, len(self.pairs)))
-        index = permuted(positions, len(self.pairs), [self.seed, 2, self.epoch])
+        positions = np.arange(self.window * WINDOW, min((self.window + 1) * WINDOW, self.size))
+        index = permuted(positions, self.size, [self.seed, 2, self.epoch])
+        if self._ends is not None:
+            index = np.searchsorted(self._ends, index, "right")
         if len(self.held_out):
             place = np.minimum(np.searchsorted(self.held_out, index), len(self.held_out) - 1)
             index = index[self.held_out[place] != index]
@@ -95,4 +107,4 @@ class PairBatches:
 
     def updates(self, epochs: float) -> int:
         """About how many minibatches there are in so many epochs: as if all were whole."""
-        return max(round(epochs * (len(self.pairs) - len(self.held_out)) / self.batch), 1)
+        return max(round(epochs * self.trained / self.batch), 1)

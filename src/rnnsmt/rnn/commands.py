@@ -38,7 +38,7 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
         "--vocab-size", type=positive, default=15_000, help="ids of each side without EOS: N - 2 words, UNK and 0"
     )
     parser.add_argument("--max-length", type=positive, default=50, help="words of a phrase; a longer one is an error")
-    parser.add_argument("--folds", metavar="FILE", help="folds of the table's pairs, of `phrases score`")
+    parser.add_argument("--origins", metavar="FILE", help="where the table's pairs come from, of `phrases score`")
     parser.add_argument("--output-dir", required=True, metavar="DIR")
 
 
@@ -46,9 +46,9 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     """Turn a phrase table into pairs of ids on disk, with the vocabularies of the corpus that it was extracted from.
 
     Every line becomes a pair, in the table's order: a table holds every distinct pair once, its counts are not looked
-    at. A vocabulary holds the most frequent words of one side of the corpus; all other words become UNK. With --folds
+    at. A vocabulary holds the most frequent words of one side of the corpus; all other words become UNK. With --origins
     the training will measure the network on pairs of held-out sentences: those that come from the first of a hundred
-    folds of the sentences alone. It is not trained on them.
+    folds of the sentences alone. It is not trained on them. They also have the counts, for --weighting counts.
     """
     from rnnsmt.rnn.pairs import prepare_pairs
 
@@ -59,7 +59,7 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
         args.output_dir,
         size=args.vocab_size,
         max_length=args.max_length,
-        folds=args.folds,
+        origins=args.origins,
     )
 
 
@@ -92,7 +92,7 @@ def train(args: argparse.Namespace) -> dict[str, object]:
 
 def score_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pairs", required=True, metavar="DIR", help="what rnn prepare wrote")
-    parser.add_argument("--model", required=True, metavar="FILE")
+    parser.add_argument("--model", required=True, nargs="+", metavar="FILE", help="one network, or an ensemble")
     parser.add_argument("--output", required=True, metavar="FILE", help="scores (.npy)")
     parser.add_argument("--shard", default="1/1", metavar="K/N", help="part K of N only")
     add_device(parser)
@@ -103,7 +103,9 @@ def score(args: argparse.Namespace) -> dict[str, object]:
 
     Writes one float32 a line of the phrase table, in its order (.npy). --shard K/N scores the K-th of N nearly equal
     parts of the table, for jobs side by side; the parts follow each other. The scores of a pair are those of the pair
-    alone to within 1e-4, however the table is cut. Products are float32 in full precision.
+    alone to within 1e-4, however the table is cut. Products are float32 in full precision. Of a network that was
+    trained with --direction inverse the score is log p(source | target). Of several networks it is the logarithm of the
+    mean of their probabilities.
     """
     need_torch()
 
@@ -117,10 +119,15 @@ def score(args: argparse.Namespace) -> dict[str, object]:
 
     shard, shards = shard_of(args.shard)
     pairs, place = Pairs.open(args.pairs), choose_place(args.device, 1)
-    model = load_model_of(pairs, args.model, place)
+    bounds = shard_bounds(pairs, shard, shards)
+    networks = [load_model_of(pairs, path, place) for path in args.model]
+    if len({own.is_inverse for _, own in networks}) > 1:
+        raise InputError("--model: networks of both directions; score with those of one at a time")
+    batches = [score_batches(model, own, *bounds, place.device, args.threads) for model, own in networks]
     total = 0.0
     with growing_array(Path(args.output), np.float32) as out:
-        for scores in score_batches(model, pairs, *shard_bounds(pairs, shard, shards), place.device, args.threads):
+        for every in zip(*batches, strict=True):
+            scores = np.logaddexp.reduce(every) - np.float32(np.log(len(every)))
             out.append(scores)
             total += float(scores.sum(dtype=np.float64))
     return {"pairs": out.length, "mean score": total / max(out.length, 1)}
@@ -194,7 +201,7 @@ def sample(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.rnn.pairs import Pairs
 
     pairs, place = Pairs.open(args.pairs), choose_place(args.device, args.threads)
-    model = load_model_of(pairs, args.model, place)
+    model, pairs = load_model_of(pairs, args.model, place)
     source, target = pairs.vocabularies
     sources = read_phrases(args.input, source)
     found = sample_targets(model, sources, args.draws, args.seed, args.max_length)
@@ -237,7 +244,7 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.rnn.pairs import Pairs
 
     pairs, place = Pairs.open(args.pairs), choose_place(args.device, args.threads)
-    model = load_model_of(pairs, args.model, place)
+    model, pairs = load_model_of(pairs, args.model, place)
     source, target = pairs.vocabularies
     sources = read_phrases(args.input, source)
     found = beam_search(model, sources, args.beam, args.max_length, nbest)

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from rnnsmt.networks.dropout import Dropout
 from rnnsmt.networks.softmax import ClassSampler, Products, put_gradient, softmax_gradient
-from rnnsmt.rnn.model import GatedUnit, RNNEncoderDecoder
+from rnnsmt.rnn.model import BagOfWords, Encoder, GatedUnit, RNNEncoderDecoder
 
 
 class Trace(NamedTuple):
@@ -46,16 +46,20 @@ def loss_and_gradient(
     source: [N, B], target: [T, B], ids, the last row is EOS. Every parameter must have its ``.grad``; what it held is
     replaced. mm: how matrices are multiplied; not rounded unless it says so. dropout: of units that recur in no state,
     the embeddings and those of the maxout (Zaremba et al. 2014). sampler: of the classes that the softmax is summed
-    over. rows: [B], the numbers of the pairs, from which both draw. Returns a scalar tensor in float64. For the paper's
-    variant of the network.
+    over. rows: [B], the numbers of the pairs, from which both draw. Returns a scalar tensor in float64. Not for the
+    supplementary's variant.
     """
     mm = mm or Products()
     generators = [] if rows is None else dropout.generators(rows)
     encoder, decoder, output = model.encoder, model.decoder, model.output
     H, B = model.sizes.hidden, source.shape[1]
     x, x_factors = _embed(encoder, source, dropout, generators)
-    reading = _forward(mm, encoder, x, x.new_zeros(B, H), None)
-    c = reading.after[-1]
+    reading = None
+    if isinstance(encoder, Encoder):
+        reading = _forward(mm, encoder, x, x.new_zeros(B, H), None)
+        c = reading.after[-1]
+    else:
+        c = torch.tanh(mm(x.sum(0), encoder.W.t()) + encoder.b)
 
     # everything that c enters: V', C_r, C_z, C and O_c
     users = (decoder.V, decoder.C_r, decoder.C_z, decoder.C, output.O_c)
@@ -78,15 +82,22 @@ def loss_and_gradient(
         put_gradient(matrix, part)
     put_gradient(decoder.b_V, d_first.sum(0))
 
-    d_after = torch.zeros_like(reading.after)
-    d_after[-1] = mm(d_uses, matrices)
-    _, d_inputs = _backward(mm, encoder, reading, d_after)
-    _input_gradient(mm, encoder, source, x, d_inputs, None, x_factors)
+    d_c = mm(d_uses, matrices)
+    if isinstance(encoder, Encoder) and reading is not None:
+        d_after = torch.zeros_like(reading.after)
+        d_after[-1] = d_c
+        _, d_inputs = _backward(mm, encoder, reading, d_after)
+        _input_gradient(mm, encoder, source, x, d_inputs, None, x_factors)
+    elif isinstance(encoder, BagOfWords):
+        d_sum = torch.ops.aten.tanh_backward(d_c, c)
+        put_gradient(encoder.b, d_sum.sum(0))
+        put_gradient(encoder.W, mm(d_sum.t(), x.sum(0)))
+        _embedding_gradient(encoder, source, mm(d_sum, encoder.W).expand_as(x), x_factors)
     return loss
 
 
 def _embed(
-    unit: GatedUnit, words: Tensor, dropout: Dropout, generators: list[torch.Generator]
+    unit: GatedUnit | BagOfWords, words: Tensor, dropout: Dropout, generators: list[torch.Generator]
 ) -> tuple[Tensor, Tensor | None]:
     """Words [K, B] -> [K, B, E], and the factors of dropout that it was multiplied by, of the same shape, or None."""
     e = (unit.embedding.index_select(0, words.flatten()) + unit.b_embedding).unflatten(0, words.shape)
@@ -170,8 +181,12 @@ def _input_gradient(
     total = mm(flat, torch.cat([unit.W_r, unit.W_z, unit.W]))
     if d_x is not None:
         total += d_x.flatten(0, 1)
-    if factors is not None:
-        total *= factors.flatten(0, 1)
+    _embedding_gradient(unit, words, total.view_as(x), factors)
+
+
+def _embedding_gradient(unit: GatedUnit | BagOfWords, words: Tensor, d_x: Tensor, factors: Tensor | None) -> None:
+    """Fill the gradients of the embedding and its bias. d_x, factors: [K, B, E], those of dropout in x."""
+    total = (d_x if factors is None else d_x * factors).flatten(0, 1)
     assert unit.embedding.grad is not None
     unit.embedding.grad.zero_().index_add_(0, words.flatten(), total)
     put_gradient(unit.b_embedding, total.sum(0))

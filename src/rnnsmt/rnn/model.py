@@ -77,12 +77,17 @@ class GatedUnit(nn.Module):
 
 
 class Encoder(GatedUnit):
-    """Reads x_1 .. x_N and EOS; c is the state after EOS."""
+    """Reads x_1 .. x_N and EOS; c is the state after EOS, in the supplementary's variant tanh(V h)."""
 
     def __init__(self, sizes: RnnSizes) -> None:
         super().__init__(sizes.source_vocabulary, sizes.embedding, sizes.hidden)
+        self.V = None
         if sizes.variant == "supplementary":
             self.V = nn.Parameter(torch.empty(sizes.hidden, sizes.hidden))
+
+    def finish(self, h: Tensor) -> Tensor:
+        """The state after EOS [B, H] -> c [B, H]."""
+        return h if self.V is None else torch.tanh(linear(h, self.V))
 
     def step(self, h: Tensor, e: Tensor) -> Tensor:
         """State h [B, H] and the word's embedding e [B, E] -> the next state [B, H]."""
@@ -90,6 +95,29 @@ class Encoder(GatedUnit):
         z = torch.sigmoid(linear(e, self.W_z) + linear(h, self.U_z))
         candidate = torch.tanh(linear(e, self.W, self.b) + linear(r * h, self.U))
         return z * h + (1 - z) * candidate
+
+
+class BagOfWords(nn.Module):
+    """An encoder that does not know the order of the words: c = tanh(sum over k of W e(x_k) + b), with that of EOS."""
+
+    def __init__(self, sizes: RnnSizes) -> None:
+        super().__init__()
+        E, H = sizes.embedding, sizes.hidden
+        self.embedding = nn.Parameter(torch.empty(sizes.source_vocabulary, E))
+        self.b_embedding = nn.Parameter(torch.empty(E))
+        self.W, self.b = nn.Parameter(torch.empty(H, E)), nn.Parameter(torch.empty(H))
+
+    def embed(self, words: Tensor) -> Tensor:
+        """words [...] -> e [..., E], with the embedding's bias."""
+        return embedding(words, self.embedding) + self.b_embedding
+
+    def step(self, h: Tensor, e: Tensor) -> Tensor:
+        """The sum so far h [B, H] and the word's embedding e [B, E] -> the sum with this word."""
+        return h + linear(e, self.W)
+
+    def finish(self, h: Tensor) -> Tensor:
+        """The sum over all words [B, H] -> c [B, H]."""
+        return torch.tanh(h + self.b)
 
 
 class Decoder(GatedUnit):
@@ -139,7 +167,8 @@ class RNNEncoderDecoder(nn.Module):
         """
         super().__init__()
         self.sizes = sizes
-        self.encoder, self.decoder, self.output = Encoder(sizes), Decoder(sizes), Output(sizes)
+        self.encoder = BagOfWords(sizes) if sizes.variant == "bag-of-words" else Encoder(sizes)
+        self.decoder, self.output = Decoder(sizes), Output(sizes)
         if seed is not None:
             self.initialise(seed, deviation)
 
@@ -168,7 +197,7 @@ class RNNEncoderDecoder(nn.Module):
         h = e.new_zeros(words.shape[0], self.sizes.hidden)
         for k in range(words.shape[1]):
             h = torch.where((k < lengths)[:, None], self.encoder.step(h, e[:, k]), h)
-        return torch.tanh(linear(h, self.encoder.V)) if self.sizes.variant == "supplementary" else h
+        return self.encoder.finish(h)
 
     def decoder_context(self, c: Tensor) -> DecoderContext:
         """c [B, H] -> s_0 = tanh(V' c + b) and the terms of c in every later step.
@@ -269,13 +298,17 @@ def check_vocabularies(path: str | Path, meta: dict[str, Any], pairs: Pairs) -> 
             )
 
 
-def load_model_of(pairs: Pairs, path: str | Path, place: Place) -> RNNEncoderDecoder:
+def load_model_of(pairs: Pairs, path: str | Path, place: Place) -> tuple[RNNEncoderDecoder, Pairs]:
     """Read a network that was trained with the vocabularies of ``pairs``; the log says where it is computed.
+
+    Returns: the network, and the pairs in its direction.
 
     Raises:
         InputError: as ``load_model`` and ``check_vocabularies``.
     """
     model, meta = load_model(path, place.device)
+    if meta.get("direction") == "inverse":
+        pairs = pairs.inverse()
     check_vocabularies(path, meta, pairs)
     say(f"{Path(path).name}: computed on {place}")
-    return model
+    return model, pairs

@@ -3,10 +3,12 @@
 A folder with ``vocab.source.txt``, ``vocab.target.txt``, ``{source,target}.words.npy`` (int32, all phrases one after
 the other, each ending in EOS), ``{source,target}.offsets.npy`` (int64 [pairs + 1], where each begins) and
 ``pairs.json`` (numbers and the fingerprint), which is written last. It is made in one pass over the corpus and one over
-the table, neither held in memory. Where the folds of the pairs are known, ``held_out.npy`` (int64, ascending) has the
-numbers of those that only sentences of the first fold contain.
+the table, neither held in memory. Where the origins of the pairs are known, ``held_out.npy`` (int64, ascending) has the
+numbers of those that only sentences of the first fold contain, and ``counts.npy`` (int32 [pairs]) how often each was
+extracted.
 """
 
+import copy
 import hashlib
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -29,9 +31,11 @@ FORMAT = "rnnsmt-pairs-1"
 
 AGAIN = "run rnn prepare again"
 
-FOLDS_AGAIN = "make the table and its folds again"
+TABLE_AGAIN = "make the table and its origins again"
 
 HELD_OUT = "held_out.npy"
+
+COUNTS = "counts.npy"
 
 SIDES = ("source", "target")
 
@@ -47,6 +51,7 @@ class Pairs:
         self.vocabularies = tuple(Vocabulary.read(folder / f"vocab.{side}.txt") for side in SIDES)
         self.held_out: Index = np.zeros(0, np.int64)
         """The pairs of held-out sentences, which no other sentence contains; empty where nothing is known of them."""
+        self.is_inverse = False
 
     @classmethod
     def open(cls, folder: str | Path) -> "Pairs":
@@ -84,6 +89,26 @@ class Pairs:
         """The target phrase of pair i as ids, with EOS."""
         return self.sides[1].phrase(i)
 
+    def inverse(self) -> "Pairs":
+        """The same pairs with source and target exchanged."""
+        found = copy.copy(self)
+        found.sides, found.vocabularies = self.sides[::-1], self.vocabularies[::-1]
+        found.is_inverse = not self.is_inverse
+        return found
+
+    def counts(self) -> NDArray[np.int32]:
+        """How often each pair was extracted.
+
+        Raises:
+            InputError: the phrase table has no counts.
+        """
+        if "held-out pairs" not in self.stats:
+            raise InputError(f"{self.folder}: has no counts of the pairs; run rnn prepare with --origins")
+        counts: NDArray[np.int32] = read_array(self.folder / COUNTS, np.int32, 1, AGAIN)
+        if len(counts) != len(self):
+            raise InputError(f"{self.folder}: {COUNTS} is inconsistent with pairs.json; {AGAIN}")
+        return counts
+
     @property
     def fingerprint(self) -> str:
         """SHA-256 of the vocabularies and all pairs."""
@@ -98,13 +123,13 @@ def prepare_pairs(
     *,
     size: int,
     max_length: int,
-    folds: str | None = None,
+    origins: str | None = None,
 ) -> dict[str, object]:
-    """Write the folder; the stats of the stage. folds: file with the folds of the table's pairs, see ``phrases score``.
+    """Write the folder; the stats of the stage. origins: of the table's pairs, a file of ``phrases score``.
 
     Raises:
         InputError: an empty or malformed table, a phrase of more than ``max_length`` words, a pair that the table has
-            twice, a corpus without words, folds of another table.
+            twice, a corpus without words, origins of another table.
     """
     check_size(size)
     folder = Path(output_dir)
@@ -117,9 +142,10 @@ def prepare_pairs(
         known = sum(counts[word] for word in vocabulary.index)
         stats |= {f"{name} classes": len(vocabulary), f"{name} coverage": round(known / counts.total(), 6)}
     stats |= _write_arrays(table, folder, vocabularies, max_length)
-    (folder / HELD_OUT).unlink(missing_ok=True)
-    if folds is not None:
-        stats |= _write_held_out(folds, folder, stats)
+    for name in (HELD_OUT, COUNTS):
+        (folder / name).unlink(missing_ok=True)
+    if origins is not None:
+        stats |= _write_origins(origins, folder, stats)
     for name, vocabulary in zip(SIDES, vocabularies, strict=True):
         vocabulary.write(folder / f"vocab.{name}.txt")
         stats[f"{name} vocabulary"] = vocabulary.hash()
@@ -128,16 +154,17 @@ def prepare_pairs(
     return {name: value for name, value in stats.items() if name not in hidden}
 
 
-def _write_held_out(folds: str, folder: Path, stats: dict[str, object]) -> dict[str, object]:
-    """Write the numbers of the pairs that only sentences of the first fold contain; how many, the new fingerprint."""
-    found = read_array(Path(folds), np.uint8, 2, FOLDS_AGAIN)
-    if found.shape != (stats["pairs"], 2):
-        raise InputError(f"{folds}: has the folds of {len(found)} pairs, the table has {stats['pairs']}; {FOLDS_AGAIN}")
+def _write_origins(origins: str, folder: Path, stats: dict[str, object]) -> dict[str, object]:
+    """Write held-out pairs and counts; the number of the former, the new fingerprint."""
+    found = read_array(Path(origins), np.int32, 2, TABLE_AGAIN)
+    if found.shape != (stats["pairs"], 3):
+        raise InputError(f"{origins}: knows {len(found)} pairs, the table has {stats['pairs']}; {TABLE_AGAIN}")
     held_out = np.flatnonzero(found[:, 1] == 0)
-    with growing_array(folder / HELD_OUT, np.int64) as out:
-        out.append(held_out)
     digest = hashlib.sha256(f"{stats['fingerprint']}".encode())
-    digest.update(out.digest.digest())
+    for name, array in ((HELD_OUT, held_out), (COUNTS, found[:, 2])):
+        with growing_array(folder / name, array.dtype) as out:
+            out.append(np.ascontiguousarray(array))
+        digest.update(out.digest.digest())
     return {"held-out pairs": len(held_out), "fingerprint": digest.hexdigest()}
 
 

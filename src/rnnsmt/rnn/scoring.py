@@ -19,7 +19,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn.functional import linear
 
 from rnnsmt.io import InputError
 from rnnsmt.networks.batches import Index
@@ -222,10 +221,7 @@ def encode_distinct(
         which[level.ends] = number + position
         number += len(nodes)
         found.append(h[torch.from_numpy(nodes).to(device)])
-    c = torch.cat(found)
-    if model.sizes.variant == "supplementary":
-        c = torch.tanh(linear(c, model.encoder.V))
-    return c, which
+    return model.encoder.finish(torch.cat(found)), which
 
 
 class _Nodes(NamedTuple):

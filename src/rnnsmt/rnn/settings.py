@@ -21,9 +21,18 @@ from typing import ClassVar
 
 from rnnsmt.io import InputError
 from rnnsmt.networks.settings import NetworkSizes, TrainingSettings
+from rnnsmt.options import option
 
-VARIANTS = ("paper", "supplementary")
-"""``paper``: the main text and the authors' code; ``supplementary``: the equations of the paper's supplementary."""
+VARIANTS = ("paper", "supplementary", "bag-of-words")
+"""``paper``: the main text and the authors' code; ``supplementary``: the equations of the paper's supplementary;
+``bag-of-words``: the paper's decoder on an encoder that knows the words but not their order, as the models of Gao et al.
+(2013) and Chandar et al. (2014) do, from which the paper sets itself apart."""
+
+DIRECTIONS = ("direct", "inverse")
+"""What the network gives: p(target | source), the paper's, or p(source | target)."""
+
+WEIGHTINGS = ("distinct", "counts")
+"""How often a pair is seen in an epoch: once, as in the paper, or as often as it was extracted."""
 
 
 @dataclass(frozen=True)
@@ -55,16 +64,13 @@ class RnnSizes(NetworkSizes):
     def parameters(self) -> dict[str, dict[str, int]]:
         """The number of parameters: part of the network -> symbol -> number; biases are ``b...``."""
         E, H, M = self.embedding, self.hidden, self.maxout
-        extra = {"V": H * H} if self.variant == "supplementary" else {}
+        reading = {"W, W_r, W_z": 3 * H * E, "b": H, "U, U_r, U_z": 3 * H * H}
+        if self.variant == "supplementary":
+            reading |= {"V": H * H}
+        elif self.variant == "bag-of-words":
+            reading = {"W": H * E, "b": H}
         return {
-            "encoder": {
-                "embedding": self.source_vocabulary * E,
-                "b_embedding": E,
-                "W, W_r, W_z": 3 * H * E,
-                "b": H,
-                "U, U_r, U_z": 3 * H * H,
-                **extra,
-            },
+            "encoder": {"embedding": self.source_vocabulary * E, "b_embedding": E, **reading},
             "decoder": {
                 "embedding": self.target_vocabulary * E,
                 "b_embedding": E,
@@ -89,7 +95,8 @@ KEEPS = ("last", "best")
 class RnnSettings(TrainingSettings):
     """The settings of a training on phrase pairs; what is not said here is in ``TrainingSettings``.
 
-    embedding, hidden, maxout, variant: as in ``RnnSizes``. deviation: of the initial weights. epochs: how often every
+    embedding, hidden, maxout, variant: as in ``RnnSizes``. direction: one of ``DIRECTIONS``. weighting: one of
+    ``WEIGHTINGS``. deviation: of the initial weights. epochs: how often every
     pair is seen; updates: how many updates instead, where not 0. loss: ``mean`` or ``sum`` over the minibatch.
     dropout: of the units of the embeddings and of the maxout. sampled_classes: how many classes are drawn for the
     softmax of a minibatch, besides its own words; 0: the sum goes over all classes. held_out: how many pairs of
@@ -101,6 +108,8 @@ class RnnSettings(TrainingSettings):
     hidden: int = 1000
     maxout: int = 500
     variant: str = "paper"
+    direction: str = "direct"
+    weighting: str = "distinct"
     deviation: float = 0.01
     batch: int = 64
     epochs: float = 1.0
@@ -119,7 +128,14 @@ class RnnSettings(TrainingSettings):
     keep: str = "last"
     precision: str = "float32"
 
-    choices: ClassVar = {**TrainingSettings.choices, "variant": VARIANTS, "loss": LOSSES, "keep": KEEPS}
+    choices: ClassVar = {
+        **TrainingSettings.choices,
+        "variant": VARIANTS,
+        "direction": DIRECTIONS,
+        "weighting": WEIGHTINGS,
+        "loss": LOSSES,
+        "keep": KEEPS,
+    }
     above_zero = (
         "embedding", "hidden", "maxout", "deviation", "batch", "epochs", "learning_rate", "clip", "evaluations",
     )  # fmt: skip
@@ -127,10 +143,9 @@ class RnnSettings(TrainingSettings):
 
     def check(self) -> None:
         super().check()
-        if self.dropout and self.variant != "paper":
-            raise InputError(f"--dropout {self.dropout}: is for --variant paper only")
-        if self.sampled_classes and self.variant != "paper":
-            raise InputError(f"--sampled-classes {self.sampled_classes}: is for --variant paper only")
+        for name in ("dropout", "sampled_classes"):
+            if getattr(self, name) and self.variant == "supplementary":
+                raise InputError(f"{option(name)} {getattr(self, name)}: is not for --variant supplementary")
 
     def sizes(self, *vocabularies: int) -> RnnSizes:
         """The sizes of the network for these numbers of classes, of the source and of the target."""

@@ -29,6 +29,8 @@ class RnnTrainer(Trainer):
     examples = "pairs"
 
     def __init__(self, pairs: Pairs, settings: RnnSettings, seed: int, place: Place, threads: int = 1) -> None:
+        counts = pairs.counts() if settings.weighting == "counts" else None
+        pairs = pairs.inverse() if settings.direction == "inverse" else pairs
         self.pairs, self.settings, self.seed = pairs, settings, seed
         self.drawn = draw_held_out(len(pairs), settings.held_out_of(len(pairs)), seed)
         self.held_out = np.union1d(self.drawn, pairs.held_out)
@@ -37,13 +39,14 @@ class RnnTrainer(Trainer):
         self.overlapping = HeldOutPairs(pairs, self.drawn, place) if len(of_sentences) else None
         self.unigram = unigram_likelihood(pairs, of_sentences if len(of_sentences) else self.drawn).per_word
         self.sum_of_losses = settings.loss == "sum"
-        batches = PairBatches(pairs, settings.batch, seed, self.held_out)
+        batches = PairBatches(pairs, settings.batch, seed, self.held_out, counts)
+        self.trained = batches.trained
         self.total = settings.updates or batches.updates(settings.epochs)
         number = min(settings.evaluations, self.total)
         self.evaluations = {round(self.total * k / number) for k in range(1, number + 1)}
         self.products, self.dropout = Products(place.matmul_dtype), Dropout(settings.dropout, seed)
-        counts = count_ids(pairs.sides[1].words, len(pairs.vocabularies[1])) + 1
-        self.sampler = ClassSampler(counts, settings.sampled_classes, seed)
+        frequencies = count_ids(pairs.sides[1].words, len(pairs.vocabularies[1])) + 1
+        self.sampler = ClassSampler(frequencies, settings.sampled_classes, seed)
         sizes = settings.sizes(*(len(vocabulary) for vocabulary in pairs.vocabularies))
         self.model = RNNEncoderDecoder(sizes, seed, settings.deviation).to(place.device)
         super().__init__(self.model, settings, place, batches, threads, dimension=1, grain=DROPOUT_ROWS)
@@ -61,7 +64,7 @@ class RnnTrainer(Trainer):
 
     def loss_and_gradient(self, model: RNNEncoderDecoder, *batch: Tensor) -> Tensor:
         source, target, rows = batch
-        if self.settings.variant == "paper":
+        if self.settings.variant != "supplementary":
             return loss_and_gradient(model, source, target, self.products, self.dropout, self.sampler, rows[0])
         return autograd_loss_and_gradient(model, source, target)
 
@@ -77,7 +80,7 @@ class RnnTrainer(Trainer):
         return self.update in self.evaluations
 
     def measure(self, row: dict[str, Any]) -> bool:
-        row["epoch"] = round(self.seen / (len(self.pairs) - len(self.held_out)), 4)
+        row["epoch"] = round(self.seen / self.trained, 4)
         loss = self.sums.measured[0].item()
         row["train log p per pair"] = -loss / self.sums.examples
         row["train log p per word"] = -loss / self.sums.words
@@ -93,9 +96,10 @@ class RnnTrainer(Trainer):
     def save(self, model_file: str | Path, history_file: str | Path) -> dict[str, object]:
         last, kept = self.history[-1], self.choose()
         about = {"settings": self.settings.as_dict(), "seed": self.seed, "kept update": kept["update"]}
+        direction = {"direction": self.settings.direction}
         if self.place.first:
             data = {**vocabularies_of(self.pairs), "pairs": self.pairs.fingerprint}
-            save_model(model_file, self.model, about | data)
+            save_model(model_file, self.model, about | direction | data)
             network: dict[str, object] = {"parameters": self.model.sizes.count()}
             network |= {"held-out pairs": len(self.held_out), "of held-out sentences": len(self.pairs.held_out)}
             network |= {"computed on": self.place.describe()}

@@ -63,11 +63,11 @@ def test_folds_say_which_sentences_contain_a_pair(tmp_path):
     other = write_corpus(tmp_path, [(f, e, "0-0") for f, e, _ in pairs], "d")
     corpora = [one, [*one[:2], other[2]]]
     table = list(build(tmp_path, corpora)[0])
-    output = str(tmp_path / "folds.npy")
+    output = str(tmp_path / "origins.npy")
     files = [str(tmp_path / name) for name in ("x.parquet", "e2f", "f2e", "again")]
-    score_phrases(*files, output_folds=output)
+    score_phrases(*files, output_origins=output)
     found = np.load(output)
-    assert (found.dtype, found.shape) == (np.uint8, (len(table), 2))
+    assert (found.dtype, found.shape) == (np.int32, (len(table), 3))
 
     block = AlignedBlock(*_flat(words))
     hashes = [word_hashes(sorted({w.encode() for pair in words for w in pair[side].split()})) for side in (0, 1)]
@@ -79,9 +79,11 @@ def test_folds_say_which_sentences_contain_a_pair(tmp_path):
         for links in ("0-0", " ".join(f"{i}-{i}" for i in range(len(f.split())))):
             for source, target, *_ in twin.extract((f, e, links), 7):
                 expected.setdefault((source, target), set()).add(fold)
-    for line, (first, last) in zip(table, found.tolist(), strict=True):
-        own = expected[tuple(line.split(" ||| ")[:2])]
+    for line, (first, last, joint) in zip(table, found.tolist(), strict=True):
+        fields = line.split(" ||| ")
+        own = expected[fields[0], fields[1]]
         assert (first, last) == (min(own), max(own))
+        assert joint == int(fields[4].split()[2])
 
 
 def _numbered(number: int) -> list[tuple[str, str]]:

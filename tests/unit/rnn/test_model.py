@@ -21,6 +21,7 @@ from .twin import Twin  # noqa: E402
 torch.set_num_threads(1)
 SMALL = RnnSizes(9, 8, 4, 6, 3)
 SUPPLEMENTARY = RnnSizes(9, 8, 4, 6, 3, "supplementary")
+BAG_OF_WORDS = RnnSizes(9, 8, 4, 6, 3, "bag-of-words")
 
 
 def network(sizes=SMALL, seed=3, scale=0.7):
@@ -59,7 +60,7 @@ def test_the_paper_s_network_has_17_269_501_parameters():
     assert sum(parameter.numel() for parameter in model.parameters()) == 17_269_501
 
 
-@pytest.mark.parametrize("sizes", [SMALL, SUPPLEMENTARY, RnnSizes(3, 3, 1, 1, 1)])
+@pytest.mark.parametrize("sizes", [SMALL, SUPPLEMENTARY, BAG_OF_WORDS, RnnSizes(3, 3, 1, 1, 1)])
 def test_counted_and_built_parameters_agree(sizes):
     assert sum(parameter.numel() for parameter in RNNEncoderDecoder(sizes).parameters()) == sizes.count()
 
@@ -102,7 +103,7 @@ def test_impossible_sizes():
 # equations
 
 
-@pytest.mark.parametrize("sizes", [SMALL, SUPPLEMENTARY])
+@pytest.mark.parametrize("sizes", [SMALL, SUPPLEMENTARY, BAG_OF_WORDS])
 def test_agrees_with_the_independent_version(sizes):
     model = network(sizes)
     twin = Twin({name: value.detach() for name, value in model.named_parameters()}, sizes.variant)
@@ -117,7 +118,7 @@ def test_the_variants_differ():
     assert not torch.allclose(ours.log_probability(*batch(PAIRS)), theirs.log_probability(*batch(PAIRS)), atol=1e-3)
 
 
-@pytest.mark.parametrize("sizes", [SMALL, SUPPLEMENTARY])
+@pytest.mark.parametrize("sizes", [SMALL, SUPPLEMENTARY, BAG_OF_WORDS])
 def test_step_by_step_is_the_whole(sizes):
     """What search and sampling use (context, softmax_input, logits, step) gives the score of the pair."""
     model = network(sizes)
@@ -228,8 +229,9 @@ def by_autograd(model, source, target):
 
 
 @pytest.mark.parametrize(("source", "target"), list(rectangles()))
-def test_gradient_by_hand_is_autograd_s(source, target):
-    model = network()
+@pytest.mark.parametrize("sizes", [SMALL, BAG_OF_WORDS])
+def test_gradient_by_hand_is_autograd_s(sizes, source, target):
+    model = network(sizes)
     loss, found = gradients_of(model, source, target)
     expected_loss, expected = by_autograd(model, source, target)
     assert float(loss) == pytest.approx(expected_loss, abs=1e-10)
@@ -237,7 +239,7 @@ def test_gradient_by_hand_is_autograd_s(source, target):
         assert torch.allclose(found[name], value, atol=1e-11), name
 
 
-@pytest.mark.parametrize("sizes", [SMALL, SUPPLEMENTARY])
+@pytest.mark.parametrize("sizes", [SMALL, SUPPLEMENTARY, BAG_OF_WORDS])
 def test_gradient_against_finite_differences(sizes):
     model = network(sizes)
     source, target = next(rectangles())
@@ -262,9 +264,10 @@ def test_gradient_against_finite_differences(sizes):
             assert (values[0] - values[1]) / 2e-5 == pytest.approx(expected, abs=1e-6), name
 
 
-def test_gradient_with_dropout():
+@pytest.mark.parametrize("sizes", [SMALL, BAG_OF_WORDS])
+def test_gradient_with_dropout(sizes):
     """With what was left out held fixed, against finite differences."""
-    model = network()
+    model = network(sizes)
     for parameter in model.parameters():
         parameter.grad = torch.zeros_like(parameter)
     source, target = next(rectangles())

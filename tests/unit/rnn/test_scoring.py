@@ -77,7 +77,7 @@ def test_prefix_levels_by_hand():
     ]
 
 
-@pytest.mark.parametrize("variant", ["paper", "supplementary"])
+@pytest.mark.parametrize("variant", ["paper", "supplementary", "bag-of-words"])
 @pytest.mark.parametrize("sizing", [scoring.CPU, scoring.Sizing(7, 3, 2), scoring.Sizing(1, 1, 1)])
 def test_equal_to_single_pairs(folder, monkeypatch, variant, sizing):
     monkeypatch.setattr(scoring, "CPU", sizing)

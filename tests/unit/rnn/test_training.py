@@ -164,21 +164,22 @@ def test_parameters_are_views_of_one_tensor():
 
 
 @pytest.fixture
-def with_folds(folder, tmp_path):
+def with_origins(folder, tmp_path):
     """The same pairs, 40 of which only held-out sentences contain; 30 others come from the first fold and others."""
     numbers = np.random.default_rng(2).permutation(len(Pairs.open(folder / "pairs")))
-    folds = np.full((len(numbers), 2), 5, np.uint8)
-    folds[numbers[:40]] = 0
-    folds[numbers[40:70], 0] = 0
-    np.save(tmp_path / "folds.npy", folds)
+    origins = np.full((len(numbers), 3), 5, np.int32)
+    origins[numbers[:40], :2] = 0
+    origins[numbers[40:70], 0] = 0
+    origins[:, 2] = 1 + np.arange(len(numbers)) % 3
+    np.save(tmp_path / "origins.npy", origins)
     command = ["rnn", "prepare", "--phrase-table", "table", "--source", "source", "--target", "target"]
     command = [str(folder / part) if part in ("table", "source", "target") else part for part in command]
-    assert main([*command, "--output-dir", str(tmp_path / "p"), "--folds", str(tmp_path / "folds.npy")]) == 0
+    assert main([*command, "--output-dir", str(tmp_path / "p"), "--origins", str(tmp_path / "origins.npy")]) == 0
     return Pairs.open(tmp_path / "p"), np.sort(numbers[:40])
 
 
-def test_pairs_of_held_out_sentences_are_not_trained_on(pairs, with_folds):
-    held, numbers = with_folds
+def test_pairs_of_held_out_sentences_are_not_trained_on(pairs, with_origins):
+    held, numbers = with_origins
     assert held.held_out.tolist() == numbers.tolist()
     assert held.fingerprint != pairs.fingerprint
     trainer = RnnTrainer(held, replace(TINY, held_out=10), 1, CPU)
@@ -194,8 +195,47 @@ def test_pairs_of_held_out_sentences_are_not_trained_on(pairs, with_folds):
     assert everything.measure(alone.model).per_pair == pytest.approx(total / 40, abs=1e-4)
 
 
-def test_both_kinds_of_held_out_pairs_are_in_the_history(with_folds, tmp_path):
-    held, _ = with_folds
+def test_pairs_as_often_as_they_were_extracted(with_origins):
+    held, numbers = with_origins
+    trainer = RnnTrainer(held, replace(TINY, held_out=0, weighting="counts"), 1, CPU)
+    seen = np.zeros(len(held), int)
+    while trainer.batches.epoch == 0:
+        batch = next(trainer.batches)
+        if trainer.batches.epoch == 0:
+            np.add.at(seen, batch, 1)
+    expected = 1 + np.arange(len(held)) % 3
+    expected[numbers] = 0
+    assert seen.tolist() == expected.tolist()
+    assert trainer.trained == expected.sum()
+
+
+def test_counts_must_be_known(pairs):
+    with pytest.raises(InputError, match="has no counts of the pairs; run rnn prepare with --origins"):
+        RnnTrainer(pairs, replace(TINY, weighting="counts"), 1, CPU)
+
+
+def test_inverse_direction(with_origins, tmp_path):
+    """Trained on exchanged sides; the scores are those of the exchanged pairs, an ensemble's their mean in p."""
+    held, _ = with_origins
+    files = []
+    for seed in (1, 2):
+        trainer = RnnTrainer(held, replace(TINY, direction="inverse"), seed, CPU)
+        trainer.fit(tmp_path / f"state{seed}", 1e9, Stop(None))
+        files.append(tmp_path / f"m{seed}.pt")
+        trainer.save(files[-1], tmp_path / "h.json")
+    scores = []
+    for models in (files[:1], files[1:], files):
+        out = tmp_path / "scores.npy"
+        options = ["--pairs", held.folder, "--model", *models, "--output", out]
+        assert main([str(part) for part in ["rnn", "score", *options]]) == 0
+        scores.append(np.load(out))
+    expected = [log_p(load_model(files[0])[0], held.inverse(), i).item() for i in range(20)]
+    assert scores[0][:20] == pytest.approx(expected, abs=1e-4)
+    assert np.exp(scores[2]) == pytest.approx((np.exp(scores[0]) + np.exp(scores[1])) / 2, rel=1e-4)
+
+
+def test_both_kinds_of_held_out_pairs_are_in_the_history(with_origins, tmp_path):
+    held, _ = with_origins
     trainer = RnnTrainer(held, TINY, 1, CPU)
     trainer.fit(tmp_path / "state", 1e9, Stop(None))
     trainer.save(tmp_path / "m.pt", tmp_path / "h.json")
@@ -209,14 +249,14 @@ def log_p(model, pairs, i):
     return model.log_probability(source, torch.tensor([source.shape[1]]), target, torch.tensor([target.shape[1]]))
 
 
-def test_folds_of_another_table_are_refused(folder, tmp_path, capsys):
+def test_origins_of_another_table_are_refused(folder, tmp_path, capsys):
     command = ["rnn", "prepare", "--phrase-table", "table", "--source", "source", "--target", "target"]
     command = [str(folder / part) if part in ("table", "source", "target") else part for part in command]
-    command += ["--output-dir", str(tmp_path / "p"), "--folds", str(tmp_path / "folds.npy")]
-    np.save(tmp_path / "folds.npy", np.zeros((3, 2), np.uint8))
+    command += ["--output-dir", str(tmp_path / "p"), "--origins", str(tmp_path / "origins.npy")]
+    np.save(tmp_path / "origins.npy", np.zeros((3, 3), np.int32))
     assert main(command) == 2
-    assert "has the folds of 3 pairs, the table has" in capsys.readouterr().err
-    np.save(tmp_path / "folds.npy", np.zeros(3))
+    assert "knows 3 pairs, the table has" in capsys.readouterr().err
+    np.save(tmp_path / "origins.npy", np.zeros(3))
     assert main(command) == 2
     assert "holds float64 in 1 dimensions" in capsys.readouterr().err
 
@@ -479,7 +519,7 @@ def test_full_disk_keeps_the_last_checkpoint(folder, tmp_path, capfd):
         (["--learning-rate", "nan"], "--learning-rate nan: must be above 0"),
         (["--held-out", "-1"], "--held-out -1: must be at least 0"),
         (["--dropout", "1"], "--dropout 1.0: must be below 1"),
-        (["--dropout", "0.1", "--variant", "supplementary"], "--dropout 0.1: is for --variant paper only"),
+        (["--dropout", "0.1", "--variant", "supplementary"], "--dropout 0.1: is not for --variant supplementary"),
         (["--weight-decay", "0.1", "--optimiser", "adadelta"], "--weight-decay 0.1: is for --optimiser adam only"),
         (["--seed", "-1"], "--seed -1: must be at least 0"),
     ],
@@ -531,7 +571,7 @@ def test_one_pair_is_enough(tmp_path):
 # several threads and processes
 
 
-@pytest.mark.parametrize("variant", ["paper", "supplementary"])
+@pytest.mark.parametrize("variant", ["paper", "supplementary", "bag-of-words"])
 def test_threads_share_a_minibatch(pairs, variant):
     found = []
     for threads in (1, 3, 3):

@@ -17,6 +17,9 @@ class Twin:
 
     def encode(self, source):
         p = {name[8:]: value for name, value in self.p.items() if name.startswith("encoder.")}
+        if self.variant == "bag-of-words":
+            words = sum(p["embedding"][word] + p["b_embedding"] for word in source)
+            return np.tanh(p["W"] @ words + p["b"])
         h = np.zeros(len(p["U"]))
         for word in source:
             x = p["embedding"][word] + p["b_embedding"]
