@@ -25,10 +25,10 @@ from rnnsmt.io import read_json, write_json
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.progress import say
 from rnnsmt.search import SearchOptions, decode, load_model
-from rnnsmt.tuning.mert import tune
+from rnnsmt.tuning.loop import tune
 from rnnsmt.tuning.model_decoder import ModelDecoder
 from rnnsmt.tuning.options import LoopOptions, OptimiserOptions
-from rnnsmt.tuning.state import MertState
+from rnnsmt.tuning.state import TuningState
 
 
 def arguments() -> argparse.Namespace:
@@ -78,7 +78,7 @@ class Bench:
             loop, optimiser=OptimiserOptions(**{k: type(getattr(OptimiserOptions, k))(v) for k, v in values.items()})
         )
         decoder = ModelDecoder(self.ini, self.dev, self.model, self.options)
-        tuned = tune(decoder, self.bleu, decoder.start, MertState(folder, {"settings": settings}), loop)
+        tuned = tune(decoder, self.bleu, decoder.start, TuningState(folder, {"settings": settings}), loop)
         total = np.zeros(9, np.int64)
         scores = []
         for source, references in self.tests:
@@ -108,7 +108,7 @@ def main() -> None:
         "| variant | seeds | dev | " + " | ".join(names) + " | iterations |",
         "|---|---|---|" + "---|" * (len(names) + 1),
     ]
-    cost = ["| variant | decode | merge | optimise | CPU s a run |", "|---|---|---|---|---|"]
+    cost = ["| variant | optimise | decode | merge | CPU s a run |", "|---|---|---|---|---|"]
     for variant in args.variant:
         name, _, settings = variant.partition(":")
         results = [bench.run(name, settings, seed) for seed in args.seeds]

@@ -72,8 +72,10 @@ def option(name: str) -> str:
 
 
 def _values(value: Any) -> list[Any]:
-    """The values of an option: those of a list, one, or none."""
-    return value if isinstance(value, list) else [] if value is None else [value]
+    """The values of an option: those of a list, or of the lists of an option that is repeated; one, or none."""
+    if not isinstance(value, list):
+        return [] if value is None else [value]
+    return [item for one in value for item in (one if isinstance(one, list) else [one])]
 
 
 def _check_range(args: argparse.Namespace, name: str, least: int, most: int) -> None:

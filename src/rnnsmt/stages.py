@@ -92,7 +92,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "decode": Stage(4, "translate a text with a Moses model directory"),
     },
     "tuning": {
-        "mert": Stage(6, "minimum error rate training"),
+        "mert": Stage(7, "minimum error rate training"),
         "optimise": Stage(1, "weights for given n-best lists"),
         "rerank": Stage(1, "the best translation of every n-best list"),
     },

@@ -341,6 +341,25 @@ def test_settings_of_the_search_and_of_mert(workflow):
     assert all(("--cslm-cells 77" in command) == ("/cslm/" in command) for command in commands)
 
 
+def test_systems_are_compared_with_those_that_they_contain(workflow):
+    """With the largest of them, run by run; the table of one knows its columns by their places in the other's."""
+    settings = ["tuning={runs: 2}", "compare=[cslm_rnn_wp, baseline, rnn, cslm_wp]"]
+    found = {}
+    for command in workflow.commands("mert", *settings).split("rnnsmt tuning mert ")[1:]:
+        system = re.search(r"--output-ini results/systems/(\w+)/", command)[1]
+        options = re.findall(r"--nested-ini (\S+) (\S+) --nested-columns ([\d ]*\d)", command)
+        assert all(
+            first.endswith("/run1/moses.ini") and second.endswith("/run2/moses.ini") for first, second, _ in options
+        )
+        found[system] = {first.split("/")[2]: columns for first, _, columns in options}
+    assert found == {
+        "baseline": {},
+        "rnn": {"baseline": "0 1 2 3"},
+        "cslm_wp": {"baseline": "0 1 2 3"},
+        "cslm_rnn_wp": {"rnn": "0 1 2 3 4", "cslm_wp": "0 1 2 3 5"},
+    }
+
+
 def test_options_of_preparing_and_selecting(workflow):
     """Dev and test sets are kept whole. The control of selection is drawn after the lines have been scored."""
     done = workflow.call("--dry-run", "--printshellcmds", "--config", "selection={random: true}")

@@ -53,6 +53,24 @@ def filtered_folders(system, part):
     )
 
 
+def nested_systems(system):
+    """The systems of the table that have some of a system's features and no others: the largest of them."""
+    own = set(features(system))
+    smaller = [name for name in config["compare"] if set(features(name)) < own]
+    return [name for name in smaller if not any(set(features(name)) < set(features(other)) for other in smaller)]
+
+
+def nested_options(system, inis):
+    """The options of `tuning mert` for the tuned inis of the nested systems, run by run, whose tables lack some columns."""
+    own = columns(features(system))
+    options = []
+    for name, paths in zip(nested_systems(system), (inis[i : i + len(RUNS)] for i in range(0, len(inis), len(RUNS)))):
+        places = [0, 1, 2, 3, *(4 + own.index(column) for column in columns(features(name)))]
+        files = " ".join(shlex.quote(path) for path in paths)
+        options.append(f"--nested-ini {files} --nested-columns {' '.join(map(str, places))}")
+    return " ".join(options)
+
+
 def filtered_tables(system, part):
     """The tables there."""
     folders = dict.fromkeys(filtered_folders(system, part))

@@ -1,6 +1,7 @@
 """The commands that tune weights."""
 
 import argparse
+import json
 
 from rnnsmt.io import InputError, read_lines, write_json, write_lines
 from rnnsmt.options import positive
@@ -38,6 +39,12 @@ def mert_options(parser: argparse.ArgumentParser) -> None:
     add("--output-ini", required=True, nargs="+", metavar="FILE", help="moses.ini to write, with the tuned weights")
     add("--output-history", required=True, nargs="+", metavar="FILE", help="iterations, to write (JSON)")
     add("--state-dir", required=True, nargs="+", metavar="DIR", help="where the state of a run is kept")
+    add("--nested-ini", action="append", nargs="+", default=[], metavar="FILE",
+        help="tuned moses.ini of a nested model, which has some of the features, of every run: its weights are decoded "
+        "too; may be repeated for other models")  # fmt: skip
+    add("--nested-columns", action="append", nargs="+", type=int, default=[], metavar="N",
+        help="which columns of the phrase table those of the nested model's table are, from 0, once for every "
+        "--nested-ini; without it the first ones")  # fmt: skip
     add("--model-dir", metavar="DIR", help="take the ini's files from here where they exist, e.g. filtered tables")
     add("--nbest", type=int, default=100, metavar="N", help="distinct translations of a sentence and iteration")
     add_optimiser(parser)
@@ -65,6 +72,11 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
     code is 75: run the same command again. Output: the ini with the weights of the iteration whose decoded development
     set had the highest BLEU, and the history of all iterations.
 
+    --nested-ini names the tuned weights of models with some of the features. In the end they are decoded with 0 as the
+    weight of the other features, and where they are better on the development set than all iterations, so are points
+    between the two. The best of all is taken: a further feature costs no BLEU there (but that the search with a CSLM of
+    weight 0 differs a little).
+
     Several seeds make as many runs, one after the other, with as many --output-ini, --output-history and --state-dir.
     Each ends as it would alone; they share the model, the first decoding, and what a CSLM has answered.
     """
@@ -74,9 +86,10 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.search import load_model
     from rnnsmt.search.options import search_options
     from rnnsmt.state_folder import StateFolder
-    from rnnsmt.tuning.mert import tune
+    from rnnsmt.tuning.loop import tune
     from rnnsmt.tuning.model_decoder import ModelDecoder
-    from rnnsmt.tuning.state import MertState, fingerprint
+    from rnnsmt.tuning.state import TuningState, fingerprint
+    from rnnsmt.tuning.weights import in_order, nested_weights_of_runs
 
     stop = Stop(args.time_limit)
     if args.nbest < 2:
@@ -88,11 +101,15 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
         )
     ini = MosesIni.read(args.ini)
     sources, references = read_texts(args.source, args.reference)
+    nested = nested_weights_of_runs(ini, args.nested_ini, args.nested_columns, runs)
     common = fingerprint(args, ini)
-    seeds = dict(zip(args.state_dir, args.seed, strict=True))
+    prints = {
+        folder: {**common, "--seed": str(seed), "--nested-ini": json.dumps(weights)}
+        for folder, seed, weights in zip(args.state_dir, args.seed, nested, strict=True)
+    }
     # those that were interrupted first: they may refuse, before a finished one starts over
     folders = sorted(args.state_dir, key=StateFolder.is_finished)
-    opened = {folder: MertState(folder, {**common, "--seed": str(seeds[folder])}) for folder in folders}
+    opened = {folder: TuningState(folder, prints[folder]) for folder in folders}
     states = [opened[folder] for folder in args.state_dir]
     model = load_model(ini, sources, args.model_dir, args.threads, args.device, args.cslm_precision)
     decoder = ModelDecoder(ini, sources, model, search_options(args, ini))
@@ -108,7 +125,8 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
             threads=args.threads,
             optimiser=optimiser_options(args),
         )
-        tuned = tune(decoder, bleu, decoder.start, state, options, stop)
+        compared = [in_order(weights, decoder.feature_names) for weights in nested[number]]
+        tuned = tune(decoder, bleu, decoder.start, state, options, stop, compared)
         decoder.set_weights(tuned.weights)
         ini.write(args.output_ini[number])
         write_json(args.output_history[number], tuned.history(decoder.feature_names, seed))
@@ -145,8 +163,9 @@ def optimise(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.bleu.texts import read_texts
     from rnnsmt.moses.ini import MosesIni
     from rnnsmt.moses.nbest import read_lists
-    from rnnsmt.tuning.nbest_pool import NbestPool, candidate_batch
-    from rnnsmt.tuning.optimisation import optimise_weights, pool_bleu, start_weights, tunable_features
+    from rnnsmt.tuning.nbest_pool import NbestPool, candidate_batch, pool_bleu, tunable_features
+    from rnnsmt.tuning.optimisation import optimise_weights
+    from rnnsmt.tuning.weights import start_weights
 
     ini = MosesIni.read(args.ini)
     sources, references = read_texts(args.source, args.reference)
@@ -156,11 +175,11 @@ def optimise(args: argparse.Namespace) -> dict[str, object]:
     pool.add(candidate_batch(lists.features, BatchBleu(references).statistics(lists.texts)))
     flat = pool.flat()
     active = tunable_features(flat, lists.names)
-    found = optimise_weights(flat, [start], active, [args.seed, 1], optimiser_options(args), args.threads)
-    for name, weight in zip(lists.names, found.weights, strict=True):
+    weights = optimise_weights(flat, start, active, [args.seed, 1], optimiser_options(args), args.threads)
+    for name, weight in zip(lists.names, weights, strict=True):
         ini.set_weight(name, float(weight))
     ini.write(args.output_ini)
-    before, after = (round(100 * value, 2) for value in (pool_bleu(flat, start), found.value))
+    before, after = (round(100 * pool_bleu(flat, one), 2) for one in (start, weights))
     return {"sentences": len(lists.texts), "translations": len(pool), "BLEU before": before, "BLEU": after}
 
 

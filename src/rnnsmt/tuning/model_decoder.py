@@ -1,4 +1,4 @@
-"""The search as MERT sees it."""
+"""The search as the loop of tuning sees it."""
 
 from typing import TYPE_CHECKING
 
@@ -9,15 +9,15 @@ from rnnsmt.bleu.batch import NumberedTexts
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.search import SearchOptions, decode
 from rnnsmt.search.translation_options import look_up
-from rnnsmt.tuning.mert import Decoded
-from rnnsmt.tuning.optimisation import Weights, normalised, start_weights
+from rnnsmt.tuning.loop import Decoded
+from rnnsmt.tuning.weights import UNTUNED, Weights, normalised, start_weights
 
 if TYPE_CHECKING:
     from rnnsmt.search.model import SearchModel
 
 
 class ModelDecoder:
-    """The search as the loop sees it: tuned features only (the unknown word penalty keeps its weight, as in Moses).
+    """Decodes with tuned features only (the unknown word penalty keeps its weight, as in Moses).
 
     What it found with the weights of the ini, from which every run starts, is kept for the runs that follow.
     """
@@ -28,7 +28,7 @@ class ModelDecoder:
         self.model = model
         self._options = options
         names = list(self.model.feature_names)
-        self._tuned = np.array([not name.startswith("UnknownWordPenalty") for name in names])
+        self._tuned = np.array([not name.startswith(UNTUNED) for name in names])
         self._weights = model.weights(ini)
         self.feature_names = [name for name, tuned in zip(names, self._tuned, strict=True) if tuned]
         self.start = start_weights(ini, self.feature_names)

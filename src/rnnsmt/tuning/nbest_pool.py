@@ -6,7 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnsmt.bleu.kernels.statistics import bleu_of_statistics
+from rnnsmt.io import InputError
+from rnnsmt.progress import say
 from rnnsmt.tuning.kernels.hashing import row_hashes
+from rnnsmt.tuning.kernels.line_search import best_candidates, project
+from rnnsmt.tuning.weights import Weights
 
 
 @dataclass(frozen=True)
@@ -87,3 +92,45 @@ def candidate_batch(candidates: Sequence[NDArray[np.float64]], statistics: NDArr
         statistics,
         np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
     )
+
+
+def pool_bleu(pool: FlatPool, weights: Weights) -> float:
+    """Corpus BLEU (0 to 1) of the candidates that the weights choose from the pool."""
+    scores = np.empty(len(pool.statistics), np.float64)
+    project(pool.features, weights, scores)
+    chosen = np.empty(pool.sentences, np.int64)
+    best_candidates(scores, pool.offsets, chosen)
+    return float(bleu_of_statistics(pool.statistics[chosen].astype(np.int64).sum(axis=0)))
+
+
+def tunable_features(pool: FlatPool, names: Sequence[str]) -> NDArray[np.bool_]:
+    """``active_features``, and a warning that names the others.
+
+    Raises:
+        InputError: BLEU is 0 whatever the weights, or no feature differs between translations of a sentence.
+    """
+    for order in range(4):
+        if not pool.statistics[:, order].any():
+            raise InputError(
+                f"no translation in the n-best lists shares a {order + 1}-gram with its reference, so BLEU is 0 "
+                "whatever the weights; do --source and --reference belong together, and are they tokenised alike?"
+            )
+    active = active_features(pool)
+    if not active.any():
+        raise InputError(
+            "every feature is constant on every n-best list: no feature differs between translations of a sentence, "
+            "so no weight can be tuned; have the lists more than one translation, and does the phrase table cover "
+            "the development set?"
+        )
+    if not active.all():
+        constant = ", ".join(name for name, moves in zip(names, active, strict=True) if not moves)
+        say(f"warning: constant on every n-best list, the weight stays: {constant}")
+    return active
+
+
+def active_features(pool: FlatPool) -> NDArray[np.bool_]:
+    """``[F]``: the features that differ between two candidates of at least one sentence; only these can be tuned."""
+    filled = pool.offsets[:-1][np.diff(pool.offsets) > 0]
+    low = np.minimum.reduceat(pool.features, filled, axis=1)
+    high = np.maximum.reduceat(pool.features, filled, axis=1)
+    return np.asarray((high > low).any(axis=1))

@@ -30,6 +30,4 @@ class LoopOptions:
     """Iterations in which dev BLEU must rise by ``least_rise``."""
     threads: int = 1
     least_rise: float = 0.05
-    least_change: float = 1e-5
-    """Of a weight, where their absolute sum is 1: the loop ends where all change less."""
     optimiser: OptimiserOptions = field(default_factory=OptimiserOptions)

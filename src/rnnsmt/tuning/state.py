@@ -1,4 +1,4 @@
-"""The state of a MERT run on disk: what it was made from, its iterations, the n-best lists they added.
+"""The state of a tuning run on disk: what it was made from, its iterations, the n-best lists they added.
 
 A state folder holds ``state.json``, replaced whole after every iteration, and one ``nbest-NNN.npz`` an iteration,
 written before it. So a run that is ended at any time goes on after its last complete iteration.
@@ -22,7 +22,7 @@ from rnnsmt.tuning.nbest_pool import CandidateBatch
 FORMAT = "rnnsmt-mert-1"
 
 
-class MertState:
+class TuningState:
     """The state folder of one run."""
 
     def __init__(self, folder: str | Path, fingerprint: Mapping[str, str]) -> None:
@@ -34,6 +34,8 @@ class MertState:
         self._state = StateFolder(folder, fingerprint)
         self.folder = self._state.path
         self.iterations: list[dict[str, Any]] = []
+        self.comparisons: list[dict[str, Any]] = []
+        """What else was decoded: ``weights`` and their ``dev_bleu``."""
         self.path = self.folder / "state.json"
         self._state.lock()
         self._state.clear_finished("state.json", "nbest-*.npz")
@@ -45,11 +47,16 @@ class MertState:
         if not isinstance(saved, dict) or saved.get("format") != FORMAT:
             raise InputError(f"{self.path}: not the state of this version of MERT; {self._state.remedy}")
         before = saved.get("fingerprint")
-        iterations = saved.get("iterations")
-        if not isinstance(before, dict) or not isinstance(iterations, list) or not all(map(_whole, iterations)):
+        iterations, comparisons = saved.get("iterations"), saved.get("comparisons", [])
+        if (
+            not isinstance(before, dict)
+            or not (isinstance(iterations, list) and all(_whole(one, ITERATION) for one in iterations))
+            or not (isinstance(comparisons, list) and all(_whole(one, COMPARISON) for one in comparisons))
+        ):
             raise InputError(f"{self.path}: damaged; {self._state.remedy}")
         self._state.check(before)
         self.iterations = iterations
+        self.comparisons = comparisons
 
     def save(self, iteration: Mapping[str, Any], batch: CandidateBatch) -> None:
         """Add a complete iteration with the candidates that it found."""
@@ -57,20 +64,29 @@ class MertState:
         with atomic_path(self._batch_path(len(self.iterations))) as temporary, temporary.open("wb") as out:
             np.savez(out, features=batch.features, statistics=batch.statistics, sentences=batch.sentences)
         self.iterations.append(dict(iteration))
-        write_json(self.path, {"format": FORMAT, "fingerprint": self._state.fingerprint, "iterations": self.iterations})
+        self._write()
+
+    def save_comparison(self, comparison: Mapping[str, Any]) -> None:
+        """Add what else was decoded."""
+        self.comparisons.append(dict(comparison))
+        self._write()
+
+    def _write(self) -> None:
+        saved = {"format": FORMAT, "fingerprint": self._state.fingerprint}
+        write_json(self.path, saved | {"iterations": self.iterations, "comparisons": self.comparisons})
 
     def finish(self) -> None:
         """Remember that the outputs of the run are written: other settings may then start over."""
         self._state.finish()
 
-    def batches(self) -> list[CandidateBatch]:
-        """The candidates of all complete iterations.
+    def batches(self, iterations: int) -> list[CandidateBatch]:
+        """The candidates of the first iterations.
 
         Raises:
             InputError: a file is missing or damaged.
         """
         found = []
-        for number in range(len(self.iterations)):
+        for number in range(iterations):
             path = self._batch_path(number)
             try:
                 with np.load(path) as arrays:
@@ -83,12 +99,14 @@ class MertState:
         return self.folder / f"nbest-{number + 1:03}.npz"
 
 
-def _whole(iteration: object) -> bool:
-    """Whether this is what ``save`` was given."""
-    return isinstance(iteration, dict) and all(
-        isinstance(iteration.get(name), kind)
-        for name, kind in (("iteration", int), ("dev_bleu", (int, float)), ("weights", list), ("next_weights", list))
-    )
+ITERATION = {"iteration": int, "dev_bleu": (int, float), "weights": list, "new_candidates": int}
+COMPARISON = {"dev_bleu": (int, float), "weights": list}
+"""What records have, beside others."""
+
+
+def _whole(record: object, kinds: Mapping[str, Any]) -> bool:
+    """Whether this is what was saved."""
+    return isinstance(record, dict) and all(isinstance(record.get(name), kind) for name, kind in kinds.items())
 
 
 def content_hash(*paths: str | Path) -> str:

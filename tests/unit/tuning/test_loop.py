@@ -14,10 +14,12 @@ import pytest
 from rnnsmt.bleu.batch import BatchBleu
 from rnnsmt.io import InputError
 from rnnsmt.stopping import SAVED, Stop
-from rnnsmt.tuning.mert import Decoded, tune
+from rnnsmt.tuning import loop
+from rnnsmt.tuning.loop import Decoded, tune
 from rnnsmt.tuning.nbest_pool import NbestPool, candidate_batch
 from rnnsmt.tuning.options import LoopOptions, OptimiserOptions
-from rnnsmt.tuning.state import MertState, content_hash, file_hash
+from rnnsmt.tuning.state import TuningState, content_hash, file_hash
+from rnnsmt.tuning.weights import normalised
 
 WORDS = ["a", "b", "c", "d", "e", "f", "g", "h"]
 
@@ -64,7 +66,7 @@ START = np.array([0.1, 0.1, 0.3])
 
 def run(folder: Path, options: LoopOptions = OPTIONS, decoder: ToyDecoder | None = None):
     decoder = decoder or ToyDecoder()
-    return tune(decoder, BatchBleu([decoder.references]), START, MertState(folder, {"a": "1"}), options)
+    return tune(decoder, BatchBleu([decoder.references]), START, TuningState(folder, {"a": "1"}), options)
 
 
 def test_tuning_raises_bleu_and_keeps_the_best_decoded_weights(tmp_path):
@@ -123,7 +125,7 @@ def test_a_finished_run_can_be_extended_and_cut_short(tmp_path, patience):
     decoded = 0
     for most in (3, 6, 2, 6):
         decoder = ToyDecoder()
-        state = MertState(tmp_path / "one", {"a": "1"})
+        state = TuningState(tmp_path / "one", {"a": "1"})
         tuned = tune(decoder, BatchBleu([decoder.references]), START, state, options(most))
         state.finish()
         del state
@@ -180,19 +182,99 @@ def test_kill_at_any_time_and_go_on(tmp_path, stop):
     )
 
 
+# Nested models
+
+GOOD = np.array([0.6, 0.0, -0.3])
+NEAR = np.array([0.5, 0.01, -0.45])
+BAD = np.array([-0.6, 0.0, 0.3])
+
+
+class Ahead(ToyDecoder):
+    """Decodes with some weights what no iteration comes up to."""
+
+    def __init__(self, *ahead: np.ndarray) -> None:
+        super().__init__()
+        self.ahead = [normalised(weights) for weights in ahead]
+
+    def decode(self, weights):
+        decoded = super().decode(weights)
+        is_ahead = any(np.allclose(weights, other, atol=1e-12) for other in self.ahead)
+        return decoded._replace(best=self.references) if is_ahead else decoded
+
+
+@pytest.fixture
+def all_decoded(monkeypatch):
+    """Models are far apart here."""
+    monkeypatch.setattr(loop, "HOPELESS", 0.35)
+
+
+def run_with_nested(folder: Path, *nested: np.ndarray, decoder: ToyDecoder, options: LoopOptions = OPTIONS, stop=None):
+    bleu = BatchBleu([decoder.references])
+    return tune(decoder, bleu, START, TuningState(folder, {"a": "1"}), options, stop, nested)
+
+
+def test_a_nested_model_that_is_behind_changes_nothing(tmp_path, all_decoded):
+    alone = run(tmp_path / "a")
+    tuned = run_with_nested(tmp_path / "b", GOOD, decoder=ToyDecoder())
+    assert (tuned.weights.tolist(), tuned.bleu) == (alone.weights.tolist(), alone.bleu)
+    assert tuned.iterations == alone.iterations
+    assert [(one["nested"], one["part"]) for one in tuned.comparisons] == [(1, 0)]
+    assert 0 < tuned.comparisons[0]["dev_bleu"] < tuned.bleu
+
+
+def test_a_nested_model_that_is_far_behind_on_the_lists_is_not_decoded(tmp_path):
+    decoder = ToyDecoder()
+    tuned = run_with_nested(tmp_path, BAD, decoder=decoder)
+    assert not tuned.comparisons
+    assert decoder.decoded == len(tuned.iterations)
+
+
+def test_a_nested_model_that_is_ahead_is_the_result(tmp_path, all_decoded):
+    """Where no point on the way to the best iteration is as good."""
+    tuned = run_with_nested(tmp_path, BAD, NEAR, decoder=Ahead(NEAR))
+    assert (tuned.weights.tolist(), tuned.bleu) == (normalised(NEAR).tolist(), 100)
+    assert [(one["nested"], one["part"]) for one in tuned.comparisons] == [(2, 0.75), (2, 0.5), (2, 0.25), (2, 0)]
+    assert tuned.iterations[tuned.best_iteration - 1]["dev_bleu"] < 100
+
+
+def test_the_point_nearest_to_the_own_weights_that_is_as_good(tmp_path, all_decoded):
+    own = run(tmp_path / "a").weights
+    near = normalised(NEAR)
+    half = normalised(near + 0.5 * (own - near))
+    tuned = run_with_nested(tmp_path / "b", NEAR, decoder=Ahead(NEAR, half))
+    assert tuned.weights == pytest.approx(half)
+    assert [one["part"] for one in tuned.comparisons] == [0.75, 0.5, 0]
+
+
+def test_comparisons_are_not_made_again(tmp_path, all_decoded):
+    """After an interruption at any of them, or where more iterations are asked for."""
+    expected = run_with_nested(tmp_path / "a", NEAR, decoder=Ahead(NEAR))
+    decoded = 0
+    while True:
+        decoder = Ahead(NEAR)
+        try:
+            tuned = run_with_nested(tmp_path / "b", NEAR, decoder=decoder, stop=Stop(1e-6))
+        except SystemExit as stopped:
+            assert stopped.code == SAVED
+            assert decoder.decoded == 1
+        decoded += decoder.decoded
+        if decoder.decoded == 0:
+            break
+    assert decoded == len(expected.iterations) + len(expected.comparisons)
+    assert (tuned.comparisons, tuned.weights.tolist()) == (expected.comparisons, expected.weights.tolist())
+    fewer = LoopOptions(seed=3, max_iterations=2, optimiser=OPTIONS.optimiser)
+    cut = run_with_nested(tmp_path / "b", NEAR, decoder=Ahead(NEAR), options=fewer)
+    directly = run_with_nested(tmp_path / "c", NEAR, decoder=Ahead(NEAR), options=fewer)
+    assert cut.history(["a", "b", "c"], 3) == directly.history(["a", "b", "c"], 3)
+
+
 # Stopping
 
 
 def test_stops_without_new_candidates(tmp_path):
-    tuned = run(tmp_path, LoopOptions(seed=1, patience=99, least_change=0.0, optimiser=CLASSICAL))
+    tuned = run(tmp_path, LoopOptions(seed=1, patience=99, optimiser=CLASSICAL))
     assert tuned.stopped == "stopped: no new candidates"
     assert tuned.iterations[-1]["new_candidates"] == 0
-
-
-def test_stops_when_the_weights_stay(tmp_path):
-    tuned = run(tmp_path, LoopOptions(seed=1, patience=99, least_change=10.0, optimiser=CLASSICAL))
-    assert tuned.stopped == "stopped: the weights stay what they are"
-    assert len(tuned.iterations) == 1
 
 
 def test_stops_after_a_number_of_iterations(tmp_path):
@@ -221,7 +303,7 @@ def test_stops_before_the_time_limit_and_goes_on(tmp_path):
         decoder = ToyDecoder()
         bleu = BatchBleu([decoder.references])
         try:
-            return tune(decoder, bleu, START, MertState(tmp_path / "limited", {"a": "1"}), OPTIONS, Stop(seconds))
+            return tune(decoder, bleu, START, TuningState(tmp_path / "limited", {"a": "1"}), OPTIONS, Stop(seconds))
         except SystemExit as stopped:
             assert decoder.decoded == 1
             return stopped.code
@@ -246,7 +328,7 @@ def test_stops_where_another_iteration_would_not_fit():
 def test_a_constant_feature_is_named_and_keeps_its_weight(tmp_path, capsys):
     tuned = run(tmp_path, decoder=ToyDecoder(constant=(1,)))
     assert "constant on every n-best list, the weight stays: F1:0" in capsys.readouterr().err
-    assert tuned.iterations[0]["constant_features"] == ["F1:0"]
+    assert tuned.iterations[1]["constant_features"] == ["F1:0"]
     assert tuned.weights[1] > 0
 
 
@@ -260,13 +342,13 @@ def test_no_common_word_is_refused(tmp_path):
     decoder = ToyDecoder()
     bleu = BatchBleu([["z z z z"] * len(decoder.references)])
     with pytest.raises(InputError, match="shares a 1-gram with its reference, so BLEU is 0"):
-        tune(decoder, bleu, START, MertState(tmp_path, {}), OPTIONS)
+        tune(decoder, bleu, START, TuningState(tmp_path, {}), OPTIONS)
 
 
 def test_several_references(tmp_path):
     decoder = ToyDecoder()
     bleu = BatchBleu([["z"] * len(decoder.references), decoder.references])
-    assert tune(decoder, bleu, START, MertState(tmp_path, {}), OPTIONS).bleu > 20
+    assert tune(decoder, bleu, START, TuningState(tmp_path, {}), OPTIONS).bleu > 20
 
 
 # The pool
@@ -297,7 +379,7 @@ def test_a_second_process_waits_for_the_first(tmp_path, capsys):
     with (tmp_path / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # as an orphan of a killed Snakemake holds it
         opened = threading.Event()
-        waiting = threading.Thread(target=lambda: MertState(tmp_path, {}) and opened.set())
+        waiting = threading.Thread(target=lambda: TuningState(tmp_path, {}) and opened.set())
         waiting.start()
         assert not opened.wait(0.3)
     assert opened.wait(10)
@@ -310,20 +392,20 @@ def test_a_file_system_without_locks(tmp_path, capsys, monkeypatch):
         raise OSError(errno.ENOSYS, "Function not implemented")
 
     monkeypatch.setattr(fcntl, "flock", flock)
-    MertState(tmp_path, {})
+    TuningState(tmp_path, {})
     assert "cannot be locked (Function not implemented); take care" in capsys.readouterr().err
 
 
 def test_other_settings_are_refused_by_name(tmp_path):
     run(tmp_path)
     with pytest.raises(InputError, match=r"changed since: --seed \(was not there, is 2\), new .*; .* remove"):
-        MertState(tmp_path, {"a": "1", "--seed": "2", "new": "x"})
+        TuningState(tmp_path, {"a": "1", "--seed": "2", "new": "x"})
 
 
 def test_settings_that_are_gone_are_named(tmp_path):
     run(tmp_path)
     with pytest.raises(InputError, match=r"changed since: a \(was 1, is not there\);"):
-        MertState(tmp_path, {})
+        TuningState(tmp_path, {})
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"format": "other"}'])
@@ -331,7 +413,7 @@ def test_a_damaged_state_is_refused(tmp_path, content):
     run(tmp_path)
     (tmp_path / "state.json").write_text(content)
     with pytest.raises(InputError, match=r"state\.json"):
-        MertState(tmp_path, {"a": "1"})
+        TuningState(tmp_path, {"a": "1"})
 
 
 @pytest.mark.parametrize("content", [None, b"", b"PK\x03\x04 half a file"])

@@ -13,7 +13,7 @@ import pytest
 from rnnsmt.cli import main
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.stopping import SAVED
-from rnnsmt.tuning import model_decoder
+from rnnsmt.tuning import loop, model_decoder
 
 from .tiny_model import INI, write_model, write_texts
 
@@ -131,6 +131,89 @@ def test_an_interrupted_run_refuses_before_a_finished_one_starts_over(model, tmp
     assert main(of_both(model, tmp_path, restarts=2)) == 2
     assert "--restarts (was 4, is 2)" in capsys.readouterr().err
     assert [path.read_bytes() for path in sorted((tmp_path / "one" / "state").iterdir())] == before
+
+
+# Nested models
+
+
+def write_nested(model: Path, path: Path, weights: str, columns: int = 3) -> None:
+    """A tuned ini with this line of weights of its phrase table, which lacks a column."""
+    nested = INI.replace("num-features=4", f"num-features={columns}").replace("0.2 0.2 0.2 0.2", weights)
+    path.write_text(nested.replace("path=", f"path={model}/"))
+
+
+def test_the_tuned_weights_of_a_nested_model_are_decoded(model, tmp_path, monkeypatch):
+    """With weight 0 for the column that it lacks, and the result is not worse on the development set."""
+    monkeypatch.setattr(loop, "HOPELESS", 1.0)
+    assert main([*command(model, tmp_path / "a"), f"--output-ini={tmp_path}/a.ini"]) == 0
+    weights = MosesIni.read(tmp_path / "a.ini").weights["TranslationModel0"]
+    write_nested(model, tmp_path / "nested.ini", " ".join(str(5 * weights[k]) for k in (0, 1, 3)))
+    more = ["--nested-ini", str(tmp_path / "nested.ini"), "--nested-columns", "0", "1", "3"]
+    assert main([*command(model, tmp_path, max_iterations=2), *more]) == 0
+    history = json.loads((tmp_path / "tuned" / "history.json").read_text())
+    compared = history["comparisons"][-1]
+    found = dict(zip(history["features"], compared["weights"], strict=True))
+    scale = found["LM0:0"] / 0.5
+    table = [found[f"TranslationModel0:{k}"] / scale for k in range(4)]
+    assert table == pytest.approx([5 * weights[0], 5 * weights[1], 0, 5 * weights[3]])
+    assert found["Distortion0:0"] / scale == pytest.approx(0.3)
+    assert history["dev_bleu"] == max(one["dev_bleu"] for one in history["iterations"] + history["comparisons"])
+
+
+def test_every_run_is_compared_with_its_own(model, tmp_path):
+    """And ends as it would alone."""
+    inis = [tmp_path / f"nested{seed}.ini" for seed in (1, 2)]
+    for seed, ini in enumerate(inis, 1):
+        write_nested(model, ini, f"0.1 0.{seed} 0.2")
+        assert main([*command(model, tmp_path / f"alone{seed}", seed=seed), "--nested-ini", str(ini)]) == 0
+    assert main([*of_both(model, tmp_path), "--nested-ini", *map(str, inis)]) == 0
+    together = [outputs(tmp_path / name) for name in ("one", "two")]
+    assert together == [outputs(tmp_path / f"alone{seed}") for seed in (1, 2)]
+
+
+def test_another_nested_model_is_another_run(model, tmp_path, capsys):
+    """Another path to the same weights is not."""
+    first, same, other = (tmp_path / f"{name}.ini" for name in ("first", "same", "other"))
+    for path, weights in ((first, "0.1 0.3 0.2"), (same, "0.1 0.3 0.2"), (other, "0.1 0.3 0.3")):
+        write_nested(model, path, weights)
+    assert main([*command(model, tmp_path, max_iterations=2), "--nested-ini", str(first)]) == 0
+    (tmp_path / "state" / "finished.json").unlink()  # as if it had been interrupted
+    assert main([*command(model, tmp_path), "--nested-ini", str(other)]) == 2
+    assert "changed since: --nested-ini;" in capsys.readouterr().err
+    assert main([*command(model, tmp_path), "--nested-ini", str(same)]) == 0
+    assert "going on after iteration 2" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("weights", "more", "said"),
+    [
+        ("0.1 0.3 0.2", ["--nested-ini", "nested.ini", "nested.ini"], "one file of every run; there are 1"),
+        ("0.1 0.3 0.2", ["--nested-columns", "0", "1"], "has 3 columns; name a different one"),
+        ("0.1 0.3 0.2", ["--nested-columns", "0", "1", "1"], "has 3 columns; name a different one"),
+        ("0.1 0.3 0.2", ["--nested-columns", "0", "1", "4"], "score 4 (from 0) of TranslationModel0 is none of"),
+        ("0.1 0.3 0.2", ["--nested-columns", "0", "1", "-1"], "--nested-columns -1: must be at least 0"),
+        ("0.1 0.3 0.2", [*["--nested-columns", "0", "1", "2"] * 2], "--nested-columns: give it once for every"),
+        ("1 1 1 1 1", [], "score 4 (from 0) of TranslationModel0 is none of"),
+    ],
+)
+def test_bad_nested_models_are_refused(model, tmp_path, capsys, monkeypatch, weights, more, said):
+    monkeypatch.chdir(tmp_path)
+    write_nested(model, tmp_path / "nested.ini", weights, len(weights.split()))
+    nested = [] if "--nested-ini" in more else ["--nested-ini", "nested.ini"]
+    refused([*command(model, tmp_path), *nested, *more], tmp_path, capsys, said)
+
+
+def test_a_model_with_another_feature_is_not_nested(model, tmp_path, capsys):
+    cslm = INI.replace("Distortion\n", "Distortion\nCSLM name=CSLM0 path=none\n") + "CSLM0= 0.1\n"
+    (tmp_path / "other.ini").write_text(cslm)
+    more = ["--nested-ini", str(tmp_path / "other.ini")]
+    refused([*command(model, tmp_path), *more], tmp_path, capsys, "has the feature CSLM0, which", "lacks")
+
+
+def test_a_nested_ini_is_not_overwritten(model, tmp_path, capsys):
+    write_nested(model, tmp_path / "nested.ini", "0.1 0.3 0.2")
+    arguments = command(model, tmp_path, output_ini=tmp_path / "nested.ini")
+    refused([*arguments, "--nested-ini", str(tmp_path / "nested.ini")], tmp_path, capsys, "is also --nested-ini")
 
 
 def test_filtered_tables_from_another_folder(model, tmp_path, capsys):

@@ -1,4 +1,4 @@
-"""The search as MERT sees it."""
+"""The search as the loop of tuning sees it."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from rnnsmt.bleu.batch import BatchBleu
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.search import SearchOptions, decode, load_model
 from rnnsmt.tuning.model_decoder import ModelDecoder
-from rnnsmt.tuning.optimisation import normalised
+from rnnsmt.tuning.weights import normalised
 
 from ..search.twin import tiny_model
 
