@@ -75,7 +75,7 @@ class Bench:
         ends = {name: int(values.pop(name)) for name in ("patience", "max_iterations") if name in values}
         loop = LoopOptions(seed=seed, threads=self.args.threads, **ends)
         loop = replace(
-            loop, optimiser=OptimiserOptions(**{k: type(getattr(OptimiserOptions, k))(v) for k, v in values.items()})
+            loop, optimiser=OptimiserOptions(**{k: type(getattr(OptimiserOptions(), k))(v) for k, v in values.items()})
         )
         decoder = ModelDecoder(self.ini, self.dev, self.model, self.options)
         tuned = tune(decoder, self.bleu, decoder.start, TuningState(folder, {"settings": settings}), loop)

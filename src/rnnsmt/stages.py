@@ -30,7 +30,7 @@ CHAPTERS: dict[str, str] = {
     "rnn": "the RNN Encoder-Decoder",
     "cslm": "the continuous-space language model",
     "search": "the decoder",
-    "tuning": "weights, by MERT or for given n-best lists",
+    "tuning": "weights, by decoding again and again or for given n-best lists",
     "evaluation": "BLEU and Table 1",
     "analysis": "pictures of what was learnt",
     "moses": "Moses model directories",
@@ -92,7 +92,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "decode": Stage(4, "translate a text with a Moses model directory"),
     },
     "tuning": {
-        "mert": Stage(7, "minimum error rate training"),
+        "mert": Stage(7, "weights by MERT, batch MIRA or PRO, decoding again and again"),
         "optimise": Stage(1, "weights for given n-best lists"),
         "rerank": Stage(1, "the best translation of every n-best list"),
     },

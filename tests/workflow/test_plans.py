@@ -334,10 +334,17 @@ def test_the_table_knows_what_systems_are_made_of(workflow):
 
 def test_settings_of_the_search_and_of_mert(workflow):
     """The CSLM's limit is of the systems that have one only: the others do not depend on it."""
-    settings = ["search={cslm_cells: 77}", "tuning={combine: best, patience: 5}", "compare=[baseline, cslm]"]
+    settings = [
+        "search={cslm_cells: 77}",
+        "tuning={combine: best, patience: 5, optimiser: mira}",
+        "compare=[baseline, cslm]",
+    ]
     commands = workflow.commands("mert", *settings).split("rnnsmt tuning mert ")[1:]
     assert len(commands) == 2
-    assert all("--combine best --max-iterations 4 --patience 5" in command for command in commands)
+    assert all(
+        "--optimiser mira --restarts 8 --combine best --max-iterations 4 --patience 5" in command
+        for command in commands
+    )
     assert all(("--cslm-cells 77" in command) == ("/cslm/" in command) for command in commands)
 
 

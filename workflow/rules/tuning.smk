@@ -1,8 +1,8 @@
-# MERT: several independent runs of every system, each with its own seed.
+# MERT, or another optimiser: several independent runs of every system, each with its own seed.
 TUNING_OPTIONS = (
-    f"--nbest {config['tuning']['nbest']} --restarts {config['tuning']['restarts']} "
-    f"--combine {config['tuning']['combine']} --max-iterations {config['tuning']['max_iterations']} "
-    f"--patience {config['tuning']['patience']}"
+    f"--nbest {config['tuning']['nbest']} --optimiser {config['tuning']['optimiser']} "
+    f"--restarts {config['tuning']['restarts']} --combine {config['tuning']['combine']} "
+    f"--max-iterations {config['tuning']['max_iterations']} --patience {config['tuning']['patience']}"
 )
 
 

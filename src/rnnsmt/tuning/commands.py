@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from dataclasses import replace
 
 from rnnsmt.io import InputError, read_lines, write_json, write_lines
 from rnnsmt.options import positive
@@ -14,8 +15,11 @@ DEFAULTS = LOOP.optimiser
 
 
 def add_optimiser(parser: argparse.ArgumentParser) -> None:
-    """How far it looks."""
+    """Which algorithm, and how far it looks."""
     add = parser.add_argument
+    add("--optimiser", choices=("mert", "mira", "pro"), default=DEFAULTS.optimiser,
+        help="minimum error rate training, batch MIRA or pairwise ranking; --restarts, --combine and "
+        "--random-directions are of mert")  # fmt: skip
     add("--restarts", type=int, default=DEFAULTS.restarts, metavar="N", help="climbs of one optimisation")
     add("--combine", choices=("mean", "best"), default=DEFAULTS.combine,
         help="mean of what the better half of the climbs reach, or the best of them")  # fmt: skip
@@ -25,7 +29,12 @@ def add_optimiser(parser: argparse.ArgumentParser) -> None:
 
 def optimiser_options(args: argparse.Namespace) -> OptimiserOptions:
     """The options of a command with those of ``add_optimiser``."""
-    return OptimiserOptions(restarts=args.restarts, random_directions=args.random_directions, combine=args.combine)
+    return OptimiserOptions(
+        optimiser=args.optimiser,
+        restarts=args.restarts,
+        random_directions=args.random_directions,
+        combine=args.combine,
+    )
 
 
 def mert_options(parser: argparse.ArgumentParser) -> None:
@@ -63,10 +72,13 @@ def mert_options(parser: argparse.ArgumentParser) -> None:
 
 
 def mert(args: argparse.Namespace) -> dict[str, object]:
-    """Tune the weights of a model for corpus BLEU on a development set: minimum error rate training (Och 2003).
+    """Tune the weights of a model for corpus BLEU on a development set.
 
-    One process: the model is loaded once; every iteration decodes the development set, adds the n-best lists to those
-    of all iterations before, optimises by exact line searches, and saves its state, so that the same command after an
+    By minimum error rate training (Och 2003), after which the command is called, or with --optimiser by batch MIRA
+    (Cherry and Foster 2012) or PRO (Hopkins and May 2011), which learn from the same n-best lists in the same loop.
+
+    One process: the model is loaded once; every iteration but the first optimises, then it decodes the development set,
+    adds the n-best lists to those of all iterations before, and saves its state, so that the same command after an
     interruption goes on and ends with the same weights (with a CSLM: on the same kind of processor; other last digits
     of a score make a known translation a new one). Where another iteration would be over after --time-limit, the exit
     code is 75: run the same command again. Output: the ini with the weights of the iteration whose decoded development
@@ -175,7 +187,8 @@ def optimise(args: argparse.Namespace) -> dict[str, object]:
     pool.add(candidate_batch(lists.features, BatchBleu(references).statistics(lists.texts)))
     flat = pool.flat()
     active = tunable_features(flat, lists.names)
-    weights = optimise_weights(flat, start, active, [args.seed, 1], optimiser_options(args), args.threads)
+    options = replace(optimiser_options(args), interpolation=1.0)  # there are no iterations to steady
+    weights = optimise_weights(flat, start, active, [args.seed, 1], options, args.threads)
     for name, weight in zip(lists.names, weights, strict=True):
         ini.set_weight(name, float(weight))
     ini.write(args.output_ini)

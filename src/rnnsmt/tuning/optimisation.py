@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.tuning import mert
+from rnnsmt.tuning import mert, mira, pro
 from rnnsmt.tuning.nbest_pool import FlatPool
 from rnnsmt.tuning.options import OptimiserOptions
 from rnnsmt.tuning.weights import Weights
@@ -29,4 +29,8 @@ def optimise_weights(
         options: the algorithm and its settings.
         threads: what may run at the same time; the result does not depend on them.
     """
+    if options.optimiser == "mira":
+        return mira.optimise(pool, start, seed, options)
+    if options.optimiser == "pro":
+        return pro.optimise(pool, start, seed, options)
     return mert.optimise(pool, start, active, seed, options, threads)

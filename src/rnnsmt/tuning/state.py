@@ -132,8 +132,8 @@ def file_hash(path: str | Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-FINGERPRINT_OPTIONS = ("nbest", "restarts", "combine", "random_directions", "pop_limit", "stack", "cslm_cells",
-                       "cslm_precision")  # fmt: skip
+FINGERPRINT_OPTIONS = ("nbest", "optimiser", "restarts", "combine", "random_directions", "pop_limit", "stack",
+                       "cslm_cells", "cslm_precision")  # fmt: skip
 """Options that every iteration depends on, beside the seed of the run; when the loop ends is not among them, so that a
 run can be extended."""
 

@@ -50,8 +50,9 @@ def test_the_weights_that_decoded_choose_what_was_decoded(model, tmp_path):
     assert rerank(model, model / "moses.ini", tmp_path / "out") == (model / "out").read_text().splitlines()
 
 
-def test_better_weights(model, tmp_path, capsys):
-    assert optimise(model, tmp_path / "tuned.ini") == 0
+@pytest.mark.parametrize("optimiser", ["mert", "mira", "pro"])
+def test_better_weights(model, tmp_path, capsys, optimiser):
+    assert optimise(model, tmp_path / "tuned.ini", optimiser=optimiser) == 0
     said = capsys.readouterr().err
     before, after = figure(said, "BLEU before"), figure(said, "BLEU")
     lines = rerank(model, tmp_path / "tuned.ini", tmp_path / "out")

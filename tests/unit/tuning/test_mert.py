@@ -66,6 +66,20 @@ def test_same_command_same_bytes_whatever_the_threads(model, tmp_path):
     assert outputs(tmp_path / "a") == before
 
 
+@pytest.mark.parametrize("optimiser", ["mira", "pro"])
+def test_other_optimisers(model, tmp_path, optimiser):
+    """Their results do not depend on the threads, but on the seed; an interrupted run goes on."""
+    changed = {"optimiser": optimiser, "max_iterations": 4}
+    assert main(command(model, tmp_path / "a", **changed)) == 0
+    history = json.loads((tmp_path / "a" / "tuned" / "history.json").read_text())
+    assert history["dev_bleu"] > history["iterations"][0]["dev_bleu"] + 2
+    assert main(command(model, tmp_path / "b", threads=2, **changed | {"max_iterations": 2})) == 0
+    assert main(command(model, tmp_path / "b", threads=2, **changed)) == 0
+    assert outputs(tmp_path / "b") == outputs(tmp_path / "a")
+    assert main(command(model, tmp_path / "c", seed=2, **changed)) == 0
+    assert outputs(tmp_path / "c") != outputs(tmp_path / "a")
+
+
 def test_kill_and_the_same_command_again(model, tmp_path):
     assert main(command(model, tmp_path / "a")) == 0
     arguments = [sys.executable, "-m", "rnnsmt", *command(model, tmp_path / "b")]
@@ -271,6 +285,7 @@ def refused(arguments: list[str], out: Path, capsys, *parts: str) -> None:
         ({"nbest": 10}, "--nbest"),
         ({"pop_limit": 40}, "--pop-limit"),
         ({"restarts": 1}, "--restarts"),
+        ({"optimiser": "mira"}, "--optimiser"),
     ],
 )
 def test_a_state_of_other_options_is_refused(model, tmp_path, capsys, changed, said):

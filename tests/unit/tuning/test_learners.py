@@ -1,0 +1,214 @@
+"""Batch MIRA and PRO: figures by hand, slow twins, and a pool whose best weights are known, for all optimisers."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from rnnsmt.tuning import mira, pro
+from rnnsmt.tuning.kernels.mira import background_bleu, hope_and_fear, mira_epoch
+from rnnsmt.tuning.nbest_pool import FlatPool, NbestPool, candidate_batch, pool_bleu
+from rnnsmt.tuning.optimisation import optimise_weights
+from rnnsmt.tuning.options import OptimiserOptions
+from rnnsmt.tuning.weights import normalised
+
+from .test_line_search import random_pool
+
+
+def pool_of(rows: list, statistics: list) -> FlatPool:
+    """The pool of sentences with these candidates."""
+    pool = NbestPool(len(rows), len(rows[0][0]))
+    pool.add(candidate_batch([np.array(one, float) for one in rows], np.array(statistics, np.int32)))
+    return pool.flat()
+
+
+# MIRA
+
+FIRST = np.array(mira.FIRST_BACKGROUND, float)
+
+
+def test_background_bleu_by_hand():
+    # three of four words match, no bigram: (3+4)/(4+4) (0+3)/(3+3) (0+2)/(2+2) (0+1)/(1+1), length 5+4 against 4+4
+    statistics = np.array([3, 0, 0, 0, 4, 3, 2, 1, 5], np.int32)
+    expected = (7 / 8 * 1 / 2 * 1 / 2 * 1 / 2) ** 0.25 * math.exp(1 - 9 / 8) * 9
+    assert background_bleu(statistics, FIRST) == pytest.approx(expected, abs=1e-12)
+    assert background_bleu(np.array([4, 3, 2, 1, 4, 3, 2, 1, 4], np.int32), FIRST) == pytest.approx(8)
+
+
+def test_an_update_by_hand():
+    """The right translation scores 0, a wrong one 1: as far towards the right one as C allows."""
+    pool = pool_of([[[0, 1], [1, 0]]], [[4, 3, 2, 1, 4, 3, 2, 1, 4], [0, 0, 0, 0, 4, 3, 2, 1, 4]])
+    features = np.ascontiguousarray(pool.features.T)
+    for most, expected in ((0.01, [0.99, 0.01]), (100.0, None)):
+        weights, total, background = np.array([1.0, 0.0]), np.zeros(2), FIRST.copy()
+        loss = 8 - 8 * 0.5 + 1  # each precision of the wrong one is a half; score 0 against 1
+        hope, fear, found = hope_and_fear(features, pool.statistics, 0, 2, weights, background)
+        assert (hope, fear) == (0, 1)
+        assert found == pytest.approx(loss)
+        order = np.array([0])
+        updates = mira_epoch(features, pool.statistics, pool.offsets, order, most, 0.5, weights, total, background)
+        assert updates == 1
+        # the whole step is loss / |x|² = 5 / 2, after which the loss is 0
+        assert weights == pytest.approx(expected or [1 - 2.5, 2.5])
+        assert total.tolist() == weights.tolist()
+        assert background == pytest.approx(0.5 * FIRST + [4, 3, 2, 1, 4, 3, 2, 1, 4])
+
+
+def slow_epoch(pool: FlatPool, order, most, decay, weights, background):
+    """Weights after every update, from the paper's algorithm."""
+    after = []
+    for s in order:
+        some = range(pool.offsets[s], pool.offsets[s + 1])
+        rows = {n: pool.features[:, n].astype(float) for n in some}
+        score = {n: float(weights @ rows[n]) for n in some}
+        bleu = {}
+        for n in some:
+            sums = pool.statistics[n] + background
+            precision = math.exp(sum(math.log(sums[k] / sums[4 + k]) for k in range(4)) / 4)
+            bleu[n] = precision * math.exp(min(0, 1 - sums[8] / sums[4])) * sums[8]
+        hope, fear = max(some, key=lambda n: score[n] + bleu[n]), max(some, key=lambda n: score[n] - bleu[n])
+        if hope == fear:
+            continue
+        step = rows[hope] - rows[fear]
+        loss = bleu[hope] - bleu[fear] - (score[hope] - score[fear])
+        if loss > 0 and step.any():
+            weights = weights + min(most, loss / (step @ step)) * step
+            after.append(weights)
+        background = decay * background + pool.statistics[hope]
+    return after, background
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_an_epoch_equals_its_slow_twin(seed):
+    pool = random_pool(seed)
+    order = np.random.default_rng(seed).permutation(pool.sentences)
+    weights, total, background = np.array([0.5, -0.2, 0.3]), np.zeros(3), FIRST.copy()
+    features = np.ascontiguousarray(pool.features.T)
+    after, expected_background = slow_epoch(pool, order, 0.1, 0.9, weights.copy(), FIRST)
+    updates = mira_epoch(features, pool.statistics, pool.offsets, order, 0.1, 0.9, weights, total, background)
+    assert updates == len(after) > 2
+    assert weights == pytest.approx(after[-1], abs=1e-9)
+    assert total == pytest.approx(np.sum(after, axis=0), abs=1e-9)
+    assert background == pytest.approx(expected_background)
+
+
+def test_mira_keeps_the_start_where_there_is_nothing_to_learn():
+    pool = pool_of([[[1, 2]]], [[4, 3, 2, 1, 4, 3, 2, 1, 4]])
+    start = np.array([0.25, 0.75])
+    assert mira.optimise(pool, start, [1], OptimiserOptions()).tolist() == start.tolist()
+    assert pro.optimise(pool, start, [1], OptimiserOptions()).tolist() == start.tolist()
+
+
+# PRO
+
+
+def test_sentence_bleu_by_hand():
+    # 3/4 words, (1+1)/(3+1), (0+1)/(2+1), (0+1)/(1+1), shorter than the reference by one
+    rows = np.array([[3, 1, 0, 0, 4, 3, 2, 1, 5], [0, 0, 0, 0, 4, 3, 2, 1, 4], [0, 0, 0, 0, 0, 0, 0, 0, 4]], np.int32)
+    expected = (3 / 4 * 1 / 2 * 1 / 3 * 1 / 2) ** 0.25 * math.exp(1 - 5 / 4)
+    assert pro.sentence_bleu(rows).tolist() == pytest.approx([expected, 0, 0])
+    whole = np.array([[4, 3, 2, 1, 4, 3, 2, 1, 4]], np.int32)
+    assert pro.sentence_bleu(whole).tolist() == [1]
+
+
+def test_the_pairs_that_differ_most_are_kept():
+    good, middle, bad = [4, 3, 2, 1, 4, 3, 2, 1, 4], [4, 2, 0, 0, 4, 3, 2, 1, 4], [1, 0, 0, 0, 4, 3, 2, 1, 4]
+    pool = pool_of([[[3.0], [1.0], [0.0]], [[5.0]]], [good, middle, bad, good])
+    rng = np.random.default_rng(1)
+    found = pro.sample_pairs(pool, rng, OptimiserOptions(samples=100, kept=10))
+    assert found.tolist() == [[3.0]] * 10  # the best against the worst
+    every = pro.sample_pairs(pool, rng, OptimiserOptions(samples=100, kept=100))
+    assert sorted(set(every[:, 0])) == [1, 2, 3]
+    assert every[:, 0].tolist() == sorted(every[:, 0], reverse=True)
+    assert len(every) < 100  # a candidate against itself
+    assert not len(pro.sample_pairs(pool, rng, OptimiserOptions(threshold=1.1)))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_regression_equals_another_minimiser(seed):
+    differences = np.random.default_rng(seed).standard_normal((200, 4)) + np.array([0.5, 0, -1, 0.1])
+
+    def loss(weights):
+        return 2 * np.logaddexp(0, -(differences @ weights)).sum() + pro.PRIOR / 2 * weights @ weights
+
+    expected = minimize(loss, np.zeros(4), method="L-BFGS-B", options={"ftol": 1e-14, "gtol": 1e-10}).x
+    assert pro.fit(differences) == pytest.approx(expected, abs=1e-4)
+
+
+def test_the_regression_of_pairs_that_a_plane_separates_is_finite():
+    found = pro.fit(np.full((1000, 2), 500.0))
+    assert np.isfinite(found).all()
+    assert (found > 0).all()
+
+
+def test_interpolation():
+    found = pro.interpolated(np.array([0.5, 0.5]), np.array([3.0, -1.0]), 0.1)
+    assert found == pytest.approx(normalised(np.array([0.9 * 0.5 + 0.075, 0.9 * 0.5 - 0.025])))
+
+
+# All optimisers
+
+
+def known_pool(seed: int) -> tuple[FlatPool, np.ndarray]:
+    """Lists whose best translations are found with known weights, and these: scores fall with the errors of a text."""
+    rng = np.random.default_rng(seed)
+    truth = np.array([0.4, -0.3, 0.2, 0.1])
+    rows, statistics = [], []
+    for _ in range(60):
+        errors = rng.permutation(12)
+        features = rng.standard_normal((12, 4))
+        # the part of the features along the truth says the number of errors
+        features += np.outer(-0.5 * errors - features @ truth, truth) / (truth @ truth)
+        rows.append(features)
+        statistics += [[max(20 - k * n, 0) for k in (1, 2, 3, 4)] + [20, 19, 18, 17, 20] for n in errors]
+    statistics = np.minimum(statistics, [20, 19, 18, 17, 20, 19, 18, 17, 20]).tolist()
+    return pool_of(rows, statistics), truth
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        OptimiserOptions(restarts=5),
+        OptimiserOptions(restarts=5, combine="best"),
+        OptimiserOptions(optimiser="mira"),
+        OptimiserOptions(optimiser="pro", interpolation=1.0),
+    ],
+    ids=["mert-mean", "mert-best", "mira", "pro"],
+)
+def test_finds_the_known_optimum(options):
+    pool, truth = known_pool(1)
+    start = np.array([0.1, 0.4, 0.4, -0.1])
+    assert pool_bleu(pool, truth) == 1.0
+    assert pool_bleu(pool, start) < 0.5
+    found = optimise_weights(pool, start, np.ones(4, bool), [1, 1], options)
+    assert np.abs(found).sum() == pytest.approx(1)
+    assert pool_bleu(pool, found) > 0.99
+
+
+@pytest.mark.parametrize("optimiser", ["mira", "pro"])
+def test_seeds_differ_and_repeat(optimiser):
+    pool = random_pool(1, sentences=40)
+    options = OptimiserOptions(optimiser=optimiser)
+    runs = [optimise_weights(pool, np.ones(3), np.ones(3, bool), [seed, 1], options, 2) for seed in (1, 1, 2)]
+    assert runs[0].tolist() == runs[1].tolist() != runs[2].tolist()
+
+
+@pytest.mark.parametrize("optimiser", ["mira", "pro"])
+def test_a_constant_feature_keeps_its_weight(optimiser):
+    pool = random_pool(2)
+    pool.features[1] = 4.0
+    start = np.array([0.5, 0.25, 0.25])
+    options = OptimiserOptions(optimiser=optimiser)
+    assert optimise_weights(pool, start, np.array([True, False, True]), [1], options)[1] > 0
+
+
+@pytest.mark.parametrize("optimiser", ["mira", "pro"])
+def test_sentences_without_candidates_are_no_obstacle(optimiser):
+    pool = NbestPool(3, 1)
+    rows = [np.array([[1.0], [2.0]]), np.empty((0, 1)), np.array([[1.0]])]
+    pool.add(
+        candidate_batch(rows, np.array([[1, 0, 0, 0, 4, 3, 2, 1, 4]] + [[4, 3, 2, 1, 4, 3, 2, 1, 4]] * 2, np.int32))
+    )
+    found = optimise_weights(pool.flat(), -np.ones(1), np.ones(1, bool), [1], OptimiserOptions(optimiser=optimiser))
+    assert np.isfinite(found).all()
