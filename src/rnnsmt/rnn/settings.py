@@ -25,8 +25,8 @@ from rnnsmt.options import option
 
 VARIANTS = ("paper", "supplementary", "bag-of-words")
 """``paper``: the main text and the authors' code; ``supplementary``: the equations of the paper's supplementary;
-``bag-of-words``: the paper's decoder on an encoder that knows the words but not their order, as the models of Gao et al.
-(2013) and Chandar et al. (2014) do, from which the paper sets itself apart."""
+``bag-of-words``: the paper's decoder on an encoder that knows the words but not their order, as the models of Gao et
+al. (2013) and Chandar et al. (2014) do, from which the paper sets itself apart."""
 
 DIRECTIONS = ("direct", "inverse")
 """What the network gives: p(target | source), the paper's, or p(source | target)."""

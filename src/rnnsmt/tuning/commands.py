@@ -3,6 +3,7 @@
 import argparse
 import json
 from dataclasses import replace
+from typing import Any
 
 from rnnsmt.io import InputError, read_lines, write_json, write_lines
 from rnnsmt.options import positive
@@ -41,7 +42,8 @@ def mert_options(parser: argparse.ArgumentParser) -> None:
     from rnnsmt.search.options import add_search_options
 
     add = parser.add_argument
-    add("--ini", required=True, metavar="FILE", help="moses.ini with the weights to start from")
+    add("--ini", required=True, nargs="+", metavar="FILE",
+        help="moses.ini with the weights to start from; one, or one for each run")  # fmt: skip
     add("--source", required=True, metavar="FILE", help="development set, source side")
     add("--reference", required=True, nargs="+", metavar="FILE", help="development set, one or more references")
     add("--seed", type=int, required=True, nargs="+", metavar="N", help="seeds of the runs")
@@ -54,7 +56,8 @@ def mert_options(parser: argparse.ArgumentParser) -> None:
     add("--nested-columns", action="append", nargs="+", type=int, default=[], metavar="N",
         help="which columns of the phrase table those of the nested model's table are, from 0, once for every "
         "--nested-ini; without it the first ones")  # fmt: skip
-    add("--model-dir", metavar="DIR", help="take the ini's files from here where they exist, e.g. filtered tables")
+    add("--model-dir", nargs="+", metavar="DIR",
+        help="take an ini's files from here where they exist, e.g. filtered tables; one, or one a run")  # fmt: skip
     add("--nbest", type=int, default=100, metavar="N", help="distinct translations of a sentence and iteration")
     add_optimiser(parser)
     add("--max-iterations", type=positive, default=LOOP.max_iterations, metavar="N",
@@ -90,7 +93,8 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
     weight 0 differs a little).
 
     Several seeds make as many runs, one after the other, with as many --output-ini, --output-history and --state-dir.
-    Each ends as it would alone; they share the model, the first decoding, and what a CSLM has answered.
+    Each ends as it would alone; those of the same --ini share the model, the first decoding, and what a CSLM has
+    answered. With an --ini for each run they may be of different models, such as networks of other trainings.
     """
     from rnnsmt.bleu.batch import BatchBleu
     from rnnsmt.bleu.texts import read_texts
@@ -111,44 +115,61 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
         raise InputError(
             "--seed, --output-ini, --output-history and --state-dir: give as many of each as there are runs"
         )
-    ini = MosesIni.read(args.ini)
+    runs_of: dict[tuple[str, str | None], list[int]] = {}
+    folders = _one_a_run("--model-dir", args.model_dir or [None], runs)
+    for run, place in enumerate(zip(_one_a_run("--ini", args.ini, runs), folders, strict=True)):
+        runs_of.setdefault(place, []).append(run)
     sources, references = read_texts(args.source, args.reference)
-    nested = nested_weights_of_runs(ini, args.nested_ini, args.nested_columns, runs)
-    common = fingerprint(args, ini)
-    prints = {
-        folder: {**common, "--seed": str(seed), "--nested-ini": json.dumps(weights)}
-        for folder, seed, weights in zip(args.state_dir, args.seed, nested, strict=True)
-    }
+    nested = nested_weights_of_runs(MosesIni.read(args.ini[0]), args.nested_ini, args.nested_columns, runs)
+    prints = {}
+    for (path, folder), own in runs_of.items():
+        common = fingerprint(args, MosesIni.read(path), folder)
+        for run in own:
+            further = {"--seed": str(args.seed[run]), "--nested-ini": json.dumps(nested[run])}
+            prints[args.state_dir[run]] = common | further
     # those that were interrupted first: they may refuse, before a finished one starts over
-    folders = sorted(args.state_dir, key=StateFolder.is_finished)
-    opened = {folder: TuningState(folder, prints[folder]) for folder in folders}
-    states = [opened[folder] for folder in args.state_dir]
-    model = load_model(ini, sources, args.model_dir, args.threads, args.device, args.cslm_precision)
-    decoder = ModelDecoder(ini, sources, model, search_options(args, ini))
+    states = {place: TuningState(place, prints[place]) for place in sorted(prints, key=StateFolder.is_finished)}
     bleu = BatchBleu(references)
     iterations, scores = 0, []
-    for number, (seed, state) in enumerate(zip(args.seed, states, strict=True)):
-        if runs > 1:
-            say(f"run {number + 1} of {runs}, seed {seed}")
-        options = LoopOptions(
-            seed=seed,
-            max_iterations=args.max_iterations,
-            patience=args.patience,
-            threads=args.threads,
-            optimiser=optimiser_options(args),
-        )
-        compared = [in_order(weights, decoder.feature_names) for weights in nested[number]]
-        tuned = tune(decoder, bleu, decoder.start, state, options, stop, compared)
-        decoder.set_weights(tuned.weights)
-        ini.write(args.output_ini[number])
-        write_json(args.output_history[number], tuned.history(decoder.feature_names, seed))
-        state.finish()
-        iterations += len(tuned.iterations)
-        scores.append(tuned.bleu)
-        if number + 1 < runs and tuned.seconds and stop.asked():
-            say(f"stopped {stop.reason()} after run {number + 1}: run again to go on")
-            raise SystemExit(stop.exit_code())
+    for (path, folder), own in runs_of.items():
+        ini = MosesIni.read(path)
+        model = load_model(ini, sources, folder, args.threads, args.device, args.cslm_precision)
+        decoder = ModelDecoder(ini, sources, model, search_options(args, ini))
+        for run in own:
+            if runs > 1:
+                say(f"run {run + 1} of {runs}, seed {args.seed[run]}")
+            options = LoopOptions(
+                seed=args.seed[run],
+                max_iterations=args.max_iterations,
+                patience=args.patience,
+                threads=args.threads,
+                optimiser=optimiser_options(args),
+            )
+            compared = [in_order(weights, decoder.feature_names) for weights in nested[run]]
+            state = states[args.state_dir[run]]
+            tuned = tune(decoder, bleu, decoder.start, state, options, stop, compared)
+            decoder.set_weights(tuned.weights)
+            ini.write(args.output_ini[run])
+            write_json(args.output_history[run], tuned.history(decoder.feature_names, args.seed[run]))
+            state.finish()
+            iterations += len(tuned.iterations)
+            scores.append(tuned.bleu)
+            if len(scores) < runs and tuned.seconds and stop.asked():
+                say(f"stopped {stop.reason()} after run {run + 1}: run again to go on")
+                raise SystemExit(stop.exit_code())
+        del model, decoder
     return {"runs": runs, "iterations": iterations, "dev BLEU": sum(scores) / runs}
+
+
+def _one_a_run(option: str, given: list[Any], runs: int) -> list[Any]:
+    """What an option that is given once, or for each run, says of each.
+
+    Raises:
+        InputError: it is given neither once nor for each.
+    """
+    if len(given) not in (1, runs):
+        raise InputError(f"{option}: {len(given)} given; give one, or one for each of the {runs} runs")
+    return given * (runs if len(given) == 1 else 1)
 
 
 def optimise_options(parser: argparse.ArgumentParser) -> None:

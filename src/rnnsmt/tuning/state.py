@@ -138,17 +138,21 @@ FINGERPRINT_OPTIONS = ("nbest", "optimiser", "restarts", "combine", "random_dire
 run can be extended."""
 
 
-def fingerprint(args: argparse.Namespace, ini: MosesIni) -> dict[str, str]:
-    """What the iterations of all runs of ``tuning mert`` depend on, by the names of options: contents, not paths."""
+def fingerprint(args: argparse.Namespace, ini: MosesIni, folder: str | None) -> dict[str, str]:
+    """What the iterations of the runs of a model depend on, by the names of options: contents, not paths.
+
+    folder: of --model-dir.
+    """
+    assert ini.path is not None
     found = {
         "version of this stage": str(STAGES["tuning"]["mert"].version),
         "version of search decode": str(STAGES["search"]["decode"].version),
-        "--ini": content_hash(args.ini),
+        "--ini": content_hash(ini.path),
         "--source": content_hash(args.source),
         "--reference": content_hash(*args.reference),
     }
     for feature in ini.features:
         if "path" in feature.options:
-            path = ini.located(feature, Path(args.model_dir) if args.model_dir else None)
+            path = ini.located(feature, Path(folder) if folder else None)
             found[f"file of {feature.name}"] = file_hash(path)
     return found | {f"--{name.replace('_', '-')}": str(getattr(args, name)) for name in FINGERPRINT_OPTIONS}

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from rnnsmt import search
 from rnnsmt.cli import main
+from rnnsmt.io import read_lines, write_lines
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.stopping import SAVED
 from rnnsmt.tuning import loop, model_decoder
@@ -124,6 +127,42 @@ def test_several_runs_end_as_each_alone(model, tmp_path, alone, monkeypatch, cap
     iterations = sum(len(json.loads(history)["iterations"]) for _, history in alone)
     assert len(decodings) == iterations - 1  # the first one serves both
     assert "run 2 of 2, seed 2" in capsys.readouterr().err
+
+
+def test_runs_of_several_models_end_as_each_alone(model, tmp_path, monkeypatch, capsys):
+    """Three runs of two models: the first and the third share theirs, which is loaded once."""
+    other = tmp_path / "other"
+    shutil.copytree(model, other)
+    lines = list(read_lines(other / "phrase-table.gz"))
+    write_lines(other / "phrase-table.gz", lines[::2])
+    folders = [model, other, model]
+    alone = []
+    for seed, folder in enumerate(folders, 1):
+        out = tmp_path / f"alone{seed}"
+        assert main(command(model, out, ini=folder / "moses.ini", model_dir=folder, seed=seed)) == 0
+        alone.append(outputs(out)[1])
+    separate = ("--ini", "--seed", "--output-ini", "--output-history", "--state-dir")
+    kept = [text for text in command(model, tmp_path) if not text.startswith(separate)]
+    runs = [tmp_path / name for name in ("one", "two", "three")]
+    loaded = []
+    load = search.load_model
+    monkeypatch.setattr(search, "load_model", lambda *args: loaded.append(1) or load(*args))
+    together = [
+        *kept, "--seed", "1", "2", "3", "--state-dir", *(str(run / "state") for run in runs),
+        "--ini", *(str(folder / "moses.ini") for folder in folders), "--model-dir", *map(str, folders),
+        "--output-ini", *(str(run / "tuned" / "moses.ini") for run in runs),
+        "--output-history", *(str(run / "tuned" / "history.json") for run in runs),
+    ]  # fmt: skip
+    assert main(together) == 0
+    assert [outputs(run)[1] for run in runs] == alone
+    assert len(loaded) == 2
+    tuned = MosesIni.read(runs[1] / "tuned" / "moses.ini")
+    table = next(feature for feature in tuned.features if feature.kind == "PhraseDictionaryMemory")
+    assert tuned.file_of(table).resolve() == (other / "phrase-table.gz").resolve()
+    capsys.readouterr()
+    place = together.index("--ini")
+    assert main([*together[: place + 3], *together[place + 4 :]]) == 2
+    assert "--ini: 2 given; give one, or one for each of the 3 runs" in capsys.readouterr().err
 
 
 def test_several_runs_stop_before_the_time_limit_and_go_on(model, tmp_path, alone):
