@@ -278,16 +278,7 @@ def _cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
     seeds, runs = config["networks"]["seeds"], config["tuning"]["runs"]
     if runs % seeds:
         yield f"networks.seeds: {seeds} trainings cannot count alike in {runs} tuning runs; make tuning.runs a multiple"
-    for name, system in config["systems"].items():
-        said = named_features(name)
-        if said is not None and set(said) != set(system["features"]):
-            adds = " and ".join(system["features"]) or "nothing"
-            yield f"systems.{name}: adds {adds}, which is not what its name says; call it something else"
-    for name in config["compare"]:
-        if name not in config["systems"]:
-            near = difflib.get_close_matches(name, config["systems"], 1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(config['systems'])}"
-            yield f"compare: no system {name}; {hint}"
+    yield from _check_systems(config)
     for side in ("source", "target"):
         if wrong := code_mistake(config["languages"][side]):
             yield f"languages.{side}: {wrong}"
@@ -298,6 +289,29 @@ def _cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
         yield f"data_dir: {folder} is no folder seen from {Path.cwd()}, the run's folder; an absolute path is safest"
     else:
         yield from _check_files(config)
+
+
+def _check_systems(config: Mapping[str, Any]) -> Iterator[str]:
+    """The names of scorers and systems, what systems are made of, those that are compared."""
+    known = ["rnn", "cslm", "wp", *config["scorers"]]
+    for name in config["scorers"]:
+        if name in ("rnn", "cslm", "wp", "model", "baseline"):
+            yield f"scorers.{name}: the name is taken; call it something else"
+    for name, system in config["systems"].items():
+        for feature in system["features"]:
+            if feature not in known:
+                near = difflib.get_close_matches(feature, known, 1)
+                hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+                yield f"systems.{name}: no feature {feature}; {hint}"
+        said = named_features(name)
+        if said is not None and set(said) != set(system["features"]):
+            adds = " and ".join(system["features"]) or "nothing"
+            yield f"systems.{name}: adds {adds}, which is not what its name says; call it something else"
+    for name in config["compare"]:
+        if name not in config["systems"]:
+            near = difflib.get_close_matches(name, config["systems"], 1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(config['systems'])}"
+            yield f"compare: no system {name}; {hint}"
 
 
 def _check_numbers(value: Any, place: str) -> Iterator[str]:

@@ -24,7 +24,7 @@ BASELINE = "baseline"
 _FEATURES = {"baseline": "Baseline", "cslm": "CSLM", "rnn": "RNN", "wp": "WP"}
 
 FEATURES = ("rnn", "cslm", "wp")
-"""What systems add to the baseline, in the order of the paper."""
+"""What the paper's systems add to the baseline, in its order; others, scorers of a configuration, come after them."""
 
 
 def label(system: str) -> str:
@@ -45,12 +45,18 @@ def named_features(system: str) -> tuple[str, ...] | None:
 
 def has_network(features: Collection[str] | None) -> bool:
     """Whether a system with these features has a network; yes where they are not known."""
-    return features is None or not set(features).isdisjoint(("rnn", "cslm"))
+    return features is None or not set(features) <= {"wp"}
+
+
+def in_order(features: Collection[str] | None) -> tuple[str, ...]:
+    """Features in the order of the paper, then those that it does not know."""
+    known = features or ()
+    return (*(name for name in FEATURES if name in known), *(name for name in known if name not in FEATURES))
 
 
 def last_feature(features: Collection[str] | None) -> str | None:
-    """The feature that the paper adds last: WP of CSLM + RNN + WP, CSLM of CSLM + RNN; none where there is none."""
-    return next((feature for feature in reversed(FEATURES) if feature in (features or ())), None)
+    """The last feature in their order: WP of CSLM + RNN + WP, CSLM of CSLM + RNN; none where there is none."""
+    return next(reversed(in_order(features)), None)
 
 
 def without(system: str, feature: str, features: Mapping[str, Collection[str] | None]) -> str | None:

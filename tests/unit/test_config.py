@@ -124,6 +124,18 @@ MISTAKES = {
         lambda c: c["systems"].update(rnn={"features": ["wp"]}, baseline={"features": ["rnn", "cslm"]}),
         ["systems.baseline: adds rnn and cslm, which is not what its name says", "systems.rnn: adds wp, which is not"],
     ),
+    "an unknown feature": (
+        lambda c: c["systems"].update(mine={"features": ["rnn", "invers"]}),
+        ["systems.mine: no feature invers; did you mean inverse?"],
+    ),
+    "a scorer with the name of something else": (
+        lambda c: c["scorers"].update(cslm={}),
+        ["scorers.cslm: the name is taken"],
+    ),
+    "trainings that cannot take turns": (
+        lambda c: (c["networks"].update(seeds=2), c["tuning"].update(runs=3)),
+        ["networks.seeds: 2 trainings cannot count alike in 3 tuning runs; make tuning.runs a multiple"],
+    ),
     "no number": (
         lambda c: c["rnn"]["settings"].update(clip=math.inf, learning_rate=math.nan),
         ["rnn.settings.clip: inf is not a finite number", "rnn.settings.learning_rate: nan is not a finite"],

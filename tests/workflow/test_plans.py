@@ -295,6 +295,20 @@ def test_systems_with_the_same_columns_share_the_table(workflow):
     assert jobs.items() >= (RNN | {"filter_tables": 4, "mert": 3, "decode": 3}).items()
 
 
+def test_trainings_and_scorers(workflow):
+    """Two trainings of each network; a scorer is trained where a system has it, with its own settings."""
+    settings = ["networks={seeds: 2}", "tuning={runs: 4}", "systems={mine: {features: [rnn, inverse]}}"]
+    jobs = workflow.plan("--config", *settings, "compare=[baseline, mine, cslm]")
+    assert (jobs["rnn_train"], jobs["cslm_train"], jobs["rnn_score"], jobs["augment"]) == (4, 2, 8, 2)
+    assert (jobs["mert"], jobs["decode"], jobs["filter_tables"], jobs["augmented_ini"]) == (3, 3, 6, 4)
+    command = workflow.commands("mert", *settings, "compare=[baseline, mine]")
+    inis = " ".join(f"results/augmented/rnn_inverse/network{n}/moses.ini" for n in (1, 2, 1, 2))
+    folders = " ".join(f"results/augmented/rnn_inverse/network{n}/filtered/dev" for n in (1, 2, 1, 2))
+    assert f"--ini {inis} --model-dir {folders} " in command
+    train = workflow.commands("rnn_train", *settings, "compare=[baseline, mine]")
+    assert train.count("--direction inverse --seed 1 ") == train.count("--direction inverse --seed 2 ") == 1
+
+
 def test_parts_of_the_scoring(workflow):
     jobs = workflow.plan("--set-scatter", "rnn_score=5")
     assert (jobs["rnn_score"], jobs["augment"]) == (5, 3)

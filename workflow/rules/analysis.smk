@@ -4,7 +4,7 @@ import itertools
 FIGURES = [f"results/figures/learning-{name}.png" for name in NETWORKS]
 FIGURES += ["results/figures/mert.png"]
 FIGURES += ["results/figures/scores-rnn.png"] if "rnn" in NETWORKS else []
-NETWORK_NAMES = {"rnn": "RNN Encoder–Decoder", "cslm": "CSLM"}
+NETWORK_NAMES = {"rnn": "RNN Encoder–Decoder", "cslm": "CSLM"} | {name: f"Scorer {name}" for name in config["scorers"]}
 
 
 rule learning_curve:
@@ -64,7 +64,7 @@ rule mert_curves:
 rule score_scatter:
     input:
         phrase_table=f"results/model/{PHRASE_TABLE}",
-        scores=COLUMNS["rnn"](1),
+        scores=column("rnn", 1),
     output:
         report(
             "results/figures/scores-rnn.png",

@@ -5,7 +5,7 @@
 rule augment:
     input:
         phrase_table=f"results/model/{PHRASE_TABLE}",
-        scores=lambda w: [path for name in w.columns.split("_") for path in COLUMNS[name](w.network)],
+        scores=lambda w: [path for name in w.columns.split("_") for path in column(name, w.network)],
     output:
         f"results/augmented/{{columns}}/network{{network}}/{PHRASE_TABLE}",
     log:

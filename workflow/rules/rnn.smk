@@ -1,5 +1,5 @@
 # The RNN Encoder-Decoder: trained on the phrase table of the baseline, scores every pair of it. Trained again with every
-# seed of networks.seeds: results/rnn/network1, network2 ...
+# seed of networks.seeds: results/rnn/network1, network2 ...; so are the further scorers, in folders of their own.
 from rnnsmt.rnn.settings import PRESETS as RNN_PRESETS
 
 PAIRS = "results/rnn/pairs"
@@ -8,7 +8,12 @@ PAIR_FILES = (
     + [f"{PAIRS}/{name}.npy" for name in ("held_out", "counts")]
     + [f"{PAIRS}/{side}.{part}.npy" for side in ("source", "target") for part in ("words", "offsets")]
 )
-RNN_SETTINGS = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in config["rnn"]["settings"].items())
+
+
+def scorer_settings(wildcards):
+    """What the training of a scorer is told beside the preset."""
+    settings = config["rnn"]["settings"] | config["scorers"].get(wildcards.scorer, {})
+    return " ".join(f"--{name.replace('_', '-')} {value}" for name, value in settings.items())
 
 
 # Parts of the table that are scored side by side: --set-scatter rnn_score=16 on a cluster.
@@ -49,10 +54,10 @@ rule rnn_train:
         f"{PAIRS}/pairs.json",
         PAIR_FILES,
     output:
-        model="results/rnn/network{network}/model.pt",
-        history="results/rnn/network{network}/history.json",
+        model="results/{scorer}/network{network}/model.pt",
+        history="results/{scorer}/network{network}/history.json",
     log:
-        "results/logs/rnn/train.{network}.log",
+        "results/logs/{scorer}/train.{network}.log",
     priority: 5
     conda:
         TORCH_ENV
@@ -66,7 +71,7 @@ rule rnn_train:
         version=version("rnn", "train"),
         preset=config["rnn"]["preset"],
         preset_says=RNN_PRESETS[config["rnn"]["preset"]].as_dict(),
-        settings=RNN_SETTINGS,
+        settings=scorer_settings,
         seed=lambda w: network_seed(w.network),
         pairs=subpath(input[0], parent=True),
         folder=subpath(output.model, parent=True),
@@ -101,11 +106,11 @@ rule rnn_score:
     input:
         f"{PAIRS}/pairs.json",
         PAIR_FILES,
-        model="results/rnn/network{network}/model.pt",
+        model="results/{scorer}/network{network}/model.pt",
     output:
-        "results/rnn/network{network}/scores/{scatteritem}.npy",
+        "results/{scorer}/network{network}/scores/{scatteritem}.npy",
     log:
-        "results/logs/rnn/score.{network}.{scatteritem}.log",
+        "results/logs/{scorer}/score.{network}.{scatteritem}.log",
     conda:
         TORCH_ENV
     threads: scoring_threads

@@ -2,34 +2,39 @@
 # the same columns share a table, systems with the same features the moses.ini that MERT starts from; one of each for
 # every training of the networks.
 FEATURE_NAMES = "[a-z]+(_[a-z]+)*"
-COLUMNS = {
-    "rnn": lambda network: gather.rnn_score(f"results/rnn/network{network}/scores/{{scatteritem}}.npy"),
-    "wp": lambda network: ["results/rnn/shortlist.npy"],
-}
+SCORERS = ["rnn", *config["scorers"]]
+COLUMN_NAMES = [*SCORERS, "wp"]
 
 # The folder of a tuned system.
 RUN = "results/systems/{system}/run{run}"
 
 # Weights before tuning: Moses' for a phrase score; neither reward nor penalty for words outside the shortlist.
-START = {"rnn": 0.2, "wp": 0}
+START = dict.fromkeys(SCORERS, 0.2) | {"wp": 0}
+
+
+def column(name, network):
+    """The files with the numbers of a column."""
+    if name == "wp":
+        return ["results/rnn/shortlist.npy"]
+    return gather.rnn_score(f"results/{name}/network{network}/scores/{{scatteritem}}.npy")
 
 
 def features(system):
     """What a system adds, in the order that names folders: cslm, then the columns."""
-    return [name for name in ("cslm", *COLUMNS) if name in config["systems"][system]["features"]]
+    return [name for name in ("cslm", *COLUMN_NAMES) if name in config["systems"][system]["features"]]
 
 
-NETWORKS = [name for name in ("rnn", "cslm") if any(name in features(system) for system in config["compare"])]
+NETWORKS = [name for name in (*SCORERS, "cslm") if any(name in features(system) for system in config["compare"])]
 
 
 def columns(added):
     """Those of the features that are columns of the phrase table."""
-    return [name for name in added if name in COLUMNS]
+    return [name for name in added if name in COLUMN_NAMES]
 
 
 def trainings(system):
     """The numbers of the networks of a system's runs, in their order; 1 for systems without networks."""
-    has_network = any(name in features(system) for name in ("rnn", "cslm"))
+    has_network = not set(features(system)) <= {"wp"}
     return [network_of(run) if has_network else 1 for run in RUNS]
 
 
@@ -42,7 +47,9 @@ def of_every_network(system, path):
 def table_folder(added, network):
     """The folder of the phrase table with these features, under results."""
     return (
-        f"augmented/{'_'.join(columns(added))}/network{network if 'rnn' in added else 1}" if columns(added) else "model"
+        f"augmented/{'_'.join(columns(added))}/network{network if set(SCORERS) & set(added) else 1}"
+        if columns(added)
+        else "model"
     )
 
 
@@ -115,7 +122,7 @@ def column_options(wildcards, input):
     """The options of `phrases augment`: one column for every feature, whose scores may come in several files."""
     scores = iter(input.scores)
     return " ".join(
-        f"--column {' '.join(shlex.quote(next(scores)) for _ in COLUMNS[name](wildcards.network))}"
+        f"--column {' '.join(shlex.quote(next(scores)) for _ in column(name, wildcards.network))}"
         for name in wildcards.columns.split("_")
     )
 

@@ -28,8 +28,8 @@ def _joint(text: str) -> tuple[str, list[str]]:
 def _features(text: str) -> tuple[str, list[str]]:
     system, equals, names = text.partition("=")
     added = names.split("+") if names else []
-    if not NAME.fullmatch(system) or not equals or not set(added) <= set(FEATURES):
-        raise InputError(f"--features {text}: write SYSTEM=A+B with A and B of {', '.join(FEATURES)}")
+    if not NAME.fullmatch(system) or not equals or not all(map(NAME.fullmatch, added)):
+        raise InputError(f"--features {text}: write SYSTEM=A+B with names of features like {', '.join(FEATURES)}")
     return system, added
 
 
@@ -186,7 +186,7 @@ def table_options(parser: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="SYSTEM=A+B",
-        help="what a system adds to the baseline, of rnn, cslm and wp; without it its name says so, like cslm_rnn",
+        help="what a system adds to the baseline, like rnn, cslm and wp; without it its name says so, like cslm_rnn",
     )
     parser.add_argument(
         "--trainings",

@@ -15,8 +15,8 @@ from rnnsmt.io import InputError
 from rnnsmt.progress import say
 from rnnsmt.systems import (
     BASELINE,
-    FEATURES,
     has_network,
+    in_order,
     last_feature,
     named_features,
     paper_figure,
@@ -251,7 +251,7 @@ def _row(
     sacre = [score.sacrebleu for score in runs if score.sacrebleu is not None]
     unknown = [float(score.unknown_words) for score in runs if score.unknown_words is not None]
     seconds = [score.decode_seconds for score in runs if score.decode_seconds is not None]
-    own = tuple(feature for feature in FEATURES if feature in (added[system] or ()))
+    own = in_order(added[system])
     smaller = {feature: name for feature in own if (name := without(system, feature, added)) is not None}
     found = {
         reference: _contrast(scores, system, reference, test_set, is_dev, trainings)

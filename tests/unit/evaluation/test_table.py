@@ -148,7 +148,18 @@ def test_features_rather_than_names_say_what_a_system_lacks(tmp_path):
     assert table(tmp_path).set_index("system")["without"].dropna().to_dict() == expected
 
 
-@pytest.mark.parametrize("features", ["rnn", "rnn=rn", "=rnn", "rnn=rnn+"])
+def test_features_that_the_paper_does_not_know(tmp_path):
+    """They come after the paper's: what is added last is the scorer, and it has a contrast of its own."""
+    added = {"baseline": "", "rnn": "rnn", "mine": "bag+rnn"}
+    scores = [score(system, "test", run) for system in added for run in (1, 2)]
+    options = ["--features", *(f"{system}={names}" for system, names in added.items())]
+    options += ["--output-contrasts", str(tmp_path / "out/contrasts.tsv")]
+    assert main(command(tmp_path, write(tmp_path, *scores), *options)) == 0
+    assert table(tmp_path).set_index("system")["without"].dropna().to_dict() == {"rnn": "baseline", "mine": "rnn"}
+    assert contrasts(tmp_path)[["feature", "system"]].values.tolist() == [["rnn", "rnn"], ["bag", "mine"]]
+
+
+@pytest.mark.parametrize("features", ["rnn", "=rnn", "rnn=rnn+"])
 def test_features_that_nobody_knows(tmp_path, capsys, features):
     assert main(command(tmp_path, write(tmp_path, *ALL), "--features", features)) == 2
     assert "write SYSTEM=A+B" in capsys.readouterr().err
