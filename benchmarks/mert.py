@@ -5,7 +5,9 @@ prints two Markdown tables: BLEU as mean ± standard deviation over seeds, and C
 
     python benchmarks/mert.py --ini model/moses.ini --source val.en --reference val.fr \\
         --test test_2016_flickr.en=test_2016_flickr.fr test_2017_flickr.en=test_2017_flickr.fr \\
-        --variant classical:combine=best bagged:combine=mean --seeds 1 2 3 --work-dir DIR
+        --variant best:combine=best mean:combine=mean mira:optimiser=mira --seeds 1 2 3 --work-dir DIR
+
+The settings of a variant are those of OptimiserOptions, patience and max_iterations.
 
 A run that is in --work-dir already is not made again, so that seeds and variants can be added later.
 """

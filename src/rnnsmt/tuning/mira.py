@@ -29,7 +29,7 @@ def optimise(pool: FlatPool, start: Weights, seed: Sequence[int], options: Optim
     weights, total = normalised(start), np.zeros(start.size)
     background = np.array(FIRST_BACKGROUND, np.float64)
     updates = 0
-    best, best_value = weights.copy(), pool_bleu(pool, weights)
+    best, best_value = weights.copy(), -1.0
     for _ in range(options.epochs):
         order = rng.permutation(pool.sentences)
         updates += mira_epoch(
