@@ -8,8 +8,12 @@ The corpus is Multi30k as tokenised by its authors; the LM and the weights are t
         --alignment mgiza=FIXTURE/align/giza.grow-diag-final-and.xz --mert 3
 
 ``NAME+NAME`` and ``NAME=FILE,FILE`` add up the phrases that several alignments of the text give. BLEU is tokenised,
-averaged over two fixed weight vectors (Moses' tuned ones on MGIZA's model and the untuned ones) without ``--mert``, and
-over N tuned runs with it. Finished steps are kept in DIR; the table goes to DIR/alignment.tsv.
+averaged over two fixed weight vectors (Moses' tuned ones on MGIZA's model and the untuned ones) without ``--mert``,
+and over N tuned runs with it. ``agreement`` is the F-measure of the links against MGIZA's, in percent. Finished steps
+are kept in DIR; the table goes to DIR/alignment.tsv.
+
+To choose by held-out text, not by the tests: with ``--held-out 3000`` as many training pairs, evenly spread, are kept
+from all models and take the place of the tests; the LM is then our own.
 """
 
 import argparse
@@ -20,7 +24,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-SETS = ("val", "test_2016_flickr", "test_2017_flickr")
+TESTS = ("test_2016_flickr", "test_2017_flickr")
 TABLE = "phrase-table.gz"
 REORDERING = "reordering-table.wbe-msd-bidirectional-fe.gz"
 
@@ -44,6 +48,16 @@ def unpack(source: Path, output: Path) -> Path:
     return output
 
 
+def hold_out(number: int, work: Path) -> None:
+    """Split the training pairs into those of ``work``/text/train and, evenly spread, ``number`` of held-out."""
+    for language in ("en", "fr"):
+        lines = (work / "text" / f"all.{language}").read_text(encoding="utf-8").splitlines(keepends=True)
+        held = {k * len(lines) // number for k in range(number)}
+        for name, wanted in (("train", False), ("held-out", True)):
+            text = "".join(line for k, line in enumerate(lines) if (k in held) == wanted)
+            (work / "text" / f"{name}.{language}").write_text(text, encoding="utf-8")
+
+
 def align(name: str, text: list[Path], folder: Path, threads: int) -> float:
     """Both directions and grow-diag-final-and by one of our aligners, into ``folder``/NAME.gz; the CPU seconds."""
     forward, reverse = folder / f"{name}.forward.gz", folder / f"{name}.reverse.gz"
@@ -55,7 +69,7 @@ def align(name: str, text: list[Path], folder: Path, threads: int) -> float:
     return seconds
 
 
-def build(alignments: list[Path], text: list[Path], work: Path, folder: Path) -> None:
+def build(alignments: list[Path], text: list[Path], work: Path, folder: Path, tests: tuple[str, ...]) -> None:
     """The model directory of an alignment, or of several whose extracted phrases are added up."""
     many = len(alignments)
     given = ["--source", *[text[0]] * many, "--target", *[text[1]] * many, "--alignment", *alignments]
@@ -65,8 +79,18 @@ def build(alignments: list[Path], text: list[Path], work: Path, folder: Path) ->
     rnnsmt("phrases", "score", "--extract", extract, *lexical, "--output", folder / TABLE)
     rnnsmt("phrases", "reordering", "--extract", extract, "--output", folder / REORDERING)
     tables = ["--phrase-table", folder / TABLE, "--reordering-table", folder / REORDERING]
-    inputs = [work / "text" / f"{name}.en" for name in SETS]
+    inputs = [work / "text" / f"{name}.en" for name in ("val", *tests)]
     rnnsmt("phrases", "filter", "--input", *inputs, *tables, "--output-dir", folder / "filtered")
+
+
+def agreement(found: Path, right: Path) -> float:
+    """F-measure of the links of two alignments of the same text, in percent."""
+    from rnnsmt.align.pharaoh import read_links, to_lists
+
+    links = [
+        {(s, *link) for s, line in enumerate(to_lists(read_links(file))) for link in line} for file in (found, right)
+    ]
+    return 200.0 * len(links[0] & links[1]) / (len(links[0]) + len(links[1]))
 
 
 def inis(fixture: Path, work: Path, folder: Path) -> dict[str, Path]:
@@ -80,12 +104,12 @@ def inis(fixture: Path, work: Path, folder: Path) -> dict[str, Path]:
     return {"moses": tuned, "neutral": neutral}
 
 
-def bleu(ini: Path, work: Path, folder: Path, threads: int) -> dict[str, float]:
-    """BLEU of one ini on every set and on both test sets joined."""
+def bleu(ini: Path, work: Path, folder: Path, tests: tuple[str, ...], threads: int) -> dict[str, float]:
+    """BLEU of one ini on every set and on all test sets joined."""
     from rnnsmt.bleu.multi_bleu import corpus_bleu
 
     scores, joined = {}, ([], [])
-    for name in SETS:
+    for name in ("val", *tests):
         output = folder / f"{ini.stem}.{name}.fr"
         source = work / "text" / f"{name}.en"
         options = ["--model-dir", folder / "filtered", "--threads", threads]
@@ -113,6 +137,7 @@ def tune(seed: int, work: Path, folder: Path, threads: int) -> Path:
 
 def measure(name: str, files: list[Path], args: argparse.Namespace, text: list[Path]) -> dict[str, object]:
     """All figures of one row."""
+    tests = ("held-out",) if args.held_out else TESTS
     folder = args.work / name
     folder.mkdir(parents=True, exist_ok=True)
     done = folder / "figures.json"
@@ -123,25 +148,29 @@ def measure(name: str, files: list[Path], args: argparse.Namespace, text: list[P
         if "cpu_s" not in row:
             row["cpu_s"] = sum(align(aligner, text, folder, args.threads) for aligner in aligners)
     if "phrase_pairs" not in row:
-        build(files, text, args.work, folder)
+        build(files, text, args.work, folder, tests)
         from rnnsmt.align.pharaoh import read_links
         from rnnsmt.io import count_lines
 
         row["links"] = sum(len(read_links(file).source) for file in files)
         row["phrase_pairs"] = count_lines(folder / TABLE)
+        if len(files) == 1 and not args.held_out:
+            row["agreement"] = agreement(files[0], args.fixture / "align" / "giza.grow-diag-final-and.xz")
         done.write_text(json.dumps(row))
     for kind, ini in inis(args.fixture, args.work, folder).items():
         if f"val_{kind}" not in row:
-            row.update({f"{key}_{kind}": value for key, value in bleu(ini, args.work, folder, args.threads).items()})
+            row.update(
+                {f"{key}_{kind}": value for key, value in bleu(ini, args.work, folder, tests, args.threads).items()}
+            )
             done.write_text(json.dumps(row))
     for seed in range(1, args.mert + 1):
         if f"val_mert{seed}" not in row:
             ini = tune(seed, args.work, folder, args.threads)
-            scores = bleu(ini, args.work, folder, args.threads)
+            scores = bleu(ini, args.work, folder, tests, args.threads)
             row.update({f"{key}_mert{seed}": value for key, value in scores.items()})
             done.write_text(json.dumps(row))
     done.write_text(json.dumps(row))
-    for key in (*SETS, "joint"):
+    for key in ("val", *tests, "joint"):
         kinds = [f"mert{seed}" for seed in range(1, args.mert + 1)] or ["moses", "neutral"]
         row[key] = sum(row[f"{key}_{kind}"] for kind in kinds) / len(kinds)
     return row
@@ -156,22 +185,36 @@ def main() -> None:
     parser.add_argument("--aligner", nargs="*", default=[], help="of 'rnnsmt align words', or NAME+NAME")
     parser.add_argument("--alignment", nargs="*", default=[], metavar="NAME=FILE[,FILE...]", help="finished alignments")
     parser.add_argument("--mert", type=int, default=0, metavar="N", help="tuned runs; without it two fixed vectors")
+    parser.add_argument("--held-out", type=int, default=0, metavar="N", help="N training pairs instead of the tests")
     parser.add_argument("--threads", type=int, default=2)
     args = parser.parse_args()
     args.work = args.work.resolve()
-    text = [
-        unpack(args.data / f"train.{language}.xz", args.work / "text" / f"train.{language}")
-        for language in ("en", "fr")
-    ]
-    for name in SETS:
-        for language in ("en", "fr"):
+    text = [args.work / "text" / f"train.{language}" for language in ("en", "fr")]
+    for language in ("en", "fr"):
+        unpack(
+            args.data / f"train.{language}.xz", args.work / "text" / f"{'all' if args.held_out else 'train'}.{language}"
+        )
+        for name in ("val", *TESTS):
             unpack(args.data / f"{name}.{language}.xz", args.work / "text" / f"{name}.{language}")
-    unpack(args.fixture / "lm.arpa.xz", args.work / "lm.arpa")
+    if args.held_out:
+        hold_out(args.held_out, args.work)
+        rnnsmt("lm", "estimate", "--input", text[1], "--output", args.work / "lm.arpa")
+    else:
+        unpack(args.fixture / "lm.arpa.xz", args.work / "lm.arpa")
     rows = [measure(name, [], args, text) for name in args.aligner]
     for item in args.alignment:
         name, _, files = item.partition("=")
         rows.append(measure(name, [Path(file) for file in files.split(",")], args, text))
-    columns = ["alignment", "links", "phrase_pairs", "cpu_s", *SETS, "joint"]
+    columns = [
+        "alignment",
+        "links",
+        "agreement",
+        "phrase_pairs",
+        "cpu_s",
+        "val",
+        *(() if args.held_out else TESTS),
+        "joint",
+    ]
     lines = ["\t".join(columns)]
     for row in rows:
         values = [row.get(column, "") for column in columns]

@@ -26,12 +26,12 @@ def words(args: argparse.Namespace) -> dict[str, object]:
     Both outputs are in Pharaoh format, ``i-j`` = source word i with target word j, from 0; line n belongs to sentence
     pair n, a pair with an empty side gets an empty line.
 
-    Aligners, each of which starts from the one before it:
+    Aligners:
 
-    * fast_align: IBM Model 2 with a preference for the diagonal (Dyer et al. 2013); the fastest;
-    * hmm: HMM with jumps that depend on word classes (Vogel et al. 1996; Och and Ney 2003);
-    * model4: IBM Model 4 with word classes (Brown et al. 1993), the model of MGIZA in Moses' standard recipe, with
-      simpler training. Its tables translate Multi30k about half a BLEU point worse than MGIZA's.
+    * fast_align: IBM Model 2 with a preference for the diagonal (Dyer et al. 2013);
+    * hmm: HMM with jumps that depend on word classes (Vogel et al. 1996; Och and Ney 2003), after Model 1;
+    * model4: IBM Model 4 with word classes (Brown et al. 1993) after the HMM and Model 3, with the schedule, the
+      smoothing and the counts over neighbourhoods of GIZA++ and MGIZA in Moses' standard recipe.
 
     No aligner draws random numbers, and the number of threads does not change the result.
     """

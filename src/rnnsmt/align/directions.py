@@ -7,7 +7,7 @@ from threading import Event
 import numpy as np
 import numpy.typing as npt
 
-from rnnsmt.align import fast_align, hmm, model4
+from rnnsmt.align import fast_align, hmm, model1, model4
 from rnnsmt.align.bitext import Bitext, BitextSide
 from rnnsmt.align.lexicon import AfterPass, build_lexicon
 from rnnsmt.align.pharaoh import Links
@@ -36,9 +36,11 @@ TRAINERS: dict[str, Callable[[BitextSide, BitextSide, AfterPass], Best]] = {
     "model4": _model4,
 }
 
-PASSES = {"fast_align": fast_align.ITERATIONS, "hmm": fast_align.ITERATIONS + hmm.ITERATIONS + 1}
-
-PASSES["model4"] = PASSES["hmm"] + model4.ITERATIONS + 1
+PASSES = {
+    "fast_align": fast_align.ITERATIONS,
+    "hmm": model1.ITERATIONS + hmm.ITERATIONS + 1,
+    "model4": model1.ITERATIONS + hmm.ITERATIONS + len(model4.PASSES),
+}
 
 
 class _StoppedError(Exception):

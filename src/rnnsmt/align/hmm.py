@@ -1,8 +1,10 @@
 """The HMM alignment model (Vogel, Ney and Tillmann 1996) with jumps that depend on word classes (Och and Ney 2003).
 
-The lexical probabilities start from fast_align's, the jump probabilities from a preference for the next word; five EM
-iterations with the same Dirichlet prior on the lexical distributions. A word is linked to the given word with the
-highest posterior probability, unless NULL's is higher. No random numbers are drawn.
+With the settings of GIZA++: five EM iterations from Model 1's lexical probabilities and uniform jumps; NULL weighs 0.4
+against 1 for all jumps together; a fifth of every jump distribution is uniform; maximum-likelihood estimates. Not as
+there, the position of the last word has no distribution, and that of the first word does not depend on the length. A
+word is linked to the given word with the highest posterior probability, unless NULL's is higher. No random numbers are
+drawn.
 """
 
 from typing import NamedTuple
@@ -10,40 +12,30 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rnnsmt.align import fast_align
+from rnnsmt.align import model1
 from rnnsmt.align.bitext import BitextSide
 from rnnsmt.align.kernels.hmm import hmm_pass
-from rnnsmt.align.kernels.lexicon import normalise
+from rnnsmt.align.kernels.lexicon import relative_frequencies
 from rnnsmt.align.lexicon import AfterPass, Lexicon
 
 ITERATIONS = 5
 
-P_NULL = 0.05
+P_NULL = 0.4 / 1.4
 
-ALPHA = 0.01
-
-WIDTH = 8
-"""Longer jumps share the probability of this one."""
-
-UNIFORM = 0.05
+UNIFORM = 0.2
 """Share of a uniform distribution in every jump distribution."""
 
-CLASS_PRIOR = 10.0
-"""Weight, in jumps, of the distribution over all classes in that of one class."""
-
 LONGEST = 200
-"""Sentences over so many words are aligned by fast_align: time grows with the cube of the length."""
-
-CANDIDATES = 4
-"""Most probable positions that are kept for a word."""
+"""Sentences over so many words are aligned by Model 1: time grows with the cube of the length."""
 
 
 class HmmModel(NamedTuple):
-    """What training leaves behind, for the links and for Model 4."""
+    """What training leaves behind, for the links and for Models 3 and 4."""
 
     t: npt.NDArray[np.float64]  # p(f | e), [pairs of the lexicon]
     t_null: npt.NDArray[np.float64]  # p(f | NULL), [generated vocabulary]
-    candidates: npt.NDArray[np.int16]  # [generated words, CANDIDATES] given positions, best first, -1 behind them
+    jumps: npt.NDArray[np.float64]  # weights of the jumps -W .. W, [given classes, 2 W + 1]
+    first: npt.NDArray[np.float64]  # weights of the first position, [W]
     best: npt.NDArray[np.int32]  # [generated words]: position in the given sentence or -1
     log_likelihoods: list[float]  # of every iteration, natural logarithm, before its update
 
@@ -54,19 +46,18 @@ def train_hmm(
     lexicon: Lexicon,
     given_classes: npt.NDArray[np.int32],
     after_pass: AfterPass | None = None,
+    links: bool = True,
 ) -> HmmModel:
-    """Train one direction: every generated word takes a given word or none; ``after_pass`` as for fast_align."""
-    start = fast_align.train_fast_align(given, generated, lexicon, after_pass)
-    t, t_null = start.t, start.t_null
-    classes = int(given_classes.max()) + 1
-    jumps = np.tile(np.exp(-0.7 * np.abs(np.arange(-WIDTH, WIDTH + 1) - 1.0)), (classes, 1))
-    first = np.exp(-0.5 * np.arange(WIDTH))
-    candidates = np.full((len(generated.ids), CANDIDATES), -1, np.int16)
-    nulls = np.zeros(len(generated.ids), np.bool_)
-    everything = np.array([0, len(t_null)])
+    """Train one direction: every generated word takes a given word or none; ``after_pass`` as for Model 1.
+
+    Without ``links`` the last pass is left out, and ``best`` has the links of long sentences alone.
+    """
+    t, t_null, best = model1.train_model1(given, generated, lexicon, after_pass)
+    width = int(np.minimum(given.lengths, LONGEST).max())
+    jumps, first = np.ones((int(given_classes.max()) + 1, 2 * width + 1)), np.ones(width)
     corpus = (*lexicon, given.ids, given.offsets, generated.ids, generated.offsets, given_classes)
     log_likelihoods = []
-    for iteration in range(ITERATIONS + 1):
+    for iteration in range(ITERATIONS + links):
         last = iteration == ITERATIONS
         counts, null_counts = np.zeros(0 if last else len(t)), np.zeros_like(t_null)
         jump_counts, first_counts = np.zeros_like(jumps), np.zeros_like(first)
@@ -77,7 +68,7 @@ def train_hmm(
                 t_null,
                 jumps,
                 first,
-                P_NULL,
+                P_NULL if iteration else 0.0,
                 UNIFORM,
                 LONGEST,
                 last,
@@ -85,18 +76,14 @@ def train_hmm(
                 null_counts,
                 jump_counts,
                 first_counts,
-                candidates,
-                nulls,
+                best,
             )
         )
         if after_pass:
             after_pass()
         if not last:
-            normalise(lexicon.starts, counts, ALPHA, t)
-            normalise(everything, null_counts, ALPHA, t_null)
-            overall = jump_counts.sum(0) / max(jump_counts.sum(), 1e-9)
-            jumps = jump_counts + CLASS_PRIOR * overall + 1e-3
-            first = first_counts + 1e-3
-    found = candidates[:, 0] >= 0
-    best = np.where(found, np.where(nulls, -1, candidates[:, 0]), start.best).astype(np.int32)
-    return HmmModel(t, t_null, candidates, best, log_likelihoods)
+            relative_frequencies(lexicon.starts, counts, t)
+            relative_frequencies(np.array([0, len(t_null)]), null_counts, t_null)
+            # a class without jumps, and a sentence of which none was seen, still needs a distribution
+            jumps, first = jump_counts + 1e-9, first_counts + 1e-9
+    return HmmModel(t, t_null, jumps, first, best, log_likelihoods)

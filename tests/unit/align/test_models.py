@@ -2,19 +2,28 @@
 
 import random
 from itertools import pairwise, product
-from math import comb, exp, log
+from math import comb, exp, factorial, log
 
 import numpy as np
 import pytest
 from scipy.special import digamma as scipy_digamma
 
-from rnnsmt.align import hmm, model4
+from rnnsmt.align import hmm, model1, model4
+from rnnsmt.align import lexicon as lexicon_module
 from rnnsmt.align.bitext import Bitext, read_bitext
 from rnnsmt.align.directions import align_both_directions
 from rnnsmt.align.kernels import fast_align as fast_align_kernels
-from rnnsmt.align.kernels.hmm import forward_backward, transitions
-from rnnsmt.align.kernels.lexicon import digamma, find
-from rnnsmt.align.kernels.model4 import MAX_FERTILITY, neighbourhood, null_score, placement
+from rnnsmt.align.kernels.hmm import forward_backward, path_score, transitions, viterbi
+from rnnsmt.align.kernels.lexicon import FLOOR, digamma, find, relative_frequencies
+from rnnsmt.align.kernels.model3 import MAX_FERTILITY, best_neighbour, neighbour_counts, neighbour_gains, null_score
+from rnnsmt.align.kernels.model4 import (
+    SMOOTHING,
+    Tables,
+    distortion_row,
+    placement,
+    placement_counts,
+    placement_gains,
+)
 from rnnsmt.align.lexicon import build_lexicon
 from rnnsmt.align.pharaoh import to_lists
 from rnnsmt.align.word_classes import word_classes
@@ -61,13 +70,57 @@ def test_lexicon_holds_the_pairs_of_the_corpus(tmp_path):
         e: [target[f] for f in lexicon.words[lexicon.starts[k] : lexicon.starts[k + 1]]] for k, e in enumerate(source)
     }
     assert rows == {"a": ["x"], "b": ["x", "y", "z"], "c": ["y", "z"], "d": []}
+    pairs = [(e, f) for e in "ab" for f in "x"] + [(e, f) for f in "yzy" for e in "bcb"]
+    found = [(e, target[lexicon.words[cell]]) for (e, _), cell in zip(pairs, lexicon.cells, strict=True)]
+    assert found == pairs
     b, z = source.index("b"), target.index("z")
     assert find(lexicon.starts, lexicon.words, b, z) == lexicon.starts[b] + 2
+
+
+@pytest.mark.parametrize("aligner", ["fast_align", "model4"])
+@pytest.mark.parametrize("room", [0, 500])
+def test_links_do_not_depend_on_the_word_pairs_in_memory(tmp_path, monkeypatch, aligner, room):
+    bitext = bitext_of(tmp_path, *toy(60))
+    right = align_both_directions(bitext, aligner)
+    monkeypatch.setattr(lexicon_module, "CELLS", room)
+    assert len(build_lexicon(bitext.source, bitext.target).cells) == room
+    for one, other in zip(right, align_both_directions(bitext, aligner), strict=True):
+        assert all((a == b).all() for a, b in zip(one, other, strict=True))
 
 
 @pytest.mark.parametrize("x", [0.01, 0.3, 1.0, 5.9, 6.0, 42.0, 1e6])
 def test_digamma(x):
     assert digamma(x) == pytest.approx(scipy_digamma(x), rel=1e-10, abs=1e-10)
+
+
+def test_relative_frequencies_by_hand():
+    t = np.empty(6)
+    relative_frequencies(np.array([0, 3, 3, 5, 6]), np.array([3.0, 1.0, 0.0, 0.0, 0.0, 2.0]), t)
+    assert t == pytest.approx([0.75, 0.25, FLOOR, 0.5, 0.5, 1.0])
+
+
+# --- Model 1 --------------------------------------------------------------------------------------------------------
+
+
+def test_model1_equals_a_slow_one(tmp_path):
+    source, target = ["a b", "b", "a c b", ""], ["x y", "y y", "z x", "y"]
+    bitext = bitext_of(tmp_path, source, target)
+    lexicon = build_lexicon(bitext.source, bitext.target)
+    pairs = [(["NULL", *e.split()], f.split()) for e, f in zip(source, target, strict=True) if e]
+    t = {(e, f): 1 / 3 for given, generated in pairs for e in given for f in generated}
+    for _ in range(model1.ITERATIONS):
+        counts = dict.fromkeys(t, 0.0)
+        for given, generated in pairs:
+            for f in generated:
+                for e in given:
+                    counts[e, f] += t[e, f] / sum(t[other, f] for other in given)
+        totals = {e: sum(count for (other, _), count in counts.items() if other == e) for e, _ in t}
+        t = {(e, f): counts[e, f] / totals[e] for e, f in t}
+    found = model1.train_model1(bitext.source, bitext.target, lexicon)
+    for k, e in enumerate(bitext.source.vocabulary):
+        for cell in range(lexicon.starts[k], lexicon.starts[k + 1]):
+            assert found.t[cell] == pytest.approx(t[e, bitext.target.vocabulary[lexicon.words[cell]]])
+    assert found.t_null == pytest.approx([t["NULL", f] for f in bitext.target.vocabulary])
 
 
 # --- fast_align -----------------------------------------------------------------------------------------------------
@@ -132,101 +185,234 @@ def test_every_hmm_iteration_raises_the_likelihood(tmp_path):
     side = bitext.source
     model = hmm.train_hmm(side, bitext.target, build_lexicon(side, bitext.target), word_classes(side, 4))
     assert len(model.log_likelihoods) == hmm.ITERATIONS + 1
-    assert np.all(np.diff(model.log_likelihoods) > -1e-6)
+    # the first iteration has another probability of NULL
+    assert np.all(np.diff(model.log_likelihoods[1:]) > -1e-6)
 
 
-# --- Model 4 --------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("words", "length"), [(1, 1), (1, 3), (4, 1), (3, 2), (4, 3)])
+def test_viterbi_finds_the_best_of_all_paths(words, length):
+    for seed in range(10):
+        draw = np.random.default_rng(100 * seed + words * 10 + length)
+        emission, t_null = draw.random((words, length)), draw.random(words)
+        step, begin, p_null = draw.random((length, length)), draw.random(length), 0.3
+        lexical = np.log(np.column_stack([emission, t_null]))
+        logs = np.log(step), np.log(begin), log(p_null)
+        scores = {}
+        for path in product(range(length + 1), repeat=words):
+            score, last = 0.0, None
+            for j, i in enumerate(path):
+                move = p_null if i == length else begin[i] if last is None else step[last, i]
+                score += log(move * (t_null[j] if i == length else emission[j, i]))
+                last = last if i == length else i
+            scores[path] = score
+            assert path_score(np.array(path), lexical, *logs) == pytest.approx(score)
+        links = np.empty(words, np.int64)
+        best, back = np.empty((2, length + 1)), np.empty((words, length + 1), np.int64)
+        viterbi(emission, p_null * t_null, step, begin, best, back, links)
+        assert tuple(links.tolist()) == max(scores, key=scores.get)
 
 
-def slow_score(links, lexical, fertility, given_classes, generated_classes, head, inner, p_null):
-    """Model 4's log-probability from its definition."""
-    words, length = lexical.shape[0], lexical.shape[1] - 1
-    cepts = [[j for j in range(words) if links[j] == i] for i in range(length)]
-    nulls = sum(1 for i in links if i == length)
-    if 2 * nulls > words:
-        return -1e9
-    score = log(comb(words - nulls, nulls) * p_null**nulls * (1 - p_null) ** (words - 2 * nulls))
-    score += sum(lexical[j, links[j]] for j in range(words))
-    score += sum(fertility[i, min(len(cept), MAX_FERTILITY)] for i, cept in enumerate(cepts))
-    centre, before, width = -1, head.shape[0] - 1, head.shape[2] // 2
-    for i, cept in enumerate(cepts):
-        for k, j in enumerate(cept):
-            if k == 0:
-                score += head[before, generated_classes[j], min(max(j - centre, -width), width) + width]
-            else:
-                score += inner[generated_classes[j], min(j - cept[k - 1], inner.shape[1] - 1)]
-        if cept:
-            centre, before = -(-sum(cept) // len(cept)), given_classes[i]
-    return score
+# --- Models 3 and 4 -------------------------------------------------------------------------------------------------
 
 
-def random_sentence(seed: int):
-    draw = np.random.default_rng(seed)
-    length, words = draw.integers(1, 6), draw.integers(1, 7)
-    lexical, fertility = np.log(draw.random((words, length + 1))), np.log(draw.random((length, MAX_FERTILITY + 1)))
-    head, inner = np.log(draw.random((3, 2, 9))), np.log(draw.random((2, 4)))
-    links = draw.integers(0, length, words)
-    return links, lexical, fertility, draw.integers(0, 2, length), draw.integers(0, 2, words), head, inner, 0.1
+class Sentence:
+    """A sentence pair with drawn parameters, and both models' log-probabilities from their definitions."""
+
+    def __init__(self, seed: int):
+        draw = np.random.default_rng(seed)
+        self.length, self.words = int(draw.integers(1, 5)), int(draw.integers(1, 7))
+        self.t = draw.random((self.words, self.length + 1))
+        self.distortion = draw.random((self.words, self.length))
+        self.fertility = draw.random((self.length, MAX_FERTILITY + 1))
+        self.head, self.inner = draw.random((3, 2, 13)), draw.random((2, 7))
+        self.given_classes, self.generated_classes = draw.integers(0, 2, self.length), draw.integers(0, 2, self.words)
+        self.p_null = 0.1
+        while True:
+            self.links = draw.integers(0, self.length + 1, self.words)
+            if 2 * np.count_nonzero(self.links == self.length) <= self.words:
+                break
+
+    def cepts(self, links):
+        return [[j for j in range(self.words) if links[j] == i] for i in range(self.length)]
+
+    def shared(self, links) -> float:
+        nulls = np.count_nonzero(links == self.length)
+        if 2 * nulls > self.words:
+            return -np.inf
+        p = comb(self.words - nulls, nulls) * self.p_null**nulls * (1 - self.p_null) ** (self.words - 2 * nulls)
+        score = log(p) + sum(log(self.t[j, links[j]]) for j in range(self.words))
+        return score + sum(log(self.fertility[i, len(cept)]) for i, cept in enumerate(self.cepts(links)))
+
+    def model3(self, links) -> float:
+        score = self.shared(links) + sum(log(factorial(len(cept))) for cept in self.cepts(links))
+        return score + sum(log(self.distortion[j, i]) for j, i in enumerate(links) if i < self.length)
+
+    def distances(self, links):
+        """Index of every head distance that the alignment uses, and of every one inside a cept."""
+        heads, inners, centre, before = [], [], -1, 2
+        for i, cept in enumerate(self.cepts(links)):
+            for k, j in enumerate(cept):
+                if k == 0:
+                    heads.append((before, self.generated_classes[j], j - centre + 6))
+                else:
+                    inners.append((self.generated_classes[j], j - cept[k - 1]))
+            if cept:
+                centre, before = -(-sum(cept) // len(cept)), self.given_classes[i]
+        return heads, inners
+
+    def model4(self, links) -> float:
+        heads, inners = self.distances(links)
+        score = self.shared(links)
+        score += sum(log(SMOOTHING / (2 * self.words - 1) + (1 - SMOOTHING) * self.head[at]) for at in heads)
+        return score + sum(log(SMOOTHING / (self.words - 1) + (1 - SMOOTHING) * self.inner[at]) for at in inners)
+
+    def neighbours(self):
+        """Every alignment one move or swap away."""
+        for j in range(self.words):
+            for i in range(self.length + 1):
+                if i != self.links[j]:
+                    moved = self.links.copy()
+                    moved[j] = i
+                    yield moved
+            for k in range(j + 1, self.words):
+                if self.links[j] != self.links[k]:
+                    swapped = self.links.copy()
+                    swapped[[j, k]] = swapped[[k, j]]
+                    yield swapped
+
+    def gains(self, model: int):
+        """Of the kernels: moves [J, I + 1] and swaps [J, J], in the order of ``neighbours``."""
+        lexical, fertility = np.log(self.t), np.log(self.fertility)
+        factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, 20)))])
+        if model == 3:
+            lexical[:, : self.length] += np.log(self.distortion)
+            fertility += factorials[: MAX_FERTILITY + 1]
+        self.fertilities = np.bincount(self.links, minlength=self.length + 1)
+        moves, swaps = np.empty_like(lexical), np.zeros((self.words, self.words))
+        neighbour_gains(self.links, lexical, fertility, self.fertilities, self.p_null, factorials, moves, swaps)
+        if model == 4:
+            self.placed(placement_gains, np.zeros((1, 1, 1)), moves, swaps)
+        return moves, swaps
+
+    def placed(self, kernel, *rest):
+        """Call a kernel of Model 4's distances."""
+        work = np.empty(self.length + 1, np.int64), np.empty(self.words, np.int64)
+        links, classes = self.links.copy(), (self.given_classes, self.generated_classes)
+        kernel(self.links, *classes, self.head, self.inner, *work, *rest)
+        assert (self.links == links).all()
+
+
+def in_order(moves, swaps) -> list[float]:
+    """The kernels' neighbours as ``Sentence.neighbours`` goes over them."""
+    rows = [[*moves[j], *swaps[j, j + 1 :]] for j in range(len(moves))]
+    return [value for row in rows for value in row if value > -np.inf]
+
+
+@pytest.mark.parametrize("model", [3, 4])
+@pytest.mark.parametrize("seed", range(25))
+def test_gains_of_all_neighbours_equal_full_scores(seed, model):
+    sentence = Sentence(seed)
+    score = sentence.model3 if model == 3 else sentence.model4
+    now = score(sentence.links)
+    right = [score(links) - now for links in sentence.neighbours()]
+    possible = [gain for gain in right if gain > -np.inf]
+    found = sentence.gains(model)
+    ours = in_order(*found)
+    if model == 4:  # the impossible ones are left out
+        assert ours == pytest.approx(possible)
+    else:
+        assert len(ours) == len(right)
+        assert [gain for gain in ours if gain > -500] == pytest.approx(possible)
+    if possible:
+        assert best_neighbour(*found)[0] == pytest.approx(max(possible))
+    if model == 4:
+        work = np.empty(sentence.length + 1, np.int64), np.empty(sentence.words, np.int64)
+        classes = sentence.given_classes, sentence.generated_classes
+        nothing = np.zeros((1, 1, 1))
+        placed = placement(sentence.links, *classes, sentence.head, sentence.inner, *work, nothing, nothing[0], 0.0)
+        assert placed == pytest.approx(now - sentence.shared(sentence.links))
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_best_neighbour_and_its_gain_equal_full_scores(seed):
-    links, lexical, fertility, *classes, head, inner, p_null = random_sentence(seed)
-    words, length = lexical.shape[0], lexical.shape[1] - 1
-    rest = (lexical, fertility, *classes, head, inner, p_null)
-    now = slow_score(links, *rest)
-    neighbours = []
-    for j in range(words):
-        for i in range(length + 1):
-            if i != links[j]:
-                moved = links.copy()
-                moved[j] = i
-                neighbours.append(slow_score(moved, *rest) - now)
-        for k in range(j + 1, words):
-            if links[j] != links[k]:
-                swapped = links.copy()
-                swapped[[j, k]] = swapped[[k, j]]
-                neighbours.append(slow_score(swapped, *rest) - now)
-    fertilities = np.bincount(links, minlength=length + 1)
-    factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, words + 2)))])
-    work = np.empty(length + 1, np.int64), np.empty(words, np.int64), np.zeros((1, 1, 1))
-    posterior, allowed = np.empty((words, length + 1)), np.ones((words, length + 1), np.bool_)
-    before = links.copy()
-    best, j, *_ = neighbourhood(
-        links, lexical, allowed, fertility, fertilities, *classes, head, inner, p_null, factorials, *work, posterior
-    )
-    assert (links == before).all()
-    highest = max(neighbours, default=-1.0)
-    if highest <= 1e-6:
-        assert j == -1
-    else:
-        assert best == pytest.approx(highest)
+def test_counts_equal_enumeration_of_the_neighbourhood(seed):
+    sentence = Sentence(seed)
+    best = max(sentence.neighbours(), key=sentence.model4, default=sentence.links)
+    while sentence.model4(best) > sentence.model4(sentence.links):
+        sentence.links = best
+        best = max(sentence.neighbours(), key=sentence.model4)
+    everything = [sentence.links, *sentence.neighbours()]
+    scores = np.exp([sentence.model4(links) - sentence.model4(sentence.links) for links in everything])
+    posterior = np.zeros((sentence.words, sentence.length + 1))
+    fertilities = np.zeros((sentence.length, MAX_FERTILITY + 1))
+    head, inner = np.zeros_like(sentence.head), np.zeros_like(sentence.inner)
+    for links, weight in zip(everything, scores / scores.sum(), strict=True):
+        for j, i in enumerate(links):
+            posterior[j, i] += weight
+        for i, cept in enumerate(sentence.cepts(links)):
+            fertilities[i, len(cept)] += weight
+        heads, inners = sentence.distances(links)
+        for at in heads:
+            head[at] += weight
+        for at in inners:
+            inner[at] += weight
+    moves, swaps = sentence.gains(4)
+    ours, our_fertilities = np.empty_like(posterior), np.zeros_like(fertilities)
+    our_head, our_inner = np.zeros_like(head), np.zeros_like(inner)
+    given = np.arange(sentence.length)
+    itself = neighbour_counts(sentence.links, moves, swaps, given, sentence.fertilities, ours, our_fertilities)
+    sentence.placed(placement_counts, our_head, our_inner, moves, swaps, itself)
+    assert itself == pytest.approx(1 / scores.sum())
+    for found, right in ((ours, posterior), (our_fertilities, fertilities), (our_head, head), (our_inner, inner)):
+        assert found == pytest.approx(right, abs=1e-3)  # rare neighbours are left out
 
 
 def test_placement_counts_what_it_uses():
-    head, inner = np.zeros((2, 1, 9)), np.zeros((1, 4))
+    head, inner = np.zeros((2, 1, 9)), np.zeros((1, 5))
     counts = np.zeros_like(head), np.zeros_like(inner)
     # cepts: word 0 -> 1, 3 (centre 2); word 1 -> 0; word 2 is NULL's
     links = np.array([1, 0, 2, 0])
     work = np.empty(3, np.int64), np.empty(4, np.int64)
     placement(links, np.zeros(2, np.int64), np.zeros(4, np.int64), head, inner, *work, *counts, 1.0)
     assert {tuple(k): counts[0][tuple(k)] for k in np.argwhere(counts[0])} == {(1, 0, 4 + 2): 1.0, (0, 0, 4 - 2): 1.0}
-    assert counts[1].tolist() == [[0.0, 0.0, 1.0, 0.0]]
+    assert counts[1].tolist() == [[0.0, 0.0, 1.0, 0.0, 0.0]]
 
 
 def test_null_score_by_hand():
     factorials = np.log([1, 1, 2, 6, 24, 120])
     assert null_score(1, 4, 0.1, factorials) == pytest.approx(log(3 * 0.1 * 0.9**2))
     assert null_score(0, 4, 0.1, factorials) == pytest.approx(4 * log(0.9))
-    assert null_score(3, 4, 0.1, factorials) < -1e6
+    assert null_score(4, 4, 0.1, factorials) < null_score(3, 4, 0.1, factorials) < -500
 
 
-def test_model4_raises_the_probability_of_its_alignments(tmp_path):
+def test_estimates_by_hand(tmp_path):
+    """Three given words, two of them of two letters; sentences of at most two words."""
+    bitext = bitext_of(tmp_path, ["aa bb", "c"], ["x", "x"])
+    lexicon = build_lexicon(bitext.source, bitext.target)
+    fertility = np.zeros((3, MAX_FERTILITY + 1))
+    fertility[0, :2] = 1.0, 3.0
+    fertility[2, 2] = 5.0
+    distortion = np.zeros(distortion_row(0, 3, 2))
+    distortion[distortion_row(1, 2, 2) :] = 1.0, 3.0
+    counts = Tables(np.ones(3), np.array([2.0]), distortion, fertility, np.full((2, 1, 5), 2.0), np.zeros((1, 3)))
+    found = model4._estimate(counts, lexicon, np.array([2, 2, 1]), 2)
+    # the mean of two letters is 1/4, 3/4, and weighs four words
+    assert found.fertility[0, :3] == pytest.approx([2 / 8, 6 / 8, 0], abs=1e-6)
+    assert found.fertility[1, :3] == pytest.approx([1 / 4, 3 / 4, 0], abs=1e-6)
+    assert found.fertility[2, :3] == pytest.approx([0, 0, 1], abs=1e-6)
+    assert len(found.distortion) == 2 * 1 + 2 * 2  # p(0 | i, 1) for both positions, p(0 .. 1 | i, 2) for both
+    assert found.distortion == pytest.approx([1, 1, 0.5, 0.5, 0.25, 0.75])
+    assert found.head == pytest.approx(np.full((2, 1, 5), 0.2))
+    assert found.inner == pytest.approx(np.zeros((1, 3)))
+
+
+def test_every_pass_raises_the_probability_of_its_alignments(tmp_path):
     bitext = bitext_of(tmp_path, *toy())
     classes = word_classes(bitext.source, 4), word_classes(bitext.target, 4)
     lexicon = build_lexicon(bitext.source, bitext.target)
     found = model4.train_model4(bitext.source, bitext.target, lexicon, *classes).log_probabilities
-    assert np.all(np.diff(found[1:]) > -1e-6)
+    assert len(found) == len(model4.PASSES)
+    assert found[1] < found[2] < found[3]
+    assert found[4] < found[5]
 
 
 # --- word classes ---------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rnnsmt.align.kernels.lexicon import find
+from rnnsmt.align.kernels.lexicon import look_up
 from rnnsmt.kernels.decorator import kernel
 
 P_NULL = 0.08
@@ -10,24 +10,25 @@ P_NULL = 0.08
 
 @kernel()
 def fast_align_pass(
-    starts, words, given_ids, given_offsets, generated_ids, generated_offsets, t, t_null, tension, last,
-    counts, null_counts, best,
+    starts, words, cells, given_ids, given_offsets, generated_ids, generated_offsets, t, t_null, tension,
+    last, counts, null_counts, best,
 ):  # fmt: skip
     """One iteration over the corpus: expected counts, or (``last``) the best link of every word; the mean feature."""
-    feature = 0.0
+    feature, at = 0.0, 0
     for s in range(len(given_offsets) - 1):
         given = given_ids[given_offsets[s] : given_offsets[s + 1]]
         start = generated_offsets[s]
         n, m = len(given), generated_offsets[s + 1] - start
-        prior, probability, cells = np.empty(n), np.empty(n), np.empty(n, np.int64)
+        prior, probability, found = np.empty(n), np.empty(n), np.empty(n, np.int64)
         for j in range(m if n > 0 else 0):
             f = generated_ids[start + j]
             z = diagonal_prior(j + 1, m, n, tension, prior) / (1.0 - P_NULL)
             null = t_null[f] * P_NULL
             total, best_i, best_p = null, -1, null
+            look_up(starts, words, cells, at, given, f, found)
+            at += n
             for i in range(n):
-                cells[i] = find(starts, words, given[i], f)
-                p = t[cells[i]] * prior[i] / z
+                p = t[found[i]] * prior[i] / z
                 probability[i] = p
                 total += p
                 if p > best_p:
@@ -38,7 +39,7 @@ def fast_align_pass(
             null_counts[f] += null / total
             for i in range(n):
                 p = probability[i] / total
-                counts[cells[i]] += p
+                counts[found[i]] += p
                 # fast_align counts the generated position from 0 here and from 1 everywhere else
                 feature -= p * abs((i + 1) / n - j / m)
     return feature / len(generated_ids)

@@ -7,7 +7,7 @@ I given words, J generated words.
 
 import numpy as np
 
-from rnnsmt.align.kernels.lexicon import find
+from rnnsmt.align.kernels.lexicon import look_up
 from rnnsmt.kernels.decorator import kernel
 
 
@@ -106,53 +106,110 @@ def forward_backward(emission, null, step, begin, alpha, beta, posterior, moves)
 
 
 @kernel()
-def hmm_pass(
-    starts, words, given_ids, given_offsets, generated_ids, generated_offsets, given_classes, t, t_null, jumps, first,
-    p_null, uniform, longest, last, counts, null_counts, jump_counts, first_counts, candidates, nulls,
+def viterbi(emission, null, step, begin, best, back, links):
+    """Fill ``links`` [J] with the most probable path of one sentence pair: given positions, I for NULL.
+
+    Args:
+        emission, null, step, begin: as for ``forward_backward``.
+        best: work space, [2, I + 1], probabilities of paths that end in a state; the last one is the start state.
+        back: work space, [J, I + 1], the state before; I + 1 where NULL generated the word.
+    """
+    words, length = emission.shape
+    best[0, :length] = 0.0
+    best[0, length] = 1.0
+    for j in range(words):
+        last, now = best[j & 1], best[1 - (j & 1)]
+        highest = 0.0
+        for i in range(length):
+            probability, origin = last[length] * begin[i], length
+            for before in range(length):
+                if last[before] * step[before, i] > probability:
+                    probability, origin = last[before] * step[before, i], before
+            probability *= emission[j, i]
+            if last[i] * null[j] > probability:
+                probability, origin = last[i] * null[j], length + 1
+            now[i], back[j, i] = probability, origin
+            highest = max(highest, probability)
+        now[length], back[j, length] = last[length] * null[j], length + 1
+        highest = max(highest, now[length], 1e-300)
+        for i in range(length + 1):
+            now[i] /= highest
+    state = np.argmax(best[words & 1, : length + 1])
+    for j in range(words - 1, -1, -1):
+        if back[j, state] == length + 1:
+            links[j] = length
+        else:
+            links[j], state = state, back[j, state]
+
+
+@kernel()
+def path_score(links, lexical, log_step, log_begin, log_null):
+    """Log-probability of a path; ``lexical`` [J, I + 1] is log p(f_j | e_i), NULL last."""
+    length = len(log_begin)
+    score, last = 0.0, length
+    for j in range(len(links)):
+        i = links[j]
+        score += lexical[j, i]
+        if i == length:
+            score += log_null
+        else:
+            score += log_begin[i] if last == length else log_step[last, i]
+            last = i
+    return score
+
+
+@kernel()
+def hmm_pass(  # noqa: PLR0912
+    starts, words, cells, given_ids, given_offsets, generated_ids, generated_offsets, given_classes, t, t_null, jumps,
+    first, p_null, uniform, longest, last, counts, null_counts, jump_counts, first_counts, best,
 ):  # fmt: skip
     """One pass over the corpus; sentences over ``longest`` words are left out. Returns the log-likelihood.
 
-    It adds up expected counts, or (``last``) fills ``candidates`` [generated words, K] with the most probable given
-    positions, best first, -1 behind them, and ``nulls`` [generated words] with whether NULL is more probable than the
-    first of them.
+    It adds up expected counts, or (``last``) fills ``best`` [generated words] with the given position of the highest
+    posterior probability or -1 where NULL's is higher. With ``p_null`` 0 NULL is as probable as a given word.
     """
     size = 1
     for s in range(len(given_offsets) - 1):
         n, m = given_offsets[s + 1] - given_offsets[s], generated_offsets[s + 1] - generated_offsets[s]
         if max(n, m) <= longest:
             size = max(size, n, m)
-    cells = np.empty((size, size), np.int64)
+    found = np.empty((size, size), np.int64)
     emission, posterior, step, moves = (np.empty((size, size)), np.empty((size, size)), np.empty((size, size)),
                                         np.empty((size, size)))  # fmt: skip
     alpha, beta = np.empty((size, size + 1)), np.empty((size, size + 1))
     begin, null = np.empty(size), np.empty(size)
     width = jumps.shape[1] // 2
-    log_likelihood = 0.0
+    log_likelihood, behind = 0.0, 0
     for s in range(len(given_offsets) - 1):
         given = given_ids[given_offsets[s] : given_offsets[s + 1]]
         start = generated_offsets[s]
         n, m = len(given), generated_offsets[s + 1] - start
+        at, behind = behind, behind + n * m
         if n == 0 or m == 0 or max(n, m) > longest:
             continue
+        empty = p_null if p_null > 0.0 else 1.0 / (n + 1)
         for j in range(m):
             f = generated_ids[start + j]
-            null[j] = p_null * t_null[f]
+            null[j] = empty * t_null[f]
+            look_up(starts, words, cells, at + j * n, given, f, found[j])
             for i in range(n):
-                cells[j, i] = find(starts, words, given[i], f)
-                emission[j, i] = t[cells[j, i]]
-        transitions(given_classes[given], jumps, first, p_null, uniform, step[:n, :n], begin[:n])
+                emission[j, i] = t[found[j, i]]
+        transitions(given_classes[given], jumps, first, empty, uniform, step[:n, :n], begin[:n])
         log_likelihood += forward_backward(
             emission[:m, :n], null[:m], step[:n, :n], begin[:n], alpha[:m, : n + 1], beta[:m, : n + 1],
             posterior[:m, :n], moves[:n, :n],
         )  # fmt: skip
         for j in range(m):
-            if last:
-                nulls[start + j] = _best(posterior[j, :n], candidates[start + j])
-                continue
-            left = 1.0
+            left, highest, position = 1.0, 0.0, -1
             for i in range(n):
-                counts[cells[j, i]] += posterior[j, i]
                 left -= posterior[j, i]
+                if posterior[j, i] > highest:
+                    highest, position = posterior[j, i], i
+            if last:
+                best[start + j] = position if highest >= left else -1
+                continue
+            for i in range(n):
+                counts[found[j, i]] += posterior[j, i]
             null_counts[generated_ids[start + j]] += max(left, 0.0)
         if not last:
             for i in range(n):
@@ -160,27 +217,3 @@ def hmm_pass(
                 for k in range(n):
                     jump_counts[given_classes[given[i]], min(max(k - i, -width), width) + width] += moves[i, k]
     return log_likelihood
-
-
-@kernel()
-def _best(posterior, candidates):
-    """Fill the positions with the highest posteriors above 0.001, at least one; whether NULL beats the first."""
-    left = 1.0
-    for i in range(len(posterior)):
-        left -= posterior[i]
-    highest = 0.0
-    for k in range(len(candidates)):
-        best, value = -1, 0.001 if k > 0 else -1.0
-        for i in range(len(posterior)):
-            taken = False
-            for earlier in range(k):
-                taken |= candidates[earlier] == i
-            if posterior[i] > value and not taken:
-                best, value = i, posterior[i]
-        candidates[k] = best
-        if k == 0:
-            highest = value
-        if best < 0:
-            candidates[k:] = -1
-            break
-    return left > highest

@@ -4,6 +4,9 @@ import numpy as np
 
 from rnnsmt.kernels.decorator import kernel
 
+FLOOR = 1e-7
+"""No probability that is estimated by relative frequencies is taken for less."""
+
 
 @kernel()
 def partners_of_words(sentence_starts, sentences, ids, offsets, vocabulary, sizes, words):
@@ -54,6 +57,44 @@ def find(starts, words, e, f):
         else:
             high = middle
     return low
+
+
+@kernel()
+def look_up(starts, words, cells, at, given, f, found):
+    """Fill ``found`` [I] with where the lexicon keeps the pairs of the given words of a sentence with the word f.
+
+    ``at`` is the number of word pairs in the corpus before these: as far as ``cells`` reaches it has the answers.
+    """
+    if at + len(given) <= len(cells):
+        for i in range(len(given)):
+            found[i] = cells[at + i]
+    else:
+        for i in range(len(given)):
+            found[i] = find(starts, words, given[i], f)
+
+
+@kernel()
+def corpus_cells(starts, words, given_ids, given_offsets, generated_ids, generated_offsets, cells):
+    """Fill ``cells`` for ``look_up``: by sentence, generated and given word, as far as it has room."""
+    at = 0
+    for s in range(len(given_offsets) - 1):
+        for p in range(generated_offsets[s], generated_offsets[s + 1]):
+            for k in range(given_offsets[s], given_offsets[s + 1]):
+                if at == len(cells):
+                    return
+                cells[at] = find(starts, words, given_ids[k], generated_ids[p])
+                at += 1
+
+
+@kernel()
+def relative_frequencies(starts, counts, t):
+    """Maximum-likelihood estimate of every row of t = p(f | e), but at least ``FLOOR``; uniform without counts."""
+    for e in range(len(starts) - 1):
+        total = 0.0
+        for k in range(starts[e], starts[e + 1]):
+            total += counts[k]
+        for k in range(starts[e], starts[e + 1]):
+            t[k] = max(counts[k] / total, FLOOR) if total > 0.0 else 1.0 / (starts[e + 1] - starts[e])
 
 
 @kernel()

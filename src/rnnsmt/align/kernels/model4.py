@@ -1,24 +1,53 @@
-"""Kernels of IBM Model 4 (Brown et al. 1993): score of an alignment, hill climbing, counts.
+"""Kernels of the training that leads from the HMM over IBM Model 3 to Model 4 (Brown et al. 1993).
 
-Counts of lexical translations and fertilities are over the neighbourhood of the best alignment, those of placements are
-of that alignment alone.
-
-One sentence pair: I given words, J generated words, ``links`` [J] with the given position of every generated word, I
-for NULL. The words that one given word generates are its cept; its first word is placed relative to the centre of the
-cept before, by the classes of that cept's given word and of the placed word; every other word relative to the word
-before it in the cept, by its own class.
+The words that one given word generates are its cept. In Model 4 the first word of a cept is placed relative to the
+centre of the cept before, by the classes of that cept's given word and of the placed word; every other word relative to
+the word before it in the cept, by its own class. See ``kernels.model3`` for the other terms.
 """
+
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from rnnsmt.align.kernels.lexicon import find
+from rnnsmt.align.kernels.hmm import path_score, transitions, viterbi
+from rnnsmt.align.kernels.lexicon import FLOOR, look_up
+from rnnsmt.align.kernels.model3 import (
+    MAX_FERTILITY,
+    best_neighbour,
+    change,
+    neighbour_counts,
+    neighbour_gains,
+    null_score,
+)
 from rnnsmt.kernels.decorator import kernel
 
-MAX_FERTILITY = 9
+HMM, MODEL3, MODEL4 = 0, 3, 4
 
-NEVER = -1e9
+SMOOTHING = 0.4
+"""Share of a uniform distribution in every distribution of Model 4's distances."""
 
-_CLOSE = -30.0  # neighbours less probable than exp of this are not looked at further
+_CLOSE = -16.0  # neighbours that lose so much before their words are placed are left out
+
+_RARE = 1e-5  # smaller expected counts are left out
+
+_BETTER = 1e-4  # what a change must add to the log-probability
+
+
+class Tables(NamedTuple):
+    """Parameters of the models, or expected counts of the same shapes; longer sentences than W words are left out."""
+
+    t: Any  # p(f | e), [pairs of the lexicon]
+    t_null: Any  # p(f | NULL), [generated vocabulary]
+    distortion: Any  # Model 3's p(j | i, J) at ``distortion_row(i, J, W)`` + j
+    fertility: Any  # p(phi | e), [given vocabulary, MAX_FERTILITY + 1]
+    head: Any  # p(distance to the last centre | both classes), [given classes + 1 (start), generated classes, 2 W + 1]
+    inner: Any  # p(distance to the last word of the cept | class), [generated classes, W + 1]
+
+
+@kernel()
+def distortion_row(i, words, width):
+    """Where the row of position ``i`` in sentence pairs of ``words`` generated words begins, W = ``width``."""
+    return width * (words * (words - 1) // 2) + i * words
 
 
 @kernel()
@@ -27,230 +56,232 @@ def placement(links, given_classes, generated_classes, head, inner, first, follo
 
     Args:
         given_classes, generated_classes: class of every word, [I] and [J].
-        head: log p(distance to the last centre), [given classes + 1 (sentence start), generated classes, 2 W + 1].
-        inner: log p(distance to the last word of the cept), [generated classes, V + 1].
+        head, inner: as in ``Tables``, before smoothing.
         first, following: work space, [I + 1] and [J].
     """
     length, words = len(given_classes), len(generated_classes)
-    width, reach = head.shape[2] // 2, inner.shape[1] - 1
+    width = head.shape[2] // 2
+    uniform_head, uniform_inner = SMOOTHING / (2 * words - 1), SMOOTHING / max(words - 1, 1)
     first[: length + 1] = -1
     for j in range(words - 1, -1, -1):
         following[j] = first[links[j]]
         first[links[j]] = j
     centre, before = -1, head.shape[0] - 1
-    score = 0.0
+    score, product = 0.0, 1.0
     for i in range(length):
         j = first[i]
         if j < 0:
             continue
-        distance = min(max(j - centre, -width), width) + width
-        score += head[before, generated_classes[j], distance]
-        if add != 0.0:
-            head_counts[before, generated_classes[j], distance] += add
+        if add > 0.0:
+            head_counts[before, generated_classes[j], j - centre + width] += add
+        product *= uniform_head + (1.0 - SMOOTHING) * head[before, generated_classes[j], j - centre + width]
         positions, number, last = j, 1, j
         j = following[j]
         while j >= 0:
-            distance = min(j - last, reach)
-            score += inner[generated_classes[j], distance]
-            if add != 0.0:
-                inner_counts[generated_classes[j], distance] += add
+            if add > 0.0:
+                inner_counts[generated_classes[j], j - last] += add
+            product *= uniform_inner + (1.0 - SMOOTHING) * inner[generated_classes[j], j - last]
+            if product < 1e-250:
+                score += np.log(product)
+                product = 1.0
             positions, number, last = positions + j, number + 1, j
             j = following[j]
+        if product < 1e-250:
+            score += np.log(product)
+            product = 1.0
         centre = (positions + number - 1) // number
         before = given_classes[i]
-    return score
+    return score + np.log(product)
 
 
 @kernel()
-def null_score(nulls, words, p_null, log_factorials):
-    """log of C(J - nulls, nulls) p_null^nulls (1 - p_null)^(J - 2 nulls); impossible above half the words."""
-    if 2 * nulls > words:
-        return NEVER
-    rest = words - nulls
-    choices = log_factorials[rest] - log_factorials[nulls] - log_factorials[rest - nulls]
-    return choices + nulls * np.log(p_null) + (rest - nulls) * np.log(1.0 - p_null)
-
-
-@kernel()
-def _move_gain(j, i, links, lexical, fertility, fertilities, p_null, log_factorials):
-    """What moving word j to position i adds to the log-probability, without the placement."""
-    words, length = lexical.shape[0], lexical.shape[1] - 1
-    old = links[j]
-    gain = lexical[j, i] - lexical[j, old]
-    nulls = fertilities[length]
-    if old < length:
-        gain += fertility[old, min(fertilities[old] - 1, MAX_FERTILITY)]
-        gain -= fertility[old, min(fertilities[old], MAX_FERTILITY)]
-        now = nulls + (i == length)
-    else:
-        now = nulls - 1
-    if i < length:
-        gain += fertility[i, min(fertilities[i] + 1, MAX_FERTILITY)] - fertility[i, min(fertilities[i], MAX_FERTILITY)]
-    if now != nulls:
-        gain += null_score(now, words, p_null, log_factorials) - null_score(nulls, words, p_null, log_factorials)
-    return gain
-
-
-@kernel()
-def neighbourhood(
-    links, lexical, allowed, fertility, fertilities, given_classes, generated_classes, head, inner, p_null,
-    log_factorials, first, following, nothing, posterior,
+def placement_gains(
+    links, given_classes, generated_classes, head, inner, first, following, nothing, moves, swaps
 ):  # fmt: skip
-    """Score all moves of one word and swaps of two.
-
-    Returns:
-        gain, j, i, swap of the best neighbour (j = -1: none is better), and the sum of the probabilities of this
-        alignment and its neighbours, relative to this one. ``posterior`` [J, I + 1] is filled with the sums of the
-        neighbours that hold each changed link.
-    """
-    words, places = lexical.shape
-    current = placement(
-        links, given_classes, generated_classes, head, inner, first, following, nothing, nothing[0], 0.0
-    )  # fmt: skip
-    best, best_j, best_i, best_swap, total = 1e-6, -1, -1, False, 1.0
-    posterior[:words, :places] = 0.0
-    for j in range(words):
+    """Add to the gains of all neighbours what their placement adds; those that are far off without it are left out."""
+    now = placement(links, given_classes, generated_classes, head, inner, first, following, nothing, nothing[0], 0.0)
+    for j in range(len(links)):
         old = links[j]
-        for i in range(places):
-            if i == old or not allowed[j, i]:
-                continue
-            gain = _move_gain(j, i, links, lexical, fertility, fertilities, p_null, log_factorials)
-            if gain < _CLOSE:
+        for i in range(moves.shape[1]):
+            if moves[j, i] < _CLOSE:
+                moves[j, i] = -np.inf
                 continue
             links[j] = i
-            gain -= current
-            gain += placement(
+            moves[j, i] -= now
+            moves[j, i] += placement(
                 links, given_classes, generated_classes, head, inner, first, following, nothing, nothing[0], 0.0
             )  # fmt: skip
-            links[j] = old
-            if gain > best:
-                best, best_j, best_i, best_swap = gain, j, i, False
-            weight = np.exp(min(gain, 1.0))
-            total += weight
-            posterior[j, i] += weight
-    for j in range(words):
-        here = links[j]
-        for k in range(j + 1, words):
-            there = links[k]
-            if here == there or not (allowed[j, there] and allowed[k, here]):
+        links[j] = old
+        for k in range(j + 1, len(links)):
+            if swaps[j, k] < _CLOSE:
+                swaps[j, k] = -np.inf
                 continue
-            gain = lexical[j, there] + lexical[k, here] - lexical[j, here] - lexical[k, there]
-            if gain < _CLOSE:
-                continue
-            links[j], links[k] = there, here
-            gain -= current
-            gain += placement(
+            links[j], links[k] = links[k], old
+            swaps[j, k] -= now
+            swaps[j, k] += placement(
                 links, given_classes, generated_classes, head, inner, first, following, nothing, nothing[0], 0.0
             )  # fmt: skip
-            links[j], links[k] = here, there
-            if gain > best:
-                best, best_j, best_i, best_swap = gain, j, k, True
-            weight = np.exp(min(gain, 1.0))
-            total += weight
-            posterior[j, there] += weight
-            posterior[k, here] += weight
-    return best, best_j, best_i, best_swap, total
+            links[k], links[j] = links[j], old
 
 
 @kernel()
-def _count_fertilities(links, given, fertilities, posterior, total, counts):
-    """Expected fertilities, as if all mass of the neighbours came from moves; makes ``posterior`` probabilities."""
-    length = len(given)
-    for i in range(length):
-        counts[given[i], min(fertilities[i], MAX_FERTILITY)] += 1.0
-    for j in range(len(links)):
-        old, left = links[j], 1.0
-        for i in range(length + 1):
-            posterior[j, i] /= total
-            weight = posterior[j, i]
-            left -= weight
-            if weight > 0.0:
-                if old < length:
-                    counts[given[old], min(fertilities[old], MAX_FERTILITY)] -= weight
-                    counts[given[old], min(fertilities[old] - 1, MAX_FERTILITY)] += weight
-                if i < length:
-                    counts[given[i], min(fertilities[i], MAX_FERTILITY)] -= weight
-                    counts[given[i], min(fertilities[i] + 1, MAX_FERTILITY)] += weight
-        posterior[j, old] = max(left, 0.0)
-
-
-@kernel()
-def model4_pass(  # noqa: PLR0912
-    starts, words, given_ids, given_offsets, generated_ids, generated_offsets, given_classes, generated_classes,
-    t, t_null, fertility, head, inner, p_null, candidates, longest, climbs, all_links,
-    counts, null_counts, fertility_counts, head_counts, inner_counts,
+def placement_counts(
+    links, given_classes, generated_classes, head, inner, first, following, head_counts, inner_counts, moves, swaps,
+    itself,
 ):  # fmt: skip
-    """One pass over the corpus: climb from ``all_links`` [generated words] and add up counts.
+    """Expected counts of distances over an alignment, of probability ``itself``, and its neighbours."""
+    placement(
+        links, given_classes, generated_classes, head, inner, first, following, head_counts, inner_counts, itself
+    )  # fmt: skip
+    for j in range(len(links)):
+        old = links[j]
+        for i in range(moves.shape[1]):
+            if moves[j, i] > _RARE:
+                links[j] = i
+                placement(
+                    links, given_classes, generated_classes, head, inner, first, following, head_counts, inner_counts,
+                    moves[j, i],
+                )  # fmt: skip
+        links[j] = old
+        for k in range(j + 1, len(links)):
+            if swaps[j, k] > _RARE:
+                links[j], links[k] = links[k], old
+                placement(
+                    links, given_classes, generated_classes, head, inner, first, following, head_counts, inner_counts,
+                    swaps[j, k],
+                )  # fmt: skip
+                links[k], links[j] = links[j], old
 
-    ``counts``, ``null_counts`` and ``fertility_counts`` grow by those of the neighbourhood, ``head_counts`` and
-    ``inner_counts`` by those of the alignment that the climb ends at.
 
-    ``climbs`` = 0 only counts the alignment as it is. ``fertility`` is log p(number of words | e), [given vocabulary,
-    MAX_FERTILITY + 1]; ``candidates`` [generated words, K] are the positions a word may move to beside NULL. Sentences
-    over ``longest`` words are left out. Returns the log-probability of the alignments.
+@kernel()
+def _hmm_gains(links, lexical, log_step, log_begin, log_null, moves, swaps):
+    """As ``model3.neighbour_gains``, with the probabilities of the HMM."""
+    now = path_score(links, lexical, log_step, log_begin, log_null)
+    for j in range(len(links)):
+        old = links[j]
+        for i in range(lexical.shape[1]):
+            links[j] = i
+            moves[j, i] = path_score(links, lexical, log_step, log_begin, log_null) - now
+        links[j] = old
+        moves[j, old] = -np.inf
+        for k in range(j + 1, len(links)):
+            other = links[k]
+            links[j], links[k] = other, old
+            swaps[j, k] = path_score(links, lexical, log_step, log_begin, log_null) - now
+            links[j], links[k] = old, other
+            if other == old:
+                swaps[j, k] = -np.inf
+
+
+@kernel()
+def fertility_pass(  # noqa: PLR0912, PLR0915
+    model, counted, starts, words, cells, given_ids, given_offsets, generated_ids, generated_offsets, given_classes,
+    generated_classes, jumps, first_jumps, hmm_null, hmm_uniform, tables, counts, p_null, climbs, all_links,
+):  # fmt: skip
+    """One pass over the corpus: the best alignment that hill climbing finds, and counts over its neighbourhood.
+
+    Args:
+        model: the climb starts from the most probable path of the HMM and follows Model 3 or 4. ``HMM``: there is none,
+            that path and its neighbours have their probabilities in the HMM.
+        counted: the model whose parameters ``counts`` is for, or 0 for no counts.
+        starts ... generated_classes: the lexicon, the corpus and the classes of all words.
+        jumps, first_jumps, hmm_null, hmm_uniform: of the HMM, see ``kernels.hmm.transitions``.
+        p_null: NULL's probability in Models 3 and 4.
+        climbs: most steps of one climb.
+        all_links: filled with the alignments, [generated words] given positions, I for NULL.
+
+    Returns:
+        The log-probability of the alignments.
     """
-    size = 1
-    for s in range(len(given_offsets) - 1):
-        n, m = given_offsets[s + 1] - given_offsets[s], generated_offsets[s + 1] - generated_offsets[s]
-        if max(n, m) <= longest:
-            size = max(size, n, m)
-    lexical, posterior = np.empty((size, size + 1)), np.empty((size, size + 1))
-    allowed, cells = np.empty((size, size + 1), np.bool_), np.empty((size, size), np.int64)
-    fertilities, first, following = np.empty(size + 1, np.int64), np.empty(size + 1, np.int64), np.empty(size, np.int64)
+    size = tables.inner.shape[1] - 1
+    all_moves, all_swaps, all_found = (
+        np.empty((size, size + 1)),
+        np.empty((size, size)),
+        np.empty((size, size), np.int64),
+    )
+    all_lexical, posterior, all_phi = (np.empty((size, size + 1)), np.empty((size, size + 1)),
+                                       np.empty((size, MAX_FERTILITY + 1)))  # fmt: skip
+    emission, null, all_step, all_begin = np.empty((size, size)), np.empty(size), np.empty((size, size)), np.empty(size)
+    best, back = np.empty((2, size + 1)), np.empty((size, size + 1), np.int64)
+    all_fertilities, first, following = (
+        np.empty(size + 1, np.int64),
+        np.empty(size + 1, np.int64),
+        np.empty(size, np.int64),
+    )
     nothing = np.zeros((1, 1, 1))
-    log_factorials = np.zeros(size + 1)
-    for k in range(1, size + 1):
+    log_fertility = np.log(np.maximum(tables.fertility, FLOOR))
+    log_factorials = np.zeros(size + MAX_FERTILITY + 1)
+    for k in range(1, len(log_factorials)):
         log_factorials[k] = log_factorials[k - 1] + np.log(k)
-    log_probability = 0.0
+    log_probability, pairs = 0.0, 0
     for s in range(len(given_offsets) - 1):
         given = given_ids[given_offsets[s] : given_offsets[s + 1]]
         start, behind = generated_offsets[s], generated_offsets[s + 1]
         generated = generated_ids[start:behind]
         n, m = len(given), len(generated)
-        if n == 0 or m == 0 or max(n, m) > longest:
+        at, pairs = pairs, pairs + n * m
+        if n == 0 or m == 0 or max(n, m) > size:
             continue
-        links = all_links[start:behind]
+        links, classes, others = all_links[start:behind], given_classes[given], generated_classes[generated]
+        lexical, moves, swaps = all_lexical[:m, : n + 1], all_moves[:m, : n + 1], all_swaps[:m, :m]
+        found, step, begin, phi = all_found[:m, :n], all_step[:n, :n], all_begin[:n], all_phi[:n]
+        fertilities = all_fertilities[: n + 1]
         for j in range(m):
+            null[j] = hmm_null * tables.t_null[generated[j]]
+            lexical[j, n] = np.log(tables.t_null[generated[j]])
+            look_up(starts, words, cells, at + j * n, given, generated[j], found[j])
             for i in range(n):
-                cells[j, i] = find(starts, words, given[i], generated[j])
-                lexical[j, i] = np.log(t[cells[j, i]])
-            lexical[j, n] = np.log(t_null[generated[j]])
-            allowed[j, :n] = False
-            for i in candidates[start + j]:
-                if i >= 0:
-                    allowed[j, i] = True
-            allowed[j, n] = True
-        row = fertility[given]
-        classes, others = given_classes[given], generated_classes[generated]
-        fertilities[: n + 1] = 0
+                emission[j, i] = tables.t[found[j, i]]
+                lexical[j, i] = np.log(emission[j, i])
+        transitions(classes, jumps, first_jumps, hmm_null, hmm_uniform, step, begin)
+        viterbi(emission[:m, :n], null[:m], step, begin, best, back, links)
+        fertilities[:] = 0
         for j in range(m):
             fertilities[links[j]] += 1
-        total = 1.0
-        posterior[:m, : n + 1] = 0.0
-        for climb in range(climbs):
-            _, j, i, swap, total = neighbourhood(
-                links, lexical[:m, : n + 1], allowed, row, fertilities[: n + 1], classes, others, head, inner, p_null,
-                log_factorials, first, following, nothing, posterior,
-            )  # fmt: skip
-            if j < 0 or climb == climbs - 1:
-                break
-            if swap:
-                links[j], links[i] = links[i], links[j]
-            else:
-                fertilities[links[j]] -= 1
-                fertilities[i] += 1
-                links[j] = i
-        _count_fertilities(links, given, fertilities[: n + 1], posterior, total, fertility_counts)
-        log_probability += placement(
-            links, classes, others, head, inner, first, following, head_counts, inner_counts, 1.0
-        )  # fmt: skip
-        log_probability += null_score(fertilities[n], m, p_null, log_factorials)
-        for i in range(n):
-            log_probability += row[i, min(fertilities[i], MAX_FERTILITY)]
-        for j in range(m):
-            log_probability += lexical[j, links[j]]
-            null_counts[generated[j]] += posterior[j, n]
+        if model == HMM:
+            log_step, log_begin, log_null = np.log(step), np.log(begin), np.log(hmm_null)
+            _hmm_gains(links, lexical, log_step, log_begin, log_null, moves, swaps)
+            log_probability += path_score(links, lexical, log_step, log_begin, log_null)
+        else:
             for i in range(n):
-                if posterior[j, i] > 0.0:
-                    counts[cells[j, i]] += posterior[j, i]
+                row = distortion_row(i, m, size)
+                for k in range(MAX_FERTILITY + 1):
+                    phi[i, k] = log_fertility[given[i], k] + (log_factorials[k] if model == MODEL3 else 0.0)
+                if model == MODEL3:
+                    for j in range(m):
+                        lexical[j, i] += np.log(max(tables.distortion[row + j], FLOOR))
+            for climb in range(climbs + 1):
+                neighbour_gains(links, lexical, phi, fertilities, p_null, log_factorials, moves, swaps)
+                if model == MODEL4:
+                    placement_gains(
+                        links, classes, others, tables.head, tables.inner, first, following, nothing, moves, swaps
+                    )  # fmt: skip
+                gain, word, other, position = best_neighbour(moves, swaps)
+                if gain < _BETTER or climb == climbs:
+                    break
+                change(links, fertilities, word, other, position)
+            log_probability += null_score(fertilities[n], m, p_null, log_factorials)
+            for i in range(n):
+                log_probability += phi[i, min(fertilities[i], MAX_FERTILITY)]
+            for j in range(m):
+                log_probability += lexical[j, links[j]]
+            if model == MODEL4:
+                log_probability += placement(
+                    links, classes, others, tables.head, tables.inner, first, following, nothing, nothing[0], 0.0
+                )  # fmt: skip
+        if counted == 0:
+            continue
+        itself = neighbour_counts(links, moves, swaps, given, fertilities, posterior, counts.fertility)
+        if counted == MODEL4:
+            placement_counts(
+                links, classes, others, tables.head, tables.inner, first, following, counts.head, counts.inner, moves,
+                swaps, itself,
+            )  # fmt: skip
+        for j in range(m):
+            if posterior[j, n] > _RARE:
+                counts.t_null[generated[j]] += posterior[j, n]
+            for i in range(n):
+                if posterior[j, i] > _RARE:
+                    counts.t[found[j, i]] += posterior[j, i]
+                    counts.distortion[distortion_row(i, m, size) + j] += posterior[j, i]
     return log_probability
