@@ -2,8 +2,8 @@
 
     python benchmarks/cslm_search.py --source DEV --nbest 100
         --without results/systems/rnn results/augmented/rnn/network1/moses.ini
-        --with results/systems/cslm_rnn results/augmented/cslm_rnn/network1/moses.ini [--normalize exact|self] [--cells 200]
-        [--rounds 3]
+        --with results/systems/cslm_rnn results/augmented/cslm_rnn/network1/moses.ini
+        [--normalize exact|self] [--cells 200] [--rounds 3]
 
 Decodes the development set with the weights of the iterations of run1, one after the other in one process, as MERT
 does: CPU milliseconds of the search a sentence, n-grams asked for, scored for the first time, batches. The systems take
