@@ -13,7 +13,8 @@ products of 64 rows leave a processor waiting. Clipping only what is far out: at
 which costs a little. Matrix products of rounded factors (``reduced``), where they are faster: on Multi30k the held-out
 log p per word after 300 updates differs by 0.003.
 
-``demo``: the same for the embedded corpus: as much as fits into a minute of a processor.
+``demo``: the same for the embedded corpus: as much as fits into a minute of a processor. A fifth of the units is left
+out, because pairs of held-out sentences say so: log p -1.39 a word instead of -1.55 (with a tenth -1.41).
 """
 
 from dataclasses import dataclass, replace
@@ -187,6 +188,7 @@ DEMO = replace(
     batch=64,
     epochs=1.25,
     learning_rate=1.6e-2,
+    dropout=0.2,
     held_out=1000,
     evaluations=8,
 )
