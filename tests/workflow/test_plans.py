@@ -309,6 +309,12 @@ def test_trainings_and_scorers(workflow):
     assert train.count("--direction inverse --seed 1 ") == train.count("--direction inverse --seed 2 ") == 1
 
 
+def test_settings_that_do_not_go_together_are_told_at_once(workflow):
+    done = workflow.call("--dry-run", "--config", "scorers={mine: {variant: supplementary}}")
+    assert done.returncode != 0
+    assert "mine: --dropout 0.2, perhaps of the preset: is not for --variant supplementary" in done.stdout + done.stderr
+
+
 def test_parts_of_the_scoring(workflow):
     jobs = workflow.plan("--set-scatter", "rnn_score=5")
     assert (jobs["rnn_score"], jobs["augment"]) == (5, 3)

@@ -1,5 +1,8 @@
 # The RNN Encoder-Decoder: trained on the phrase table of the baseline, scores every pair of it. Trained again with every
 # seed of networks.seeds: results/rnn/network1, network2 ...; so are the further scorers, in folders of their own.
+from dataclasses import replace
+
+from rnnsmt.io import InputError
 from rnnsmt.rnn.settings import PRESETS as RNN_PRESETS
 
 PAIRS = "results/rnn/pairs"
@@ -10,10 +13,22 @@ PAIR_FILES = (
 )
 
 
-def scorer_settings(wildcards):
+def settings_of(scorer):
     """What the training of a scorer is told beside the preset."""
-    settings = config["rnn"]["settings"] | config["scorers"].get(wildcards.scorer, {})
-    return " ".join(f"--{name.replace('_', '-')} {value}" for name, value in settings.items())
+    return config["rnn"]["settings"] | config["scorers"].get(scorer, {})
+
+
+def scorer_settings(wildcards):
+    """The same as options."""
+    return " ".join(f"--{name.replace('_', '-')} {value}" for name, value in settings_of(wildcards.scorer).items())
+
+
+# Settings that do not go together are told now, not when the network is to be trained.
+for scorer in ["rnn", *config["scorers"]]:
+    try:
+        replace(RNN_PRESETS[config["rnn"]["preset"]], **settings_of(scorer)).check()
+    except InputError as error:
+        raise WorkflowError(f"The configuration has mistakes:\n  {scorer}: {error}")
 
 
 # Parts of the table that are scored side by side: --set-scatter rnn_score=16 on a cluster.

@@ -43,7 +43,7 @@ def mert_curves_options(parser: argparse.ArgumentParser) -> None:
 def mert_curves(args: argparse.Namespace) -> dict[str, object]:
     """Draw the tuning of all systems: BLEU of the decoded development set by iterations of MERT, a line a run.
 
-    Reads the histories that `tuning mert` wrote, as SYSTEM=FILE; the ring is the iteration whose weights were kept.
+    Reads the histories that `tuning mert` wrote, as SYSTEM=FILE; the ring is the best iteration.
     """
     from rnnsmt.analysis.mert_curves import draw_mert_curves, read_history
     from rnnsmt.drawing import check_output, save

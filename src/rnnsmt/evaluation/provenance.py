@@ -96,7 +96,7 @@ def tuned_run(score: str, files: Files) -> dict[str, Any] | None:
     if (folder / "history.json").is_file():
         history = read_json(folder / "history.json")
         found["history"] = files.add(folder / "history.json")
-        found |= {key: history.get(key) for key in ("seed", "best_iteration", "dev_bleu", "stopped")}
+        found |= {key: history.get(key) for key in ("seed", "best_iteration", "comparisons", "dev_bleu", "stopped")}
     return found
 
 

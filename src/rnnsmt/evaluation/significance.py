@@ -18,7 +18,8 @@ difference with draws of what two equal systems give on another sample of senten
   in their noise; there each has its own variance, and the degrees of freedom are those of Welch and Satterthwaite.
 * A variance estimated from a few runs is often far too small. So every draw is scaled by ``sqrt(n / chi2_n)``, as in
   Student's t, with the n of Welch and Satterthwaite: 2(R - 1) where runs dominate, large where sentences do. With two
-  runs n is too uncertain itself; there the variance of every draw is scaled by ``2 / chi2_2`` and p comes out larger.
+  runs, or two trainings, n is too uncertain itself; there the variance of every draw is scaled by ``d / chi2_d``, d the
+  degrees of freedom of the runs' variance (2 with two runs each), and p comes out larger.
 
 ``benchmarks/significance.md`` has how often equal systems come out below 0.05 and 0.01.
 

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from rnnsmt.networks.batches import stream_seed
 from rnnsmt.networks.kernels.softmax import add_exponentials, take_units
 
 SOFTMAX_ROWS = 256
@@ -74,7 +75,7 @@ class ClassSampler:
         """
         if not self.number:
             return None
-        generator = torch.Generator().manual_seed((self.seed * 1_000_003 + first) % (1 << 63))
+        generator = torch.Generator().manual_seed(stream_seed("classes", self.seed, first))
         more = torch.multinomial(self._drawn, self.number, replacement=True, generator=generator)
         classes, places = torch.unique(torch.cat([words.cpu(), more]), return_inverse=True)
         batch, draws = (part[classes] for part in self._log_absent)

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from rnnsmt.io import InputError
 from rnnsmt.networks.batches import WINDOW, Index, permuted
 from rnnsmt.rnn.pairs import Pairs
 
@@ -46,6 +47,9 @@ class PairBatches:
     ) -> None:
         """batch: pairs of a minibatch; those at the end of an epoch may have fewer. held_out: ascending. counts: how
         often each pair comes in an epoch; none: once.
+
+        Raises:
+            InputError: all pairs are held out.
         """
         self.pairs, self.batch, self.seed, self.held_out = pairs, batch, seed, held_out
         self._ends = None if counts is None else np.cumsum(counts, dtype=np.int64)
@@ -53,6 +57,8 @@ class PairBatches:
         """Pairs of an epoch, those that are held out among them."""
         self.trained = self.size - len(held_out) if counts is None else self.size - int(counts[held_out].sum())
         """Those that are not."""
+        if self.trained <= 0:
+            raise InputError(f"{pairs.folder}: no pair is left to train on; give more text, or --held-out 0")
         self.windows = -(-self.size // WINDOW)
         self.epoch, self.window, self.taken = 0, 0, 0
         self.waiting: Index = np.zeros(0, np.int64)

@@ -123,7 +123,8 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     networks = [load_model_of(pairs, path, place) for path in args.model]
     if len({own.is_inverse for _, own in networks}) > 1:
         raise InputError("--model: networks of both directions; score with those of one at a time")
-    batches = [score_batches(model, own, *bounds, place.device, args.threads) for model, own in networks]
+    threads = max(1, args.threads // len(networks))
+    batches = [score_batches(model, own, *bounds, place.device, threads) for model, own in networks]
     total = 0.0
     with growing_array(Path(args.output), np.float32) as out:
         for every in zip(*batches, strict=True):

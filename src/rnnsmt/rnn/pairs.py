@@ -21,7 +21,7 @@ from rnnsmt.io import InputError, check_utf8, read_json, read_line_blocks, write
 from rnnsmt.kernels.strings import POW10, Interner
 from rnnsmt.kernels.table_lines import SOURCE, TARGET, split_phrase_lines
 from rnnsmt.networks.batches import Index
-from rnnsmt.networks.sequences import Sequences, growing_array, open_sequences, read_array
+from rnnsmt.networks.sequences import Sequences, count_ids, growing_array, open_sequences, read_array
 from rnnsmt.networks.vocabulary import UNK, Vocabulary, check_size, count_words
 from rnnsmt.phrases.table import refuse_line
 from rnnsmt.progress import Meter
@@ -253,6 +253,20 @@ def _first_repeated(new_source: NDArray[np.bool_], keys: NDArray[np.uint64], see
             return seen, line
         seen.add(key)
     return seen, -1
+
+
+def word_frequencies(pairs: Pairs, counts: NDArray[np.int32] | None, block: int = BLOCK) -> NDArray[np.int64]:
+    """How often each class is a target word (or EOS) of an epoch; counts: how often a pair comes in it, none: once."""
+    side, classes = pairs.sides[1], len(pairs.vocabularies[1])
+    if counts is None:
+        return count_ids(side.words, classes)
+    found = np.zeros(classes, np.int64)
+    for begin in range(0, len(pairs), block):
+        offsets = np.asarray(side.offsets[begin : begin + block + 1])
+        times = np.repeat(counts[begin : begin + block], np.diff(offsets))
+        weighted = np.bincount(side.words[offsets[0] : offsets[-1]], weights=times, minlength=classes)
+        found += np.rint(weighted).astype(np.int64)
+    return found
 
 
 def words_outside(side: Sequences, block: int = BLOCK) -> Iterator[NDArray[np.int64]]:

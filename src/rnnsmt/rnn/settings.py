@@ -148,7 +148,10 @@ class RnnSettings(TrainingSettings):
         super().check()
         for name in ("dropout", "sampled_classes"):
             if getattr(self, name) and self.variant == "supplementary":
-                raise InputError(f"{option(name)} {getattr(self, name)}: is not for --variant supplementary")
+                raise InputError(
+                    f"{option(name)} {getattr(self, name)}, perhaps of the preset: is not for --variant supplementary, "
+                    f"give {option(name)} 0"
+                )
 
     def sizes(self, *vocabularies: int) -> RnnSizes:
         """The sizes of the network for these numbers of classes, of the source and of the target."""

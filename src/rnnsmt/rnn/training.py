@@ -11,13 +11,12 @@ from rnnsmt.io import write_json
 from rnnsmt.networks.batches import Index, draw_held_out
 from rnnsmt.networks.devices import Place
 from rnnsmt.networks.dropout import DROPOUT_ROWS, Dropout
-from rnnsmt.networks.sequences import count_ids
 from rnnsmt.networks.softmax import ClassSampler, Products
 from rnnsmt.networks.training import Trainer
 from rnnsmt.rnn.batches import PairBatches, pair_tensors
 from rnnsmt.rnn.gradients import autograd_loss_and_gradient, loss_and_gradient
 from rnnsmt.rnn.model import RNNEncoderDecoder, save_model, vocabularies_of
-from rnnsmt.rnn.pairs import Pairs
+from rnnsmt.rnn.pairs import Pairs, word_frequencies
 from rnnsmt.rnn.settings import RnnSettings
 from rnnsmt.rnn.validation import HeldOutPairs, unigram_likelihood
 from rnnsmt.stages import STAGES
@@ -33,11 +32,17 @@ class RnnTrainer(Trainer):
         pairs = pairs.inverse() if settings.direction == "inverse" else pairs
         self.pairs, self.settings, self.seed = pairs, settings, seed
         self.drawn = draw_held_out(len(pairs), settings.held_out_of(len(pairs)), seed)
-        self.held_out = np.union1d(self.drawn, pairs.held_out)
-        of_sentences = pairs.held_out[draw_held_out(len(pairs.held_out), settings.measured(len(pairs.held_out)), seed)]
+        self.of_sentences = pairs.held_out if settings.held_out else pairs.held_out[:0]
+        if 2 * len(np.union1d(self.drawn, self.of_sentences)) > len(pairs):
+            self.of_sentences = pairs.held_out[:0]  # a few sentences, most of them held out
+        self.held_out = np.union1d(self.drawn, self.of_sentences)
+        measured = draw_held_out(len(self.of_sentences), settings.measured(len(self.of_sentences)), seed)
+        of_sentences = self.of_sentences[measured]
         self.validation = HeldOutPairs(pairs, of_sentences if len(of_sentences) else self.drawn, place)
         self.overlapping = HeldOutPairs(pairs, self.drawn, place) if len(of_sentences) else None
-        self.unigram = unigram_likelihood(pairs, of_sentences if len(of_sentences) else self.drawn).per_word
+        self.unigram = unigram_likelihood(
+            pairs, of_sentences if len(of_sentences) else self.drawn, self.held_out
+        ).per_word
         self.sum_of_losses = settings.loss == "sum"
         batches = PairBatches(pairs, settings.batch, seed, self.held_out, counts)
         self.trained = batches.trained
@@ -45,11 +50,13 @@ class RnnTrainer(Trainer):
         number = min(settings.evaluations, self.total)
         self.evaluations = {round(self.total * k / number) for k in range(1, number + 1)}
         self.products, self.dropout = Products(place.matmul_dtype), Dropout(settings.dropout, seed)
-        frequencies = count_ids(pairs.sides[1].words, len(pairs.vocabularies[1])) + 1
+        frequencies = word_frequencies(pairs, counts) + 1
         self.sampler = ClassSampler(frequencies, settings.sampled_classes, seed)
         sizes = settings.sizes(*(len(vocabulary) for vocabulary in pairs.vocabularies))
         self.model = RNNEncoderDecoder(sizes, seed, settings.deviation).to(place.device)
-        super().__init__(self.model, settings, place, batches, threads, dimension=1, grain=DROPOUT_ROWS)
+        super().__init__(
+            self.model, settings, place, batches, threads, dimension=1, grain=DROPOUT_ROWS if settings.dropout else 1
+        )
 
     def fingerprint(self) -> dict[str, object]:
         version = STAGES["rnn"]["train"].version
@@ -101,7 +108,7 @@ class RnnTrainer(Trainer):
             data = {**vocabularies_of(self.pairs), "pairs": self.pairs.fingerprint}
             save_model(model_file, self.model, about | direction | data)
             network: dict[str, object] = {"parameters": self.model.sizes.count()}
-            network |= {"held-out pairs": len(self.held_out), "of held-out sentences": len(self.pairs.held_out)}
+            network |= {"held-out pairs": len(self.held_out), "of held-out sentences": len(self.of_sentences)}
             network |= {"computed on": self.place.describe()}
             curve = {"unigram log p per word": self.unigram, "curve": self.history}
             write_json(history_file, about | network | curve)
@@ -114,7 +121,7 @@ class RnnTrainer(Trainer):
 
     def begins(self) -> str:
         text = f"{len(self.pairs):,} pairs, {len(self.held_out):,} of them held out"
-        return f"{text}, {len(self.pairs.held_out):,} of held-out sentences" if self.overlapping else text
+        return f"{text}, {len(self.of_sentences):,} of held-out sentences" if self.overlapping else text
 
     def says(self, row: dict[str, Any]) -> str:
         text = f"log p per word: trained {row['train log p per word']:.4f}"

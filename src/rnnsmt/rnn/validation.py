@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from rnnsmt.networks.batches import Index
 from rnnsmt.networks.devices import Place, full_precision
@@ -46,14 +47,22 @@ class HeldOutPairs:
         return Likelihood(value / max(self.pairs, 1), value / max(self.words, 1))
 
 
-def unigram_likelihood(pairs: Pairs, held_out: Index) -> Likelihood:
-    """The held-out pairs under the relative frequencies of the words (and EOS) of all others, one added to each."""
+def unigram_likelihood(pairs: Pairs, held_out: Index, untrained: Index | None = None) -> Likelihood:
+    """Held-out pairs under the relative frequencies of the words (and EOS) of all others, one added to each.
+
+    untrained: all that are not among the others; none: the held-out pairs.
+    """
     side = pairs.sides[1]
     classes = len(pairs.vocabularies[1])
-    counts = count_ids(side.words, classes)
-    own = np.zeros(classes, np.int64)
-    for i in held_out:
-        own += np.bincount(side.phrase(int(i)), minlength=classes)
-    rest = counts - own + 1
+    own = _words_of(pairs, held_out)
+    rest = count_ids(side.words, classes) - (own if untrained is None else _words_of(pairs, untrained)) + 1
     total = float(own @ np.log(rest / rest.sum()))
     return Likelihood(total / max(len(held_out), 1), total / max(int(own.sum()), 1))
+
+
+def _words_of(pairs: Pairs, index: Index) -> NDArray[np.int64]:
+    """How often each class is a target word of these pairs."""
+    side = pairs.sides[1]
+    places = [np.arange(side.offsets[i], side.offsets[i + 1]) for i in index]
+    words = side.words[np.concatenate([np.zeros(0, np.int64), *places])]
+    return np.bincount(words, minlength=len(pairs.vocabularies[1]))

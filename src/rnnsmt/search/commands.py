@@ -87,6 +87,7 @@ def decode(args: argparse.Namespace) -> dict[str, object]:
                 found.append(_translate(model, weights, sentences, options, args.output[task], args.nbest_file, warn))
                 if reports[task] is not None:
                     write_json(reports[task], {**found[-1], "load_cpu_seconds": loading, **limits})
+        del model  # before the next one is loaded
     sums = {name: round(sum(stats[name] for stats in found), 6) for name in found[0]}
     return {**sums, "load_cpu_seconds": round(load_seconds, 3)}
 

@@ -1,7 +1,6 @@
 """The commands that tune weights."""
 
 import argparse
-import json
 from dataclasses import replace
 from typing import Any
 
@@ -125,8 +124,7 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
     for (path, folder), own in runs_of.items():
         common = fingerprint(args, MosesIni.read(path), folder)
         for run in own:
-            further = {"--seed": str(args.seed[run]), "--nested-ini": json.dumps(nested[run])}
-            prints[args.state_dir[run]] = common | further
+            prints[args.state_dir[run]] = common | {"--seed": str(args.seed[run])}
     # those that were interrupted first: they may refuse, before a finished one starts over
     states = {place: TuningState(place, prints[place]) for place in sorted(prints, key=StateFolder.is_finished)}
     bleu = BatchBleu(references)

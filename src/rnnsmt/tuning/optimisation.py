@@ -32,5 +32,5 @@ def optimise_weights(
     if options.optimiser == "mira":
         return mira.optimise(pool, start, seed, options)
     if options.optimiser == "pro":
-        return pro.optimise(pool, start, seed, options)
+        return pro.optimise(pool, start, active, seed, options)
     return mert.optimise(pool, start, active, seed, options, threads)

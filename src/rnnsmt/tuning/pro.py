@@ -27,19 +27,28 @@ CONVERGED = 1e-8
 """Change of all weights at which Newton's method ends."""
 
 
-def optimise(pool: FlatPool, start: Weights, seed: Sequence[int], options: OptimiserOptions) -> Weights:
+def optimise(
+    pool: FlatPool, start: Weights, active: NDArray[np.bool_], seed: Sequence[int], options: OptimiserOptions
+) -> Weights:
     """Draw pairs, fit, interpolate with ``start``; see ``optimise_weights``."""
+    start = normalised(start)
     differences = sample_pairs(pool, np.random.default_rng([*seed]), options)
     if not len(differences):
-        return normalised(start)
-    return interpolated(normalised(start), fit(differences), options.interpolation)
+        return start
+    weights = start.copy()
+    weights[active] = interpolated(start[active], fit(differences[:, active]), options.interpolation)
+    return normalised(weights)
 
 
 def interpolated(start: Weights, found: Weights, share: float) -> Weights:
-    """The ``share`` of what was found, the rest of the start; where nothing was found, the start."""
-    if not np.abs(found).sum() > 0:
+    """The ``share`` of what was found, with the absolute sum of the start, the rest of the start.
+
+    Where nothing was found, the start; where all of that is 0, what was found.
+    """
+    size, length = np.abs(start).sum(), np.abs(found).sum()
+    if not length > 0:
         return start
-    return normalised((1 - share) * start + share * normalised(found))
+    return (1 - share) * start + share * found / length * (size if size > 0 else 1.0)
 
 
 def sample_pairs(pool: FlatPool, rng: np.random.Generator, options: OptimiserOptions) -> NDArray[np.float64]:

@@ -20,9 +20,9 @@ from rnnsmt.io import InputError  # noqa: E402
 from rnnsmt.networks.checkpoint import Checkpoint, random_states, restore_random_states  # noqa: E402
 from rnnsmt.networks.devices import Place, choose_place  # noqa: E402
 from rnnsmt.networks.training import flatten, learning_rate, make_optimiser  # noqa: E402
-from rnnsmt.rnn.batches import pair_tensors  # noqa: E402
+from rnnsmt.rnn.batches import PairBatches, pair_tensors  # noqa: E402
 from rnnsmt.rnn.model import check_vocabularies, load_model, vocabularies_of  # noqa: E402
-from rnnsmt.rnn.pairs import Pairs  # noqa: E402
+from rnnsmt.rnn.pairs import Pairs, word_frequencies  # noqa: E402
 from rnnsmt.rnn.settings import PRESETS, RnnSettings  # noqa: E402
 from rnnsmt.rnn.training import RnnTrainer  # noqa: E402
 from rnnsmt.rnn.validation import unigram_likelihood  # noqa: E402
@@ -197,16 +197,38 @@ def test_pairs_of_held_out_sentences_are_not_trained_on(pairs, with_origins):
 
 def test_pairs_as_often_as_they_were_extracted(with_origins):
     held, numbers = with_origins
-    trainer = RnnTrainer(held, replace(TINY, held_out=0, weighting="counts"), 1, CPU)
+    trainer = RnnTrainer(held, replace(TINY, held_out=1, weighting="counts"), 1, CPU)
     seen = np.zeros(len(held), int)
     while trainer.batches.epoch == 0:
         batch = next(trainer.batches)
         if trainer.batches.epoch == 0:
             np.add.at(seen, batch, 1)
     expected = 1 + np.arange(len(held)) % 3
-    expected[numbers] = 0
+    expected[trainer.held_out] = 0
+    assert set(numbers) < set(trainer.held_out)
     assert seen.tolist() == expected.tolist()
     assert trainer.trained == expected.sum()
+
+
+def test_something_is_left_to_train_on(with_origins):
+    """Where the held-out sentences are most of the text, pairs are drawn from the table instead."""
+    held, _ = with_origins
+    held.held_out = np.arange(len(held))
+    trainer = RnnTrainer(held, TINY, 1, CPU)
+    assert len(trainer.held_out) == len(held) // 100
+    assert trainer.overlapping is None
+    with pytest.raises(InputError, match="no pair is left to train on"):
+        PairBatches(held, 4, 1, np.arange(len(held)))
+    assert not len(RnnTrainer(held, replace(TINY, held_out=0), 1, CPU).held_out)
+
+
+def test_words_are_as_frequent_as_their_pairs(with_origins):
+    held, _ = with_origins
+    expected = np.zeros(len(held.vocabularies[1]), int)
+    for i, times in enumerate(held.counts()):
+        np.add.at(expected, held.target(i), times)
+    assert word_frequencies(held, held.counts(), block=50).tolist() == expected.tolist()
+    assert word_frequencies(held, None).sum() == len(held.sides[1].words)
 
 
 def test_counts_must_be_known(pairs):
@@ -519,7 +541,10 @@ def test_full_disk_keeps_the_last_checkpoint(folder, tmp_path, capfd):
         (["--learning-rate", "nan"], "--learning-rate nan: must be above 0"),
         (["--held-out", "-1"], "--held-out -1: must be at least 0"),
         (["--dropout", "1"], "--dropout 1.0: must be below 1"),
-        (["--dropout", "0.1", "--variant", "supplementary"], "--dropout 0.1: is not for --variant supplementary"),
+        (
+            ["--dropout", "0.1", "--variant", "supplementary"],
+            "--dropout 0.1, perhaps of the preset: is not for --variant supplementary, give --dropout 0",
+        ),
         (["--weight-decay", "0.1", "--optimiser", "adadelta"], "--weight-decay 0.1: is for --optimiser adam only"),
         (["--seed", "-1"], "--seed -1: must be at least 0"),
     ],

@@ -200,7 +200,15 @@ def test_a_constant_feature_keeps_its_weight(optimiser):
     pool.features[1] = 4.0
     start = np.array([0.5, 0.25, 0.25])
     options = OptimiserOptions(optimiser=optimiser)
-    assert optimise_weights(pool, start, np.array([True, False, True]), [1], options)[1] > 0
+    active = np.array([True, False, True])
+    for share in (0.1, 1.0):
+        options = OptimiserOptions(optimiser=optimiser, interpolation=share)
+        found = optimise_weights(pool, start, active, [1], options)
+        assert found[1] > 0
+        if optimiser == "pro":  # its weight next to all others, whose absolute sum may shrink where signs change
+            assert found[1] / np.abs(found).sum() >= 0.25
+            alone = optimise_weights(pool, np.array([0.5, 0.75, 0.25]), active, [1], options)
+            assert alone[1] / np.abs(alone[[0, 2]]).sum() == pytest.approx(3 * found[1] / np.abs(found[[0, 2]]).sum())
 
 
 @pytest.mark.parametrize("optimiser", ["mira", "pro"])

@@ -224,17 +224,24 @@ def test_every_run_is_compared_with_its_own(model, tmp_path):
     assert together == [outputs(tmp_path / f"alone{seed}") for seed in (1, 2)]
 
 
-def test_another_nested_model_is_another_run(model, tmp_path, capsys):
-    """Another path to the same weights is not."""
-    first, same, other = (tmp_path / f"{name}.ini" for name in ("first", "same", "other"))
-    for path, weights in ((first, "0.1 0.3 0.2"), (same, "0.1 0.3 0.2"), (other, "0.1 0.3 0.3")):
+def test_another_nested_model_costs_a_decoding(model, tmp_path, monkeypatch):
+    """The iterations do not depend on it: a run that is done is compared anew, an interrupted one goes on."""
+    monkeypatch.setattr(loop, "HOPELESS", 1.0)
+    first, other = (tmp_path / f"{name}.ini" for name in ("first", "other"))
+    for path, weights in ((first, "0.1 0.3 0.2"), (other, "0.1 0.3 0.3")):
         write_nested(model, path, weights)
-    assert main([*command(model, tmp_path, max_iterations=2), "--nested-ini", str(first)]) == 0
-    (tmp_path / "state" / "finished.json").unlink()  # as if it had been interrupted
-    assert main([*command(model, tmp_path), "--nested-ini", str(other)]) == 2
-    assert "changed since: --nested-ini;" in capsys.readouterr().err
-    assert main([*command(model, tmp_path), "--nested-ini", str(same)]) == 0
-    assert "going on after iteration 2" in capsys.readouterr().err
+    assert main([*command(model, tmp_path), "--nested-ini", str(first)]) == 0
+    before = json.loads((tmp_path / "tuned" / "history.json").read_text())
+    decodings = []
+    search = model_decoder.decode
+    monkeypatch.setattr(model_decoder, "decode", lambda *args: decodings.append(1) or search(*args))
+    assert main([*command(model, tmp_path), "--nested-ini", str(other)]) == 0
+    after = json.loads((tmp_path / "tuned" / "history.json").read_text())
+    assert after["iterations"] == before["iterations"]
+    assert after["comparisons"] != before["comparisons"]
+    assert len(decodings) == len(after["comparisons"])
+    assert main([*command(model, tmp_path / "b"), "--nested-ini", str(other)]) == 0
+    assert outputs(tmp_path / "b")[1] == outputs(tmp_path)[1]
 
 
 @pytest.mark.parametrize(
