@@ -310,9 +310,9 @@ def test_trainings_and_scorers(workflow):
 
 
 def test_settings_that_do_not_go_together_are_told_at_once(workflow):
-    done = workflow.call("--dry-run", "--config", "scorers={mine: {variant: supplementary}}")
+    done = workflow.call("--dry-run", "--config", "scorers={mine: {variant: supplementary, dropout: 0.2}}")
     assert done.returncode != 0
-    assert "mine: --dropout 0.2, perhaps of the preset: is not for --variant supplementary" in done.stdout + done.stderr
+    assert "mine: --dropout 0.2: does not go with the other settings" in done.stdout + done.stderr
 
 
 def test_parts_of_the_scoring(workflow):

@@ -1,8 +1,7 @@
 # The RNN Encoder-Decoder: trained on the phrase table of the baseline, scores every pair of it. Trained again with every
 # seed of networks.seeds: results/rnn/network1, network2 ...; so are the further scorers, in folders of their own.
-from dataclasses import replace
-
 from rnnsmt.io import InputError
+from rnnsmt.networks.options import changed
 from rnnsmt.rnn.settings import PRESETS as RNN_PRESETS
 
 PAIRS = "results/rnn/pairs"
@@ -26,7 +25,7 @@ def scorer_settings(wildcards):
 # Settings that do not go together are told now, not when the network is to be trained.
 for scorer in ["rnn", *config["scorers"]]:
     try:
-        replace(RNN_PRESETS[config["rnn"]["preset"]], **settings_of(scorer)).check()
+        changed(RNN_PRESETS[config["rnn"]["preset"]], settings_of(scorer))
     except InputError as error:
         raise WorkflowError(f"The configuration has mistakes:\n  {scorer}: {error}")
 

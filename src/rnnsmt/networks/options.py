@@ -53,7 +53,18 @@ def chosen_settings(args: argparse.Namespace, presets: Mapping[str, SomeSettings
     """
     preset = presets[args.preset]
     given = {field.name: getattr(args, field.name) for field in _fields(preset) if field.name in args}
+    return changed(preset, given)
+
+
+def changed(preset: SomeSettings, given: Mapping[str, Any]) -> SomeSettings:
+    """The preset with other values; what the preset says and they do not allow is left out.
+
+    Raises:
+        InputError: a number that makes no sense, or values that do not go together.
+    """
     settings: SomeSettings = replace(preset, **given)  # type: ignore[type-var]
+    unfit = {name: 0 for name in settings.unfit() if name not in given}
+    settings = replace(settings, **unfit)  # type: ignore[type-var]
     settings.check()
     return settings
 

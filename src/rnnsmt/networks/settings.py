@@ -1,6 +1,7 @@
 """What the sizes of both networks, and the settings of their trainings, have in common; imports nothing heavy."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Collection
 from typing import Any, ClassVar
 
 from rnnsmt.io import InputError
@@ -60,6 +61,10 @@ class TrainingSettings(ABC):
     above_zero: ClassVar[tuple[str, ...]]
     not_negative: ClassVar[tuple[str, ...]]
 
+    def unfit(self) -> Collection[str]:
+        """The names of settings that have to be 0 with what the others say."""
+        return ()
+
     def check(self) -> None:
         """Refuse numbers that make no sense.
 
@@ -74,6 +79,9 @@ class TrainingSettings(ABC):
                 raise InputError(f"{option(name)} {getattr(self, name)}: must be at least 0")
         if self.weight_decay and self.optimiser != "adam":
             raise InputError(f"--weight-decay {self.weight_decay}: is for --optimiser adam only")
+        for name in self.unfit():
+            if getattr(self, name):
+                raise InputError(f"{option(name)} {getattr(self, name)}: does not go with the other settings, give 0")
         if self.dropout >= 1:
             raise InputError(f"--dropout {self.dropout}: must be below 1")
 

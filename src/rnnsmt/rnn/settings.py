@@ -19,12 +19,11 @@ classes and the minibatch's own words: more than twice the pairs a second. Matri
 out, because pairs of held-out sentences say so: log p -1.39 a word instead of -1.55 (with a tenth -1.41).
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from rnnsmt.io import InputError
 from rnnsmt.networks.settings import NetworkSizes, TrainingSettings
-from rnnsmt.options import option
 
 VARIANTS = ("paper", "supplementary", "bag-of-words")
 """``paper``: the main text and the authors' code; ``supplementary``: the equations of the paper's supplementary;
@@ -144,14 +143,9 @@ class RnnSettings(TrainingSettings):
     )  # fmt: skip
     not_negative = ("updates", "warmup", "held_out", "weight_decay", "dropout", "sampled_classes")
 
-    def check(self) -> None:
-        super().check()
-        for name in ("dropout", "sampled_classes"):
-            if getattr(self, name) and self.variant == "supplementary":
-                raise InputError(
-                    f"{option(name)} {getattr(self, name)}, perhaps of the preset: is not for --variant supplementary, "
-                    f"give {option(name)} 0"
-                )
+    def unfit(self) -> Collection[str]:
+        """The supplementary's variant has no gradient by hand, which these are a part of."""
+        return ("dropout", "sampled_classes") if self.variant == "supplementary" else ()
 
     def sizes(self, *vocabularies: int) -> RnnSizes:
         """The sizes of the network for these numbers of classes, of the source and of the target."""

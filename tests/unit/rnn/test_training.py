@@ -36,7 +36,7 @@ TINY = RnnSettings(
     embedding=8, hidden=16, maxout=8, deviation=0.1, batch=16, updates=30, optimiser="adam", learning_rate=0.01,
     schedule="linear", evaluations=3, keep="best",
 )  # fmt: skip
-OPTIONS = ["--preset", "demo", "--hidden", "16", "--embedding", "8", "--maxout", "8", "--batch", "16"]
+OPTIONS = ["--preset", "demo", "--dropout", "0", "--hidden", "16", "--embedding", "8", "--maxout", "8", "--batch", "16"]
 
 
 @pytest.fixture(scope="module")
@@ -543,7 +543,7 @@ def test_full_disk_keeps_the_last_checkpoint(folder, tmp_path, capfd):
         (["--dropout", "1"], "--dropout 1.0: must be below 1"),
         (
             ["--dropout", "0.1", "--variant", "supplementary"],
-            "--dropout 0.1, perhaps of the preset: is not for --variant supplementary, give --dropout 0",
+            "--dropout 0.1: does not go with the other settings, give 0",
         ),
         (["--weight-decay", "0.1", "--optimiser", "adadelta"], "--weight-decay 0.1: is for --optimiser adam only"),
         (["--seed", "-1"], "--seed -1: must be at least 0"),

@@ -11,7 +11,6 @@ from rnnsmt.tuning.kernels.mira import background_bleu, hope_and_fear, mira_epoc
 from rnnsmt.tuning.nbest_pool import FlatPool, NbestPool, candidate_batch, pool_bleu
 from rnnsmt.tuning.optimisation import optimise_weights
 from rnnsmt.tuning.options import OptimiserOptions
-from rnnsmt.tuning.weights import normalised
 
 from .test_line_search import random_pool
 
@@ -97,7 +96,7 @@ def test_mira_keeps_the_start_where_there_is_nothing_to_learn():
     pool = pool_of([[[1, 2]]], [[4, 3, 2, 1, 4, 3, 2, 1, 4]])
     start = np.array([0.25, 0.75])
     assert mira.optimise(pool, start, [1], OptimiserOptions()).tolist() == start.tolist()
-    assert pro.optimise(pool, start, [1], OptimiserOptions()).tolist() == start.tolist()
+    assert pro.optimise(pool, start, np.ones(2, bool), [1], OptimiserOptions()).tolist() == start.tolist()
 
 
 # PRO
@@ -144,7 +143,8 @@ def test_the_regression_of_pairs_that_a_plane_separates_is_finite():
 
 def test_interpolation():
     found = pro.interpolated(np.array([0.5, 0.5]), np.array([3.0, -1.0]), 0.1)
-    assert found == pytest.approx(normalised(np.array([0.9 * 0.5 + 0.075, 0.9 * 0.5 - 0.025])))
+    assert found == pytest.approx([0.9 * 0.5 + 0.075, 0.9 * 0.5 - 0.025])
+    assert pro.interpolated(np.zeros(2), np.array([3.0, -1.0]), 1.0) == pytest.approx([0.75, -0.25])
 
 
 # All optimisers
