@@ -74,7 +74,7 @@ STAGES: dict[str, dict[str, Stage]] = {
     "rnn": {
         "describe": Stage(1, "sizes and parameters of a network"),
         "prepare": Stage(2, "phrase pairs and vocabularies as memory-mapped ids"),
-        "train": Stage(5, "train the network on phrase pairs"),
+        "train": Stage(4, "train the network on phrase pairs"),
         "score": Stage(1, "log p(target | source) of every pair of the phrase table"),
         "shortlist": Stage(1, "target words outside the shortlist, of every pair (WP)"),
         "sample": Stage(1, "draw targets of source phrases"),
@@ -83,7 +83,7 @@ STAGES: dict[str, dict[str, Stage]] = {
     "cslm": {
         "describe": Stage(1, "sizes and parameters of a network"),
         "prepare": Stage(1, "the text of the language model as memory-mapped ids"),
-        "train": Stage(4, "train the network on text"),
+        "train": Stage(3, "train the network on text"),
         "perplexity": Stage(2, "perplexity of a text, beside an n-gram model's"),
         "score": Stage(1, "log probability of every line of a text"),
         "rescore": Stage(1, "add the network's score to an n-best list"),

@@ -1,6 +1,5 @@
 """The order of a training: random minibatches that follow from the seed alone and are never held as a whole."""
 
-import hashlib
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,12 +23,6 @@ class Batches(Protocol):
 def draw_held_out(n: int, number: int, seed: int) -> Index:
     """``number`` of ``n`` examples that are not trained on, drawn from all of them, in ascending order."""
     return np.sort(np.random.default_rng([seed, 1]).choice(n, number, replace=False, shuffle=False)).astype(np.int64)
-
-
-def stream_seed(purpose: str, seed: int, number: int) -> int:
-    """A seed below 2^63 for what is drawn for one example or minibatch: other purposes, seeds, numbers, other draws."""
-    digest = hashlib.blake2b(f"{purpose} {seed} {number}".encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "little") >> 1
 
 
 def permuted(positions: Index, n: int, key: list[int]) -> Index:

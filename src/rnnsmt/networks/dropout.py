@@ -3,8 +3,6 @@
 import torch
 from torch import Tensor
 
-from rnnsmt.networks.batches import stream_seed
-
 DROPOUT_ROWS = 32
 """Examples that share a random generator: minibatches are shared out to threads in multiples of it."""
 
@@ -25,7 +23,7 @@ class Dropout:
         if not self.limit:
             return []
         firsts = rows[::DROPOUT_ROWS].tolist()
-        return [torch.Generator(rows.device).manual_seed(stream_seed("dropout", self.seed, n)) for n in firsts]
+        return [torch.Generator(rows.device).manual_seed((self.seed * 1_000_003 + n) % (1 << 63)) for n in firsts]
 
     def factors(self, rows: int, units: int, generators: list[torch.Generator]) -> Tensor | None:
         """The next factors ``[rows, units]``, float32: 0 for units that are left out; None where none is."""

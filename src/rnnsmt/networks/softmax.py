@@ -4,6 +4,7 @@ In training the softmax is computed for a few rows at a time while it is still i
 with it. In scoring only some of its probabilities are asked for: all its units are computed, none is kept.
 """
 
+import hashlib
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from rnnsmt.networks.batches import stream_seed
 from rnnsmt.networks.kernels.softmax import add_exponentials, take_units
 
 SOFTMAX_ROWS = 256
@@ -75,7 +75,9 @@ class ClassSampler:
         """
         if not self.number:
             return None
-        generator = torch.Generator().manual_seed(stream_seed("classes", self.seed, first))
+        # another stream than that of dropout, which begins with the same numbers
+        digest = hashlib.blake2b(f"classes {self.seed} {first}".encode(), digest_size=8).digest()
+        generator = torch.Generator().manual_seed(int.from_bytes(digest, "little") >> 1)
         more = torch.multinomial(self._drawn, self.number, replacement=True, generator=generator)
         classes, places = torch.unique(torch.cat([words.cpu(), more]), return_inverse=True)
         batch, draws = (part[classes] for part in self._log_absent)
