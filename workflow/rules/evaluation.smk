@@ -31,7 +31,7 @@ rule decode:
     params:
         version=version("search", "decode"),
         limits=search_limits,
-        tables=lambda w: filtered_folders(w.system, "all"),
+        tables=table_folders,
     shell:
         "rnnsmt search decode --ini {input.ini:q} --model-dir {params.tables:q} "
         "--input {input.source:q} --output {output.text:q} --report {output.report:q} "

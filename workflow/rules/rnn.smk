@@ -1,33 +1,11 @@
 # The RNN Encoder-Decoder: trained on the phrase table of the baseline, scores every pair of it. Trained again with every
 # seed of networks.seeds: results/rnn/network1, network2 ...; so are the further scorers, in folders of their own.
-from rnnsmt.io import InputError
-from rnnsmt.networks.options import changed
-from rnnsmt.rnn.settings import PRESETS as RNN_PRESETS
-
 PAIRS = "results/rnn/pairs"
 PAIR_FILES = (
     [f"{PAIRS}/vocab.{side}.txt" for side in ("source", "target")]
     + [f"{PAIRS}/{name}.npy" for name in ("held_out", "counts")]
     + [f"{PAIRS}/{side}.{part}.npy" for side in ("source", "target") for part in ("words", "offsets")]
 )
-
-
-def settings_of(scorer):
-    """What the training of a scorer is told beside the preset."""
-    return config["rnn"]["settings"] | config["scorers"].get(scorer, {})
-
-
-def scorer_settings(wildcards):
-    """The same as options."""
-    return " ".join(f"--{name.replace('_', '-')} {value}" for name, value in settings_of(wildcards.scorer).items())
-
-
-# Settings that do not go together are told now, not when the network is to be trained.
-for scorer in ["rnn", *config["scorers"]]:
-    try:
-        changed(RNN_PRESETS[config["rnn"]["preset"]], settings_of(scorer))
-    except InputError as error:
-        raise WorkflowError(f"The configuration has mistakes:\n  {scorer}: {error}")
 
 
 # Parts of the table that are scored side by side: --set-scatter rnn_score=16 on a cluster.

@@ -1,6 +1,10 @@
 # What a system adds to the baseline: columns of the phrase table, a neural language model in the search. Systems with
 # the same columns share a table, systems with the same features the moses.ini that MERT starts from; one of each for
 # every training of the networks.
+from rnnsmt.io import InputError
+from rnnsmt.networks.options import changed
+from rnnsmt.rnn.settings import PRESETS as RNN_PRESETS
+
 FEATURE_NAMES = "[a-z]+(_[a-z]+)*"
 SCORERS = ["rnn", *config["scorers"]]
 COLUMN_NAMES = [*SCORERS, "wp"]
@@ -78,6 +82,13 @@ def nested_options(system, inis):
     return " ".join(options)
 
 
+def table_folders(wildcards, input):
+    """The folders of a system's filtered tables for `tuning mert` and `search decode`: one, or one for every run."""
+    folders = [str(Path(table).parent) for table in input.tables[::2]]
+    numbers = list(dict.fromkeys(trainings(wildcards.system)))
+    return [folders[numbers.index(n)] for n in trainings(wildcards.system)] if len(folders) > 1 else folders
+
+
 def filtered_tables(system, part):
     """The tables there."""
     folders = dict.fromkeys(filtered_folders(system, part))
@@ -141,3 +152,21 @@ def ini_options(added, network):
 def of_every_run(kind):
     """A file of every set, of every run of a system: of the first run first."""
     return expand(f"{RUN}/{{set}}.{kind}", run=RUNS, set=SETS, allow_missing=True)
+
+
+def settings_of(scorer):
+    """What the training of a scorer is told beside the preset."""
+    return config["rnn"]["settings"] | config["scorers"].get(scorer, {})
+
+
+def scorer_settings(wildcards):
+    """The same as options."""
+    return " ".join(f"--{name.replace('_', '-')} {value}" for name, value in settings_of(wildcards.scorer).items())
+
+
+# Settings that do not go together are told now, not when the network is to be trained.
+for scorer in ["rnn", *config["scorers"]]:
+    try:
+        changed(RNN_PRESETS[config["rnn"]["preset"]], settings_of(scorer))
+    except InputError as error:
+        raise WorkflowError(f"The configuration has mistakes:\n  {scorer}: {error}")

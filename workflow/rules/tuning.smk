@@ -38,7 +38,7 @@ rule mert:
         nested=lambda w, input: nested_options(w.system, list(input.nested)),
         limits=search_limits,
         seeds=[config["seed"] + run for run in RUNS],
-        tables=lambda w: filtered_folders(w.system, "dev"),
+        tables=table_folders,
         states=lambda w, output: [f"{Path(ini).parent}/state" for ini in output.ini],
     shell:
         "rnnsmt tuning mert --ini {input.ini:q} --model-dir {params.tables:q} "
