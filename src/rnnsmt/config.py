@@ -12,6 +12,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -184,7 +185,7 @@ def check(config: dict[str, Any], schema_path: str | Path, files: Iterable[str |
     from jsonschema import Draft202012Validator
 
     schema = read_json(schema_path)
-    _plain_values(config, schema)
+    _plain_values(config, schema, schema)
     validator = Draft202012Validator(schema)
     errors = sorted(validator.iter_errors(config), key=lambda error: list(map(str, error.path)))
     lines = [line for path in dict.fromkeys(map(str, files)) for line in repeated_keys(path)]
@@ -192,17 +193,20 @@ def check(config: dict[str, Any], schema_path: str | Path, files: Iterable[str |
     return lines or list(_cross_checks(config))
 
 
-def _plain_values(value: Any, schema: Mapping[str, Any]) -> Any:
+def _plain_values(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
     """The value with text replaced by the number, switch or null that the schema wants and the text spells.
 
-    A whole number is one however it is written: the schema takes 3.0 for an integer, Python does not.
+    A whole number is one however it is written: the schema takes 3.0 for an integer, Python does not. root: the whole
+    schema, in which a ``$ref`` names another part.
     """
+    if "$ref" in schema:
+        schema = reduce(lambda part, name: part[name], schema["$ref"].split("/")[1:], root)
     if isinstance(value, dict):
         other = schema.get("additionalProperties")
         for key in value:
-            value[key] = _plain_values(value[key], schema.get("properties", {}).get(key) or other or {})
+            value[key] = _plain_values(value[key], schema.get("properties", {}).get(key) or other or {}, root)
     elif isinstance(value, list):
-        value[:] = [_plain_values(item, schema.get("items", {})) for item in value]
+        value[:] = [_plain_values(item, schema.get("items", {}), root) for item in value]
     elif isinstance(value, str | float):
         plain = _meant(value) if isinstance(value, str) else value
         options = schema.get("anyOf", [schema])

@@ -48,7 +48,7 @@ def has_network(features: Collection[str] | None) -> bool:
     return features is None or not set(features) <= {"wp"}
 
 
-def in_order(features: Collection[str] | None) -> tuple[str, ...]:
+def ordered_features(features: Collection[str] | None) -> tuple[str, ...]:
     """Features in the order of the paper, then those that it does not know."""
     known = features or ()
     return (*(name for name in FEATURES if name in known), *(name for name in known if name not in FEATURES))
@@ -56,7 +56,7 @@ def in_order(features: Collection[str] | None) -> tuple[str, ...]:
 
 def last_feature(features: Collection[str] | None) -> str | None:
     """The last feature in their order: WP of CSLM + RNN + WP, CSLM of CSLM + RNN; none where there is none."""
-    return next(reversed(in_order(features)), None)
+    return next(reversed(ordered_features(features)), None)
 
 
 def without(system: str, feature: str, features: Mapping[str, Collection[str] | None]) -> str | None:

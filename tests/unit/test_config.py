@@ -35,6 +35,15 @@ def test_the_configs_are_right(config, name, tmp_path):
     assert check(config, SCHEMA) == []
 
 
+def test_a_scorer_has_the_settings_of_rnn(config):
+    """Numbers that came as text are numbers there too; an unknown setting is told."""
+    config["scorers"]["mine"] = {"hidden": "64", "dropout": "0.5"}
+    assert check(config, SCHEMA) == []
+    assert config["scorers"]["mine"] == {"hidden": 64, "dropout": 0.5}
+    config["scorers"]["mine"] = {"hiden": 64}
+    assert check(config, SCHEMA) == ["scorers.mine: unknown key hiden; did you mean hidden?"]
+
+
 def test_every_key_is_described_and_in_the_reference(config):
     schema = yaml.safe_load(SCHEMA.read_text())
 

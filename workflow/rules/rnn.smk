@@ -34,7 +34,8 @@ rule rnn_prepare:
         vocab_size=config["rnn"]["vocab_size"],
         folder=subpath(output[0], parent=True),
     shell:
-        "rnnsmt rnn prepare --phrase-table {input.phrase_table:q} --origins {input.origins:q} --source {input.source:q} --target {input.target:q} "
+        "rnnsmt rnn prepare --phrase-table {input.phrase_table:q} --origins {input.origins:q} "
+        "--source {input.source:q} --target {input.target:q} "
         "--vocab-size {params.vocab_size} --output-dir {params.folder:q} &> {log:q}"
 
 

@@ -2,8 +2,9 @@
 # the same columns share a table, systems with the same features the moses.ini that MERT starts from; one of each for
 # every training of the networks.
 from rnnsmt.io import InputError
-from rnnsmt.networks.options import changed
+from rnnsmt.networks.options import preset_with
 from rnnsmt.rnn.settings import PRESETS as RNN_PRESETS
+from rnnsmt.systems import has_network
 
 FEATURE_NAMES = "[a-z]+(_[a-z]+)*"
 SCORERS = ["rnn", *config["scorers"]]
@@ -38,8 +39,7 @@ def columns(added):
 
 def trainings(system):
     """The numbers of the networks of a system's runs, in their order; 1 for systems without networks."""
-    has_network = not set(features(system)) <= {"wp"}
-    return [network_of(run) if has_network else 1 for run in RUNS]
+    return [network_of(run) if has_network(features(system)) else 1 for run in RUNS]
 
 
 def of_every_network(system, path):
@@ -54,13 +54,6 @@ def table_folder(added, network):
         f"augmented/{'_'.join(columns(added))}/network{network if set(SCORERS) & set(added) else 1}"
         if columns(added)
         else "model"
-    )
-
-
-def filtered_folders(system, part):
-    """Where the part of a system's tables is that the dev set (dev) or all sets (all) can use."""
-    return of_every_network(
-        system, lambda network: f"results/{table_folder(features(system), network)}/filtered/{part}"
     )
 
 
@@ -90,9 +83,11 @@ def table_folders(wildcards, input):
 
 
 def filtered_tables(system, part):
-    """The tables there."""
-    folders = dict.fromkeys(filtered_folders(system, part))
-    return [f"{folder}/{table}" for folder in folders for table in (PHRASE_TABLE, REORDERING_TABLE)]
+    """The part of a system's tables that the dev set (dev) or all sets (all) can use: of every network."""
+    folders = dict.fromkeys(table_folder(features(system), network) for network in trainings(system))
+    return [
+        f"results/{folder}/filtered/{part}/{table}" for folder in folders for table in (PHRASE_TABLE, REORDERING_TABLE)
+    ]
 
 
 def untuned_ini(wildcards):
@@ -167,6 +162,6 @@ def scorer_settings(wildcards):
 # Settings that do not go together are told now, not when the network is to be trained.
 for scorer in ["rnn", *config["scorers"]]:
     try:
-        changed(RNN_PRESETS[config["rnn"]["preset"]], settings_of(scorer))
+        preset_with(RNN_PRESETS[config["rnn"]["preset"]], settings_of(scorer))
     except InputError as error:
         raise WorkflowError(f"The configuration has mistakes:\n  {scorer}: {error}")

@@ -7,7 +7,7 @@ from typing import Any
 from rnnsmt import __version__
 from rnnsmt.evaluation.table import Row, deviation, mean
 from rnnsmt.io import atomic_text, write_json
-from rnnsmt.systems import PAPER, in_order, label
+from rnnsmt.systems import PAPER, label, ordered_features
 
 FORMAT = "rnnsmt-table-2"
 
@@ -98,7 +98,7 @@ def contrast_records(table: Sequence[Row]) -> list[dict[str, Any]]:
     """What each feature adds, by the names of ``CONTRAST_COLUMNS``: by test set, feature, number of other features."""
     test_sets = list(dict.fromkeys(row.test_set for row in table))
     found = [(row, feature, contrast) for row in table for feature, contrast in row.features.items()]
-    features = in_order(list(dict.fromkeys(feature for _, feature, _ in found)))
+    features = ordered_features(list(dict.fromkeys(feature for _, feature, _ in found)))
     found.sort(key=lambda one: (test_sets.index(one[0].test_set), features.index(one[1]), len(one[0].added)))
     return [
         {

@@ -16,9 +16,9 @@ from rnnsmt.progress import say
 from rnnsmt.systems import (
     BASELINE,
     has_network,
-    in_order,
     last_feature,
     named_features,
+    ordered_features,
     paper_figure,
     paper_gain,
     without,
@@ -251,7 +251,7 @@ def _row(
     sacre = [score.sacrebleu for score in runs if score.sacrebleu is not None]
     unknown = [float(score.unknown_words) for score in runs if score.unknown_words is not None]
     seconds = [score.decode_seconds for score in runs if score.decode_seconds is not None]
-    own = in_order(added[system])
+    own = ordered_features(added[system])
     smaller = {feature: name for feature in own if (name := without(system, feature, added)) is not None}
     found = {
         reference: _contrast(scores, system, reference, test_set, is_dev, trainings)

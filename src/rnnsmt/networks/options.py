@@ -53,10 +53,10 @@ def chosen_settings(args: argparse.Namespace, presets: Mapping[str, SomeSettings
     """
     preset = presets[args.preset]
     given = {field.name: getattr(args, field.name) for field in _fields(preset) if field.name in args}
-    return changed(preset, given)
+    return preset_with(preset, given)
 
 
-def changed(preset: SomeSettings, given: Mapping[str, Any]) -> SomeSettings:
+def preset_with(preset: SomeSettings, given: Mapping[str, Any]) -> SomeSettings:
     """The preset with other values; what the preset says and they do not allow is left out.
 
     Raises:

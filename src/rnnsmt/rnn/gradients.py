@@ -15,7 +15,7 @@ from torch import Tensor
 
 from rnnsmt.networks.dropout import Dropout
 from rnnsmt.networks.softmax import ClassSampler, Products, put_gradient, softmax_gradient
-from rnnsmt.rnn.model import BagOfWords, Encoder, GatedUnit, RNNEncoderDecoder
+from rnnsmt.rnn.model import BagOfWords, Encoder, GatedUnit, RNNEncoderDecoder, WordReader
 
 
 class Trace(NamedTuple):
@@ -97,7 +97,7 @@ def loss_and_gradient(
 
 
 def _embed(
-    unit: GatedUnit | BagOfWords, words: Tensor, dropout: Dropout, generators: list[torch.Generator]
+    unit: WordReader, words: Tensor, dropout: Dropout, generators: list[torch.Generator]
 ) -> tuple[Tensor, Tensor | None]:
     """Words [K, B] -> [K, B, E], and the factors of dropout that it was multiplied by, of the same shape, or None."""
     e = (unit.embedding.index_select(0, words.flatten()) + unit.b_embedding).unflatten(0, words.shape)
@@ -184,7 +184,7 @@ def _input_gradient(
     _embedding_gradient(unit, words, total.view_as(x), factors)
 
 
-def _embedding_gradient(unit: GatedUnit | BagOfWords, words: Tensor, d_x: Tensor, factors: Tensor | None) -> None:
+def _embedding_gradient(unit: WordReader, words: Tensor, d_x: Tensor, factors: Tensor | None) -> None:
     """Fill the gradients of the embedding and its bias. d_x, factors: [K, B, E], those of dropout in x."""
     total = (d_x if factors is None else d_x * factors).flatten(0, 1)
     assert unit.embedding.grad is not None

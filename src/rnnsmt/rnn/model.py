@@ -57,23 +57,30 @@ class DecoderContext(NamedTuple):
         return DecoderContext(state, self.recurrence.rows(index), readout)
 
 
-class GatedUnit(nn.Module):
+class WordReader(nn.Module):
+    """What reads words: their embedding, with a bias."""
+
+    def __init__(self, vocabulary: int, E: int) -> None:
+        super().__init__()
+        self.embedding = nn.Parameter(torch.empty(vocabulary, E))
+        self.b_embedding = nn.Parameter(torch.empty(E))
+
+    def embed(self, words: Tensor) -> Tensor:
+        """words [...] -> e [..., E], with the embedding's bias."""
+        return embedding(words, self.embedding) + self.b_embedding
+
+
+class GatedUnit(WordReader):
     """The parameters of a gated hidden unit, and of its embedding and input projections.
 
     All three projections read the same embedding: the input matrices have rank E.
     """
 
     def __init__(self, vocabulary: int, E: int, H: int) -> None:
-        super().__init__()
-        self.embedding = nn.Parameter(torch.empty(vocabulary, E))
-        self.b_embedding = nn.Parameter(torch.empty(E))
+        super().__init__(vocabulary, E)
         self.W, self.W_r, self.W_z = (nn.Parameter(torch.empty(H, E)) for _ in range(3))
         self.b = nn.Parameter(torch.empty(H))
         self.U, self.U_r, self.U_z = (nn.Parameter(torch.empty(H, H)) for _ in range(3))
-
-    def embed(self, words: Tensor) -> Tensor:
-        """words [...] -> e [..., E], with the embedding's bias."""
-        return embedding(words, self.embedding) + self.b_embedding
 
 
 class Encoder(GatedUnit):
@@ -97,19 +104,13 @@ class Encoder(GatedUnit):
         return z * h + (1 - z) * candidate
 
 
-class BagOfWords(nn.Module):
+class BagOfWords(WordReader):
     """An encoder that does not know the order of the words: c = tanh(sum over k of W e(x_k) + b), with that of EOS."""
 
     def __init__(self, sizes: RnnSizes) -> None:
-        super().__init__()
         E, H = sizes.embedding, sizes.hidden
-        self.embedding = nn.Parameter(torch.empty(sizes.source_vocabulary, E))
-        self.b_embedding = nn.Parameter(torch.empty(E))
+        super().__init__(sizes.source_vocabulary, E)
         self.W, self.b = nn.Parameter(torch.empty(H, E)), nn.Parameter(torch.empty(H))
-
-    def embed(self, words: Tensor) -> Tensor:
-        """words [...] -> e [..., E], with the embedding's bias."""
-        return embedding(words, self.embedding) + self.b_embedding
 
     def step(self, h: Tensor, e: Tensor) -> Tensor:
         """The sum so far h [B, H] and the word's embedding e [B, E] -> the sum with this word."""

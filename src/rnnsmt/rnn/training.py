@@ -50,8 +50,9 @@ class RnnTrainer(Trainer):
         number = min(settings.evaluations, self.total)
         self.evaluations = {round(self.total * k / number) for k in range(1, number + 1)}
         self.products, self.dropout = Products(place.matmul_dtype), Dropout(settings.dropout, seed)
-        frequencies = word_frequencies(pairs, counts) + 1
-        self.sampler = ClassSampler(frequencies, settings.sampled_classes, seed)
+        self.sampler = None
+        if settings.sampled_classes:
+            self.sampler = ClassSampler(word_frequencies(pairs, counts) + 1, settings.sampled_classes, seed)
         sizes = settings.sizes(*(len(vocabulary) for vocabulary in pairs.vocabularies))
         self.model = RNNEncoderDecoder(sizes, seed, settings.deviation).to(place.device)
         super().__init__(

@@ -239,18 +239,9 @@ def test_gradient_by_hand_is_autograd_s(sizes, source, target):
         assert torch.allclose(found[name], value, atol=1e-11), name
 
 
-@pytest.mark.parametrize("sizes", [SMALL, SUPPLEMENTARY, BAG_OF_WORDS])
-def test_gradient_against_finite_differences(sizes):
-    model = network(sizes)
-    source, target = next(rectangles())
-    found = by_autograd(model, source, target)[1]
-    lengths = [torch.full((side.shape[1],), len(side)) for side in (source, target)]
-
-    @torch.no_grad()
-    def loss():
-        return -float(model.log_probability(source.t(), lengths[0], target.t(), lengths[1]).sum())
-
-    rng = np.random.default_rng(1)
+def assert_slopes(model, loss, found, seed):
+    """Gradients by name against finite differences of the loss, in four places of every parameter."""
+    rng = np.random.default_rng(seed)
     for name, parameter in model.named_parameters():
         flat = parameter.data.view(-1)
         for place in rng.choice(len(flat), min(4, len(flat)), replace=False):
@@ -262,6 +253,20 @@ def test_gradient_against_finite_differences(sizes):
             flat[place] = before
             expected = float(found[name].view(-1)[place])
             assert (values[0] - values[1]) / 2e-5 == pytest.approx(expected, abs=1e-6), name
+
+
+@pytest.mark.parametrize("sizes", [SMALL, SUPPLEMENTARY, BAG_OF_WORDS])
+def test_gradient_against_finite_differences(sizes):
+    model = network(sizes)
+    source, target = next(rectangles())
+    found = by_autograd(model, source, target)[1]
+    lengths = [torch.full((side.shape[1],), len(side)) for side in (source, target)]
+
+    @torch.no_grad()
+    def loss():
+        return -float(model.log_probability(source.t(), lengths[0], target.t(), lengths[1]).sum())
+
+    assert_slopes(model, loss, found, seed=1)
 
 
 @pytest.mark.parametrize("sizes", [SMALL, BAG_OF_WORDS])
@@ -279,18 +284,7 @@ def test_gradient_with_dropout(sizes):
     assert loss() != pytest.approx(loss(0.0))
     loss()
     found = {name: parameter.grad.clone() for name, parameter in model.named_parameters()}
-    rng = np.random.default_rng(2)
-    for name, parameter in model.named_parameters():
-        flat = parameter.data.view(-1)
-        for place in rng.choice(len(flat), min(4, len(flat)), replace=False):
-            before = float(flat[place])
-            values = []
-            for step in (1e-5, -1e-5):
-                flat[place] = before + step
-                values.append(loss())
-            flat[place] = before
-            expected = float(found[name].view(-1)[place])
-            assert (values[0] - values[1]) / 2e-5 == pytest.approx(expected, abs=1e-6), name
+    assert_slopes(model, loss, found, seed=2)
 
 
 @torch.no_grad()
