@@ -129,7 +129,7 @@ def main() -> None:
         path = args.model or str(Path(folder) / "random.pt")
         if not args.model:
             model = FeedForwardLM(settings.sizes(len(text.vocabulary)), 1, 0.0)
-            save_model(path, model, text.vocabulary, False, {})
+            save_model(path, model, text.vocabulary, False, 0, {})
         for name, rate in scoring(text, path, args.threads, args.rounds).items():
             print(f"scoring, {name}: {rate:,.0f} n-grams per CPU second")
     for name, rate in training(text, settings, args.threads, args.rounds).items():

@@ -82,8 +82,8 @@ STAGES: dict[str, dict[str, Stage]] = {
     },
     "cslm": {
         "describe": Stage(1, "sizes and parameters of a network"),
-        "prepare": Stage(1, "the text of the language model as memory-mapped ids"),
-        "train": Stage(3, "train the network on text"),
+        "prepare": Stage(2, "the text of the language model as memory-mapped ids"),
+        "train": Stage(4, "train the network on text"),
         "perplexity": Stage(2, "perplexity of a text, beside an n-gram model's"),
         "score": Stage(1, "log probability of every line of a text"),
         "rescore": Stage(1, "add the network's score to an n-best list"),
@@ -108,6 +108,6 @@ STAGES: dict[str, dict[str, Stage]] = {
         "score-scatter": Stage(1, "scores of phrase pairs (Figure 3 of the paper)"),
     },
     "moses": {
-        "ini": Stage(1, "the moses.ini of a model directory"),
+        "ini": Stage(2, "the moses.ini of a model directory"),
     },
 }

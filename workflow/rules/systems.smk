@@ -140,7 +140,8 @@ def ini_options(added, network):
     if columns(added):
         options.append(f"--further-weights {' '.join(str(START[name]) for name in columns(added))}")
     if "cslm" in added:
-        options.append(f"--cslm ../{CSLM_MODEL.format(network=network).removeprefix('results/')}")
+        model = CSLM_MODEL.format(network=network).removeprefix("results/")
+        options.append(f"--cslm ../{model} --cslm-unknown {config['cslm']['unknown']}")
     return " ".join(options)
 
 

@@ -4,6 +4,7 @@ import argparse
 
 from rnnsmt.cslm.settings import PRESETS
 from rnnsmt.io import InputError
+from rnnsmt.moses.ini import UNKNOWN
 from rnnsmt.networks.options import (
     add_device,
     add_settings,
@@ -17,13 +18,19 @@ from rnnsmt.stopping import Stop
 
 
 def add_scoring(parser: argparse.ArgumentParser) -> None:
-    """``--model``, ``--normalize``, ``--device`` and ``--threads``: the arguments of ``NGramScorer``."""
+    """``--model``, ``--normalize``, ``--unknown``, ``--device``, ``--threads``: the arguments of ``NGramScorer``."""
     parser.add_argument("--model", required=True, metavar="FILE", help="what cslm train wrote")
     parser.add_argument(
         "--normalize",
         choices=("auto", "yes", "no"),
         default="auto",
         help="sum over all classes: yes, exact; no, the bare output unit; auto: no for self-normalised models",
+    )
+    parser.add_argument(
+        "--unknown",
+        choices=UNKNOWN,
+        default=UNKNOWN[0],
+        help="what words outside the shortlist score: the probability of all of them, as in the paper, or a share",
     )
     add_device(parser)
 
@@ -153,7 +160,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.io import atomic_text, read_lines
     from rnnsmt.progress import track
 
-    scorer = NGramScorer(args.model, args.device, args.threads, normalize_of(args))
+    scorer = NGramScorer(args.model, args.device, args.threads, normalize_of(args), unknown=args.unknown)
     number, total = 0, 0.0
     with atomic_text(args.output) as out:
         for score in sentence_scores(scorer, track(read_lines(args.input), "scoring")):
@@ -179,5 +186,5 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
 
     from rnnsmt.cslm.scoring import NGramScorer, add_to_nbest
 
-    scorer = NGramScorer(args.model, args.device, args.threads, normalize_of(args))
+    scorer = NGramScorer(args.model, args.device, args.threads, normalize_of(args), unknown=args.unknown)
     return {"translations": add_to_nbest(scorer, args.nbest, args.output)}

@@ -74,27 +74,38 @@ class FeedForwardLM(nn.Module):
         return torch.log_softmax(self.logits(contexts), 1).gather(1, words[:, None])[:, 0]
 
 
-FORMAT = "rnnsmt-cslm-1"
+FORMAT = "rnnsmt-cslm-2"
 
 
 class Trained(NamedTuple):
-    """What a model file holds. self_normalised: the output unit of a word is nearly its log probability."""
+    """What a model file holds.
+
+    self_normalised: the output unit of a word is nearly its log probability. unknown_words: distinct words of the
+    training text outside the vocabulary, all of them the class UNK.
+    """
 
     model: FeedForwardLM
     vocabulary: Vocabulary
     self_normalised: bool
+    unknown_words: int
     meta: dict[str, Any]
 
 
 def save_model(
-    path: str | Path, model: FeedForwardLM, vocabulary: Vocabulary, self_normalised: bool, meta: dict[str, Any]
+    path: str | Path,
+    model: FeedForwardLM,
+    vocabulary: Vocabulary,
+    self_normalised: bool,
+    unknown_words: int,
+    meta: dict[str, Any],
 ) -> None:
-    """Write a model, whole or not at all. meta: plain values (seed, settings)."""
+    """Write a model, whole or not at all; see ``Trained``. meta: plain values (seed, settings)."""
     content = {
         "format": FORMAT,
         "sizes": model.sizes.as_dict(),
         "words": vocabulary.words[2:-1],
         "self-normalised": self_normalised,
+        "unknown words": unknown_words,
         "meta": meta,
         "parameters": {name: parameter.detach().cpu().clone() for name, parameter in model.named_parameters()},
     }
@@ -115,7 +126,8 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> Trained:
         with torch.device("meta"):
             model = FeedForwardLM(CslmSizes(**content["sizes"]), seed=None)
         model.load_state_dict(content["parameters"], assign=True)
-        found = Trained(model, Vocabulary(content["words"]), bool(content["self-normalised"]), dict(content["meta"]))
+        vocabulary, normalised = Vocabulary(content["words"]), bool(content["self-normalised"])
+        found = Trained(model, vocabulary, normalised, int(content["unknown words"]), dict(content["meta"]))
     if len(found.vocabulary) != model.sizes.vocabulary:
         raise InputError(f"{path}: its words are not as many as its classes; {remedy}")
     check_parameters(path, model, remedy)

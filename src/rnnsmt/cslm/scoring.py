@@ -8,6 +8,7 @@ On a processor contexts go through the network in blocks of ``ROWS`` rows, the l
 and all else is computed row by row: a score does not depend, bit for bit, on what else is asked for in the same call.
 """
 
+import math
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
@@ -22,6 +23,7 @@ from rnnsmt.cslm.kernels import scoring as kernels
 from rnnsmt.cslm.model import FeedForwardLM, load_model
 from rnnsmt.cslm.ngrams import sentence_ngrams
 from rnnsmt.io import InputError, atomic_text, read_lines
+from rnnsmt.moses.ini import UNKNOWN
 from rnnsmt.moses.nbest import fields_of, with_feature
 from rnnsmt.networks.devices import choose_place, multiplies_bfloat16
 from rnnsmt.networks.kernels.softmax import reduced_log_sums
@@ -52,11 +54,13 @@ class NGramScorer:
         threads: int = 1,
         normalize: bool | None = None,
         reduced: bool = False,
+        unknown: str = UNKNOWN[0],
     ) -> None:
         """normalize: True divides by the exact sum over all classes, False takes the bare output unit of a word for its
         log probability (fit for models that were trained self-normalised), None does what the model was trained for.
         reduced: the sum from products of bfloat16 factors, where a processor has them, its largest terms in float32:
         faster, and its logarithm is off by 2e-4 on average, 3e-3 at most.
+        unknown: one of ``UNKNOWN``.
 
         Raises:
             InputError: no such file, damaged, or the device is not there.
@@ -71,6 +75,7 @@ class NGramScorer:
         self.padding, self.unknown, self.end = NULL, UNK, trained.vocabulary.eos
         self.self_normalised = trained.self_normalised
         self.normalize = not self.self_normalised if normalize is None else normalize
+        self._unknown_share = -math.log(max(trained.unknown_words, 1)) if unknown == "word" else 0.0
         if place.device.type == "cuda":
             self._engine: CudaEngine | CpuEngine = CudaEngine(trained.model, self.normalize)
         else:
@@ -81,7 +86,7 @@ class NGramScorer:
         return self.vocabulary.ids(words)
 
     def score(self, contexts: Ids, owner: Ids, words: Ids) -> Scores:
-        """ln p(words[r] | contexts[owner[r]]), float32 [R].
+        """ln p(words[r] | contexts[owner[r]]), float32 [R]; of UNK as ``UNKNOWN`` says.
 
         contexts: int32 [C, order - 1], oldest word first, ``padding`` before the beginning. owner, words: int32 [R],
         owner ascending.
@@ -101,6 +106,7 @@ class NGramScorer:
         if owner[0] < 0 or owner[-1] >= len(contexts) or (np.diff(owner) < 0).any():
             raise ValueError("owners must ascend and be rows of contexts")
         scores = self._engine.score(contexts, owner, words)
+        scores[words == self.unknown] += self._unknown_share
         if not np.isfinite(scores).all():
             raise InputError(f"{self.path}: the network gives scores that are no numbers; train it again")
         return scores

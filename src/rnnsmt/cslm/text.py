@@ -17,7 +17,7 @@ from rnnsmt.networks.sequences import Sequences, growing_array, open_sequences
 from rnnsmt.networks.vocabulary import UNK, Vocabulary
 from rnnsmt.progress import Meter
 
-FORMAT = "rnnsmt-cslm-text-1"
+FORMAT = "rnnsmt-cslm-text-2"
 
 AGAIN = "run cslm prepare again"
 
@@ -25,8 +25,9 @@ AGAIN = "run cslm prepare again"
 class Text:
     """All sentences of a text."""
 
-    def __init__(self, folder: Path, sequences: Sequences, fingerprint: str) -> None:
-        self.folder, self.fingerprint = folder, fingerprint
+    def __init__(self, folder: Path, sequences: Sequences, fingerprint: str, unknown_words: int) -> None:
+        """unknown_words: distinct words of the text outside the shortlist."""
+        self.folder, self.fingerprint, self.unknown_words = folder, fingerprint, unknown_words
         self.words, self.offsets = sequences
         self.vocabulary = Vocabulary.read(folder / "vocab.txt")
 
@@ -42,7 +43,7 @@ class Text:
         if not isinstance(stats, dict) or stats.get("format") != FORMAT or "fingerprint" not in stats:
             raise InputError(f"{folder / 'text.json'}: not of this version; {AGAIN}")
         sequences = open_sequences(folder, "", stats.get("sentences"), stats.get("classes"), AGAIN)
-        text = cls(folder, sequences, str(stats["fingerprint"]))
+        text = cls(folder, sequences, str(stats["fingerprint"]), int(stats["distinct unknown words"]))
         if text.vocabulary.hash() != stats.get("vocabulary"):
             raise InputError(f"{folder}: vocab.txt was changed after the text; {AGAIN}")
         return text
@@ -60,12 +61,13 @@ def prepare_text(paths: list[str], vocabulary: Vocabulary, output_dir: str) -> d
     """
     folder = Path(output_dir)
     unknown = empty = 0
+    outside: set[bytes] = set()
     with (
         growing_array(folder / "words.npy", np.int32) as words,
         growing_array(folder / "offsets.npy", np.int64) as ends,
     ):
         ends.append(np.zeros(1, np.int64))
-        for ids, lengths, skipped in _blocks(paths, vocabulary):
+        for ids, lengths, skipped in _blocks(paths, vocabulary, outside):
             ends.append(words.length + np.cumsum(lengths))
             words.append(ids)
             unknown += int(np.count_nonzero(ids == UNK))
@@ -82,6 +84,7 @@ def prepare_text(paths: list[str], vocabulary: Vocabulary, output_dir: str) -> d
         "empty lines": empty,
         "words": words.length - sentences,
         "unknown words": unknown,
+        "distinct unknown words": len(outside),
         "coverage": round(1 - unknown / (words.length - sentences), 6),
     }
     about = {"format": FORMAT, "classes": len(vocabulary), "vocabulary": vocabulary.hash()}
@@ -92,8 +95,11 @@ def prepare_text(paths: list[str], vocabulary: Vocabulary, output_dir: str) -> d
 Block = tuple[NDArray[np.int32], NDArray[np.int64], int]
 
 
-def _blocks(paths: list[str], vocabulary: Vocabulary) -> Iterator[Block]:
-    """Yield blocks of the texts: ids with ``</s>``, lengths with ``</s>``, and how many empty lines were left out."""
+def _blocks(paths: list[str], vocabulary: Vocabulary, outside: set[bytes]) -> Iterator[Block]:
+    """Yield blocks of the texts: ids with ``</s>``, lengths with ``</s>``, and how many empty lines were left out.
+
+    outside: gets the words that the vocabulary lacks.
+    """
     index = {word.encode(): i for word, i in vocabulary.index.items()}
     for path in paths:
         meter = Meter(f"reading {Path(path).name}")
@@ -107,5 +113,6 @@ def _blocks(paths: list[str], vocabulary: Vocabulary) -> Iterator[Block]:
                     ids.extend([index.get(word, UNK) for word in words])
                     ids.append(vocabulary.eos)
                     lengths.append(len(words) + 1)
+                    outside.update(word for word in words if word not in index)
             meter.add(len(lines))
             yield np.array(ids, np.int32), np.array(lengths, np.int64), len(lines) - len(lengths)

@@ -116,7 +116,7 @@ class CslmTrainer(Trainer):
         if self.place.first:
             vocabulary, normalised = self.text.vocabulary, settings.self_normalised > 0
             meta = {**about, "text": self.text.fingerprint, "vocabulary": vocabulary.hash(), **stats}
-            save_model(model_file, self.model, vocabulary, normalised, meta)
+            save_model(model_file, self.model, vocabulary, normalised, self.text.unknown_words, meta)
             network: dict[str, object] = {
                 "parameters": self.model.sizes.count(),
                 "validation ngrams": self.validation.number,

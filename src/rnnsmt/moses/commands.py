@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from rnnsmt.io import InputError
+from rnnsmt.moses.ini import UNKNOWN
 
 
 def ini_options(parser: argparse.ArgumentParser) -> None:
@@ -19,6 +20,12 @@ def ini_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lm-order", type=int, default=5, help="order of the LM")
     parser.add_argument(
         "--cslm", metavar="FILE", help="model of a continuous-space LM, relative to the model directory"
+    )
+    parser.add_argument(
+        "--cslm-unknown",
+        choices=UNKNOWN,
+        default=UNKNOWN[0],
+        help="what it gives words outside its shortlist: the probability of all of them, as in the paper, or a share",
     )
     parser.add_argument("--num-features", type=int, default=4, help="score columns of the phrase table")
     parser.add_argument(
@@ -61,6 +68,7 @@ def ini(args: argparse.Namespace) -> dict[str, object]:
         args.table_limit,
         args.cslm,
         args.further_weights,
+        args.cslm_unknown,
     )
     ini.write(args.output)
     return {"features": len(ini.features), "weights": sum(len(w) for w in ini.weights.values())}

@@ -30,6 +30,10 @@ LANGUAGE_MODELS = ("KENLM", "SRILM", "IRSTLM", "RandLM")
 NEURAL_MODELS = ("CSLM",)
 """Continuous-space LMs inside the search; Moses has no such feature."""
 
+UNKNOWN = ("class", "word")
+"""What a word outside the shortlist of a continuous-space LM scores: p(UNK | context), the probability of all such
+words together, as in the paper; or the share of one of them in it, with as many as the training text has."""
+
 ONE_SCORE = (*NEURAL_MODELS, "UnknownWordPenalty", "WordPenalty", "PhrasePenalty", "Distortion", *LANGUAGE_MODELS)
 
 KNOWN_FEATURES = (*ONE_SCORE, *PHRASE_TABLES, "LexicalReordering")
@@ -365,12 +369,13 @@ def default_ini(
     table_limit: int = 20,
     cslm: str | None = None,
     further_weights: Sequence[float] | None = None,
+    cslm_unknown: str = UNKNOWN[0],
 ) -> MosesIni:
     """The ini that training ends with: the features of a phrase-based baseline with Moses' untuned weights.
 
     The weights are those that Moses' ``train-model.perl`` writes: 0.2 for every phrase score and the phrase penalty,
     0.3 for every reordering score and distortion, 0.5 for the LM, -1 for the word penalty. A neural LM gets 0.25.
-    ``further_weights`` are those of the phrase scores after the fourth.
+    ``further_weights`` are those of the phrase scores after the fourth. ``cslm_unknown`` is one of ``UNKNOWN``.
     """
     factors = {"input-factor": "0", "output-factor": "0"}
     table = {"name": "TranslationModel0", "num-features": str(num_features), "path": phrase_table, **factors}
@@ -399,7 +404,7 @@ def default_ini(
     )
     weights["LM0"] = [0.5]
     if cslm is not None:
-        features.append(Feature("CSLM", "CSLM0", {"name": "CSLM0", "path": cslm}))
+        features.append(Feature("CSLM", "CSLM0", {"name": "CSLM0", "path": cslm, "unknown": cslm_unknown}))
         weights["CSLM0"] = [0.25]
     sections = {"input-factors": ["0"], "mapping": ["0 T 0"]}
     return MosesIni(folder, features, weights, distortion_limit, table_limit, sections)

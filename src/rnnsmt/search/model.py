@@ -15,6 +15,7 @@ from rnnsmt.moses.ini import (
     NEURAL_MODELS,
     NO_LIMIT,
     PHRASE_TABLES,
+    UNKNOWN,
     Feature,
     MosesIni,
     feature_count,
@@ -200,7 +201,12 @@ def load_model(
     lm = load_automaton(paths[lm_feature.name])
     neural = None
     if neural_feature is not None:
-        neural = load_feature(paths[neural_feature.name], threads, device, precision)
+        unknown = neural_feature.options.get("unknown", UNKNOWN[0])
+        if unknown not in UNKNOWN:
+            raise InputError(
+                f"{ini.path}: {neural_feature.name} has unknown={unknown}; it must be {' or '.join(UNKNOWN)}"
+            )
+        neural = load_feature(paths[neural_feature.name], unknown, threads, device, precision)
     vocabulary = Interner(1 << 12, 1 << 16)
     targets, words = target_phrases(table.targets, vocabulary, lm, neural, paths[table_feature.name])
     forward_class = np.unique(reordering[:, 3:], axis=0, return_inverse=True)[1].reshape(-1).astype(np.int32)

@@ -143,9 +143,12 @@ class NeuralFeature:
         return totals
 
 
-def load_feature(path: str | Path, threads: int = 1, device: str = "auto", precision: str = "reduced") -> NeuralFeature:
+def load_feature(
+    path: str | Path, unknown: str, threads: int = 1, device: str = "auto", precision: str = "reduced"
+) -> NeuralFeature:
     """The neural LM of a model file, on a device: cpu, cuda, or auto.
 
+    unknown: what words outside the shortlist score, see ``rnnsmt.moses.ini.UNKNOWN``.
     precision: of the sum over the vocabulary, ``float32`` or ``reduced``, see ``rnnsmt.cslm.scoring.NGramScorer``.
 
     Raises:
@@ -153,4 +156,4 @@ def load_feature(path: str | Path, threads: int = 1, device: str = "auto", preci
     """
     from rnnsmt.cslm.scoring import NGramScorer
 
-    return NeuralFeature(NGramScorer(path, device, threads, reduced=precision == "reduced"))
+    return NeuralFeature(NGramScorer(path, device, threads, reduced=precision == "reduced", unknown=unknown))

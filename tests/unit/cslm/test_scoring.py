@@ -27,7 +27,8 @@ from rnnsmt.cslm.scoring import (  # noqa: E402
 from rnnsmt.cslm.settings import CslmSizes  # noqa: E402
 from rnnsmt.io import InputError  # noqa: E402
 from rnnsmt.lm.automaton import load_automaton  # noqa: E402
-from rnnsmt.networks.vocabulary import Vocabulary  # noqa: E402
+from rnnsmt.moses.ini import UNKNOWN  # noqa: E402
+from rnnsmt.networks.vocabulary import UNK, Vocabulary  # noqa: E402
 
 from ..gpu import NEEDS_GPU  # noqa: E402
 from .twin import Twin  # noqa: E402
@@ -51,7 +52,7 @@ def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cslm")
     model = random_model(CslmSizes(len(VOCABULARY), 4, 6, 12, 8))
     for name, normalised in (("exact.pt", False), ("bare.pt", True)):
-        save_model(folder / name, model, VOCABULARY, normalised, {"seed": 1})
+        save_model(folder / name, model, VOCABULARY, normalised, 5, {"seed": 1})
     return folder
 
 
@@ -67,7 +68,7 @@ def large(tmp_path_factory):
     folder = tmp_path_factory.mktemp("large")
     words = [f"w{i}" for i in range(2500)]
     model = random_model(CslmSizes(len(words) + 3, 7, 33, 107, 53), 2)
-    save_model(folder / "m.pt", model, Vocabulary(words), False, {})
+    save_model(folder / "m.pt", model, Vocabulary(words), False, 0, {})
     return folder / "m.pt"
 
 
@@ -104,6 +105,15 @@ def test_scores_are_the_twins(files, twin, normalize):
     found = scorer.score(contexts, owner, words)
     assert found.dtype == np.float32
     assert np.allclose(found, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["exact.pt", "bare.pt"])
+def test_unknown_words_share_the_probability_of_their_class(files, name):
+    contexts, owner, words = requests(NGramScorer(files / name, "cpu"), 50, 20)
+    words[::3] = UNK
+    whole, share = (NGramScorer(files / name, "cpu", unknown=how).score(contexts, owner, words) for how in UNKNOWN)
+    assert np.allclose(share[words == UNK], whole[words == UNK] - math.log(5), atol=1e-6)
+    assert np.array_equal(share[words != UNK], whole[words != UNK])
 
 
 @pytest.mark.parametrize(("normalize", "reduced"), [(True, False), (True, True), (False, False)])
@@ -149,7 +159,7 @@ def test_rounded_biases_lose_nothing(tmp_path, monkeypatch):
     words = [f"w{i}" for i in range(2500)]
     model = random_model(CslmSizes(len(words) + 3, 3, 8, 8, 8))
     model.b_o.data.fill_(10.03)
-    save_model(tmp_path / "m.pt", model, Vocabulary(words), False, {})
+    save_model(tmp_path / "m.pt", model, Vocabulary(words), False, 0, {})
     asked = requests(NGramScorer(tmp_path / "m.pt", "cpu"), 200, 100)
     exact, rounded = (NGramScorer(tmp_path / "m.pt", "cpu", reduced=value).score(*asked) for value in (False, True))
     assert np.abs(exact - rounded).max() < 5e-3
@@ -464,7 +474,7 @@ def test_network_whose_scores_are_no_numbers(tmp_path, reduced):
     model = random_model(CslmSizes(len(VOCABULARY), 4, 6, 12, 8))
     for weights in (model.R, model.W_1, model.W_2, model.W_o):
         weights.data.fill_(3e30)
-    save_model(tmp_path / "m.pt", model, VOCABULARY, False, {})
+    save_model(tmp_path / "m.pt", model, VOCABULARY, False, 0, {})
     scorer = NGramScorer(tmp_path / "m.pt", device="cpu", reduced=reduced)
     with pytest.raises(InputError, match=r"m\.pt: the network gives scores that are no numbers"):
         scorer.score(np.full((1, scorer.order - 1), 2, np.int32), np.zeros(1, np.int32), np.ones(1, np.int32))

@@ -94,6 +94,8 @@ def test_prepare(folder, text):
     figures = json.loads((folder / "ids" / "text.json").read_text())
     assert (figures["sentences"], figures["empty lines"], figures["classes"]) == (701, 1, len(vocabulary))
     assert figures["unknown words"] == expected.count(UNK) > 0
+    distinct = {word for line in lines for word in line} - set(vocabulary.words)
+    assert figures["distinct unknown words"] == text.unknown_words == len(distinct) > 0
     assert figures["words"] == len(expected) - 701
 
 

@@ -65,7 +65,7 @@ class HashedScorer:
 def loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[TinyModel, SearchModel, MosesIni]]:
     """A function: a tiny model with a neural LM of some weight."""
     monkeypatch.setattr(
-        search_model, "load_feature", lambda path, threads, device, precision: NeuralFeature(HashedScorer())
+        search_model, "load_feature", lambda path, unknown, threads, device, precision: NeuralFeature(HashedScorer())
     )
 
     def load(seed: int, weight: float, limit: int = 6) -> tuple[TinyModel, SearchModel, MosesIni]:
@@ -256,7 +256,7 @@ def test_decoding_with_a_model_file(tmp_path, capsys, device):
     tiny_model(tmp_path, 12)
     words = Vocabulary(TARGET[:3])
     network = FeedForwardLM(CslmSizes(len(words), 4, 5, 7, 6), seed=3, spread=2.0)
-    save_model(tmp_path / "cslm.pt", network, words, False, {})
+    save_model(tmp_path / "cslm.pt", network, words, False, 3, {})
     ini = ["--lm", "lm.arpa", "--reordering-table", "reordering", "--phrase-table", "phrase-table", "--cslm", "cslm.pt"]
     assert main(["moses", "ini", "--model-dir", str(tmp_path), *ini, "--output", str(tmp_path / "neural.ini")]) == 0
     (tmp_path / "in").write_text("a b c\n\nd a\n")
