@@ -8,7 +8,7 @@ from torch import Tensor
 
 from rnnsmt.cslm.model import FeedForwardLM
 from rnnsmt.networks.dropout import Dropout
-from rnnsmt.networks.softmax import Products, put_gradient, softmax_gradient
+from rnnsmt.networks.softmax import ClassSampler, Products, put_gradient, softmax_gradient
 
 
 @torch.no_grad()
@@ -20,12 +20,13 @@ def loss_and_gradient(
     mm: Products,
     alpha: float,
     dropout: Dropout,
+    sampler: ClassSampler | None = None,
 ) -> Tensor:
     """Fill ``.grad`` of every parameter with the gradient of sum(-ln p(word | context) + alpha (ln Z)^2).
 
     contexts: [B, C], words, rows: [B]; rows are the numbers of the n-grams, see ``Dropout``. Every parameter must have
-    its ``.grad``; what it held is replaced. mm: how matrices are multiplied. Returns float64 [2]: the sum of -ln p, and
-    of (ln Z)^2 if alpha is not 0.
+    its ``.grad``; what it held is replaced. mm: how matrices are multiplied. sampler: of the classes from which Z is
+    estimated, if not from all. Returns float64 [2]: the sum of -ln p, and of (ln Z)^2 if alpha is not 0.
     """
     generators = dropout.generators(rows)
     x = model.R.index_select(0, contexts.flatten()).view(len(contexts), -1)
@@ -37,7 +38,8 @@ def loss_and_gradient(
     g = mm(rounded_h, model.W_2.t()).add_(model.b_2).relu_()
     g_factors = _leave_out(dropout, g, generators)
 
-    sums, d_g = softmax_gradient(mm, model.W_o, model.b_o, g, words, alpha)
+    sample = None if sampler is None else sampler.draw(words, int(rows[0]))
+    sums, d_g = softmax_gradient(mm, model.W_o, model.b_o, g, words, alpha, sample)
 
     d_a = _through(d_g, g, g_factors)
     put_gradient(model.b_2, d_a.sum(0))

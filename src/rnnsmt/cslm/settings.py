@@ -67,9 +67,10 @@ class CslmSettings(TrainingSettings):
     units of the projection and of both layers that is left out in training. singletons: share of the occurrences of
     words that the text has once which are taken for UNK in training; where the shortlist has every word of the text,
     UNK is learnt from nothing else. self_normalised: alpha of the penalty alpha (ln Z)^2 of Devlin et al. (2014) on the
-    sum over the classes; 0: none, the exact softmax is used. epochs: at most, and ``linear`` falls to 0 over them.
-    patience: epochs without a better validation perplexity after which training stops. held_out: share of the n-grams
-    that is for validation; held_out_least: at least so many (never more than a tenth).
+    sum over the classes; 0: none, the exact softmax is used. sampled_classes: how many classes are drawn for the
+    softmax of a minibatch in training, besides its own words; 0: the sum goes over all classes. epochs: at most, and
+    ``linear`` falls to 0 over them. patience: epochs without a better validation perplexity after which training stops.
+    held_out: share of the n-grams that is for validation; held_out_least: at least so many (never more than a tenth).
     """
 
     order: int = 7
@@ -81,6 +82,7 @@ class CslmSettings(TrainingSettings):
     dropout: float = 0.0
     singletons: float = 0.0
     self_normalised: float = 0.0
+    sampled_classes: int = 0
     batch: int = 1024
     epochs: int = 100
     patience: int = 10
@@ -98,7 +100,9 @@ class CslmSettings(TrainingSettings):
     above_zero = (
         "projection", "hidden_1", "hidden_2", "batch", "epochs", "patience", "held_out_least", "learning_rate", "clip",
     )  # fmt: skip
-    not_negative = ("spread", "dropout", "singletons", "self_normalised", "held_out", "warmup", "weight_decay")
+    not_negative = (
+        "spread", "dropout", "singletons", "self_normalised", "sampled_classes", "held_out", "warmup", "weight_decay",
+    )  # fmt: skip
 
     def check(self) -> None:
         """As of all trainings; shares that are too large, too few words."""

@@ -21,7 +21,7 @@ from rnnsmt.io import write_json
 from rnnsmt.networks.batches import Index, draw_held_out
 from rnnsmt.networks.devices import Place
 from rnnsmt.networks.dropout import DROPOUT_ROWS, Dropout
-from rnnsmt.networks.softmax import Products
+from rnnsmt.networks.softmax import ClassSampler, Products
 from rnnsmt.networks.training import Trainer
 from rnnsmt.networks.vocabulary import UNK
 from rnnsmt.stages import STAGES
@@ -44,6 +44,7 @@ class CslmTrainer(Trainer):
         self.ngrams = NGramBatches(len(text), settings.batch, seed, self.held_out)
         self.total = settings.epochs * self.ngrams.updates
         self.products, self.dropout = Products(place.matmul_dtype), Dropout(settings.dropout, seed)
+        self.sampler = ClassSampler(counts, settings.sampled_classes, seed) if settings.sampled_classes else None
         self.model = FeedForwardLM(settings.sizes(len(text.vocabulary)), seed, settings.spread)
         if settings.output_bias == "unigram":
             self.model.b_o.data.copy_(torch.from_numpy(counts / counts.sum()).log())
@@ -70,7 +71,7 @@ class CslmTrainer(Trainer):
     def loss_and_gradient(self, model: FeedForwardLM, *batch: Tensor) -> Tensor:
         contexts, words, rows = batch
         return loss_and_gradient(
-            model, contexts, words, rows, self.products, self.settings.self_normalised, self.dropout
+            model, contexts, words, rows, self.products, self.settings.self_normalised, self.dropout, self.sampler
         )
 
     def words(self, index: Index) -> int:

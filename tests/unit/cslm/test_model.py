@@ -14,7 +14,7 @@ from rnnsmt.cslm.settings import (  # noqa: E402
     CslmSizes,
 )
 from rnnsmt.networks.dropout import Dropout  # noqa: E402
-from rnnsmt.networks.softmax import Products  # noqa: E402
+from rnnsmt.networks.softmax import ClassSampler, Products  # noqa: E402
 from rnnsmt.networks.training import flatten  # noqa: E402
 
 from .twin import Twin  # noqa: E402
@@ -129,11 +129,13 @@ def test_gradient_by_hand_is_autograds(alpha):
     assert torch.allclose(flat.grad, torch.cat([part.flatten() for part in gradient]), atol=1e-9)
 
 
+@pytest.mark.parametrize("sampled", [0, 3])
 @pytest.mark.parametrize("alpha", [0.0, 0.3])
-def test_gradient_by_finite_differences(alpha):
+def test_gradient_by_finite_differences(alpha, sampled):
     model = tiny().double()
     flat = flatten(model)
-    args = (model, *batch(), Products(), alpha, NO_DROPOUT)
+    sampler = ClassSampler(np.arange(1, model.sizes.vocabulary + 1), sampled, 1)
+    args = (model, *batch(), Products(), alpha, NO_DROPOUT, sampler)
 
     def value():
         loss, squares = loss_and_gradient(*args)
