@@ -29,6 +29,7 @@ AUTO: dict[tuple[str, str], tuple[object, object]] = {
     ("phrases", "smoothing"): ("none", "kneser-ney"),
     ("rnn", "vocab_size"): (1500, 15000),
     ("rnn", "preset"): ("demo", "small"),
+    ("rnn", "leave_out"): (0, 2),
     ("cslm", "preset"): ("demo", "small"),
     ("search", "pop_limit"): (150, 1000),
     ("search", "stack"): (100, 1000),

@@ -4,6 +4,7 @@ Outputs are the options whose names begin with ``--output``, and those of ``OTHE
 """
 
 import argparse
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,15 @@ def positive(text: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError(f"{text}: must be at least 1")
     return value
+
+
+def part(text: str) -> tuple[int, int]:
+    """``K/N``, or ``K-of-N`` as Snakemake's scattergather writes it, as the type of an option: K from 1 to N."""
+    found = re.fullmatch(r"(\d+)[/-](?:of-)?(\d+)", text)
+    number, parts = map(int, found.groups()) if found else (0, 0)
+    if not 1 <= number <= parts:
+        raise argparse.ArgumentTypeError(f"{text}: write K/N with K from 1 to N, for example 2/8")
+    return number, parts
 
 
 def check_options(args: argparse.Namespace) -> None:

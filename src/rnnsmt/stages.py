@@ -73,9 +73,9 @@ STAGES: dict[str, dict[str, Stage]] = {
     },
     "rnn": {
         "describe": Stage(1, "sizes and parameters of a network"),
-        "prepare": Stage(2, "phrase pairs and vocabularies as memory-mapped ids"),
-        "train": Stage(4, "train the network on phrase pairs"),
-        "score": Stage(1, "log p(target | source) of every pair of the phrase table"),
+        "prepare": Stage(3, "phrase pairs and vocabularies as memory-mapped ids"),
+        "train": Stage(5, "train the network on phrase pairs"),
+        "score": Stage(2, "log p(target | source) of every pair of the phrase table"),
         "shortlist": Stage(1, "target words outside the shortlist, of every pair (WP)"),
         "sample": Stage(1, "draw targets of source phrases"),
         "translate": Stage(1, "translate phrases with the network alone"),

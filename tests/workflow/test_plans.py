@@ -309,6 +309,17 @@ def test_trainings_and_scorers(workflow):
     assert train.count("--direction inverse --seed 1 ") == train.count("--direction inverse --seed 2 ") == 1
 
 
+def test_networks_that_leave_out_sentences(workflow):
+    """Two networks a training and scorer, and every part of the table scored by both."""
+    settings = ["rnn={leave_out: 2}", "systems={mine: {features: [rnn, bag]}}", "compare=[baseline, mine, cslm]"]
+    jobs = workflow.plan("--config", *settings)
+    assert (jobs["rnn_train"], jobs["cslm_train"], jobs["rnn_score"], jobs["augment"]) == (4, 1, 4, 1)
+    train = workflow.commands("rnn_train", *settings)
+    assert train.count("--leave-out 1-of-2 ") == train.count("--leave-out 2-of-2 ") == 2
+    models = " ".join(f"results/bag/network1/model.without-{k}-of-2.pt" for k in (1, 2))
+    assert f"--model {models} --shard" in workflow.commands("rnn_score", *settings)
+
+
 def test_settings_that_do_not_go_together_are_told_at_once(workflow):
     done = workflow.call("--dry-run", "--config", "scorers={mine: {variant: supplementary, dropout: 0.2}}")
     assert done.returncode != 0

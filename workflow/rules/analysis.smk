@@ -9,7 +9,7 @@ NETWORK_NAMES = {"rnn": "RNN Encoder–Decoder", "cslm": "CSLM"} | {name: f"Scor
 
 rule learning_curve:
     input:
-        lambda w: expand("results/{name}/network{n}/history.json", name=w.name, n=TRAININGS),
+        lambda w: trained_files(w.name, "history", "json"),
     output:
         report(
             "results/figures/learning-{name}.png",

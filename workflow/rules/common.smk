@@ -64,6 +64,7 @@ wildcard_constraints:
     system="|".join(config["systems"]),
     run=r"\d+",
     network=r"\d+",
+    left_out=r"(\.without-\d+-of-\d+)?",
     scorer="|".join(["rnn", *config["scorers"]]),
     aligner="|".join(config["alignment"]["aligners"]),
     kind="bitext|mono|raw|tokenized|truecased",

@@ -123,9 +123,8 @@ rule provenance:
     input:
         scores=SCORES,
         ini=expand(f"{RUN}/moses.ini", system=config["compare"], run=RUNS),
-        networks=expand(
-            "results/{name}/network{n}/{file}", name=NETWORKS, n=TRAININGS, file=["model.pt", "history.json"]
-        ),
+        models=[path for name in NETWORKS for path in trained_files(name, "model", "pt")],
+        histories=[path for name in NETWORKS for path in trained_files(name, "history", "json")],
         corpora=[side for corpus in CORPORA.values() for side in (corpus.source, corpus.target) if side],
         prepared=[f"results/corpus/tokenized/{name}.report.json" for name in CORPORA],
         alignment=config["alignment"]["external"] or [],
@@ -149,7 +148,7 @@ rule provenance:
         networks=lambda w, input: " ".join(
             f"--network {shlex.quote('='.join([name, model, history]))}"
             for name, model, history in zip(
-                expand("{name}{n}", name=NETWORKS, n=TRAININGS), input.networks[::2], input.networks[1::2]
+                [own for name in NETWORKS for own in trained_names(name)], input.models, input.histories
             )
         ),
         config=json.dumps(config, sort_keys=True),

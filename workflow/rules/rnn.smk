@@ -1,9 +1,10 @@
 # The RNN Encoder-Decoder: trained on the phrase table of the baseline, scores every pair of it. Trained again with every
-# seed of networks.seeds: results/rnn/network1, network2 ...; so are the further scorers, in folders of their own.
+# seed of networks.seeds: results/rnn/network1, network2 ...; so are the further scorers, in folders of their own. With
+# rnn.leave_out every training is one of several networks, each without the pairs of some sentences, which it then scores.
 PAIRS = "results/rnn/pairs"
 PAIR_FILES = (
     [f"{PAIRS}/vocab.{side}.txt" for side in ("source", "target")]
-    + [f"{PAIRS}/{name}.npy" for name in ("held_out", "counts")]
+    + [f"{PAIRS}/{name}.npy" for name in ("held_out", "first_fold", "last_fold", "counts")]
     + [f"{PAIRS}/{side}.{part}.npy" for side in ("source", "target") for part in ("words", "offsets")]
 )
 
@@ -47,10 +48,10 @@ rule rnn_train:
         f"{PAIRS}/pairs.json",
         PAIR_FILES,
     output:
-        model="results/{scorer}/network{network}/model.pt",
-        history="results/{scorer}/network{network}/history.json",
+        model="results/{scorer}/network{network}/model{left_out}.pt",
+        history="results/{scorer}/network{network}/history{left_out}.json",
     log:
-        "results/logs/{scorer}/train.{network}.log",
+        "results/logs/{scorer}/train.{network}{left_out}.log",
     priority: 5
     conda:
         TORCH_ENV
@@ -66,11 +67,13 @@ rule rnn_train:
         preset_says=RNN_PRESETS[config["rnn"]["preset"]].as_dict(),
         settings=scorer_settings,
         seed=lambda w: network_seed(w.network),
+        leave_out=lambda w: w.left_out.replace(".without-", "--leave-out "),
         pairs=subpath(input[0], parent=True),
         folder=subpath(output.model, parent=True),
     shell:
         "rnnsmt rnn train --pairs {params.pairs:q} --preset {params.preset} {params.settings} --seed {params.seed} "
-        "--output-model {output.model:q} --output-history {output.history:q} --state-dir {params.folder:q}/state "
+        "{params.leave_out} --output-model {output.model:q} --output-history {output.history:q} "
+        "--state-dir {params.folder:q}/state{wildcards.left_out} "
         "--device {resources.device} --threads {threads} --time-limit $(({resources.runtime} * 60)) &> {log:q}"
 
 
@@ -99,7 +102,7 @@ rule rnn_score:
     input:
         f"{PAIRS}/pairs.json",
         PAIR_FILES,
-        model="results/{scorer}/network{network}/model.pt",
+        model=expand("results/{{scorer}}/network{{network}}/model{left_out}.pt", left_out=LEFT_OUT),
     output:
         "results/{scorer}/network{network}/scores/{scatteritem}.npy",
     log:

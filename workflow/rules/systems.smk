@@ -32,6 +32,23 @@ def features(system):
 NETWORKS = [name for name in (*SCORERS, "cslm") if any(name in features(system) for system in config["compare"])]
 
 
+# What the networks of a scorer's training leave out, as their files are named: "" where there is one, which does not.
+LEAVE_OUT = config["rnn"]["leave_out"]
+LEFT_OUT = [f".without-{k}-of-{LEAVE_OUT}" for k in range(1, LEAVE_OUT + 1)] or [""]
+
+
+def trained_names(name):
+    """What the networks of a scorer or the CSLM are called, training by training."""
+    parts = LEFT_OUT if name in SCORERS else [""]
+    return [f"{name}{n}{part}" for n in TRAININGS for part in parts]
+
+
+def trained_files(name, stem, ending):
+    """A file of every network of a scorer or the CSLM, in the order of ``trained_names``."""
+    parts = LEFT_OUT if name in SCORERS else [""]
+    return [f"results/{name}/network{n}/{stem}{part}.{ending}" for n in TRAININGS for part in parts]
+
+
 def columns(added):
     """Those of the features that are columns of the phrase table."""
     return [name for name in added if name in COLUMN_NAMES]

@@ -31,14 +31,14 @@ class Sequences(NamedTuple):
         return self.offsets[index + 1] - self.offsets[index]
 
 
-def read_array(path: Path, kind: DTypeLike, dimensions: int, remedy: str) -> NDArray[Any]:
-    """Read a ``.npy`` file.
+def read_array(path: Path, kind: DTypeLike, dimensions: int, remedy: str, mapped: bool = False) -> NDArray[Any]:
+    """Read a ``.npy`` file, or map it.
 
     Raises:
         InputError: missing, damaged, of another type or number of dimensions; the sentence ends in ``remedy``.
     """
     try:
-        array = np.load(path)
+        array = np.load(path, mmap_mode="r" if mapped else None)
     except (OSError, ValueError, EOFError) as error:
         raise InputError(f"{path}: cannot be read ({error}); {remedy}") from None
     if array.dtype != kind or array.ndim != dimensions:

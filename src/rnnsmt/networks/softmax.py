@@ -61,7 +61,7 @@ class ClassSampler:
     own word, which is there for certain: so the sum has the right expectation.
     """
 
-    def __init__(self, counts: NDArray[np.int64], number: int, seed: int) -> None:
+    def __init__(self, counts: NDArray[np.number], number: int, seed: int) -> None:
         """counts: [classes], how often each is a word of the training data. number: of draws; 0: all classes count."""
         self.number, self.seed = number, seed
         frequencies = torch.from_numpy(counts / counts.sum())

@@ -43,22 +43,24 @@ class PairBatches:
     """
 
     def __init__(
-        self, pairs: Pairs, batch: int, seed: int, held_out: Index, counts: NDArray[np.int32] | None = None
+        self, pairs: Pairs, batch: int, seed: int, untrained: Index, counts: NDArray[np.int32] | None = None
     ) -> None:
-        """batch: pairs of a minibatch; those at the end of an epoch may have fewer. held_out: ascending. counts: how
-        often each pair comes in an epoch; none: once.
+        """batch: pairs of a minibatch; those at the end of an epoch may have fewer. untrained: those that never come,
+        ascending. counts: how often each other pair comes in an epoch; none: once.
 
         Raises:
-            InputError: all pairs are held out.
+            InputError: no pair is left.
         """
-        self.pairs, self.batch, self.seed, self.held_out = pairs, batch, seed, held_out
+        self.pairs, self.batch, self.seed, self.untrained = pairs, batch, seed, untrained
         self._ends = None if counts is None else np.cumsum(counts, dtype=np.int64)
         self.size = len(pairs) if self._ends is None else int(self._ends[-1])
-        """Pairs of an epoch, those that are held out among them."""
-        self.trained = self.size - len(held_out) if counts is None else self.size - int(counts[held_out].sum())
+        """Pairs of an epoch, those that never come among them."""
+        self.trained = self.size - len(untrained) if counts is None else self.size - int(counts[untrained].sum())
         """Those that are not."""
         if self.trained <= 0:
-            raise InputError(f"{pairs.folder}: no pair is left to train on; give more text, or --held-out 0")
+            raise InputError(
+                f"{pairs.folder}: no pair is left to train on; give more text, or neither --held-out nor --leave-out"
+            )
         self.windows = -(-self.size // WINDOW)
         self.epoch, self.window, self.taken = 0, 0, 0
         self.waiting: Index = np.zeros(0, np.int64)
@@ -87,9 +89,9 @@ class PairBatches:
         index = permuted(positions, self.size, [self.seed, 2, self.epoch])
         if self._ends is not None:
             index = np.searchsorted(self._ends, index, "right")
-        if len(self.held_out):
-            place = np.minimum(np.searchsorted(self.held_out, index), len(self.held_out) - 1)
-            index = index[self.held_out[place] != index]
+        if len(self.untrained):
+            place = np.minimum(np.searchsorted(self.untrained, index), len(self.untrained) - 1)
+            index = index[self.untrained[place] != index]
         last = self.window + 1 == self.windows
         ready, left = [], [np.zeros(0, np.int64)]
         for group in group_by_length(self.pairs, np.concatenate([self.waiting, index])):

@@ -12,7 +12,7 @@ from rnnsmt.networks.options import (
     need_torch,
     print_description,
 )
-from rnnsmt.options import positive
+from rnnsmt.options import part, positive
 from rnnsmt.rnn.settings import PRESETS
 from rnnsmt.stopping import Stop
 
@@ -66,6 +66,12 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
 def train_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pairs", required=True, metavar="DIR", help="what rnn prepare wrote")
     add_settings(parser, PRESETS, "small")
+    parser.add_argument(
+        "--leave-out",
+        type=part,
+        metavar="K/N",
+        help="do not train on pairs that only sentences of part K of N contain: `rnn score` then scores them unseen",
+    )
     add_training(parser)
 
 
@@ -85,7 +91,8 @@ def train(args: argparse.Namespace) -> dict[str, object]:
         from rnnsmt.rnn.training import RnnTrainer
 
         with choose_place(args.device, 1, settings.precision, join=True) as place:
-            trainer = RnnTrainer(Pairs.open(args.pairs), settings, args.seed, place, args.threads)
+            pairs = Pairs.open(args.pairs)
+            trainer = RnnTrainer(pairs, settings, args.seed, place, args.threads, args.leave_out)
             trainer.fit(args.state_dir, args.save_every, stop)
             return trainer.save(args.output_model, args.output_history)
 
@@ -94,7 +101,7 @@ def score_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pairs", required=True, metavar="DIR", help="what rnn prepare wrote")
     parser.add_argument("--model", required=True, nargs="+", metavar="FILE", help="one network, or an ensemble")
     parser.add_argument("--output", required=True, metavar="FILE", help="scores (.npy)")
-    parser.add_argument("--shard", default="1/1", metavar="K/N", help="part K of N only")
+    parser.add_argument("--shard", type=part, default=(1, 1), metavar="K/N", help="part K of N only")
     add_device(parser)
 
 
@@ -105,7 +112,8 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     parts of the table, for jobs side by side; the parts follow each other. The scores of a pair are those of the pair
     alone to within 1e-4, however the table is cut. Products are float32 in full precision. Of a network that was
     trained with --direction inverse the score is log p(source | target). Of several networks it is the logarithm of the
-    mean of their probabilities.
+    mean of their probabilities; a pair that some of them have not seen in training, because they left its sentences out
+    (rnn train --leave-out), is scored by those alone.
     """
     need_torch()
 
@@ -115,23 +123,24 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.networks.sequences import growing_array
     from rnnsmt.rnn.model import load_model_of
     from rnnsmt.rnn.pairs import Pairs
-    from rnnsmt.rnn.scoring import score_batches, shard_bounds, shard_of
+    from rnnsmt.rnn.scoring import mean_of_networks, score_batches, shard_bounds
 
-    shard, shards = shard_of(args.shard)
     pairs, place = Pairs.open(args.pairs), choose_place(args.device, 1)
-    bounds = shard_bounds(pairs, shard, shards)
+    bounds = shard_bounds(pairs, *args.shard)
     networks = [load_model_of(pairs, path, place) for path in args.model]
-    if len({own.is_inverse for _, own in networks}) > 1:
+    if len({own.is_inverse for _, own, _ in networks}) > 1:
         raise InputError("--model: networks of both directions; score with those of one at a time")
     threads = max(1, args.threads // len(networks))
-    batches = [score_batches(model, own, *bounds, place.device, threads) for model, own in networks]
-    total = 0.0
+    batches = [score_batches(model, own, *bounds, place.device, threads) for model, own, _ in networks]
+    left_out = [part for _, _, part in networks]
+    total, unseen = 0.0, 0
     with growing_array(Path(args.output), np.float32) as out:
         for every in zip(*batches, strict=True):
-            scores = np.logaddexp.reduce(every) - np.float32(np.log(len(every)))
+            scores, number = mean_of_networks(pairs, bounds[0] + out.length, np.stack(every), left_out)
             out.append(scores)
-            total += float(scores.sum(dtype=np.float64))
-    return {"pairs": out.length, "mean score": total / max(out.length, 1)}
+            total, unseen = total + float(scores.sum(dtype=np.float64)), unseen + number
+    stats: dict[str, object] = {"pairs": out.length, "mean score": total / max(out.length, 1)}
+    return stats | ({"of sentences left out in training": unseen} if any(left_out) else {})
 
 
 def shortlist_options(parser: argparse.ArgumentParser) -> None:
@@ -202,7 +211,7 @@ def sample(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.rnn.pairs import Pairs
 
     pairs, place = Pairs.open(args.pairs), choose_place(args.device, args.threads)
-    model, pairs = load_model_of(pairs, args.model, place)
+    model, pairs, _ = load_model_of(pairs, args.model, place)
     source, target = pairs.vocabularies
     sources = read_phrases(args.input, source)
     found = sample_targets(model, sources, args.draws, args.seed, args.max_length)
@@ -245,7 +254,7 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.rnn.pairs import Pairs
 
     pairs, place = Pairs.open(args.pairs), choose_place(args.device, args.threads)
-    model, pairs = load_model_of(pairs, args.model, place)
+    model, pairs, _ = load_model_of(pairs, args.model, place)
     source, target = pairs.vocabularies
     sources = read_phrases(args.input, source)
     found = beam_search(model, sources, args.beam, args.max_length, nbest)

@@ -299,10 +299,12 @@ def check_vocabularies(path: str | Path, meta: dict[str, Any], pairs: Pairs) -> 
             )
 
 
-def load_model_of(pairs: Pairs, path: str | Path, place: Place) -> tuple[RNNEncoderDecoder, Pairs]:
+def load_model_of(
+    pairs: Pairs, path: str | Path, place: Place
+) -> tuple[RNNEncoderDecoder, Pairs, tuple[int, int] | None]:
     """Read a network that was trained with the vocabularies of ``pairs``; the log says where it is computed.
 
-    Returns: the network, and the pairs in its direction.
+    Returns: the network, the pairs in its direction, and the part that it was not trained on (``Pairs.left_out``).
 
     Raises:
         InputError: as ``load_model`` and ``check_vocabularies``.
@@ -312,4 +314,4 @@ def load_model_of(pairs: Pairs, path: str | Path, place: Place) -> tuple[RNNEnco
         pairs = pairs.inverse()
     check_vocabularies(path, meta, pairs)
     say(f"{Path(path).name}: computed on {place}")
-    return model, pairs
+    return model, pairs, meta.get("leave out")

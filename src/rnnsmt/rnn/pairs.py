@@ -4,7 +4,8 @@ A folder with ``vocab.source.txt``, ``vocab.target.txt``, ``{source,target}.word
 the other, each ending in EOS), ``{source,target}.offsets.npy`` (int64 [pairs + 1], where each begins) and
 ``pairs.json`` (numbers and the fingerprint), which is written last. It is made in one pass over the corpus and one over
 the table, neither held in memory. Where the origins of the pairs are known, ``held_out.npy`` (int64, ascending) has the
-numbers of those that only sentences of the first fold contain, and ``counts.npy`` (int32 [pairs]) how often each was
+numbers of those that only sentences of the first fold contain, ``first_fold.npy`` and ``last_fold.npy`` (uint8 [pairs])
+the first and the last fold of the sentences that contain each, and ``counts.npy`` (int32 [pairs]) how often each was
 extracted.
 """
 
@@ -13,6 +14,7 @@ import hashlib
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +25,7 @@ from rnnsmt.kernels.table_lines import SOURCE, TARGET, split_phrase_lines
 from rnnsmt.networks.batches import Index
 from rnnsmt.networks.sequences import Sequences, count_ids, growing_array, open_sequences, read_array
 from rnnsmt.networks.vocabulary import UNK, Vocabulary, check_size, count_words
+from rnnsmt.phrases.folds import fold_range
 from rnnsmt.phrases.table import refuse_line
 from rnnsmt.progress import Meter
 from rnnsmt.rnn.kernels.pairs import number_phrases, pair_keys
@@ -35,7 +38,7 @@ TABLE_AGAIN = "make the table and its origins again"
 
 HELD_OUT = "held_out.npy"
 
-COUNTS = "counts.npy"
+FIRST_FOLD, LAST_FOLD, COUNTS = "first_fold.npy", "last_fold.npy", "counts.npy"
 
 SIDES = ("source", "target")
 
@@ -102,12 +105,32 @@ class Pairs:
         Raises:
             InputError: the phrase table has no counts.
         """
+        return self._of_origins(COUNTS, np.int32)
+
+    def left_out(self, part: int, parts: int, begin: int = 0, end: int | None = None) -> NDArray[np.bool_]:
+        """Which of the pairs ``begin`` to ``end - 1`` only sentences of part ``part`` of ``parts`` contain.
+
+        The parts are of the folds of the sentences, see ``rnnsmt.phrases.folds.fold_range``.
+
+        Raises:
+            InputError: the origins of the pairs are not known.
+        """
+        first, last = (self._of_origins(name, np.uint8)[begin:end] for name in (FIRST_FOLD, LAST_FOLD))
+        least, above = fold_range(part, parts)
+        return np.asarray((first >= least) & (last < above))
+
+    def _of_origins(self, name: str, dtype: type[np.generic]) -> NDArray[Any]:
+        """One of the arrays that ``_write_origins`` writes, with a number for every pair; not read but mapped.
+
+        Raises:
+            InputError: the origins of the pairs are not known.
+        """
         if "held-out pairs" not in self.stats:
-            raise InputError(f"{self.folder}: has no counts of the pairs; run rnn prepare with --origins")
-        counts: NDArray[np.int32] = read_array(self.folder / COUNTS, np.int32, 1, AGAIN)
-        if len(counts) != len(self):
-            raise InputError(f"{self.folder}: {COUNTS} is inconsistent with pairs.json; {AGAIN}")
-        return counts
+            raise InputError(f"{self.folder}: the origins of its pairs are not known; run rnn prepare with --origins")
+        found = read_array(self.folder / name, dtype, 1, AGAIN, mapped=True)
+        if len(found) != len(self):
+            raise InputError(f"{self.folder}: {name} is inconsistent with pairs.json; {AGAIN}")
+        return found
 
     @property
     def fingerprint(self) -> str:
@@ -142,7 +165,7 @@ def prepare_pairs(
         known = sum(counts[word] for word in vocabulary.index)
         stats |= {f"{name} classes": len(vocabulary), f"{name} coverage": round(known / counts.total(), 6)}
     stats |= _write_arrays(table, folder, vocabularies, max_length)
-    for name in (HELD_OUT, COUNTS):
+    for name in (HELD_OUT, FIRST_FOLD, LAST_FOLD, COUNTS):
         (folder / name).unlink(missing_ok=True)
     if origins is not None:
         stats |= _write_origins(origins, folder, stats)
@@ -155,15 +178,16 @@ def prepare_pairs(
 
 
 def _write_origins(origins: str, folder: Path, stats: dict[str, object]) -> dict[str, object]:
-    """Write held-out pairs and counts; the number of the former, the new fingerprint."""
+    """Write held-out pairs, folds and counts; the number of the first, the new fingerprint."""
     found = read_array(Path(origins), np.int32, 2, TABLE_AGAIN)
     if found.shape != (stats["pairs"], 3):
         raise InputError(f"{origins}: knows {len(found)} pairs, the table has {stats['pairs']}; {TABLE_AGAIN}")
     held_out = np.flatnonzero(found[:, 1] == 0)
     digest = hashlib.sha256(f"{stats['fingerprint']}".encode())
-    for name, array in ((HELD_OUT, held_out), (COUNTS, found[:, 2])):
-        with growing_array(folder / name, array.dtype) as out:
-            out.append(np.ascontiguousarray(array))
+    columns = zip((FIRST_FOLD, LAST_FOLD, COUNTS), found.T, (np.uint8, np.uint8, np.int32), strict=True)
+    for name, array, dtype in ((HELD_OUT, held_out, np.int64), *columns):
+        with growing_array(folder / name, dtype) as out:
+            out.append(array)
         digest.update(out.digest.digest())
     return {"held-out pairs": len(held_out), "fingerprint": digest.hexdigest()}
 

@@ -7,9 +7,8 @@ another tree. The softmax over the whole target vocabulary is nearly all the wor
 distinct (source, target prefix).
 """
 
-import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
@@ -84,22 +83,24 @@ CUDA_BATCHES = 2
 """Batches at the same time on a GPU, where each takes 2.5 GB at the paper's sizes: one computes, one is read."""
 
 
-def shard_of(text: str) -> tuple[int, int]:
-    """``K/N`` -> (K, N).
-
-    Raises:
-        InputError: not of this form, or K is not between 1 and N.
-    """
-    found = re.fullmatch(r"(\d+)[/-](?:of-)?(\d+)", text)
-    shard, shards = map(int, found.groups()) if found else (0, 0)
-    if not 1 <= shard <= shards:
-        raise InputError(f"--shard {text}: write K/N with K from 1 to N, for example 2/8")
-    return shard, shards
-
-
 def shard_bounds(pairs: Pairs, shard: int, shards: int) -> tuple[int, int]:
     """The lines of part ``shard`` (from 1) of ``shards`` nearly equal ones that follow each other."""
     return len(pairs) * (shard - 1) // shards, len(pairs) * shard // shards
+
+
+def mean_of_networks(
+    pairs: Pairs, begin: int, scores: NDArray[np.float32], left_out: Sequence[tuple[int, int] | None]
+) -> tuple[NDArray[np.float32], int]:
+    """The logarithm of the mean probability of the pairs from ``begin`` on; of how many not all networks are asked.
+
+    scores: [networks, n]. left_out: the part that each network was not trained on (``Pairs.left_out``). A pair of such
+    a part is scored by the networks that left it out alone: what they say of it is not memory.
+    """
+    end = begin + scores.shape[1]
+    unseen = np.stack([pairs.left_out(*part, begin, end) if part else np.zeros(end - begin, bool) for part in left_out])
+    asked = unseen | ~unseen.any(0)
+    total = np.logaddexp.reduce(np.where(asked, scores, -np.inf))
+    return (total - np.log(asked.sum(0))).astype(np.float32), int(unseen.any(0).sum())
 
 
 def score_range(

@@ -27,7 +27,17 @@ class RnnTrainer(Trainer):
 
     examples = "pairs"
 
-    def __init__(self, pairs: Pairs, settings: RnnSettings, seed: int, place: Place, threads: int = 1) -> None:
+    def __init__(
+        self,
+        pairs: Pairs,
+        settings: RnnSettings,
+        seed: int,
+        place: Place,
+        threads: int = 1,
+        leave_out: tuple[int, int] | None = None,
+    ) -> None:
+        """leave_out: a part of so many, whose own pairs are not trained on, see ``Pairs.left_out``."""
+        self.leave_out = leave_out
         counts = pairs.counts() if settings.weighting == "counts" else None
         pairs = pairs.inverse() if settings.direction == "inverse" else pairs
         self.pairs, self.settings, self.seed = pairs, settings, seed
@@ -44,7 +54,10 @@ class RnnTrainer(Trainer):
             pairs, of_sentences if len(of_sentences) else self.drawn, self.held_out
         ).per_word
         self.sum_of_losses = settings.loss == "sum"
-        batches = PairBatches(pairs, settings.batch, seed, self.held_out, counts)
+        untrained = self.held_out
+        if leave_out:
+            untrained = np.union1d(untrained, np.flatnonzero(pairs.left_out(*leave_out)))
+        batches = PairBatches(pairs, settings.batch, seed, untrained, counts)
         self.trained = batches.trained
         self.total = settings.updates or batches.updates(settings.epochs)
         number = min(settings.evaluations, self.total)
@@ -62,7 +75,8 @@ class RnnTrainer(Trainer):
     def fingerprint(self) -> dict[str, object]:
         version = STAGES["rnn"]["train"].version
         pairs = self.pairs.fingerprint
-        return {"version of rnn train": version, "pairs": pairs, "seed": self.seed, **self.settings.as_dict()}
+        about = {"version of rnn train": version, "pairs": pairs, "seed": self.seed, "leave_out": self.leave_out}
+        return about | self.settings.as_dict()
 
     def minibatch(self, index: Index) -> tuple[Tensor, ...]:
         """Source and target words, [length, B] each: all pairs of a minibatch have the same lengths; numbers [1, B]."""
@@ -104,6 +118,7 @@ class RnnTrainer(Trainer):
     def save(self, model_file: str | Path, history_file: str | Path) -> dict[str, object]:
         last, kept = self.history[-1], self.choose()
         about = {"settings": self.settings.as_dict(), "seed": self.seed, "kept update": kept["update"]}
+        about |= {"leave out": self.leave_out} if self.leave_out else {}
         direction = {"direction": self.settings.direction}
         if self.place.first:
             data = {**vocabularies_of(self.pairs), "pairs": self.pairs.fingerprint}
@@ -121,7 +136,7 @@ class RnnTrainer(Trainer):
         return stats | {"clip rate": last["clip rate"]}
 
     def begins(self) -> str:
-        text = f"{len(self.pairs):,} pairs, {len(self.held_out):,} of them held out"
+        text = f"{len(self.pairs):,} pairs, {self.trained:,} of them trained on, {len(self.held_out):,} held out"
         return f"{text}, {len(self.of_sentences):,} of held-out sentences" if self.overlapping else text
 
     def says(self, row: dict[str, Any]) -> str:

@@ -232,7 +232,7 @@ def test_words_are_as_frequent_as_their_pairs(with_origins):
 
 
 def test_counts_must_be_known(pairs):
-    with pytest.raises(InputError, match="has no counts of the pairs; run rnn prepare with --origins"):
+    with pytest.raises(InputError, match="origins of its pairs are not known; run rnn prepare with --origins"):
         RnnTrainer(pairs, replace(TINY, weighting="counts"), 1, CPU)
 
 
@@ -254,6 +254,59 @@ def test_inverse_direction(with_origins, tmp_path):
     expected = [log_p(load_model(files[0])[0], held.inverse(), i).item() for i in range(20)]
     assert scores[0][:20] == pytest.approx(expected, abs=1e-4)
     assert np.exp(scores[2]) == pytest.approx((np.exp(scores[0]) + np.exp(scores[1])) / 2, rel=1e-4)
+
+
+@pytest.fixture
+def in_halves(folder, tmp_path):
+    """The same pairs; the first 60 come from sentences of the first half alone, the next 50 from the second."""
+    origins = np.tile(np.array([[20, 80, 2]], np.int32), (len(Pairs.open(folder / "pairs")), 1))
+    origins[:60, :2] = 10, 49
+    origins[60:110, :2] = 50, 99
+    np.save(tmp_path / "origins.npy", origins)
+    command = ["rnn", "prepare", "--phrase-table", "table", "--source", "source", "--target", "target"]
+    command = [str(folder / part) if part in ("table", "source", "target") else part for part in command]
+    assert main([*command, "--output-dir", str(tmp_path / "p"), "--origins", str(tmp_path / "origins.npy")]) == 0
+    return Pairs.open(tmp_path / "p")
+
+
+def test_pairs_of_sentences_that_are_left_out_are_not_trained_on(in_halves):
+    own = np.zeros(len(in_halves), bool)
+    own[60:110] = True
+    assert in_halves.left_out(2, 2).tolist() == own.tolist()
+    assert in_halves.left_out(2, 2, 58, 63).tolist() == own[58:63].tolist()
+    assert not in_halves.left_out(1, 3).any()
+    trainer = RnnTrainer(in_halves, TINY, 1, CPU, leave_out=(2, 2))
+    seen = set()
+    while trainer.batches.epoch == 0:
+        seen.update(next(trainer.batches).tolist())
+    assert seen == set(np.flatnonzero(~own)) - set(trainer.held_out.tolist())
+
+
+def test_networks_score_the_pairs_that_they_left_out(in_halves, tmp_path, capsys):
+    """Through the command line: each the other's, and both together what both have seen."""
+    base = ["rnn", "train", "--pairs", in_halves.folder, "--preset", "demo", "--updates", "4", "--hidden", "6"]
+    files = [tmp_path / f"{k}.pt" for k in (1, 2)]
+    for k, file in enumerate(files, 1):
+        outputs = ["--output-model", file, "--output-history", tmp_path / "h", "--state-dir", tmp_path / f"state{k}"]
+        assert main([str(part) for part in [*base, "--leave-out", f"{k}/2", *outputs]]) == 0
+    scores = []
+    for models in ([files[0]], [files[1]], files, files[::-1]):
+        command = ["rnn", "score", "--pairs", in_halves.folder, "--model", *models, "--output", tmp_path / "s.npy"]
+        assert main([str(part) for part in command]) == 0
+        scores.append(np.load(tmp_path / "s.npy"))
+    assert "of sentences left out in training 110" in capsys.readouterr().err
+    first, second, both, turned = scores
+    assert np.array_equal(both[:60], first[:60])
+    assert np.array_equal(both[60:110], second[60:110])
+    assert np.exp(both[110:]) == pytest.approx((np.exp(first[110:]) + np.exp(second[110:])) / 2, rel=1e-4)
+    assert np.array_equal(both, turned)
+
+
+def test_leaving_out_needs_origins_and_leaves_something(pairs, in_halves):
+    with pytest.raises(InputError, match="origins of its pairs are not known; run rnn prepare with --origins"):
+        RnnTrainer(pairs, TINY, 1, CPU, leave_out=(1, 2))
+    with pytest.raises(InputError, match="no pair is left to train on"):
+        PairBatches(in_halves, 4, 1, np.arange(len(in_halves)))
 
 
 def test_both_kinds_of_held_out_pairs_are_in_the_history(with_origins, tmp_path):
