@@ -40,7 +40,7 @@ COUNTS = "counts.npy"
 SIDES = ("source", "target")
 
 BLOCK = 1 << 20
-"""Pairs that are looked at a time."""
+"""Pairs that are read at a time."""
 
 
 class Pairs:
