@@ -324,6 +324,17 @@ def test_settings_that_do_not_go_together_are_told_at_once(workflow):
     done = workflow.call("--dry-run", "--config", "scorers={mine: {variant: supplementary, dropout: 0.2}}")
     assert done.returncode != 0
     assert "mine: --dropout 0.2: does not go with the other settings" in done.stdout + done.stderr
+    scorer = [
+        "--config",
+        "phrases={max_length: 8}",
+        "systems={ff: {features: [feedforward]}}",
+        "compare=[baseline, ff]",
+    ]
+    done = workflow.call("--dry-run", *scorer)
+    assert done.returncode != 0
+    assert "feedforward: takes phrases of 7 words, phrases.max_length is 8; give it" in done.stdout + done.stderr
+    assert workflow.call("--dry-run", *scorer, "scorers={feedforward: {max_length: 8}}").returncode == 0
+    assert workflow.call("--dry-run", *scorer[:2]).returncode == 0
 
 
 def test_parts_of_the_scoring(workflow):

@@ -180,6 +180,12 @@ def scorer_settings(wildcards):
 # Settings that do not go together are told now, not when the network is to be trained.
 for scorer in ["rnn", *config["scorers"]]:
     try:
-        preset_with(RNN_PRESETS[config["rnn"]["preset"]], settings_of(scorer))
+        told = preset_with(RNN_PRESETS[config["rnn"]["preset"]], settings_of(scorer))
     except InputError as error:
         raise WorkflowError(f"The configuration has mistakes:\n  {scorer}: {error}")
+    longest = config["phrases"]["max_length"]
+    if scorer in NETWORKS and told.variant == "feed-forward" and told.max_length < longest:
+        raise WorkflowError(
+            f"The configuration has mistakes:\n  {scorer}: takes phrases of {told.max_length} words, "
+            f"phrases.max_length is {longest}; give it max_length: {longest}"
+        )

@@ -121,7 +121,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
 
     from rnnsmt.networks.devices import choose_place
     from rnnsmt.networks.sequences import growing_array
-    from rnnsmt.rnn.model import load_model_of
+    from rnnsmt.rnn.model import check_lengths, load_model_of
     from rnnsmt.rnn.pairs import Pairs
     from rnnsmt.rnn.scoring import mean_of_networks, score_batches, shard_bounds
 
@@ -130,6 +130,8 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     networks = [load_model_of(pairs, path, place) for path in args.model]
     if len({own.is_inverse for _, own, _ in networks}) > 1:
         raise InputError("--model: networks of both directions; score with those of one at a time")
+    for model, _, _ in networks:
+        check_lengths(model.sizes, pairs)
     threads = max(1, args.threads // len(networks))
     batches = [score_batches(model, own, *bounds, place.device, threads) for model, own, _ in networks]
     left_out = [part for _, _, part in networks]
@@ -213,8 +215,9 @@ def sample(args: argparse.Namespace) -> dict[str, object]:
     pairs, place = Pairs.open(args.pairs), choose_place(args.device, args.threads)
     model, pairs, _ = load_model_of(pairs, args.model, place)
     source, target = pairs.vocabularies
-    sources = read_phrases(args.input, source)
-    found = sample_targets(model, sources, args.draws, args.seed, args.max_length)
+    sources = read_phrases(args.input, source, model.sizes.longest)
+    max_length = min(args.max_length, model.sizes.longest)
+    found = sample_targets(model, sources, args.draws, args.seed, max_length)
     lines = [
         f"{number} ||| {target.text(one.words)} ||| {one.score:.6f} ||| {one.times}"
         for number, targets in enumerate(found)
@@ -226,7 +229,7 @@ def sample(args: argparse.Namespace) -> dict[str, object]:
         "phrases": len(sources),
         "draws": len(sources) * args.draws,
         "distinct": sum(map(len, found)),
-        f"dropped, longer than {args.max_length} words": len(sources) * args.draws - drawn,
+        f"dropped, longer than {max_length} words": len(sources) * args.draws - drawn,
     }
 
 
@@ -256,8 +259,8 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
     pairs, place = Pairs.open(args.pairs), choose_place(args.device, args.threads)
     model, pairs, _ = load_model_of(pairs, args.model, place)
     source, target = pairs.vocabularies
-    sources = read_phrases(args.input, source)
-    found = beam_search(model, sources, args.beam, args.max_length, nbest)
+    sources = read_phrases(args.input, source, model.sizes.longest)
+    found = beam_search(model, sources, args.beam, min(args.max_length, model.sizes.longest), nbest)
     if args.nbest is None:
         write_lines(args.output, [target.text(targets[0].words) for targets in found])
     else:

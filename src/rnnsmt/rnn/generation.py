@@ -1,7 +1,7 @@
 """Targets from the network: ancestral sampling and beam search.
 
 Id 0 ("no word") is never drawn; UNK is a word like others. Targets that have not ended after ``max_length`` words are
-dropped.
+dropped; it is at most ``RnnSizes.longest``.
 """
 
 from collections.abc import Sequence
@@ -21,17 +21,19 @@ ROWS = 1024
 """Rows of the softmax that are computed at a time, about."""
 
 
-def read_phrases(path: str | Path, vocabulary: Vocabulary) -> list[NDArray[np.int32]]:
-    """The source phrases of a file as ids with EOS.
+def read_phrases(path: str | Path, vocabulary: Vocabulary, longest: int) -> list[NDArray[np.int32]]:
+    """The source phrases of a file as ids with EOS. longest: how many words a phrase may have.
 
     Raises:
-        InputError: missing, no lines, an empty line.
+        InputError: missing, no lines, an empty line, a phrase of more words.
     """
     phrases = []
     for number, line in enumerate(read_lines(path), 1):
         words = line.split()
         if not words:
             raise InputError(f"{path}, line {number}: is empty; give one source phrase a line")
+        if len(words) > longest:
+            raise InputError(f"{path}, line {number}: has {len(words)} words, this network takes {longest}")
         phrases.append(vocabulary.ids(words, eos=True))
     if not phrases:
         raise InputError(f"{path}: has no lines; give one source phrase a line")
@@ -93,9 +95,9 @@ def _draw(
         total += torch.where(alive, scores.gather(1, word[:, None])[:, 0], 0.0)
         words[:, k] = word
         alive &= word != eos
-        if not alive.any():
+        if k + 1 == uniform.shape[1] or not alive.any():
             break
-        states, previous = model.step(states, word, context.recurrence), word
+        states, previous = model.decoder.step(states, word, context.terms, k + 1), word
     total[alive] = -torch.inf
     return words.cpu().numpy(), total.cpu().numpy()
 
@@ -154,7 +156,7 @@ def _search(
         words = torch.cat([words.gather(1, parents[:, :, None].expand(-1, -1, k)), word[:, :, None]], 2)
         places = (torch.arange(S, device=device)[:, None] * beam + parents).flatten()
         previous = word.flatten()
-        states = model.step(states[places], previous, context.recurrence)
+        states = model.decoder.step(states[places], previous, context.terms, k + 1)
     return found
 
 

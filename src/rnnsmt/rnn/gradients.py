@@ -6,8 +6,13 @@ computed for a few rows at a time while it is still in the processor's cache, it
 
 All pairs of a batch have the same number of source words and of target words, so nothing is padded. Shapes as in
 ``model``, steps first: source [N, B], target [T, B], both with EOS. 3H: reset, update, candidate side by side.
+
+``_encode`` and ``_decode`` have a version for every encoder and decoder. It returns, beside what it computes, the
+function that goes the way back.
 """
 
+from collections.abc import Callable
+from functools import partial, singledispatch
 from typing import NamedTuple
 
 import torch
@@ -15,7 +20,17 @@ from torch import Tensor
 
 from rnnsmt.networks.dropout import Dropout
 from rnnsmt.networks.softmax import ClassSampler, Products, put_gradient, softmax_gradient
-from rnnsmt.rnn.model import BagOfWords, Encoder, GatedUnit, RNNEncoderDecoder, WordReader
+from rnnsmt.rnn.model import (
+    BagOfWords,
+    Decoder,
+    Encoder,
+    FeedForwardDecoder,
+    FeedForwardEncoder,
+    GatedUnit,
+    Output,
+    RNNEncoderDecoder,
+    WordReader,
+)
 
 
 class Trace(NamedTuple):
@@ -51,49 +66,140 @@ def loss_and_gradient(
     """
     mm = mm or Products()
     generators = [] if rows is None else dropout.generators(rows)
-    encoder, decoder, output = model.encoder, model.decoder, model.output
-    H, B = model.sizes.hidden, source.shape[1]
-    x, x_factors = _embed(encoder, source, dropout, generators)
-    reading = None
-    if isinstance(encoder, Encoder):
-        reading = _forward(mm, encoder, x, x.new_zeros(B, H), None)
-        c = reading.after[-1]
-    else:
-        c = torch.tanh(mm(x.sum(0), encoder.W.t()) + encoder.b)
+    embed = partial(_embed, dropout=dropout, generators=generators)
+    x, x_factors = embed(model.encoder, source)
+    c, encoder_gradient = _encode(model.encoder, mm, x)
+    states, y, context, decoder_gradient = _decode(model.decoder, mm, model.output, c, target, embed)
 
-    # everything that c enters: V', C_r, C_z, C and O_c
+    m_factors = _factors(dropout, len(target), source.shape[1], model.sizes.maxout, generators)
+    sample = None if sampler is None or rows is None else sampler.draw(target.flatten(), int(rows[0]))
+    loss, d_states, d_y, d_context = _readout(mm, model.output, states, y, context, target, m_factors, sample)
+
+    d_x = encoder_gradient(decoder_gradient(d_states, d_y, d_context))
+    _embedding_gradient(model.encoder, source, d_x, x_factors)
+    return loss
+
+
+EncoderGradient = Callable[[Tensor], Tensor]
+"""The gradient of c -> that of x; fills those of the encoder but for its embedding's."""
+
+
+@singledispatch
+def _encode(encoder: WordReader, mm: Products, x: Tensor) -> tuple[Tensor, EncoderGradient]:
+    """Embedded words x [N, B, E] -> c [B, H]."""
+    raise TypeError(type(encoder))
+
+
+@_encode.register
+def _(encoder: Encoder, mm: Products, x: Tensor) -> tuple[Tensor, EncoderGradient]:
+    trace = _forward(mm, encoder, x, x.new_zeros(x.shape[1], len(encoder.b)), None)
+
+    def gradient(d_c: Tensor) -> Tensor:
+        d_after = torch.zeros_like(trace.after)
+        d_after[-1] = d_c
+        _, d_inputs = _backward(mm, encoder, trace, d_after)
+        return _input_gradient(mm, encoder, x, d_inputs)
+
+    return trace.after[-1], gradient
+
+
+@_encode.register
+def _(encoder: BagOfWords, mm: Products, x: Tensor) -> tuple[Tensor, EncoderGradient]:
+    total = x.sum(0)
+    c = torch.tanh(mm(total, encoder.W.t()) + encoder.b)
+
+    def gradient(d_c: Tensor) -> Tensor:
+        d_sum = torch.ops.aten.tanh_backward(d_c, c)
+        put_gradient(encoder.b, d_sum.sum(0))
+        put_gradient(encoder.W, mm(d_sum.t(), total))
+        return mm(d_sum, encoder.W).expand_as(x)
+
+    return c, gradient
+
+
+@_encode.register
+def _(encoder: FeedForwardEncoder, mm: Products, x: Tensor) -> tuple[Tensor, EncoderGradient]:
+    N, B, E = x.shape
+    side_by_side, W = x.transpose(0, 1).reshape(B, N * E), encoder.W[:, : N * E]
+    c = torch.tanh(mm(side_by_side, W.t()) + encoder.b)
+
+    def gradient(d_c: Tensor) -> Tensor:
+        d_sum = torch.ops.aten.tanh_backward(d_c, c)
+        put_gradient(encoder.b, d_sum.sum(0))
+        assert encoder.W.grad is not None
+        encoder.W.grad.zero_()[:, : N * E] = mm(d_sum.t(), side_by_side)
+        return mm(d_sum, W).view(B, N, E).transpose(0, 1)
+
+    return c, gradient
+
+
+class Decoding(NamedTuple):
+    """What the readout is computed from.
+
+    states: [T, B, H], s_{k-1}. y: [T - 1, B, E], e_{k-1} for k > 1, or None where the decoder reads no words. context:
+    [B, 2M], O_c c. gradient: those of states, y and context -> that of c; fills those of the decoder and of O_c.
+    """
+
+    states: Tensor
+    y: Tensor | None
+    context: Tensor
+    gradient: Callable[[Tensor, Tensor | None, Tensor], Tensor]
+
+
+Embed = Callable[[WordReader, Tensor], tuple[Tensor, Tensor | None]]
+"""``_embed`` with its dropout."""
+
+
+@singledispatch
+def _decode(
+    decoder: torch.nn.Module, mm: Products, output: Output, c: Tensor, target: Tensor, embed: Embed
+) -> Decoding:
+    """c [B, H] and target words [T, B] -> states and context; all that c is multiplied by is one product."""
+    raise TypeError(type(decoder))
+
+
+@_decode.register
+def _(decoder: Decoder, mm: Products, output: Output, c: Tensor, target: Tensor, embed: Embed) -> Decoding:
+    H = c.shape[1]
     users = (decoder.V, decoder.C_r, decoder.C_z, decoder.C, output.O_c)
     matrices = mm.round(torch.cat(users))
     first, terms, context = mm(c, matrices.t()).split([H, 3 * H, len(output.O_c)], 1)
     s_0 = torch.tanh(first + decoder.b_V)
-    y, y_factors = _embed(decoder, target[:-1], dropout, generators)
-    writing = _forward(mm, decoder, y, s_0, terms)
-    states = torch.cat([s_0[None], writing.after])
+    y, factors = embed(decoder, target[:-1])
+    trace = _forward(mm, decoder, y, s_0, terms)
 
-    m_factors = _factors(dropout, len(target), B, model.sizes.maxout, generators)
-    sample = None if sampler is None or rows is None else sampler.draw(target.flatten(), int(rows[0]))
-    loss, d_states, d_y, d_context = _readout(mm, model, states, y, context, target, m_factors, sample)
+    def gradient(d_states: Tensor, d_y: Tensor | None, d_context: Tensor) -> Tensor:
+        assert d_y is not None
+        d_s0, d_inputs = _backward(mm, decoder, trace, d_states[1:])
+        _embedding_gradient(decoder, target[:-1], _input_gradient(mm, decoder, y, d_inputs) + d_y, factors)
+        d_first = torch.ops.aten.tanh_backward(d_s0 + d_states[0], s_0)
+        d_uses = torch.cat([d_first, d_inputs.sum(0), d_context], 1)
+        for matrix, part in zip(users, mm(d_uses.t(), c).split([len(matrix) for matrix in users]), strict=True):
+            put_gradient(matrix, part)
+        put_gradient(decoder.b_V, d_first.sum(0))
+        return mm(d_uses, matrices)
 
-    d_s0, d_inputs = _backward(mm, decoder, writing, d_states[1:])
-    _input_gradient(mm, decoder, target[:-1], y, d_inputs, d_y, y_factors)
-    d_first = torch.ops.aten.tanh_backward(d_s0 + d_states[0], s_0)
-    d_uses = torch.cat([d_first, d_inputs.sum(0), d_context], 1)
-    for matrix, part in zip(users, mm(d_uses.t(), c).split([len(matrix) for matrix in users]), strict=True):
-        put_gradient(matrix, part)
-    put_gradient(decoder.b_V, d_first.sum(0))
+    return Decoding(torch.cat([s_0[None], trace.after]), y, context, gradient)
 
-    d_c = mm(d_uses, matrices)
-    if isinstance(encoder, Encoder) and reading is not None:
-        d_after = torch.zeros_like(reading.after)
-        d_after[-1] = d_c
-        _, d_inputs = _backward(mm, encoder, reading, d_after)
-        _input_gradient(mm, encoder, source, x, d_inputs, None, x_factors)
-    elif isinstance(encoder, BagOfWords):
-        d_sum = torch.ops.aten.tanh_backward(d_c, c)
-        put_gradient(encoder.b, d_sum.sum(0))
-        put_gradient(encoder.W, mm(d_sum.t(), x.sum(0)))
-        _embedding_gradient(encoder, source, mm(d_sum, encoder.W).expand_as(x), x_factors)
-    return loss
+
+@_decode.register
+def _(decoder: FeedForwardDecoder, mm: Products, output: Output, c: Tensor, target: Tensor, embed: Embed) -> Decoding:
+    T, (B, H) = len(target), c.shape
+    matrices = mm.round(torch.cat([decoder.V[: T * H], output.O_c]))
+    first, context = mm(c, matrices.t()).split([T * H, len(output.O_c)], 1)
+    states = torch.tanh(first + decoder.b_V[: T * H])
+
+    def gradient(d_states: Tensor, d_y: Tensor | None, d_context: Tensor) -> Tensor:
+        d_first = torch.ops.aten.tanh_backward(d_states.transpose(0, 1).reshape(B, T * H), states)
+        d_uses = torch.cat([d_first, d_context], 1)
+        d_V, d_O_c = mm(d_uses.t(), c).split([T * H, len(output.O_c)])
+        put_gradient(output.O_c, d_O_c)
+        assert decoder.V.grad is not None and decoder.b_V.grad is not None
+        decoder.V.grad.zero_()[: T * H] = d_V
+        decoder.b_V.grad.zero_()[: T * H] = d_first.sum(0)
+        return mm(d_uses, matrices)
+
+    return Decoding(states.view(B, T, H).transpose(0, 1), None, context, gradient)
 
 
 def _embed(
@@ -159,29 +265,15 @@ def _backward(mm: Products, unit: GatedUnit, trace: Trace, d_after: Tensor) -> t
     return d, d_inputs
 
 
-def _input_gradient(
-    mm: Products,
-    unit: GatedUnit,
-    words: Tensor,
-    x: Tensor,
-    d_inputs: Tensor,
-    d_x: Tensor | None,
-    factors: Tensor | None,
-) -> None:
-    """Fill the gradients of W, W_r, W_z, b and the embedding.
-
-    d_x: [K, B, E], what reaches x elsewhere. factors: [K, B, E], those of dropout in x.
-    """
+def _input_gradient(mm: Products, unit: GatedUnit, x: Tensor, d_inputs: Tensor) -> Tensor:
+    """Fill the gradients of W, W_r, W_z and b; that of x [K, B, E]. d_inputs: [K, B, 3H]."""
     flat = d_inputs.flatten(0, 1)
     put_gradient(unit.b, flat[:, 2 * len(unit.b) :].sum(0))
     flat = mm.round(flat)
     parts = mm(flat.t(), x.flatten(0, 1)).split(len(unit.W))
     for parameter, part in zip((unit.W_r, unit.W_z, unit.W), parts, strict=True):
         put_gradient(parameter, part)
-    total = mm(flat, torch.cat([unit.W_r, unit.W_z, unit.W]))
-    if d_x is not None:
-        total += d_x.flatten(0, 1)
-    _embedding_gradient(unit, words, total.view_as(x), factors)
+    return mm(flat, torch.cat([unit.W_r, unit.W_z, unit.W])).view_as(x)
 
 
 def _embedding_gradient(unit: WordReader, words: Tensor, d_x: Tensor, factors: Tensor | None) -> None:
@@ -194,27 +286,27 @@ def _embedding_gradient(unit: WordReader, words: Tensor, d_x: Tensor, factors: T
 
 def _readout(
     mm: Products,
-    model: RNNEncoderDecoder,
+    output: Output,
     states: Tensor,
-    y: Tensor,
+    y: Tensor | None,
     context: Tensor,
     target: Tensor,
     factors: Tensor | None,
     sample: tuple[Tensor, Tensor, Tensor] | None,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
     """Readout, maxout, softmax, loss and their gradients.
 
-    states: [T, B, H], s_{k-1}. y: [T - 1, B, E], e_{k-1} for k > 1. context: [B, 2M], O_c c.
-    factors: [T, B, M], those of dropout in the maxout's units. sample: of classes, see ``softmax_gradient``.
+    states, y, context: as in ``Decoding``. factors: [T, B, M], those of dropout in the maxout's units. sample: of
+    classes, see ``softmax_gradient``.
 
     Returns: the loss; the gradients of states, y and context.
     """
-    output = model.output
     T, B = target.shape
-    s, e = mm.round(states.flatten(0, 1)), mm.round(y.flatten(0, 1))
+    s, e = mm.round(states.flatten(0, 1)), None if y is None else mm.round(y.flatten(0, 1))
     a = mm(s, output.O_h.t())
     a.view(T, B, -1).add_(context + output.b_o)
-    a[B:] += mm(e, output.O_y.t())
+    if e is not None:
+        a[B:] += mm(e, output.O_y.t())
     left, right = a.view(T * B, -1, 2).unbind(2)
     m = torch.maximum(left, right)
     if factors is not None:
@@ -233,8 +325,11 @@ def _readout(
     put_gradient(output.b_o, d_context.sum(0))
     d_a = mm.round(d_a)
     put_gradient(output.O_h, mm(d_a.t(), s))
-    put_gradient(output.O_y, mm(d_a[B:].t(), e))
-    return loss, mm(d_a, output.O_h).view_as(states), mm(d_a[B:], output.O_y).view_as(y), d_context
+    d_y = None
+    if y is not None and e is not None:
+        put_gradient(output.O_y, mm(d_a[B:].t(), e))
+        d_y = mm(d_a[B:], output.O_y).view_as(y)
+    return loss, mm(d_a, output.O_h).view_as(states), d_y, d_context
 
 
 def autograd_loss_and_gradient(model: RNNEncoderDecoder, source: Tensor, target: Tensor) -> Tensor:

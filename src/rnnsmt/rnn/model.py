@@ -13,6 +13,7 @@ gradient written by hand, faster. Below the network: its file, which holds sizes
 vocabularies that it was trained with.
 """
 
+import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,33 +29,20 @@ from rnnsmt.rnn.pairs import Pairs
 from rnnsmt.rnn.settings import RnnSizes
 
 
-class RecurrenceTerms(NamedTuple):
-    """What every step of the decoder's recurrence adds of c: C c, C_r c and C_z c, [B, H] each."""
-
-    candidate: Tensor
-    reset: Tensor
-    update: Tensor
-
-    def rows(self, index: Tensor) -> "RecurrenceTerms":
-        """The terms of the phrases ``index``: [K] int64, which may name a phrase several times."""
-        return RecurrenceTerms(*(part.index_select(0, index) for part in self))
-
-
 class DecoderContext(NamedTuple):
     """What the decoder needs of c, computed once a source phrase.
 
-    state: [B, H], s_0, from which the first word is predicted. recurrence: for the next states. readout: [B, 2M],
-    O_c c + b_o, for the words.
+    state: [B, H], s_0, from which the first word is predicted. terms: for the next states: [B, 3H], C c, C_r c and
+    C_z c side by side, in the feed-forward variant [B, H], c. readout: [B, 2M], O_c c + b_o, for the words.
     """
 
     state: Tensor
-    recurrence: RecurrenceTerms
+    terms: Tensor
     readout: Tensor
 
     def rows(self, index: Tensor) -> "DecoderContext":
         """The context of the phrases ``index``: [K] int64, which may name a phrase several times."""
-        state, readout = (part.index_select(0, index) for part in (self.state, self.readout))
-        return DecoderContext(state, self.recurrence.rows(index), readout)
+        return DecoderContext(*(part.index_select(0, index) for part in self))
 
 
 class WordReader(nn.Module):
@@ -96,8 +84,8 @@ class Encoder(GatedUnit):
         """The state after EOS [B, H] -> c [B, H]."""
         return h if self.V is None else torch.tanh(linear(h, self.V))
 
-    def step(self, h: Tensor, e: Tensor) -> Tensor:
-        """State h [B, H] and the word's embedding e [B, E] -> the next state [B, H]."""
+    def step(self, h: Tensor, e: Tensor, k: int) -> Tensor:
+        """State h [B, H] after k words and the next word's embedding e [B, E] -> the next state [B, H]."""
         r = torch.sigmoid(linear(e, self.W_r) + linear(h, self.U_r))
         z = torch.sigmoid(linear(e, self.W_z) + linear(h, self.U_z))
         candidate = torch.tanh(linear(e, self.W, self.b) + linear(r * h, self.U))
@@ -112,9 +100,31 @@ class BagOfWords(WordReader):
         super().__init__(sizes.source_vocabulary, E)
         self.W, self.b = nn.Parameter(torch.empty(H, E)), nn.Parameter(torch.empty(H))
 
-    def step(self, h: Tensor, e: Tensor) -> Tensor:
-        """The sum so far h [B, H] and the word's embedding e [B, E] -> the sum with this word."""
+    def step(self, h: Tensor, e: Tensor, k: int) -> Tensor:
+        """The sum h [B, H] over k words and the next word's embedding e [B, E] -> the sum with this word."""
         return h + linear(e, self.W)
+
+    def finish(self, h: Tensor) -> Tensor:
+        """The sum over all words [B, H] -> c [B, H]."""
+        return torch.tanh(h + self.b)
+
+
+class FeedForwardEncoder(WordReader):
+    """A hidden layer over the embeddings of all words, EOS among them, side by side: c = tanh(sum of W_k e(x_k) + b).
+
+    A phrase has up to ``max_length`` words; behind the EOS of a shorter one there are zeros (Schwenk 2012).
+    """
+
+    def __init__(self, sizes: RnnSizes) -> None:
+        """W: W_1, W_2, ... side by side."""
+        E, H = sizes.embedding, sizes.hidden
+        super().__init__(sizes.source_vocabulary, E)
+        self.W, self.b = nn.Parameter(torch.empty(H, (sizes.max_length + 1) * E)), nn.Parameter(torch.empty(H))
+
+    def step(self, h: Tensor, e: Tensor, k: int) -> Tensor:
+        """The sum h [B, H] over k words and the next word's embedding e [B, E] -> the sum with this word."""
+        E = e.shape[-1]
+        return h + linear(e, self.W[:, k * E : (k + 1) * E])
 
     def finish(self, h: Tensor) -> Tensor:
         """The sum over all words [B, H] -> c [B, H]."""
@@ -129,36 +139,93 @@ class Decoder(GatedUnit):
         H = sizes.hidden
         self.C, self.C_r, self.C_z, self.V = (nn.Parameter(torch.empty(H, H)) for _ in range(4))
         self.b_V = nn.Parameter(torch.empty(H))
-        self.reset_reaches_c = sizes.variant == "supplementary"
+        self.supplementary = sizes.variant == "supplementary"
 
-    def step(self, s: Tensor, e: Tensor, terms: RecurrenceTerms) -> Tensor:
+    def begin(self, c: Tensor) -> tuple[Tensor, Tensor]:
+        """c [B, H] -> s_0 = tanh(V' c + b) [B, H], and the terms of c in every later step [B, 3H].
+
+        In the supplementary's variant the state has taken one step with a zero embedding already.
+        """
+        s = torch.tanh(linear(c, self.V, self.b_V))
+        terms = torch.cat([linear(c, C) for C in (self.C, self.C_r, self.C_z)], 1)
+        if self.supplementary:
+            s = self.advance(s, c.new_zeros(len(c), self.W.shape[1]), terms)
+        return s, terms
+
+    def step(self, s: Tensor, words: Tensor, terms: Tensor, k: int) -> Tensor:
+        """State s_{k-1} [B, H] and words y_k [B] -> s_k [B, H]. terms: of c, as ``begin`` gives them."""
+        return self.advance(s, self.embed(words), terms)
+
+    def advance(self, s: Tensor, e: Tensor, terms: Tensor) -> Tensor:
         """State s [B, H] and the embedding e [B, E] of the word just chosen -> the next state [B, H]."""
-        r = torch.sigmoid(linear(e, self.W_r) + linear(s, self.U_r) + terms.reset)
-        z = torch.sigmoid(linear(e, self.W_z) + linear(s, self.U_z) + terms.update)
-        if self.reset_reaches_c:
-            recurrent = r * (linear(s, self.U) + terms.candidate)
+        of_candidate, of_reset, of_update = terms.chunk(3, 1)
+        r = torch.sigmoid(linear(e, self.W_r) + linear(s, self.U_r) + of_reset)
+        z = torch.sigmoid(linear(e, self.W_z) + linear(s, self.U_z) + of_update)
+        if self.supplementary:
+            recurrent = r * (linear(s, self.U) + of_candidate)
         else:
-            recurrent = linear(r * s, self.U) + terms.candidate
+            recurrent = linear(r * s, self.U) + of_candidate
         candidate = torch.tanh(linear(e, self.W, self.b) + recurrent)
         return z * s + (1 - z) * candidate
+
+
+class FeedForwardDecoder(nn.Module):
+    """A hidden layer for every place of the target, s_{k-1} = tanh(V'_k c + b_k) for the k-th; no words are read.
+
+    So the words of a target are independent of each other given the source phrase, as in the simplest network of
+    Schwenk (2012). Where that has an output layer for each place, here all share the readout and the softmax.
+    """
+
+    def __init__(self, sizes: RnnSizes) -> None:
+        """V, b_V: V'_1, V'_2, ... and b_1, b_2, ... one below the other."""
+        super().__init__()
+        places, H = sizes.max_length + 1, sizes.hidden
+        self.V, self.b_V = nn.Parameter(torch.empty(places * H, H)), nn.Parameter(torch.empty(places * H))
+
+    def begin(self, c: Tensor) -> tuple[Tensor, Tensor]:
+        """c [B, H] -> s_0 [B, H], and the terms of c in every later step: c itself."""
+        return self.state(c, 0), c
+
+    def step(self, s: Tensor, words: Tensor, terms: Tensor, k: int) -> Tensor:
+        """c, the ``terms`` [B, H] -> s_k [B, H], whatever the state before it and the words are."""
+        return self.state(terms, k)
+
+    def state(self, c: Tensor, k: int) -> Tensor:
+        """c [B, H] -> s_k [B, H]."""
+        H = c.shape[1]
+        place = slice(k * H, (k + 1) * H)
+        return torch.tanh(linear(c, self.V[place], self.b_V[place]))
 
 
 class Output(nn.Module):
     """Parameters of the readout with maxout and of the low-rank softmax G_l G_r (``softmax_input``, ``logits``)."""
 
+    O_y: nn.Parameter
+    """Only where the decoder reads words."""
+
     def __init__(self, sizes: RnnSizes) -> None:
         super().__init__()
         V, E, H, M = sizes.target_vocabulary, sizes.embedding, sizes.hidden, sizes.maxout
         self.O_h, self.O_c = (nn.Parameter(torch.empty(2 * M, H)) for _ in range(2))
-        self.O_y = nn.Parameter(torch.empty(2 * M, E))
+        if sizes.variant != "feed-forward":
+            self.O_y = nn.Parameter(torch.empty(2 * M, E))
         self.b_o = nn.Parameter(torch.empty(2 * M))
         self.G_r = nn.Parameter(torch.empty(E, M))
         self.G_l = nn.Parameter(torch.empty(V, E))
         self.b_G = nn.Parameter(torch.empty(V))
 
 
+ENCODERS: dict[str, type[Encoder | BagOfWords | FeedForwardEncoder]] = {
+    "bag-of-words": BagOfWords,
+    "feed-forward": FeedForwardEncoder,
+}
+"""Those of variants that do not have the paper's."""
+
+DECODERS: dict[str, type[Decoder | FeedForwardDecoder]] = {"feed-forward": FeedForwardDecoder}
+
+
 class RNNEncoderDecoder(nn.Module):
-    """p(target | source) of a phrase pair."""
+    """p(target | source) of a phrase pair, in any of the variants."""
 
     def __init__(self, sizes: RnnSizes, seed: int | None = 0, deviation: float = 0.01) -> None:
         """Build a network with the paper's initialisation, from its own random stream; seed None: without.
@@ -168,8 +235,8 @@ class RNNEncoderDecoder(nn.Module):
         """
         super().__init__()
         self.sizes = sizes
-        self.encoder = BagOfWords(sizes) if sizes.variant == "bag-of-words" else Encoder(sizes)
-        self.decoder, self.output = Decoder(sizes), Output(sizes)
+        self.encoder = ENCODERS.get(sizes.variant, Encoder)(sizes)
+        self.decoder, self.output = DECODERS.get(sizes.variant, Decoder)(sizes), Output(sizes)
         if seed is not None:
             self.initialise(seed, deviation)
 
@@ -197,33 +264,22 @@ class RNNEncoderDecoder(nn.Module):
         e = self.encoder.embed(words)
         h = e.new_zeros(words.shape[0], self.sizes.hidden)
         for k in range(words.shape[1]):
-            h = torch.where((k < lengths)[:, None], self.encoder.step(h, e[:, k]), h)
+            h = torch.where((k < lengths)[:, None], self.encoder.step(h, e[:, k], k), h)
         return self.encoder.finish(h)
 
     def decoder_context(self, c: Tensor) -> DecoderContext:
-        """c [B, H] -> s_0 = tanh(V' c + b) and the terms of c in every later step.
-
-        In the supplementary's variant the state has taken one step with a zero embedding already.
-        """
-        decoder, output = self.decoder, self.output
-        state = torch.tanh(linear(c, decoder.V, decoder.b_V))
-        terms = RecurrenceTerms(linear(c, decoder.C), linear(c, decoder.C_r), linear(c, decoder.C_z))
-        if self.sizes.variant == "supplementary":
-            state = decoder.step(state, c.new_zeros(c.shape[0], self.sizes.embedding), terms)
-        return DecoderContext(state, terms, linear(c, output.O_c, output.b_o))
-
-    def step(self, s: Tensor, words: Tensor, terms: RecurrenceTerms) -> Tensor:
-        """State s_{k-1} [B, H] and words y_k [B] -> s_k [B, H]."""
-        return self.decoder.step(s, self.decoder.embed(words), terms)
+        """c [B, H] -> s_0 and the terms of c in every later step."""
+        return DecoderContext(*self.decoder.begin(c), linear(c, self.output.O_c, self.output.b_o))
 
     def softmax_input(self, s: Tensor, previous: Tensor | None, readout: Tensor) -> Tensor:
         """State s_{k-1} and words y_{k-1} [B] -> G_r m_k [B, E], what the softmax is linear in.
 
         a_k = O_h s_{k-1} + b_o + O_c c + [k > 1] O_y e_{k-1}; m_k = maxout(a_k) over the adjacent pairs (2i, 2i + 1).
-        previous: None, or id 0 in a row, where there is no previous word. readout: of the ``DecoderContext``.
+        The feed-forward variant has no term of e_{k-1}. previous: None, or id 0 in a row, where there is no previous
+        word. readout: of the ``DecoderContext``.
         """
         a = linear(s, self.output.O_h) + readout
-        if previous is not None:
+        if previous is not None and isinstance(self.decoder, Decoder):
             e = self.decoder.embed(previous) * (previous != 0)[:, None]
             a = a + linear(e, self.output.O_y)
         m = a.unflatten(-1, (-1, 2)).amax(-1)
@@ -247,7 +303,7 @@ class RNNEncoderDecoder(nn.Module):
             chosen = scores.gather(1, word[:, None])[:, 0]
             total = total + torch.where(k < target_lengths, chosen, torch.zeros_like(chosen))
             if k + 1 < target.shape[1]:
-                s, previous = self.step(s, word, context.recurrence), word
+                s, previous = self.decoder.step(s, word, context.terms, k + 1), word
         return total
 
 
@@ -297,6 +353,19 @@ def check_vocabularies(path: str | Path, meta: dict[str, Any], pairs: Pairs) -> 
                 f"{path} and {pairs.folder} do not belong together: their {name} differs; "
                 "train the network on these pairs, or use the pairs that it was trained on"
             )
+
+
+def check_lengths(sizes: RnnSizes, pairs: Pairs) -> None:
+    """Refuse pairs with longer phrases than the network takes.
+
+    Raises:
+        InputError: names the pairs and both lengths.
+    """
+    if sizes.longest < sys.maxsize and (longest := pairs.longest()) > sizes.longest:
+        raise InputError(
+            f"{pairs.folder}: has a phrase of {longest} words, this {sizes.variant} network takes {sizes.longest}; "
+            f"train it with --max-length {longest}, or extract shorter phrases"
+        )
 
 
 def load_model_of(

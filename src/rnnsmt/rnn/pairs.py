@@ -43,7 +43,7 @@ FIRST_FOLD, LAST_FOLD, COUNTS = "first_fold.npy", "last_fold.npy", "counts.npy"
 SIDES = ("source", "target")
 
 BLOCK = 1 << 20
-"""Pairs that are counted at a time."""
+"""Pairs that are read at a time."""
 
 
 class Pairs:
@@ -91,6 +91,11 @@ class Pairs:
     def target(self, i: int) -> NDArray[np.int32]:
         """The target phrase of pair i as ids, with EOS."""
         return self.sides[1].phrase(i)
+
+    def longest(self) -> int:
+        """Words of the longest phrase of either side."""
+        parts = (side.offsets[i : i + BLOCK + 1] for side in self.sides for i in range(0, len(self), BLOCK))
+        return max(int(np.diff(part).max()) for part in parts) - 1
 
     def inverse(self) -> "Pairs":
         """The same pairs with source and target exchanged."""

@@ -4,7 +4,7 @@ A batch is some thousand consecutive lines of the table. Its source phrases beco
 level, so that each is encoded once and what two have in common is read once: the state of a recurrent network after
 some words depends on these words (and, in the decoder, on the source phrase) alone. The targets of each source become
 another tree. The softmax over the whole target vocabulary is nearly all the work: it is computed once for each
-distinct (source, target prefix).
+distinct (source, target prefix), and where the decoder reads no words, for each (source, place in the target).
 """
 
 from collections import deque
@@ -23,7 +23,7 @@ from rnnsmt.io import InputError
 from rnnsmt.networks.batches import Index
 from rnnsmt.networks.softmax import ExactSoftmax
 from rnnsmt.progress import Meter
-from rnnsmt.rnn.model import RecurrenceTerms, RNNEncoderDecoder
+from rnnsmt.rnn.model import Decoder, RNNEncoderDecoder
 from rnnsmt.rnn.pairs import Pairs
 
 
@@ -33,12 +33,12 @@ class Level(NamedTuple):
 
     parents, words: [n]: node of the level before, last word.
 
-    ends: [k] the phrases (positions in the batch) whose last word is read here; nodes: [k] the node of each.
+    phrases: [k] those (positions in the batch) with d words or more; nodes: [k] the node of each.
     """
 
     parents: Index
     words: Index
-    ends: Index
+    phrases: Index
     nodes: Index
 
 
@@ -58,9 +58,9 @@ def prefix_levels(words: NDArray[np.integer], lengths: Index, roots: Index) -> l
     parents, last = np.arange(number), np.zeros(number, np.int64)
     levels = []
     for depth in range(int(lengths.max(initial=0)) + 1):
-        ended = lengths[alive] == depth
-        levels.append(Level(parents, last, alive[ended], where[ended]))
-        alive, where = alive[~ended], where[~ended]
+        levels.append(Level(parents, last, alive, where))
+        going = lengths[alive] > depth
+        alive, where = alive[going], where[going]
         keys, where = np.unique(where * classes + words[begins[alive] + depth], return_inverse=True)
         parents, last = keys // classes, keys % classes
     return levels
@@ -173,21 +173,18 @@ def _score_batch(
     begin, end = bounds
     c, sources = encode_distinct(model, *_phrases(pairs, 0, begin, end), device, sizing.rows)
     words, lengths = _phrases(pairs, 1, begin, end)
+    begins = np.cumsum(lengths) - lengths
     inside = np.ones(len(words), bool)
-    inside[np.cumsum(lengths) - 1] = False  # without the EOS of each
-    levels = prefix_levels(words[inside], lengths - 1, sources)
-    scores = np.empty(end - begin)
+    inside[begins + lengths - 1] = False  # without the EOS of each
+    read = words if isinstance(model.decoder, Decoder) else np.zeros_like(words)
+    scores = np.zeros(end - begin)
     context = model.decoder_context(c)
     nodes = _Nodes(context.state, torch.arange(len(c), device=device), None)
-    total = torch.zeros(len(c), dtype=torch.float64, device=device)
-    nothing = np.zeros(0, np.int64)
-    for level, following in zip(levels, [*levels[1:], None], strict=True):
-        edges = (following.parents, following.words) if following else (nothing, nothing)
-        parents, read = (torch.from_numpy(part).to(device) for part in edges)
-        ending, going = _next_words(model, softmax, nodes, context.readout, parents, read, sizing.softmax)
-        scores[level.ends] = (total + ending).cpu().numpy()[level.nodes]
-        total = total[parents] + going
-        nodes = _step(model, nodes, context.recurrence, parents, read, sizing.rows)
+    for k, level in enumerate(prefix_levels(read[inside], lengths - 1, sources)):
+        if k:
+            nodes = _step(model, nodes, context.terms, level, k, sizing.rows)
+        following = words[begins[level.phrases] + k]
+        scores[level.phrases] += _log_p(model, softmax, nodes, context.readout, level.nodes, following, sizing.softmax)
     bad = np.flatnonzero(~np.isfinite(scores))
     if len(bad):
         raise InputError(
@@ -211,15 +208,16 @@ def encode_distinct(
     found: list[Tensor] = []
     number = 0
     h = torch.zeros(1, model.sizes.hidden, device=device)
-    for level in levels[1:]:
+    for k, level in enumerate(levels[1:]):
         parents, read = (torch.from_numpy(part).to(device) for part in (level.parents, level.words))
         pieces = [
-            model.encoder.step(h[parents[i : i + rows]], model.encoder.embed(read[i : i + rows]))
+            model.encoder.step(h[parents[i : i + rows]], model.encoder.embed(read[i : i + rows]), k)
             for i in range(0, len(parents), rows)
         ]
         h = torch.cat(pieces)
-        nodes, position = np.unique(level.nodes, return_inverse=True)
-        which[level.ends] = number + position
+        ended = lengths[level.phrases] == k + 1
+        nodes, position = np.unique(level.nodes[ended], return_inverse=True)
+        which[level.phrases[ended]] = number + position
         number += len(nodes)
         found.append(h[torch.from_numpy(nodes).to(device)])
     return model.encoder.finish(torch.cat(found)), which
@@ -233,42 +231,35 @@ class _Nodes(NamedTuple):
     words: Tensor | None
 
 
-def _step(
-    model: RNNEncoderDecoder, nodes: _Nodes, terms: RecurrenceTerms, parents: Tensor, words: Tensor, rows: int
-) -> _Nodes:
-    """The nodes that follow ``parents`` [m] by ``words`` [m]."""
+def _step(model: RNNEncoderDecoder, nodes: _Nodes, terms: Tensor, level: Level, k: int, rows: int) -> _Nodes:
+    """The nodes of level k from those of the level before. terms: of the source phrases, as in ``DecoderContext``."""
+    parents, words = (torch.from_numpy(part).to(terms.device) for part in (level.parents, level.words))
     states = torch.empty(len(parents), model.sizes.hidden, device=parents.device)
     sources = nodes.sources[parents]
     for i in range(0, len(parents), rows):
         part = slice(i, i + rows)
-        states[part] = model.step(nodes.states[parents[part]], words[part], terms.rows(sources[part]))
+        of_source = terms.index_select(0, sources[part])
+        states[part] = model.decoder.step(nodes.states[parents[part]], words[part], of_source, k)
     return _Nodes(states, sources, words)
 
 
-def _next_words(
+def _log_p(
     model: RNNEncoderDecoder,
     softmax: ExactSoftmax,
     nodes: _Nodes,
     readout: Tensor,
-    parents: Tensor,
-    words: Tensor,
+    places: Index,
+    words: Index,
     rows: int,
-) -> tuple[Tensor, Tensor]:
-    """log p of EOS after each node [n], and of ``words`` after ``parents`` (ascending) [m]; float64.
-
-    readout: of the source phrases, as in ``DecoderContext``.
-    """
-    size = len(nodes.states)
-    ending, going = [], []
-    borders = [*range(0, size, rows), size]
-    edges = torch.searchsorted(parents, torch.tensor(borders, device=parents.device)).tolist()
-    for number, i in enumerate(borders[:-1]):
-        part, edge = slice(i, borders[number + 1]), slice(*edges[number : number + 2])
+) -> NDArray[np.float64]:
+    """log p of ``words`` [k] after the nodes ``places`` [k]. readout: of the source phrases."""
+    found = np.empty(len(words))
+    order = np.argsort(places, kind="stable")
+    begins = np.arange(0, len(nodes.states), rows)
+    for begin, asked in zip(begins, np.split(order, np.searchsorted(places[order], begins[1:])), strict=True):
+        part = slice(begin, begin + rows)
         previous = None if nodes.words is None else nodes.words[part]
         g = model.softmax_input(nodes.states[part], previous, readout.index_select(0, nodes.sources[part]))
-        every = torch.arange(len(g), device=g.device)
-        eos = torch.full_like(every, model.sizes.target_vocabulary - 1)
-        log_p = softmax.log_p(g, torch.cat([every, parents[edge] - i]), torch.cat([eos, words[edge]]))
-        ending.append(log_p[: len(g)])
-        going.append(log_p[len(g) :])
-    return torch.cat(ending), torch.cat(going)
+        of_g, classes = (torch.from_numpy(ids).to(g.device) for ids in (places[asked] - begin, words[asked]))
+        found[asked] = softmax.log_p(g, of_g, classes).cpu().numpy()
+    return found

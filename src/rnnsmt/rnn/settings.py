@@ -19,16 +19,19 @@ classes and the minibatch's own words: more than twice the pairs a second. Matri
 out, because pairs of held-out sentences say so: log p -1.39 a word instead of -1.55 (with a tenth -1.41).
 """
 
+import sys
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from rnnsmt.networks.settings import NetworkSizes, TrainingSettings
 
-VARIANTS = ("paper", "supplementary", "bag-of-words")
+VARIANTS = ("paper", "supplementary", "bag-of-words", "feed-forward")
 """``paper``: the main text and the authors' code; ``supplementary``: the equations of the paper's supplementary;
 ``bag-of-words``: the paper's decoder on an encoder that knows the words but not their order, as the models of Gao et
-al. (2013) and Chandar et al. (2014) do, from which the paper sets itself apart."""
+al. (2013) and Chandar et al. (2014) do, from which the paper sets itself apart; ``feed-forward``: no recurrence on
+either side, for phrases of up to ``max_length`` words, whose target words do not depend on each other given the source
+phrase, as in the simplest network of Schwenk (2012), from which the paper sets itself apart too."""
 
 DIRECTIONS = ("direct", "inverse")
 """What the network gives: p(target | source), the paper's, or p(source | target)."""
@@ -44,6 +47,7 @@ class RnnSizes(NetworkSizes):
     source_vocabulary, target_vocabulary: classes of each side, with id 0 ("no word"), id 1 (UNK) and the last id (EOS).
     embedding: units of the word embeddings, which is the rank of the low-rank input and output matrices.
     hidden: units of h and s. maxout: units after pooling, from twice as many. variant: one of ``VARIANTS``.
+    max_length: words of the longest phrase, of either side, that the variant ``feed-forward`` takes.
     """
 
     source_vocabulary: int = 15_001
@@ -52,38 +56,51 @@ class RnnSizes(NetworkSizes):
     hidden: int = 1000
     maxout: int = 500
     variant: str = "paper"
+    max_length: int = 7
 
     def __post_init__(self) -> None:
         for name in ("source_vocabulary", "target_vocabulary"):
             if getattr(self, name) < 3:
                 raise ValueError(f"{name} is {getattr(self, name)}: ids 0, UNK and EOS make at least 3")
-        for name in ("embedding", "hidden", "maxout"):
+        for name in ("embedding", "hidden", "maxout", "max_length"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}, it must be at least 1")
         if self.variant not in VARIANTS:
             raise ValueError(f"variant is '{self.variant}', it must be one of {', '.join(VARIANTS)}")
 
+    @property
+    def longest(self) -> int:
+        """Words of the longest phrase that the network takes."""
+        return self.max_length if self.variant == "feed-forward" else sys.maxsize
+
     def parameters(self) -> dict[str, dict[str, int]]:
         """The number of parameters: part of the network -> symbol -> number; biases are ``b...``."""
         E, H, M = self.embedding, self.hidden, self.maxout
         reading = {"W, W_r, W_z": 3 * H * E, "b": H, "U, U_r, U_z": 3 * H * H}
+        writing = {
+            "embedding": self.target_vocabulary * E,
+            "b_embedding": E,
+            "W', W'_r, W'_z": 3 * H * E,
+            "b'": H,
+            "U', U'_r, U'_z": 3 * H * H,
+            "C, C_r, C_z": 3 * H * H,
+            "V'": H * H,
+            "b_V'": H,
+        }
+        feedback = {"O_y": 2 * M * E}
         if self.variant == "supplementary":
             reading |= {"V": H * H}
         elif self.variant == "bag-of-words":
             reading = {"W": H * E, "b": H}
+        elif self.variant == "feed-forward":
+            places = self.max_length + 1
+            reading = {f"W_1 .. W_{places}": places * H * E, "b": H}
+            writing = {f"V'_1 .. V'_{places}": places * H * H, "b_V'": places * H}
+            feedback = {}
         return {
             "encoder": {"embedding": self.source_vocabulary * E, "b_embedding": E, **reading},
-            "decoder": {
-                "embedding": self.target_vocabulary * E,
-                "b_embedding": E,
-                "W', W'_r, W'_z": 3 * H * E,
-                "b'": H,
-                "U', U'_r, U'_z": 3 * H * H,
-                "C, C_r, C_z": 3 * H * H,
-                "V'": H * H,
-                "b_V'": H,
-            },
-            "readout": {"O_h": 2 * M * H, "O_c": 2 * M * H, "O_y": 2 * M * E, "b_o": 2 * M},
+            "decoder": writing,
+            "readout": {"O_h": 2 * M * H, "O_c": 2 * M * H, **feedback, "b_o": 2 * M},
             "softmax": {"G_r": E * M, "G_l": self.target_vocabulary * E, "b_G": self.target_vocabulary},
         }
 
@@ -97,19 +114,20 @@ KEEPS = ("last", "best")
 class RnnSettings(TrainingSettings):
     """The settings of a training on phrase pairs; what is not said here is in ``TrainingSettings``.
 
-    embedding, hidden, maxout, variant: as in ``RnnSizes``. direction: one of ``DIRECTIONS``. weighting: one of
-    ``WEIGHTINGS``. deviation: of the initial weights. epochs: how often every
-    pair is seen; updates: how many updates instead, where not 0. loss: ``mean`` or ``sum`` over the minibatch.
-    dropout: of the units of the embeddings and of the maxout. sampled_classes: how many classes are drawn for the
-    softmax of a minibatch, besides its own words; 0: the sum goes over all classes. held_out: how many pairs of
-    held-out sentences are looked at, and how many pairs drawn from the table are not trained on, at most one in a
-    hundred. evaluations: how often these are looked at. keep: ``last`` or ``best`` (by the held-out pairs) parameters.
+    embedding, hidden, maxout, variant, max_length: as in ``RnnSizes``. direction: one of ``DIRECTIONS``. weighting:
+    one of ``WEIGHTINGS``. deviation: of the initial weights. epochs: how often every pair is seen; updates: how many
+    updates instead, where not 0. loss: ``mean`` or ``sum`` over the minibatch. dropout: of the units of the embeddings
+    and of the maxout. sampled_classes: how many classes are drawn for the softmax of a minibatch, besides its own
+    words; 0: the sum goes over all classes. held_out: how many pairs of held-out sentences are looked at, and how many
+    pairs drawn from the table are not trained on, at most one in a hundred. evaluations: how often these are looked at.
+    keep: ``last`` or ``best`` (by the held-out pairs) parameters.
     """
 
     embedding: int = 100
     hidden: int = 1000
     maxout: int = 500
     variant: str = "paper"
+    max_length: int = 7
     direction: str = "direct"
     weighting: str = "distinct"
     deviation: float = 0.01
@@ -139,7 +157,8 @@ class RnnSettings(TrainingSettings):
         "keep": KEEPS,
     }
     above_zero = (
-        "embedding", "hidden", "maxout", "deviation", "batch", "epochs", "learning_rate", "clip", "evaluations",
+        "embedding", "hidden", "maxout", "max_length", "deviation", "batch", "epochs", "learning_rate", "clip",
+        "evaluations",
     )  # fmt: skip
     not_negative = ("updates", "warmup", "held_out", "weight_decay", "dropout", "sampled_classes")
 
@@ -150,7 +169,7 @@ class RnnSettings(TrainingSettings):
     def sizes(self, *vocabularies: int) -> RnnSizes:
         """The sizes of the network for these numbers of classes, of the source and of the target."""
         source, target = vocabularies
-        return RnnSizes(source, target, self.embedding, self.hidden, self.maxout, self.variant)
+        return RnnSizes(source, target, self.embedding, self.hidden, self.maxout, self.variant, self.max_length)
 
     def held_out_of(self, pairs: int) -> int:
         """How many pairs are drawn from so many of the table that are not trained on."""

@@ -15,7 +15,7 @@ from rnnsmt.networks.softmax import ClassSampler, Products
 from rnnsmt.networks.training import Trainer
 from rnnsmt.rnn.batches import PairBatches, pair_tensors
 from rnnsmt.rnn.gradients import autograd_loss_and_gradient, loss_and_gradient
-from rnnsmt.rnn.model import RNNEncoderDecoder, save_model, vocabularies_of
+from rnnsmt.rnn.model import RNNEncoderDecoder, check_lengths, save_model, vocabularies_of
 from rnnsmt.rnn.pairs import Pairs, word_frequencies
 from rnnsmt.rnn.settings import RnnSettings
 from rnnsmt.rnn.validation import HeldOutPairs, unigram_likelihood
@@ -67,6 +67,7 @@ class RnnTrainer(Trainer):
         if settings.sampled_classes:
             self.sampler = ClassSampler(word_frequencies(pairs, counts) + 1, settings.sampled_classes, seed)
         sizes = settings.sizes(*(len(vocabulary) for vocabulary in pairs.vocabularies))
+        check_lengths(sizes, pairs)
         self.model = RNNEncoderDecoder(sizes, seed, settings.deviation).to(place.device)
         super().__init__(
             self.model, settings, place, batches, threads, dimension=1, grain=DROPOUT_ROWS if settings.dropout else 1

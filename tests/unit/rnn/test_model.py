@@ -22,6 +22,8 @@ torch.set_num_threads(1)
 SMALL = RnnSizes(9, 8, 4, 6, 3)
 SUPPLEMENTARY = RnnSizes(9, 8, 4, 6, 3, "supplementary")
 BAG_OF_WORDS = RnnSizes(9, 8, 4, 6, 3, "bag-of-words")
+FEED_FORWARD = RnnSizes(9, 8, 4, 6, 3, "feed-forward", 5)
+EVERY = [SMALL, SUPPLEMENTARY, BAG_OF_WORDS, FEED_FORWARD]
 
 
 def network(sizes=SMALL, seed=3, scale=0.7):
@@ -60,7 +62,17 @@ def test_the_paper_s_network_has_17_269_501_parameters():
     assert sum(parameter.numel() for parameter in model.parameters()) == 17_269_501
 
 
-@pytest.mark.parametrize("sizes", [SMALL, SUPPLEMENTARY, BAG_OF_WORDS, RnnSizes(3, 3, 1, 1, 1)])
+def test_the_feed_forward_network_of_the_paper_s_sizes():
+    """Counted by hand: 8 places on each side, 7 words and EOS; no embeddings of the target, no matrix of theirs."""
+    encoder = 15_001 * 100 + 100 + 8 * 100 * 1000 + 1000
+    decoder = 8 * 1000 * 1000 + 8 * 1000
+    readout = 2 * 1000 * 1000 + 1000
+    softmax = 500 * 100 + 15_001 * 100 + 15_001
+    sizes = RnnSizes(variant="feed-forward")
+    assert sizes.count() == encoder + decoder + readout + softmax == 13_875_301
+
+
+@pytest.mark.parametrize("sizes", [*EVERY, RnnSizes(3, 3, 1, 1, 1)])
 def test_counted_and_built_parameters_agree(sizes):
     assert sum(parameter.numel() for parameter in RNNEncoderDecoder(sizes).parameters()) == sizes.count()
 
@@ -71,6 +83,8 @@ def test_describe(capsys):
     assert "17,269,501" in shown.out
     assert "U', U'_r, U'_z" in shown.out
     assert main(["rnn", "describe", "--preset", "small", "--variant", "supplementary", "--hidden", "100"]) == 0
+    assert main(["rnn", "describe", "--variant", "feed-forward", "--max-length", "9"]) == 0
+    assert "V'_1 .. V'_10" in capsys.readouterr().out
     assert main(["rnn", "describe", "--target-vocabulary", "2"]) == 2
     assert "target_vocabulary is 2" in capsys.readouterr().err
     assert main(["rnn", "describe", "--hidden", "0"]) == 2
@@ -95,7 +109,7 @@ def test_initialisation():
 
 
 def test_impossible_sizes():
-    for wrong in ({"hidden": 0}, {"maxout": -1}, {"source_vocabulary": 2}, {"variant": "mine"}):
+    for wrong in ({"hidden": 0}, {"maxout": -1}, {"max_length": 0}, {"source_vocabulary": 2}, {"variant": "mine"}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             RnnSizes(**wrong)
 
@@ -103,7 +117,7 @@ def test_impossible_sizes():
 # equations
 
 
-@pytest.mark.parametrize("sizes", [SMALL, SUPPLEMENTARY, BAG_OF_WORDS])
+@pytest.mark.parametrize("sizes", EVERY)
 def test_agrees_with_the_independent_version(sizes):
     model = network(sizes)
     twin = Twin({name: value.detach() for name, value in model.named_parameters()}, sizes.variant)
@@ -118,7 +132,7 @@ def test_the_variants_differ():
     assert not torch.allclose(ours.log_probability(*batch(PAIRS)), theirs.log_probability(*batch(PAIRS)), atol=1e-3)
 
 
-@pytest.mark.parametrize("sizes", [SMALL, SUPPLEMENTARY, BAG_OF_WORDS])
+@pytest.mark.parametrize("sizes", EVERY)
 def test_step_by_step_is_the_whole(sizes):
     """What search and sampling use (context, softmax_input, logits, step) gives the score of the pair."""
     model = network(sizes)
@@ -126,7 +140,7 @@ def test_step_by_step_is_the_whole(sizes):
     contexts = model.decoder_context(model.encode(torch.tensor([[3, 8], source]), torch.tensor([2, 2])))
     context = contexts.rows(torch.tensor([1]))
     s, previous, total = context.state, None, 0.0
-    for word in target:
+    for k, word in enumerate(target, 1):
         logits = model.logits(s, previous, context.readout)
         assert torch.equal(
             logits,
@@ -134,15 +148,14 @@ def test_step_by_step_is_the_whole(sizes):
         )
         total += torch.log_softmax(logits, 1)[0, word].item()
         previous = torch.tensor([word])
-        s = model.step(s, previous, context.recurrence)
+        s = model.decoder.step(s, previous, context.terms, k)
     assert total == pytest.approx(model.log_probability(*batch([PAIRS[2]])).item(), abs=1e-12)
 
 
-@pytest.mark.parametrize("sizes", [SMALL, SUPPLEMENTARY])
+@pytest.mark.parametrize("sizes", [SMALL, SUPPLEMENTARY, FEED_FORWARD])
 def test_probabilities_of_all_targets_sum_to_one(sizes):
     """Over all targets of up to L words and EOS: below 1, and rising to 1."""
-    sizes = RnnSizes(5, 5, 3, 4, 2, sizes.variant)
-    model = network(sizes)
+    model = network(RnnSizes(5, 5, 3, 4, 2, sizes.variant))
     with torch.no_grad():
         model.output.b_G[4] += 2.0  # EOS is likely, so that short targets have most of the mass
     sums = []
@@ -157,17 +170,30 @@ def test_probabilities_of_all_targets_sum_to_one(sizes):
     assert all(b < 0.8 * a for a, b in itertools.pairwise(gaps))
 
 
-def test_padding_changes_nothing():
-    model = network().float()
+@pytest.mark.parametrize("sizes", EVERY)
+def test_padding_changes_nothing(sizes):
+    model = network(sizes).float()
     together = model.log_probability(*batch(PAIRS)).detach()
     for i, pair in enumerate(PAIRS):
         assert float(model.log_probability(*batch([pair])).detach()) == pytest.approx(float(together[i]), abs=1e-5)
 
 
-def test_word_order_matters():
-    model = network()
+@pytest.mark.parametrize("sizes", EVERY)
+def test_word_order_matters(sizes):
+    model = network(sizes)
     first, last = model.log_probability(*batch([([2, 3, 4, 8], [2, 7]), ([4, 3, 2, 8], [2, 7])])).tolist()
-    assert abs(first - last) > 1e-4
+    if sizes == BAG_OF_WORDS:
+        assert first == pytest.approx(last, abs=1e-12)
+    else:
+        assert abs(first - last) > 1e-4
+
+
+@pytest.mark.parametrize("sizes", EVERY)
+def test_target_words_of_the_feed_forward_network_are_independent(sizes):
+    """p(a b) p(c d) = p(a d) p(c b): of no other variant."""
+    targets = [[2, 3, 7], [4, 5, 7], [2, 5, 7], [4, 3, 7]]
+    ab, cd, ad, cb = network(sizes).log_probability(*batch([([2, 3, 8], target) for target in targets])).tolist()
+    assert (abs(ab + cd - ad - cb) < 1e-12) == (sizes == FEED_FORWARD)
 
 
 def test_the_reset_gate_is_before_the_matrix():
@@ -229,7 +255,7 @@ def by_autograd(model, source, target):
 
 
 @pytest.mark.parametrize(("source", "target"), list(rectangles()))
-@pytest.mark.parametrize("sizes", [SMALL, BAG_OF_WORDS])
+@pytest.mark.parametrize("sizes", [SMALL, BAG_OF_WORDS, FEED_FORWARD])
 def test_gradient_by_hand_is_autograd_s(sizes, source, target):
     model = network(sizes)
     loss, found = gradients_of(model, source, target)
@@ -255,7 +281,7 @@ def assert_slopes(model, loss, found, seed):
             assert (values[0] - values[1]) / 2e-5 == pytest.approx(expected, abs=1e-6), name
 
 
-@pytest.mark.parametrize("sizes", [SMALL, SUPPLEMENTARY, BAG_OF_WORDS])
+@pytest.mark.parametrize("sizes", EVERY)
 def test_gradient_against_finite_differences(sizes):
     model = network(sizes)
     source, target = next(rectangles())
@@ -269,7 +295,7 @@ def test_gradient_against_finite_differences(sizes):
     assert_slopes(model, loss, found, seed=1)
 
 
-@pytest.mark.parametrize("sizes", [SMALL, BAG_OF_WORDS])
+@pytest.mark.parametrize("sizes", [SMALL, BAG_OF_WORDS, FEED_FORWARD])
 def test_gradient_with_dropout(sizes):
     """With what was left out held fixed, against finite differences."""
     model = network(sizes)

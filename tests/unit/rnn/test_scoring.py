@@ -10,6 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from rnnsmt.cli import main  # noqa: E402
+from rnnsmt.networks.softmax import ExactSoftmax  # noqa: E402
 from rnnsmt.rnn import scoring  # noqa: E402
 from rnnsmt.rnn.model import (  # noqa: E402
     RNNEncoderDecoder,
@@ -18,7 +19,7 @@ from rnnsmt.rnn.model import (  # noqa: E402
 )
 from rnnsmt.rnn.pairs import Pairs  # noqa: E402
 from rnnsmt.rnn.scoring import prefix_levels  # noqa: E402
-from rnnsmt.rnn.settings import RnnSizes  # noqa: E402
+from rnnsmt.rnn.settings import VARIANTS, RnnSizes  # noqa: E402
 
 from ..gpu import NEEDS_GPU  # noqa: E402
 from .twin import Twin  # noqa: E402
@@ -70,14 +71,14 @@ def test_prefix_levels_by_hand():
     levels = prefix_levels(words, np.array([2, 2, 3, 0, 1]), np.array([0, 0, 0, 0, 1]))
     found = [tuple(part.tolist() for part in level) for level in levels]
     assert found == [
-        ([0, 1], [0, 0], [3], [0]),
-        ([0, 1], [1, 1], [4], [1]),
-        ([0, 0], [2, 3], [0, 1], [0, 0]),
+        ([0, 1], [0, 0], [0, 1, 2, 3, 4], [0, 0, 0, 0, 1]),
+        ([0, 1], [1, 1], [0, 1, 2, 4], [0, 0, 0, 1]),
+        ([0, 0], [2, 3], [0, 1, 2], [0, 0, 1]),
         ([1], [4], [2], [0]),
     ]
 
 
-@pytest.mark.parametrize("variant", ["paper", "supplementary", "bag-of-words"])
+@pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("sizing", [scoring.CPU, scoring.Sizing(7, 3, 2), scoring.Sizing(1, 1, 1)])
 def test_equal_to_single_pairs(folder, monkeypatch, variant, sizing):
     monkeypatch.setattr(scoring, "CPU", sizing)
@@ -88,6 +89,32 @@ def test_equal_to_single_pairs(folder, monkeypatch, variant, sizing):
     expected = [twin.log_probability(pairs.source(i), pairs.target(i)) for i in range(len(pairs))]
     assert found == pytest.approx(expected, abs=1e-4)
     assert found.dtype == np.float32
+
+
+@pytest.mark.parametrize("variant", ["paper", "feed-forward"])
+def test_rows_of_the_softmax(folder, monkeypatch, variant):
+    """One for each source and what of the target its distribution depends on: the words before, or their number."""
+    pairs, rows = Pairs.open(folder / "pairs"), []
+    log_p = ExactSoftmax.log_p
+    monkeypatch.setattr(ExactSoftmax, "log_p", lambda self, g, *asked: rows.append(len(g)) or log_p(self, g, *asked))
+    scoring.score_range(network(pairs, variant), pairs, 0, len(pairs), torch.device("cpu"))
+    known = tuple if variant == "paper" else len
+    places = {
+        (tuple(pairs.source(i)), known(pairs.target(i)[:k]))
+        for i in range(len(pairs))
+        for k in range(len(pairs.target(i)))
+    }
+    assert sum(rows) == len(places)
+
+
+def test_longer_phrases_than_the_network_takes(folder, tmp_path, capsys):
+    pairs = Pairs.open(folder / "pairs")
+    sizes = RnnSizes(*map(len, pairs.vocabularies), 5, 7, 4, "feed-forward", 3)
+    save_model(tmp_path / "model.pt", RNNEncoderDecoder(sizes, 1), vocabularies_of(pairs))
+    command = ["rnn", "score", "--pairs", str(folder / "pairs"), "--model", str(tmp_path / "model.pt")]
+    assert main([*command, "--output", str(tmp_path / "scores.npy")]) == 2
+    assert "has a phrase of 4 words, this feed-forward network takes 3; train it" in capsys.readouterr().err
+    assert not (tmp_path / "scores.npy").exists()
 
 
 def test_batches_end_where_a_source_ends(folder):

@@ -23,7 +23,7 @@ from rnnsmt.networks.training import flatten, learning_rate, make_optimiser  # n
 from rnnsmt.rnn.batches import PairBatches, pair_tensors  # noqa: E402
 from rnnsmt.rnn.model import check_vocabularies, load_model, vocabularies_of  # noqa: E402
 from rnnsmt.rnn.pairs import Pairs, word_frequencies  # noqa: E402
-from rnnsmt.rnn.settings import PRESETS, RnnSettings  # noqa: E402
+from rnnsmt.rnn.settings import PRESETS, VARIANTS, RnnSettings  # noqa: E402
 from rnnsmt.rnn.training import RnnTrainer  # noqa: E402
 from rnnsmt.rnn.validation import unigram_likelihood  # noqa: E402
 from rnnsmt.stopping import Stop  # noqa: E402
@@ -104,6 +104,25 @@ def test_learns_the_toy_language(folder, tmp_path, capfd, device):
 
     assert score("a b", "A B") > score("a b", "A C") + 0.3
     assert score("a b", "A B") > score("b a", "A B") + 0.3
+
+
+def test_a_feed_forward_network_is_trained_and_scores_its_table(folder, pairs, tmp_path):
+    options = ["--variant", "feed-forward", "--max-length", "4", "--updates", "400"]
+    assert main(command_line(folder, tmp_path, *options)) == 0
+    history = json.loads((tmp_path / "h.json").read_text())
+    assert history["curve"][-1]["held-out log p per word"] > 0.5 * history["unigram log p per word"]
+    scores = tmp_path / "scores.npy"
+    command = ["rnn", "score", "--pairs", folder / "pairs", "--model", tmp_path / "m.pt", "--output", scores]
+    assert main([str(part) for part in command]) == 0
+    model = load_model(tmp_path / "m.pt")[0]
+    assert (model.sizes.variant, model.sizes.max_length) == ("feed-forward", 4)
+    expected = [log_p(model, pairs, i).item() for i in range(len(pairs))]
+    assert np.load(scores) == pytest.approx(expected, abs=1e-4)
+
+
+def test_longer_phrases_than_the_network_takes(pairs):
+    with pytest.raises(InputError, match="has a phrase of 4 words, this feed-forward network takes 3; train it with"):
+        RnnTrainer(pairs, replace(TINY, variant="feed-forward", max_length=3), 1, CPU)
 
 
 def test_loss_sum_clips_nearly_always(pairs):
@@ -405,6 +424,7 @@ def test_reduced_precision_changes_little(pairs):
         TINY,
         replace(TINY, optimiser="adadelta", learning_rate=1.0, keep="last", loss="sum"),
         replace(TINY, variant="supplementary"),
+        replace(TINY, variant="feed-forward", dropout=0.3, sampled_classes=5),
     ],
 )
 def test_interrupted_is_uninterrupted(pairs, tmp_path, settings):
@@ -649,7 +669,7 @@ def test_one_pair_is_enough(tmp_path):
 # several threads and processes
 
 
-@pytest.mark.parametrize("variant", ["paper", "supplementary", "bag-of-words"])
+@pytest.mark.parametrize("variant", VARIANTS)
 def test_threads_share_a_minibatch(pairs, variant):
     found = []
     for threads in (1, 3, 3):

@@ -20,6 +20,12 @@ class Twin:
         if self.variant == "bag-of-words":
             words = sum(p["embedding"][word] + p["b_embedding"] for word in source)
             return np.tanh(p["W"] @ words + p["b"])
+        if self.variant == "feed-forward":
+            concatenated = np.zeros(p["W"].shape[1])
+            E = len(p["b_embedding"])
+            for i, word in enumerate(source):
+                concatenated[i * E : (i + 1) * E] = p["embedding"][word] + p["b_embedding"]
+            return np.tanh(p["W"] @ concatenated + p["b"])
         h = np.zeros(len(p["U"]))
         for word in source:
             x = p["embedding"][word] + p["b_embedding"]
@@ -57,6 +63,12 @@ class Twin:
     def log_probability(self, source, target):
         """Both with EOS."""
         c = self.encode(source)
+        if self.variant == "feed-forward":
+            V, b = (
+                self.p[f"decoder.{name}"].reshape(-1, len(c), *shape) for name, shape in (("V", c.shape), ("b_V", ()))
+            )
+            states = [np.tanh(V[i] @ c + b[i]) for i in range(len(target))]
+            return sum(np.log(self.distribution(s, None, c)[word]) for s, word in zip(states, target, strict=True))
         s = np.tanh(self.p["decoder.V"] @ c + self.p["decoder.b_V"])
         if self.variant == "supplementary":
             s = self.advance(s, np.zeros(self.p["decoder.embedding"].shape[1]), c)
