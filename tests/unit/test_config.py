@@ -137,6 +137,18 @@ MISTAKES = {
         lambda c: c["systems"].update(mine={"features": ["rnn", "invers"]}),
         ["systems.mine: no feature invers; did you mean inverse?"],
     ),
+    "proposals without the network": (
+        lambda c: c["systems"].update(mine={"features": ["proposals"]}),
+        ["systems.mine: proposals have the score of rnn only; give it rnn, perhaps cslm, and nothing else"],
+    ),
+    "proposals with another column": (
+        lambda c: c["systems"].update(mine={"features": ["rnn", "proposals", "wp"]}),
+        ["systems.mine: proposals have the score of rnn only"],
+    ),
+    "more proposals than the beam is wide": (
+        lambda c: c["proposals"].update(nbest=11),
+        ["proposals.nbest: 11 is greater than the maximum of 10"],
+    ),
     "a scorer with the name of something else": (
         lambda c: c["scorers"].update(cslm={}),
         ["scorers.cslm: the name is taken"],
