@@ -29,7 +29,6 @@ AUTO: dict[tuple[str, str], tuple[object, object]] = {
     ("phrases", "smoothing"): ("none", "kneser-ney"),
     ("rnn", "vocab_size"): (1500, 15000),
     ("rnn", "preset"): ("demo", "small"),
-    ("rnn", "leave_out"): (0, 2),
     ("cslm", "preset"): ("demo", "small"),
     ("search", "pop_limit"): (150, 1000),
     ("search", "stack"): (100, 1000),
@@ -298,9 +297,10 @@ def _cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
 
 def _check_systems(config: Mapping[str, Any]) -> Iterator[str]:
     """The names of scorers and systems, what systems are made of, those that are compared."""
-    known = ["rnn", "cslm", "wp", *config["scorers"]]
+    own = ["rnn", "cslm", "wp", "proposals"]
+    known = [*own, *config["scorers"]]
     for name in config["scorers"]:
-        if name in ("rnn", "cslm", "wp", "model", "baseline"):
+        if name in (*own, "model", "baseline"):
             yield f"scorers.{name}: the name is taken; call it something else"
     for name, system in config["systems"].items():
         for feature in system["features"]:
@@ -308,8 +308,13 @@ def _check_systems(config: Mapping[str, Any]) -> Iterator[str]:
                 near = difflib.get_close_matches(feature, known, 1)
                 hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
                 yield f"systems.{name}: no feature {feature}; {hint}"
+        features = set(system["features"])
+        if "proposals" in features and not {"rnn"} <= features <= {"rnn", "cslm", "proposals"}:
+            yield f"systems.{name}: proposals have the score of rnn only; give it rnn, perhaps cslm, and nothing else"
+        if "proposals" in features and config["rnn"]["leave_out"] and name in config["compare"]:
+            yield f"systems.{name}: proposals are those of one network; set rnn: {{leave_out: 0}}"
         said = named_features(name)
-        if said is not None and set(said) != set(system["features"]):
+        if said is not None and set(said) != features:
             adds = " and ".join(system["features"]) or "nothing"
             yield f"systems.{name}: adds {adds}, which is not what its name says; call it something else"
     for name in config["compare"]:

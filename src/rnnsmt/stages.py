@@ -65,6 +65,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "score": Stage(4, "the phrase table"),
         "reordering": Stage(2, "the lexicalised reordering table"),
         "filter": Stage(1, "keep what a given input can use"),
+        "fill-up": Stage(1, "add the pairs of another phrase table"),
         "augment": Stage(1, "add columns of scores to the phrase table"),
     },
     "lm": {
@@ -79,6 +80,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "shortlist": Stage(1, "target words outside the shortlist, of every pair (WP)"),
         "sample": Stage(1, "draw targets of source phrases"),
         "translate": Stage(1, "translate phrases with the network alone"),
+        "propose": Stage(1, "targets of source phrases that the table does not have"),
     },
     "cslm": {
         "describe": Stage(1, "sizes and parameters of a network"),

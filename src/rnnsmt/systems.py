@@ -21,7 +21,7 @@ PAPER: dict[str, PaperFigures] = {
 BASELINE = "baseline"
 """Differences are taken to this system."""
 
-_FEATURES = {"baseline": "Baseline", "cslm": "CSLM", "rnn": "RNN", "wp": "WP"}
+_FEATURES = {"baseline": "Baseline", "cslm": "CSLM", "proposals": "Proposals", "rnn": "RNN", "wp": "WP"}
 
 FEATURES = ("rnn", "cslm", "wp")
 """What the paper's systems add to the baseline, in its order; others, scorers of a configuration, come after them."""

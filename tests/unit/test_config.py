@@ -137,6 +137,18 @@ MISTAKES = {
         lambda c: c["systems"].update(mine={"features": ["rnn", "invers"]}),
         ["systems.mine: no feature invers; did you mean inverse?"],
     ),
+    "proposals without the network": (
+        lambda c: c["systems"].update(mine={"features": ["proposals"]}),
+        ["systems.mine: proposals have the score of rnn only; give it rnn, perhaps cslm, and nothing else"],
+    ),
+    "proposals with another column": (
+        lambda c: c["systems"].update(mine={"features": ["rnn", "proposals", "wp"]}),
+        ["systems.mine: proposals have the score of rnn only"],
+    ),
+    "more proposals than the beam is wide": (
+        lambda c: c["proposals"].update(nbest=11),
+        ["proposals.nbest: 11 is greater than the maximum of 10"],
+    ),
     "a scorer with the name of something else": (
         lambda c: c["scorers"].update(cslm={}),
         ["scorers.cslm: the name is taken"],
@@ -342,7 +354,7 @@ def test_settings_for_other_corpora(config):
             assert config[section][key] == other
     assert said == (
         "Settings for corpora of your own (auto): phrases.smoothing: kneser-ney, rnn.vocab_size: 15000, "
-        "rnn.preset: small, rnn.leave_out: 2, search.pop_limit: 1000, search.cslm_cells: 100, "
+        "rnn.preset: small, search.pop_limit: 1000, search.cslm_cells: 100, "
         "tuning.nbest: 100, tuning.restarts: 20, tuning.max_iterations: 25"
     )
 

@@ -295,6 +295,20 @@ def test_systems_with_the_same_columns_share_the_table(workflow):
     assert jobs.items() >= (RNN | {"filter_tables": 4, "mert": 3, "decode": 3}).items()
 
 
+def test_proposals_are_added_to_what_a_text_can_use(workflow):
+    """Beside the table of rnn, for dev and for all sets; the ini names the tables of all sets."""
+    settings = ["compare=[baseline, rnn, rnn_proposals]", "proposals={source_length: 4, nbest: 2}"]
+    jobs = workflow.plan("--config", *settings)
+    expected = RNN | {"augmented_ini": 2, "propose": 2, "fill_up": 2, "filter_tables": 4, "mert": 3}
+    assert jobs.items() >= expected.items()
+    assert workflow.commands("propose", *settings).count(" --source-length 4 --nbest 2 ") == 2
+    ini = workflow.commands("augmented_ini", *settings)
+    table = "../augmented/rnn_proposals/network1/filtered/all/phrase-table.gz"
+    reordering = "../augmented/rnn_proposals/network1/filtered/all/reordering-table.wbe-msd-bidirectional-fe.gz"
+    assert f"--phrase-table {table} --reordering-table {reordering} --num-features 6 --further-weights 0.2 0 " in ini
+    assert "--nested-columns 0 1 2 3 4 " in workflow.commands("mert", *settings)
+
+
 def test_trainings_and_scorers(workflow):
     """Two trainings of each network; a scorer is trained where a system has it, with its own settings."""
     settings = ["networks={seeds: 2}", "tuning={runs: 4}", "systems={mine: {features: [rnn, inverse]}}"]

@@ -53,10 +53,9 @@ rule moses_ini:
 
 rule augmented_ini:
     input:
-        lambda w: f"results/{table_folder(w.features.split('_'), w.network)}/{PHRASE_TABLE}",
-        f"results/model/{REORDERING_TABLE}",
-        "results/model/lm.arpa.gz",
+        lambda w: [ancient(f"results/{path}") for path in moses_tables(w.features.split("_"), w.network)],
         lambda w: [CSLM_MODEL.format(network=w.network)] if "cslm" in w.features.split("_") else [],
+        lm="results/model/lm.arpa.gz",
     output:
         "results/augmented/{features}/network{network}/moses.ini",
     log:
@@ -72,10 +71,10 @@ rule augmented_ini:
         version=version("moses", "ini"),
         limits=f"--distortion-limit {config['search']['distortion_limit']} --table-limit {config['search']['table_limit']}",
         order=config["lm"]["order"],
-        folder=subpath(input[1], parent=True),
+        folder=subpath(input.lm, parent=True),
         model=lambda w: ini_options(w.features.split("_"), w.network),
     shell:
-        f"rnnsmt moses ini --model-dir {{params.folder:q}} --reordering-table {REORDERING_TABLE} --lm lm.arpa.gz "
+        "rnnsmt moses ini --model-dir {params.folder:q} --lm lm.arpa.gz "
         "--lm-order {params.order} {params.limits} {params.model} --output {output:q} &> {log:q}"
 
 
@@ -83,7 +82,7 @@ rule augmented_ini:
 # can look at it. Dev has its own, so that another test set is no reason to tune again.
 rule filter_tables:
     input:
-        text=lambda w: [set_text("usual", name, SOURCE) for name in (SETS if w.part == "all" else [w.part])],
+        text=lambda w: part_texts(w.part),
         phrase_table=f"results/{{folder}}/{PHRASE_TABLE}",
         reordering_table=f"results/model/{REORDERING_TABLE}",
     output:
@@ -92,7 +91,7 @@ rule filter_tables:
     log:
         "results/logs/filter/{folder}.{part}.log",
     wildcard_constraints:
-        folder=rf"model|augmented/{FEATURE_NAMES}/network\d+",
+        folder=rf"model|augmented/(?!\w+_proposals/){FEATURE_NAMES}/network\d+",
         part="dev|all",
     conda:
         BASE_ENV
@@ -107,3 +106,30 @@ rule filter_tables:
         "rnnsmt phrases filter --input {input.text:q} --phrase-table {input.phrase_table:q} "
         "--reordering-table {input.reordering_table:q} --max-length {params.max_length} "
         "--output-dir {params.folder:q} &> {log:q}"
+
+
+# The same part of a table with the pairs that the network of its column proposes for the text.
+rule fill_up:
+    input:
+        phrase_table=f"results/augmented/{{columns}}/network{{network}}/filtered/{{part}}/{PHRASE_TABLE}",
+        reordering_table=f"results/augmented/{{columns}}/network{{network}}/filtered/{{part}}/{REORDERING_TABLE}",
+        pairs="results/rnn/network{network}/proposals/{part}.gz",
+    output:
+        f"results/augmented/{{columns}}_proposals/network{{network}}/filtered/{{part}}/{PHRASE_TABLE}",
+        f"results/augmented/{{columns}}_proposals/network{{network}}/filtered/{{part}}/{REORDERING_TABLE}",
+    log:
+        "results/logs/filter/{columns}_proposals.{network}.{part}.log",
+    wildcard_constraints:
+        columns="rnn",
+        part="dev|all",
+    conda:
+        BASE_ENV
+    resources:
+        mem_mb=memory(1000),
+        runtime=minutes(10, 0.5),
+    params:
+        version=version("phrases", "fill-up"),
+        folder=subpath(output[0], parent=True),
+    shell:
+        "rnnsmt phrases fill-up --phrase-table {input.phrase_table:q} --reordering-table {input.reordering_table:q} "
+        "--pairs {input.pairs:q} --output-dir {params.folder:q} &> {log:q}"

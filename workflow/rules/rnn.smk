@@ -121,3 +121,39 @@ rule rnn_score:
     shell:
         "rnnsmt rnn score --pairs {params.pairs:q} --model {input.model:q} --shard {wildcards.scatteritem} "
         "--device {resources.device} --threads {threads} --output {output:q} &> {log:q}"
+
+
+# What the network proposes for phrases of a text that the baseline's table does not have: dev's, or those of all sets.
+rule propose:
+    input:
+        f"{PAIRS}/pairs.json",
+        PAIR_FILES,
+        model="results/rnn/network{network}/model.pt",
+        text=lambda w: part_texts(w.part),
+        phrase_table=f"results/model/filtered/{{part}}/{PHRASE_TABLE}",
+        e2f="results/model/lex.e2f",
+        f2e="results/model/lex.f2e",
+    output:
+        "results/rnn/network{network}/proposals/{part}.gz",
+    log:
+        "results/logs/rnn/propose.{network}.{part}.log",
+    wildcard_constraints:
+        part="dev|all",
+    conda:
+        TORCH_ENV
+    threads: beside_tuning(16)
+    resources:
+        mem_mb=memory(4000, 0.5),
+        runtime=minutes(60, 1),
+        gpu=GPU,
+        device=DEVICE,
+    params:
+        version=version("rnn", "propose"),
+        pairs=subpath(input[0], parent=True),
+        source_length=config["proposals"]["source_length"],
+        nbest=config["proposals"]["nbest"],
+    shell:
+        "rnnsmt rnn propose --model {input.model:q} --pairs {params.pairs:q} --input {input.text:q} "
+        "--phrase-table {input.phrase_table:q} --lex-e2f {input.e2f:q} --lex-f2e {input.f2e:q} "
+        "--source-length {params.source_length} --nbest {params.nbest} "
+        "--device {resources.device} --threads {threads} --output {output:q} &> {log:q}"

@@ -8,13 +8,14 @@ from rnnsmt.systems import has_network
 
 FEATURE_NAMES = "[a-z]+(_[a-z]+)*"
 SCORERS = ["rnn", *config["scorers"]]
-COLUMN_NAMES = [*SCORERS, "wp"]
+COLUMN_NAMES = [*SCORERS, "wp", "proposals"]
 
 # The folder of a tuned system.
 RUN = "results/systems/{system}/run{run}"
 
-# Weights before tuning: Moses' for a phrase score; neither reward nor penalty for words outside the shortlist.
-START = dict.fromkeys(SCORERS, 0.2) | {"wp": 0}
+# Weights before tuning: Moses' for a phrase score; neither reward nor penalty for words outside the shortlist and for
+# proposed pairs.
+START = dict.fromkeys(SCORERS, 0.2) | {"wp": 0, "proposals": 0}
 
 
 def column(name, network):
@@ -72,6 +73,14 @@ def table_folder(added, network):
         if columns(added)
         else "model"
     )
+
+
+def moses_tables(added, network):
+    """Phrase table and reordering table of a moses.ini, under results; proposals are made for given texts only."""
+    folder = table_folder(added, network)
+    if "proposals" in added:
+        return f"{folder}/filtered/all/{PHRASE_TABLE}", f"{folder}/filtered/all/{REORDERING_TABLE}"
+    return f"{folder}/{PHRASE_TABLE}", f"model/{REORDERING_TABLE}"
 
 
 def nested_systems(system):
@@ -152,8 +161,11 @@ def column_options(wildcards, input):
 
 def ini_options(added, network):
     """The options of `moses ini` that say what a set of features adds to the baseline; paths from results/model."""
-    table = f"../{table_folder(added, network)}/{PHRASE_TABLE}"
-    options = [f"--phrase-table {table} --num-features {4 + len(columns(added))}"]
+    table, reordering = (
+        path.removeprefix("model/") if path.startswith("model/") else f"../{path}"
+        for path in moses_tables(added, network)
+    )
+    options = [f"--phrase-table {table} --reordering-table {reordering} --num-features {4 + len(columns(added))}"]
     if columns(added):
         options.append(f"--further-weights {' '.join(str(START[name]) for name in columns(added))}")
     if "cslm" in added:

@@ -22,6 +22,11 @@ def set_text(kind, name, lang):
     return joined if name == "dev" else text(kind, name, lang)
 
 
+def part_texts(part):
+    """The source side of dev, or of all sets: what a part of the tables is for."""
+    return [set_text("usual", name, SOURCE) for name in (SETS if part == "all" else [part])]
+
+
 def plain_reference(name):
     """What sacreBLEU compares with: the raw text, or the detokenised one where the corpus comes tokenised."""
     if config["text"]["tokenize"]:

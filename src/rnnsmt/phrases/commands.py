@@ -1,4 +1,4 @@
-"""The commands that make the phrase table and the reordering table, filter them, and add columns."""
+"""The commands that make the phrase table and the reordering table, filter them, add pairs and columns."""
 
 import argparse
 
@@ -133,6 +133,26 @@ def filter(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.phrases.filtering import filter_tables
 
     return filter_tables(args.input, args.phrase_table, args.reordering_table, args.output_dir, args.max_length)
+
+
+def fill_up_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--phrase-table", required=True, metavar="FILE")
+    parser.add_argument("--reordering-table", required=True, metavar="FILE")
+    parser.add_argument("--pairs", required=True, metavar="FILE", help="phrase table with more pairs, of `rnn propose`")
+    parser.add_argument("--output-dir", required=True, metavar="DIR", help="where both filled tables go")
+    parser.add_argument("--threads", type=positive, default=1, help="threads of compression")
+
+
+def fill_up(args: argparse.Namespace) -> dict[str, object]:
+    """Add the pairs of another phrase table that a phrase table does not have (fill-up: Bisazza et al. 2011).
+
+    The phrase table gets one more column, the last: e^1 for the pairs that came in and e^0 for its own, whose other
+    scores stay as they are; both tables have the same number of scores. The reordering probabilities of a pair that
+    came in are 1/3, as without evidence. All tables are sorted as Moses sorts them; the outputs have the tables' names.
+    """
+    from rnnsmt.phrases.fill_up import fill_up_tables
+
+    return fill_up_tables(args.phrase_table, args.reordering_table, args.pairs, args.output_dir, args.threads)
 
 
 def augment_options(parser: argparse.ArgumentParser) -> None:

@@ -1,6 +1,7 @@
 """Counting, writing and reading lexical translation tables (``lex.e2f``, ``lex.f2e``)."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -12,6 +13,9 @@ from rnnsmt.phrases.aligned_text import AlignedBlock, TextStats, WordNumbers, re
 
 NULL = b"NULL"
 _SHIFT = 32
+
+LEAST = 1e-7
+"""p(word | word) of words that were never linked: the smallest that the seven decimals of a table can show."""
 
 
 @dataclass
@@ -123,3 +127,28 @@ def read_lexical_table(
             columns[1].append(given[condition])
             columns[2].append(probability)
     return np.array(columns[0], np.int64), np.array(columns[1], np.int64), np.array(columns[2], np.float64)
+
+
+WordProbabilities = Mapping[tuple[bytes, bytes], float]
+"""(word, given word) -> p(word | given word)."""
+
+
+def read_word_probabilities(path: str, words: Iterable[bytes], given: Iterable[bytes]) -> WordProbabilities:
+    """Read what a lexical table says of these words, given these or NULL.
+
+    Raises:
+        InputError: as ``read_lexical_table``.
+    """
+    names, conditions = sorted(words), sorted({*given, NULL})
+    indices = ({name: place for place, name in enumerate(side)} for side in (names, conditions))
+    rows = zip(*(column.tolist() for column in read_lexical_table(path, *indices)), strict=True)
+    return {(names[word], conditions[condition]): p for word, condition, p in rows}
+
+
+def best_lexical_weight(words: Sequence[bytes], given: Sequence[bytes], table: WordProbabilities) -> float:
+    """The lexical weight of the alignment for which it is highest (Koehn, Och and Marcu 2003, section 4.4).
+
+    There each word has one link, to the given word of its highest p or to NULL. Words that were never linked to any of
+    them have p ``LEAST``.
+    """
+    return math.prod(max(LEAST, *(table.get((word, one), 0.0) for one in (*given, NULL))) for word in words)

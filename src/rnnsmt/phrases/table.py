@@ -139,6 +139,11 @@ def format_reordering_line(entry: ReorderingEntry) -> str:
     return f"{entry.source} ||| {entry.target} ||| {' '.join(f'{p:.6g}' for p in entry.probabilities)}"
 
 
+def line_order(entry: PhraseEntry | ReorderingEntry) -> bytes:
+    """What the lines of a table are sorted by, as ``LC_ALL=C sort`` does it."""
+    return f"{entry.source} ||| {entry.target} ||| ".encode()
+
+
 def write_table_lines(
     out: Writer, kernel: Callable[..., tuple[int, int]], lines: int, arguments: tuple[Any, ...]
 ) -> None:

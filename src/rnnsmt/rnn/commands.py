@@ -273,3 +273,57 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
             ],
         )
     return {"phrases": len(sources), "mean log p": sum(targets[0].score for targets in found) / len(found)}
+
+
+def propose_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--model", required=True, metavar="FILE")
+    parser.add_argument("--pairs", required=True, metavar="DIR", help="what rnn prepare wrote, for the vocabularies")
+    parser.add_argument("--input", nargs="+", required=True, metavar="FILE", help="texts to be translated")
+    parser.add_argument("--phrase-table", required=True, metavar="FILE", help="filtered for the input or whole")
+    parser.add_argument("--lex-e2f", required=True, metavar="FILE", help="p(source word | target word)")
+    parser.add_argument("--lex-f2e", required=True, metavar="FILE", help="p(target word | source word)")
+    parser.add_argument("--output", required=True, metavar="FILE", help="phrase table of the proposed pairs")
+    parser.add_argument("--source-length", type=positive, default=3, metavar="N", help="words of the longest source")
+    parser.add_argument("--max-length", type=positive, default=7, metavar="N", help="words of the longest target")
+    parser.add_argument(
+        "--extractions", type=int, default=0, metavar="N", help="sources extracted N times or less, too"
+    )
+    parser.add_argument("--targets", type=int, default=0, metavar="N", help="sources with N targets or less, too")
+    parser.add_argument("--beam", type=positive, default=10, metavar="N", help="open prefixes of a phrase")
+    parser.add_argument(
+        "--nbest", type=positive, default=5, metavar="N", help="proposals for a phrase, at most the beam"
+    )
+    add_device(parser)
+
+
+def propose(args: argparse.Namespace) -> dict[str, object]:
+    """Propose targets of source phrases that the phrase table does not have (section 5 of the paper).
+
+    For every phrase of the input that the table does not have, or has rarely (--extractions, --targets), and whose
+    words the network knows: the targets of the highest p(target | source) that a beam search finds. What the table has
+    already and targets with UNK are left out. Writes a phrase table in Moses' order, with the five scores that a table
+    with this network's column has: p(f|e) and lex(f|e) are the lexical weight of the best alignment, so is lex(e|f);
+    p(e|f) and the fifth are the network's probability. ``phrases fill-up`` adds it to such a table.
+    """
+    if args.nbest > args.beam:
+        raise InputError(f"--nbest {args.nbest}: must be between 1 and the beam, {args.beam}")
+    need_torch()
+
+    from rnnsmt.networks.devices import choose_place
+    from rnnsmt.phrases.table import format_phrase_line
+    from rnnsmt.rnn.model import load_model_of
+    from rnnsmt.rnn.pairs import Pairs
+    from rnnsmt.rnn.proposals import propose_targets, score_proposals, unfamiliar_phrases
+
+    pairs, place = Pairs.open(args.pairs), choose_place(args.device, args.threads)
+    model, pairs, _ = load_model_of(pairs, args.model, place)
+    source_length, max_length = (min(n, model.sizes.longest) for n in (args.source_length, args.max_length))
+    phrases = unfamiliar_phrases(args.input, args.phrase_table, source_length, args.extractions, args.targets)
+    found = propose_targets(model, pairs.vocabularies, phrases, args.beam, max_length, args.nbest)
+    score_proposals(found, args.lex_e2f, args.lex_f2e)
+    write_lines(args.output, map(format_phrase_line, found))
+    return {
+        "phrases unseen or rare": len(phrases),
+        "phrases with proposals": len({entry.source for entry in found}),
+        "proposals": len(found),
+    }

@@ -132,37 +132,39 @@ def _search(
     model: RNNEncoderDecoder, sources: Sequence[NDArray[np.int32]], beam: int, max_length: int, nbest: int
 ) -> list[list[Target]]:
     context, device = _context(model, sources)
-    S, V = len(sources), model.sizes.target_vocabulary
-    rows = torch.arange(S, device=device).repeat_interleave(beam)
-    context = context.rows(rows)
-    total = torch.full((S, beam), -torch.inf, dtype=torch.float64, device=device)
-    total[:, 0] = 0
-    words = torch.zeros(S, beam, 0, dtype=torch.int64, device=device)
     found: list[list[Target]] = [[] for _ in sources]
-    states, previous = context.state, None
+    searched = torch.arange(len(sources), device=device)  # S of them are left, with W open prefixes each
+    total = torch.zeros(len(sources), 1, dtype=torch.float64, device=device)
+    words = torch.zeros(len(sources), 1, 0, dtype=torch.int64, device=device)
+    rows, states, previous = context, context.state, None
     for k in range(max_length + 1):
-        scores = total[:, :, None] + _log_softmax(model, states, previous, context.readout).view(S, beam, V)
-        _collect(found, words, scores[:, :, -1], nbest)
+        logits = model.logits(states, previous, rows.readout)
+        sums = logits.logsumexp(1, keepdim=True)
+        ending = total + (logits[:, -1:] - sums).double().view(total.shape)
+        _collect(found, searched, words, ending, nbest)
         if k == max_length:
             break
-        scores[:, :, 0] = scores[:, :, -1] = -torch.inf
-        total, best = scores.flatten(1).topk(beam, 1)
-        for s, targets in enumerate(found):
-            if len(targets) == nbest and targets[-1].score >= total[s, 0]:
-                total[s] = -torch.inf
-        if total.max() == -torch.inf:
-            break
-        parents, word = best // V, best % V
+        logits[:, 0] = logits[:, -1] = -torch.inf
+        likely, word = logits.topk(min(beam, logits.shape[1]), 1)
+        scores = total[:, :, None] + (likely - sums).double().view(*total.shape, -1)
+        total, best = scores.flatten(1).topk(min(beam, scores[0].numel()), 1)
+        parents, word = best // likely.shape[1], word.view(len(total), -1).gather(1, best)
         words = torch.cat([words.gather(1, parents[:, :, None].expand(-1, -1, k)), word[:, :, None]], 2)
-        places = (torch.arange(S, device=device)[:, None] * beam + parents).flatten()
-        previous = word.flatten()
-        states = model.decoder.step(states[places], previous, context.terms, k + 1)
+        places = (torch.arange(len(total), device=device)[:, None] * logits.shape[0] // len(total)) + parents
+        worst = [found[s][-1].score if len(found[s]) == nbest else -np.inf for s in searched.tolist()]
+        left = total[:, 0] > torch.tensor(worst, dtype=torch.float64, device=device)
+        if not left.any():
+            break
+        searched, total, words, places = searched[left], total[left], words[left], places[left]
+        rows = context.rows(searched.repeat_interleave(total.shape[1]))
+        previous = word[left].flatten()
+        states = model.decoder.step(states[places.flatten()], previous, rows.terms, k + 1)
     return found
 
 
-def _collect(found: list[list[Target]], words: Tensor, ending: Tensor, nbest: int) -> None:
-    """Add the open prefixes as finished targets; ``ending`` [S, beam]: their log p with EOS."""
-    for s, (prefixes, scores) in enumerate(zip(words.tolist(), ending.tolist(), strict=True)):
+def _collect(found: list[list[Target]], searched: Tensor, words: Tensor, ending: Tensor, nbest: int) -> None:
+    """Add the open prefixes of ``searched`` sources as finished targets; ``ending`` [S, W]: their log p with EOS."""
+    for s, prefixes, scores in zip(searched.tolist(), words.tolist(), ending.tolist(), strict=True):
         more = [Target(tuple(p), score) for p, score in zip(prefixes, scores, strict=True) if score > -np.inf]
         found[s] = sorted(found[s] + more, key=lambda target: (-target.score, target.words))[:nbest]
 

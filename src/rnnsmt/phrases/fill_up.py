@@ -1,0 +1,95 @@
+"""Filling up a phrase table and its reordering table with pairs of another phrase table (Bisazza et al. 2011).
+
+What the table has stays as it is, pairs that it does not have come in with the scores that they have, and a last column
+tells them apart, so that tuning decides how far they are trusted.
+"""
+
+import heapq
+import math
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from rnnsmt.io import InputError
+from rnnsmt.parallel_gzip import atomic_blocks
+from rnnsmt.phrases.table import (
+    PhraseEntry,
+    ReorderingEntry,
+    format_phrase_line,
+    format_reordering_line,
+    line_order,
+    read_phrase_table,
+    read_reordering_table,
+)
+
+OWN, FILLED = 1.0, math.e
+"""The last column: its logarithm counts the filled-in pairs of a translation."""
+
+NO_EVIDENCE = [1 / 3] * 6
+"""What the additive smoothing of a reordering table gives a pair that was never extracted."""
+
+Entry = TypeVar("Entry", PhraseEntry, ReorderingEntry)
+
+
+def fill_up_tables(
+    phrase_table: str, reordering_table: str, more: str, output_dir: str, threads: int = 1
+) -> dict[str, object]:
+    """Write both tables with the pairs of the phrase table ``more`` into ``output_dir``, under the same names.
+
+    All tables are sorted as Moses sorts them, and streamed. ``more`` has as many scores as the phrase table.
+
+    Raises:
+        InputError: a missing, malformed, empty or unsorted table, another number of scores, a table that would
+            overwrite itself.
+    """
+    paths = Path(phrase_table), Path(reordering_table)
+    outputs = [Path(output_dir) / path.name for path in paths]
+    if outputs[0] == outputs[1]:
+        raise InputError(f"{phrase_table} and {reordering_table} have the same name; their outputs would be one file")
+    for path, output in zip(paths, outputs, strict=True):
+        if output.exists() and path.exists() and output.samefile(path):
+            raise InputError(f"--output-dir {output_dir}: holds {path.name} itself; choose another folder")
+    first = next(read_phrase_table(phrase_table), None)
+    if first is None:
+        raise InputError(f"{phrase_table}: the table is empty; make it again")
+    scores = len(first.scores)
+    lines, filled = 0, 0
+    with atomic_blocks(outputs[0], threads) as phrase_out, atomic_blocks(outputs[1], threads) as reordering_out:
+        own, added = (_in_order(read_phrase_table(path, scores), path) for path in (phrase_table, more))
+        for entry, is_new in _merged(own, added):
+            entry.scores.append(FILLED if is_new else OWN)
+            phrase_out.write(f"{format_phrase_line(entry)}\n".encode())
+            lines += 1
+            filled += is_new
+        known = _in_order(read_reordering_table(reordering_table, len(NO_EVIDENCE)), reordering_table)
+        pairs = (ReorderingEntry(entry.source, entry.target, NO_EVIDENCE) for entry in read_phrase_table(more))
+        for line, _ in _merged(known, pairs):
+            reordering_out.write(f"{format_reordering_line(line)}\n".encode())
+    return {"lines": lines, "filled in": filled, "scores of a line": scores + 1}
+
+
+def _merged(own: Iterable[Entry], more: Iterable[Entry]) -> Iterator[tuple[Entry, bool]]:
+    """The entries of both in order, and whether they are of ``more`` alone; of a pair in both that of ``own``."""
+    before = b""
+    for entry, is_new in heapq.merge(
+        ((entry, False) for entry in own), ((entry, True) for entry in more), key=lambda item: line_order(item[0])
+    ):
+        key = line_order(entry)
+        if key != before:
+            yield entry, is_new
+        before = key
+
+
+def _in_order(entries: Iterable[Entry], path: str) -> Iterator[Entry]:
+    """The same entries.
+
+    Raises:
+        InputError: they are not sorted.
+    """
+    before = b""
+    for entry in entries:
+        key = line_order(entry)
+        if key <= before:
+            raise InputError(f"{path}: '{entry.source} ||| {entry.target}' is out of order; sort it with LC_ALL=C sort")
+        before = key
+        yield entry

@@ -1,0 +1,132 @@
+"""Pairs of another table added to a phrase table and its reordering table: lines by hand, and what is refused."""
+
+import gzip
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rnnsmt.cli import main
+from rnnsmt.phrases.table import format_phrase_line, line_order, read_phrase_table, read_reordering_table
+from tests.unit.phrases.test_table import entries
+
+TABLE = [
+    "a b ||| x ||| 1 0.5 ||| 0-0 1-0 ||| 2 1 1 ||| |||",
+    "a ||| x ||| 0.1 2e-05 ||| 0-0 ||| 1 2 1 ||| |||",
+    "a ||| y ||| 0.1 0.2",
+]
+KNOWN, THIRD = "0.6 0.2 0.2 0.6 0.2 0.2", " ".join(["0.333333"] * 6)
+REORDERING = [f"{pair} ||| {KNOWN}" for pair in ("a b ||| x", "a ||| x", "a ||| y")]
+PAIRS = ["a b ||| x y ||| 0.125 0.25", "a ||| x ||| 1 1", "b ||| x ||| 0.25 0.5 ||| 0-0 ||| 1 1 1"]
+
+
+def write(folder: Path, **files: list[str]) -> None:
+    for name, lines in files.items():
+        (folder / name).write_text("".join(f"{line}\n" for line in lines))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write(tmp_path, table=TABLE, reordering=REORDERING, pairs=PAIRS)
+    return tmp_path
+
+
+def fill_up(folder: Path, output: str = "out", **names: str) -> int:
+    files = {"phrase-table": "table", "reordering-table": "reordering", "pairs": "pairs"}
+    files |= {name.replace("_", "-"): file for name, file in names.items()}
+    options = [part for name, file in files.items() for part in (f"--{name}", str(folder / file))]
+    return main(["phrases", "fill-up", *options, "--output-dir", str(folder / output)])
+
+
+def test_both_tables_by_hand(folder, capsys):
+    assert fill_up(folder) == 0
+    assert (folder / "out" / "table").read_text().splitlines() == [
+        "a b ||| x y ||| 0.125 0.25 2.71828",
+        "a b ||| x ||| 1 0.5 1 ||| 0-0 1-0 ||| 2 1 1 ||| |||",
+        "a ||| x ||| 0.1 2e-05 1 ||| 0-0 ||| 1 2 1 ||| |||",
+        "a ||| y ||| 0.1 0.2 1",
+        "b ||| x ||| 0.25 0.5 2.71828 ||| 0-0 ||| 1 1 1",
+    ]
+    assert (folder / "out" / "reordering").read_text().splitlines() == [
+        f"a b ||| x y ||| {THIRD}",
+        f"a b ||| x ||| {KNOWN}",
+        f"a ||| x ||| {KNOWN}",
+        f"a ||| y ||| {KNOWN}",
+        f"b ||| x ||| {THIRD}",
+    ]
+    assert "lines 5, filled in 2, scores of a line 3" in capsys.readouterr().err
+
+
+@given(st.lists(entries(), min_size=1, max_size=6), st.lists(entries(), max_size=6))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=20)
+def test_any_tables(tmp_path, own, more):
+    tables = []
+    for name, rows in (("table", own), ("pairs", more)):
+        for entry in rows:
+            entry.scores = [*entry.scores, 1.0, 1.0][:2]
+        distinct = sorted({line_order(entry): entry for entry in rows}.items())
+        tables.append([entry for _, entry in distinct])
+        lines = [format_phrase_line(entry) for entry in tables[-1]]
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), "utf-8", newline="\n")
+    known = [f"{entry.source} ||| {entry.target} ||| {KNOWN}\n" for entry in tables[0]]
+    (tmp_path / "reordering").write_text("".join(known), "utf-8", newline="\n")
+    assert fill_up(tmp_path) == 0
+    keys = {line_order(entry) for entry in tables[0]}
+    new = [entry for entry in tables[1] if line_order(entry) not in keys]
+    found = list(read_phrase_table(tmp_path / "out" / "table", 3))
+    assert [line_order(entry) for entry in found] == sorted(line_order(entry) for entry in [*tables[0], *new])
+    for is_new, rows in ((False, tables[0]), (True, new)):
+        ours = [entry for entry in found if (line_order(entry) in keys) != is_new]
+        logs = [math.log(entry.scores.pop()) for entry in ours]
+        assert logs == pytest.approx([float(is_new)] * len(ours), abs=1e-5)
+        assert ours == rows
+    reordering = list(read_reordering_table(tmp_path / "out" / "reordering"))
+    assert [(e.source, e.target) for e in reordering] == [(e.source, e.target) for e in found]
+
+
+def test_nothing_to_fill_in(folder):
+    write(folder, pairs=[])
+    assert fill_up(folder) == 0
+    assert [entry.scores[2] for entry in read_phrase_table(folder / "out" / "table")] == [1.0] * 3
+    assert (folder / "out" / "reordering").read_text() == (folder / "reordering").read_text()
+
+
+def test_compressed_tables(folder):
+    assert fill_up(folder) == 0
+    for name in ("table", "reordering"):
+        (folder / f"{name}.gz").write_bytes(gzip.compress((folder / name).read_bytes()))
+    assert fill_up(folder, phrase_table="table.gz", reordering_table="reordering.gz") == 0
+    for name in ("table", "reordering"):
+        assert gzip.decompress((folder / "out" / f"{name}.gz").read_bytes()) == (folder / "out" / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "said"),
+    [
+        ("pairs", ["b ||| x ||| 0.5 1", "a b ||| y ||| 0.5 1"], "'a b ||| y' is out of order; sort it with LC_ALL=C"),
+        ("pairs", ["b ||| x ||| 0.5 1", "b ||| x ||| 0.5 1"], "'b ||| x' is out of order"),
+        ("pairs", ["b ||| x ||| 0.5"], "line 1: the third field has 1 numbers, needed: 2"),
+        ("table", TABLE[::-1], "out of order; sort it with LC_ALL=C sort"),
+        ("table", [], "the table is empty; make it again"),
+        ("reordering", REORDERING[::-1], "out of order"),
+        ("reordering", ["a ||| x ||| 1 0 0"], "the third field has 3 numbers, needed: 6"),
+    ],
+)
+def test_refused(folder, capsys, file, content, said):
+    write(folder, **{file: content})
+    assert fill_up(folder) == 2
+    error = capsys.readouterr().err.strip().splitlines()
+    assert len(error) == 1
+    assert said in error[0]
+    assert f"/{file}" in error[0]
+    assert not any((folder / "out").glob("*"))
+
+
+def test_tables_are_not_overwritten(folder, capsys):
+    assert fill_up(folder, output=".") == 2
+    assert "holds table itself" in capsys.readouterr().err
+    assert (folder / "table").read_text().splitlines() == TABLE
+    assert fill_up(folder, reordering_table="table") == 2
+    assert "have the same name" in capsys.readouterr().err
