@@ -3,13 +3,15 @@
 ``paper``: sizes, initial weights, held-out part and stopping as the paper says. Optimiser, learning rate and minibatch
 are not published: Adam at a constant rate, minibatches large enough for a GPU.
 
-``small``: a network for a processor, where the softmax is most of the work: a smaller last layer. Initial weights by
-the number of a unit's inputs, and the output biases begin at the logarithms of the words' frequencies: the first
-updates learn more than unigrams. Dropout, because it has few n-grams to learn from; the learning rate falls to
-zero over ``epochs``. Matrix products of rounded factors (``reduced``), where they are faster.
+``small``: a network for a processor, where the softmax over all classes would be most of the work: 1,000 sampled
+classes and the minibatch's own words instead, and trained self-normalised, so that the search needs no sum either; a
+smaller last layer. Initial weights by the number of a unit's inputs, and the output biases begin at the logarithms of
+the words' frequencies: the first updates learn more than unigrams. Dropout, because it has few n-grams to learn from;
+the learning rate falls to zero over ``epochs``. Matrix products of rounded factors (``reduced``), where they are
+faster.
 
 ``demo``: the same for the embedded corpus: as much as fits into a minute of a processor, where leaving out fewer units
-is better.
+is better, and whose 1,500 classes can all be summed.
 """
 
 from dataclasses import dataclass, replace
@@ -129,13 +131,15 @@ PAPER = CslmSettings()
 SMALL = CslmSettings(
     projection=128,
     hidden_1=512,
-    hidden_2=128,
+    hidden_2=256,
     spread=0.0,
     output_bias="unigram",
     dropout=0.3,
     singletons=0.3,
+    self_normalised=0.1,
+    sampled_classes=1000,
     batch=512,
-    epochs=12,
+    epochs=8,
     learning_rate=2e-3,
     schedule="linear",
     warmup=50,
@@ -143,6 +147,16 @@ SMALL = CslmSettings(
     precision="reduced",
 )
 
-DEMO = replace(SMALL, projection=64, hidden_1=256, dropout=0.1, batch=256, epochs=4)
+DEMO = replace(
+    SMALL,
+    projection=64,
+    hidden_1=256,
+    hidden_2=128,
+    dropout=0.1,
+    self_normalised=0.0,
+    sampled_classes=0,
+    batch=256,
+    epochs=4,
+)
 
 PRESETS: dict[str, CslmSettings] = {"demo": DEMO, "small": SMALL, "paper": PAPER}
