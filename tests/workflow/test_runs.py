@@ -37,10 +37,10 @@ def tuned(folder: Path) -> list[Path]:
 
 def test_the_table(finished):
     table = pandas.read_csv(finished.folder / "results/table1.tsv", sep="\t")
-    assert list(table["system"].unique()) == ["baseline", "rnn", "cslm_rnn_wp"]
-    assert list(table["test_set"]) == ["dev", "harbour-test"] * 3
-    assert table["p_value"].between(0, 1).tolist() == [False, False, True, True, True, True]
-    assert table["diff_baseline"].notna().tolist() == [False, False, True, True, True, True]
+    assert list(table["system"].unique()) == ["baseline", "rnn", "rnn_proposals", "cslm_rnn_wp"]
+    assert list(table["test_set"]) == ["dev", "harbour-test"] * 4
+    assert table["p_value"].between(0, 1).tolist() == [False] * 2 + [True] * 6
+    assert table["diff_baseline"].notna().tolist() == [False] * 2 + [True] * 6
     assert {"bleu", "bleu_sd", "sacrebleu", "runs"} <= set(table.columns)
     assert (table["runs"] == 2).all()
     assert table["bleu"].between(10, 95).all()
@@ -72,12 +72,33 @@ def test_runs_take_turns_on_the_networks(finished):
     tables = [results / f"augmented/rnn/network{n}/phrase-table.gz" for n in (1, 2)]
     assert tables[0].read_bytes() != tables[1].read_bytes()
     for run in (1, 2):
-        for system, columns in (("rnn", "rnn"), ("cslm_rnn_wp", "rnn_wp")):
+        for system, columns in (("rnn", "rnn"), ("rnn_proposals", "rnn_proposals"), ("cslm_rnn_wp", "rnn_wp")):
             ini = (results / f"systems/{system}/run{run}/moses.ini").read_text()
-            assert f"augmented/{columns}/network{run}/phrase-table.gz" in ini
+            part = "filtered/all/" if columns == "rnn_proposals" else ""
+            assert f"augmented/{columns}/network{run}/{part}phrase-table.gz" in ini
         assert f"cslm/network{run}/model.pt" in ini
     rows = json.loads((results / "table1.json").read_text())["rows"]
-    assert {row["system"]: row["trainings"] for row in rows} == {"baseline": 1, "rnn": 2, "cslm_rnn_wp": 2}
+    assert {row["system"]: row["trainings"] for row in rows} == {
+        "baseline": 1, "rnn": 2, "rnn_proposals": 2, "cslm_rnn_wp": 2,
+    }  # fmt: skip
+
+
+def test_proposed_pairs_are_in_the_tables(finished):
+    """The pairs that the network proposes, each once, marked in the last column, beside those of the table of rnn."""
+    results = finished.folder / "results"
+    for part in ("dev", "all"):
+        own, filled, proposed = (
+            gzip.decompress((results / path).read_bytes()).decode().splitlines()
+            for path in (
+                f"augmented/rnn/network1/filtered/{part}/phrase-table.gz",
+                f"augmented/rnn_proposals/network1/filtered/{part}/phrase-table.gz",
+                f"rnn/network1/proposals/{part}.gz",
+            )
+        )
+        assert len(filled) == len(own) + len(proposed) > len(own)
+        marks = [float(line.split(" ||| ")[2].split()[-1]) for line in filled]
+        assert (marks.count(1.0), len([mark for mark in marks if mark > 2.7])) == (len(own), len(proposed))
+        assert not {line.split(" ||| ")[0] for line in own} & {line.split(" ||| ")[0] for line in proposed}
 
 
 def test_figures_and_the_report(finished, small_config, tmp_path):
