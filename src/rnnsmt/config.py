@@ -30,6 +30,7 @@ AUTO: dict[tuple[str, str], tuple[object, object]] = {
     ("rnn", "vocab_size"): (1500, 15000),
     ("rnn", "preset"): ("demo", "small"),
     ("cslm", "preset"): ("demo", "small"),
+    ("cslm", "unknown"): ("class", "word"),
     ("search", "pop_limit"): (150, 1000),
     ("search", "stack"): (100, 1000),
     ("search", "cslm_cells"): (50, 100),

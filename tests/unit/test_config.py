@@ -354,7 +354,7 @@ def test_settings_for_other_corpora(config):
             assert config[section][key] == other
     assert said == (
         "Settings for corpora of your own (auto): phrases.smoothing: kneser-ney, rnn.vocab_size: 15000, "
-        "rnn.preset: small, search.pop_limit: 1000, search.cslm_cells: 100, "
+        "rnn.preset: small, cslm.unknown: word, search.pop_limit: 1000, search.cslm_cells: 100, "
         "tuning.nbest: 100, tuning.restarts: 20, tuning.max_iterations: 25"
     )
 
