@@ -25,7 +25,7 @@ from rnnsmt.kernels.table_lines import SOURCE, TARGET, split_phrase_lines
 from rnnsmt.networks.batches import Index
 from rnnsmt.networks.sequences import Sequences, count_ids, growing_array, open_sequences, read_array
 from rnnsmt.networks.vocabulary import UNK, Vocabulary, check_size, count_words
-from rnnsmt.phrases.folds import fold_range
+from rnnsmt.phrases.folds import FOLDS, fold_range
 from rnnsmt.phrases.table import refuse_line
 from rnnsmt.progress import Meter
 from rnnsmt.rnn.kernels.pairs import number_phrases, pair_keys
@@ -118,8 +118,12 @@ class Pairs:
         The parts are of the folds of the sentences, see ``rnnsmt.phrases.folds.fold_range``.
 
         Raises:
-            InputError: the origins of the pairs are not known.
+            InputError: the origins of the pairs are not known; more parts than folds.
         """
+        if parts > FOLDS:
+            raise InputError(
+                f"--leave-out {part}/{parts}: the sentences are in {FOLDS} folds; give at most {FOLDS} parts"
+            )
         first, last = (self._of_origins(name, np.uint8)[begin:end] for name in (FIRST_FOLD, LAST_FOLD))
         least, above = fold_range(part, parts)
         return np.asarray((first >= least) & (last < above))

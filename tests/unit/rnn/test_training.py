@@ -325,7 +325,9 @@ def test_leaving_out_needs_origins_and_leaves_something(pairs, in_halves):
     with pytest.raises(InputError, match="origins of its pairs are not known; run rnn prepare with --origins"):
         RnnTrainer(pairs, TINY, 1, CPU, leave_out=(1, 2))
     with pytest.raises(InputError, match="no pair is left to train on"):
-        PairBatches(in_halves, 4, 1, np.arange(len(in_halves)))
+        RnnTrainer(in_halves, TINY, 1, CPU, leave_out=(1, 1))
+    with pytest.raises(InputError, match="1/101: the sentences are in 100 folds"):
+        RnnTrainer(in_halves, TINY, 1, CPU, leave_out=(1, 101))
 
 
 def test_both_kinds_of_held_out_pairs_are_in_the_history(with_origins, tmp_path):
