@@ -284,6 +284,8 @@ def _cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
     if runs % seeds:
         yield f"networks.seeds: {seeds} trainings cannot count alike in {runs} tuning runs; make tuning.runs a multiple"
     yield from _check_systems(config)
+    if config["proposals"]["source_length"] > config["phrases"]["max_length"]:
+        yield "proposals.source_length: above phrases.max_length, which no phrase of the table is longer than"
     for side in ("source", "target"):
         if wrong := code_mistake(config["languages"][side]):
             yield f"languages.{side}: {wrong}"
@@ -314,6 +316,8 @@ def _check_systems(config: Mapping[str, Any]) -> Iterator[str]:
             yield f"systems.{name}: proposals have the score of rnn only; give it rnn, perhaps cslm, and nothing else"
         if "proposals" in features and config["rnn"]["leave_out"] and name in config["compare"]:
             yield f"systems.{name}: proposals are those of one network; set rnn: {{leave_out: 0}}"
+        if "proposals" in features and config["rnn"]["settings"].get("direction") == "inverse":
+            yield f"systems.{name}: an inverse network proposes source phrases; leave out rnn.settings.direction"
         said = named_features(name)
         if said is not None and set(said) != features:
             adds = " and ".join(system["features"]) or "nothing"

@@ -85,7 +85,7 @@ STAGES: dict[str, dict[str, Stage]] = {
     "cslm": {
         "describe": Stage(1, "sizes and parameters of a network"),
         "prepare": Stage(2, "the text of the language model as memory-mapped ids"),
-        "train": Stage(4, "train the network on text"),
+        "train": Stage(5, "train the network on text"),
         "perplexity": Stage(2, "perplexity of a text, beside an n-gram model's"),
         "score": Stage(1, "log probability of every line of a text"),
         "rescore": Stage(1, "add the network's score to an n-best list"),

@@ -24,7 +24,8 @@ BASELINE = "baseline"
 _FEATURES = {"baseline": "Baseline", "cslm": "CSLM", "proposals": "Proposals", "rnn": "RNN", "wp": "WP"}
 
 FEATURES = ("rnn", "cslm", "wp")
-"""What the paper's systems add to the baseline, in its order; others, scorers of a configuration, come after them."""
+"""What the paper's systems add to the baseline, in its order; others, proposals and the scorers of a configuration,
+come after them."""
 
 
 def label(system: str) -> str:

@@ -112,7 +112,7 @@ rule rnn_score:
     threads: scoring_threads
     resources:
         mem_mb=memory(4000, 0.5),
-        runtime=minutes(30, 0.6, scoring_parts),
+        runtime=minutes(30, 0.6 * len(LEFT_OUT), scoring_parts),
         gpu=GPU,
         device=DEVICE,
     params:
@@ -151,9 +151,10 @@ rule propose:
         version=version("rnn", "propose"),
         pairs=subpath(input[0], parent=True),
         source_length=config["proposals"]["source_length"],
+        max_length=config["phrases"]["max_length"],
         nbest=config["proposals"]["nbest"],
     shell:
         "rnnsmt rnn propose --model {input.model:q} --pairs {params.pairs:q} --input {input.text:q} "
         "--phrase-table {input.phrase_table:q} --lex-e2f {input.e2f:q} --lex-f2e {input.f2e:q} "
-        "--source-length {params.source_length} --nbest {params.nbest} "
+        "--source-length {params.source_length} --max-length {params.max_length} --nbest {params.nbest} "
         "--device {resources.device} --threads {threads} --output {output:q} &> {log:q}"

@@ -160,7 +160,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.io import atomic_text, read_lines
     from rnnsmt.progress import track
 
-    scorer = NGramScorer(args.model, args.device, args.threads, normalize_of(args), unknown=args.unknown)
+    scorer = NGramScorer(args.model, args.device, args.threads, normalize_of(args), unknown_score=args.unknown)
     number, total = 0, 0.0
     with atomic_text(args.output) as out:
         for score in sentence_scores(scorer, track(read_lines(args.input), "scoring")):
@@ -186,5 +186,5 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
 
     from rnnsmt.cslm.scoring import NGramScorer, add_to_nbest
 
-    scorer = NGramScorer(args.model, args.device, args.threads, normalize_of(args), unknown=args.unknown)
+    scorer = NGramScorer(args.model, args.device, args.threads, normalize_of(args), unknown_score=args.unknown)
     return {"translations": add_to_nbest(scorer, args.nbest, args.output)}

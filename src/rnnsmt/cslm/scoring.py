@@ -54,13 +54,13 @@ class NGramScorer:
         threads: int = 1,
         normalize: bool | None = None,
         reduced: bool = False,
-        unknown: str = UNKNOWN[0],
+        unknown_score: str = UNKNOWN[0],
     ) -> None:
         """normalize: True divides by the exact sum over all classes, False takes the bare output unit of a word for its
         log probability (fit for models that were trained self-normalised), None does what the model was trained for.
         reduced: the sum from products of bfloat16 factors, where a processor has them, its largest terms in float32:
         faster, and its logarithm is off by 2e-4 on average, 3e-3 at most.
-        unknown: one of ``UNKNOWN``.
+        unknown_score: of words outside the shortlist, one of ``UNKNOWN``.
 
         Raises:
             InputError: no such file, damaged, or the device is not there.
@@ -75,7 +75,7 @@ class NGramScorer:
         self.padding, self.unknown, self.end = NULL, UNK, trained.vocabulary.eos
         self.self_normalised = trained.self_normalised
         self.normalize = not self.self_normalised if normalize is None else normalize
-        self._unknown_share = -math.log(max(trained.unknown_words, 1)) if unknown == "word" else 0.0
+        self._unknown_share = -math.log(max(trained.unknown_words, 1)) if unknown_score == "word" else 0.0
         if place.device.type == "cuda":
             self._engine: CudaEngine | CpuEngine = CudaEngine(trained.model, self.normalize)
         else:

@@ -44,7 +44,11 @@ class CslmTrainer(Trainer):
         self.ngrams = NGramBatches(len(text), settings.batch, seed, self.held_out)
         self.total = settings.epochs * self.ngrams.updates
         self.products, self.dropout = Products(place.matmul_dtype), Dropout(settings.dropout, seed)
-        self.sampler = ClassSampler(counts, settings.sampled_classes, seed) if settings.sampled_classes else None
+        self.sampler = None
+        if settings.sampled_classes:
+            predicted = np.where(self.rare, counts - settings.singletons, counts)  # the others of these become UNK
+            predicted[UNK] += settings.singletons * np.count_nonzero(self.rare)
+            self.sampler = ClassSampler(predicted, settings.sampled_classes, seed)
         self.model = FeedForwardLM(settings.sizes(len(text.vocabulary)), seed, settings.spread)
         if settings.output_bias == "unigram":
             self.model.b_o.data.copy_(torch.from_numpy(counts / counts.sum()).log())

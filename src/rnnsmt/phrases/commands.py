@@ -147,8 +147,9 @@ def fill_up(args: argparse.Namespace) -> dict[str, object]:
     """Add the pairs of another phrase table that a phrase table does not have (fill-up: Bisazza et al. 2011).
 
     The phrase table gets one more column, the last: e^1 for the pairs that came in and e^0 for its own, whose other
-    scores stay as they are; both tables have the same number of scores. The reordering probabilities of a pair that
-    came in are 1/3, as without evidence. All tables are sorted as Moses sorts them; the outputs have the tables' names.
+    scores stay what they are to six digits; both tables have the same number of scores. The reordering probabilities of
+    a pair that came in are 1/3, as without evidence. All tables are sorted as Moses sorts them; the outputs have the
+    tables' names.
     """
     from rnnsmt.phrases.fill_up import fill_up_tables
 

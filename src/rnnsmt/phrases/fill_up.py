@@ -46,7 +46,7 @@ def fill_up_tables(
     outputs = [Path(output_dir) / path.name for path in paths]
     if outputs[0] == outputs[1]:
         raise InputError(f"{phrase_table} and {reordering_table} have the same name; their outputs would be one file")
-    for path, output in zip(paths, outputs, strict=True):
+    for path, output in [*zip(paths, outputs, strict=True), (Path(more), outputs[0])]:
         if output.exists() and path.exists() and output.samefile(path):
             raise InputError(f"--output-dir {output_dir}: holds {path.name} itself; choose another folder")
     first = next(read_phrase_table(phrase_table), None)

@@ -46,7 +46,7 @@ class PairBatches:
         self, pairs: Pairs, batch: int, seed: int, untrained: Index, counts: NDArray[np.int32] | None = None
     ) -> None:
         """batch: pairs of a minibatch; those at the end of an epoch may have fewer. untrained: those that never come,
-        ascending. counts: how often each other pair comes in an epoch; none: once.
+        ascending. counts: how often each pair comes in an epoch; none: once.
 
         Raises:
             InputError: no pair is left.
@@ -56,7 +56,7 @@ class PairBatches:
         self.size = len(pairs) if self._ends is None else int(self._ends[-1])
         """Pairs of an epoch, those that never come among them."""
         self.trained = self.size - len(untrained) if counts is None else self.size - int(counts[untrained].sum())
-        """Those that are not."""
+        """Pairs of an epoch that are trained on."""
         if self.trained <= 0:
             raise InputError(
                 f"{pairs.folder}: no pair is left to train on; give more text, or neither --held-out nor --leave-out"

@@ -121,6 +121,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
 
     from rnnsmt.networks.devices import choose_place
     from rnnsmt.networks.sequences import growing_array
+    from rnnsmt.progress import say
     from rnnsmt.rnn.model import check_lengths, load_model_of
     from rnnsmt.rnn.pairs import Pairs
     from rnnsmt.rnn.scoring import mean_of_networks, score_batches, shard_bounds
@@ -134,7 +135,10 @@ def score(args: argparse.Namespace) -> dict[str, object]:
         check_lengths(model.sizes, pairs)
     threads = max(1, args.threads // len(networks))
     batches = [score_batches(model, own, *bounds, place.device, threads) for model, own, _ in networks]
-    left_out = [part for _, _, part in networks]
+    left_out = [own for _, _, own in networks]
+    parts = {own[1] for own in left_out if own}
+    if parts and (len(parts) > 1 or {own[0] for own in left_out if own} != set(range(1, max(parts) + 1))):
+        say("the networks do not leave out all parts of the sentences: other pairs have scores that are memory")
     total, unseen = 0.0, 0
     with growing_array(Path(args.output), np.float32) as out:
         for every in zip(*batches, strict=True):
@@ -303,7 +307,8 @@ def propose(args: argparse.Namespace) -> dict[str, object]:
     words the network knows: the targets of the highest p(target | source) that a beam search finds. What the table has
     already and targets with UNK are left out. Writes a phrase table in Moses' order, with the five scores that a table
     with this network's column has: p(f|e) and lex(f|e) are the lexical weight of the best alignment, so is lex(e|f);
-    p(e|f) and the fifth are the network's probability. ``phrases fill-up`` adds it to such a table.
+    p(e|f) and the fifth are the network's probability. ``phrases fill-up`` adds it to such a table. A network of
+    --direction inverse proposes for the other direction of translation.
     """
     if args.nbest > args.beam:
         raise InputError(f"--nbest {args.nbest}: must be between 1 and the beam, {args.beam}")

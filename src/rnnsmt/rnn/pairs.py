@@ -118,12 +118,10 @@ class Pairs:
         The parts are of the folds of the sentences, see ``rnnsmt.phrases.folds.fold_range``.
 
         Raises:
-            InputError: the origins of the pairs are not known; more parts than folds.
+            InputError: the origins of the pairs are not known; one part, or more than folds.
         """
-        if parts > FOLDS:
-            raise InputError(
-                f"--leave-out {part}/{parts}: the sentences are in {FOLDS} folds; give at most {FOLDS} parts"
-            )
+        if not 2 <= parts <= FOLDS:
+            raise InputError(f"--leave-out {part}/{parts}: give 2 to {FOLDS} parts, the sentences are in {FOLDS} folds")
         first, last = (self._of_origins(name, np.uint8)[begin:end] for name in (FIRST_FOLD, LAST_FOLD))
         least, above = fold_range(part, parts)
         return np.asarray((first >= least) & (last < above))

@@ -24,6 +24,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from rnnsmt.io import InputError
 from rnnsmt.networks.settings import NetworkSizes, TrainingSettings
 
 VARIANTS = ("paper", "supplementary", "bag-of-words", "feed-forward")
@@ -165,6 +166,12 @@ class RnnSettings(TrainingSettings):
     def unfit(self) -> Collection[str]:
         """The supplementary's variant has no gradient by hand, which these are a part of."""
         return ("dropout", "sampled_classes") if self.variant == "supplementary" else ()
+
+    def check(self) -> None:
+        """As of all trainings; a longest phrase where every length is taken."""
+        super().check()
+        if self.max_length != RnnSizes.max_length and self.variant != "feed-forward":
+            raise InputError(f"--max-length {self.max_length}: is for --variant feed-forward, others take any length")
 
     def sizes(self, *vocabularies: int) -> RnnSizes:
         """The sizes of the network for these numbers of classes, of the source and of the target."""

@@ -39,6 +39,7 @@ class RnnTrainer(Trainer):
         """leave_out: a part of so many, whose own pairs are not trained on, see ``Pairs.left_out``."""
         self.leave_out = leave_out
         counts = pairs.counts() if settings.weighting == "counts" else None
+        left_out = np.flatnonzero(pairs.left_out(*leave_out)) if leave_out else np.zeros(0, np.int64)
         pairs = pairs.inverse() if settings.direction == "inverse" else pairs
         self.pairs, self.settings, self.seed = pairs, settings, seed
         self.drawn = draw_held_out(len(pairs), settings.held_out_of(len(pairs)), seed)
@@ -49,14 +50,11 @@ class RnnTrainer(Trainer):
         measured = draw_held_out(len(self.of_sentences), settings.measured(len(self.of_sentences)), seed)
         of_sentences = self.of_sentences[measured]
         self.validation = HeldOutPairs(pairs, of_sentences if len(of_sentences) else self.drawn, place)
-        self.overlapping = HeldOutPairs(pairs, self.drawn, place) if len(of_sentences) else None
-        self.unigram = unigram_likelihood(
-            pairs, of_sentences if len(of_sentences) else self.drawn, self.held_out
-        ).per_word
+        overlapping = np.setdiff1d(self.drawn, left_out)
+        self.overlapping = HeldOutPairs(pairs, overlapping, place) if len(of_sentences) else None
+        untrained = np.union1d(self.held_out, left_out)
+        self.unigram = unigram_likelihood(pairs, of_sentences if len(of_sentences) else self.drawn, untrained).per_word
         self.sum_of_losses = settings.loss == "sum"
-        untrained = self.held_out
-        if leave_out:
-            untrained = np.union1d(untrained, np.flatnonzero(pairs.left_out(*leave_out)))
         batches = PairBatches(pairs, settings.batch, seed, untrained, counts)
         self.trained = batches.trained
         self.total = settings.updates or batches.updates(settings.epochs)
@@ -65,7 +63,9 @@ class RnnTrainer(Trainer):
         self.products, self.dropout = Products(place.matmul_dtype), Dropout(settings.dropout, seed)
         self.sampler = None
         if settings.sampled_classes:
-            self.sampler = ClassSampler(word_frequencies(pairs, counts) + 1, settings.sampled_classes, seed)
+            times = np.ones(len(pairs), np.int32) if counts is None else counts.copy()
+            times[untrained] = 0
+            self.sampler = ClassSampler(word_frequencies(pairs, times) + 1, settings.sampled_classes, seed)
         sizes = settings.sizes(*(len(vocabulary) for vocabulary in pairs.vocabularies))
         check_lengths(sizes, pairs)
         self.model = RNNEncoderDecoder(sizes, seed, settings.deviation).to(place.device)

@@ -11,7 +11,7 @@ from rnnsmt.networks.devices import Place, full_precision
 from rnnsmt.networks.sequences import count_ids
 from rnnsmt.rnn.batches import group_by_length, pair_tensors
 from rnnsmt.rnn.model import RNNEncoderDecoder
-from rnnsmt.rnn.pairs import Pairs
+from rnnsmt.rnn.pairs import Pairs, word_frequencies
 
 ROWS = 256
 """Pairs that are measured at a time."""
@@ -62,7 +62,6 @@ def unigram_likelihood(pairs: Pairs, held_out: Index, untrained: Index | None = 
 
 def _words_of(pairs: Pairs, index: Index) -> NDArray[np.int64]:
     """How often each class is a target word of these pairs."""
-    side = pairs.sides[1]
-    places = [np.arange(side.offsets[i], side.offsets[i + 1]) for i in index]
-    words = side.words[np.concatenate([np.zeros(0, np.int64), *places])]
-    return np.bincount(words, minlength=len(pairs.vocabularies[1]))
+    times = np.zeros(len(pairs), np.int32)
+    times[index] = 1
+    return word_frequencies(pairs, times)

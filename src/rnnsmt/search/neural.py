@@ -156,4 +156,4 @@ def load_feature(
     """
     from rnnsmt.cslm.scoring import NGramScorer
 
-    return NeuralFeature(NGramScorer(path, device, threads, reduced=precision == "reduced", unknown=unknown))
+    return NeuralFeature(NGramScorer(path, device, threads, reduced=precision == "reduced", unknown_score=unknown))

@@ -111,7 +111,9 @@ def test_scores_are_the_twins(files, twin, normalize):
 def test_unknown_words_share_the_probability_of_their_class(files, name):
     contexts, owner, words = requests(NGramScorer(files / name, "cpu"), 50, 20)
     words[::3] = UNK
-    whole, share = (NGramScorer(files / name, "cpu", unknown=how).score(contexts, owner, words) for how in UNKNOWN)
+    whole, share = (
+        NGramScorer(files / name, "cpu", unknown_score=how).score(contexts, owner, words) for how in UNKNOWN
+    )
     assert np.allclose(share[words == UNK], whole[words == UNK] - math.log(5), atol=1e-6)
     assert np.array_equal(share[words != UNK], whole[words != UNK])
 

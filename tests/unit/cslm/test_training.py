@@ -279,6 +279,20 @@ def test_singletons_become_unknown(text):
     assert np.array_equal(plain.minibatch(places)[1].numpy(), text.words[places])
 
 
+def test_classes_are_sampled_by_what_is_predicted(text):
+    """Singletons that become UNK too: or UNK's exponential would count for many times what it is."""
+    trainer = CslmTrainer(text, replace(TINY, singletons=0.5, sampled_classes=5), 1, CPU)
+    places = np.setdiff1d(np.arange(len(text)), trainer.held_out)
+    seen = np.zeros(len(text.vocabulary))
+    for trainer.update in range(20):
+        np.add.at(seen, trainer.minibatch(places)[1].numpy(), 1 / (20 * len(places)))
+    expected = -np.expm1(trainer.sampler._log_absent[0].numpy())
+    assert expected == pytest.approx(seen, abs=2e-3)
+    moved = np.count_nonzero(trainer.rare) / 2 / len(places)
+    assert moved > 0
+    assert expected[UNK] - np.mean(text.words[places] == UNK) == pytest.approx(moved, abs=moved / 3)
+
+
 def test_a_share_of_singletons_and_other_ones_every_time(text):
     trainer = CslmTrainer(text, replace(TINY, singletons=0.5), 1, CPU)
     trainer.rare[:] = True
