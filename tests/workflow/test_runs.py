@@ -144,18 +144,22 @@ def test_nothing_to_do_after_a_run(finished, small_config):
 @pytest.mark.parametrize(
     ("setting", "expected", "untouched"),
     [
-        ("tuning={runs: 4}", {"mert": 3, "decode": 3, "score": 3, "table1": 1}, ["filter_tables", "rnn_train"]),
+        ("tuning={runs: 4}", {"mert": 4, "decode": 4, "score": 4, "table1": 1}, ["filter_tables", "rnn_train"]),
         (
             "lm={order: 3}",
-            {"language_model": 1, "mert": 3, "decode": 3},
+            {"language_model": 1, "mert": 4, "decode": 4},
             ["align_words", "phrase_table", "rnn_train", "cslm_train"],
         ),
         (
             "phrases={max_length: 5}",
-            {"extract": 1, "phrase_table": 1, "rnn_train": 2, "mert": 3},
+            {"extract": 1, "phrase_table": 1, "rnn_train": 2, "mert": 4},
             ["align_words", "language_model"],
         ),
-        ("rnn={settings: {epochs: 3}}", {"rnn_train": 2, "rnn_score": 4, "augment": 4, "mert": 2}, ["shortlist"]),
+        (
+            "rnn={settings: {epochs: 3}}",
+            {"rnn_train": 2, "rnn_score": 4, "augment": 4, "propose": 4, "fill_up": 4, "mert": 3},
+            ["shortlist"],
+        ),
         (
             "cslm={settings: {epochs: 3}}",
             {"cslm_train": 2, "mert": 1, "decode": 1},
@@ -200,7 +204,7 @@ def test_more_text_of_the_language_model_aligns_nothing_again(finished, small_co
     corpora.append({"name": "more", "role": "mono", "target": str(tmp_path / "more.fr")})
     (tmp_path / "more.yaml").write_text(yaml.safe_dump({"corpora": corpora}))
     jobs = finished.plan("--configfile", str(small_config), str(tmp_path / "more.yaml"))
-    assert jobs.items() >= {"prepare_mono": 1, "truecase": 1, "language_model": 1, "cslm_train": 2, "mert": 3}.items()
+    assert jobs.items() >= {"prepare_mono": 1, "truecase": 1, "language_model": 1, "cslm_train": 2, "mert": 4}.items()
     assert not {"train_truecaser", "align_words", "extract", "phrase_table", "rnn_train", "rnn_score"} & set(jobs)
 
 
@@ -285,7 +289,7 @@ def test_killed_in_tuning_and_started_again(copy_of_finished, finished, small_co
     kill_and_start_again(
         copy_of_finished, "results/systems/*/run2/state/nbest-*.npz", "--configfile", str(small_config)
     )
-    assert len(tuned(copy_of_finished.folder)) == 6
+    assert len(tuned(copy_of_finished.folder)) == 8
     for ours in tuned(copy_of_finished.folder):
         theirs = finished.folder / ours.relative_to(copy_of_finished.folder)
         assert ours.read_bytes() == theirs.read_bytes()
