@@ -301,7 +301,7 @@ def test_proposals_are_added_to_what_a_text_can_use(workflow):
     jobs = workflow.plan("--config", *settings)
     expected = RNN | {"augmented_ini": 2, "propose": 2, "fill_up": 2, "filter_tables": 4, "mert": 3}
     assert jobs.items() >= expected.items()
-    assert workflow.commands("propose", *settings).count(" --source-length 4 --nbest 2 ") == 2
+    assert workflow.commands("propose", *settings).count(" --source-length 4 --max-length 7 --nbest 2 ") == 2
     ini = workflow.commands("augmented_ini", *settings)
     table = "../augmented/rnn_proposals/network1/filtered/all/phrase-table.gz"
     reordering = "../augmented/rnn_proposals/network1/filtered/all/reordering-table.wbe-msd-bidirectional-fe.gz"
