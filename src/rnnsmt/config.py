@@ -312,12 +312,14 @@ def _check_systems(config: Mapping[str, Any]) -> Iterator[str]:
                 hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
                 yield f"systems.{name}: no feature {feature}; {hint}"
         features = set(system["features"])
-        if "proposals" in features and not {"rnn"} <= features <= {"rnn", "cslm", "proposals"}:
-            yield f"systems.{name}: proposals have the score of rnn only; give it rnn, perhaps cslm, and nothing else"
-        if "proposals" in features and config["rnn"]["leave_out"] and name in config["compare"]:
-            yield f"systems.{name}: proposals are those of one network; set rnn: {{leave_out: 0}}"
-        if "proposals" in features and config["rnn"]["settings"].get("direction") == "inverse":
-            yield f"systems.{name}: an inverse network proposes source phrases; leave out rnn.settings.direction"
+        if "proposals" in features:
+            if not {"rnn"} <= features <= {"rnn", "cslm", "proposals"}:
+                remedy = "give it rnn, perhaps cslm, and nothing else"
+                yield f"systems.{name}: proposals have the score of rnn only; {remedy}"
+            if config["rnn"]["leave_out"] and name in config["compare"]:
+                yield f"systems.{name}: proposals are those of one network; set rnn: {{leave_out: 0}}"
+            if config["rnn"]["settings"].get("direction") == "inverse":
+                yield f"systems.{name}: an inverse network proposes source phrases; leave out rnn.settings.direction"
         said = named_features(name)
         if said is not None and set(said) != features:
             adds = " and ".join(system["features"]) or "nothing"

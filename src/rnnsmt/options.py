@@ -44,6 +44,12 @@ def part(text: str) -> tuple[int, int]:
     return number, parts
 
 
+def bounds_of_part(part: tuple[int, int], total: int) -> tuple[int, int]:
+    """The first of ``total`` things, from 0, that are in part K of N nearly equal ones, and the one after its last."""
+    number, parts = part
+    return total * (number - 1) // parts, total * number // parts
+
+
 def check_options(args: argparse.Namespace) -> None:
     """Check threads, the seed, the size of whole numbers, seconds and the outputs of a stage.
 

@@ -9,7 +9,7 @@ NETWORK_NAMES = {"rnn": "RNN Encoder–Decoder", "cslm": "CSLM"} | {name: f"Scor
 
 rule learning_curve:
     input:
-        lambda w: trained_files(w.name, "history", "json"),
+        lambda w: of_every_training("results/{name}/network{n}/history{left_out}.json", [w.name]),
     output:
         report(
             "results/figures/learning-{name}.png",

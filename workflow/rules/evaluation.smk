@@ -123,8 +123,8 @@ rule provenance:
     input:
         scores=SCORES,
         ini=expand(f"{RUN}/moses.ini", system=config["compare"], run=RUNS),
-        models=[path for name in NETWORKS for path in trained_files(name, "model", "pt")],
-        histories=[path for name in NETWORKS for path in trained_files(name, "history", "json")],
+        models=of_every_training("results/{name}/network{n}/model{left_out}.pt"),
+        histories=of_every_training("results/{name}/network{n}/history{left_out}.json"),
         corpora=[side for corpus in CORPORA.values() for side in (corpus.source, corpus.target) if side],
         prepared=[f"results/corpus/tokenized/{name}.report.json" for name in CORPORA],
         alignment=config["alignment"]["external"] or [],
@@ -147,9 +147,7 @@ rule provenance:
         joint=JOINT,
         networks=lambda w, input: " ".join(
             f"--network {shlex.quote('='.join([name, model, history]))}"
-            for name, model, history in zip(
-                [own for name in NETWORKS for own in trained_names(name)], input.models, input.histories
-            )
+            for name, model, history in zip(of_every_training("{name}{n}{left_out}"), input.models, input.histories)
         ),
         config=json.dumps(config, sort_keys=True),
     shell:

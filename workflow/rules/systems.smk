@@ -38,16 +38,13 @@ LEAVE_OUT = config["rnn"]["leave_out"]
 LEFT_OUT = [f".without-{k}-of-{LEAVE_OUT}" for k in range(1, LEAVE_OUT + 1)] or [""]
 
 
-def trained_names(name):
-    """What the networks of a scorer or the CSLM are called, training by training."""
-    parts = LEFT_OUT if name in SCORERS else [""]
-    return [f"{name}{n}{part}" for n in TRAININGS for part in parts]
-
-
-def trained_files(name, stem, ending):
-    """A file of every network of a scorer or the CSLM, in the order of ``trained_names``."""
-    parts = LEFT_OUT if name in SCORERS else [""]
-    return [f"results/{name}/network{n}/{stem}{part}.{ending}" for n in TRAININGS for part in parts]
+def of_every_training(pattern, names=NETWORKS):
+    """The pattern with name, n and left_out of every network of these scorers and the CSLM, training by training."""
+    return [
+        path
+        for name in names
+        for path in expand(pattern, name=name, n=TRAININGS, left_out=LEFT_OUT if name in SCORERS else [""])
+    ]
 
 
 def columns(added):

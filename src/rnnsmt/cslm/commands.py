@@ -4,7 +4,7 @@ import argparse
 
 from rnnsmt.cslm.settings import PRESETS
 from rnnsmt.io import InputError
-from rnnsmt.moses.ini import UNKNOWN
+from rnnsmt.moses.ini import CSLM_UNKNOWN
 from rnnsmt.networks.options import (
     add_device,
     add_settings,
@@ -28,8 +28,8 @@ def add_scoring(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--unknown",
-        choices=UNKNOWN,
-        default=UNKNOWN[0],
+        choices=CSLM_UNKNOWN,
+        default=CSLM_UNKNOWN[0],
         help="what words outside the shortlist score: the probability of all of them, as in the paper, or a share",
     )
     add_device(parser)

@@ -23,7 +23,7 @@ from rnnsmt.cslm.kernels import scoring as kernels
 from rnnsmt.cslm.model import FeedForwardLM, load_model
 from rnnsmt.cslm.ngrams import sentence_ngrams
 from rnnsmt.io import InputError, atomic_text, read_lines
-from rnnsmt.moses.ini import UNKNOWN
+from rnnsmt.moses.ini import CSLM_UNKNOWN
 from rnnsmt.moses.nbest import fields_of, with_feature
 from rnnsmt.networks.devices import choose_place, multiplies_bfloat16
 from rnnsmt.networks.kernels.softmax import reduced_log_sums
@@ -54,13 +54,13 @@ class NGramScorer:
         threads: int = 1,
         normalize: bool | None = None,
         reduced: bool = False,
-        unknown_score: str = UNKNOWN[0],
+        unknown_score: str = CSLM_UNKNOWN[0],
     ) -> None:
         """normalize: True divides by the exact sum over all classes, False takes the bare output unit of a word for its
         log probability (fit for models that were trained self-normalised), None does what the model was trained for.
         reduced: the sum from products of bfloat16 factors, where a processor has them, its largest terms in float32:
         faster, and its logarithm is off by 2e-4 on average, 3e-3 at most.
-        unknown_score: of words outside the shortlist, one of ``UNKNOWN``.
+        unknown_score: of words outside the shortlist, one of ``CSLM_UNKNOWN``.
 
         Raises:
             InputError: no such file, damaged, or the device is not there.
@@ -86,7 +86,7 @@ class NGramScorer:
         return self.vocabulary.ids(words)
 
     def score(self, contexts: Ids, owner: Ids, words: Ids) -> Scores:
-        """ln p(words[r] | contexts[owner[r]]), float32 [R]; of UNK as ``UNKNOWN`` says.
+        """ln p(words[r] | contexts[owner[r]]), float32 [R]; of UNK as ``CSLM_UNKNOWN`` says.
 
         contexts: int32 [C, order - 1], oldest word first, ``padding`` before the beginning. owner, words: int32 [R],
         owner ascending.
@@ -106,7 +106,8 @@ class NGramScorer:
         if owner[0] < 0 or owner[-1] >= len(contexts) or (np.diff(owner) < 0).any():
             raise ValueError("owners must ascend and be rows of contexts")
         scores = self._engine.score(contexts, owner, words)
-        scores[words == self.unknown] += self._unknown_share
+        if self._unknown_share:
+            scores[words == self.unknown] += self._unknown_share
         if not np.isfinite(scores).all():
             raise InputError(f"{self.path}: the network gives scores that are no numbers; train it again")
         return scores

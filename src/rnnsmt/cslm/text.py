@@ -110,9 +110,11 @@ def _blocks(paths: list[str], vocabulary: Vocabulary, outside: set[bytes]) -> It
             lines = block.split(b"\n")[:-1]
             for line in lines:
                 if words := line.split():
-                    ids.extend([index.get(word, UNK) for word in words])
+                    found = [index.get(word, UNK) for word in words]
+                    if UNK in found:
+                        outside.update(word for word in words if word not in index)
+                    ids.extend(found)
                     ids.append(vocabulary.eos)
                     lengths.append(len(words) + 1)
-                    outside.update(word for word in words if word not in index)
             meter.add(len(lines))
             yield np.array(ids, np.int32), np.array(lengths, np.int64), len(lines) - len(lengths)

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from rnnsmt.io import InputError
-from rnnsmt.moses.ini import UNKNOWN
+from rnnsmt.moses.ini import CSLM_UNKNOWN
 
 
 def ini_options(parser: argparse.ArgumentParser) -> None:
@@ -23,8 +23,8 @@ def ini_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--cslm-unknown",
-        choices=UNKNOWN,
-        default=UNKNOWN[0],
+        choices=CSLM_UNKNOWN,
+        default=CSLM_UNKNOWN[0],
         help="what it gives words outside its shortlist: the probability of all of them, as in the paper, or a share",
     )
     parser.add_argument("--num-features", type=int, default=4, help="score columns of the phrase table")

@@ -30,7 +30,7 @@ LANGUAGE_MODELS = ("KENLM", "SRILM", "IRSTLM", "RandLM")
 NEURAL_MODELS = ("CSLM",)
 """Continuous-space LMs inside the search; Moses has no such feature."""
 
-UNKNOWN = ("class", "word")
+CSLM_UNKNOWN = ("class", "word")
 """What a word outside the shortlist of a continuous-space LM scores: p(UNK | context), the probability of all such
 words together, as in the paper; or the share of one of them in it, with as many as the training text has."""
 
@@ -369,13 +369,13 @@ def default_ini(
     table_limit: int = 20,
     cslm: str | None = None,
     further_weights: Sequence[float] | None = None,
-    cslm_unknown: str = UNKNOWN[0],
+    cslm_unknown: str = CSLM_UNKNOWN[0],
 ) -> MosesIni:
     """The ini that training ends with: the features of a phrase-based baseline with Moses' untuned weights.
 
     The weights are those that Moses' ``train-model.perl`` writes: 0.2 for every phrase score and the phrase penalty,
     0.3 for every reordering score and distortion, 0.5 for the LM, -1 for the word penalty. A neural LM gets 0.25.
-    ``further_weights`` are those of the phrase scores after the fourth. ``cslm_unknown`` is one of ``UNKNOWN``.
+    ``further_weights`` are those of the phrase scores after the fourth. ``cslm_unknown`` is one of ``CSLM_UNKNOWN``.
     """
     factors = {"input-factor": "0", "output-factor": "0"}
     table = {"name": "TranslationModel0", "num-features": str(num_features), "path": phrase_table, **factors}

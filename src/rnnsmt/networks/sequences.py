@@ -30,6 +30,12 @@ class Sequences(NamedTuple):
         """Words of the sequences ``index`` [K], with EOS."""
         return self.offsets[index + 1] - self.offsets[index]
 
+    def joined(self, index: NDArray[np.int64]) -> NDArray[np.int32]:
+        """The ids of the sequences ``index`` one after the other, with EOS."""
+        lengths = self.lengths(index)
+        places = np.repeat(self.offsets[index] - (np.cumsum(lengths) - lengths), lengths)
+        return self.words[places + np.arange(len(places))]
+
 
 def read_array(path: Path, kind: DTypeLike, dimensions: int, remedy: str, mapped: bool = False) -> NDArray[Any]:
     """Read a ``.npy`` file, or map it.

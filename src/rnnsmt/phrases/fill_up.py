@@ -7,7 +7,7 @@ tells them apart, so that tuning decides how far they are trusted.
 import heapq
 import math
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+from operator import itemgetter
 from typing import TypeVar
 
 from rnnsmt.io import InputError
@@ -20,6 +20,7 @@ from rnnsmt.phrases.table import (
     line_order,
     read_phrase_table,
     read_reordering_table,
+    rewritten_tables,
 )
 
 OWN, FILLED = 1.0, math.e
@@ -42,13 +43,7 @@ def fill_up_tables(
         InputError: a missing, malformed, empty or unsorted table, another number of scores, a table that would
             overwrite itself.
     """
-    paths = Path(phrase_table), Path(reordering_table)
-    outputs = [Path(output_dir) / path.name for path in paths]
-    if outputs[0] == outputs[1]:
-        raise InputError(f"{phrase_table} and {reordering_table} have the same name; their outputs would be one file")
-    for path, output in [*zip(paths, outputs, strict=True), (Path(more), outputs[0])]:
-        if output.exists() and path.exists() and output.samefile(path):
-            raise InputError(f"--output-dir {output_dir}: holds {path.name} itself; choose another folder")
+    outputs = rewritten_tables(phrase_table, reordering_table, output_dir, more)
     first = next(read_phrase_table(phrase_table), None)
     if first is None:
         raise InputError(f"{phrase_table}: the table is empty; make it again")
@@ -63,25 +58,24 @@ def fill_up_tables(
             filled += is_new
         known = _in_order(read_reordering_table(reordering_table, len(NO_EVIDENCE)), reordering_table)
         pairs = (ReorderingEntry(entry.source, entry.target, NO_EVIDENCE) for entry in read_phrase_table(more))
-        for line, _ in _merged(known, pairs):
+        for line, _ in _merged(known, _in_order(pairs, more)):
             reordering_out.write(f"{format_reordering_line(line)}\n".encode())
     return {"lines": lines, "filled in": filled, "scores of a line": scores + 1}
 
 
-def _merged(own: Iterable[Entry], more: Iterable[Entry]) -> Iterator[tuple[Entry, bool]]:
+def _merged(own: Iterable[tuple[bytes, Entry]], more: Iterable[tuple[bytes, Entry]]) -> Iterator[tuple[Entry, bool]]:
     """The entries of both in order, and whether they are of ``more`` alone; of a pair in both that of ``own``."""
     before = b""
-    for entry, is_new in heapq.merge(
-        ((entry, False) for entry in own), ((entry, True) for entry in more), key=lambda item: line_order(item[0])
+    for key, is_new, entry in heapq.merge(
+        ((key, False, entry) for key, entry in own), ((key, True, entry) for key, entry in more), key=itemgetter(0, 1)
     ):
-        key = line_order(entry)
         if key != before:
             yield entry, is_new
         before = key
 
 
-def _in_order(entries: Iterable[Entry], path: str) -> Iterator[Entry]:
-    """The same entries.
+def _in_order(entries: Iterable[Entry], path: str) -> Iterator[tuple[bytes, Entry]]:
+    """The same entries, each with what it is sorted by.
 
     Raises:
         InputError: they are not sorted.
@@ -92,4 +86,4 @@ def _in_order(entries: Iterable[Entry], path: str) -> Iterator[Entry]:
         if key <= before:
             raise InputError(f"{path}: '{entry.source} ||| {entry.target}' is out of order; sort it with LC_ALL=C sort")
         before = key
-        yield entry
+        yield key, entry

@@ -10,7 +10,7 @@ from rnnsmt.kernels.strings import POW10, Interner
 from rnnsmt.parallel_gzip import Writer, atomic_blocks
 from rnnsmt.phrases.aligned_text import split_words
 from rnnsmt.phrases.kernels.filtering import keep_lines
-from rnnsmt.phrases.table import refuse_line
+from rnnsmt.phrases.table import refuse_line, rewritten_tables
 from rnnsmt.progress import Meter
 
 
@@ -37,12 +37,7 @@ def filter_tables(
         InputError: a missing or malformed table, no words in the inputs, or a table that would overwrite itself.
     """
     paths = Path(phrase_table), Path(reordering_table)
-    outputs = [Path(output_dir) / path.name for path in paths]
-    if outputs[0] == outputs[1]:
-        raise InputError(f"{phrase_table} and {reordering_table} have the same name; their outputs would be one file")
-    for path, output in zip(paths, outputs, strict=True):
-        if output.exists() and path.exists() and output.samefile(path):
-            raise InputError(f"--output-dir {output_dir}: holds {path.name} itself; choose another folder")
+    outputs = rewritten_tables(phrase_table, reordering_table, output_dir)
     phrases = input_phrases(inputs, max_length)
     if not phrases:
         raise InputError(f"{inputs[0]}: no words in the input; nothing to filter for")

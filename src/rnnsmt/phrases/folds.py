@@ -21,11 +21,6 @@ _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 Hashes = NDArray[np.uint64]
 
 
-def fold_range(part: int, parts: int) -> tuple[int, int]:
-    """The first fold of part ``part`` (from 1) of ``parts`` nearly equal ones, and the one after its last."""
-    return FOLDS * (part - 1) // parts, FOLDS * part // parts
-
-
 def word_hashes(words: Iterable[bytes]) -> Hashes:
     """Of every word, the same wherever it stands."""
     return _scrambled(np.array([zlib.crc32(word) for word in words], np.uint64))

@@ -144,6 +144,22 @@ def line_order(entry: PhraseEntry | ReorderingEntry) -> bytes:
     return f"{entry.source} ||| {entry.target} ||| ".encode()
 
 
+def rewritten_tables(phrase_table: str, reordering_table: str, output_dir: str, *others: str) -> tuple[Path, Path]:
+    """Where both tables are written anew: under the same names in ``output_dir``.
+
+    Raises:
+        InputError: both have one name; one of them, or of the ``others`` that are read, would overwrite itself.
+    """
+    paths = Path(phrase_table), Path(reordering_table)
+    outputs = Path(output_dir) / paths[0].name, Path(output_dir) / paths[1].name
+    if outputs[0] == outputs[1]:
+        raise InputError(f"{phrase_table} and {reordering_table} have the same name; their outputs would be one file")
+    for path in (*paths, *map(Path, others)):
+        if path.exists() and any(output.exists() and output.samefile(path) for output in outputs):
+            raise InputError(f"--output-dir {output_dir}: holds {path.name} itself; choose another folder")
+    return outputs
+
+
 def write_table_lines(
     out: Writer, kernel: Callable[..., tuple[int, int]], lines: int, arguments: tuple[Any, ...]
 ) -> None:

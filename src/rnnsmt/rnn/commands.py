@@ -12,7 +12,7 @@ from rnnsmt.networks.options import (
     need_torch,
     print_description,
 )
-from rnnsmt.options import part, positive
+from rnnsmt.options import bounds_of_part, part, positive
 from rnnsmt.rnn.settings import PRESETS
 from rnnsmt.stopping import Stop
 
@@ -124,10 +124,10 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.progress import say
     from rnnsmt.rnn.model import check_lengths, load_model_of
     from rnnsmt.rnn.pairs import Pairs
-    from rnnsmt.rnn.scoring import mean_of_networks, score_batches, shard_bounds
+    from rnnsmt.rnn.scoring import mean_of_networks, score_batches
 
     pairs, place = Pairs.open(args.pairs), choose_place(args.device, 1)
-    bounds = shard_bounds(pairs, *args.shard)
+    bounds = bounds_of_part(args.shard, len(pairs))
     networks = [load_model_of(pairs, path, place) for path in args.model]
     if len({own.is_inverse for _, own, _ in networks}) > 1:
         raise InputError("--model: networks of both directions; score with those of one at a time")
@@ -136,8 +136,8 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     threads = max(1, args.threads // len(networks))
     batches = [score_batches(model, own, *bounds, place.device, threads) for model, own, _ in networks]
     left_out = [own for _, _, own in networks]
-    parts = {own[1] for own in left_out if own}
-    if parts and (len(parts) > 1 or {own[0] for own in left_out if own} != set(range(1, max(parts) + 1))):
+    parts = {tuple(own) for own in left_out if own}
+    if parts and parts != {(k, len(parts)) for k in range(1, len(parts) + 1)}:
         say("the networks do not leave out all parts of the sentences: other pairs have scores that are memory")
     total, unseen = 0.0, 0
     with growing_array(Path(args.output), np.float32) as out:

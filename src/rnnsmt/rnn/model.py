@@ -92,7 +92,17 @@ class Encoder(GatedUnit):
         return z * h + (1 - z) * candidate
 
 
-class BagOfWords(WordReader):
+class SummingEncoder(WordReader):
+    """An encoder whose c is tanh of a sum over the words, EOS among them; subclasses say what a word adds to it."""
+
+    b: nn.Parameter
+
+    def finish(self, h: Tensor) -> Tensor:
+        """The sum over all words [B, H] -> c [B, H]."""
+        return torch.tanh(h + self.b)
+
+
+class BagOfWords(SummingEncoder):
     """An encoder that does not know the order of the words: c = tanh(sum over k of W e(x_k) + b), with that of EOS."""
 
     def __init__(self, sizes: RnnSizes) -> None:
@@ -104,12 +114,8 @@ class BagOfWords(WordReader):
         """The sum h [B, H] over k words and the next word's embedding e [B, E] -> the sum with this word."""
         return h + linear(e, self.W)
 
-    def finish(self, h: Tensor) -> Tensor:
-        """The sum over all words [B, H] -> c [B, H]."""
-        return torch.tanh(h + self.b)
 
-
-class FeedForwardEncoder(WordReader):
+class FeedForwardEncoder(SummingEncoder):
     """A hidden layer over the embeddings of all words, EOS among them, side by side: c = tanh(sum of W_k e(x_k) + b).
 
     A phrase has up to ``max_length`` words; behind the EOS of a shorter one there are zeros (Schwenk 2012).
@@ -125,10 +131,6 @@ class FeedForwardEncoder(WordReader):
         """The sum h [B, H] over k words and the next word's embedding e [B, E] -> the sum with this word."""
         E = e.shape[-1]
         return h + linear(e, self.W[:, k * E : (k + 1) * E])
-
-    def finish(self, h: Tensor) -> Tensor:
-        """The sum over all words [B, H] -> c [B, H]."""
-        return torch.tanh(h + self.b)
 
 
 class Decoder(GatedUnit):

@@ -23,9 +23,10 @@ from rnnsmt.io import InputError, check_utf8, read_json, read_line_blocks, write
 from rnnsmt.kernels.strings import POW10, Interner
 from rnnsmt.kernels.table_lines import SOURCE, TARGET, split_phrase_lines
 from rnnsmt.networks.batches import Index
-from rnnsmt.networks.sequences import Sequences, count_ids, growing_array, open_sequences, read_array
+from rnnsmt.networks.sequences import Sequences, growing_array, open_sequences, read_array
 from rnnsmt.networks.vocabulary import UNK, Vocabulary, check_size, count_words
-from rnnsmt.phrases.folds import FOLDS, fold_range
+from rnnsmt.options import bounds_of_part
+from rnnsmt.phrases.folds import FOLDS
 from rnnsmt.phrases.table import refuse_line
 from rnnsmt.progress import Meter
 from rnnsmt.rnn.kernels.pairs import number_phrases, pair_keys
@@ -115,7 +116,7 @@ class Pairs:
     def left_out(self, part: int, parts: int, begin: int = 0, end: int | None = None) -> NDArray[np.bool_]:
         """Which of the pairs ``begin`` to ``end - 1`` only sentences of part ``part`` of ``parts`` contain.
 
-        The parts are of the folds of the sentences, see ``rnnsmt.phrases.folds.fold_range``.
+        The parts are nearly equal ones of the folds of the sentences, see ``rnnsmt.phrases.folds``.
 
         Raises:
             InputError: the origins of the pairs are not known; one part, or more than folds.
@@ -123,7 +124,7 @@ class Pairs:
         if not 2 <= parts <= FOLDS:
             raise InputError(f"--leave-out {part}/{parts}: give 2 to {FOLDS} parts, the sentences are in {FOLDS} folds")
         first, last = (self._of_origins(name, np.uint8)[begin:end] for name in (FIRST_FOLD, LAST_FOLD))
-        least, above = fold_range(part, parts)
+        least, above = bounds_of_part((part, parts), FOLDS)
         return np.asarray((first >= least) & (last < above))
 
     def _of_origins(self, name: str, dtype: type[np.generic]) -> NDArray[Any]:
@@ -286,11 +287,9 @@ def _first_repeated(new_source: NDArray[np.bool_], keys: NDArray[np.uint64], see
     return seen, -1
 
 
-def word_frequencies(pairs: Pairs, counts: NDArray[np.int32] | None, block: int = BLOCK) -> NDArray[np.int64]:
-    """How often each class is a target word (or EOS) of an epoch; counts: how often a pair comes in it, none: once."""
+def word_frequencies(pairs: Pairs, counts: NDArray[np.int32], block: int = BLOCK) -> NDArray[np.int64]:
+    """How often each class is a target word (or EOS) of an epoch; counts: how often each pair comes in it."""
     side, classes = pairs.sides[1], len(pairs.vocabularies[1])
-    if counts is None:
-        return count_ids(side.words, classes)
     found = np.zeros(classes, np.int64)
     for begin in range(0, len(pairs), block):
         offsets = np.asarray(side.offsets[begin : begin + block + 1])

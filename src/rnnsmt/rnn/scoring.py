@@ -83,11 +83,6 @@ CUDA_BATCHES = 2
 """Batches at the same time on a GPU, where each takes 2.5 GB at the paper's sizes: one computes, one is read."""
 
 
-def shard_bounds(pairs: Pairs, shard: int, shards: int) -> tuple[int, int]:
-    """The lines of part ``shard`` (from 1) of ``shards`` nearly equal ones that follow each other."""
-    return len(pairs) * (shard - 1) // shards, len(pairs) * shard // shards
-
-
 def mean_of_networks(
     pairs: Pairs, begin: int, scores: NDArray[np.float32], left_out: Sequence[tuple[int, int] | None]
 ) -> tuple[NDArray[np.float32], int]:

@@ -53,7 +53,11 @@ class RnnTrainer(Trainer):
         overlapping = np.setdiff1d(self.drawn, left_out)
         self.overlapping = HeldOutPairs(pairs, overlapping, place) if len(of_sentences) else None
         untrained = np.union1d(self.held_out, left_out)
-        self.unigram = unigram_likelihood(pairs, of_sentences if len(of_sentences) else self.drawn, untrained).per_word
+        times = np.ones(len(pairs), np.int32) if counts is None else counts.copy()
+        times[untrained] = 0
+        frequencies = word_frequencies(pairs, times)
+        measured_pairs = of_sentences if len(of_sentences) else self.drawn
+        self.unigram = unigram_likelihood(pairs, measured_pairs, frequencies).per_word
         self.sum_of_losses = settings.loss == "sum"
         batches = PairBatches(pairs, settings.batch, seed, untrained, counts)
         self.trained = batches.trained
@@ -63,9 +67,7 @@ class RnnTrainer(Trainer):
         self.products, self.dropout = Products(place.matmul_dtype), Dropout(settings.dropout, seed)
         self.sampler = None
         if settings.sampled_classes:
-            times = np.ones(len(pairs), np.int32) if counts is None else counts.copy()
-            times[untrained] = 0
-            self.sampler = ClassSampler(word_frequencies(pairs, times) + 1, settings.sampled_classes, seed)
+            self.sampler = ClassSampler(frequencies + 1, settings.sampled_classes, seed)
         sizes = settings.sizes(*(len(vocabulary) for vocabulary in pairs.vocabularies))
         check_lengths(sizes, pairs)
         self.model = RNNEncoderDecoder(sizes, seed, settings.deviation).to(place.device)

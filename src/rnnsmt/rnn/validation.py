@@ -8,10 +8,9 @@ from numpy.typing import NDArray
 
 from rnnsmt.networks.batches import Index
 from rnnsmt.networks.devices import Place, full_precision
-from rnnsmt.networks.sequences import count_ids
 from rnnsmt.rnn.batches import group_by_length, pair_tensors
 from rnnsmt.rnn.model import RNNEncoderDecoder
-from rnnsmt.rnn.pairs import Pairs, word_frequencies
+from rnnsmt.rnn.pairs import Pairs
 
 ROWS = 256
 """Pairs that are measured at a time."""
@@ -47,21 +46,12 @@ class HeldOutPairs:
         return Likelihood(value / max(self.pairs, 1), value / max(self.words, 1))
 
 
-def unigram_likelihood(pairs: Pairs, held_out: Index, untrained: Index | None = None) -> Likelihood:
-    """Held-out pairs under the relative frequencies of the words (and EOS) of all others, one added to each.
+def unigram_likelihood(pairs: Pairs, held_out: Index, frequencies: NDArray[np.int64]) -> Likelihood:
+    """Held-out pairs under the relative frequencies of target words (and EOS), one added to each.
 
-    untrained: all that are not among the others; none: the held-out pairs.
+    frequencies: of every class, in what is trained on (``rnnsmt.rnn.pairs.word_frequencies``).
     """
-    side = pairs.sides[1]
-    classes = len(pairs.vocabularies[1])
-    own = _words_of(pairs, held_out)
-    rest = count_ids(side.words, classes) - (own if untrained is None else _words_of(pairs, untrained)) + 1
-    total = float(own @ np.log(rest / rest.sum()))
-    return Likelihood(total / max(len(held_out), 1), total / max(int(own.sum()), 1))
-
-
-def _words_of(pairs: Pairs, index: Index) -> NDArray[np.int64]:
-    """How often each class is a target word of these pairs."""
-    times = np.zeros(len(pairs), np.int32)
-    times[index] = 1
-    return word_frequencies(pairs, times)
+    words = pairs.sides[1].joined(held_out)
+    logs = np.log((frequencies + 1) / (frequencies + 1).sum())
+    total = float(logs[words].sum())
+    return Likelihood(total / max(len(held_out), 1), total / max(len(words), 1))

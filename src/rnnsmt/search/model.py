@@ -10,12 +10,12 @@ from rnnsmt.io import InputError
 from rnnsmt.kernels.strings import Interner
 from rnnsmt.lm.automaton import Automaton, load_automaton
 from rnnsmt.moses.ini import (
+    CSLM_UNKNOWN,
     DROP_UNKNOWN,
     LANGUAGE_MODELS,
     NEURAL_MODELS,
     NO_LIMIT,
     PHRASE_TABLES,
-    UNKNOWN,
     Feature,
     MosesIni,
     feature_count,
@@ -201,10 +201,10 @@ def load_model(
     lm = load_automaton(paths[lm_feature.name])
     neural = None
     if neural_feature is not None:
-        unknown = neural_feature.options.get("unknown", UNKNOWN[0])
-        if unknown not in UNKNOWN:
+        unknown = neural_feature.options.get("unknown", CSLM_UNKNOWN[0])
+        if unknown not in CSLM_UNKNOWN:
             raise InputError(
-                f"{ini.path}: {neural_feature.name} has unknown={unknown}; it must be {' or '.join(UNKNOWN)}"
+                f"{ini.path}: {neural_feature.name} has unknown={unknown}; it must be {' or '.join(CSLM_UNKNOWN)}"
             )
         neural = load_feature(paths[neural_feature.name], unknown, threads, device, precision)
     vocabulary = Interner(1 << 12, 1 << 16)

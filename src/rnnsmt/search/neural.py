@@ -144,11 +144,11 @@ class NeuralFeature:
 
 
 def load_feature(
-    path: str | Path, unknown: str, threads: int = 1, device: str = "auto", precision: str = "reduced"
+    path: str | Path, unknown_score: str, threads: int = 1, device: str = "auto", precision: str = "reduced"
 ) -> NeuralFeature:
     """The neural LM of a model file, on a device: cpu, cuda, or auto.
 
-    unknown: what words outside the shortlist score, see ``rnnsmt.moses.ini.UNKNOWN``.
+    unknown_score: what words outside the shortlist score, see ``rnnsmt.moses.ini.CSLM_UNKNOWN``.
     precision: of the sum over the vocabulary, ``float32`` or ``reduced``, see ``rnnsmt.cslm.scoring.NGramScorer``.
 
     Raises:
@@ -156,4 +156,6 @@ def load_feature(
     """
     from rnnsmt.cslm.scoring import NGramScorer
 
-    return NeuralFeature(NGramScorer(path, device, threads, reduced=precision == "reduced", unknown_score=unknown))
+    return NeuralFeature(
+        NGramScorer(path, device, threads, reduced=precision == "reduced", unknown_score=unknown_score)
+    )

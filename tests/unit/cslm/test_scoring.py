@@ -27,7 +27,7 @@ from rnnsmt.cslm.scoring import (  # noqa: E402
 from rnnsmt.cslm.settings import CslmSizes  # noqa: E402
 from rnnsmt.io import InputError  # noqa: E402
 from rnnsmt.lm.automaton import load_automaton  # noqa: E402
-from rnnsmt.moses.ini import UNKNOWN  # noqa: E402
+from rnnsmt.moses.ini import CSLM_UNKNOWN  # noqa: E402
 from rnnsmt.networks.vocabulary import UNK, Vocabulary  # noqa: E402
 
 from ..gpu import NEEDS_GPU  # noqa: E402
@@ -112,7 +112,7 @@ def test_unknown_words_share_the_probability_of_their_class(files, name):
     contexts, owner, words = requests(NGramScorer(files / name, "cpu"), 50, 20)
     words[::3] = UNK
     whole, share = (
-        NGramScorer(files / name, "cpu", unknown_score=how).score(contexts, owner, words) for how in UNKNOWN
+        NGramScorer(files / name, "cpu", unknown_score=how).score(contexts, owner, words) for how in CSLM_UNKNOWN
     )
     assert np.allclose(share[words == UNK], whole[words == UNK] - math.log(5), atol=1e-6)
     assert np.array_equal(share[words != UNK], whole[words != UNK])
