@@ -31,4 +31,5 @@ rule all:
         "results/table1.html",
         "results/provenance.json",
         FIGURES,
+        COMPARISONS,
         expand("results/cslm/network{n}/perplexity.json", n=TRAININGS if "cslm" in NETWORKS else []),

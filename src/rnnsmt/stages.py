@@ -102,6 +102,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "bleu": Stage(2, "BLEU of one output"),
         "score": Stage(1, "detokenise and score what the runs of a tuned system translated"),
         "table": Stage(6, "Table 1 from the scores of all runs"),
+        "compare": Stage(1, "compare two systems sentence by sentence"),
         "provenance": Stage(4, "files, seeds and weights behind Table 1"),
     },
     "analysis": {

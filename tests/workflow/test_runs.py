@@ -101,6 +101,22 @@ def test_proposed_pairs_are_in_the_tables(finished):
         assert not {line.split(" ||| ")[0] for line in own} & {line.split(" ||| ")[0] for line in proposed}
 
 
+def test_systems_are_compared_sentence_by_sentence(finished):
+    """Every system with the largest ones that it contains: the difference is that of the table."""
+    results = finished.folder / "results"
+    assert {path.name for path in (results / "analysis").iterdir()} == {
+        "rnn-baseline", "rnn_proposals-rnn", "cslm_rnn_wp-rnn",
+    }  # fmt: skip
+    rows = {(row["system"], row["test_set"]): row for row in json.loads((results / "table1.json").read_text())["rows"]}
+    for path in results.glob("analysis/*/*.json"):
+        system, other = path.parent.name.split("-")
+        found = json.loads(path.read_text())
+        bleu = [rows[name, path.stem]["bleu"] for name in (other, system)]
+        assert found["bleu"] == pytest.approx(bleu)
+        assert set(found["decided"]) > {"LM", "p(e|f)", "rnn"}
+        assert path.with_suffix(".md").read_text().startswith(f"# {found['system']} against {found['baseline']}")
+
+
 def test_figures_and_the_report(finished, small_config, tmp_path):
     figures = {path.name for path in (finished.folder / "results/figures").glob("*.png")}
     assert figures == {"learning-rnn.png", "learning-cslm.png", "mert.png", "scores-rnn.png"}
@@ -193,7 +209,7 @@ def test_a_further_system_runs_only_its_own_jobs(finished, small_config):
     """Added to the table: its runs, and the table."""
     settings = ["systems={other: {features: [rnn]}}", "compare=[baseline, rnn, other]"]
     jobs = finished.plan("--configfile", str(small_config), "--config", *settings)
-    expected = {"mert": 1, "decode": 1, "score": 1}
+    expected = {"mert": 1, "decode": 1, "score": 1, "compare_systems": 1}
     assert jobs == expected | REPORT
 
 

@@ -1,9 +1,17 @@
 # Pictures of what was learnt, for results/figures and the report.
 import itertools
 
+from rnnsmt.systems import label
+
 FIGURES = [f"results/figures/learning-{name}.png" for name in NETWORKS]
 FIGURES += ["results/figures/mert.png"]
 FIGURES += ["results/figures/scores-rnn.png"] if "rnn" in NETWORKS else []
+COMPARISONS = [
+    f"results/analysis/{system}-{other}/{name}.json"
+    for system in config["compare"]
+    for other in nested_systems(system)
+    for name in TEST
+]
 NETWORK_NAMES = {"rnn": "RNN Encoder–Decoder", "cslm": "CSLM"} | {name: f"Scorer {name}" for name in config["scorers"]}
 
 
@@ -86,3 +94,42 @@ rule score_scatter:
     shell:
         "rnnsmt analysis score-scatter --phrase-table {input.phrase_table:q} --scores {input.scores:q} "
         "--seed {params.seed} --output {output:q} &> {log:q}"
+
+
+# A system and one that lacks some of its features, sentence by sentence.
+rule compare_systems:
+    input:
+        baseline=expand("results/systems/{other}/run{run}/{set}.tokens", run=RUNS, allow_missing=True),
+        system=expand(f"{RUN}/{{set}}.tokens", run=RUNS, allow_missing=True),
+        details=["results/systems/{other}/run1/{set}.details", "results/systems/{system}/run1/{set}.details"],
+        ini="results/systems/{system}/run1/moses.ini",
+        lm="results/model/lm.arpa.gz",
+        network=lambda w: neural_model(w)[:1],
+        tables=lambda w: filtered_tables(w.system, "all")[:2],
+        source=lambda w: set_text("usual", w.set, SOURCE),
+        reference=lambda w: set_text("tokenized", w.set, TARGET),
+    output:
+        json="results/analysis/{system}-{other}/{set}.json",
+        md="results/analysis/{system}-{other}/{set}.md",
+    log:
+        "results/logs/analysis/{system}-{other}.{set}.log",
+    wildcard_constraints:
+        other="|".join(config["systems"]),
+    conda:
+        search_env
+    resources:
+        mem_mb=search_memory,
+        runtime=minutes(60),
+        gpu=search_gpu,
+        device=DEVICE,
+    params:
+        version=version("evaluation", "compare"),
+        names=lambda w: [label(w.other), label(w.system)],
+        trainings=lambda w: [len(set(trainings(name))) for name in (w.other, w.system)],
+        tables=lambda w, input: Path(input.tables[0]).parent,
+        columns=lambda w: columns(features(w.system)),
+    shell:
+        "rnnsmt evaluation compare --baseline {input.baseline:q} --system {input.system:q} --names {params.names:q} "
+        "--trainings {params.trainings} --reference {input.reference:q} --source {input.source:q} "
+        "--details {input.details:q} --ini {input.ini:q} --model-dir {params.tables:q} --columns {params.columns} "
+        "--device {resources.device} --output-json {output.json:q} --output-md {output.md:q} &> {log:q}"

@@ -7,7 +7,7 @@ JOINT = " ".join(f"--joint {name}={'+'.join(parts)}" for name, parts in config["
 KEEP_CASE = switch("no-detruecase", config["text"]["lowercase"] or not config["text"]["truecase"])
 
 
-# All runs and sets in one process, which loads each of the system's models once.
+# All runs and sets in one process, which loads each of the system's models once. details: the phrases of the translations.
 rule decode:
     input:
         ini=expand(f"{RUN}/moses.ini", run=RUNS, allow_missing=True),
@@ -18,6 +18,7 @@ rule decode:
     output:
         text=of_every_run("output"),
         report=of_every_run("decode.json"),
+        details=of_every_run("details"),
     log:
         "results/logs/evaluation/decode.{system}.log",
     conda:
@@ -34,7 +35,7 @@ rule decode:
         tables=table_folders,
     shell:
         "rnnsmt search decode --ini {input.ini:q} --model-dir {params.tables:q} "
-        "--input {input.source:q} --output {output.text:q} --report {output.report:q} "
+        "--input {input.source:q} --output {output.text:q} --report {output.report:q} --details {output.details:q} "
         "{params.limits} --device {resources.device} --threads {threads} &> {log:q}"
 
 

@@ -79,3 +79,17 @@ def bleu_of_many(totals: NDArray[np.floating] | NDArray[np.integer]) -> NDArray[
     out = np.empty(len(rows))
     bleu_of_rows(rows, out)
     return 100 * out.reshape(totals.shape[:-1])
+
+
+def sentence_bleu(statistics: NDArray[np.integer]) -> NDArray[np.float64]:
+    """Smoothed BLEU (0 to 1) of every row of ``statistics`` ``[N, 9]``.
+
+    That of Lin and Och (2004): the counts of n-grams longer than a word, matched and all, are one higher.
+    """
+    counts = statistics.astype(np.float64)
+    more = np.array([0.0, 1.0, 1.0, 1.0])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log((counts[:, :4] + more) / (counts[:, 4:8] + more))
+        penalty = np.minimum(0.0, 1.0 - counts[:, 8] / counts[:, 4])
+        bleu = np.exp(logs.mean(axis=1) + penalty)
+    return np.where(counts[:, 0] > 0, bleu, 0.0)

@@ -3,10 +3,12 @@
 import argparse
 import json
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rnnsmt.io import InputError, read_lines, write_json, write_lines
 from rnnsmt.languages import code_mistake
+from rnnsmt.networks.options import add_device
 from rnnsmt.options import positive
 from rnnsmt.progress import say
 from rnnsmt.systems import FEATURES, label
@@ -235,6 +237,65 @@ def table(args: argparse.Namespace) -> dict[str, object]:
     for row in table:
         say(_line(row))
     return {"systems": len({row.system for row in table}), "rows": len(table), "score files": len(args.scores)}
+
+
+def compare_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--reference", required=True, nargs="+", metavar="FILE", help="tokenised reference; several of one text")
+    add("--baseline", required=True, nargs="+", metavar="FILE", help="tokenised output of one system, run by run")
+    add("--system", required=True, nargs="+", metavar="FILE", help="that of the other, as many runs")
+    add("--names", nargs=2, default=["baseline", "system"], metavar=("BASELINE", "SYSTEM"), help="what to call them")
+    add("--trainings", nargs=2, type=positive, default=[1, 1], metavar=("BASELINE", "SYSTEM"),
+        help="of the networks of both, on which their runs take turns")  # fmt: skip
+    add("--source", metavar="FILE", help="the text that was translated, as the decoder read it")
+    add("--details", nargs=2, metavar=("BASELINE", "SYSTEM"),
+        help="phrases of both in the first run, of `search decode --details`; needs --source")  # fmt: skip
+    add("--ini", metavar="FILE", help="tuned moses.ini of the first run of the system: what decided; needs --details")
+    add("--model-dir", metavar="DIR", help="take files of the same base name from here where they exist")
+    add("--columns", nargs="*", default=[], metavar="NAME", help="what its phrase scores after the fourth are called")
+    add("--examples", type=positive, default=10, metavar="N", help="sentences that gain most, and that lose most")
+    add_device(parser)
+    add("--output-json", required=True, metavar="FILE")
+    add("--output-md", required=True, metavar="FILE")
+
+
+def compare(args: argparse.Namespace) -> dict[str, object]:
+    """Compare two systems sentence by sentence: BLEU by groups of sentences, the largest gains and losses.
+
+    With --source by its length; with --details by the length of phrases, and with the phrase pairs that only one of
+    both uses; with --ini by unknown words, the pairs by how often they were extracted, and with what decided: weight
+    times feature of the system's translation less that of the baseline's, where the system could have made that, under
+    the system's weights. Groups are of all runs, sentences and phrases of the first.
+    """
+    from rnnsmt.bleu.texts import read_texts
+    from rnnsmt.evaluation.comparison import Comparison
+    from rnnsmt.evaluation.markdown import write_comparison
+    from rnnsmt.moses.ini import PHRASE_TABLES, MosesIni
+    from rnnsmt.search.model import load_model
+
+    if len(args.baseline) != len(args.system):
+        raise InputError(f"{len(args.baseline)} --baseline and {len(args.system)} --system: give as many runs of both")
+    if (args.details and not args.source) or (args.ini and not args.details):
+        raise InputError("--ini needs --details, and --details need --source")
+    if any(len(args.baseline) % number for number in args.trainings):
+        raise InputError(f"--trainings: {len(args.baseline)} runs cannot take turns on them alike")
+    _, references = read_texts(args.reference[0], args.reference)
+    texts = [[list(read_texts(path, args.reference)[0]) for path in paths] for paths in (args.baseline, args.system)]
+    found = Comparison(references, texts[0], texts[1], (args.trainings[0], args.trainings[1]))
+    if args.source:
+        found.add_source(read_texts(args.source, args.reference)[0])
+    if args.details:
+        found.add_details(*args.details)
+    if args.ini:
+        ini = MosesIni.read(args.ini)
+        folder = None if args.model_dir is None else Path(args.model_dir)
+        model = load_model(ini, list(found.source or ()), folder, args.threads, args.device)
+        table = next(ini.located(feature, folder) for feature in ini.features if feature.kind in PHRASE_TABLES)
+        found.add_model(model, model.weights(ini), table, args.columns)
+    content = {"baseline": args.names[0], "system": args.names[1], **found.content(args.examples)}
+    write_json(args.output_json, content)
+    write_comparison(args.output_md, content)
+    return {"sentences": content["sentences"], "difference": content["difference"], **content["first run"]}
 
 
 def provenance_options(parser: argparse.ArgumentParser) -> None:

@@ -1,10 +1,12 @@
 """Table 1 as Markdown that reads well on a terminal too: columns are padded, lines stay within some hundred columns."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from textwrap import wrap
+from typing import Any
 
 from rnnsmt.evaluation.cells import (
+    DASH,
     Table,
     contrasts,
     notes,
@@ -17,7 +19,7 @@ from rnnsmt.evaluation.cells import (
     verdict,
 )
 from rnnsmt.evaluation.table import Row
-from rnnsmt.io import atomic_text
+from rnnsmt.io import atomic_text, write_lines
 
 WIDTH = 100
 """Of running text."""
@@ -41,15 +43,89 @@ def write_markdown(path: str | Path, table: Sequence[Row], paper: bool) -> None:
 
 def _lines(table: Table) -> list[str]:
     """A table of padded cells: the first column to the left, the others to the right."""
-    widths = [max(map(len, (heading, *cells))) for heading, *cells in zip(table.headings, *table.rows, strict=True)]
+    headings, *rows = ([cell.replace("|", r"\|") for cell in row] for row in (table.headings, *table.rows))
+    widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
     rule = [f":{'-' * (widths[0] + 1)}", *(f"{'-' * (width + 1)}:" for width in widths[1:])]
     return [
-        _line(table.headings, widths),
+        _line(headings, widths),
         f"|{'|'.join(rule)}|",
-        *(_line(row, widths) for row in table.rows),
+        *(_line(row, widths) for row in rows),
     ]
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
     first, *others = zip(cells, widths, strict=True)
     return "| " + " | ".join([first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in others)]) + " |"
+
+
+def write_comparison(path: str | Path, found: Mapping[str, Any]) -> None:
+    """Write what `evaluation compare` found, as the keys of its JSON say it."""
+    write_lines(path, _comparison(found))
+
+
+def _comparison(found: Mapping[str, Any]) -> Iterator[str]:
+    names = found["baseline"], found["system"]
+    yield from (f"# {names[1]} against {names[0]}", "")
+    runs = f"means of {found['runs']} runs" if found["runs"] > 1 else "one run"
+    p = "" if found["p_strict"] is None else f", p strict {found['p_strict']:.4f}"
+    yield (
+        f"{found['sentences']} sentences, {runs}: BLEU {found['bleu'][0]:.2f} and {found['bleu'][1]:.2f}, "
+        f"{found['difference']:+.2f} (p {found['p_value']:.4f}{p})."
+    )
+    one = found["first run"]
+    yield (
+        f"In the first run {one['changed']} translations differ; {one['better']} are better, {one['worse']} worse by "
+        "smoothed sentence BLEU."
+    )
+    for kind, rows in found["groups"].items():
+        cells = [
+            [row["group"], str(row["sentences"]), *(f"{bleu:.2f}" for bleu in row["bleu"]), f"{row['difference']:+.2f}"]
+            for row in rows
+        ]
+        yield from ("", f"## BLEU by {kind}", "")
+        yield from _lines(Table([kind, "sentences", *names, "difference"], cells))
+    for kind, rows in found.get("exchanged pairs", {}).items():
+        cells = [
+            [
+                row["group"],
+                *map(str, row["pairs"]),
+                str(row["sentences"]),
+                DASH if row["mean gain"] is None else f"{row['mean gain']:+.2f}",
+            ]
+            for row in rows
+        ]
+        yield from ("", f"## Phrase pairs that only one uses, by {kind}", "")
+        yield from _lines(Table([kind, *names, f"sentences of {names[1]}", "their mean gain"], cells))
+    if "decided" in found:
+        yield from ("", f"## What decides for other translations under the weights of {names[1]}", "")
+        yield from _lines(
+            Table(
+                ["feature", "mean contribution"], [[name, f"{value:+.3f}"] for name, value in found["decided"].items()]
+            )
+        )
+    for title, examples in found["examples"].items():
+        yield from ("", f"## {title}", "")
+        for example in examples:
+            yield from _example(example, names)
+
+
+def _example(example: Mapping[str, Any], names: tuple[str, str]) -> Iterator[str]:
+    """A sentence: its texts, the phrase pairs that differ, and what decided."""
+    yield f"* sentence {example['sentence']}, {example['gain']:+.1f}"
+    texts = [
+        ("source", example.get("source")),
+        ("reference", example["reference"][0]),
+        *zip(names, example["texts"], strict=True),
+    ]
+    width = max(len(name) for name, _ in texts)
+    yield from (f"  * `{name.ljust(width)}` {text}" for name, text in texts if text is not None)
+    for name, pairs in zip(names, example.get("pairs", ((), ())), strict=True):
+        if pairs:
+            said = [
+                f"{source} → {target or DASH} ({DASH if count is None else f'{count:g}'})"
+                for source, target, count in pairs
+            ]
+            yield f"  * only {name}: {'; '.join(said)}"
+    if example.get("decided"):
+        said = [f"{name} {value:+.2f}" for name, value in example["decided"].items() if abs(value) >= 0.005]
+        yield f"  * decided: {', '.join(said)}"

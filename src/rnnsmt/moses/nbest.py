@@ -1,6 +1,7 @@
 """Moses' n-best lists: ``number ||| text ||| Name= value ... ||| score [||| segmentation]``, read and written."""
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -23,6 +24,8 @@ class Candidate(NamedTuple):
 
 Segment = tuple[int, int, int]
 """First source word, last source word, number of target words."""
+
+_SEGMENT = re.compile(r"(\d+)(?:-(\d+))?=(?:(\d+)(?:-(\d+))?)?", re.ASCII)
 
 
 class NbestLists(NamedTuple):
@@ -120,10 +123,62 @@ def segmentation(phrases: Sequence[Segment]) -> str:
     return " ".join(parts)
 
 
+def read_segmentation(text: str) -> list[Segment]:
+    """The phrases of a segmentation in Moses' notation, in the order of the translation.
+
+    Raises:
+        ValueError: it is none, or a target range does not follow the one before.
+    """
+    found: list[Segment] = []
+    position = 0
+    for part in text.split():
+        ranges = _SEGMENT.fullmatch(part)
+        if ranges is None:
+            raise ValueError(f"'{part}' is no range of source words = range of target words")
+        first, last, begin, end = (int(place or -1) for place in ranges.groups())
+        if 0 <= last < first:
+            raise ValueError(f"'{part}': its source words end before they begin")
+        last = max(first, last)
+        size = 0 if begin < 0 else max(begin, end) - begin + 1
+        if 0 <= end < begin or (size and begin != position):
+            raise ValueError(f"'{part}': its target words do not follow those before")
+        found.append((first, last, size))
+        position += size
+    return found
+
+
 def with_feature(fields: Sequence[str], name: str, value: float) -> str:
     """The line of these fields with one more feature behind the others, six decimals."""
     features = f" {' '.join(fields[2].split())} {name}= {value:.6f} "
     return "|||".join([*fields[:2], features, *fields[3:]])
+
+
+def read_details(path: str | Path, source: Sequence[str]) -> list[tuple[str, list[Segment]]]:
+    """Of every sentence of a text the first translation that an n-best list with segmentations has, and its phrases.
+
+    Raises:
+        InputError: a line without a segmentation, one that does not fit the sentence and its translation, or a sentence
+            that is not in the text; no translation of a sentence that is not empty.
+    """
+    found: dict[int, tuple[str, list[Segment]]] = {}
+    for number, line in enumerate(read_lines(path), 1):
+        fields = fields_of(line, path, number)
+        sentence, text = int(fields[0]), " ".join(fields[1].split())
+        if sentence >= len(source):
+            raise InputError(f"{path}: has sentence {sentence} (from 0), but the text has {len(source)} lines")
+        if sentence in found:
+            continue
+        try:
+            phrases = read_segmentation(fields[4] if len(fields) > 4 else "")
+        except ValueError as error:
+            raise InputError(f"{path}, line {number}: {error}; write it with search decode --details") from None
+        covered = sorted(place for first, last, _ in phrases for place in range(first, last + 1))
+        if covered != list(range(len(source[sentence].split()))) or sum(n for *_, n in phrases) != len(text.split()):
+            raise InputError(f"{path}, line {number}: its phrases are not those of the sentence; give that text's file")
+        found[sentence] = text, phrases
+    if lacking := [number for number, text in enumerate(source) if text.split() and number not in found]:
+        raise InputError(f"{path}: has no translation of sentence {lacking[0]} (from 0); make it of the whole text")
+    return [found.get(number, ("", [])) for number in range(len(source))]
 
 
 def read_lists(path: str | Path, ini: MosesIni, source: Sequence[str]) -> NbestLists:

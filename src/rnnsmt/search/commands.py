@@ -33,6 +33,8 @@ def decode_options(parser: argparse.ArgumentParser) -> None:
         help="distinct translations per sentence for --nbest-file; wider beam, so that the best may differ",
     )
     parser.add_argument("--nbest-file", type=Path, help="where to write them, in Moses' format")
+    add("--details", type=Path, nargs="+", metavar="FILE",
+        help="phrases and features of every output: n-best lists of one in Moses' format")  # fmt: skip
     add("--model-dir", type=Path, nargs="+", metavar="DIR",
         help="take files of the same base name from here where they exist; one, or one for each --ini")  # fmt: skip
     parser.add_argument("--threads", type=int, default=1, help="sentences translated at the same time")
@@ -47,16 +49,17 @@ def decode(args: argparse.Namespace) -> dict[str, object]:
     has [drop-unknown] 1. Other sections of the ini that change what Moses does are refused. Several texts are
     translated one after the other with one model, which is loaded once; so are inis that differ in weights only. Of
     other inis one model is loaded after the other. The n-best file has Moses' format with the phrase segmentation as
-    last field (2-5=2-8: source words 2 to 5 became target words 2 to 8, from 0).
+    last field (2-5=2-8: source words 2 to 5 became target words 2 to 8, from 0); so have --details, where the only
+    translation of a sentence is that of the output.
     """
     if args.nbest < 0 or (args.nbest > 0) != (args.nbest_file is not None):
         raise InputError("--nbest N (N at least 1) and --nbest-file belong together")
     tasks = len(args.ini) * len(args.input)
-    reports = args.report or [None] * tasks
-    if not tasks == len(args.output) == len(reports):
+    reports, details = args.report or [None] * tasks, args.details or [None] * tasks
+    if not tasks == len(args.output) == len(reports) == len(details):
         raise InputError(
-            f"{len(args.ini)} --ini and {len(args.input)} --input need {tasks} --output and as many --report, if any, "
-            f"but there are {len(args.output)} and {len(reports)}"
+            f"{len(args.ini)} --ini and {len(args.input)} --input need {tasks} --output and as many --report and "
+            f"--details, if any, but there are {len(args.output)}, {len(reports)} and {len(details)}"
         )
     if args.nbest_file is not None and tasks > 1:
         raise InputError("--nbest-file: is for one --ini and one --input only")
@@ -84,7 +87,8 @@ def decode(args: argparse.Namespace) -> dict[str, object]:
                 task = place * len(texts) + text
                 warn = number == 0 and ini is first
                 weights = model.weights(ini)
-                found.append(_translate(model, weights, sentences, options, args.output[task], args.nbest_file, warn))
+                outputs = args.output[task], details[task], args.nbest_file
+                found.append(_translate(model, weights, sentences, options, *outputs, warn))
                 if reports[task] is not None:
                     write_json(reports[task], {**found[-1], "load_cpu_seconds": loading, **limits})
         del model  # before the next one is loaded
@@ -98,12 +102,13 @@ def _translate(
     sentences: list[str],
     options: "SearchOptions",
     output: Path,
+    details: Path | None,
     nbest_file: Path | None,
     warn: bool,
 ) -> dict[str, int | float]:
     """Translate one text under ``weights`` [F] and write it; the figures of its search. warn: of raw text."""
     from rnnsmt.search.decoder import translations
-    from rnnsmt.search.nbest import nbest_file_lines
+    from rnnsmt.search.nbest import detail_lines, nbest_file_lines
     from rnnsmt.search.sentence_search import SentenceSearch
     from rnnsmt.search.source_text import raw_text_warning, words_of
     from rnnsmt.search.translation_options import look_up
@@ -120,6 +125,8 @@ def _translate(
     if nbest_file is not None:
         lists = (translation.nbest for translation in found)
         write_lines(nbest_file, nbest_file_lines(lists, model.feature_names, model.listed))
+    if details is not None:
+        write_lines(details, detail_lines(found, model.feature_names, model.listed))
     write_lines_or_stdout(output, (translation.text for translation in found))
 
     score = sum(translation.score for translation in found)

@@ -5,17 +5,19 @@ Without a neural LM one sentence is searched after the other (``sentence_search`
 (``lockstep``).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from rnnsmt.io import InputError
+from rnnsmt.moses.nbest import Segment
 from rnnsmt.search.lockstep import LockstepSearch
 from rnnsmt.search.model import SearchModel
-from rnnsmt.search.nbest import Translation
+from rnnsmt.search.nbest import Derivations, Translation
 from rnnsmt.search.options import SearchOptions
 from rnnsmt.search.sentence_search import SentenceSearch
+from rnnsmt.search.source_text import words_of
 from rnnsmt.search.translation_options import look_up
 
 
@@ -53,3 +55,39 @@ def translations(search: SentenceSearch) -> Iterator[Translation]:
             yield from LockstepSearch(search, search.neural, pool).translations()
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def features_of_derivations(
+    model: SearchModel, sentences: list[str], derivations: Sequence[tuple[str, Sequence[Segment]]]
+) -> np.ndarray:
+    """Feature values ``float64`` [sentences, F] of given translations with their phrases, as another system made them.
+
+    NaN where the model has no such derivation, because its table lacks one of the phrase pairs.
+    """
+    looked_up = look_up(model, sentences)
+    numbers = {word: number for number, word in enumerate(looked_up.words)}
+    rows: list[int] = []
+    segments: list[Segment] = []
+    offsets, possible = [0], []
+    for number, (spans, (text, phrases)) in enumerate(zip(looked_up.spans, derivations, strict=True)):
+        words = np.array([numbers.get(word, -1) for word in words_of(text)], np.int32)
+        ends = np.cumsum([length for *_, length in phrases], dtype=np.int64)
+        found = [
+            looked_up.find(int(spans[first, last - first]), words[end - length : end])
+            for (first, last, length), end in zip(phrases, ends, strict=True)
+            if last - first < spans.shape[1]
+        ]
+        if found and len(found) == len(phrases) and -1 not in found:
+            rows += found
+            segments += phrases
+            offsets.append(len(rows))
+            possible.append(number)
+    count = len(model.feature_names)
+    starts, last_words, _ = np.array(segments, np.int32).reshape(-1, 3).T
+    made = Derivations(np.array(offsets), np.array(rows, np.int32), starts.copy(), last_words.copy())
+    features = np.full((len(sentences), count), np.nan)
+    features[[not phrases for _, phrases in derivations]] = 0.0  # of an empty sentence
+    features[possible] = SentenceSearch(model, looked_up, np.zeros(count), SearchOptions()).features_of(
+        made, made.options
+    )
+    return features

@@ -1,5 +1,6 @@
 """A Moses model in memory: tables, reordering scores and LM, without weights."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,9 @@ UNKNOWN_WORD_SCORE = -100.0
 """Score of an unknown word: the floored logarithm of 0, as in Moses."""
 
 REORDERING_TYPES = ("wbe-msd-bidirectional-fe-allff", "wbe-msd-bidirectional-fe")
+
+PHRASE_SCORES = ("p(f|e)", "lex(f|e)", "p(e|f)", "lex(e|f)")
+"""The columns of a phrase table, in Moses' order."""
 
 _STATEFUL = ("LexicalReordering", "Distortion", *LANGUAGE_MODELS, *NEURAL_MODELS)
 
@@ -234,3 +238,19 @@ def _decoded(vocabulary: Interner, path: Path) -> list[str]:
         return [word.decode("utf-8") for word in vocabulary.strings()]
     except UnicodeDecodeError:
         raise InputError(f"{path}: a target phrase is not UTF-8; convert the table") from None
+
+
+def kinds_of_features(model: SearchModel, columns: Sequence[str]) -> list[str]:
+    """What the features of a model ``[F]`` are called: every phrase score by itself, the others by their kind.
+
+    columns: names of the phrase scores after the fourth; without a name they are called score 5, score 6 ...
+    """
+    kinds = [""] * len(model.feature_names)
+    for kind, places in model.columns.items():
+        names = [kind] * len(places)
+        if kind == "PhraseDictionaryMemory":
+            further = [f"score {number}" for number in range(5, len(places) + 1)]
+            names = [*PHRASE_SCORES, *columns, *further[len(columns) :]][: len(places)]
+        for place, name in zip(places, names, strict=True):
+            kinds[place] = name
+    return kinds

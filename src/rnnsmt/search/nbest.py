@@ -158,3 +158,13 @@ def nbest_file_lines(lists: Iterable[NBest], names: Sequence[str], columns: np.n
     names = [names[column] for column in columns]
     for number, one in enumerate(lists):
         yield from nbest_lines(number, names, one.texts, one.features[:, columns], one.scores, one.phrases)
+
+
+def detail_lines(found: Iterable[Translation], names: Sequence[str], columns: np.ndarray) -> Iterator[str]:
+    """The best translations of all sentences that are not empty as n-best lists of one in Moses' format."""
+    names = [names[column] for column in columns]
+    for number, one in enumerate(found):
+        if one.phrases:
+            yield from nbest_lines(
+                number, names, [one.text], one.features[None, columns], np.array([one.score]), [one.phrases]
+            )

@@ -41,6 +41,21 @@ class TranslationOptions(NamedTuple):
     known: int
     unknown: list[str]
 
+    def target_text(self, row: int) -> str:
+        """The target phrase of a pair."""
+        begin, end = self.targets.bounds[self.target_of[row] :][:2]
+        return " ".join(self.words[word] for word in self.targets.words[begin:end])
+
+    def find(self, source: int, target: np.ndarray) -> int:
+        """The row of the pair of a source phrase and the target phrase with these words ``int32``; -1: none."""
+        begin, end = np.searchsorted(self.source_of, (source, source + 1))
+        bounds = self.targets.bounds
+        for row in range(begin, end) if source >= 0 else ():
+            phrase = self.target_of[row]
+            if np.array_equal(self.targets.words[bounds[phrase] : bounds[phrase + 1]], target):
+                return row
+        return -1
+
 
 def look_up(model: SearchModel, sentences: list[str]) -> TranslationOptions:
     """Look sentences up in the table; a word without a translation of its own is passed through or dropped.

@@ -4,9 +4,8 @@ For every sentence pairs of candidates are drawn from the accumulated n-best lis
 the ones that differ most are kept. The weights are those with which the difference of the scores says best which of the
 two is better; interpolated with the weights before.
 
-BLEU of a sentence is that of Lin and Och (2004): the counts of n-grams longer than a word, matched and all, are one
-higher. The regression has no intercept and a normal prior on the weights. It is convex, with as many unknowns as there
-are features: Newton's method takes a few steps.
+BLEU of a sentence is the smoothed one of ``rnnsmt.bleu.batch``. The regression has no intercept and a normal prior on
+the weights. It is convex, with as many unknowns as there are features: Newton's method takes a few steps.
 """
 
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnsmt.bleu.batch import sentence_bleu
 from rnnsmt.tuning.nbest_pool import FlatPool
 from rnnsmt.tuning.options import OptimiserOptions
 from rnnsmt.tuning.weights import Weights, normalised
@@ -66,17 +66,6 @@ def sample_pairs(pool: FlatPool, rng: np.random.Generator, options: OptimiserOpt
         second.append(np.where(gap[kept] > 0, other[kept], one[kept]))
     better, worse = (np.concatenate([np.zeros(0, np.int64), *rows]) for rows in (first, second))
     return np.asarray((pool.features[:, better].astype(np.float64) - pool.features[:, worse]).T)
-
-
-def sentence_bleu(statistics: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Smoothed BLEU (0 to 1) of every row of ``statistics`` ``[N, 9]``."""
-    counts = statistics.astype(np.float64)
-    more = np.array([0.0, 1.0, 1.0, 1.0])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log((counts[:, :4] + more) / (counts[:, 4:8] + more))
-        penalty = np.minimum(0.0, 1.0 - counts[:, 8] / counts[:, 4])
-        bleu = np.exp(logs.mean(axis=1) + penalty)
-    return np.where(counts[:, 0] > 0, bleu, 0.0)
 
 
 def fit(differences: NDArray[np.float64]) -> Weights:

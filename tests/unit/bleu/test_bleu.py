@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU
 
-from rnnsmt.bleu.batch import BatchBleu
+from rnnsmt.bleu.batch import BatchBleu, sentence_bleu
 from rnnsmt.bleu.multi_bleu import bleu_of, corpus_bleu, corpus_statistics, segment_statistics
 from rnnsmt.cli import main
 
@@ -230,3 +230,12 @@ def test_empty_segments_are_scored_and_counted(texts, tmp_path, capsys):
     Path(texts["hypothesis"]).write_text("le chat dort sur le lit .\n\n")
     assert main(command(texts, tmp_path / "score.json")) == 0
     assert "1 of 2 lines are empty" in capsys.readouterr().err
+
+
+def test_sentence_bleu_by_hand():
+    # 3/4 words, (1+1)/(3+1), (0+1)/(2+1), (0+1)/(1+1), shorter than the reference by one
+    rows = np.array([[3, 1, 0, 0, 4, 3, 2, 1, 5], [0, 0, 0, 0, 4, 3, 2, 1, 4], [0, 0, 0, 0, 0, 0, 0, 0, 4]], np.int32)
+    expected = (3 / 4 * 1 / 2 * 1 / 3 * 1 / 2) ** 0.25 * math.exp(1 - 5 / 4)
+    assert sentence_bleu(rows).tolist() == pytest.approx([expected, 0, 0])
+    whole = np.array([[4, 3, 2, 1, 4, 3, 2, 1, 4]], np.int32)
+    assert sentence_bleu(whole).tolist() == [1]

@@ -2,10 +2,21 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rnnsmt.io import InputError
 from rnnsmt.moses.ini import MosesIni
-from rnnsmt.moses.nbest import fields_of, nbest_lines, read_lists, read_nbest, with_feature
+from rnnsmt.moses.nbest import (
+    fields_of,
+    nbest_lines,
+    read_details,
+    read_lists,
+    read_nbest,
+    read_segmentation,
+    segmentation,
+    with_feature,
+)
 
 NBEST = """0 ||| a b ||| LM0= -1 TM0= 1 2 ||| -3.5 ||| 0=0
 0 ||| a  c ||| LM0= -2 TM0= 1 3 ||| -4
@@ -124,3 +135,46 @@ def test_lists_that_lack_a_sentence(tmp_path):
     nbest = "".join(line for line in NBEST.splitlines(keepends=True) if not line.startswith("2"))
     with pytest.raises(InputError, match=r"has no translation of sentence 2 \(from 0\) and of 0 more; make the list"):
         lists(tmp_path, nbest=nbest)
+
+
+SEGMENTS = st.lists(st.tuples(st.integers(0, 99), st.integers(0, 9), st.integers(0, 9)), max_size=8).map(
+    lambda rows: [(first, first + more, size) for first, more, size in rows]
+)
+
+
+@given(SEGMENTS)
+def test_segmentations_are_read_as_they_are_written(phrases):
+    assert read_segmentation(segmentation(phrases)) == phrases
+
+
+@pytest.mark.parametrize("text", ["0", "0=1", "x=0", "2-1=0", "0=0-", "0=0 1=0", "0=0 1=2", "-1=0", "0==0"])
+def test_other_segmentations_are_refused(text):
+    with pytest.raises(ValueError, match=f"'{text.split()[-1]}'"):
+        read_segmentation(text)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("0 ||| x y ||| LM0= -1 ||| -1", "not those of the sentence"),
+        ("0 ||| x y ||| LM0= -1 ||| -1 ||| 0=0", "not those of the sentence"),
+        ("0 ||| x y ||| LM0= -1 ||| -1 ||| 0=0 0=1", "not those of the sentence"),
+        ("0 ||| x ||| LM0= -1 ||| -1 ||| 0=0 1=1", "not those of the sentence"),
+        ("0 ||| x y ||| LM0= -1 ||| -1 ||| 0=0 1=2", "do not follow"),
+        ("2 ||| x y ||| LM0= -1 ||| -1 ||| 0=0 1=1", "the text has 2 lines"),
+        ("1 ||| x ||| LM0= -1 ||| -1 ||| ", "not those of the sentence"),
+    ],
+)
+def test_details_of_another_text_are_refused(tmp_path, line, said):
+    path = tmp_path / "details"
+    path.write_text(f"{line}\n")
+    with pytest.raises(InputError, match=said):
+        read_details(path, ["a b", ""])
+
+
+def test_details_are_of_every_sentence(tmp_path):
+    path = tmp_path / "details"
+    path.write_text("1 ||| x  y z ||| LM0= -1 ||| -1 ||| 1=0-1 0=2\n1 ||| x ||| LM0= -2 ||| -2 ||| 0-1=0\n")
+    assert read_details(path, ["", "a b"]) == [("", []), ("x y z", [(1, 1, 2), (0, 0, 1)])]
+    with pytest.raises(InputError, match=r"no translation of sentence 0"):
+        read_details(path, ["a", "a b"])

@@ -102,15 +102,6 @@ def test_mira_keeps_the_start_where_there_is_nothing_to_learn():
 # PRO
 
 
-def test_sentence_bleu_by_hand():
-    # 3/4 words, (1+1)/(3+1), (0+1)/(2+1), (0+1)/(1+1), shorter than the reference by one
-    rows = np.array([[3, 1, 0, 0, 4, 3, 2, 1, 5], [0, 0, 0, 0, 4, 3, 2, 1, 4], [0, 0, 0, 0, 0, 0, 0, 0, 4]], np.int32)
-    expected = (3 / 4 * 1 / 2 * 1 / 3 * 1 / 2) ** 0.25 * math.exp(1 - 5 / 4)
-    assert pro.sentence_bleu(rows).tolist() == pytest.approx([expected, 0, 0])
-    whole = np.array([[4, 3, 2, 1, 4, 3, 2, 1, 4]], np.int32)
-    assert pro.sentence_bleu(whole).tolist() == [1]
-
-
 def test_the_pairs_that_differ_most_are_kept():
     good, middle, bad = [4, 3, 2, 1, 4, 3, 2, 1, 4], [4, 2, 0, 0, 4, 3, 2, 1, 4], [1, 0, 0, 0, 4, 3, 2, 1, 4]
     pool = pool_of([[[3.0], [1.0], [0.0]], [[5.0]]], [good, middle, bad, good])

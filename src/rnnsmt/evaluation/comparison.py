@@ -1,0 +1,292 @@
+"""Two systems side by side, sentence by sentence: where they differ, which is better there, and why.
+
+The *system* is compared with the *baseline*, which may be any other system. Of all their runs: BLEU, p-values, and BLEU
+of groups of sentences. Of the first run of each: the sentences that gain and lose most by smoothed sentence BLEU; the
+phrase pairs that one uses and the other does not; and what decided: weight times feature of the system's translation
+less that of the baseline's, under the system's model. The baseline's translation is a derivation of that model too
+where its phrase table has the pairs.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rnnsmt.bleu.batch import BatchBleu, bleu_of_many, sentence_bleu
+from rnnsmt.evaluation.significance import Statistics, compare
+from rnnsmt.io import InputError, read_byte_lines
+from rnnsmt.moses.nbest import Segment, read_details
+from rnnsmt.search.decoder import features_of_derivations
+from rnnsmt.search.model import SearchModel, kinds_of_features
+from rnnsmt.search.translation_options import look_up
+
+LENGTHS = (1, 6, 11, 16, 21, 31, 41)
+"""First numbers of source words of the groups of sentences."""
+
+UNKNOWN_WORDS = (0, 1, 2, 3)
+
+PHRASE_LENGTHS = (1.0, 1.5, 2.0, 2.5, 3.0)
+"""Least mean numbers of source words a phrase, of the groups of sentences."""
+
+PAIR_LENGTHS = (1, 2, 3, 4, 5)
+
+COUNTS = (0, 1, 2, 5, 20)
+"""First counts of the groups of phrase pairs."""
+
+Derivation = tuple[str, list[Segment]]
+"""A translation and its phrases."""
+
+Pair = tuple[str, str]
+
+
+def band(value: float, firsts: Sequence[float]) -> str:
+    """The name of the band of a value, of those that begin with ``firsts`` (ascending, the last one is open).
+
+    >>> [band(7, (1, 6, 11)), band(12, (1, 6, 11)), band(0, (0, 1, 2)), band(1.7, (1.0, 1.5, 2.0))]
+    ['6-10', '11+', '0', '1.5-2.0']
+    """
+    for first, following in pairwise(firsts):
+        if value < following:
+            last = following - 1 if isinstance(following, int) else following
+            return f"{first}" if first == last else f"{first}-{last}"
+    return f"{firsts[-1]}+"
+
+
+def overall(baseline: Statistics, system: Statistics, trainings: tuple[int, int]) -> dict[str, Any]:
+    """BLEU of both and their difference with its p-values.
+
+    baseline, system: ``[R, S, 9]``; trainings: of the networks of both, on which the runs take turns; 1 where every run
+    counts for itself.
+    """
+    of_baseline, of_system = (number if number > 1 else None for number in trainings)
+    found = compare(baseline, system, trainings=(of_baseline, of_system))
+    return {
+        "runs": len(baseline),
+        "sentences": baseline.shape[1],
+        "bleu": _bleu(baseline, system),
+        "difference": found.difference,
+        "p_value": found.p_clark,
+        "p_strict": found.p_strict,
+    }
+
+
+def by_group(
+    values: Sequence[float], firsts: Sequence[float], baseline: Statistics, system: Statistics
+) -> list[dict[str, Any]]:
+    """BLEU of the sentences whose value lies in the same band; values ``[S]``, statistics ``[R, S, 9]``."""
+    names = np.array([band(value, firsts) for value in values])
+    found = []
+    for name in dict.fromkeys(band(first, firsts) for first in firsts):
+        rows = np.flatnonzero(names == name)
+        if len(rows):
+            bleu = _bleu(baseline[:, rows], system[:, rows])
+            found.append({"group": name, "sentences": len(rows), "bleu": bleu, "difference": bleu[1] - bleu[0]})
+    return found
+
+
+def _bleu(*statistics: Statistics) -> list[float]:
+    """Mean BLEU of the runs of every system."""
+    return [float(bleu_of_many(one.sum(1)).mean()) for one in statistics]
+
+
+def sentence_gains(baseline: Statistics, system: Statistics) -> NDArray[np.float64]:
+    """Smoothed BLEU of every sentence, in percent: the system's less the baseline's; statistics ``[S, 9]``."""
+    return 100 * (sentence_bleu(system) - sentence_bleu(baseline))
+
+
+def phrase_pairs(source: str, derivation: Derivation) -> list[Pair]:
+    """The phrase pairs of a derivation as text, in the order of the translation."""
+    words, target = source.split(), derivation[0].split()
+    found, at = [], 0
+    for first, last, length in derivation[1]:
+        found.append((" ".join(words[first : last + 1]), " ".join(target[at : at + length])))
+        at += length
+    return found
+
+
+def pair_counts(table: str | Path, pairs: Iterable[Pair]) -> dict[Pair, float]:
+    """How often the training text has the pairs, by the fifth field of a phrase table, 0 where that is empty.
+
+    Pairs that the table lacks, such as unknown words, are left out.
+
+    Raises:
+        InputError: the table is missing or damaged, or a count is no number.
+    """
+    wanted = {f"{source} ||| {target} |||".encode(): (source, target) for source, target in pairs}
+    found: dict[Pair, float] = {}
+    for number, line in enumerate(read_byte_lines(table), 1):
+        end = line.find(b" |||", line.find(b" ||| ") + 5) + 4
+        if (pair := wanted.get(line[:end])) is None:
+            continue
+        fields = line.split(b"|||")
+        counts = fields[4].split() if len(fields) > 4 else []
+        try:
+            found[pair] = float(counts[2]) if len(counts) > 2 else 0.0
+        except ValueError:
+            raise InputError(f"{table}, line {number}: a count that is no number; make the table again") from None
+    return found
+
+
+def exchanged_pairs(
+    baseline: Sequence[Sequence[Pair]],
+    system: Sequence[Sequence[Pair]],
+    counts: dict[Pair, float],
+    gains: NDArray[np.float64],
+) -> dict[str, list[dict[str, Any]]]:
+    """The pairs that one system uses in a sentence and the other does not, by how often they were extracted and length.
+
+    baseline, system: the pairs of every derivation; counts: as ``pair_counts``; gains: of every sentence.
+
+    Returns: of every group how many pairs only the baseline and only the system uses, and the mean gain of the
+    sentences in which the system does. Pairs without a count are unknown words that are passed through.
+    """
+    rows = [
+        (sentence, who, counts.get(pair, -1.0), len(pair[0].split()), gains[sentence])
+        for sentence, both in enumerate(zip(map(Counter, baseline), map(Counter, system), strict=True))
+        for who, pairs in (("baseline", both[0] - both[1]), ("system", both[1] - both[0]))
+        for pair in pairs.elements()
+    ]
+    frame = pd.DataFrame(rows, columns=["sentence", "who", "extracted", "source words", "gain"])
+    found: dict[str, list[dict[str, Any]]] = {}
+    for kind, firsts in (("extracted", COUNTS), ("source words", PAIR_LENGTHS)):
+        names = [band(value, firsts) if value >= 0 else "unknown word" for value in frame[kind]]
+        found[kind] = []
+        for name in dict.fromkeys([*(band(first, firsts) for first in firsts), "unknown word"]):
+            part = frame[[other == name for other in names]]
+            if len(part):
+                of_system = part[part["who"] == "system"].drop_duplicates("sentence")
+                of_both = [int((part["who"] == who).sum()) for who in ("baseline", "system")]
+                gain = float(of_system["gain"].mean()) if len(of_system) else None
+                found[kind].append({"group": name, "pairs": of_both, "sentences": len(of_system), "mean gain": gain})
+    return found
+
+
+def decisions(contributions: NDArray[np.float64], names: Sequence[str]) -> dict[str, float]:
+    """What every kind of feature contributes, the largest first.
+
+    contributions: ``[F]``, weight times difference of the feature; names: of the kinds ``[F]``, some of them alike.
+    """
+    found = dict.fromkeys(names, 0.0)
+    for name, value in zip(names, contributions, strict=True):
+        found[name] += float(value)
+    return dict(sorted(found.items(), key=lambda item: -abs(item[1])))
+
+
+class Comparison:
+    """Two systems on one text; ``add_source``, ``add_details`` and ``add_model``, in this order, say more of it."""
+
+    def __init__(
+        self,
+        references: Sequence[Sequence[str]],
+        baseline: Sequence[Sequence[str]],
+        system: Sequence[Sequence[str]],
+        trainings: tuple[int, int] = (1, 1),
+    ) -> None:
+        """references: one list of texts for each set of references; baseline, system: run by run, tokenised;
+        trainings: as ``overall``."""
+        bleu = BatchBleu(references)
+        self.references, self.texts = references, (baseline[0], system[0])
+        self.statistics = [
+            np.stack([bleu.statistics([[text] for text in run]) for run in runs]).astype(np.int64)
+            for runs in (baseline, system)
+        ]
+        self.gains = sentence_gains(self.statistics[0][0], self.statistics[1][0])
+        self.trainings = trainings
+        self.source: Sequence[str] | None = None
+        self.pairs: tuple[list[list[Pair]], list[list[Pair]]] | None = None
+        self.counts: dict[Pair, float] | None = None
+        self.contributions: NDArray[np.float64] | None = None
+        self.kinds: list[str] = []
+        self.values: dict[str, tuple[Sequence[float], Sequence[float]]] = {}
+        """What sentences are grouped by: a value of each, and the first values of the groups."""
+        self._derivations: tuple[list[Derivation], list[Derivation]]
+
+    def add_source(self, source: Sequence[str]) -> None:
+        """source: the text that was translated, tokenised."""
+        self.source = source
+        self.values["source words"] = [len(sentence.split()) for sentence in source], LENGTHS
+
+    def add_details(self, baseline: str, system: str) -> None:
+        """Files of `search decode --details`, of the first run of both.
+
+        Raises:
+            InputError: as ``read_details``.
+        """
+        assert self.source is not None
+        self._derivations = read_details(baseline, self.source), read_details(system, self.source)
+        of_both = [
+            [phrase_pairs(sentence, derivation) for sentence, derivation in zip(self.source, derivations, strict=True)]
+            for derivations in self._derivations
+        ]
+        self.pairs = of_both[0], of_both[1]
+        lengths = [len(line.split()) / max(len(pairs), 1) for line, pairs in zip(self.source, of_both[1], strict=True)]
+        self.values["source words of a phrase"] = lengths, PHRASE_LENGTHS
+
+    def add_model(
+        self, model: SearchModel, weights: NDArray[np.float64], table: str | Path, columns: Sequence[str]
+    ) -> None:
+        """The model of the system and its weights of the first run.
+
+        table: its phrase table, for the counts; columns: names of its phrase scores after the fourth.
+
+        Raises:
+            InputError: as ``pair_counts``; the details of the system are of another model.
+        """
+        assert self.source is not None and self.pairs is not None
+        sentences = list(self.source)
+        unknown = set(look_up(model, sentences).unknown)
+        self.values["unknown words"] = [sum(w in unknown for w in line.split()) for line in sentences], UNKNOWN_WORDS
+        own, other = (features_of_derivations(model, sentences, made) for made in reversed(self._derivations))
+        if np.isnan(own).any():
+            number = int(np.flatnonzero(np.isnan(own).any(1))[0])
+            raise InputError(f"the model has not all phrases of sentence {number} (from 0); give the ini of the system")
+        self.contributions = (own - other) * weights
+        self.kinds = kinds_of_features(model, columns)
+        self.counts = pair_counts(table, {pair for side in self.pairs for pairs in side for pair in pairs})
+
+    def content(self, examples: int) -> dict[str, Any]:
+        """Everything, as `evaluation compare` writes it; examples: how many of the largest gains, and of losses."""
+        changed = np.array([one != other for one, other in zip(*self.texts, strict=True)], bool)
+        found = overall(self.statistics[0], self.statistics[1], self.trainings)
+        found["first run"] = {
+            "changed": int(changed.sum()),
+            "better": int((self.gains > 0).sum()),
+            "worse": int((self.gains < 0).sum()),
+        }
+        found["groups"] = {
+            kind: by_group(values, firsts, self.statistics[0], self.statistics[1])
+            for kind, (values, firsts) in self.values.items()
+        }
+        if self.pairs is not None and self.counts is not None:
+            found["exchanged pairs"] = exchanged_pairs(*self.pairs, self.counts, self.gains)
+        if self.contributions is not None:
+            known = changed & ~np.isnan(self.contributions).any(1)
+            found["decided"] = decisions(self.contributions[known].mean(0), self.kinds) if known.any() else {}
+            found["not of the system's model"] = int((changed & ~known).sum())
+        order = np.argsort(-self.gains, kind="stable")
+        found["examples"] = {
+            "Largest gains": [self._example(s) for s in order[:examples] if self.gains[s] > 0],
+            "Largest losses": [self._example(s) for s in order[::-1][:examples] if self.gains[s] < 0],
+        }
+        return found
+
+    def _example(self, s: int) -> dict[str, Any]:
+        """A sentence, numbered from 1 as the lines of the files."""
+        found: dict[str, Any] = {"sentence": int(s) + 1, "gain": float(self.gains[s])}
+        if self.source is not None:
+            found["source"] = self.source[s]
+        found |= {"reference": [text[s] for text in self.references], "texts": [text[s] for text in self.texts]}
+        if self.pairs is not None:
+            own, other = (Counter(side[s]) for side in self.pairs)
+            counts = self.counts or {}
+            found["pairs"] = [
+                [[*pair, counts.get(pair)] for pair in only.elements()] for only in (own - other, other - own)
+            ]
+        if self.contributions is not None and not np.isnan(self.contributions[s]).any():
+            found["decided"] = decisions(self.contributions[s], self.kinds)
+        return found

@@ -1,0 +1,196 @@
+"""Two systems sentence by sentence, by hand and on tiny models; the stage ``evaluation compare``."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rnnsmt.bleu.multi_bleu import bleu_of, corpus_statistics
+from rnnsmt.cli import main
+from rnnsmt.evaluation.comparison import Comparison, band, by_group, exchanged_pairs, pair_counts, phrase_pairs
+from rnnsmt.io import InputError
+from rnnsmt.moses.ini import MosesIni
+from rnnsmt.moses.nbest import read_details
+from rnnsmt.search import decode, load_model
+from rnnsmt.search.decoder import features_of_derivations
+
+from ..search.twin import tiny_model
+
+SENTENCES = ["a b c", "", "c d a b", "b b a c", "d"]
+REFERENCES = ["u v w x", "", "x d u v w", "v v u x w", "d"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A tiny model directory with two weight vectors, a text and its reference, and the output of both."""
+    tiny_model(tmp_path / "model", 3)
+    ini = MosesIni.read(tmp_path / "model/moses.ini")
+    for place in range(4):
+        ini.set_weight(f"TranslationModel0:{place}", -1.0)
+    ini.write(tmp_path / "model/other.ini")
+    (tmp_path / "in.txt").write_text("\n".join(SENTENCES) + "\n")
+    (tmp_path / "ref.txt").write_text("\n".join(REFERENCES) + "\n")
+    for name in ("moses", "other"):
+        files = ["--output", f"{tmp_path}/{name}.out", "--details", f"{tmp_path}/{name}.details"]
+        assert (
+            main(["search", "decode", "--ini", f"{tmp_path}/model/{name}.ini", "--input", f"{tmp_path}/in.txt", *files])
+            == 0
+        )
+    return tmp_path
+
+
+def command(folder: Path, *more: str) -> list[str]:
+    """Compare the outputs of both weight vectors."""
+    return [
+        "evaluation", "compare", "--reference", f"{folder}/ref.txt", "--baseline", f"{folder}/moses.out",
+        "--system", f"{folder}/other.out", "--output-json", f"{folder}/c.json", "--output-md", f"{folder}/c.md", *more,
+    ]  # fmt: skip
+
+
+def details(folder: Path) -> list[str]:
+    """The further options, with everything that can be said."""
+    return [
+        "--source", f"{folder}/in.txt", "--details", f"{folder}/moses.details", f"{folder}/other.details",
+        "--ini", f"{folder}/model/other.ini",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("value", "firsts", "name"),
+    [(7, (1, 6, 11), "6-10"), (11, (1, 6, 11), "11+"), (0, (0, 1, 2), "0"), (1.5, (1.0, 1.5, 2.0), "1.5-2.0")],
+)
+def test_bands(value, firsts, name):
+    assert band(value, firsts) == name
+
+
+def test_groups_are_scored_by_themselves():
+    system, baseline = ["a b c d", "a b", "x y z a"], ["a b c e", "a b", "x y z z"]
+    references = [["a b c d", "a c", "x y z a"]]
+    one, other = (np.stack([corpus_statistics(texts, references)] * 2) for texts in (baseline, system))
+    found = by_group([4, 2, 4], (1, 3, 5), one, other)
+    assert [(row["group"], row["sentences"]) for row in found] == [("1-2", 1), ("3-4", 2)]
+    expected = [
+        bleu_of(corpus_statistics(texts[::2], [references[0][::2]]).sum(0)).bleu for texts in (baseline, system)
+    ]
+    assert found[1]["bleu"] == pytest.approx(expected)
+    assert found[1]["difference"] == pytest.approx(expected[1] - expected[0])
+
+
+def test_phrases_of_a_derivation():
+    assert phrase_pairs("a b c", ("x y", [(1, 2, 2), (0, 0, 0)])) == [("b c", "x y"), ("a", "")]
+
+
+def test_exchanged_pairs_by_hand():
+    a, b, c, d = ("a", "x"), ("b", "y"), ("a b", "x y"), ("d", "d")
+    baseline, system = [[a, b], [a, a], [d]], [[c], [a, b], [d]]
+    found = exchanged_pairs(baseline, system, {a: 30, b: 1, c: 1}, np.array([5.0, -1.0, 0.0]))
+    # a and b for c in the first sentence, an a for b in the second
+    assert found["extracted"] == [
+        {"group": "1", "pairs": [1, 2], "sentences": 2, "mean gain": 2.0},
+        {"group": "20+", "pairs": [2, 0], "sentences": 0, "mean gain": None},
+    ]
+    assert [(row["group"], row["pairs"]) for row in found["source words"]] == [("1", [3, 1]), ("2", [0, 1])]
+    unknown = exchanged_pairs([[d]], [[]], {}, np.zeros(1))
+    assert unknown["extracted"] == [{"group": "unknown word", "pairs": [1, 0], "sentences": 0, "mean gain": None}]
+
+
+def test_counts_are_those_of_the_table(tmp_path):
+    table = tmp_path / "table"
+    table.write_text("a ||| x ||| 1 ||| 0-0 ||| 4 3 2 |||\na ||| x y ||| 1 ||| 0-0 |||  ||| \na ||| z ||| 1\n")
+    wanted = [("a", "x"), ("a", "x y"), ("a", "z"), ("b", "x")]
+    assert pair_counts(table, wanted) == {("a", "x"): 2.0, ("a", "x y"): 0.0, ("a", "z"): 0.0}
+    table.write_text("a ||| x ||| 1 ||| 0-0 ||| 4 3 y |||\n")
+    with pytest.raises(InputError, match="line 1: a count that is no number"):
+        pair_counts(table, wanted)
+
+
+def test_features_of_given_derivations_are_those_of_the_search(folder):
+    """Also of what other weights prefer; none where a pair is missing, or the target words differ."""
+    ini = MosesIni.read(folder / "model/moses.ini")
+    model = load_model(ini, SENTENCES)
+    for name in ("moses", "other"):
+        weights = model.weights(MosesIni.read(folder / f"model/{name}.ini"))
+        made = decode(model, SENTENCES, weights)
+        found = features_of_derivations(model, SENTENCES, [(one.text, one.phrases) for one in made])
+        assert found == pytest.approx(np.array([one.features for one in made]), abs=1e-12)
+    wrong = [("u u u", [(0, 2, 3)]), *((one.text, one.phrases) for one in made[1:])]
+    missing = features_of_derivations(model, SENTENCES, wrong)
+    assert np.isnan(missing[0]).all()
+    assert missing[1:] == pytest.approx(found[1:])
+
+
+def test_details_are_the_output_and_its_phrases(folder):
+    found = read_details(folder / "other.details", SENTENCES)
+    assert [text for text, _ in found] == (folder / "other.out").read_text().split("\n")[:-1]
+    assert all(sum(size for *_, size in phrases) == len(text.split()) for text, phrases in found)
+
+
+def test_the_whole_comparison(folder):
+    assert main(command(folder, *details(folder), "--names", "first", "second", "--examples", "2")) == 0
+    found = json.loads((folder / "c.json").read_text())
+    texts = [(folder / f"{name}.out").read_text().split("\n")[:-1] for name in ("moses", "other")]
+    expected = [bleu_of(corpus_statistics(one, [REFERENCES]).sum(0)).bleu for one in texts]
+    assert found["bleu"] == pytest.approx(expected)
+    assert found["first run"]["changed"] == sum(a != b for a, b in zip(*texts, strict=True)) > 0
+    for groups in found["groups"].values():
+        assert sum(row["sentences"] for row in groups) == len(SENTENCES)
+    assert {row["group"]: row["sentences"] for row in found["groups"]["unknown words"]} == {"0": 3, "1": 2}
+    examples = [one for part in found["examples"].values() for one in part]
+    assert examples
+    # the search found nothing better than its own translation under its own weights
+    assert all(sum(one["decided"].values()) > -1e-9 for one in examples)
+    text = (folder / "c.md").read_text()
+    assert "# second against first" in text
+    pair = next(pair for one in examples for pair in one["pairs"][1])
+    assert f"{pair[0]} → {pair[1]} (1)" in text
+
+
+def test_contributions_add_up_to_the_difference_of_scores(folder):
+    ini = MosesIni.read(folder / "model/other.ini")
+    model = load_model(ini, SENTENCES)
+    weights = model.weights(ini)
+    found = Comparison([REFERENCES], [REFERENCES], [REFERENCES])
+    found.add_source(SENTENCES)
+    found.add_details(f"{folder}/moses.details", f"{folder}/other.details")
+    found.add_model(model, weights, folder / "model/phrase-table", [])
+    other = decode(model, SENTENCES, model.weights(MosesIni.read(folder / "model/moses.ini")))
+    own = decode(model, SENTENCES, weights)
+    differences = [one.score - two.features @ weights for one, two in zip(own, other, strict=True)]
+    assert found.contributions.sum(1) == pytest.approx(differences)
+    assert max(differences) > 0.01
+    assert {"p(f|e)", "lex(e|f)", "LM", "Distortion"} < set(found.kinds)
+
+
+def test_without_details_texts_of_any_system_do(folder):
+    assert main(command(folder)) == 0
+    found = json.loads((folder / "c.json").read_text())
+    assert found["groups"] == {}
+    assert "decided" not in found
+    assert main(command(folder, "--source", f"{folder}/in.txt")) == 0
+    assert [*json.loads((folder / "c.json").read_text())["groups"]] == ["source words"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda folder, words: [*words, "--trainings", "1", "2"], "1 runs cannot take turns"),
+        (lambda folder, words: [*words, "--system", f"{folder}/other.out", f"{folder}/other.out"], "as many runs"),
+        (lambda folder, words: words[:-2], None),
+        (lambda folder, words: [word for word in words if word not in ("--source", f"{folder}/in.txt")], "--source"),
+        (lambda folder, words: [w.replace("other.details", "ref.txt") for w in words], "is it an n-best list"),
+        (lambda folder, words: [w.replace("in.txt", "ref.txt") for w in words], "its phrases are not those"),
+        (lambda folder, words: [*words, "--model-dir", f"{folder}/none"], "no such folder"),
+    ],
+)  # fmt: skip
+def test_refusals(folder, capsys, change, said):
+    status = main(change(folder, command(folder, *details(folder))))
+    assert status == (0 if said is None else 2)
+    assert said is None or said in capsys.readouterr().err
+
+
+def test_details_of_another_model_are_refused(folder, capsys):
+    lines = (folder / "other.details").read_text().replace(" d ", " e ")
+    (folder / "other.details").write_text(lines)
+    assert main(command(folder, *details(folder))) == 2
+    assert "has not all phrases of sentence" in capsys.readouterr().err
