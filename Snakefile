@@ -20,6 +20,7 @@ include: "workflow/rules/moses.smk"
 include: "workflow/rules/tuning.smk"
 include: "workflow/rules/evaluation.smk"
 include: "workflow/rules/analysis.smk"
+include: "workflow/rules/translation.smk"
 
 
 rule all:
@@ -32,4 +33,5 @@ rule all:
         "results/provenance.json",
         FIGURES,
         COMPARISONS,
+        SYSTEM_FILES,
         expand("results/cslm/network{n}/perplexity.json", n=TRAININGS if "cslm" in NETWORKS else []),

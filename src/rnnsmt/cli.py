@@ -20,7 +20,7 @@ from rnnsmt import __version__, stopping
 from rnnsmt.io import InputError
 from rnnsmt.options import check_options
 from rnnsmt.progress import StageClock
-from rnnsmt.stages import CHAPTERS, STAGES
+from rnnsmt.stages import CHAPTERS, SHORT, STAGES
 
 _NO_MEMORY = re.compile(r"can't allocate memory|out of memory", re.I)
 """What torch says instead of raising ``MemoryError``."""
@@ -32,6 +32,8 @@ MESSAGE = 2000
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one stage and return the exit code of the process."""
     words = list(sys.argv[1:] if argv is None else argv)
+    short = words[0] if words and words[0] in SHORT else ""
+    words[:1] = SHORT.get(short, words[:1])
     parser = _parser(words)
     if unknown := _unknown_command(words):
         parser.error(unknown)
@@ -39,9 +41,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if "run" not in args:
         args.help_of.print_help()
         return 2
+    name = short or f"{args.chapter} {args.stage}"
     try:
         stopping.catch_signals()
-        clock = StageClock(f"{args.chapter} {args.stage}")
+        clock = StageClock(name)
         check_options(args)
         figures = args.run(args)
         sys.stdout.flush()
@@ -53,10 +56,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         sentence = _sentence(error)
         if sentence is None:
             raise
-        print(f"rnnsmt {args.chapter} {args.stage}: error: {sentence}", file=sys.stderr)
+        print(f"rnnsmt {name}: error: {sentence}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print(f"rnnsmt {args.chapter} {args.stage}: interrupted", file=sys.stderr)
+        print(f"rnnsmt {name}: interrupted", file=sys.stderr)
         return 128 + signal.SIGINT
 
 
@@ -97,7 +100,10 @@ class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescrip
 def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     """The parser of all chapters, with the options of the one stage that ``words`` name."""
     parser = argparse.ArgumentParser(
-        prog="rnnsmt", description="Phrase-based SMT with the RNN Encoder-Decoder (Cho et al. 2014)."
+        prog="rnnsmt",
+        description="Phrase-based SMT with the RNN Encoder-Decoder (Cho et al. 2014).",
+        epilog="\n".join(f"rnnsmt {name}: {STAGES[chapter][stage].help}" for name, (chapter, stage) in SHORT.items()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"rnnsmt {__version__}")
     parser.set_defaults(help_of=parser)

@@ -33,6 +33,7 @@ CHAPTERS: dict[str, str] = {
     "tuning": "weights, by decoding again and again or for given n-best lists",
     "evaluation": "BLEU and Table 1",
     "analysis": "pictures of what was learnt",
+    "translation": "a tuned system at work",
     "moses": "Moses model directories",
 }
 
@@ -110,7 +111,15 @@ STAGES: dict[str, dict[str, Stage]] = {
         "mert-curves": Stage(1, "BLEU by iterations of MERT"),
         "score-scatter": Stage(1, "scores of phrase pairs (Figure 3 of the paper)"),
     },
+    "translation": {
+        "describe": Stage(1, "what a tuned system needs beside its moses.ini"),
+        "translate": Stage(1, "translate raw text with a tuned system, or serve it"),
+        "pack": Stage(1, "put a tuned system into one archive"),
+    },
     "moses": {
         "ini": Stage(2, "the moses.ini of a model directory"),
     },
 }
+
+SHORT = {"translate": ("translation", "translate"), "pack": ("translation", "pack")}
+"""What users of a tuned system call: ``rnnsmt translate`` is ``rnnsmt translation translate``."""

@@ -16,6 +16,7 @@ import pandas
 import pytest
 import yaml
 
+from rnnsmt.cli import main
 from tests.workflow.conftest import ROOT, Workflow, copy_of_checkout
 
 FINAL = [
@@ -115,6 +116,16 @@ def test_systems_are_compared_sentence_by_sentence(finished):
         assert found["bleu"] == pytest.approx(bleu)
         assert set(found["decided"]) > {"LM", "p(e|f)", "rnn"}
         assert path.with_suffix(".md").read_text().startswith(f"# {found['system']} against {found['baseline']}")
+
+
+def test_tuned_systems_translate_raw_text_as_the_workflow_did(finished, tmp_path):
+    """From the same raw text `rnnsmt translate` makes what the workflow wrote, byte for byte."""
+    results = finished.folder / "results"
+    for system in ("baseline", "rnn_proposals", "cslm_rnn_wp"):
+        folder = results / f"systems/{system}/run2"
+        files = ["--input", str(results / "demo/test.en"), "--output", str(tmp_path / system)]
+        assert main(["translate", "--system", str(folder), *files]) == 0
+        assert (tmp_path / system).read_bytes() == (folder / "harbour-test.detokenized").read_bytes()
 
 
 def test_figures_and_the_report(finished, small_config, tmp_path):

@@ -1,14 +1,11 @@
 # Raw files to clean, tokenised, truecased text.
-CLEANING = (
-    f"--max-length {config['text']['max_length']} --max-ratio {config['text']['max_ratio']} "
-    + switch("no-normalize", not config["text"]["normalize"])
-    + " "
-    + switch("no-tokenize", not config["text"]["tokenize"])
-    + " "
-    + switch("no-escape", not config["text"]["escape"])
-    + " "
-    + switch("lowercase", config["text"]["lowercase"])
+TEXT_STEPS = " ".join(
+    [
+        *(switch(f"no-{step}", not config["text"][step]) for step in ("normalize", "tokenize", "escape")),
+        switch("lowercase", config["text"]["lowercase"]),
+    ]
 )
+CLEANING = f"--max-length {config['text']['max_length']} --max-ratio {config['text']['max_ratio']} {TEXT_STEPS}"
 
 
 # A server that does not answer is asked again; what a stage refuses otherwise is refused once.

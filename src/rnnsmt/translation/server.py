@@ -1,0 +1,324 @@
+"""A tuned system behind HTTP: a page for people, JSON for programs.
+
+``GET /`` is the page; ``/?text=...`` translates a text at once. ``GET /system`` says what is served.
+``POST /translate`` takes ``{"text": "...", "nbest": n, "explain": true}``: one segment a line, the others where they
+are wanted. It answers ``{"translations": [...]}``, one entry a line. An error is ``{"error": "a sentence"}`` with the
+status that HTTP has for it.
+
+Requests are read side by side and translated one after the other, those that wait together. What comes in is bounded:
+the length of a request, how many wait, how many an address may send a minute, the time that one may take to arrive.
+"""
+
+import json
+import socket
+import threading
+import time
+from collections import OrderedDict, deque
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as NoAnswerError
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import resources
+from queue import Empty, Full, Queue
+from typing import Any, NamedTuple
+
+from rnnsmt import __version__
+from rnnsmt.io import InputError
+from rnnsmt.progress import say
+from rnnsmt.translation.system import Hypothesis, PhraseUse, System
+
+MOST_BYTES = 200_000
+"""Of a request."""
+
+MOST_LINES = 1000
+
+MOST_NBEST = 100
+
+MOST_WAITING = 200
+"""Requests that wait or are read; others are told to come again."""
+
+MOST_ADDRESSES = 10_000
+"""Whose requests are counted; the longest unheard is forgotten first."""
+
+SECONDS = 30.0
+"""In which a request must have arrived."""
+
+ANSWER_SECONDS = 600.0
+
+LOCAL = ("127.0.0.1", "::1", "localhost")
+
+
+class Request(NamedTuple):
+    """What is to be translated. lines: raw segments. answer: gets the translations, or an ``InputError``."""
+
+    lines: list[str]
+    nbest: int
+    explain: bool
+    answer: "Future[list[dict[str, Any]]]"
+
+
+class RateLimit:
+    """At most so many requests of an address in any minute."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self._times: OrderedDict[str, deque[float]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def allows(self, address: str, now: float) -> bool:
+        """Count a request; whether it may be answered. now: in seconds."""
+        with self._lock:
+            times = self._times.setdefault(address, deque())
+            self._times.move_to_end(address)
+            while len(self._times) > MOST_ADDRESSES:
+                self._times.popitem(last=False)
+            while times and times[0] <= now - 60:
+                times.popleft()
+            if len(times) >= self.number:
+                return False
+            times.append(now)
+            return True
+
+
+class Translator(threading.Thread):
+    """Translates what waits; the only thread that asks the system."""
+
+    def __init__(self, system: System) -> None:
+        super().__init__(daemon=True)
+        self.system = system
+        self.waiting: Queue[Request] = Queue(MOST_WAITING)
+
+    def run(self) -> None:
+        while True:
+            requests = [self.waiting.get()]
+            lines = len(requests[0].lines)
+            while lines < MOST_LINES:
+                try:
+                    requests.append(self.waiting.get_nowait())
+                except Empty:
+                    break
+                lines += len(requests[-1].lines)
+            plain = [one for one in requests if not one.nbest and not one.explain]
+            self._answer_together(plain)
+            for one in requests:
+                if one.nbest or one.explain:
+                    self._answer(one)
+
+    def _answer_together(self, requests: list[Request]) -> None:
+        """Translate several requests at once; each by itself where one of them cannot be."""
+        try:
+            found = iter(self.system.translate_all([line for one in requests for line in one.lines]))
+        except Exception:  # of one of them; it must not end the others, and not this thread
+            for one in requests:
+                self._answer(one)
+            return
+        for one in requests:
+            one.answer.set_result([{"translation": next(found)} for _ in one.lines])
+
+    def _answer(self, request: Request) -> None:
+        try:
+            request.answer.set_result([self._translated(line, request) for line in request.lines])
+        except Exception as error:  # the server goes on with the next one
+            request.answer.set_exception(error)
+
+    def _translated(self, line: str, request: Request) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        if request.explain:
+            best, phrases = self.system.explain(line)
+            found = {"translation": best.text, **_explained(best, phrases)}
+        elif not request.nbest:
+            found = {"translation": self.system.translate(line)}
+        if request.nbest:
+            hypotheses = self.system.nbest(line, request.nbest) if line.strip() else []
+            found.setdefault("translation", hypotheses[0].text if hypotheses else "")
+            found["nbest"] = [{"translation": one.text, "score": one.score} for one in hypotheses]
+        return found
+
+
+def _explained(best: Hypothesis, phrases: list[PhraseUse]) -> dict[str, Any]:
+    return {
+        "score": best.score,
+        "contributions": best.contributions,
+        "phrases": [use._asdict() for use in phrases],
+    }
+
+
+class RefusedError(Exception):
+    """What is answered instead of a translation."""
+
+    def __init__(self, status: HTTPStatus, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status = status
+
+
+class Server(ThreadingHTTPServer):
+    """The HTTP server of a system."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, system: System, host: str, port: int, rate: int) -> None:
+        """Raises:
+        InputError: the address cannot be listened at.
+        """
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        try:
+            super().__init__((host, port), Handler)
+        except (OSError, OverflowError) as error:
+            raise InputError(f"--serve {port} --host {host}: {error}; choose another port or address") from None
+        self.host = host
+        self.translator, self.limit = Translator(system), RateLimit(rate)
+        self.places = threading.BoundedSemaphore(MOST_WAITING)
+        self.page = resources.files("rnnsmt.translation").joinpath("page.html").read_bytes()
+        self.translator.start()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Somebody who went away in the middle is no news."""
+
+    def allows_host(self, name: str) -> bool:
+        """Whether a request says that it is for this server: pages of others must not reach one that is local."""
+        return self.host not in LOCAL or name in (*LOCAL, "")
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One connection."""
+
+    server: Server
+    server_version, sys_version = f"rnnsmt/{__version__}", ""
+    protocol_version = "HTTP/1.1"
+    timeout = SECONDS
+
+    def do_GET(self) -> None:
+        """The page, or what is served."""
+        if not self._for_us():
+            return
+        about = self.server.translator.system.description
+        if self.path.partition("?")[0] == "/":
+            self._send(HTTPStatus.OK, "text/html; charset=utf-8", self.server.page)
+        elif self.path == "/system":
+            self._json(HTTPStatus.OK, {"name": about.name, "source": about.source, "target": about.target})
+        else:
+            self._refuse(HTTPStatus.NOT_FOUND, "there are GET /, GET /system and POST /translate")
+
+    def do_POST(self) -> None:
+        """Translate."""
+        if not self._for_us():
+            return
+        if self.path != "/translate":
+            self._refuse(HTTPStatus.NOT_FOUND, "there are GET /, GET /system and POST /translate")
+            return
+        if not self.server.limit.allows(self.client_address[0], time.monotonic()):
+            sentence = f"more than {self.server.limit.number} requests in a minute; wait"
+            self._refuse(HTTPStatus.TOO_MANY_REQUESTS, sentence)
+            return
+        if not self.server.places.acquire(blocking=False):
+            self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests wait; come again")
+            return
+        try:
+            self._json(HTTPStatus.OK, {"translations": self._translations()})
+        except RefusedError as refused:
+            self._refuse(refused.status, str(refused))
+        finally:
+            self.server.places.release()
+
+    def _translations(self) -> list[dict[str, Any]]:
+        lines, nbest, explain = read_request(self._body())
+        request = Request(lines, nbest, explain, Future())
+        try:
+            self.server.translator.waiting.put_nowait(request)
+        except Full:
+            raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests wait; come again") from None
+        try:
+            return request.answer.result(ANSWER_SECONDS)
+        except InputError as error:
+            raise RefusedError(HTTPStatus.BAD_REQUEST, str(error)) from None
+        except NoAnswerError:
+            raise RefusedError(HTTPStatus.GATEWAY_TIMEOUT, "no translation in time; send less text") from None
+        except Exception as error:
+            say(f"a request failed: {error!r}")
+            raise RefusedError(HTTPStatus.INTERNAL_SERVER_ERROR, "the translation failed; the log says why") from None
+
+    def _body(self) -> bytes:
+        """The content of the request.
+
+        Raises:
+            RefusedError: it has no length, is too long, or does not come.
+        """
+        length = self.headers.get("Content-Length", "")
+        if not length.isascii() or not length.isdecimal():
+            raise RefusedError(HTTPStatus.LENGTH_REQUIRED, "the request needs a Content-Length")
+        if len(length) > 12 or int(length) > MOST_BYTES:
+            raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"at most {MOST_BYTES:,} bytes in a request")
+        try:
+            body = self.rfile.read(int(length))
+        except OSError:
+            body = b""
+        if len(body) < int(length):
+            raise RefusedError(HTTPStatus.REQUEST_TIMEOUT, "the request did not arrive whole")
+        return body
+
+    def _for_us(self) -> bool:
+        name = self.headers.get("Host", "").rpartition(":")[0] or self.headers.get("Host", "")
+        if self.server.allows_host(name.strip("[]")):
+            return True
+        self._refuse(HTTPStatus.FORBIDDEN, "this server answers on this machine only; start it with --host")
+        return False
+
+    def _refuse(self, status: HTTPStatus, sentence: str) -> None:
+        self.close_connection = True  # what is left of the request is not read
+        self._json(status, {"error": sentence})
+
+    def _json(self, status: HTTPStatus, content: object) -> None:
+        self._send(status, "application/json", json.dumps(content, ensure_ascii=False).encode("utf-8"))
+
+    def _send(self, status: HTTPStatus, kind: str, content: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(content)))
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("Cache-Control", "no-store")
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Texts and addresses of users are nobody's business."""
+
+
+def read_request(body: bytes) -> tuple[list[str], int, bool]:
+    """The lines of a request, how many translations of each, and whether they are explained.
+
+    Raises:
+        RefusedError: it is not as it must be.
+    """
+    try:
+        content = json.loads(body)
+    except (ValueError, RecursionError):
+        raise RefusedError(HTTPStatus.BAD_REQUEST, 'the request is no JSON; send {"text": "..."}') from None
+    if not isinstance(content, dict) or not isinstance(content.get("text"), str):
+        raise RefusedError(HTTPStatus.BAD_REQUEST, 'the request has no text; send {"text": "..."}')
+    if unknown := sorted(set(content) - {"text", "nbest", "explain"}):
+        raise RefusedError(HTTPStatus.BAD_REQUEST, f"there is no {unknown[0][:40]}; there are text, nbest and explain")
+    nbest, explain = content.get("nbest", 0), content.get("explain", False)
+    if type(nbest) is not int or not 0 <= nbest <= MOST_NBEST or not isinstance(explain, bool):
+        raise RefusedError(HTTPStatus.BAD_REQUEST, f"nbest is a number up to {MOST_NBEST}, explain true or false")
+    lines = content["text"].replace("\r\n", "\n").removesuffix("\n").split("\n")
+    if len(lines) > MOST_LINES:
+        raise RefusedError(HTTPStatus.BAD_REQUEST, f"at most {MOST_LINES} lines in a request")
+    return lines, nbest, explain
+
+
+def serve(system: System, host: str, port: int, rate: int) -> dict[str, object]:
+    """Serve until Ctrl-C or SIGTERM.
+
+    Raises:
+        InputError: the address cannot be listened at.
+    """
+    with Server(system, host, port, rate) as server:
+        shown = f"[{host}]" if ":" in host else host
+        say(f"{system.description.name} at http://{shown}:{server.server_address[1]}/, Ctrl-C ends")
+        if host not in LOCAL:
+            say("warning: everybody who can reach this machine can use it; there are no passwords and no encryption")
+        server.serve_forever(poll_interval=0.2)
+    return {}

@@ -1,0 +1,334 @@
+"""A tuned system as somebody uses it: from raw text to raw text, with what it thought on the way.
+
+The folder of a tuned system has its ``moses.ini`` and ``system.json``, which says how text is prepared, how wide the
+search is, and where the other files are, relative to the folder.
+"""
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from html import unescape
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnnsmt.corpus.cleaning import Cleaner, CleaningOptions
+from rnnsmt.corpus.tokenizer import Detokenizer
+from rnnsmt.corpus.truecaser import Truecaser
+from rnnsmt.io import InputError, read_json, write_json
+from rnnsmt.moses.ini import MosesIni
+from rnnsmt.search.decoder import translations
+from rnnsmt.search.model import SearchModel, kinds_of_features, load_model
+from rnnsmt.search.nbest import Translation
+from rnnsmt.search.options import NEURAL_CELLS, SearchOptions
+from rnnsmt.search.sentence_search import SentenceSearch
+from rnnsmt.search.source_text import MAX_WORDS
+from rnnsmt.search.translation_options import look_up
+
+if TYPE_CHECKING:
+    from rnnsmt.networks.vocabulary import Vocabulary
+    from rnnsmt.rnn.model import RNNEncoderDecoder
+
+FILE, INI = "system.json", "moses.ini"
+
+FORMAT = "rnnsmt-system-1"
+
+MAX_CHARACTERS = 100_000
+"""Of one segment: what is longer is no sentence, and every step takes time for it."""
+
+
+@dataclass(frozen=True)
+class Description:
+    """What ``system.json`` says; files relative to its folder.
+
+    Attributes:
+        name: of the system, ``cslm_rnn``.
+        source, target: the languages, two letters.
+        normalize, tokenize, escape, lowercase: as in ``CleaningOptions``.
+        truecaser: the truecasing model of the source language; none where case is left alone.
+        rnn: the network that scored the phrase table, the vocabularies of its source and its target side; or nothing.
+        columns: what the phrase scores after the fourth are.
+        pop_limit, stack, cslm_cells, cslm_precision: as in ``SearchOptions`` and ``load_model``.
+    """
+
+    name: str
+    source: str
+    target: str
+    normalize: bool = True
+    tokenize: bool = True
+    escape: bool = True
+    lowercase: bool = False
+    truecaser: str | None = None
+    rnn: list[str] = field(default_factory=list)
+    columns: list[str] = field(default_factory=list)
+    pop_limit: int = SearchOptions.pop_limit
+    stack: int = SearchOptions.stack_size
+    cslm_cells: int = NEURAL_CELLS
+    cslm_precision: str = "reduced"
+
+    @classmethod
+    def read(cls, folder: str | Path) -> "Description":
+        """Read that of a folder.
+
+        Raises:
+            InputError: there is none, or it is of another version.
+        """
+        path = Path(folder) / FILE
+        if not path.is_file():
+            raise InputError(f"{folder}: has no {FILE}; give the folder of a tuned system, results/systems/NAME/run1")
+        content = read_json(path)
+        if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
+            raise InputError(f"{path}: not of this version; run the workflow again, or pack the system again")
+        try:
+            found = cls(**content)
+        except TypeError:
+            found = None
+        if found is None or len(found.rnn) not in (0, 3):
+            raise InputError(f"{path}: damaged; run the workflow again, or pack the system again")
+        return found
+
+    def content(self) -> dict[str, object]:
+        """What the file has."""
+        return {"format": FORMAT, **asdict(self)}
+
+    def write(self, folder: str | Path) -> None:
+        """Write it as that of a folder."""
+        write_json(Path(folder) / FILE, self.content())
+
+
+def relative(file: str | Path, folder: str | Path) -> str:
+    """The path of a file as seen from a folder."""
+    return os.path.relpath(file, folder)
+
+
+class PhraseUse(NamedTuple):
+    """A phrase pair of a translation.
+
+    first, last: its source words, from 0. scores: what the table says of it, by name. runners_up: other targets of the
+    source phrase, the best by the model's estimate first.
+    """
+
+    first: int
+    last: int
+    source: str
+    target: str
+    scores: dict[str, float]
+    runners_up: list[str]
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A translation.
+
+    Attributes:
+        text: as people write it.
+        tokens: as the decoder wrote it.
+        score: the model's.
+        contributions: of every kind of feature to the score, weight times value, by name.
+        phrases: (first source word, last source word, number of target words) in the order of the translation.
+    """
+
+    text: str
+    tokens: str
+    score: float
+    contributions: dict[str, float]
+    phrases: list[tuple[int, int, int]]
+
+
+class System:
+    """A tuned system, loaded."""
+
+    def __init__(
+        self,
+        folder: str | Path,
+        texts: Sequence[str] | None = None,
+        device: str = "auto",
+        threads: int = 1,
+    ) -> None:
+        """Load a folder. texts: raw text; only what it needs of the tables is read, and only it can be translated.
+
+        Raises:
+            InputError: a file is missing or damaged.
+        """
+        self.folder = Path(folder)
+        self.description = about = Description.read(folder)
+        self.threads, self.device = threads, device
+        cleaning = CleaningOptions(about.normalize, about.tokenize, about.escape, about.lowercase, keep_all=True)
+        self._clean = Cleaner(about.source, cleaning)
+        self._truecase = None if about.truecaser is None else Truecaser(self._file(about.truecaser))
+        self._detokenize = Detokenizer(about.target, detruecase=about.truecaser is not None and not about.lowercase)
+        self.ini = MosesIni.read(self.folder / INI)
+        sentences = None if texts is None else self.prepare(texts)
+        self.model: SearchModel = load_model(self.ini, sentences, None, threads, device, about.cslm_precision)
+        self.weights = self.model.weights(self.ini)
+        self.kinds = kinds_of_features(self.model, about.columns)
+        self._network: tuple[RNNEncoderDecoder, list[Vocabulary]] | None = None
+
+    def _file(self, path: str) -> Path:
+        """A file that the description names.
+
+        Raises:
+            InputError: there is none.
+        """
+        found = self.folder / path
+        if not found.exists():
+            raise InputError(f"{self.folder / FILE}: names {found}, which is missing; run the workflow again")
+        return found
+
+    def prepare(self, texts: Sequence[str]) -> list[str]:
+        """Raw segments as the decoder reads them: normalised, tokenised, truecased.
+
+        Raises:
+            InputError: a segment is too long.
+        """
+        found = []
+        for number, text in enumerate(texts, 1):
+            if len(text) > MAX_CHARACTERS:
+                raise InputError(f"segment {number}: {len(text):,} characters, at most {MAX_CHARACTERS:,}; split it")
+            tokens = self._clean(text.encode("utf-8", "replace"), set())
+            if tokens.count(" ") >= MAX_WORDS:
+                raise InputError(f"segment {number}: more than {MAX_WORDS:,} words; split it")
+            found.append(self._truecase(tokens) if self._truecase is not None and tokens else tokens)
+        return found
+
+    def translate(self, text: str) -> str:
+        """Translate one raw segment.
+
+        Raises:
+            InputError: it is too long.
+        """
+        return self.translate_all([text])[0]
+
+    def translate_all(self, texts: Sequence[str]) -> list[str]:
+        """Translate raw segments; many at a time are faster than one after the other.
+
+        Raises:
+            InputError: a segment is too long.
+        """
+        return [self._detokenize(found.text) for found in self._search(self.prepare(texts))]
+
+    def nbest(self, text: str, n: int) -> list[Hypothesis]:
+        """The n best distinct translations of a raw segment, best first; their search is wider than ``translate``'s.
+
+        Raises:
+            InputError: it is too long.
+        """
+        found = self._search(self.prepare([text]), n)[0].nbest
+        return [
+            self._hypothesis(*one)
+            for one in zip(found.texts, found.scores.tolist(), found.features, found.phrases, strict=True)
+        ]
+
+    def explain(self, text: str, runners_up: int = 3) -> tuple[Hypothesis, list[PhraseUse]]:
+        """The translation of a raw segment and the phrase pairs that it is made of.
+
+        runners_up: at most so many other targets of every source phrase.
+
+        Raises:
+            InputError: it is too long.
+        """
+        tokens = self.prepare([text])
+        search = self._searched(tokens, 0)
+        found = next(iter(translations(search)))
+        best = self._hypothesis(found.text, found.score, found.features, found.phrases)
+        return best, self._phrases(search, tokens[0], found, runners_up)
+
+    def score(self, source: str, target: str) -> float:
+        """log p(target | source) of a phrase pair by the RNN Encoder-Decoder, natural logarithm; tokenised phrases.
+
+        Raises:
+            InputError: the system has no RNN; a phrase has no words or is too long.
+        """
+        import torch
+
+        model, _ = self._rnn()
+        x, y = (torch.from_numpy(self._ids(side, phrase))[None] for side, phrase in enumerate((source, target)))
+        with torch.inference_mode():
+            lengths = [torch.tensor([one.shape[1]]) for one in (x, y)]
+            return float(model.log_probability(x, lengths[0], y, lengths[1]))
+
+    def embed(self, phrase: str) -> NDArray[np.float32]:
+        """c ``[H]`` of a tokenised source phrase: what the RNN's encoder makes of it (equation 3 of the paper).
+
+        Raises:
+            InputError: as ``score``.
+        """
+        import torch
+
+        from rnnsmt.rnn.scoring import encode_distinct
+
+        model, _ = self._rnn()
+        ids = self._ids(0, phrase)
+        with torch.inference_mode():
+            c, _ = encode_distinct(model, ids, np.array([len(ids)]), torch.device("cpu"), 1)
+        found: NDArray[np.float32] = c[0].numpy()
+        return found
+
+    def _search(self, sentences: list[str], nbest: int = 0) -> list[Translation]:
+        return list(translations(self._searched(sentences, nbest)))
+
+    def _searched(self, sentences: list[str], nbest: int) -> SentenceSearch:
+        about = self.description
+        options = SearchOptions(
+            about.pop_limit, about.stack, threads=self.threads, nbest=nbest, neural_cells=about.cslm_cells
+        )
+        return SentenceSearch(self.model, look_up(self.model, sentences), self.weights, options)
+
+    def _hypothesis(
+        self, tokens: str, score: float, features: NDArray[np.float64], phrases: list[tuple[int, int, int]]
+    ) -> Hypothesis:
+        contributions: dict[str, float] = {}
+        for kind, value in zip(self.kinds, features * self.weights, strict=True):
+            contributions[kind] = contributions.get(kind, 0.0) + float(value)
+        return Hypothesis(self._detokenize(tokens), tokens, score, contributions, phrases)
+
+    def _phrases(self, search: SentenceSearch, sentence: str, found: Translation, runners_up: int) -> list[PhraseUse]:
+        words, target = sentence.split(), found.text.split()
+        looked_up, ranked = search.looked_up, search.ranked
+        places = self.model.columns["PhraseDictionaryMemory"]
+        uses, at = [], 0
+        for first, last, length in found.phrases:
+            text = " ".join(target[at : at + length])
+            at += length
+            source = int(looked_up.spans[0][first, last - first])
+            others, scores = [], {}
+            for option in range(int(ranked.first[source]), int(ranked.first[source + 1])):
+                row = ranked.row[option]
+                other = looked_up.target_text(int(row))
+                if other != text:
+                    others.append(other)
+                elif row < looked_up.known:
+                    scores = {self.kinds[p]: math.exp(looked_up.static[row, p]) for p in places}
+            shown = [unescape(one) for one in (" ".join(words[first : last + 1]), text, *others[:runners_up])]
+            uses.append(PhraseUse(first, last, shown[0], shown[1], scores, shown[2:]))
+        return uses
+
+    def _rnn(self) -> "tuple[RNNEncoderDecoder, list[Vocabulary]]":
+        if self._network is None:
+            from rnnsmt.networks.vocabulary import Vocabulary
+            from rnnsmt.rnn.model import load_model as load_network
+
+            if not self.description.rnn:
+                raise InputError(
+                    f"{self.folder}: {self.description.name} has no RNN Encoder-Decoder; take one with rnn"
+                )
+            path, *files = map(self._file, self.description.rnn)
+            model, meta = load_network(path)
+            if meta.get("direction") == "inverse":
+                raise InputError(f"{path}: was trained with --direction inverse; it scores sources, not targets")
+            vocabularies = [Vocabulary.read(file) for file in files]
+            if [one.hash() for one in vocabularies] != [meta[f"{side} vocabulary"] for side in ("source", "target")]:
+                raise InputError(f"{path}: was trained with other vocabularies than {files[0]} and {files[1]}")
+            self._network = model.eval(), vocabularies
+        return self._network
+
+    def _ids(self, side: int, phrase: str) -> NDArray[np.int64]:
+        """The ids of a source (0) or target (1) phrase, with EOS."""
+        model, vocabularies = self._rnn()
+        words, longest = phrase.split(), model.sizes.longest
+        if not 0 < len(words) <= longest:
+            raise InputError(f"'{phrase[:40]}': {len(words)} words; the network takes phrases of 1 to {longest}")
+        return vocabularies[side].ids(words, eos=True).astype(np.int64)

@@ -1,0 +1,197 @@
+"""The HTTP interface over a real socket: what it answers, what it refuses, many at once, and that it goes on."""
+
+import http.client
+import json
+import socket
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from rnnsmt.cli import main
+from rnnsmt.moses.ini import MosesIni
+from rnnsmt.translation import server as module
+from rnnsmt.translation.server import RateLimit, Server
+from rnnsmt.translation.system import System
+
+from ..search.twin import tiny_model
+
+
+@pytest.fixture(scope="module")
+def system(tmp_path_factory: pytest.TempPathFactory) -> System:
+    """A tiny system."""
+    folder = tmp_path_factory.mktemp("system")
+    tiny_model(folder, 3)
+    MosesIni.read(folder / "moses.ini").write(folder / "moses.ini")
+    words = ["translation", "describe", "--name", "tiny", "--source-lang", "en", "--target-lang", "fr"]
+    assert main([*words, "--output-dir", str(folder)]) == 0
+    return System(folder)
+
+
+def started(system: System, rate: int) -> Server:
+    """A server that runs in a thread."""
+    server = Server(system, "127.0.0.1", 0, rate)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    return server
+
+
+@pytest.fixture(scope="module")
+def server(system: System) -> Iterator[Server]:
+    """One that takes whatever comes."""
+    server = started(system, 1_000_000)
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+def ask(server: Server, path: str = "/translate", body: object = None, **headers: str) -> tuple[int, bytes]:
+    """The status and content of an answer; body: what is posted, or nothing to get the path."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=60)
+    content = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+    connection.request("GET" if body is None else "POST", path, content, headers)
+    answer = connection.getresponse()
+    found = answer.status, answer.read()
+    connection.close()
+    return found
+
+
+def test_translations(server, system):
+    text = "a b c\n\nc d"
+    status, content = ask(server, body={"text": text})
+    assert status == 200
+    expected = system.translate_all(text.split("\n"))
+    assert json.loads(content) == {"translations": [{"translation": line} for line in expected]}
+    status, content = ask(server, body={"text": text, "nbest": 2, "explain": True})
+    found = json.loads(content)["translations"]
+    assert [one["translation"] for one in found] == expected
+    assert [len(one["nbest"]) for one in found] == [2, 0, 2]
+    assert found[0]["nbest"][0]["translation"] == expected[0]
+    assert " ".join(use["source"] for use in sorted(found[2]["phrases"], key=lambda use: use["first"])) == "c d"
+    assert sum(found[0]["contributions"].values()) == pytest.approx(found[0]["score"])
+
+
+def test_the_page_and_what_is_served(server):
+    status, page = ask(server, "/?text=a")
+    assert (status, page[:15]) == (200, b"<!DOCTYPE html>")
+    assert b"http://" not in page  # nothing from elsewhere
+    assert b"https://" not in page
+    assert json.loads(ask(server, "/system")[1]) == {"name": "tiny", "source": "en", "target": "fr"}
+
+
+@pytest.mark.parametrize("path", ["/../system.json", "/moses.ini", "//etc/passwd", "/%2e%2e/moses.ini", "/translate"])
+def test_no_file_is_given_out(server, path):
+    status, content = ask(server, path)
+    assert (status, json.loads(content)) == (404, {"error": "there are GET /, GET /system and POST /translate"})
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "said"),
+    [
+        (b"x", 400, "is no JSON"),
+        (b"\xff\xfe\x00", 400, "is no JSON"),
+        (b"[" * 100_000, 400, "is no JSON"),
+        ({"text": 1}, 400, "has no text"),
+        ([], 400, "has no text"),
+        ({"text": "a", "further": 1}, 400, "there is no further"),
+        ({"text": "a", "nbest": 101}, 400, "nbest is a number up to 100"),
+        ({"text": "a", "nbest": True}, 400, "nbest is a number up to 100"),
+        ({"text": "a", "explain": "yes"}, 400, "explain true or false"),
+        ({"text": "a\n" * 1001}, 400, "at most 1000 lines"),
+        ({"text": "a " * 4001}, 400, "more than 4,000 words"),
+        ({"text": "a" * 150_000}, 400, "at most 100,000"),
+        (b"a" * 10_000_000, 413, "at most 200,000 bytes"),
+    ],
+)  # fmt: skip
+def test_refusals_are_sentences(server, body, status, said):
+    try:
+        found, content = ask(server, body=body)
+    except (ConnectionError, http.client.HTTPException):
+        assert status == 413  # it hangs up on who goes on sending
+        return
+    assert found == status
+    assert said in json.loads(content)["error"]
+
+
+def test_strange_text_is_translated(server):
+    for text in ("\x00\x07", "a ||| b | c", "<script>&amp;", "\ud800", "🐟 a", " \t "):
+        status, content = ask(server, body={"text": text})
+        assert status == 200
+        assert len(json.loads(content)["translations"]) == 1
+
+
+def test_pages_of_others_do_not_reach_it(server):
+    for name in ("evil.example", "evil.example:80", "127.0.0.1.evil.example"):
+        assert ask(server, "/", Host=name)[0] == 403
+        assert ask(server, body={"text": "a"}, Host=name)[0] == 403
+    for name in ("localhost", "localhost:1", "[::1]:80"):
+        assert ask(server, "/", Host=name)[0] == 200
+
+
+def test_a_thousand_at_once(server, system):
+    expected = system.translate("a b")
+    with ThreadPoolExecutor(200) as pool:
+        answers = list(pool.map(lambda _: ask(server, body={"text": "a b"}), range(1000)))
+    found = Counter(status for status, _ in answers)
+    assert set(found) <= {200, 503}
+    assert found[200] > 100
+    assert {json.loads(content)["translations"][0]["translation"] for status, content in answers if status == 200} == {
+        expected
+    }
+    assert ask(server, body={"text": "a b"})[0] == 200
+
+
+def test_half_a_request_holds_nobody_up(server, monkeypatch):
+    monkeypatch.setattr(module.Handler, "timeout", 0.3)
+    with (
+        socket.create_connection(server.server_address) as one,
+        socket.create_connection(server.server_address) as other,
+    ):
+        one.sendall(b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")
+        other.sendall(b"POST /translate HTTP/1.1\r\nHo")
+        assert ask(server, body={"text": "a"})[0] == 200
+        one.settimeout(10)
+        assert b"408" in one.recv(1000)
+    with socket.create_connection(server.server_address) as one:
+        one.sendall(b"POST /translate HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert b"411" in one.recv(1000)
+
+
+def test_a_failure_is_told_and_the_next_request_is_answered(server, system, monkeypatch, capsys):
+    monkeypatch.setattr(system, "explain", lambda text: 1 / 0)
+    status, content = ask(server, body={"text": "a", "explain": True})
+    assert (status, json.loads(content)["error"]) == (500, "the translation failed; the log says why")
+    assert "division by zero" in capsys.readouterr().err
+    assert ask(server, body={"text": "a"})[0] == 200
+
+
+def test_one_bad_text_does_not_spoil_those_beside_it(server):
+    with ThreadPoolExecutor(20) as pool:
+        bodies = [{"text": "a " * 4001 if number % 2 else "a b"} for number in range(20)]
+        found = [status for status, _ in pool.map(lambda body: ask(server, body=body), bodies)]
+    assert found == [200, 400] * 10
+
+
+def test_rate_of_an_address(system):
+    server = started(system, 3)
+    assert [ask(server, body={"text": "a"})[0] for _ in range(4)] == [200, 200, 200, 429]
+    server.shutdown()
+    server.server_close()
+    limit = RateLimit(2)
+    assert [limit.allows("x", now) for now in (0.0, 1.0, 2.0, 60.5, 60.6, 61.5)] == [
+        True,
+        True,
+        False,
+        True,
+        False,
+        True,
+    ]
+    assert limit.allows("y", 2.0)
+
+
+def test_an_unexpected_failure_of_a_batch_is_answered(server, system, monkeypatch, capsys):
+    monkeypatch.setattr(system, "translate_all", lambda texts: 1 / 0)
+    assert ask(server, body={"text": "a"})[0] == 500
+    monkeypatch.undo()
+    assert ask(server, body={"text": "a"})[0] == 200

@@ -1,0 +1,237 @@
+"""A tuned system at work, on tiny models: from raw text to raw text, what it explains, one archive of it."""
+
+import io
+import json
+import sys
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rnnsmt
+from rnnsmt.cli import main
+from rnnsmt.io import InputError
+from rnnsmt.translation import commands
+from rnnsmt.translation.system import Description, System
+
+from ..search.twin import tiny_model
+
+RAW = ["A b c, d!", "", "c  c\tD b.", "&apos; a & b"]
+
+
+@pytest.fixture
+def system(tmp_path: Path) -> Path:
+    """The folder of a tuned system, whose model lies beside it."""
+    tiny_model(tmp_path / "model", 3, columns=5)
+    (tmp_path / "true").write_text("a (9/9)\nb (9/9)\nc (9/9)\nd (9/9)\n")
+    folder = tmp_path / "run1"
+    folder.mkdir()
+    from rnnsmt.moses.ini import MosesIni
+
+    MosesIni.read(tmp_path / "model/moses.ini").write(folder / "moses.ini")
+    assert main([*described(folder), "--truecaser", str(tmp_path / "true")]) == 0
+    return folder
+
+
+def described(*folders: Path) -> list[str]:
+    """The command that describes a system."""
+    words = ["translation", "describe", "--name", "tiny", "--source-lang", "en", "--target-lang", "fr"]
+    return [*words, "--columns", "rnn", "--output-dir", *map(str, folders)]
+
+
+def by_hand(folder: Path, texts: list[str]) -> list[str]:
+    """What the stages make of raw text, one after the other."""
+    (folder / "raw").write_text("\n".join(texts) + "\n")
+    files = {name: str(folder / name) for name in ("raw", "tok", "true", "out", "fr", "report")}
+    prepare = ["corpus", "prepare", "--keep-all", "--source", files["raw"], "--output-source", files["tok"]]
+    truecaser = str(folder.parent / "true")
+    for command in (
+        [*prepare, "--report", files["report"]],
+        ["corpus", "truecase", "--model", truecaser, "--input", files["tok"], "--output", files["true"]],
+        ["search", "decode", "--ini", f"{folder}/moses.ini", "--input", files["true"], "--output", files["out"]],
+        ["corpus", "detokenize", "--lang", "fr", "--input", files["out"], "--output", files["fr"]],
+    ):
+        assert main(command) == 0
+    return (folder / "fr").read_text().split("\n")[:-1]
+
+
+def test_as_the_stages_one_after_the_other(system):
+    expected = by_hand(system, RAW)
+    assert expected[1] == ""
+    loaded = rnnsmt.load(system)
+    assert loaded.translate_all(RAW) == expected
+    assert [loaded.translate(text) for text in RAW] == expected
+    assert System(system, RAW).translate_all(RAW) == expected
+
+
+def test_the_command_takes_files_and_pipes(system, tmp_path, monkeypatch, capsysbinary):
+    expected = by_hand(system, RAW)
+    (tmp_path / "in").write_text("\n".join(RAW))  # without a newline at its end
+    words = ["translate", "--system", str(system)]
+    assert main([*words, "--input", f"{tmp_path}/in", "--output", f"{tmp_path}/out"]) == 0
+    assert (tmp_path / "out").read_text() == "".join(f"{line}\n" for line in expected)
+    stdin = io.TextIOWrapper(io.BytesIO("\n".join(RAW).encode()))
+    monkeypatch.setattr(sys, "stdin", stdin)
+    capsysbinary.readouterr()
+    assert main(words) == 0
+    assert capsysbinary.readouterr().out.decode() == "".join(f"{line}\n" for line in expected)
+
+
+def test_lines_of_a_pipe_are_answered_as_they_come(monkeypatch):
+    lines = [f"{number}\n".encode() for number in range(1000)]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"".join(lines))))
+    found = list(commands.waiting_lines())
+    assert [text for texts in found for text in texts] == [str(number) for number in range(1000)]
+    assert max(map(len, found)) <= commands.MOST_WAITING
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\n\xff\n")))
+    with pytest.raises(InputError, match="line 2: not UTF-8"):
+        list(commands.waiting_lines())
+
+
+def test_nbest(system, capsysbinary, tmp_path):
+    loaded = System(system)
+    found = loaded.nbest("A b c", 5)
+    assert len({one.tokens for one in found}) == len(found) == 5
+    assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
+    for one in found:
+        assert sum(one.contributions.values()) == pytest.approx(one.score)
+        assert {"p(f|e)", "rnn", "LM"} < set(one.contributions)
+    (tmp_path / "in").write_text("A b c\n\nc b\n")
+    capsysbinary.readouterr()
+    assert main(["translate", "--system", str(system), "--input", f"{tmp_path}/in", "--nbest", "2"]) == 0
+    lines = capsysbinary.readouterr().out.decode().splitlines()
+    assert [line.split(" ||| ")[0] for line in lines] == ["0", "0", "2", "2"]
+    assert lines[0] == f"0 ||| {found[0].text} ||| {found[0].score:.6f}"
+
+
+def test_explanation(system, capsysbinary, tmp_path):
+    loaded = System(system)
+    best, phrases = loaded.explain("A b c, d!")
+    assert best.text == loaded.translate("A b c, d!")
+    assert sum(best.contributions.values()) == pytest.approx(best.score)
+    assert sorted(place for use in phrases for place in range(use.first, use.last + 1)) == list(range(6))
+    table = [line.split(" ||| ") for line in (system.parent / "model/phrase-table").read_text().splitlines()]
+    for use in phrases:
+        scores = {
+            target: list(map(float, numbers.split())) for source, target, numbers, *_ in table if source == use.source
+        }
+        if scores:
+            assert list(use.scores.values()) == pytest.approx(scores[use.target])
+            assert set(use.runners_up) == set(scores) - {use.target}
+        else:
+            assert (use.target, use.scores, use.runners_up) == (use.source, {}, [])
+    (tmp_path / "in").write_text("A b c, d!\n\n")
+    assert main(["translate", "--system", str(system), "--input", f"{tmp_path}/in", "--explain"]) == 0
+    lines = capsysbinary.readouterr().out.decode().splitlines()
+    assert lines[0] == best.text
+    assert len(lines) == 1 + len(phrases) + 1 + 2
+    assert any("(unknown word)" in line for line in lines)
+
+
+def test_a_packed_system_is_the_same_elsewhere(system, tmp_path):
+    archive = tmp_path / "elsewhere/tiny-en-fr.tar.gz"
+    assert main(["pack", "--system", str(system), "--output", str(archive)]) == 0
+    with tarfile.open(archive) as packed:
+        for member in packed:
+            assert member.isfile()
+            assert (member.uname, member.uid, member.name.split("/")[0]) == ("", 0, "tiny-en-fr")
+        packed.extractall(tmp_path / "elsewhere", filter="data")
+    expected = System(system).translate_all(RAW)
+    system.rename(tmp_path / "gone")
+    (tmp_path / "model").rename(tmp_path / "gone/model")
+    folder = tmp_path / "elsewhere/tiny-en-fr"
+    assert System(folder).translate_all(RAW) == expected
+    assert "/" not in "".join(part for part in (folder / "moses.ini").read_text().split() if part.startswith("path="))
+    again = tmp_path / "again.tar"
+    assert main(["pack", "--system", str(folder), "--output", str(again)]) == 0
+    with tarfile.open(again) as packed:
+        assert len(packed.getnames()) == len(list(folder.iterdir()))
+
+
+def test_score_and_embed(system, tmp_path):
+    pytest.importorskip("torch")
+    table = "".join(f"{a} {b} ||| {a.upper()} {b.upper()} ||| 1 1 1 1\n" for a in "abcdef" for b in "abcdef")
+    (tmp_path / "table").write_text(table)
+    (tmp_path / "s").write_text("a b c d e f\n")
+    (tmp_path / "t").write_text("A B C D E F\n")
+    texts = ["--source", f"{tmp_path}/s", "--target", f"{tmp_path}/t", "--output-dir", f"{tmp_path}/pairs"]
+    assert main(["rnn", "prepare", "--phrase-table", f"{tmp_path}/table", *texts]) == 0
+    files = [f"--output-model={tmp_path}/m.pt", f"--output-history={tmp_path}/h.json", f"--state-dir={tmp_path}/state"]
+    small = ["--preset", "demo", "--hidden", "8", "--embedding", "4", "--maxout", "4", "--updates", "3", "--batch", "8"]
+    assert main(["rnn", "train", "--pairs", f"{tmp_path}/pairs", *files, *small]) == 0
+    score = ["rnn", "score", "--pairs", f"{tmp_path}/pairs", "--model", f"{tmp_path}/m.pt"]
+    assert main([*score, "--output", f"{tmp_path}/scores.npy"]) == 0
+    vocabularies = [f"{tmp_path}/pairs/vocab.{side}.txt" for side in ("source", "target")]
+    assert main([*described(system), "--rnn", f"{tmp_path}/m.pt", "--vocabulary", *vocabularies]) == 0
+    loaded = System(system)
+    scores = np.load(tmp_path / "scores.npy")
+    assert [loaded.score(f"a {b}", f"A {b.upper()}") for b in "abcdef"] == pytest.approx(scores[:6].tolist(), abs=1e-4)
+    assert loaded.embed("a b").shape == (8,)
+    assert not np.allclose(loaded.embed("a b"), loaded.embed("b a"))
+    assert np.array_equal(loaded.embed("x y"), loaded.embed("y x"))  # both are UNK UNK
+    with pytest.raises(InputError, match="0 words"):
+        loaded.score("a", " ")
+    assert main([*described(system), "--rnn", f"{tmp_path}/m.pt", "--vocabulary", *vocabularies[::-1]]) == 0
+    with pytest.raises(InputError, match="other vocabularies"):
+        System(system).embed("a")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda folder: (folder / "system.json").unlink(), "has no system.json; give the folder of a tuned system"),
+        (lambda folder: (folder / "system.json").write_text("{}"), "not of this version"),
+        (lambda folder: (folder / "system.json").write_text('{"format": "rnnsmt-system-1", "x": 1}'), "damaged"),
+        (lambda folder: (folder / "moses.ini").unlink(), "moses.ini"),
+        (lambda folder: (folder.parent / "true").unlink(), "true, which is missing"),
+        (lambda folder: (folder.parent / "model/lm.arpa").unlink(), "the file of LM0 is missing"),
+        (lambda folder: (folder.parent / "in").write_bytes(b"a\xffb\n"), "in, line 1: not UTF-8"),
+        (lambda folder: (folder.parent / "in").write_text("b\n" + "a" * 10_000_000), "segment 2: 10,000,000"),
+        (lambda folder: (folder.parent / "in").write_text("a " * 4001), "segment 1: more than 4,000 words"),
+        (lambda folder: (folder.parent / "in").unlink(), "no such file"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_one_sentence(system, tmp_path, capsys, change, said):
+    (tmp_path / "in").write_text("a b\n")
+    change(system)
+    capsys.readouterr()
+    assert main(["translate", "--system", str(system), "--input", f"{tmp_path}/in", "--output", f"{tmp_path}/o"]) == 2
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith("rnnsmt translate: error: ")
+    assert said in last
+    assert len(last) < 600
+    assert not (tmp_path / "o").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--explain", "--nbest", "3"], "give one of them"),
+        (["--serve", "0", "--input", "x"], "takes no --input"),
+        (["--serve", "70000"], "choose another port"),
+    ],
+)
+def test_options_that_do_not_go_together(system, capsys, words, said):
+    assert main(["translate", "--system", str(system), *words]) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [(["--output", "x.zip"], "ends in .tar.gz"), (["--output", ".tar"], "ends in .tar.gz")],
+)
+def test_packing_refuses(system, capsys, words, said):
+    assert main(["pack", "--system", str(system), *words]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_description_of_several_runs(tmp_path, capsys):
+    folders = [tmp_path / "run1", tmp_path / "run2"]
+    networks = ["--rnn", f"{tmp_path}/a.pt", f"{tmp_path}/b.pt", "--vocabulary", f"{tmp_path}/s", f"{tmp_path}/t"]
+    assert main([*described(*folders), *networks, "--no-tokenize"]) == 0
+    assert [Description.read(folder).rnn[0] for folder in folders] == ["../a.pt", "../b.pt"]
+    assert not Description.read(folders[0]).tokenize
+    assert json.loads((folders[1] / "system.json").read_text())["columns"] == ["rnn"]
+    assert main([*described(*folders), *networks[:2]]) == 2
+    assert "--vocabulary with it" in capsys.readouterr().err

@@ -1,0 +1,38 @@
+# What `rnnsmt translate` has to know of a tuned system beside its moses.ini.
+SYSTEM_FILES = expand(f"{RUN}/system.json", system=config["compare"], run=RUNS)
+
+
+def rnn_models(wildcards):
+    """Input function: the RNN Encoder-Decoder of every run of a system that has one and no others, or the one of all."""
+    if "rnn" not in features(wildcards.system) or LEAVE_OUT:
+        return []
+    return of_every_network(wildcards.system, lambda n: f"results/rnn/network{n}/model.pt")
+
+
+rule describe_system:
+    input:
+        truecaser=[f"results/corpus/truecaser.{SOURCE}"] if config["text"]["truecase"] else [],
+        rnn=rnn_models,
+        vocabularies=[f"{PAIRS}/vocab.{side}.txt" for side in ("source", "target")],
+    output:
+        expand(f"{RUN}/system.json", run=RUNS, allow_missing=True),
+    log:
+        "results/logs/translation/describe.{system}.log",
+    conda:
+        BASE_ENV
+    resources:
+        mem_mb=memory(500),
+        runtime=minutes(10),
+    params:
+        version=version("translation", "describe"),
+        text=TEXT_STEPS,
+        truecaser=lambda w, input: ["--truecaser", *input.truecaser] if input.truecaser else [],
+        rnn=lambda w, input: ["--rnn", *input.rnn, "--vocabulary", *input.vocabularies] if input.rnn else [],
+        columns=lambda w: columns(features(w.system)),
+        limits=search_limits,
+        folders=lambda w, output: [Path(path).parent for path in output],
+    shell:
+        "rnnsmt translation describe --name {wildcards.system} "
+        f"--source-lang {SOURCE} --target-lang {TARGET} "
+        "{params.text} {params.truecaser:q} {params.rnn:q} --columns {params.columns} {params.limits} "
+        "--output-dir {params.folders:q} &> {log:q}"
