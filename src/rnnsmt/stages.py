@@ -110,6 +110,8 @@ STAGES: dict[str, dict[str, Stage]] = {
         "learning-curve": Stage(3, "learning curve of a network"),
         "mert-curves": Stage(1, "BLEU by iterations of MERT"),
         "score-scatter": Stage(1, "scores of phrase pairs (Figure 3 of the paper)"),
+        "phrase-examples": Stage(1, "targets of long phrases (Tables 2 and 3 of the paper)"),
+        "embeddings": Stage(1, "words and phrases in the plane (Figures 4 and 5 of the paper)"),
     },
     "translation": {
         "describe": Stage(1, "what a tuned system needs beside its moses.ini"),

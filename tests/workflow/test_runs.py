@@ -105,7 +105,7 @@ def test_proposed_pairs_are_in_the_tables(finished):
 def test_systems_are_compared_sentence_by_sentence(finished):
     """Every system with the largest ones that it contains: the difference is that of the table."""
     results = finished.folder / "results"
-    assert {path.name for path in (results / "analysis").iterdir()} == {
+    assert {path.name for path in (results / "analysis").iterdir() if path.is_dir()} == {
         "rnn-baseline", "rnn_proposals-rnn", "cslm_rnn_wp-rnn",
     }  # fmt: skip
     rows = {(row["system"], row["test_set"]): row for row in json.loads((results / "table1.json").read_text())["rows"]}
@@ -130,7 +130,11 @@ def test_tuned_systems_translate_raw_text_as_the_workflow_did(finished, tmp_path
 
 def test_figures_and_the_report(finished, small_config, tmp_path):
     figures = {path.name for path in (finished.folder / "results/figures").glob("*.png")}
-    assert figures == {"learning-rnn.png", "learning-cslm.png", "mert.png", "scores-rnn.png"}
+    maps = {f"{name}{part}.png" for name in ("words", "phrases") for part in ("", "-zooms")}
+    assert figures == {"learning-rnn.png", "learning-cslm.png", "mert.png", "scores-rnn.png"} | maps
+    examples = json.loads((finished.folder / "results/analysis/phrase-examples.json").read_text())
+    assert examples["frequent"]
+    assert examples["rare"]
     done = finished.call("--configfile", str(small_config), "--report", str(tmp_path / "report.html"))
     if "ConnectionError" in done.stderr:
         pytest.skip("the report of this Snakemake needs a network")
@@ -220,7 +224,7 @@ def test_a_further_system_runs_only_its_own_jobs(finished, small_config):
     """Added to the table: its runs, and the table."""
     settings = ["systems={other: {features: [rnn]}}", "compare=[baseline, rnn, other]"]
     jobs = finished.plan("--configfile", str(small_config), "--config", *settings)
-    expected = {"mert": 1, "decode": 1, "score": 1, "compare_systems": 1}
+    expected = {"mert": 1, "decode": 1, "score": 1, "compare_systems": 1, "describe_system": 1}
     assert jobs == expected | REPORT
 
 

@@ -5,7 +5,11 @@ from rnnsmt.systems import label
 
 FIGURES = [f"results/figures/learning-{name}.png" for name in NETWORKS]
 FIGURES += ["results/figures/mert.png"]
-FIGURES += ["results/figures/scores-rnn.png"] if "rnn" in NETWORKS else []
+if "rnn" in NETWORKS and not LEAVE_OUT:
+    FIGURES += [f"results/figures/{name}.png" for name in ("scores-rnn", "words", "phrases")]
+    FIGURES += ["results/analysis/phrase-examples.json"]
+elif "rnn" in NETWORKS:
+    FIGURES += ["results/figures/scores-rnn.png"]
 COMPARISONS = [
     f"results/analysis/{system}-{other}/{name}.json"
     for system in config["compare"]
@@ -133,3 +137,71 @@ rule compare_systems:
         "--trainings {params.trainings} --reference {input.reference:q} --source {input.source:q} "
         "--details {input.details:q} --ini {input.ini:q} --model-dir {params.tables:q} --columns {params.columns} "
         "--device {resources.device} --output-json {output.json:q} --output-md {output.md:q} &> {log:q}"
+
+
+# Tables 2 and 3 of the paper.
+rule phrase_examples:
+    input:
+        PAIR_FILES,
+        phrase_table=f"results/model/{PHRASE_TABLE}",
+        scores=column("rnn", 1),
+        model="results/rnn/network1/model.pt",
+    output:
+        json="results/analysis/phrase-examples.json",
+        md="results/analysis/phrase-examples.md",
+    log:
+        "results/logs/analysis/phrase-examples.log",
+    conda:
+        TORCH_ENV
+    resources:
+        mem_mb=memory(3000),
+        runtime=minutes(30, 0.05),
+    params:
+        version=version("analysis", "phrase-examples"),
+        pairs=PAIRS,
+        seed=config["seed"],
+    shell:
+        "rnnsmt analysis phrase-examples --phrase-table {input.phrase_table:q} --scores {input.scores:q} "
+        "--model {input.model:q} --pairs {params.pairs:q} --seed {params.seed} "
+        "--output-json {output.json:q} --output-md {output.md:q} &> {log:q}"
+
+
+# Figures 4 and 5 of the paper.
+rule embeddings:
+    input:
+        PAIR_FILES,
+        model="results/rnn/network1/model.pt",
+    output:
+        figure=report(
+            "results/figures/{of}.png",
+            caption="../report/embeddings.rst",
+            category="Figures",
+            labels={"figure": "{of} in the plane"},
+        ),
+        svg="results/figures/{of}.svg",
+        zooms=report(
+            "results/figures/{of}-zooms.png",
+            caption="../report/embeddings.rst",
+            category="Figures",
+            labels={"figure": "{of} in the plane, zooms"},
+        ),
+        zooms_svg="results/figures/{of}-zooms.svg",
+        json="results/analysis/{of}.json",
+    log:
+        "results/logs/analysis/{of}.log",
+    wildcard_constraints:
+        of="words|phrases",
+    conda:
+        TORCH_ENV
+    resources:
+        mem_mb=memory(3000),
+        runtime=minutes(60),
+    params:
+        version=version("analysis", "embeddings"),
+        pairs=PAIRS,
+        sample=2000 if is_embedded(config) else 5000,
+        seed=config["seed"],
+    shell:
+        "rnnsmt analysis embeddings --of {wildcards.of} --model {input.model:q} --pairs {params.pairs:q} "
+        "--sample {params.sample} --seed {params.seed} --output {output.figure:q} {output.svg:q} "
+        "--output-zooms {output.zooms:q} {output.zooms_svg:q} --output-json {output.json:q} &> {log:q}"

@@ -4,6 +4,7 @@ import argparse
 from typing import Any
 
 from rnnsmt.io import InputError
+from rnnsmt.networks.options import need_torch
 from rnnsmt.options import positive
 
 
@@ -93,3 +94,97 @@ def score_scatter(args: argparse.Namespace) -> dict[str, object]:
     if len(pairs.table) > 2:
         figures["correlation"] = float(np.corrcoef(pairs.table, pairs.network)[0, 1])
     return figures
+
+
+def phrase_examples_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--phrase-table", required=True, metavar="FILE")
+    add("--scores", nargs="+", required=True, metavar="FILE", help="the network's scores of its lines, in parts (.npy)")
+    add("--model", required=True, metavar="FILE", help="the network")
+    add("--pairs", required=True, metavar="DIR", help="what rnn prepare wrote, for the vocabularies")
+    add("--number", type=positive, default=5, metavar="N", help="frequent, and as many rare source phrases")
+    add("--targets", type=positive, default=3, metavar="N", help="targets that a source phrase must have")
+    add("--top", type=positive, default=5, metavar="N", help="targets that are shown")
+    add("--draws", type=positive, default=50, metavar="N", help="draws from the network")
+    add("--seed", type=int, default=1)
+    add("--output-json", required=True, metavar="FILE")
+    add("--output-md", required=True, metavar="FILE")
+
+
+def phrase_examples(args: argparse.Namespace) -> dict[str, object]:
+    """Show what the phrase table and the network prefer for long source phrases, frequent and rare, and what the
+    network draws itself: Tables 2 and 3 of the paper.
+
+    The phrases are drawn at random from those of more than three words with several targets: from the hundredth that
+    is extracted most often, and the tenth that is extracted least.
+    """
+    need_torch()
+
+    from rnnsmt.analysis import phrase_examples as examples
+    from rnnsmt.io import write_json, write_lines
+    from rnnsmt.networks.devices import choose_place
+    from rnnsmt.rnn.model import load_model_of
+    from rnnsmt.rnn.pairs import Pairs
+
+    pairs, place = Pairs.open(args.pairs), choose_place("cpu", 1)
+    model, pairs, _ = load_model_of(pairs, args.model, place)
+    frequent, rare = examples.choose(examples.candidates_of(args.phrase_table, args.targets), args.number, args.seed)
+    found = examples.examples_of(
+        args.phrase_table, args.scores, [*frequent, *rare], model, pairs.vocabularies,
+        top=args.top, draws=args.draws, seed=args.seed,
+    )  # fmt: skip
+    groups = found[: len(frequent)], found[len(frequent) :]
+    write_json(args.output_json, examples.content(*groups))
+    write_lines(args.output_md, examples.markdown(*groups, args.draws))
+    return {"frequent": len(frequent), "rare": len(rare)}
+
+
+def embeddings_options(parser: argparse.ArgumentParser) -> None:
+    from rnnsmt.drawing import add_output
+
+    add = parser.add_argument
+    add("--of", choices=("words", "phrases"), required=True, help="source words, or source phrases of four or more")
+    add("--model", required=True, metavar="FILE", help="the network")
+    add("--pairs", required=True, metavar="DIR", help="what rnn prepare wrote")
+    add(
+        "--sample", type=positive, default=5000, metavar="N", help="the most frequent words, or phrases drawn at random"
+    )
+    add("--seed", type=int, default=1)
+    add("--output-json", required=True, metavar="FILE", help="points, labels and clusters")
+    add("--output-zooms", nargs="+", required=True, metavar="FILE", help="pictures of the clusters, .png or .svg")
+    add_output(parser)
+
+
+def embeddings(args: argparse.Namespace) -> dict[str, object]:
+    """Draw what the network has learnt of source words (Figure 4 of the paper) or phrases (Figure 5) in the plane.
+
+    Barnes-Hut t-SNE of the embeddings, or of the vectors c: the whole map, and zooms on clusters found in it.
+    """
+    from rnnsmt.drawing import check_output, save
+
+    check_output([*args.output, *args.output_zooms])
+    need_torch()
+
+    from rnnsmt.analysis import embeddings as maps
+    from rnnsmt.io import write_json
+    from rnnsmt.networks.devices import choose_place
+    from rnnsmt.rnn.model import load_model_of
+    from rnnsmt.rnn.pairs import Pairs
+
+    pairs, place = Pairs.open(args.pairs), choose_place("cpu", 1)
+    model, pairs, _ = load_model_of(pairs, args.model, place)
+    if args.of == "words":
+        found, title = maps.word_vectors(model, pairs, args.sample), "{} source words"
+    else:
+        found, title = maps.phrase_vectors(model, pairs, args.sample, args.seed), "{} source phrases"
+    points = maps.plane(found.vectors, args.seed)
+    zooms = maps.clusters(points)
+    save(maps.draw_map(points, zooms, title.format(f"{len(points):,}")), args.output)
+    save(maps.draw_zooms(points, found.labels, zooms), args.output_zooms)
+    content = {
+        "labels": found.labels,
+        "points": [[round(float(x), 3), round(float(y), 3)] for x, y in points],
+        "clusters": [rows.tolist() for rows in zooms],
+    }
+    write_json(args.output_json, content)
+    return {"points": len(points), "dimensions": found.vectors.shape[1], "clusters": len(zooms)}

@@ -1,0 +1,170 @@
+"""Words and phrases as the RNN Encoder-Decoder sees them, in the plane: Figures 4 and 5 of the paper.
+
+Barnes-Hut t-SNE (van der Maaten 2013) of the embeddings of source words, or of the vectors c of source phrases of four
+or more words; the whole map, and zooms on clusters that HDBSCAN (Campello et al. 2013) finds in it.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnnsmt.drawing import BLUE, INK, ORANGE, canvas, styled
+from rnnsmt.io import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from rnnsmt.rnn.model import RNNEncoderDecoder
+    from rnnsmt.rnn.pairs import Pairs
+
+LEAST_WORDS = 4
+"""Of a phrase, as in the paper."""
+
+PERPLEXITY = 30.0
+
+ZOOMS = 4
+
+LABELLED = 60
+"""Points of a zoom at most, so that most can be named."""
+
+
+class Vectors(NamedTuple):
+    """labels: of the points, the most frequent words first. vectors: ``[n, d]``."""
+
+    labels: list[str]
+    vectors: NDArray[np.float32]
+
+
+def word_vectors(model: "RNNEncoderDecoder", pairs: "Pairs", number: int) -> Vectors:
+    """The embeddings of the most frequent source words."""
+    words = list(pairs.vocabularies[0].index)[:number]
+    ids = [pairs.vocabularies[0].index[word] for word in words]
+    vectors = model.encoder.embedding.detach().cpu().numpy()[ids]
+    return Vectors(words, vectors.astype(np.float32))
+
+
+def phrase_vectors(model: "RNNEncoderDecoder", pairs: "Pairs", number: int, seed: int) -> Vectors:
+    """The vectors c of source phrases of ``LEAST_WORDS`` words or more without UNK, drawn at random.
+
+    Raises:
+        InputError: there are none.
+    """
+    import torch
+
+    from rnnsmt.networks.vocabulary import UNK
+    from rnnsmt.rnn.scoring import encode_distinct
+
+    lengths = np.diff(pairs.sides[0].offsets)
+    long = np.flatnonzero(lengths > LEAST_WORDS)  # with EOS
+    rng = np.random.default_rng(seed)
+    phrases: dict[bytes, NDArray[np.int32]] = {}
+    for place in rng.permutation(long):
+        ids = pairs.source(int(place))
+        if not (ids == UNK).any():
+            phrases.setdefault(ids.tobytes(), ids)
+        if len(phrases) == number:
+            break
+    if not phrases:
+        raise InputError(f"{pairs.folder}: has no source phrases of {LEAST_WORDS} words or more")
+    chosen = list(phrases.values())
+    words = np.concatenate(chosen).astype(np.int64)
+    with torch.inference_mode():
+        c, which = encode_distinct(model, words, np.array([len(ids) for ids in chosen]), torch.device("cpu"), 512)
+    return Vectors([pairs.vocabularies[0].text(ids[:-1]) for ids in chosen], c.numpy()[which])
+
+
+def plane(vectors: NDArray[np.float32], seed: int) -> NDArray[np.float64]:
+    """Barnes-Hut t-SNE, ``[n, 2]``.
+
+    Raises:
+        InputError: too few points.
+    """
+    from sklearn.manifold import TSNE
+
+    if len(vectors) < 10:
+        raise InputError(f"{len(vectors)} points are too few for a map; train on more text")
+    perplexity = min(PERPLEXITY, (len(vectors) - 1) / 3)
+    found = TSNE(2, perplexity=perplexity, init="pca", random_state=seed, n_jobs=1).fit_transform(vectors)
+    return np.asarray(found, np.float64)
+
+
+def clusters(points: NDArray[np.float64], number: int = ZOOMS) -> list[NDArray[np.int64]]:
+    """Clusters of a map that are worth a closer look: of ``LABELLED`` points at most, the clearest first."""
+    from sklearn.cluster import HDBSCAN
+
+    least = max(5, len(points) // 400)
+    found = HDBSCAN(min_cluster_size=least, cluster_selection_method="leaf", copy=True).fit(points)
+    members = [np.flatnonzero(found.labels_ == label) for label in range(found.labels_.max() + 1)]
+    small = [rows for rows in members if len(rows) <= LABELLED] or members
+    spread = [float(points[rows].std(0).mean()) / np.sqrt(len(rows)) for rows in small]
+    return [small[place] for place in np.argsort(spread, kind="stable")[:number]]
+
+
+def draw_map(points: NDArray[np.float64], zooms: Sequence[NDArray[np.int64]], title: str) -> "Figure":
+    """The whole map, the zooms framed and lettered."""
+    from matplotlib.patches import Rectangle
+
+    figure, (axes,) = canvas(1, 1, 7.2, 6.4)
+    axes.scatter(points[:, 0], points[:, 1], s=3, lw=0, color=BLUE, alpha=0.5, rasterized=True)
+    for name, (low, high) in zip("ABCDEFGH", frames(points, zooms), strict=False):
+        width, height = high - low
+        axes.add_patch(Rectangle((low[0], low[1]), width, height, fill=False, edgecolor=ORANGE, lw=1))
+        axes.annotate(name, (low[0], high[1]), color=ORANGE, weight="bold", va="bottom")
+    axes.set(xticks=[], yticks=[])
+    axes.grid(False)
+    axes.set_title(title, loc="left")
+    return figure
+
+
+def draw_zooms(points: NDArray[np.float64], labels: Sequence[str], zooms: Sequence[NDArray[np.int64]]) -> "Figure":
+    """The zooms with their labels: those of the first points first, none over another."""
+    rows = -(-len(zooms) // 2)
+    figure, every = canvas(rows, 2, 10.5, 4.6 * rows)
+    for name, axes, (low, high) in zip("ABCDEFGH", every, frames(points, zooms), strict=False):
+        inside = np.flatnonzero(((points >= low) & (points <= high)).all(1))
+        axes.scatter(points[inside, 0], points[inside, 1], s=9, lw=0, color=BLUE)
+        axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xticks=[], yticks=[])
+        axes.grid(False)
+        axes.set_title(name, loc="left", color=ORANGE, weight="bold")
+    for axes in every[len(zooms) :]:
+        axes.set_axis_off()
+    with styled():
+        figure.draw_without_rendering()  # the sizes of the plots must be known
+        for axes, (low, high) in zip(every, frames(points, zooms), strict=False):
+            inside = np.flatnonzero(((points >= low) & (points <= high)).all(1))
+            _label(axes, points[inside], [labels[int(place)] for place in inside])
+    return figure
+
+
+def frames(points: NDArray[np.float64], zooms: Iterable[NDArray[np.int64]]) -> list[NDArray[np.float64]]:
+    """Lower left and upper right corner of every zoom ``[2, 2]``, with some room."""
+    found = []
+    for rows in zooms:
+        low, high = points[rows].min(0), points[rows].max(0)
+        room = 0.15 * np.maximum(high - low, 1e-3 * np.ptp(points, 0).max())
+        found.append(np.array([low - room, high + room]))
+    return found
+
+
+def _label(axes: "Axes", points: NDArray[np.float64], labels: Sequence[str]) -> None:
+    """Write labels beside their points where nothing is written yet; the others stay away."""
+    from matplotlib.transforms import Bbox
+
+    frame = axes.get_window_extent()
+    taken: list[Bbox] = []
+    for point, label in zip(points, labels, strict=True):
+        shown = label if len(label) <= 40 else f"{label[:39]}…"
+        for x, y in ((1, 1), (-1, 1), (1, -1), (-1, -1)):
+            text = axes.annotate(
+                shown, point, (3 * x, 2 * y), textcoords="offset points", fontsize=7, color=INK,
+                ha="left" if x > 0 else "right", va="bottom" if y > 0 else "top",
+            )  # fmt: skip
+            box = text.get_window_extent()
+            inside = frame.x0 <= box.x0 and box.x1 <= frame.x1 and frame.y0 <= box.y0 and box.y1 <= frame.y1
+            if inside and not any(Bbox.intersection(box, other) for other in taken):
+                taken.append(box)
+                break
+            text.remove()

@@ -1,0 +1,194 @@
+"""Long source phrases, frequent and rare, with the targets that the table and the network prefer, and what the network
+draws itself: Tables 2 and 3 of the paper.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnnsmt.analysis.phrase_sample import DIRECT
+from rnnsmt.io import InputError, read_line_blocks
+from rnnsmt.phrases.augmentation import ScoreColumn
+from rnnsmt.phrases.table import PhraseEntry, parse_phrase_line
+from rnnsmt.progress import Meter
+
+if TYPE_CHECKING:
+    from rnnsmt.networks.vocabulary import Vocabulary
+    from rnnsmt.rnn.model import RNNEncoderDecoder
+
+MORE_WORDS_THAN = 3
+"""Long is a phrase of more words, as in the paper."""
+
+LONGEST = 30
+"""Words of a drawn target."""
+
+FREQUENT, RARE = 0.99, 0.1
+"""Frequent: among the hundredth of the candidates with the highest counts; rare: among the tenth with the lowest."""
+
+
+class Example(NamedTuple):
+    """A source phrase.
+
+    extracted: how often it was. table, network: its targets with their probabilities, best first. samples: what
+    the network draws: target, log p, how often; the best log p first.
+    """
+
+    source: str
+    extracted: float
+    table: list[tuple[str, float]]
+    network: list[tuple[str, float]]
+    samples: list[tuple[str, float, int]]
+
+
+class Candidate(NamedTuple):
+    """A long source phrase with several targets: how often it was extracted, the numbers of its lines from 0."""
+
+    extracted: float
+    begin: int
+    end: int
+
+
+def choose(candidates: Sequence[Candidate], number: int, seed: int) -> tuple[list[Candidate], list[Candidate]]:
+    """Draw frequent and rare ones, so many of each where there are as many.
+
+    Raises:
+        InputError: there are none.
+    """
+    if not candidates:
+        raise InputError(f"the table has no source phrases of more than {MORE_WORDS_THAN} words with several targets")
+    counts = np.array([one.extracted for one in candidates])
+    rng = np.random.default_rng(seed)
+    chosen = []
+    for rows in (counts >= np.quantile(counts, FREQUENT), counts <= np.quantile(counts, RARE)):
+        places = np.flatnonzero(rows)
+        drawn = rng.choice(places, min(number, len(places)), replace=False)
+        chosen.append([candidates[place] for place in sorted(drawn, key=lambda place: -counts[place])])
+    return chosen[0], chosen[1]
+
+
+def candidates_of(table: str | Path, targets: int) -> list[Candidate]:
+    """The long source phrases of a table with at least so many targets.
+
+    Raises:
+        InputError: the table has no counts, is missing or damaged.
+    """
+    found: list[Candidate] = []
+    source, begin, count = b"", 0, 0.0
+    number = -1
+    for number, line in enumerate(_lines(table)):
+        own = line[: line.find(b" ||| ")]
+        if own != source:
+            if number - begin >= targets and source.count(b" ") >= MORE_WORDS_THAN:
+                found.append(Candidate(count, begin, number))
+            source, begin = own, number
+            if own.count(b" ") >= MORE_WORDS_THAN:
+                count = _source_count(line, table, number + 1)
+    if number + 1 - begin >= targets and source.count(b" ") >= MORE_WORDS_THAN:
+        found.append(Candidate(count, begin, number + 1))
+    return found
+
+
+def _source_count(line: bytes, table: str | Path, number: int) -> float:
+    """How often the source phrase of a line was extracted."""
+    try:
+        return float(line.split(b"|||", 5)[4].split()[1])
+    except (IndexError, ValueError):
+        raise InputError(f"{table}, line {number}: has no counts; make the table with phrases score") from None
+
+
+def examples_of(
+    table: str | Path,
+    scores: Sequence[str],
+    chosen: Sequence[Candidate],
+    model: "RNNEncoderDecoder",
+    vocabularies: "Sequence[Vocabulary]",
+    *,
+    top: int,
+    draws: int,
+    seed: int,
+) -> list[Example]:
+    """Look the chosen phrases up in the table and let the network draw targets.
+
+    scores: the network's column, in parts. top: targets of each list.
+
+    Raises:
+        InputError: as ``ScoreColumn``; another number of scores than lines.
+    """
+    from rnnsmt.rnn.generation import sample_targets
+
+    wanted = sorted({line for one in chosen for line in range(one.begin, one.end)})
+    lines: dict[int, PhraseEntry] = {}
+    places = iter(wanted)
+    following, total = next(places, -1), 0
+    for number, line in enumerate(_lines(table)):
+        total = number + 1
+        if number == following:
+            lines[number] = parse_phrase_line(line, table, number + 1)
+            following = next(places, -1)
+    column = ScoreColumn(scores)
+    if len(column) != total:
+        raise InputError(f"{column.name}: {len(column)} scores, but {table} has {total} lines; score this table")
+    sources = [vocabularies[0].ids(lines[one.begin].source.split(), eos=True) for one in chosen]
+    drawn = sample_targets(model, sources, draws, seed, min(LONGEST, model.sizes.longest))
+    found = []
+    for one, targets in zip(chosen, drawn, strict=True):
+        entries = [lines[number] for number in range(one.begin, one.end)]
+        probabilities = column.probabilities(one.begin, one.end)
+        samples = [(vocabularies[1].text(each.words), each.score, each.times) for each in targets[:top]]
+        table_scores = np.array([entry.scores[DIRECT] for entry in entries])
+        names = [entry.target for entry in entries]
+        found.append(
+            Example(
+                entries[0].source,
+                one.extracted,
+                _best(names, table_scores, top),
+                _best(names, probabilities, top),
+                samples,
+            )
+        )
+    return found
+
+
+def _best(names: Sequence[str], scores: NDArray[np.float64], top: int) -> list[tuple[str, float]]:
+    order = np.argsort(-scores, kind="stable")[:top]
+    return [(names[place], float(scores[place])) for place in order]
+
+
+def _lines(table: str | Path) -> Iterator[bytes]:
+    meter = Meter(f"reading {Path(table).name}")
+    for block in read_line_blocks(table):
+        lines = block.split(b"\n")[:-1]
+        yield from lines
+        meter.add(len(lines))
+
+
+def markdown(frequent: Sequence[Example], rare: Sequence[Example], draws: int) -> Iterator[str]:
+    """Both tables for reading."""
+    yield from ("# What the network makes of long phrases", "")
+    yield f"Targets by p(target | source) of the table and of the RNN Encoder-Decoder, and the best of {draws} draws."
+    for title, examples in (("Long, frequent source phrases", frequent), ("Long, rare source phrases", rare)):
+        yield from ("", f"## {title}")
+        for one in examples:
+            yield from (
+                "",
+                f"### {one.source} ({one.extracted:g})",
+                "",
+                "| phrase table | RNN | drawn by the RNN |",
+                "|:--|:--|:--|",
+            )
+            columns = (
+                [f"{target} ({p:.2f})" for target, p in one.table],
+                [f"{target} ({p:.2f})" for target, p in one.network],
+                [f"{target} ({times})" for target, _, times in one.samples],
+            )
+            for row in range(max(map(len, columns))):
+                cells = (column[row] if row < len(column) else "" for column in columns)
+                yield "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
+
+
+def content(frequent: Sequence[Example], rare: Sequence[Example]) -> dict[str, Any]:
+    """Both tables as JSON."""
+    return {"frequent": [one._asdict() for one in frequent], "rare": [one._asdict() for one in rare]}

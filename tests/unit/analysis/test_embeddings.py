@@ -1,0 +1,79 @@
+"""Figures 4 and 5 of the paper: vectors, the plane, clusters and labels."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+from rnnsmt.analysis.embeddings import clusters, draw_zooms, frames, phrase_vectors, plane, word_vectors
+from rnnsmt.cli import main
+from rnnsmt.io import InputError
+from rnnsmt.networks.devices import choose_place
+from rnnsmt.rnn.model import load_model_of
+from rnnsmt.rnn.pairs import Pairs
+
+from ..rnn.test_proposals import folder  # noqa: F401
+
+
+def blobs(seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    """Points in ten dimensions around six centres, and the centre of each."""
+    rng = np.random.default_rng(seed)
+    kinds = np.repeat(np.arange(6), 25)
+    return (8 * rng.normal(size=(6, 10))[kinds] + rng.normal(size=(150, 10))).astype(np.float32), kinds
+
+
+def test_clusters_of_the_plane_are_those_of_the_vectors():
+    vectors, kinds = blobs()
+    points = plane(vectors, 1)
+    assert points.shape == (150, 2)
+    assert np.array_equal(points, plane(vectors, 1))
+    found = clusters(points)
+    assert len(found) == 4
+    for rows in found:
+        assert len(set(kinds[rows])) == 1
+    with pytest.raises(InputError, match="too few"):
+        plane(vectors[:9], 1)
+
+
+def test_labels_do_not_lie_over_each_other():
+    points = np.array([[x, y] for x in np.linspace(0, 1, 8) for y in np.linspace(0, 1, 8)])
+    zooms = [np.arange(64)]
+    figure = draw_zooms(points, [f"a long label {number}" for number in range(64)], zooms)
+    axes = figure.axes[0]
+    boxes = [text.get_window_extent() for text in axes.texts]
+    assert 5 < len(boxes) < 64
+    for place, box in enumerate(boxes):
+        assert not any(box.overlaps(other) for other in boxes[:place])
+        assert box.x0 >= axes.get_window_extent().x0 - 1
+    (low, high) = frames(points, zooms)[0]
+    assert (low < points.min(0)).all()
+    assert (high > points.max(0)).all()
+
+
+def test_vectors_are_those_of_the_network(toy: Path):
+    pairs = Pairs.open(toy / "pairs")
+    model, pairs, _ = load_model_of(pairs, toy / "m.pt", choose_place("cpu", 1))
+    words = word_vectors(model, pairs, 3)
+    assert words.labels == list(pairs.vocabularies[0].index)[:3]
+    assert words.vectors.shape == (3, model.sizes.embedding)
+    phrases = phrase_vectors(model, pairs, 30, 1)
+    assert len(set(phrases.labels)) == len(phrases.labels)
+    assert all(len(label.split()) >= 4 for label in phrases.labels)
+    assert phrases.vectors.shape == (len(phrases.labels), model.sizes.hidden)
+
+
+def test_the_stage(toy: Path, tmp_path, capsys):
+    pictures = ["--output-zooms", f"{tmp_path}/z.svg", "--output-json", f"{tmp_path}/m.json"]
+    files = ["--output", f"{tmp_path}/m.png", *pictures]
+    common = ["analysis", "embeddings", "--model", str(toy / "m.pt"), "--pairs", str(toy / "pairs"), *files]
+    assert main([*common, "--of", "phrases", "--sample", "40"]) == 0
+    found = json.loads((tmp_path / "m.json").read_text())
+    assert len(found["labels"]) == len(found["points"]) >= 10
+    assert (tmp_path / "m.png").read_bytes()[:4] == b"\x89PNG"
+    assert "<svg" in (tmp_path / "z.svg").read_text()
+    assert main([*common, "--of", "words", "--sample", "5"]) == 2
+    assert "too few for a map" in capsys.readouterr().err
+    assert main([*common[:-6], "--output", f"{tmp_path}/m.gif", *pictures, "--of", "words"]) == 2

@@ -1,0 +1,72 @@
+"""Tables 2 and 3 of the paper: which phrases are chosen, and what is shown of them."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+from rnnsmt.analysis.phrase_examples import Candidate, candidates_of, choose
+from rnnsmt.cli import main
+from rnnsmt.io import InputError
+
+from ..rnn.test_proposals import folder  # noqa: F401
+
+TABLE = """a b c ||| x ||| 1 1 .5 1 ||| ||| 1 9 1 |||
+a b c d ||| x y ||| 1 1 .2 1 ||| ||| 1 7 1 |||
+a b c d ||| y ||| 1 1 .5 1 ||| ||| 1 7 1 |||
+a b c d ||| z ||| 1 1 .3 1 ||| ||| 1 7 1 |||
+b c d e ||| x ||| 1 1 .2 1 ||| ||| 1 3 1 |||
+c d e f ||| x ||| 1 1 .2 1 ||| ||| 1 2 1 |||
+c d e f ||| y ||| 1 1 .2 1 ||| ||| 1 2 1 |||
+"""
+
+
+def test_candidates_are_long_and_have_several_targets(tmp_path):
+    (tmp_path / "t").write_text(TABLE)
+    assert candidates_of(tmp_path / "t", 2) == [Candidate(7, 1, 4), Candidate(2, 5, 7)]
+    assert candidates_of(tmp_path / "t", 3) == [Candidate(7, 1, 4)]
+    assert candidates_of(tmp_path / "t", 1)[1] == Candidate(3, 4, 5)
+    (tmp_path / "t").write_text("a b c d ||| x ||| 1 1 1 1\n")
+    with pytest.raises(InputError, match="line 1: has no counts"):
+        candidates_of(tmp_path / "t", 1)
+
+
+def test_frequent_and_rare_ones_are_drawn():
+    candidates = [Candidate(count, 3 * count, 3 * count + 3) for count in range(1000)]
+    frequent, rare = choose(candidates, 4, 1)
+    assert len(frequent) == len(rare) == 4
+    assert min(one.extracted for one in frequent) >= 989
+    assert max(one.extracted for one in rare) <= 100
+    assert [one.extracted for one in frequent] == sorted((one.extracted for one in frequent), reverse=True)
+    assert choose(candidates, 4, 1) == (frequent, rare)
+    assert choose(candidates, 4, 2) != (frequent, rare)
+    assert len(choose(candidates[:3], 5, 1)[0]) == 1
+    with pytest.raises(InputError, match="no source phrases of more than 3 words"):
+        choose([], 4, 1)
+
+
+def test_both_rankings_and_the_draws(toy: Path, tmp_path):
+    source = "a b c d"
+    targets = {"A B C D": (0.2, -3.0), "A B C": (0.7, -9.0), "D": (0.1, -1.0)}
+    lines = [f"{source} ||| {target} ||| 1 1 {p} 1 ||| ||| 1 5 1 |||\n" for target, (p, _) in targets.items()]
+    (tmp_path / "table").write_text("a ||| A ||| 1 1 1 1 ||| ||| 1 1 1 |||\n" + "".join(lines))
+    np.save(tmp_path / "s.npy", np.array([-1.0, *(log for _, log in targets.values())], np.float32))
+    command = [
+        "analysis", "phrase-examples", "--phrase-table", f"{tmp_path}/table", "--scores", f"{tmp_path}/s.npy",
+        "--model", str(toy / "m.pt"), "--pairs", str(toy / "pairs"), "--top", "2", "--draws", "20",
+        "--output-json", f"{tmp_path}/o.json", "--output-md", f"{tmp_path}/o.md",
+    ]  # fmt: skip
+    assert main(command) == 0
+    (found,) = json.loads((tmp_path / "o.json").read_text())["frequent"]
+    assert (found["source"], found["extracted"]) == (source, 5)
+    assert found["table"] == [["A B C", 0.7], ["A B C D", 0.2]]
+    assert [target for target, _ in found["network"]] == ["D", "A B C D"]
+    assert found["network"][0][1] == pytest.approx(np.exp(-1))
+    assert sum(times for *_, times in found["samples"]) <= 20
+    assert [log for _, log, _ in found["samples"]] == sorted((log for _, log, _ in found["samples"]), reverse=True)
+    assert "| A B C (0.70) | D (0.37) |" in (tmp_path / "o.md").read_text()
+    np.save(tmp_path / "s.npy", np.zeros(2, np.float32))
+    assert main(command) == 2
