@@ -142,6 +142,7 @@ rule compare_systems:
 # Tables 2 and 3 of the paper.
 rule phrase_examples:
     input:
+        f"{PAIRS}/pairs.json",
         PAIR_FILES,
         phrase_table=f"results/model/{PHRASE_TABLE}",
         scores=column("rnn", 1),
@@ -158,7 +159,7 @@ rule phrase_examples:
         runtime=minutes(30, 0.05),
     params:
         version=version("analysis", "phrase-examples"),
-        pairs=PAIRS,
+        pairs=subpath(input[0], parent=True),
         seed=config["seed"],
     shell:
         "rnnsmt analysis phrase-examples --phrase-table {input.phrase_table:q} --scores {input.scores:q} "
@@ -169,6 +170,7 @@ rule phrase_examples:
 # Figures 4 and 5 of the paper.
 rule embeddings:
     input:
+        f"{PAIRS}/pairs.json",
         PAIR_FILES,
         model="results/rnn/network1/model.pt",
     output:
@@ -198,7 +200,7 @@ rule embeddings:
         runtime=minutes(60),
     params:
         version=version("analysis", "embeddings"),
-        pairs=PAIRS,
+        pairs=subpath(input[0], parent=True),
         sample=2000 if is_embedded(config) else 5000,
         seed=config["seed"],
     shell:

@@ -128,6 +128,13 @@ def neural_model(wildcards):
     return [CSLM_MODEL.format(network=n) for n in dict.fromkeys(trainings(wildcards.system))] if has_cslm else []
 
 
+def rnn_models(wildcards):
+    """Input function: the RNN Encoder-Decoder of every run of a system that has one and no others, or the one of all."""
+    if "rnn" not in features(wildcards.system) or LEAVE_OUT:
+        return []
+    return of_every_network(wildcards.system, lambda n: f"results/rnn/network{n}/model.pt")
+
+
 def search_limits(wildcards):
     """How far the decoder looks; what concerns the CSLM for systems that have one."""
     search = config["search"]

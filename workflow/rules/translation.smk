@@ -2,13 +2,6 @@
 SYSTEM_FILES = expand(f"{RUN}/system.json", system=config["compare"], run=RUNS)
 
 
-def rnn_models(wildcards):
-    """Input function: the RNN Encoder-Decoder of every run of a system that has one and no others, or the one of all."""
-    if "rnn" not in features(wildcards.system) or LEAVE_OUT:
-        return []
-    return of_every_network(wildcards.system, lambda n: f"results/rnn/network{n}/model.pt")
-
-
 rule describe_system:
     input:
         truecaser=[f"results/corpus/truecaser.{SOURCE}"] if config["text"]["truecase"] else [],
