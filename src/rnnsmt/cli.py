@@ -48,7 +48,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         check_options(args)
         figures = args.run(args)
         sys.stdout.flush()
-        clock.finish(figures)
+        if figures is not None:
+            clock.finish(figures)
         return 0
     except BrokenPipeError:
         raise

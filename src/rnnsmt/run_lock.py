@@ -70,6 +70,11 @@ def enter(folder: Path, cluster: bool, arguments: Sequence[str] = ()) -> bool:
     return removed
 
 
+def runs_alive(folder: Path) -> bool:
+    """Whether a run is alive, as far as this machine can know. folder: Snakemake's own, ``.snakemake``."""
+    return any(not _is_dead(path) for path in (folder / RUNS).glob("*.json"))
+
+
 def _is_no_run(argument: str) -> bool:
     # Short options that take no value may stand before it (-pn), anything behind it (-nR rule): but -Rnames is a run.
     return argument in [f"--{name}" for name in NO_RUNS] or re.match("-[fFkpa]*[ntlSD]", argument) is not None

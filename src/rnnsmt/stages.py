@@ -35,6 +35,7 @@ CHAPTERS: dict[str, str] = {
     "analysis": "pictures of what was learnt",
     "translation": "a tuned system at work",
     "moses": "Moses model directories",
+    "workflow": "a run of the workflow",
 }
 
 STAGES: dict[str, dict[str, Stage]] = {
@@ -121,7 +122,14 @@ STAGES: dict[str, dict[str, Stage]] = {
     "moses": {
         "ini": Stage(2, "the moses.ini of a model directory"),
     },
+    "workflow": {
+        "status": Stage(1, "how far a run is, and what failed"),
+    },
 }
 
-SHORT = {"translate": ("translation", "translate"), "pack": ("translation", "pack")}
-"""What users of a tuned system call: ``rnnsmt translate`` is ``rnnsmt translation translate``."""
+SHORT = {
+    "translate": ("translation", "translate"),
+    "pack": ("translation", "pack"),
+    "status": ("workflow", "status"),
+}
+"""What people call by hand: ``rnnsmt translate`` is ``rnnsmt translation translate``."""

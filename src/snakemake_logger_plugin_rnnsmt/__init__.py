@@ -6,16 +6,24 @@ pipe alone, pass lines about what was done: jobs that took a while, what the cor
 stages. After a failure the last line is what the stage said. Plans (``-n``) look as Snakemake prints them.
 """
 
+import json
 import logging
+import os
 import sys
 import threading
 import time
+from contextlib import suppress
+from pathlib import Path
 
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from snakemake_logger_plugin_rnnsmt.progress import Run
 from snakemake_logger_plugin_rnnsmt.terminal import Terminal
+
+STATUS = Path(".snakemake/rnnsmt-status.json")
+
+NOTED = (LogEvent.RUN_INFO, LogEvent.JOB_INFO, LogEvent.JOB_FINISHED, LogEvent.JOB_ERROR)
 
 NOISE = (
     "Select jobs to execute",
@@ -46,6 +54,7 @@ class LogHandler(LogHandlerBase):
         self.plain = self.common_settings.dryrun
         self.terminal = Terminal(stream)
         self.run = Run()
+        self.status: Path | None = None
         self._guard = threading.Lock()
         self._ended = threading.Event()
         if self.terminal.stays:
@@ -65,8 +74,20 @@ class LogHandler(LogHandlerBase):
                 for line in [self.format(record)] if self.plain else self._lines(record):
                     self.terminal.line(line)
                 self.terminal.block(self.run.block(time.monotonic()))
+                if getattr(record, "event", None) in NOTED:
+                    self._note(ended=False)
         except Exception:
             self.handleError(record)
+
+    def _note(self, ended: bool) -> None:
+        """Write down how far the run is, for `rnnsmt status`."""
+        if self.plain or not self.run.total or "--mode" in sys.argv:  # a job of a run is none
+            return
+        self.status = self.status or STATUS.absolute()  # in the run's folder, which is left at the end
+        with suppress(OSError):  # a folder that cannot be written is told elsewhere
+            temporary = self.status.with_suffix(f".{os.getpid()}")
+            temporary.write_text(json.dumps(self.run.note(time.monotonic(), ended), indent=1), encoding="utf-8")
+            temporary.replace(self.status)
 
     def _lines(self, record: logging.LogRecord) -> list[str]:
         now = time.monotonic()
@@ -94,6 +115,7 @@ class LogHandler(LogHandlerBase):
             if not self._ended.is_set():
                 self._ended.set()
                 self.terminal.block([])
+                self._note(ended=True)
                 if not self.plain:
                     for line in self.run.end(time.monotonic()):
                         self.terminal.line(line)

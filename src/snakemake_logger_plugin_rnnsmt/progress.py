@@ -1,6 +1,7 @@
 """How far a run of Snakemake is, and what there is to tell about its jobs, from events and the logs of stages."""
 
 import re
+import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -90,6 +91,23 @@ class Run:
             f"[{'#' * full}{'.' * (BAR - full)}] {self._share()} jobs, {clock(now - self.started)}{self._end(now)}"
         ]
         return lines + [f"  {job.name}, {clock(now - job.started)}" for job in self.running.values()]
+
+    def note(self, now: float, ended: bool) -> dict[str, Any]:
+        """What `rnnsmt status` reads, with times of the clock on the wall."""
+        wall = time.time()
+        return {
+            "started": wall - (now - self.started),
+            "seen": wall,
+            "ended": ended,
+            "total": self.total,
+            "done": self.done,
+            "left": self.seconds_left(now),
+            "running": [
+                {"name": job.name, "logs": job.logs, "started": wall - (now - job.started)}
+                for job in self.running.values()
+            ],
+            "failed": list(self.errors.values()),
+        }
 
     def end(self, now: float) -> list[str]:
         """The last lines of a run; after a failure what the stages said."""

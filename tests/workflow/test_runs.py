@@ -153,6 +153,13 @@ def test_every_log_ends_with_figures(finished):
         assert last.endswith(" MB")
 
 
+def test_the_status_of_a_finished_run(finished, capsys):
+    assert main(["status", "--directory", str(finished.folder)]) == 0
+    first, *others = capsys.readouterr().out.splitlines()
+    assert re.match(r"finished: (\d+) of \1 jobs done, ", first)
+    assert others[-1].endswith("results/table1.md")
+
+
 def test_what_a_run_prints(finished):
     """In a pipe: a few lines, among them what became of every corpus."""
     lines = (finished.folder.parent / "finished.whole").read_text().splitlines()

@@ -1,0 +1,1 @@
+"""A run of the workflow, seen from beside it."""
