@@ -31,7 +31,6 @@ rule all:
         "results/table1.md",
         "results/table1.html",
         "results/provenance.json",
-        FIGURES,
-        COMPARISONS,
+        "results/report/index.html",
         SYSTEM_FILES,
         expand("results/cslm/network{n}/perplexity.json", n=TRAININGS if "cslm" in NETWORKS else []),

@@ -32,7 +32,7 @@ CHAPTERS: dict[str, str] = {
     "search": "the decoder",
     "tuning": "weights, by decoding again and again or for given n-best lists",
     "evaluation": "BLEU and Table 1",
-    "analysis": "pictures of what was learnt",
+    "analysis": "what was learnt, in tables and pictures; the report",
     "translation": "a tuned system at work",
     "moses": "Moses model directories",
     "workflow": "a run of the workflow",
@@ -113,6 +113,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "score-scatter": Stage(1, "scores of phrase pairs (Figure 3 of the paper)"),
         "phrase-examples": Stage(1, "targets of long phrases (Tables 2 and 3 of the paper)"),
         "embeddings": Stage(1, "words and phrases in the plane (Figures 4 and 5 of the paper)"),
+        "report": Stage(1, "everything that a run has found out on one page"),
     },
     "translation": {
         "describe": Stage(1, "what a tuned system needs beside its moses.ini"),

@@ -27,7 +27,7 @@ FINAL = [
 ]
 
 
-REPORT = {"table1": 1, "provenance": 1, "mert_curves": 1, "all": 1}
+REPORT = {"table1": 1, "provenance": 1, "mert_curves": 1, "report_page": 1, "all": 1}
 """What is made from all systems."""
 
 
@@ -141,6 +141,9 @@ def test_figures_and_the_report(finished, small_config, tmp_path):
     assert done.returncode == 0, done.stderr
     text = (tmp_path / "report.html").read_text()
     assert "Figure 3 of Cho et al. (2014)" in text
+    page = (finished.folder / "results/report/index.html").read_text()
+    for said in ("RNN + Proposals", "Learning curve, CSLM", "rnn train", "Source phrases (Figure 5"):
+        assert said in page
     assert "Learning curve, CSLM" in text
 
 

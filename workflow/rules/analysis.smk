@@ -3,13 +3,12 @@ import itertools
 
 from rnnsmt.systems import label
 
-FIGURES = [f"results/figures/learning-{name}.png" for name in NETWORKS]
-FIGURES += ["results/figures/mert.png"]
-if "rnn" in NETWORKS and not LEAVE_OUT:
-    FIGURES += [f"results/figures/{name}.png" for name in ("scores-rnn", "words", "phrases")]
-    FIGURES += ["results/analysis/phrase-examples.json"]
-elif "rnn" in NETWORKS:
-    FIGURES += ["results/figures/scores-rnn.png"]
+HAS_RNN = "rnn" in NETWORKS
+# What the analysis of one network shows, where there is one that scores all pairs.
+SHOWN = HAS_RNN and not LEAVE_OUT
+PICTURES = [f"learning-{name}" for name in NETWORKS] + ["mert"] + ["scores-rnn"] * HAS_RNN
+MAPS = ["words", "phrases"] if SHOWN else []
+EXAMPLES = ["results/analysis/phrase-examples.json"] if SHOWN else []
 COMPARISONS = [
     f"results/analysis/{system}-{other}/{name}.json"
     for system in config["compare"]
@@ -207,3 +206,35 @@ rule embeddings:
         "rnnsmt analysis embeddings --of {wildcards.of} --model {input.model:q} --pairs {params.pairs:q} "
         "--sample {params.sample} --seed {params.seed} --output {output.figure:q} {output.svg:q} "
         "--output-zooms {output.zooms:q} {output.zooms_svg:q} --output-json {output.json:q} &> {log:q}"
+
+
+# All of it on one page.
+rule report_page:
+    input:
+        table="results/table1.json",
+        provenance="results/provenance.json",
+        figures=[f"results/figures/{name}.svg" for name in [*PICTURES, *(f"{name}-zooms" for name in MAPS)]],
+        maps=[f"results/analysis/{name}.json" for name in MAPS],
+        comparisons=COMPARISONS,
+        examples=EXAMPLES,
+    output:
+        report(
+            "results/report/index.html",
+            caption="../report/report.rst",
+            category="Report",
+        ),
+    log:
+        "results/logs/report/page.log",
+    conda:
+        BASE_ENV
+    resources:
+        mem_mb=memory(1000, 5),
+        runtime=minutes(10),
+    params:
+        version=version("analysis", "report"),
+        examples=lambda w, input: ["--examples", *input.examples] if input.examples else [],
+        logs="results/logs",
+    shell:
+        "rnnsmt analysis report --table {input.table:q} --provenance {input.provenance:q} "
+        "--figures {input.figures:q} --maps {input.maps:q} --comparisons {input.comparisons:q} {params.examples:q} "
+        "--logs {params.logs:q} --output {output:q} &> {log:q}"

@@ -188,3 +188,36 @@ def embeddings(args: argparse.Namespace) -> dict[str, object]:
     }
     write_json(args.output_json, content)
     return {"points": len(points), "dimensions": found.vectors.shape[1], "clusters": len(zooms)}
+
+
+def report_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--table", required=True, metavar="FILE", help="of `evaluation table`, JSON")
+    add("--provenance", required=True, metavar="FILE", help="of `evaluation provenance`")
+    add("--figures", nargs="*", default=[], metavar="FILE", help="pictures, SVG")
+    add("--maps", nargs="*", default=[], metavar="FILE", help="of `analysis embeddings`, JSON")
+    add("--comparisons", nargs="*", default=[], metavar="FILE", help="of `evaluation compare`, JSON")
+    add("--examples", metavar="FILE", help="of `analysis phrase-examples`, JSON")
+    add("--logs", required=True, metavar="DIR", help="the stages' logs, for what they cost")
+    add("--output", required=True, metavar="FILE", help="page to write, HTML")
+
+
+def report(args: argparse.Namespace) -> dict[str, object]:
+    """Write one page with everything that a run has found out; it needs no other file and no network.
+
+    Table 1 first, where a click on a figure shows seeds, weights and hashes behind it; what each feature adds; systems
+    compared sentence by sentence; what the network makes of phrases; words and phrases in the plane; learning curves
+    and tuning; what every stage cost; the configuration.
+    """
+    from rnnsmt.analysis.report import write_report
+
+    return write_report(
+        args.output,
+        table=args.table,
+        provenance=args.provenance,
+        figures=args.figures,
+        maps=args.maps,
+        comparisons=args.comparisons,
+        examples=args.examples,
+        logs=args.logs,
+    )

@@ -1,0 +1,180 @@
+"""Everything that a run has found out on one page that needs nothing else: `results/report/index.html`."""
+
+import base64
+import re
+from collections.abc import Mapping, Sequence
+from html import unescape
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from rnnsmt import __version__
+from rnnsmt.io import InputError, atomic_text, read_json, read_lines
+
+TEMPLATE = "report.html.j2"
+
+DONE = re.compile(
+    r"rnnsmt (?P<stage>[\w -]+): done: .*?(?P<wall>[\d.]+) s, (?P<cpu>[\d.]+) CPU s, peak (?P<peak>[\d,]+) MB"
+)
+"""The last line of a stage's log."""
+
+TITLES = {
+    "learning-rnn": "Learning curve, RNN Encoder–Decoder",
+    "learning-cslm": "Learning curve, CSLM",
+    "mert": "Tuning: BLEU of the development text by iterations",
+    "scores-rnn": "Scores of phrase pairs (Figure 3 of the paper)",
+    "words-zooms": "Clusters of source words (Figure 4 of the paper)",
+    "phrases-zooms": "Clusters of source phrases (Figure 5 of the paper)",
+}
+
+MAPS = {"words": "Source words (Figure 4 of the paper)", "phrases": "Source phrases (Figure 5 of the paper)"}
+
+
+class Cost(NamedTuple):
+    """What the jobs of a stage took: wall and CPU seconds in all, memory of the largest in MB."""
+
+    stage: str
+    jobs: int
+    wall: float
+    cpu: float
+    peak: float
+
+
+def costs(logs: Path) -> list[Cost]:
+    """The cost of every stage by the last lines of its logs, the dearest first, without jobs that have not finished."""
+    found: dict[str, Cost] = {}
+    for path in sorted(logs.glob("**/*.log")):
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        ended = DONE.match(lines[-1]) if lines else None
+        if ended is not None:
+            wall, cpu, peak = (float(ended[name].replace(",", "")) for name in ("wall", "cpu", "peak"))
+            before = found.get(ended["stage"], Cost(ended["stage"], 0, 0.0, 0.0, 0.0))
+            found[before.stage] = Cost(
+                before.stage, before.jobs + 1, before.wall + wall, before.cpu + cpu, max(before.peak, peak)
+            )
+    return sorted(found.values(), key=lambda cost: -cost.cpu)
+
+
+def picture_of(path: str) -> dict[str, str]:
+    """A picture as part of a page: its name, title and content as an address.
+
+    Raises:
+        InputError: it is missing or no SVG.
+    """
+    text = "\n".join(read_lines(path))
+    if "<svg" not in text:
+        raise InputError(f"{path}: no SVG; draw it again")
+    name = Path(path).stem
+    content = base64.b64encode(text.encode("utf-8")).decode("ascii")
+    return {"name": name, "title": TITLES.get(name, name), "address": f"data:image/svg+xml;base64,{content}"}
+
+
+def provenance_of(content: Mapping[str, Any]) -> dict[str, Any]:
+    """What a cell of the table tells: by ``system/test set`` its runs, with seeds, weights and hashes."""
+    files, runs = content["files"], content["runs"]
+
+    def hashed(path: str) -> list[str]:
+        return [path, str(files.get(path, {}).get("sha256") or "")]
+
+    found: dict[str, Any] = {}
+    for cell in content["cells"]:
+        told = []
+        for one in cell["runs"]:
+            tuned = runs[one["run"]]
+            told.append(
+                {
+                    "run": one["run"],
+                    "bleu": one["bleu"],
+                    "sacrebleu": one["sacrebleu"],
+                    "seed": tuned["seed"],
+                    "best iteration": tuned["best_iteration"],
+                    "weights": {name: [round(w, 5) for w in ws] for name, ws in tuned["weights"].items()},
+                    "files": [hashed(one[kind]) for kind in ("output", "score") if one.get(kind)]
+                    + [hashed(path) for path in tuned["model"].values()],
+                }
+            )
+        found[f"{cell['system']}/{cell['test_set']}"] = told
+    return found
+
+
+def table_of(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Table 1 as the page shows it: a row of every system, some columns of every test set."""
+    rows = content["rows"]
+    sets = list(dict.fromkeys(row["test_set"] for row in rows))
+    systems = list(dict.fromkeys(row["system"] for row in rows))
+    cells = {(row["system"], row["test_set"]): row for row in rows}
+    return {
+        "sets": [{"name": name, "segments": cells[systems[0], name]["segments"]} for name in sets],
+        "systems": [
+            {"name": system, "label": cells[system, sets[0]]["label"], "cells": [cells[system, name] for name in sets]}
+            for system in systems
+        ],
+        "contrasts": [
+            one | {"label": cells[one["system"], one["test_set"]]["label"]} for one in content.get("contrasts", [])
+        ],
+        "runs": rows[0]["runs"],
+        "trainings": max(row["trainings"] for row in rows),
+        "paper": any(row.get("paper_bleu") for row in rows),
+    }
+
+
+def _plain_labels(content: dict[str, Any]) -> dict[str, Any]:
+    """A map whose labels have characters instead of Moses' entities."""
+    return content | {"labels": [unescape(label) for label in content["labels"]]}
+
+
+def write_report(
+    output: str | Path,
+    *,
+    table: str,
+    provenance: str,
+    figures: Sequence[str],
+    maps: Sequence[str],
+    comparisons: Sequence[str],
+    examples: str | None,
+    logs: str,
+) -> dict[str, object]:
+    """Write the page; the figures of the stage.
+
+    table, provenance: JSON files of `evaluation table` and `provenance`. figures: SVG files, maps: JSON files of
+    `analysis embeddings`, comparisons: of `evaluation compare`, examples: of `analysis phrase-examples`. logs: folder
+    of the logs of the stages.
+
+    Raises:
+        InputError: a file is missing or damaged.
+    """
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    about = read_json(provenance)
+    compared = [{"set": Path(path).stem, **read_json(path)} for path in comparisons]
+    pictures = [picture_of(path) for path in figures]
+    drawn = [
+        {"name": Path(path).stem, "title": MAPS.get(Path(path).stem, Path(path).stem), **read_json(path)}
+        for path in maps
+    ]
+    spent = costs(Path(logs))
+    environment = Environment(
+        loader=PackageLoader("rnnsmt.analysis", ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["plain"] = unescape
+    page = environment.get_template(TEMPLATE).render(
+        table=table_of(read_json(table)),
+        provenance=provenance_of(about),
+        software=about["software"],
+        config=yaml.safe_dump(about["config"], sort_keys=False, allow_unicode=True, width=110),
+        pictures=pictures,
+        maps=drawn,
+        comparisons=compared,
+        examples=None if examples is None else read_json(examples),
+        costs=spent,
+        total=Cost("all", sum(c.jobs for c in spent), sum(c.wall for c in spent), sum(c.cpu for c in spent), 0.0),
+        version=__version__,
+    )
+    with atomic_text(output) as out:
+        out.write(page.strip() + "\n")
+    return {"pictures": len(pictures) + len(drawn), "comparisons": len(compared), "bytes": len(page.encode())}

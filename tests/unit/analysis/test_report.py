@@ -1,0 +1,145 @@
+"""The report page: what is on it, what it costs to say, and that nothing in the data can break it."""
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from rnnsmt.analysis.report import Cost, costs, provenance_of
+from rnnsmt.cli import main
+
+ROW = {
+    "label": "Baseline", "system": "baseline", "test_set": "test", "bleu": 20.5, "bleu_sd": 0.25, "segments": 1000,
+    "runs": 2, "trainings": 1, "diff_baseline": None, "p_strict": None, "paper_bleu": 33.3,
+}  # fmt: skip
+RNN = ROW | {"label": "RNN", "system": "rnn", "bleu": 21.0, "diff_baseline": 0.5, "p_strict": 0.0004, "bleu_sd": None}
+CONTRAST = {"test_set": "test", "system": "rnn", "feature": "rnn", "difference": 0.5, "p_strict": 0.2}
+TABLE = {"rows": [ROW, RNN], "contrasts": [CONTRAST | {"paper_difference": 0.57}]}
+PROVENANCE = {
+    "software": {"rnnsmt": "0.1.0", "commit": None, "modified": None, "python": "3.11", "packages": {"torch": "2"}},
+    "config": {"seed": 1, "name": "</script><b>"},
+    "files": {"a.output": {"bytes": 3, "sha256": "abc"}, "table.gz": {"bytes": 3}},
+    "cells": [{
+        "system": "rnn", "test_set": "test",
+        "runs": [{"run": "rnn/run1", "bleu": 21.0, "sacrebleu": None, "output": "a.output"}],
+    }],
+    "runs": {
+        "rnn/run1": {"seed": 2, "best_iteration": 3, "weights": {"LM0": [0.123456789]}, "model": {"TM": "table.gz"}}
+    },
+}  # fmt: skip
+COMPARISON = {
+    "baseline": "Baseline", "system": "RNN", "difference": 0.5, "p_strict": None, "sentences": 9,
+    "first run": {"changed": 3},
+    "groups": {"source words": [{"group": "1-5", "sentences": 2, "bleu": [1.0, 2.0], "difference": 1.0}]},
+    "exchanged pairs": {"extracted": [{"group": "1", "pairs": [4, 5], "sentences": 0, "mean gain": None}]},
+    "decided": {"rnn": 0.25},
+    "examples": {"Largest gains": [{
+        "sentence": 7, "gain": 12.3, "source": "a <i> &amp; b", "reference": ["r"], "texts": ["t &apos;", "u"],
+        "pairs": [[["a", "x", 3.0]], []], "decided": {"LM": -0.5, "rnn": 0.001},
+    }]},
+}  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """What a small run left."""
+    (tmp_path / "logs/rnn").mkdir(parents=True)
+    for name, line in (
+        ("rnn/a", "rnnsmt rnn score: done: pairs 3, mean score -2.5, 1.5 s, 20.5 CPU s, peak 1,234 MB"),
+        ("rnn/b", "rnnsmt rnn score: done: pairs 3, 0.5 s, 1.5 CPU s, peak 234 MB"),
+        ("c", "rnnsmt translate: done: 4.0 s, 3.0 CPU s, peak 10 MB"),
+        ("d", "update 3 of 4"),
+        ("e", ""),
+    ):
+        (tmp_path / f"logs/{name}.log").write_text(f"begins\n{line}\n" if line else "")
+    for name, content in (("t", TABLE), ("p", PROVENANCE), ("test", COMPARISON)):
+        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+    words = {"labels": ["it&apos;s", "</script>"], "points": [[0, 0], [1, 2.5]], "clusters": [[1]]}
+    (tmp_path / "words.json").write_text(json.dumps(words))
+    (tmp_path / "mert.svg").write_text(
+        '<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg"><path id="a"/></svg>'
+    )
+    return tmp_path
+
+
+def write(folder: Path, *more: str) -> int:
+    files = {"table": "t.json", "provenance": "p.json", "logs": "logs", "output": "page.html"}
+    return main(["analysis", "report", *(f"--{name}={folder}/{file}" for name, file in files.items()), *more])
+
+
+class Reader(HTMLParser):
+    """The tags of a page, checked for being closed, and what they point to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.addresses: list[str] = []
+        self.ids: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag, attributes):
+        if tag not in ("meta", "link", "br", "img"):
+            self.open.append(tag)
+        self.addresses += [value for name, value in attributes if name in ("href", "src")]
+        self.ids += [value for name, value in attributes if name == "id"]
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def read(folder: Path) -> Reader:
+    reader = Reader()
+    reader.feed((folder / "page.html").read_text())
+    assert reader.open == []
+    return reader
+
+
+def test_everything_is_on_the_page(folder):
+    more = ["--figures", "mert.svg", "--maps", "words.json", "--comparisons", "test.json"]
+    assert write(folder, *(part if part.startswith("--") else f"{folder}/{part}" for part in more)) == 0
+    page = read(folder)
+    for said in ("20.50", "± 0.25", "+0.50", "p 0.0004", "+0.57", "a <i> & b", "t '", "rnn score", "22.0", "1,234"):
+        assert said in page.text, said
+    assert "rnn +0.00" not in page.text
+    assert "name: </script><b>" in page.text
+    for address in page.addresses:
+        assert address.startswith(("#", "data:")), address
+        assert not address.startswith("#") or address[1:] in page.ids
+    assert not re.search(r"(src|href)=.?https?:", (folder / "page.html").read_text())
+    scripts = re.findall(
+        r'<script type="application/json" id="(\w+)">(.*?)</script>', (folder / "page.html").read_text()
+    )
+    found = {name: json.loads(text) for name, text in scripts}
+    assert found["mapdata"][0]["labels"] == ["it's", "</script>"]
+    assert found["provenance"]["rnn/test"][0]["files"] == [["a.output", "abc"], ["table.gz", ""]]
+
+
+def test_a_run_without_networks_has_a_page_too(folder):
+    assert write(folder) == 0
+    assert "Maps" not in read(folder).text
+
+
+def test_costs_are_those_of_the_logs(folder):
+    assert costs(folder / "logs") == [
+        Cost("rnn score", 2, 2.0, 22.0, 1234.0),
+        Cost("translate", 1, 4.0, 3.0, 10.0),
+    ]
+
+
+def test_provenance_of_a_cell():
+    (run,) = provenance_of(PROVENANCE)["rnn/test"]
+    assert (run["seed"], run["best iteration"], run["weights"]) == (2, 3, {"LM0": [0.12346]})
+
+
+def test_refusals(folder, capsys):
+    (folder / "mert.svg").write_text("no picture")
+    assert write(folder, "--figures", f"{folder}/mert.svg") == 2
+    assert "no SVG; draw it again" in capsys.readouterr().err
+    (folder / "t.json").write_text("{")
+    assert write(folder) == 2
+    assert not (folder / "page.html").exists()
