@@ -150,7 +150,7 @@ def write_report(
     compared = [{"set": Path(path).stem, **read_json(path)} for path in comparisons]
     pictures = [picture_of(path) for path in figures]
     drawn = [
-        {"name": Path(path).stem, "title": MAPS.get(Path(path).stem, Path(path).stem), **read_json(path)}
+        {"name": Path(path).stem, "title": MAPS.get(Path(path).stem, Path(path).stem), **_plain_labels(read_json(path))}
         for path in maps
     ]
     spent = costs(Path(logs))
