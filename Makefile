@@ -1,6 +1,7 @@
 # make table   set up, run the workflow on the embedded corpus, print Table 1
 # make test    set up, run the tests
 # make setup   the set-up alone: .venv with what requirements.lock pins; tests and checks add requirements-dev.lock
+# make docs    the pages of docs/ as a site, in site/
 # make check   what has to be clean before a commit: formatting, linting, types, the direction of imports
 
 PYTHON ?= python3
@@ -8,7 +9,7 @@ CORES ?= $(shell $(PYTHON) -c "import os; print(os.cpu_count() or 1)")
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup table test check format clean
+.PHONY: setup table test check docs format clean
 
 table: setup
 	$(BIN)/snakemake --cores $(CORES)
@@ -44,6 +45,11 @@ check: $(VENV)/ready-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/snakemake --lint
+
+docs: $(VENV)/ready
+	$(BIN)/python -m pip install --quiet --requirement requirements-docs.lock
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir site
+	@echo "the pages are in site/index.html"
 
 format: $(VENV)/ready-dev
 	$(BIN)/ruff format src tests benchmarks

@@ -34,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     short = words[0] if words and words[0] in SHORT else ""
     words[:1] = SHORT.get(short, words[:1])
-    parser = _parser(words)
+    parser = _parser(words, short)
     if unknown := _unknown_command(words):
         parser.error(unknown)
     args = parser.parse_args(words)
@@ -98,8 +98,8 @@ class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescrip
         return known.get(kind) or super()._get_default_metavar_for_optional(action)
 
 
-def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
-    """The parser of all chapters, with the options of the one stage that ``words`` name."""
+def _parser(words: Sequence[str], short: str = "") -> argparse.ArgumentParser:
+    """The parser of all chapters, with the options of the one stage that ``words`` name. short: its other name."""
     parser = argparse.ArgumentParser(
         prog="rnnsmt",
         description="Phrase-based SMT with the RNN Encoder-Decoder (Cho et al. 2014).",
@@ -121,6 +121,8 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
                 stage_parser.description = inspect.getdoc(run)
                 getattr(commands, f"{function}_options")(stage_parser)
                 stage_parser.set_defaults(run=run)
+                if short:
+                    stage_parser.prog = f"rnnsmt {short}"
     return parser
 
 
@@ -134,6 +136,8 @@ def _unknown_command(words: Sequence[str]) -> str | None:
     word = stage if chapter in CHAPTERS else chapter
     every = {f"{name} {part}": part for name, parts in STAGES.items() for part in parts}
     near = [command for command, part in every.items() if part == word]
+    if not near and chapter not in CHAPTERS:
+        near = difflib.get_close_matches(chapter, SHORT, 1)
     if not near and chapter in CHAPTERS:
         near = [f"{chapter} {part}" for part in difflib.get_close_matches(stage, STAGES[chapter], 1)]
     if not near and chapter not in CHAPTERS:

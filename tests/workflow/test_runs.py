@@ -114,7 +114,7 @@ def test_systems_are_compared_sentence_by_sentence(finished):
         found = json.loads(path.read_text())
         bleu = [rows[name, path.stem]["bleu"] for name in (other, system)]
         assert found["bleu"] == pytest.approx(bleu)
-        assert set(found["decided"]) > {"LM", "p(e|f)", "rnn"}
+        assert set(found["decided"]) > {"LM", "p(target|source)", "rnn"}
         assert path.with_suffix(".md").read_text().startswith(f"# {found['system']} against {found['baseline']}")
 
 

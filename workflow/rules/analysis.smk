@@ -1,10 +1,10 @@
-# Pictures of what was learnt, for results/figures and the report.
+# What was learnt, in tables and pictures, and the report.
 import itertools
 
 from rnnsmt.systems import label
 
-HAS_RNN = "rnn" in NETWORKS
-# What the analysis of one network shows, where there is one that scores all pairs.
+# What is shown of the RNN Encoder-Decoder needs one network that scores all pairs and p(target | source).
+HAS_RNN = "rnn" in NETWORKS and settings_of("rnn").get("direction") != "inverse"
 SHOWN = HAS_RNN and not LEAVE_OUT
 PICTURES = [f"learning-{name}" for name in NETWORKS] + ["mert"] + ["scores-rnn"] * HAS_RNN
 MAPS = ["words", "phrases"] if SHOWN else []
@@ -131,11 +131,13 @@ rule compare_systems:
         trainings=lambda w: [len(set(trainings(name))) for name in (w.other, w.system)],
         tables=lambda w, input: Path(input.tables[0]).parent,
         columns=lambda w: columns(features(w.system)),
+        precision=f"--cslm-precision {config['search']['cslm_precision']}",
     shell:
         "rnnsmt evaluation compare --baseline {input.baseline:q} --system {input.system:q} --names {params.names:q} "
         "--trainings {params.trainings} --reference {input.reference:q} --source {input.source:q} "
         "--details {input.details:q} --ini {input.ini:q} --model-dir {params.tables:q} --columns {params.columns} "
-        "--device {resources.device} --output-json {output.json:q} --output-md {output.md:q} &> {log:q}"
+        "{params.precision} --device {resources.device} "
+        "--output-json {output.json:q} --output-md {output.md:q} &> {log:q}"
 
 
 # Tables 2 and 3 of the paper.
@@ -154,7 +156,7 @@ rule phrase_examples:
     conda:
         TORCH_ENV
     resources:
-        mem_mb=memory(3000),
+        mem_mb=memory(3000, 2),
         runtime=minutes(30, 0.05),
     params:
         version=version("analysis", "phrase-examples"),
@@ -195,7 +197,7 @@ rule embeddings:
     conda:
         TORCH_ENV
     resources:
-        mem_mb=memory(3000),
+        mem_mb=memory(3000, 2),
         runtime=minutes(60),
     params:
         version=version("analysis", "embeddings"),

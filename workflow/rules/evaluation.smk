@@ -35,7 +35,7 @@ rule decode:
         tables=table_folders,
     shell:
         "rnnsmt search decode --ini {input.ini:q} --model-dir {params.tables:q} "
-        "--input {input.source:q} --output {output.text:q} --report {output.report:q} --details {output.details:q} "
+        "--input {input.source:q} --output {output.text:q} --report {output.report:q} --output-details {output.details:q} "
         "{params.limits} --device {resources.device} --threads {threads} &> {log:q}"
 
 

@@ -129,7 +129,7 @@ def neural_model(wildcards):
 
 
 def rnn_models(wildcards):
-    """Input function: the RNN Encoder-Decoder of every run of a system that has one and no others, or the one of all."""
+    """Input function: the RNN Encoder-Decoder of every run of a system that has it, or the one of all runs."""
     if "rnn" not in features(wildcards.system) or LEAVE_OUT:
         return []
     return of_every_network(wildcards.system, lambda n: f"results/rnn/network{n}/model.pt")

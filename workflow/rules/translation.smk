@@ -6,7 +6,7 @@ rule describe_system:
     input:
         truecaser=[f"results/corpus/truecaser.{SOURCE}"] if config["text"]["truecase"] else [],
         rnn=rnn_models,
-        vocabularies=[f"{PAIRS}/vocab.{side}.txt" for side in ("source", "target")],
+        vocabularies=lambda w: ([f"{PAIRS}/vocab.{side}.txt" for side in ("source", "target")] if rnn_models(w) else []),
     output:
         expand(f"{RUN}/system.json", run=RUNS, allow_missing=True),
     log:
@@ -23,9 +23,10 @@ rule describe_system:
         rnn=lambda w, input: ["--rnn", *input.rnn, "--vocabulary", *input.vocabularies] if input.rnn else [],
         columns=lambda w: columns(features(w.system)),
         limits=search_limits,
+        filtered=lambda w: switch("filtered", "proposals" in features(w.system)),
         folders=lambda w, output: [Path(path).parent for path in output],
     shell:
         "rnnsmt translation describe --name {wildcards.system} "
         f"--source-lang {SOURCE} --target-lang {TARGET} "
-        "{params.text} {params.truecaser:q} {params.rnn:q} --columns {params.columns} {params.limits} "
+        "{params.text} {params.truecaser:q} {params.rnn:q} --columns {params.columns} {params.limits} {params.filtered} "
         "--output-dir {params.folders:q} &> {log:q}"

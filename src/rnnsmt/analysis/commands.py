@@ -6,6 +6,7 @@ from typing import Any
 from rnnsmt.io import InputError
 from rnnsmt.networks.options import need_torch
 from rnnsmt.options import positive
+from rnnsmt.progress import say
 
 
 def learning_curve_options(parser: argparse.ArgumentParser) -> None:
@@ -128,6 +129,8 @@ def phrase_examples(args: argparse.Namespace) -> dict[str, object]:
 
     pairs, place = Pairs.open(args.pairs), choose_place("cpu", 1)
     model, pairs, _ = load_model_of(pairs, args.model, place)
+    if pairs.is_inverse:
+        raise InputError(f"{args.model}: was trained with --direction inverse; it reads targets, not source phrases")
     frequent, rare = examples.choose(examples.candidates_of(args.phrase_table, args.targets), args.number, args.seed)
     found = examples.examples_of(
         args.phrase_table, args.scores, [*frequent, *rare], model, pairs.vocabularies,
@@ -173,10 +176,14 @@ def embeddings(args: argparse.Namespace) -> dict[str, object]:
 
     pairs, place = Pairs.open(args.pairs), choose_place("cpu", 1)
     model, pairs, _ = load_model_of(pairs, args.model, place)
+    if pairs.is_inverse:
+        raise InputError(f"{args.model}: was trained with --direction inverse; it reads targets, not source phrases")
     if args.of == "words":
         found, title = maps.word_vectors(model, pairs, args.sample), "{} source words"
     else:
         found, title = maps.phrase_vectors(model, pairs, args.sample, args.seed), "{} source phrases"
+    if len(found.labels) < maps.FEW:
+        say(f"warning: {len(found.labels)} {args.of} are too few for a map: it stays empty")
     points = maps.plane(found.vectors, args.seed)
     zooms = maps.clusters(points)
     save(maps.draw_map(points, zooms, title.format(f"{len(points):,}")), args.output)

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.drawing import BLUE, INK, ORANGE, canvas, styled
-from rnnsmt.io import InputError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +27,10 @@ PERPLEXITY = 30.0
 ZOOMS = 4
 
 LABELLED = 60
-"""Points of a zoom at most, so that most can be named."""
+"""Points of a zoom, so that most can be named; more where all clusters are larger."""
+
+FEW = 10
+"""Fewer points are no map."""
 
 
 class Vectors(NamedTuple):
@@ -47,11 +49,7 @@ def word_vectors(model: "RNNEncoderDecoder", pairs: "Pairs", number: int) -> Vec
 
 
 def phrase_vectors(model: "RNNEncoderDecoder", pairs: "Pairs", number: int, seed: int) -> Vectors:
-    """The vectors c of source phrases of ``LEAST_WORDS`` words or more without UNK, drawn at random.
-
-    Raises:
-        InputError: there are none.
-    """
+    """The vectors c of source phrases of ``LEAST_WORDS`` words or more without UNK, drawn at random."""
     import torch
 
     from rnnsmt.networks.vocabulary import UNK
@@ -68,7 +66,7 @@ def phrase_vectors(model: "RNNEncoderDecoder", pairs: "Pairs", number: int, seed
         if len(phrases) == number:
             break
     if not phrases:
-        raise InputError(f"{pairs.folder}: has no source phrases of {LEAST_WORDS} words or more")
+        return Vectors([], np.zeros((0, model.sizes.hidden), np.float32))
     chosen = list(phrases.values())
     words = np.concatenate(chosen).astype(np.int64)
     with torch.inference_mode():
@@ -77,24 +75,22 @@ def phrase_vectors(model: "RNNEncoderDecoder", pairs: "Pairs", number: int, seed
 
 
 def plane(vectors: NDArray[np.float32], seed: int) -> NDArray[np.float64]:
-    """Barnes-Hut t-SNE, ``[n, 2]``.
-
-    Raises:
-        InputError: too few points.
-    """
+    """Barnes-Hut t-SNE, ``[n, 2]``; all in one place where there are fewer than ``FEW``."""
     from sklearn.manifold import TSNE
 
-    if len(vectors) < 10:
-        raise InputError(f"{len(vectors)} points are too few for a map; train on more text")
+    if len(vectors) < FEW:
+        return np.zeros((len(vectors), 2))
     perplexity = min(PERPLEXITY, (len(vectors) - 1) / 3)
     found = TSNE(2, perplexity=perplexity, init="pca", random_state=seed, n_jobs=1).fit_transform(vectors)
     return np.asarray(found, np.float64)
 
 
 def clusters(points: NDArray[np.float64], number: int = ZOOMS) -> list[NDArray[np.int64]]:
-    """Clusters of a map that are worth a closer look: of ``LABELLED`` points at most, the clearest first."""
+    """Clusters of a map that are worth a closer look, the clearest first; of ``LABELLED`` points at most."""
     from sklearn.cluster import HDBSCAN
 
+    if len(points) < FEW:
+        return []
     least = max(5, len(points) // 400)
     found = HDBSCAN(min_cluster_size=least, cluster_selection_method="leaf", copy=True).fit(points)
     members = [np.flatnonzero(found.labels_ == label) for label in range(found.labels_.max() + 1)]
@@ -121,7 +117,7 @@ def draw_map(points: NDArray[np.float64], zooms: Sequence[NDArray[np.int64]], ti
 
 def draw_zooms(points: NDArray[np.float64], labels: Sequence[str], zooms: Sequence[NDArray[np.int64]]) -> "Figure":
     """The zooms with their labels: those of the first points first, none over another."""
-    rows = -(-len(zooms) // 2)
+    rows = max(1, -(-len(zooms) // 2))
     figure, every = canvas(rows, 2, 10.5, 4.6 * rows)
     for name, axes, (low, high) in zip("ABCDEFGH", every, frames(points, zooms), strict=False):
         inside = np.flatnonzero(((points >= low) & (points <= high)).all(1))
@@ -159,7 +155,7 @@ def _label(axes: "Axes", points: NDArray[np.float64], labels: Sequence[str]) -> 
         shown = label if len(label) <= 40 else f"{label[:39]}…"
         for x, y in ((1, 1), (-1, 1), (1, -1), (-1, -1)):
             text = axes.annotate(
-                shown, point, (3 * x, 2 * y), textcoords="offset points", fontsize=7, color=INK,
+                shown, point, (3 * x, 2 * y), textcoords="offset points", fontsize=7, color=INK, parse_math=False,
                 ha="left" if x > 0 else "right", va="bottom" if y > 0 else "top",
             )  # fmt: skip
             box = text.get_window_extent()

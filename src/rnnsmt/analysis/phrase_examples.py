@@ -52,13 +52,9 @@ class Candidate(NamedTuple):
 
 
 def choose(candidates: Sequence[Candidate], number: int, seed: int) -> tuple[list[Candidate], list[Candidate]]:
-    """Draw frequent and rare ones, so many of each where there are as many.
-
-    Raises:
-        InputError: there are none.
-    """
+    """Draw frequent and rare ones, so many of each where there are as many."""
     if not candidates:
-        raise InputError(f"the table has no source phrases of more than {MORE_WORDS_THAN} words with several targets")
+        return [], []
     counts = np.array([one.extracted for one in candidates])
     rng = np.random.default_rng(seed)
     chosen = []
@@ -185,7 +181,7 @@ def markdown(frequent: Sequence[Example], rare: Sequence[Example], draws: int) -
                 [f"{target} ({times})" for target, _, times in one.samples],
             )
             for row in range(max(map(len, columns))):
-                cells = (column[row] if row < len(column) else "" for column in columns)
+                cells = (column[row].replace("<unk>", "`<unk>`") if row < len(column) else "" for column in columns)
                 yield "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
 
 

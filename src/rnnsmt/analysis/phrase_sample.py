@@ -75,7 +75,9 @@ def draw_score_scatter(pairs: PhraseSample) -> "Figure":
     axes.plot([low, 0], [low, 0], ls=":", lw=1.2, color="#59626b")
     axes.set_xlim(float(pairs.table.min()) * 1.03, 0.3)
     axes.set_ylim(low * 1.03, 0.5)
-    axes.set(xlabel="log p(f|e) of the phrase table", ylabel="log p(f|e) of the RNN Encoder–Decoder")
+    axes.set(
+        xlabel="log p(target | source) of the phrase table", ylabel="log p(target | source) of the RNN Encoder–Decoder"
+    )
     axes.set_title(f"{len(order):,} of {pairs.lines:,} phrase pairs", loc="left")
     if pairs.counts.max() > 1:
         solids = figure.colorbar(dots, ax=axes, label="occurrences of the pair").solids

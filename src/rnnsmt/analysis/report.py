@@ -81,7 +81,7 @@ def provenance_of(content: Mapping[str, Any]) -> dict[str, Any]:
     for cell in content["cells"]:
         told = []
         for one in cell["runs"]:
-            tuned = runs[one["run"]]
+            tuned = runs.get(one["run"]) or {"seed": None, "best_iteration": None, "weights": {}, "model": {}}
             told.append(
                 {
                     "run": one["run"],

@@ -19,6 +19,9 @@ from sacremoses.corpus import NonbreakingPrefixes
 MEMORY_ENTRIES = 500_000
 """The memory of chunks is emptied when it holds so many."""
 
+MEMORY_CHUNK = 100
+"""Characters of a chunk that is remembered; a longer one hardly comes again."""
+
 _NEEDED = {
     r"\r": "\r", r"\(": "(", r"\)": ")", r" +": "  ", r"\) ([.!:?;,])": ") ", r"\( ": "( ", r" \)": " )",
     r"(\d) %": " %", r" :": " :", r" ;": " ;", r"`": "`", r"''": "''", "„": "„", "“": "“", "”": "”", "–": "–",
@@ -116,9 +119,10 @@ class Tokenizer:
             answer = after[0] if after[0] == after[1] == after[2] else (after[0], after[1], after[2])
         else:
             answer = self._plain(chunk)
-        if len(self._memory) >= MEMORY_ENTRIES:
-            self._memory.clear()
-        self._memory[chunk] = answer
+        if len(chunk) <= MEMORY_CHUNK:
+            if len(self._memory) >= MEMORY_ENTRIES:
+                self._memory.clear()
+            self._memory[chunk] = answer
         return answer
 
     def _plain(self, text: str) -> str:

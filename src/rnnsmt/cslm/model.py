@@ -1,4 +1,4 @@
-"""The feed-forward language model of the paper (section 4.1.1; Bengio et al. 2003, Schwenk 2007), in PyTorch.
+"""The feed-forward language model of the paper (section 4.1.2; Bengio et al. 2003, Schwenk 2007), in PyTorch.
 
 Each word before the predicted one is projected by the same matrix R, the projections stand side by side, oldest first::
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rnnsmt.io import InputError, read_lines, write_json, write_lines
 from rnnsmt.languages import code_mistake
 from rnnsmt.networks.options import add_device
+from rnnsmt.networks.settings import PRECISIONS
 from rnnsmt.options import positive
 from rnnsmt.progress import say
 from rnnsmt.systems import FEATURES, label
@@ -249,11 +250,12 @@ def compare_options(parser: argparse.ArgumentParser) -> None:
         help="of the networks of both, on which their runs take turns")  # fmt: skip
     add("--source", metavar="FILE", help="the text that was translated, as the decoder read it")
     add("--details", nargs=2, metavar=("BASELINE", "SYSTEM"),
-        help="phrases of both in the first run, of `search decode --details`; needs --source")  # fmt: skip
+        help="phrases of both in the first run, of `search decode --output-details`; needs --source")  # fmt: skip
     add("--ini", metavar="FILE", help="tuned moses.ini of the first run of the system: what decided; needs --details")
     add("--model-dir", metavar="DIR", help="take files of the same base name from here where they exist")
     add("--columns", nargs="*", default=[], metavar="NAME", help="what its phrase scores after the fourth are called")
     add("--examples", type=positive, default=10, metavar="N", help="sentences that gain most, and that lose most")
+    add("--cslm-precision", choices=PRECISIONS, default="reduced", help="of a CSLM's sum over its vocabulary")
     add_device(parser)
     add("--output-json", required=True, metavar="FILE")
     add("--output-md", required=True, metavar="FILE")
@@ -289,7 +291,7 @@ def compare(args: argparse.Namespace) -> dict[str, object]:
     if args.ini:
         ini = MosesIni.read(args.ini)
         folder = None if args.model_dir is None else Path(args.model_dir)
-        model = load_model(ini, list(found.source or ()), folder, args.threads, args.device)
+        model = load_model(ini, list(found.source or ()), folder, args.threads, args.device, args.cslm_precision)
         table = next(ini.located(feature, folder) for feature in ini.features if feature.kind in PHRASE_TABLES)
         found.add_model(model, model.weights(ini), table, args.columns)
     content = {"baseline": args.names[0], "system": args.names[1], **found.content(args.examples)}

@@ -8,7 +8,7 @@ where its phrase table has the pairs.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -23,14 +23,15 @@ from rnnsmt.io import InputError, read_byte_lines
 from rnnsmt.moses.nbest import Segment, read_details
 from rnnsmt.search.decoder import features_of_derivations
 from rnnsmt.search.model import SearchModel, kinds_of_features
+from rnnsmt.search.source_text import words_of
 from rnnsmt.search.translation_options import look_up
 
-LENGTHS = (1, 6, 11, 16, 21, 31, 41)
+LENGTHS = (0, 1, 6, 11, 16, 21, 31, 41)
 """First numbers of source words of the groups of sentences."""
 
 UNKNOWN_WORDS = (0, 1, 2, 3)
 
-PHRASE_LENGTHS = (1.0, 1.5, 2.0, 2.5, 3.0)
+PHRASE_LENGTHS = (0.0, 1.0, 1.5, 2.0, 2.5, 3.0)
 """Least mean numbers of source words a phrase, of the groups of sentences."""
 
 PAIR_LENGTHS = (1, 2, 3, 4, 5)
@@ -101,7 +102,7 @@ def sentence_gains(baseline: Statistics, system: Statistics) -> NDArray[np.float
 
 def phrase_pairs(source: str, derivation: Derivation) -> list[Pair]:
     """The phrase pairs of a derivation as text, in the order of the translation."""
-    words, target = source.split(), derivation[0].split()
+    words, target = words_of(source), words_of(derivation[0])
     found, at = [], 0
     for first, last, length in derivation[1]:
         found.append((" ".join(words[first : last + 1]), " ".join(target[at : at + length])))
@@ -137,26 +138,32 @@ def exchanged_pairs(
     system: Sequence[Sequence[Pair]],
     counts: dict[Pair, float],
     gains: NDArray[np.float64],
+    unknown: Container[str] = (),
 ) -> dict[str, list[dict[str, Any]]]:
     """The pairs that one system uses in a sentence and the other does not, by how often they were extracted and length.
 
-    baseline, system: the pairs of every derivation; counts: as ``pair_counts``; gains: of every sentence.
+    baseline, system: the pairs of every derivation; counts: as ``pair_counts``; gains: of every sentence; unknown: the
+    words that are passed through.
 
     Returns: of every group how many pairs only the baseline and only the system uses, and the mean gain of the
-    sentences in which the system does. Pairs without a count are unknown words that are passed through.
+    sentences in which the system does. Pairs without a count are such words, or not in the system's table.
     """
+    unlisted = "not in the table"
     rows = [
-        (sentence, who, counts.get(pair, -1.0), len(pair[0].split()), gains[sentence])
+        (sentence, who, pair[0], counts.get(pair, -1.0), len(pair[0].split()), gains[sentence])
         for sentence, both in enumerate(zip(map(Counter, baseline), map(Counter, system), strict=True))
         for who, pairs in (("baseline", both[0] - both[1]), ("system", both[1] - both[0]))
         for pair in pairs.elements()
     ]
-    frame = pd.DataFrame(rows, columns=["sentence", "who", "extracted", "source words", "gain"])
+    frame = pd.DataFrame(rows, columns=["sentence", "who", "source", "extracted", "source words", "gain"])
     found: dict[str, list[dict[str, Any]]] = {}
     for kind, firsts in (("extracted", COUNTS), ("source words", PAIR_LENGTHS)):
-        names = [band(value, firsts) if value >= 0 else "unknown word" for value in frame[kind]]
+        names = [
+            band(value, firsts) if value >= 0 else "unknown word" if source in unknown else unlisted
+            for value, source in zip(frame[kind], frame["source"], strict=True)
+        ]
         found[kind] = []
-        for name in dict.fromkeys([*(band(first, firsts) for first in firsts), "unknown word"]):
+        for name in dict.fromkeys([*(band(first, firsts) for first in firsts), "unknown word", unlisted]):
             part = frame[[other == name for other in names]]
             if len(part):
                 of_system = part[part["who"] == "system"].drop_duplicates("sentence")
@@ -202,6 +209,7 @@ class Comparison:
         self.counts: dict[Pair, float] | None = None
         self.contributions: NDArray[np.float64] | None = None
         self.kinds: list[str] = []
+        self.unknown: set[str] = set()
         self.values: dict[str, tuple[Sequence[float], Sequence[float]]] = {}
         """What sentences are grouped by: a value of each, and the first values of the groups."""
         self._derivations: tuple[list[Derivation], list[Derivation]]
@@ -209,22 +217,28 @@ class Comparison:
     def add_source(self, source: Sequence[str]) -> None:
         """source: the text that was translated, tokenised."""
         self.source = source
-        self.values["source words"] = [len(sentence.split()) for sentence in source], LENGTHS
+        self.values["source words"] = [len(words_of(sentence)) for sentence in source], LENGTHS
 
     def add_details(self, baseline: str, system: str) -> None:
-        """Files of `search decode --details`, of the first run of both.
+        """Files of `search decode --output-details`, of the first run of both.
 
         Raises:
-            InputError: as ``read_details``.
+            InputError: as ``read_details``; a file that is not of the first output of its system.
         """
         assert self.source is not None
         self._derivations = read_details(baseline, self.source), read_details(system, self.source)
+        for path, texts, made in zip((baseline, system), self.texts, self._derivations, strict=True):
+            for number, (text, (told, _)) in enumerate(zip(texts, made, strict=True), 1):
+                if text.casefold().split() != told.casefold().split():
+                    raise InputError(f"{path}: line {number} of the output is another translation; give its own file")
         of_both = [
             [phrase_pairs(sentence, derivation) for sentence, derivation in zip(self.source, derivations, strict=True)]
             for derivations in self._derivations
         ]
         self.pairs = of_both[0], of_both[1]
-        lengths = [len(line.split()) / max(len(pairs), 1) for line, pairs in zip(self.source, of_both[1], strict=True)]
+        lengths = [
+            len(words_of(line)) / max(len(pairs), 1) for line, pairs in zip(self.source, of_both[1], strict=True)
+        ]
         self.values["source words of a phrase"] = lengths, PHRASE_LENGTHS
 
     def add_model(
@@ -239,8 +253,9 @@ class Comparison:
         """
         assert self.source is not None and self.pairs is not None
         sentences = list(self.source)
-        unknown = set(look_up(model, sentences).unknown)
-        self.values["unknown words"] = [sum(w in unknown for w in line.split()) for line in sentences], UNKNOWN_WORDS
+        self.unknown = set(look_up(model, sentences).unknown)
+        numbers = [sum(word in self.unknown for word in words_of(line)) for line in sentences]
+        self.values["unknown words"] = numbers, UNKNOWN_WORDS
         own, other = (features_of_derivations(model, sentences, made) for made in reversed(self._derivations))
         if np.isnan(own).any():
             number = int(np.flatnonzero(np.isnan(own).any(1))[0])
@@ -263,7 +278,7 @@ class Comparison:
             for kind, (values, firsts) in self.values.items()
         }
         if self.pairs is not None and self.counts is not None:
-            found["exchanged pairs"] = exchanged_pairs(*self.pairs, self.counts, self.gains)
+            found["exchanged pairs"] = exchanged_pairs(*self.pairs, self.counts, self.gains, self.unknown)
         if self.contributions is not None:
             known = changed & ~np.isnan(self.contributions).any(1)
             found["decided"] = decisions(self.contributions[known].mean(0), self.kinds) if known.any() else {}

@@ -1,4 +1,7 @@
-"""Table 1 as Markdown that reads well on a terminal too: columns are padded, lines stay within some hundred columns."""
+"""Table 1, and two systems side by side, as Markdown that reads well on a terminal too.
+
+Columns are padded, lines stay within some hundred columns.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -98,6 +101,8 @@ def _comparison(found: Mapping[str, Any]) -> Iterator[str]:
         yield from _lines(Table([kind, *names, f"sentences of {names[1]}", "their mean gain"], cells))
     if "decided" in found:
         yield from ("", f"## What decides for other translations under the weights of {names[1]}", "")
+        if left := found["not of the system's model"]:
+            yield from (f"Without {left} sentences whose other translation {names[1]} could not have made.", "")
         yield from _lines(
             Table(
                 ["feature", "mean contribution"], [[name, f"{value:+.3f}"] for name, value in found["decided"].items()]

@@ -12,6 +12,14 @@ from numpy.typing import NDArray
 from rnnsmt.io import InputError, read_lines
 from rnnsmt.moses.ini import MosesIni
 
+MOST_DIGITS = 20
+"""Characters of the number of a sentence."""
+
+
+def _words(text: str) -> list[str]:
+    """What stands between ASCII spaces, as for the decoder."""
+    return [word for word in text.split(" ") if word]
+
 
 class Candidate(NamedTuple):
     """One line of an n-best list."""
@@ -48,7 +56,7 @@ def fields_of(line: str, path: str | Path, number: int) -> list[str]:
         InputError: fewer than four, or the first is not the number of a sentence.
     """
     fields = line.split("|||")
-    if len(fields) < 4 or not fields[0].strip().isdecimal():
+    if len(fields) < 4 or not fields[0].strip().isdecimal() or len(fields[0]) > MOST_DIGITS:
         raise InputError(f"{path}, line {number}: not number ||| text ||| features ||| score; is it an n-best list?")
     return fields
 
@@ -163,7 +171,7 @@ def read_details(path: str | Path, source: Sequence[str]) -> list[tuple[str, lis
     found: dict[int, tuple[str, list[Segment]]] = {}
     for number, line in enumerate(read_lines(path), 1):
         fields = fields_of(line, path, number)
-        sentence, text = int(fields[0]), " ".join(fields[1].split())
+        sentence, text = int(fields[0]), " ".join(_words(fields[1]))
         if sentence >= len(source):
             raise InputError(f"{path}: has sentence {sentence} (from 0), but the text has {len(source)} lines")
         if sentence in found:
@@ -171,12 +179,14 @@ def read_details(path: str | Path, source: Sequence[str]) -> list[tuple[str, lis
         try:
             phrases = read_segmentation(fields[4] if len(fields) > 4 else "")
         except ValueError as error:
-            raise InputError(f"{path}, line {number}: {error}; write it with search decode --details") from None
-        covered = sorted(place for first, last, _ in phrases for place in range(first, last + 1))
-        if covered != list(range(len(source[sentence].split()))) or sum(n for *_, n in phrases) != len(text.split()):
+            raise InputError(f"{path}, line {number}: {error}; write it with search decode --output-details") from None
+        words = len(_words(source[sentence]))
+        inside = all(last < words for _, last, _ in phrases)
+        covered = sorted(place for first, last, _ in phrases for place in range(first, last + 1)) if inside else []
+        if covered != list(range(words)) or sum(n for *_, n in phrases) != len(_words(text)):
             raise InputError(f"{path}, line {number}: its phrases are not those of the sentence; give that text's file")
         found[sentence] = text, phrases
-    if lacking := [number for number, text in enumerate(source) if text.split() and number not in found]:
+    if lacking := [number for number, text in enumerate(source) if _words(text) and number not in found]:
         raise InputError(f"{path}: has no translation of sentence {lacking[0]} (from 0); make it of the whole text")
     return [found.get(number, ("", [])) for number in range(len(source))]
 

@@ -53,9 +53,9 @@ class RnnTrainer(Trainer):
         overlapping = np.setdiff1d(self.drawn, left_out)
         self.overlapping = HeldOutPairs(pairs, overlapping, place) if len(of_sentences) else None
         untrained = np.union1d(self.held_out, left_out)
-        times = np.ones(len(pairs), np.int32) if counts is None else counts.copy()
-        times[untrained] = 0
-        frequencies = word_frequencies(pairs, times)
+        once = np.ones(len(pairs), np.int32)
+        once[untrained] = 0
+        frequencies = word_frequencies(pairs, once)
         measured_pairs = of_sentences if len(of_sentences) else self.drawn
         self.unigram = unigram_likelihood(pairs, measured_pairs, frequencies).per_word
         self.sum_of_losses = settings.loss == "sum"
@@ -67,7 +67,8 @@ class RnnTrainer(Trainer):
         self.products, self.dropout = Products(place.matmul_dtype), Dropout(settings.dropout, seed)
         self.sampler = None
         if settings.sampled_classes:
-            self.sampler = ClassSampler(frequencies + 1, settings.sampled_classes, seed)
+            drawn = frequencies if counts is None else word_frequencies(pairs, once * counts)
+            self.sampler = ClassSampler(drawn + 1, settings.sampled_classes, seed)
         sizes = settings.sizes(*(len(vocabulary) for vocabulary in pairs.vocabularies))
         check_lengths(sizes, pairs)
         self.model = RNNEncoderDecoder(sizes, seed, settings.deviation).to(place.device)

@@ -33,7 +33,7 @@ def decode_options(parser: argparse.ArgumentParser) -> None:
         help="distinct translations per sentence for --nbest-file; wider beam, so that the best may differ",
     )
     parser.add_argument("--nbest-file", type=Path, help="where to write them, in Moses' format")
-    add("--details", type=Path, nargs="+", metavar="FILE",
+    add("--output-details", type=Path, nargs="+", metavar="FILE",
         help="phrases and features of every output: n-best lists of one in Moses' format")  # fmt: skip
     add("--model-dir", type=Path, nargs="+", metavar="DIR",
         help="take files of the same base name from here where they exist; one, or one for each --ini")  # fmt: skip
@@ -49,17 +49,17 @@ def decode(args: argparse.Namespace) -> dict[str, object]:
     has [drop-unknown] 1. Other sections of the ini that change what Moses does are refused. Several texts are
     translated one after the other with one model, which is loaded once; so are inis that differ in weights only. Of
     other inis one model is loaded after the other. The n-best file has Moses' format with the phrase segmentation as
-    last field (2-5=2-8: source words 2 to 5 became target words 2 to 8, from 0); so have --details, where the only
-    translation of a sentence is that of the output.
+    last field (2-5=2-8: source words 2 to 5 became target words 2 to 8, from 0); so have --output-details, where the
+    only translation of a sentence is that of the output.
     """
     if args.nbest < 0 or (args.nbest > 0) != (args.nbest_file is not None):
         raise InputError("--nbest N (N at least 1) and --nbest-file belong together")
     tasks = len(args.ini) * len(args.input)
-    reports, details = args.report or [None] * tasks, args.details or [None] * tasks
+    reports, details = args.report or [None] * tasks, args.output_details or [None] * tasks
     if not tasks == len(args.output) == len(reports) == len(details):
         raise InputError(
             f"{len(args.ini)} --ini and {len(args.input)} --input need {tasks} --output and as many --report and "
-            f"--details, if any, but there are {len(args.output)}, {len(reports)} and {len(details)}"
+            f"--output-details, if any, but there are {len(args.output)}, {len(reports)} and {len(details)}"
         )
     if args.nbest_file is not None and tasks > 1:
         raise InputError("--nbest-file: is for one --ini and one --input only")
@@ -126,7 +126,7 @@ def _translate(
         lists = (translation.nbest for translation in found)
         write_lines(nbest_file, nbest_file_lines(lists, model.feature_names, model.listed))
     if details is not None:
-        write_lines(details, detail_lines(found, model.feature_names, model.listed))
+        write_lines_or_stdout(details, detail_lines(found, model.feature_names, model.listed))
     write_lines_or_stdout(output, (translation.text for translation in found))
 
     score = sum(translation.score for translation in found)

@@ -38,7 +38,7 @@ UNKNOWN_WORD_SCORE = -100.0
 
 REORDERING_TYPES = ("wbe-msd-bidirectional-fe-allff", "wbe-msd-bidirectional-fe")
 
-PHRASE_SCORES = ("p(f|e)", "lex(f|e)", "p(e|f)", "lex(e|f)")
+PHRASE_SCORES = ("p(source|target)", "lex(source|target)", "p(target|source)", "lex(target|source)")
 """The columns of a phrase table, in Moses' order."""
 
 _STATEFUL = ("LexicalReordering", "Distortion", *LANGUAGE_MODELS, *NEURAL_MODELS)

@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from rnnsmt.networks.options import need_torch
 from rnnsmt.search.kernels import neural_store
 from rnnsmt.search.kernels.neural_store import ASKED, CONTEXTS, ENTRIES, ENTRY, Store
 from rnnsmt.search.kernels.records import Work
@@ -154,6 +155,8 @@ def load_feature(
     Raises:
         InputError: missing or damaged, or the device is not there.
     """
+    need_torch()
+
     from rnnsmt.cslm.scoring import NGramScorer
 
     return NeuralFeature(

@@ -21,11 +21,11 @@ class TranslationOptions(NamedTuple):
         spans: per sentence ``int32`` [words, longest], source phrase by first word and length - 1, or -1.
         words: target vocabulary including the unknown words.
         targets: target phrases including the unknown words.
-        source_of, target_of: ``int32`` [rows] of all pairs.
+        source_of, target_of: ``int32`` [rows] of the pairs for these sentences, those of one source phrase together.
         static: ``float64`` [rows, F], the feature values that depend on the pair alone.
         reordering: ``float64`` [rows, 6]; forward_class: ``int32`` [rows].
         sources: how many source phrases, unknown words included.
-        known: how many pairs are the model's; those from there on are of unknown words.
+        known: how many of the pairs are the model's; those from there on are of unknown words.
         unknown: the words that have no translation of their own.
     """
 
@@ -103,13 +103,14 @@ def _with_unknown_words(model: SearchModel, spans: list[np.ndarray], unknown: li
         np.concatenate([base.alone_total, extra.alone_total]),
         np.concatenate([base.neural_words, extra.neural_words]),
     )
-    rows, known = len(model.table.source_of), len(model.table.sources)
+    used = _rows_of(model.table.source_of, spans)
+    rows, known = len(used), len(model.table.sources)
     ids = np.arange(len(unknown), dtype=np.int32)
-    source_of = np.concatenate([model.table.source_of, ids + np.int32(known)])
-    target_of = np.concatenate([model.table.target_of, (phrase_of + size).astype(np.int32)])
+    source_of = np.concatenate([model.table.source_of[used], ids + np.int32(known)])
+    target_of = np.concatenate([model.table.target_of[used], (phrase_of + size).astype(np.int32)])
     lengths = np.diff(targets.bounds)[target_of]
     static = np.zeros((rows + len(unknown), len(model.feature_names)))
-    static[:rows, model.columns["PhraseDictionaryMemory"]] = model.table.log_scores
+    static[:rows, model.columns["PhraseDictionaryMemory"]] = model.table.log_scores[used]
     if "WordPenalty" in model.columns:
         static[:, model.columns["WordPenalty"][0]] = -lengths
     if "PhrasePenalty" in model.columns:
@@ -124,12 +125,21 @@ def _with_unknown_words(model: SearchModel, spans: list[np.ndarray], unknown: li
         source_of,
         target_of,
         static,
-        np.concatenate([model.reordering, np.zeros((len(unknown), 6))]),
-        np.concatenate([model.forward_class, np.full(len(unknown), classes, np.int32)]),
+        np.concatenate([model.reordering[used], np.zeros((len(unknown), 6))]),
+        np.concatenate([model.forward_class[used], np.full(len(unknown), classes, np.int32)]),
         known + len(unknown),
         rows,
         unknown,
     )
+
+
+def _rows_of(source_of: np.ndarray, spans: list[np.ndarray]) -> np.ndarray:
+    """The rows of the source phrases that occur in ``spans``, ascending; few of a large table for one sentence."""
+    found = np.unique(np.concatenate([np.zeros(0, np.int32), *(table.ravel() for table in spans)]))
+    found = found[found >= 0]
+    begins, ends = np.searchsorted(source_of, found), np.searchsorted(source_of, found, "right")
+    lengths = ends - begins
+    return np.repeat(begins - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
 
 
 def _dropped(model: SearchModel, word: str) -> bool:

@@ -1,11 +1,11 @@
 """The commands that put a tuned system to work."""
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from queue import Empty, SimpleQueue
-from threading import Thread
+from select import select
 from typing import TYPE_CHECKING
 
 from rnnsmt.io import STANDARD_STREAM, InputError, read_lines, write_lines_or_stdout
@@ -15,10 +15,13 @@ from rnnsmt.options import positive
 from rnnsmt.progress import say
 
 if TYPE_CHECKING:
-    from rnnsmt.translation.system import System
+    from rnnsmt.translation.system import Hypothesis, PhraseUse, System
 
 MOST_WAITING = 256
 """Lines of a pipe that are translated together."""
+
+MOST_BYTES = 1_000_000
+"""Of a line of a pipe."""
 
 
 def describe_options(parser: argparse.ArgumentParser) -> None:
@@ -34,6 +37,7 @@ def describe_options(parser: argparse.ArgumentParser) -> None:
     add("--rnn", nargs="+", default=[], metavar="FILE", help="network of the table: one, or one for each --output-dir")
     add("--vocabulary", nargs=2, metavar=("SOURCE", "TARGET"), help="its vocabularies")
     add("--columns", nargs="*", default=[], metavar="NAME", help="what the phrase scores after the fourth are")
+    add("--filtered", action="store_true", help="the tables are for the dev and test sets alone")
     add("--pop-limit", type=positive, default=1000, metavar="N", help="hypotheses that are scored for a stack")
     add("--stack", type=positive, default=1000, metavar="N", help="hypotheses kept per stack")
     add("--cslm-cells", type=positive, default=100, metavar="N", help="hypotheses of a stack that a CSLM scores")
@@ -63,6 +67,7 @@ def describe(args: argparse.Namespace) -> dict[str, object]:
             truecaser=None if args.truecaser is None else relative(args.truecaser, folder),
             rnn=[relative(file, folder) for file in network],
             columns=args.columns,
+            filtered=args.filtered,
             pop_limit=args.pop_limit,
             stack=args.stack,
             cslm_cells=args.cslm_cells,
@@ -79,8 +84,8 @@ def translate_options(parser: argparse.ArgumentParser) -> None:
     add("--nbest", type=positive, metavar="N", help="the N best: number of the line, from 0 ||| translation ||| score")
     add("--explain", action="store_true", help="the phrases used, their scores, the runners-up, and what decided")
     add("--serve", type=int, metavar="PORT", help="a page and an HTTP interface instead of --input; 0: any free port")
-    add("--host", default="127.0.0.1", metavar="ADDRESS", help="where --serve listens; 0.0.0.0: open to the network")
-    add("--rate", type=positive, default=120, metavar="N", help="requests a minute that --serve takes from one address")
+    add("--host", metavar="ADDRESS", help="where --serve listens (127.0.0.1); 0.0.0.0: open to the network")
+    add("--rate", type=positive, metavar="N", help="requests a minute that --serve takes from one address (120)")
     add_device(parser)
 
 
@@ -90,7 +95,7 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
     Text goes through the same steps as the corpora of the system. A file is read as a whole, and of the tables only
     what it needs; of a pipe every line is answered as soon as it is there; on a terminal there is a prompt, which
     Ctrl-D ends. --serve PORT keeps the system loaded behind http://127.0.0.1:PORT: a page, and POST /translate with
-    {"text": "..."} as JSON.
+    {"text": "..."} as application/json.
 
     Examples:
 
@@ -103,7 +108,11 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
     plain = args.input == args.output == STANDARD_STREAM
     if args.serve is not None and (not plain or args.explain or args.nbest):
         raise InputError("--serve: takes no --input, --output, --explain and --nbest; a request says what it wants")
+    if args.serve is None and (args.host or args.rate):
+        raise InputError("--host and --rate belong to --serve")
     texts = None if args.input == STANDARD_STREAM else list(read_lines(args.input))
+    if texts is None and args.serve is None and args.output != STANDARD_STREAM:
+        texts = [line for lines in waiting_lines() for line in lines]
 
     from rnnsmt.translation.system import System
 
@@ -111,12 +120,13 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
     if args.serve is not None:
         from rnnsmt.translation.server import serve
 
-        return serve(system, args.host, args.serve, args.rate)
-    if texts is None and args.output == STANDARD_STREAM:
-        return {"segments": _answer(system, args)}
-    texts = [line for lines in waiting_lines() for line in lines] if texts is None else texts
-    write_lines_or_stdout(args.output, _lines(system, texts, 0, args))
-    return {"segments": len(texts)}
+        return serve(system, args.host or "127.0.0.1", args.serve, args.rate or 120)
+    if texts is None:
+        done = _answer(system, args)
+    else:
+        write_lines_or_stdout(args.output, _lines(system, texts, 0, args))
+        done = len(texts)
+    return {"segments": done, "words": system.words, "unknown words": system.unknown}
 
 
 def _answer(system: "System", args: argparse.Namespace) -> int:
@@ -137,38 +147,34 @@ def waiting_lines(prompt: str = "") -> Iterator[list[str]]:
     prompt: shown on stderr before waiting.
 
     Raises:
-        InputError: a line is not UTF-8.
+        InputError: a line is not UTF-8, or endless.
     """
-    lines: SimpleQueue[bytes | None] = SimpleQueue()
-
-    def read() -> None:
-        for line in sys.stdin.buffer:
-            lines.put(line)
-        lines.put(None)
-
-    Thread(target=read, daemon=True).start()
-    number, ended = 0, False
-    while not ended:
-        if prompt:
-            print(prompt, end="", file=sys.stderr, flush=True)
-        waiting = [lines.get()]
-        try:
-            while waiting[-1] is not None and len(waiting) < MOST_WAITING:
-                waiting.append(lines.get_nowait())
-        except Empty:
-            pass
+    place, number, rest, ended = sys.stdin.fileno(), 0, b"", False
+    while not ended or rest:
+        lines = rest.split(b"\n")
+        while not ended and (len(lines) == 1 or (len(lines) <= MOST_WAITING and select([place], [], [], 0)[0])):
+            if prompt and len(lines) == 1:
+                print(prompt, end="", file=sys.stderr, flush=True)
+            piece = os.read(place, 1 << 16)
+            ended = not piece
+            rest += piece
+            lines = rest.split(b"\n")
+            if len(lines[-1]) > MOST_BYTES:
+                raise InputError(
+                    f"standard input, line {number + len(lines)}: longer than {MOST_BYTES:,} bytes; split it"
+                )
+        if ended and lines[-1]:
+            lines.append(b"")  # the last line has no newline
+        chosen = lines[:-1][:MOST_WAITING]
+        rest = b"\n".join(lines[len(chosen) :])
         texts = []
-        for line in waiting:
-            if line is None:
-                ended = True
-                break
+        for line in chosen:
             number += 1
             try:
-                texts.append(line.removesuffix(b"\n").decode("utf-8"))
+                texts.append(line.decode("utf-8"))
             except UnicodeDecodeError as error:
-                raise InputError(
-                    f"standard input, line {number}: not UTF-8 at byte {error.start}; convert it first"
-                ) from None
+                place_of_error = f"standard input, line {number}: not UTF-8 at byte {error.start}"
+                raise InputError(f"{place_of_error}; convert it first") from None
         if texts:
             yield texts
 
@@ -177,18 +183,17 @@ def _lines(system: "System", texts: Sequence[str], first: int, args: argparse.Na
     """What is written for some segments. first: the number of the first of them."""
     if args.nbest:
         for number, text in enumerate(texts, first):
-            for one in system.nbest(text, args.nbest):
+            for one in system.nbest(text, args.nbest, number + 1):
                 yield f"{number} ||| {one.text} ||| {one.score:.6f}"
     elif args.explain:
-        for text in texts:
-            yield from explanation(system, text)
+        for best, phrases in system.explain_all(texts, first=first + 1):
+            yield from explanation(best, phrases)
     else:
-        yield from system.translate_all(texts)
+        yield from system.translate_all(texts, first + 1)
 
 
-def explanation(system: "System", text: str) -> Iterator[str]:
+def explanation(best: "Hypothesis", phrases: "list[PhraseUse]") -> Iterator[str]:
     """The translation of a segment, its phrases, and what the features contribute to its score."""
-    best, phrases = system.explain(text)
     yield best.text
     for use in phrases:
         scores = ", ".join(f"{name} {value:.3g}" for name, value in use.scores.items()) or "unknown word"
@@ -207,8 +212,8 @@ def pack(args: argparse.Namespace) -> dict[str, object]:
     """Put a tuned system and all that it needs into one archive, for another machine.
 
     NAME.tar.gz has a folder NAME, which `rnnsmt translate --system NAME` takes after `tar xf NAME.tar.gz`. Real Moses
-    runs on the moses.ini in it, unless there is a CSLM. A system with proposals knows those of the dev and test sets
-    that it was made for.
+    runs on the moses.ini in it, unless there is a CSLM. A system with proposals is for its dev and test sets: of other
+    text it knows few words.
 
     Example:
 

@@ -3,7 +3,9 @@
 import io
 import json
 import tarfile
+from contextlib import nullcontext
 from dataclasses import replace
+from gzip import GzipFile
 from pathlib import Path
 
 from rnnsmt.io import InputError, atomic_path
@@ -23,7 +25,7 @@ def pack_system(folder: Path, output: Path) -> dict[str, object]:
     """
     ending = next((ending for ending in (*GZIP, PLAIN) if output.name.endswith(ending)), "")
     name = output.name.removesuffix(ending)
-    if not ending or not name:
+    if not ending or name in ("", ".", ".."):
         raise InputError(f"--output {output}: give a name that ends in {', '.join(GZIP)} or {PLAIN}")
     about, ini = Description.read(folder), MosesIni.read(folder / INI)
     files: dict[str, Path] = {}
@@ -49,8 +51,9 @@ def pack_system(folder: Path, output: Path) -> dict[str, object]:
     ini.folder = Path()
     texts = {INI: ini.text_for(Path()), FILE: json.dumps(packed.content(), indent=2, ensure_ascii=False) + "\n"}
     with atomic_path(output) as path, path.open("wb") as stream:
-        opened = tarfile.TarFile.gzopen if ending in GZIP else tarfile.TarFile.taropen
-        with opened(output.name, "w", stream, dereference=True) as archive:
+        # the same system gives the same bytes: no times, no names of users
+        packed_stream = GzipFile("", "wb", fileobj=stream, mtime=0) if ending in GZIP else nullcontext(stream)
+        with packed_stream as inner, tarfile.open(fileobj=inner, mode="w", dereference=True) as archive:
             for called, text in texts.items():
                 about_file = tarfile.TarInfo(f"{name}/{called}")
                 about_file.size = len(text.encode("utf-8"))
@@ -61,7 +64,8 @@ def pack_system(folder: Path, output: Path) -> dict[str, object]:
 
 
 def _of_nobody(about_file: tarfile.TarInfo) -> tarfile.TarInfo:
-    """Without the user's name, readable for everybody."""
+    """Without the user's name and the time, readable for everybody."""
+    about_file.mtime = 0
     about_file.uid = about_file.gid = 0
     about_file.uname = about_file.gname = ""
     about_file.mode = 0o644

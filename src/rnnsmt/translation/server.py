@@ -9,18 +9,22 @@ Requests are read side by side and translated one after the other, those that wa
 the length of a request, how many wait, how many an address may send a minute, the time that one may take to arrive.
 """
 
+import ipaddress
 import json
 import socket
 import threading
 import time
+import traceback
 from collections import OrderedDict, deque
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NoAnswerError
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
 from queue import Empty, Full, Queue
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from rnnsmt import __version__
 from rnnsmt.io import InputError
@@ -40,12 +44,14 @@ MOST_WAITING = 200
 MOST_ADDRESSES = 10_000
 """Whose requests are counted; the longest unheard is forgotten first."""
 
+MOST_CONNECTIONS = 256
+
 SECONDS = 30.0
-"""In which a request must have arrived."""
+"""In which a request must have arrived, and how long a connection may be idle."""
 
 ANSWER_SECONDS = 600.0
 
-LOCAL = ("127.0.0.1", "::1", "localhost")
+BUSY = b'{"error": "too many connections; come again"}'
 
 
 class Request(NamedTuple):
@@ -98,8 +104,9 @@ class Translator(threading.Thread):
                 except Empty:
                     break
                 lines += len(requests[-1].lines)
-            plain = [one for one in requests if not one.nbest and not one.explain]
-            self._answer_together(plain)
+            requests = [one for one in requests if one.answer.set_running_or_notify_cancel()]
+            if plain := [one for one in requests if not one.nbest and not one.explain]:
+                self._answer_together(plain)
             for one in requests:
                 if one.nbest or one.explain:
                     self._answer(one)
@@ -117,21 +124,23 @@ class Translator(threading.Thread):
 
     def _answer(self, request: Request) -> None:
         try:
-            request.answer.set_result([self._translated(line, request) for line in request.lines])
+            request.answer.set_result(self._translated(request))
         except Exception as error:  # the server goes on with the next one
             request.answer.set_exception(error)
 
-    def _translated(self, line: str, request: Request) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+    def _translated(self, request: Request) -> list[dict[str, Any]]:
+        lines, system = request.lines, self.system
         if request.explain:
-            best, phrases = self.system.explain(line)
-            found = {"translation": best.text, **_explained(best, phrases)}
-        elif not request.nbest:
-            found = {"translation": self.system.translate(line)}
-        if request.nbest:
-            hypotheses = self.system.nbest(line, request.nbest) if line.strip() else []
-            found.setdefault("translation", hypotheses[0].text if hypotheses else "")
-            found["nbest"] = [{"translation": one.text, "score": one.score} for one in hypotheses]
+            found = [{"translation": best.text, **_explained(best, uses)} for best, uses in system.explain_all(lines)]
+        elif request.nbest:
+            found = [{} for _ in lines]
+        else:
+            found = [{"translation": text} for text in system.translate_all(lines)]
+        for number, (line, one) in enumerate(zip(lines, found, strict=True), 1):
+            if request.nbest:
+                hypotheses = system.nbest(line, request.nbest, number) if line.strip() else []
+                one.setdefault("translation", hypotheses[0].text if hypotheses else "")
+                one["nbest"] = [{"translation": each.text, "score": each.score} for each in hypotheses]
         return found
 
 
@@ -162,22 +171,44 @@ class Server(ThreadingHTTPServer):
         InputError: the address cannot be listened at.
         """
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self.is_local = host == "localhost" or _is_loopback(host)
         try:
             super().__init__((host, port), Handler)
         except (OSError, OverflowError) as error:
             raise InputError(f"--serve {port} --host {host}: {error}; choose another port or address") from None
-        self.host = host
         self.translator, self.limit = Translator(system), RateLimit(rate)
         self.places = threading.BoundedSemaphore(MOST_WAITING)
+        self.connections = threading.BoundedSemaphore(MOST_CONNECTIONS)
         self.page = resources.files("rnnsmt.translation").joinpath("page.html").read_bytes()
         self.translator.start()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer a connection in a thread of its own, or say that there are too many."""
+        if self.connections.acquire(blocking=False):
+            super().process_request(request, client_address)
+            return
+        with suppress(OSError):
+            request.settimeout(0.2)
+            head = f"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: {len(BUSY)}"
+            request.sendall(f"{head}\r\nConnection: close\r\n\r\n".encode() + BUSY)
+        self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """A connection from its beginning to its end."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self.connections.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Somebody who went away in the middle is no news."""
 
-    def allows_host(self, name: str) -> bool:
-        """Whether a request says that it is for this server: pages of others must not reach one that is local."""
-        return self.host not in LOCAL or name in (*LOCAL, "")
+
+def _is_loopback(name: str) -> bool:
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -188,8 +219,26 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     timeout = SECONDS
 
+    def handle_one_request(self) -> None:
+        """Read and answer a request, which must arrive within ``timeout``, however slowly its bytes come."""
+        self._watch = threading.Timer(self.timeout, self._hang_up)
+        self._watch.daemon = True
+        self._watch.start()
+        try:
+            super().handle_one_request()
+        except OSError:
+            self.close_connection = True
+        finally:
+            self._watch.cancel()
+
+    def _hang_up(self) -> None:
+        with suppress(OSError):
+            self.connection.shutdown(socket.SHUT_RD)
+
     def do_GET(self) -> None:
         """The page, or what is served."""
+        if "Content-Length" in self.headers or "Transfer-Encoding" in self.headers:
+            self.close_connection = True  # what follows is not the next request
         if not self._for_us():
             return
         about = self.server.translator.system.description
@@ -202,80 +251,93 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Translate."""
-        if not self._for_us():
-            return
-        if self.path != "/translate":
-            self._refuse(HTTPStatus.NOT_FOUND, "there are GET /, GET /system and POST /translate")
-            return
-        if not self.server.limit.allows(self.client_address[0], time.monotonic()):
-            sentence = f"more than {self.server.limit.number} requests in a minute; wait"
-            self._refuse(HTTPStatus.TOO_MANY_REQUESTS, sentence)
-            return
-        if not self.server.places.acquire(blocking=False):
-            self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests wait; come again")
-            return
         try:
-            self._json(HTTPStatus.OK, {"translations": self._translations()})
+            body = self._body()
+            self._watch.cancel()
+            if not self._for_us():
+                return
+            if self.path != "/translate":
+                raise RefusedError(HTTPStatus.NOT_FOUND, "there are GET /, GET /system and POST /translate")
+            if self.headers.get_content_type() != "application/json":
+                raise RefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send it as Content-Type: application/json")
+            if not self.server.limit.allows(_network(self.client_address[0]), time.monotonic()):
+                sentence = f"more than {self.server.limit.number} requests in a minute; wait"
+                raise RefusedError(HTTPStatus.TOO_MANY_REQUESTS, sentence)
+            if not self.server.places.acquire(blocking=False):
+                raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests wait; come again")
+            try:
+                found = self._translations(body)
+            finally:
+                self.server.places.release()
         except RefusedError as refused:
             self._refuse(refused.status, str(refused))
-        finally:
-            self.server.places.release()
+        else:
+            self._json(HTTPStatus.OK, {"translations": found})
 
-    def _translations(self) -> list[dict[str, Any]]:
-        lines, nbest, explain = read_request(self._body())
-        request = Request(lines, nbest, explain, Future())
+    def _translations(self, body: bytes) -> list[dict[str, Any]]:
+        request = Request(*read_request(body), Future())
         try:
             self.server.translator.waiting.put_nowait(request)
+            return request.answer.result(ANSWER_SECONDS)
         except Full:
             raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests wait; come again") from None
-        try:
-            return request.answer.result(ANSWER_SECONDS)
         except InputError as error:
             raise RefusedError(HTTPStatus.BAD_REQUEST, str(error)) from None
         except NoAnswerError:
+            request.answer.cancel()
             raise RefusedError(HTTPStatus.GATEWAY_TIMEOUT, "no translation in time; send less text") from None
         except Exception as error:
-            say(f"a request failed: {error!r}")
+            say("a request failed: " + "".join(traceback.format_exception(error)))
             raise RefusedError(HTTPStatus.INTERNAL_SERVER_ERROR, "the translation failed; the log says why") from None
 
     def _body(self) -> bytes:
         """The content of the request.
 
         Raises:
-            RefusedError: it has no length, is too long, or does not come.
+            RefusedError: it has no length, or two, is too long, or does not come.
         """
-        length = self.headers.get("Content-Length", "")
-        if not length.isascii() or not length.isdecimal():
+        lengths = self.headers.get_all("Content-Length", [])
+        if len(lengths) > 1 or "Transfer-Encoding" in self.headers:
+            raise RefusedError(HTTPStatus.BAD_REQUEST, "the request needs one Content-Length and no Transfer-Encoding")
+        if not lengths or not lengths[0].isascii() or not lengths[0].isdecimal():
             raise RefusedError(HTTPStatus.LENGTH_REQUIRED, "the request needs a Content-Length")
-        if len(length) > 12 or int(length) > MOST_BYTES:
+        if len(lengths[0]) > 12 or int(lengths[0]) > MOST_BYTES:
             raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"at most {MOST_BYTES:,} bytes in a request")
         try:
-            body = self.rfile.read(int(length))
+            body = self.rfile.read(int(lengths[0]))
         except OSError:
             body = b""
-        if len(body) < int(length):
+        if len(body) < int(lengths[0]):
             raise RefusedError(HTTPStatus.REQUEST_TIMEOUT, "the request did not arrive whole")
         return body
 
     def _for_us(self) -> bool:
-        name = self.headers.get("Host", "").rpartition(":")[0] or self.headers.get("Host", "")
-        if self.server.allows_host(name.strip("[]")):
+        """Whether a page of this server, or no page, asks: pages of others must not reach one that is local."""
+        host = urlsplit(f"//{self.headers.get('Host', '')}").hostname or ""
+        origin = self.headers.get("Origin")
+        own = origin is None or urlsplit(origin).netloc == self.headers.get("Host")
+        if own and (not self.server.is_local or host in ("", "localhost") or _is_loopback(host)):
             return True
         self._refuse(HTTPStatus.FORBIDDEN, "this server answers on this machine only; start it with --host")
         return False
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """What the protocol does not allow, as a sentence in JSON too."""
+        self._refuse(HTTPStatus(code), message or HTTPStatus(code).phrase)
 
     def _refuse(self, status: HTTPStatus, sentence: str) -> None:
         self.close_connection = True  # what is left of the request is not read
         self._json(status, {"error": sentence})
 
     def _json(self, status: HTTPStatus, content: object) -> None:
-        self._send(status, "application/json", json.dumps(content, ensure_ascii=False).encode("utf-8"))
+        self._send(status, "application/json", json.dumps(content).encode("ascii"))
 
     def _send(self, status: HTTPStatus, kind: str, content: bytes) -> None:
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(content)))
         self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("X-Frame-Options", "DENY")
         self.send_header("Cache-Control", "no-store")
         if self.close_connection:
             self.send_header("Connection", "close")
@@ -284,6 +346,15 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:
         """Texts and addresses of users are nobody's business."""
+
+
+def _network(address: str) -> str:
+    """What requests are counted by: the address, of IPv6 the network that one user has."""
+    try:
+        found = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    return address if found.version == 4 else str(ipaddress.ip_network((found, 64), strict=False))
 
 
 def read_request(body: bytes) -> tuple[list[str], int, bool]:
@@ -318,7 +389,7 @@ def serve(system: System, host: str, port: int, rate: int) -> dict[str, object]:
     with Server(system, host, port, rate) as server:
         shown = f"[{host}]" if ":" in host else host
         say(f"{system.description.name} at http://{shown}:{server.server_address[1]}/, Ctrl-C ends")
-        if host not in LOCAL:
+        if not server.is_local:
             say("warning: everybody who can reach this machine can use it; there are no passwords and no encryption")
         server.serve_forever(poll_interval=0.2)
     return {}

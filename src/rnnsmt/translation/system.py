@@ -7,10 +7,11 @@ search is, and where the other files are, relative to the folder.
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from html import unescape
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from types import NoneType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,11 @@ from rnnsmt.corpus.cleaning import Cleaner, CleaningOptions
 from rnnsmt.corpus.tokenizer import Detokenizer
 from rnnsmt.corpus.truecaser import Truecaser
 from rnnsmt.io import InputError, read_json, write_json
+from rnnsmt.languages import code_mistake
 from rnnsmt.moses.ini import MosesIni
+from rnnsmt.networks.options import need_torch
+from rnnsmt.networks.settings import PRECISIONS
+from rnnsmt.progress import say
 from rnnsmt.search.decoder import translations
 from rnnsmt.search.model import SearchModel, kinds_of_features, load_model
 from rnnsmt.search.nbest import Translation
@@ -51,6 +56,7 @@ class Description:
         truecaser: the truecasing model of the source language; none where case is left alone.
         rnn: the network that scored the phrase table, the vocabularies of its source and its target side; or nothing.
         columns: what the phrase scores after the fourth are.
+        filtered: its tables are for the dev and test sets alone, which systems with proposals are made for.
         pop_limit, stack, cslm_cells, cslm_precision: as in ``SearchOptions`` and ``load_model``.
     """
 
@@ -64,6 +70,7 @@ class Description:
     truecaser: str | None = None
     rnn: list[str] = field(default_factory=list)
     columns: list[str] = field(default_factory=list)
+    filtered: bool = False
     pop_limit: int = SearchOptions.pop_limit
     stack: int = SearchOptions.stack_size
     cslm_cells: int = NEURAL_CELLS
@@ -82,13 +89,28 @@ class Description:
         content = read_json(path)
         if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
             raise InputError(f"{path}: not of this version; run the workflow again, or pack the system again")
-        try:
-            found = cls(**content)
-        except TypeError:
-            found = None
-        if found is None or len(found.rnn) not in (0, 3):
-            raise InputError(f"{path}: damaged; run the workflow again, or pack the system again")
+        kinds: dict[str, Any] = {one.name: type(one.default) for one in fields(cls) if one.default is not MISSING}
+        kinds |= {"name": str, "source": str, "target": str, "truecaser": (str, NoneType), "rnn": list, "columns": list}
+        wrong = [name for name, kind in kinds.items() if name in content and not _is(content[name], kind)]
+        if wrong or not {"name", "source", "target"} <= set(content) <= set(kinds):
+            raise InputError(f"{path}: {', '.join(wrong) or 'its keys'}: damaged; make it, or pack the system, again")
+        found = cls(**content)
+        found.check(str(path))
         return found
+
+    def check(self, where: str) -> None:
+        """Refuse what no system has. where: for the sentence.
+
+        Raises:
+            InputError: a language that has no such code, a limit below 1, an unknown precision, half a network.
+        """
+        for lang in (self.source, self.target):
+            if mistake := code_mistake(lang):
+                raise InputError(f"{where}: {mistake}")
+        if min(self.pop_limit, self.stack, self.cslm_cells) < 1 or self.cslm_precision not in PRECISIONS:
+            raise InputError(f"{where}: limits are numbers from 1 on, cslm_precision is one of {PRECISIONS}")
+        if len(self.rnn) not in (0, 3) or not all(isinstance(one, str) for one in (*self.rnn, *self.columns)):
+            raise InputError(f"{where}: rnn is a network and two vocabularies, columns are names")
 
     def content(self) -> dict[str, object]:
         """What the file has."""
@@ -96,7 +118,13 @@ class Description:
 
     def write(self, folder: str | Path) -> None:
         """Write it as that of a folder."""
+        self.check(str(Path(folder) / FILE))
         write_json(Path(folder) / FILE, self.content())
+
+
+def _is(value: object, kind: type | tuple[type, ...]) -> bool:
+    """Whether a value of JSON is of a kind; true is no number."""
+    return isinstance(value, kind) and (kind in (bool, (str, NoneType)) or not isinstance(value, bool))
 
 
 def relative(file: str | Path, folder: str | Path) -> str:
@@ -161,6 +189,13 @@ class System:
         self._truecase = None if about.truecaser is None else Truecaser(self._file(about.truecaser))
         self._detokenize = Detokenizer(about.target, detruecase=about.truecaser is not None and not about.lowercase)
         self.ini = MosesIni.read(self.folder / INI)
+        if about.filtered:
+            say(
+                f"warning: {about.name} is for its dev and test sets, whose phrases it has proposals for; many words "
+                "of other text stay as they are. Take the system without proposals for it"
+            )
+        self.words, self.unknown = 0, 0
+        """Words translated so far, and those of them that were passed through."""
         sentences = None if texts is None else self.prepare(texts)
         self.model: SearchModel = load_model(self.ini, sentences, None, threads, device, about.cslm_precision)
         self.weights = self.model.weights(self.ini)
@@ -178,14 +213,14 @@ class System:
             raise InputError(f"{self.folder / FILE}: names {found}, which is missing; run the workflow again")
         return found
 
-    def prepare(self, texts: Sequence[str]) -> list[str]:
-        """Raw segments as the decoder reads them: normalised, tokenised, truecased.
+    def prepare(self, texts: Sequence[str], first: int = 1) -> list[str]:
+        """Raw segments as the decoder reads them: normalised, tokenised, truecased. first: the number of the first one.
 
         Raises:
             InputError: a segment is too long.
         """
         found = []
-        for number, text in enumerate(texts, 1):
+        for number, text in enumerate(texts, first):
             if len(text) > MAX_CHARACTERS:
                 raise InputError(f"segment {number}: {len(text):,} characters, at most {MAX_CHARACTERS:,}; split it")
             tokens = self._clean(text.encode("utf-8", "replace"), set())
@@ -202,21 +237,23 @@ class System:
         """
         return self.translate_all([text])[0]
 
-    def translate_all(self, texts: Sequence[str]) -> list[str]:
-        """Translate raw segments; many at a time are faster than one after the other.
+    def translate_all(self, texts: Sequence[str], first: int = 1) -> list[str]:
+        """Translate raw segments; many at a time are faster than one after the other. first: the number of the first.
 
         Raises:
             InputError: a segment is too long.
         """
-        return [self._detokenize(found.text) for found in self._search(self.prepare(texts))]
+        return [self._detokenize(found.text) for found in self._search(self.prepare(texts, first))]
 
-    def nbest(self, text: str, n: int) -> list[Hypothesis]:
+    def nbest(self, text: str, n: int, first: int = 1) -> list[Hypothesis]:
         """The n best distinct translations of a raw segment, best first; their search is wider than ``translate``'s.
+
+        first: the number of the segment, for errors.
 
         Raises:
             InputError: it is too long.
         """
-        found = self._search(self.prepare([text]), n)[0].nbest
+        found = self._search(self.prepare([text], first), n)[0].nbest
         return [
             self._hypothesis(*one)
             for one in zip(found.texts, found.scores.tolist(), found.features, found.phrases, strict=True)
@@ -230,11 +267,25 @@ class System:
         Raises:
             InputError: it is too long.
         """
-        tokens = self.prepare([text])
-        search = self._searched(tokens, 0)
-        found = next(iter(translations(search)))
-        best = self._hypothesis(found.text, found.score, found.features, found.phrases)
-        return best, self._phrases(search, tokens[0], found, runners_up)
+        return self.explain_all([text], runners_up)[0]
+
+    def explain_all(
+        self, texts: Sequence[str], runners_up: int = 3, first: int = 1
+    ) -> list[tuple[Hypothesis, list[PhraseUse]]]:
+        """``explain`` of raw segments, searched together. first: the number of the first of them.
+
+        Raises:
+            InputError: one of them is too long.
+        """
+        sentences = self.prepare(texts, first)
+        search = self._searched(sentences, 0)
+        return [
+            (
+                self._hypothesis(found.text, found.score, found.features, found.phrases),
+                self._phrases(search, number, sentence, found, runners_up),
+            )
+            for number, (sentence, found) in enumerate(zip(sentences, self._counted(search), strict=True))
+        ]
 
     def score(self, source: str, target: str) -> float:
         """log p(target | source) of a phrase pair by the RNN Encoder-Decoder, natural logarithm; tokenised phrases.
@@ -242,25 +293,27 @@ class System:
         Raises:
             InputError: the system has no RNN; a phrase has no words or is too long.
         """
+        model, _ = self._rnn()
+
         import torch
 
-        model, _ = self._rnn()
         x, y = (torch.from_numpy(self._ids(side, phrase))[None] for side, phrase in enumerate((source, target)))
         with torch.inference_mode():
             lengths = [torch.tensor([one.shape[1]]) for one in (x, y)]
             return float(model.log_probability(x, lengths[0], y, lengths[1]))
 
     def embed(self, phrase: str) -> NDArray[np.float32]:
-        """c ``[H]`` of a tokenised source phrase: what the RNN's encoder makes of it (equation 3 of the paper).
+        """c ``[H]`` of a tokenised source phrase: what the RNN's encoder makes of it (section 2.2 of the paper).
 
         Raises:
             InputError: as ``score``.
         """
+        model, _ = self._rnn()
+
         import torch
 
         from rnnsmt.rnn.scoring import encode_distinct
 
-        model, _ = self._rnn()
         ids = self._ids(0, phrase)
         with torch.inference_mode():
             c, _ = encode_distinct(model, ids, np.array([len(ids)]), torch.device("cpu"), 1)
@@ -268,7 +321,13 @@ class System:
         return found
 
     def _search(self, sentences: list[str], nbest: int = 0) -> list[Translation]:
-        return list(translations(self._searched(sentences, nbest)))
+        return self._counted(self._searched(sentences, nbest))
+
+    def _counted(self, search: SentenceSearch) -> list[Translation]:
+        found = list(translations(search))
+        self.words += sum(map(len, search.looked_up.spans))
+        self.unknown += sum(one.unknown for one in found)
+        return found
 
     def _searched(self, sentences: list[str], nbest: int) -> SentenceSearch:
         about = self.description
@@ -285,7 +344,10 @@ class System:
             contributions[kind] = contributions.get(kind, 0.0) + float(value)
         return Hypothesis(self._detokenize(tokens), tokens, score, contributions, phrases)
 
-    def _phrases(self, search: SentenceSearch, sentence: str, found: Translation, runners_up: int) -> list[PhraseUse]:
+    def _phrases(
+        self, search: SentenceSearch, number: int, sentence: str, found: Translation, runners_up: int
+    ) -> list[PhraseUse]:
+        """number: of the sentence among those that were searched."""
         words, target = sentence.split(), found.text.split()
         looked_up, ranked = search.looked_up, search.ranked
         places = self.model.columns["PhraseDictionaryMemory"]
@@ -293,7 +355,7 @@ class System:
         for first, last, length in found.phrases:
             text = " ".join(target[at : at + length])
             at += length
-            source = int(looked_up.spans[0][first, last - first])
+            source = int(looked_up.spans[number][first, last - first])
             others, scores = [], {}
             for option in range(int(ranked.first[source]), int(ranked.first[source + 1])):
                 row = ranked.row[option]
@@ -308,6 +370,8 @@ class System:
 
     def _rnn(self) -> "tuple[RNNEncoderDecoder, list[Vocabulary]]":
         if self._network is None:
+            need_torch()
+
             from rnnsmt.networks.vocabulary import Vocabulary
             from rnnsmt.rnn.model import load_model as load_network
 
@@ -320,7 +384,9 @@ class System:
             if meta.get("direction") == "inverse":
                 raise InputError(f"{path}: was trained with --direction inverse; it scores sources, not targets")
             vocabularies = [Vocabulary.read(file) for file in files]
-            if [one.hash() for one in vocabularies] != [meta[f"{side} vocabulary"] for side in ("source", "target")]:
+            if [one.hash() for one in vocabularies] != [
+                meta.get(f"{side} vocabulary") for side in ("source", "target")
+            ]:
                 raise InputError(f"{path}: was trained with other vocabularies than {files[0]} and {files[1]}")
             self._network = model.eval(), vocabularies
         return self._network

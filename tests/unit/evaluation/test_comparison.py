@@ -32,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "in.txt").write_text("\n".join(SENTENCES) + "\n")
     (tmp_path / "ref.txt").write_text("\n".join(REFERENCES) + "\n")
     for name in ("moses", "other"):
-        files = ["--output", f"{tmp_path}/{name}.out", "--details", f"{tmp_path}/{name}.details"]
+        files = ["--output", f"{tmp_path}/{name}.out", "--output-details", f"{tmp_path}/{name}.details"]
         assert (
             main(["search", "decode", "--ini", f"{tmp_path}/model/{name}.ini", "--input", f"{tmp_path}/in.txt", *files])
             == 0
@@ -91,8 +91,9 @@ def test_exchanged_pairs_by_hand():
         {"group": "20+", "pairs": [2, 0], "sentences": 0, "mean gain": None},
     ]
     assert [(row["group"], row["pairs"]) for row in found["source words"]] == [("1", [3, 1]), ("2", [0, 1])]
-    unknown = exchanged_pairs([[d]], [[]], {}, np.zeros(1))
-    assert unknown["extracted"] == [{"group": "unknown word", "pairs": [1, 0], "sentences": 0, "mean gain": None}]
+    for words, name in (((), "not in the table"), (("d",), "unknown word")):
+        other = exchanged_pairs([[d]], [[]], {}, np.zeros(1), words)
+        assert other["extracted"] == [{"group": name, "pairs": [1, 0], "sentences": 0, "mean gain": None}]
 
 
 def test_counts_are_those_of_the_table(tmp_path):
@@ -150,7 +151,8 @@ def test_contributions_add_up_to_the_difference_of_scores(folder):
     ini = MosesIni.read(folder / "model/other.ini")
     model = load_model(ini, SENTENCES)
     weights = model.weights(ini)
-    found = Comparison([REFERENCES], [REFERENCES], [REFERENCES])
+    texts = [(folder / f"{name}.out").read_text().split("\n")[:-1] for name in ("moses", "other")]
+    found = Comparison([REFERENCES], texts[:1], texts[1:])
     found.add_source(SENTENCES)
     found.add_details(f"{folder}/moses.details", f"{folder}/other.details")
     found.add_model(model, weights, folder / "model/phrase-table", [])
@@ -159,7 +161,7 @@ def test_contributions_add_up_to_the_difference_of_scores(folder):
     differences = [one.score - two.features @ weights for one, two in zip(own, other, strict=True)]
     assert found.contributions.sum(1) == pytest.approx(differences)
     assert max(differences) > 0.01
-    assert {"p(f|e)", "lex(e|f)", "LM", "Distortion"} < set(found.kinds)
+    assert {"p(source|target)", "lex(target|source)", "LM", "Distortion"} < set(found.kinds)
 
 
 def test_without_details_texts_of_any_system_do(folder):
@@ -190,7 +192,15 @@ def test_refusals(folder, capsys, change, said):
 
 
 def test_details_of_another_model_are_refused(folder, capsys):
-    lines = (folder / "other.details").read_text().replace(" d ", " e ")
-    (folder / "other.details").write_text(lines)
+    for name in ("other.details", "other.out"):
+        (folder / name).write_text((folder / name).read_text().replace("d", "e"))
     assert main(command(folder, *details(folder))) == 2
     assert "has not all phrases of sentence" in capsys.readouterr().err
+
+
+def test_interchanged_details_are_refused(folder, capsys):
+    words = command(folder, *details(folder))
+    place = words.index("--details")
+    words[place + 1 : place + 3] = words[place + 2 : place : -1]
+    assert main(words) == 2
+    assert "is another translation; give its own file" in capsys.readouterr().err

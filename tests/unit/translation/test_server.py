@@ -4,9 +4,11 @@ import http.client
 import json
 import socket
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 
 import pytest
 
@@ -50,6 +52,8 @@ def ask(server: Server, path: str = "/translate", body: object = None, **headers
     """The status and content of an answer; body: what is posted, or nothing to get the path."""
     connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=60)
     content = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+    if content is not None:
+        headers = {"Content-Type": "application/json", **headers}
     connection.request("GET" if body is None else "POST", path, content, headers)
     answer = connection.getresponse()
     found = answer.status, answer.read()
@@ -95,6 +99,8 @@ def test_no_file_is_given_out(server, path):
         ({"text": 1}, 400, "has no text"),
         ([], 400, "has no text"),
         ({"text": "a", "further": 1}, 400, "there is no further"),
+        (b'{"text": "a", "\\ud800": 1}', 400, "there is no"),
+        ({"text": "a\n" + "a " * 4001, "explain": True}, 400, "segment 2"),
         ({"text": "a", "nbest": 101}, 400, "nbest is a number up to 100"),
         ({"text": "a", "nbest": True}, 400, "nbest is a number up to 100"),
         ({"text": "a", "explain": "yes"}, 400, "explain true or false"),
@@ -125,7 +131,11 @@ def test_pages_of_others_do_not_reach_it(server):
     for name in ("evil.example", "evil.example:80", "127.0.0.1.evil.example"):
         assert ask(server, "/", Host=name)[0] == 403
         assert ask(server, body={"text": "a"}, Host=name)[0] == 403
-    for name in ("localhost", "localhost:1", "[::1]:80"):
+    address = f"127.0.0.1:{server.server_address[1]}"
+    assert ask(server, body={"text": "a"}, Host=address, Origin=f"http://{address}")[0] == 200
+    assert ask(server, body={"text": "a"}, Origin="http://evil.example")[0] == 403
+    assert ask(server, body={"text": "a"}, **{"Content-Type": "text/plain"})[0] == 415
+    for name in ("localhost", "localhost:1", "[::1]:80", "[::1]", "127.0.0.2"):
         assert ask(server, "/", Host=name)[0] == 200
 
 
@@ -143,26 +153,75 @@ def test_a_thousand_at_once(server, system):
 
 
 def test_half_a_request_holds_nobody_up(server, monkeypatch):
-    monkeypatch.setattr(module.Handler, "timeout", 0.3)
-    with (
-        socket.create_connection(server.server_address) as one,
-        socket.create_connection(server.server_address) as other,
-    ):
-        one.sendall(b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")
+    monkeypatch.setattr(module.Handler, "timeout", 0.5)
+    address = server.server_address
+    begin = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"
+    with socket.create_connection(address) as one, socket.create_connection(address) as other:
+        one.sendall(begin)
         other.sendall(b"POST /translate HTTP/1.1\r\nHo")
         assert ask(server, body={"text": "a"})[0] == 200
         one.settimeout(10)
         assert b"408" in one.recv(1000)
+    with socket.create_connection(address) as slow:  # a byte now and then is not enough
+        slow.sendall(begin)
+        slow.settimeout(10)
+        with suppress(OSError):
+            for _ in range(20):
+                slow.sendall(b" ")
+                time.sleep(0.1)
+        assert b"408" in slow.recv(1000)
+
+
+@pytest.mark.parametrize(
+    ("head", "status"),
+    [
+        (b"POST /translate HTTP/1.1\r\nHost: localhost\r\n\r\n", b"411"),
+        (b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}", b"400"),
+        (b"POST /translate HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", b"400"),
+        (b"PUT / HTTP/1.1\r\nHost: localhost\r\n\r\n", b"501"),
+        (b"nonsense\r\n\r\n", b"400"),
+    ],
+)  # fmt: skip
+def test_what_the_protocol_does_not_allow(server, head, status):
     with socket.create_connection(server.server_address) as one:
-        one.sendall(b"POST /translate HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        assert b"411" in one.recv(1000)
+        one.sendall(head)
+        one.settimeout(10)
+        answer = b"".join(iter(lambda: one.recv(10_000), b""))
+    assert status in answer.split(b"\r\n")[0] or b"\r\n\r\n" not in answer  # HTTP/0.9 has no head
+    assert b'{"error": ' in answer
+
+
+def test_the_content_of_a_get_is_no_request(server):
+    hidden = b"GET /system HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with socket.create_connection(server.server_address) as one:
+        one.sendall(b"GET /system HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(hidden) + hidden)
+        one.settimeout(5)
+        answer = b"".join(iter(lambda: one.recv(10_000), b""))
+    assert answer.count(b"HTTP/1.1 ") == 1
+
+
+def test_too_many_connections_are_told(server):
+    with ExitStack() as stack:
+        idle = [stack.enter_context(socket.create_connection(server.server_address)) for _ in range(300)]
+        told = 0
+        for one in idle:
+            one.settimeout(0.01)
+            with suppress(OSError):
+                told += b"too many connections" in one.recv(1000)
+        assert told >= 300 - module.MOST_CONNECTIONS
+    for _ in range(100):
+        with suppress(OSError, http.client.HTTPException):
+            if ask(server, body={"text": "a"})[0] == 200:
+                return
+        time.sleep(0.05)
+    raise AssertionError("it does not answer any more")
 
 
 def test_a_failure_is_told_and_the_next_request_is_answered(server, system, monkeypatch, capsys):
-    monkeypatch.setattr(system, "explain", lambda text: 1 / 0)
+    monkeypatch.setattr(system, "explain_all", lambda texts: 1 / 0)
     status, content = ask(server, body={"text": "a", "explain": True})
     assert (status, json.loads(content)["error"]) == (500, "the translation failed; the log says why")
-    assert "division by zero" in capsys.readouterr().err
+    assert "ZeroDivisionError" in capsys.readouterr().err
     assert ask(server, body={"text": "a"})[0] == 200
 
 

@@ -1,9 +1,13 @@
 """A tuned system at work, on tiny models: from raw text to raw text, what it explains, one archive of it."""
 
-import io
 import json
+import os
+import signal
+import subprocess
 import sys
 import tarfile
+import threading
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +44,12 @@ def described(*folders: Path) -> list[str]:
     return [*words, "--columns", "rnn", "--output-dir", *map(str, folders)]
 
 
+def change(folder: Path, **changes: object) -> None:
+    """Change what the description says."""
+    content = json.loads((folder / "system.json").read_text())
+    (folder / "system.json").write_text(json.dumps(content | changes))
+
+
 def by_hand(folder: Path, texts: list[str]) -> list[str]:
     """What the stages make of raw text, one after the other."""
     (folder / "raw").write_text("\n".join(texts) + "\n")
@@ -71,22 +81,61 @@ def test_the_command_takes_files_and_pipes(system, tmp_path, monkeypatch, capsys
     words = ["translate", "--system", str(system)]
     assert main([*words, "--input", f"{tmp_path}/in", "--output", f"{tmp_path}/out"]) == 0
     assert (tmp_path / "out").read_text() == "".join(f"{line}\n" for line in expected)
-    stdin = io.TextIOWrapper(io.BytesIO("\n".join(RAW).encode()))
-    monkeypatch.setattr(sys, "stdin", stdin)
+    pipe(monkeypatch, "\n".join(RAW).encode())
     capsysbinary.readouterr()
     assert main(words) == 0
     assert capsysbinary.readouterr().out.decode() == "".join(f"{line}\n" for line in expected)
 
 
-def test_lines_of_a_pipe_are_answered_as_they_come(monkeypatch):
-    lines = [f"{number}\n".encode() for number in range(1000)]
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"".join(lines))))
+def pipe(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
+    """Standard input is a pipe with this content."""
+    reading, writing = os.pipe()
+    threading.Thread(target=lambda: (os.write(writing, content), os.close(writing)), daemon=True).start()
+    monkeypatch.setattr(sys, "stdin", os.fdopen(reading))
+
+
+@pytest.mark.parametrize("end", [b"", b"\n"])
+def test_lines_of_a_pipe_are_answered_as_they_come(monkeypatch, end):
+    pipe(monkeypatch, b"\n".join(f"{number}".encode() for number in range(1000)) + end)
     found = list(commands.waiting_lines())
     assert [text for texts in found for text in texts] == [str(number) for number in range(1000)]
     assert max(map(len, found)) <= commands.MOST_WAITING
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\n\xff\n")))
-    with pytest.raises(InputError, match="line 2: not UTF-8"):
+    pipe(monkeypatch, b"")
+    assert list(commands.waiting_lines()) == []
+    pipe(monkeypatch, b"\n\na")
+    assert [text for texts in commands.waiting_lines() for text in texts] == ["", "", "a"]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"), [(b"a\n\xff\n", "line 2: not UTF-8"), (b"a\n" + b"b" * 1_100_000, "line 2: longer than")]
+)
+def test_bad_lines_of_a_pipe(monkeypatch, content, said):
+    pipe(monkeypatch, content)
+    with pytest.raises(InputError, match=said):
         list(commands.waiting_lines())
+
+
+@pytest.mark.parametrize("how", ["interrupt", "bad input"])
+def test_an_open_pipe_does_not_keep_it(system, how):
+    """Ended by Ctrl-C, or by what it was given, while somebody still holds the other end."""
+    command = [sys.executable, "-m", "rnnsmt", "translate", "--system", str(system)]
+    streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    # in the background, where these tests may run, the signal is ignored
+    restore = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    with subprocess.Popen(command, **streams, preexec_fn=restore) as process:
+        process.stdin.write(b"a b\n")
+        process.stdin.flush()
+        assert process.stdout.readline().strip()
+        if how == "interrupt":
+            process.send_signal(signal.SIGINT)
+        else:
+            process.stdin.write(b"a " * 4001 + b"\n")
+            process.stdin.flush()
+        assert process.wait(30) == (130 if how == "interrupt" else 2)
+        said = process.stderr.read().decode()
+    assert said.splitlines()[-1].startswith(
+        "rnnsmt translate: " + ("interrupted" if how == "interrupt" else "error: segment 2")
+    )
 
 
 def test_nbest(system, capsysbinary, tmp_path):
@@ -96,7 +145,7 @@ def test_nbest(system, capsysbinary, tmp_path):
     assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
     for one in found:
         assert sum(one.contributions.values()) == pytest.approx(one.score)
-        assert {"p(f|e)", "rnn", "LM"} < set(one.contributions)
+        assert {"p(source|target)", "rnn", "LM"} < set(one.contributions)
     (tmp_path / "in").write_text("A b c\n\nc b\n")
     capsysbinary.readouterr()
     assert main(["translate", "--system", str(system), "--input", f"{tmp_path}/in", "--nbest", "2"]) == 0
@@ -143,6 +192,11 @@ def test_a_packed_system_is_the_same_elsewhere(system, tmp_path):
     folder = tmp_path / "elsewhere/tiny-en-fr"
     assert System(folder).translate_all(RAW) == expected
     assert "/" not in "".join(part for part in (folder / "moses.ini").read_text().split() if part.startswith("path="))
+    once_more = tmp_path / "once_more/tiny-en-fr.tar.gz"
+    assert main(["pack", "--system", str(folder), "--output", str(once_more)]) == 0
+    (folder / "moses.ini").touch()
+    assert main(["pack", "--system", str(folder), "--output", str(archive)]) == 0
+    assert archive.read_bytes() == once_more.read_bytes()
     again = tmp_path / "again.tar"
     assert main(["pack", "--system", str(folder), "--output", str(again)]) == 0
     with tarfile.open(again) as packed:
@@ -183,6 +237,16 @@ def test_score_and_embed(system, tmp_path):
         (lambda folder: (folder / "system.json").unlink(), "has no system.json; give the folder of a tuned system"),
         (lambda folder: (folder / "system.json").write_text("{}"), "not of this version"),
         (lambda folder: (folder / "system.json").write_text('{"format": "rnnsmt-system-1", "x": 1}'), "damaged"),
+        (lambda folder: change(folder, further=1), "damaged"),
+        (lambda folder: change(folder, stack=0), "limits are numbers from 1 on"),
+        (lambda folder: change(folder, stack=-1), "limits are numbers from 1 on"),
+        (lambda folder: change(folder, stack=True), "stack: damaged"),
+        (lambda folder: change(folder, pop_limit="x"), "pop_limit: damaged"),
+        (lambda folder: change(folder, rnn=None), "rnn: damaged"),
+        (lambda folder: change(folder, rnn=[1, 2, 3]), "rnn is a network"),
+        (lambda folder: change(folder, truecaser=5), "truecaser: damaged"),
+        (lambda folder: change(folder, source="../x"), "no code of a language"),
+        (lambda folder: change(folder, cslm_precision="foo"), "cslm_precision is one of"),
         (lambda folder: (folder / "moses.ini").unlink(), "moses.ini"),
         (lambda folder: (folder.parent / "true").unlink(), "true, which is missing"),
         (lambda folder: (folder.parent / "model/lm.arpa").unlink(), "the file of LM0 is missing"),
@@ -210,6 +274,7 @@ def test_what_is_wrong_is_one_sentence(system, tmp_path, capsys, change, said):
         (["--explain", "--nbest", "3"], "give one of them"),
         (["--serve", "0", "--input", "x"], "takes no --input"),
         (["--serve", "70000"], "choose another port"),
+        (["--host", "0.0.0.0"], "belong to --serve"),
     ],
 )
 def test_options_that_do_not_go_together(system, capsys, words, said):
@@ -218,8 +283,7 @@ def test_options_that_do_not_go_together(system, capsys, words, said):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
-    [(["--output", "x.zip"], "ends in .tar.gz"), (["--output", ".tar"], "ends in .tar.gz")],
+    ("words", "said"), [(["--output", name], "ends in .tar.gz") for name in ("x.zip", ".tar", "...tar.gz")]
 )
 def test_packing_refuses(system, capsys, words, said):
     assert main(["pack", "--system", str(system), *words]) == 2
@@ -235,3 +299,12 @@ def test_description_of_several_runs(tmp_path, capsys):
     assert json.loads((folders[1] / "system.json").read_text())["columns"] == ["rnn"]
     assert main([*described(*folders), *networks[:2]]) == 2
     assert "--vocabulary with it" in capsys.readouterr().err
+
+
+def test_a_system_for_its_own_sets_says_so(system, capsys, tmp_path):
+    change(system, filtered=True)
+    (tmp_path / "in").write_text("a d e\n")
+    assert main(["translate", "--system", str(system), "--input", f"{tmp_path}/in"]) == 0
+    said = capsys.readouterr().err
+    assert "warning: tiny is for its dev and test sets" in said
+    assert "words 3, unknown words 2" in said

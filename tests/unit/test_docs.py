@@ -1,0 +1,84 @@
+"""README and docs: every command in them is one that there is, every link leads somewhere."""
+
+import argparse
+import re
+import shlex
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+
+from rnnsmt.cli import _parser
+from rnnsmt.config import check
+from rnnsmt.stages import SHORT, STAGES
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+IDS = [str(path.relative_to(ROOT)) for path in PAGES]
+
+
+def commands(page: Path) -> Iterator[list[str]]:
+    """The words of every command in the code blocks of a page that begins with rnnsmt or snakemake."""
+    for kind, block in re.findall(r"^```(\w*)\n(.*?)^```", page.read_text(), re.M | re.S):
+        if kind in ("", "sh", "bash", "console"):
+            for line in re.sub(r"\\\n\s*", " ", block).splitlines():
+                for part in re.split(r"\||;|&&", line.split("  #")[0].removeprefix("$ ")):
+                    words = shlex.split(part.replace("...", "").replace("…", ""))
+                    if words and words[0] in ("rnnsmt", "snakemake"):
+                        yield words
+
+
+@cache
+def options(chapter: str, stage: str) -> set[str]:
+    """The options of a command."""
+    parser = _parser([chapter, stage])
+    for name in (chapter, stage):
+        (action,) = (one for one in parser._actions if isinstance(one, argparse._SubParsersAction))
+        parser = action.choices[name]
+    return {option for action in parser._actions for option in action.option_strings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=IDS)
+def test_commands_are_those_of_the_program(page):
+    for words in commands(page):
+        if words[0] != "rnnsmt" or words[1].startswith("-"):
+            continue
+        chapter, stage = SHORT.get(words[1]) or (words[1], words[2] if len(words) > 2 else "--help")
+        if stage == "--help":
+            assert chapter in STAGES, words
+            continue
+        assert stage in STAGES[chapter], words
+        unknown = {word.split("=")[0] for word in words if word.startswith("--")} - options(chapter, stage)
+        assert not unknown, words
+
+
+@pytest.mark.parametrize("page", PAGES, ids=IDS)
+def test_settings_in_commands_are_those_of_the_configuration(page):
+    """What stands behind --config, over config.yaml: settings that the schema knows, with values that it takes."""
+    for words in commands(page):
+        if words[0] != "snakemake":
+            continue
+        config = yaml.safe_load((ROOT / "config.yaml").read_text())
+        for word in words[1:]:
+            name, equals, value = word.partition("=")
+            if equals and not name.startswith("-") and name not in ("data_dir", "gpu", "mem_mb") and name in config:
+                content = yaml.safe_load(value)
+                config[name] = config[name] | content if isinstance(content, dict) else content
+        wrong = check(config, ROOT / "workflow/schemas/config.schema.json", [])
+        assert not wrong, (words, wrong)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=IDS)
+def test_links_lead_somewhere(page):
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S)
+    for address in re.findall(r"\]\(([^)\s]+)\)", text):
+        if not re.match(r"https?:|mailto:|#", address):
+            assert (page.parent / address.split("#")[0]).exists(), address
+
+
+def test_every_page_is_in_the_navigation():
+    text = (ROOT / "mkdocs.yml").read_text()
+    listed = set(re.findall(r"([\w-]+\.md)", text))
+    assert listed == {path.name for path in PAGES[1:]}
