@@ -82,3 +82,12 @@ def test_every_page_is_in_the_navigation():
     text = (ROOT / "mkdocs.yml").read_text()
     listed = set(re.findall(r"([\w-]+\.md)", text))
     assert listed == {path.name for path in PAGES[1:]}
+
+
+def test_the_picture_of_the_pipeline_has_every_chapter_with_rules():
+    (picture,) = re.findall(r"```mermaid\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    drawn = set(re.findall(r"(\w+)\[", picture))
+    rules = {path.stem for path in (ROOT / "workflow/rules").glob("*.smk")}
+    assert drawn == rules - {"common", "resources", "texts", "demo"}
+    for name, text in re.findall(r"(\w+)\[(\w+):", picture):
+        assert name == text
