@@ -143,3 +143,15 @@ def test_refusals(folder, capsys):
     (folder / "t.json").write_text("{")
     assert write(folder) == 2
     assert not (folder / "page.html").exists()
+
+
+def test_a_comparison_may_say_less(folder):
+    """Without details and model, and of a sentence whose other translation the system could not have made."""
+    little = {name: value for name, value in COMPARISON.items() if name not in ("decided", "exchanged pairs")}
+    (example,) = COMPARISON["examples"]["Largest gains"]
+    for kept in ((), ("source", "pairs")):
+        some = {name: example[name] for name in ("sentence", "gain", "reference", "texts", *kept)}
+        content = little | {"groups": {}, "examples": {"Largest gains": [some], "Largest losses": []}}
+        (folder / "test.json").write_text(json.dumps(content))
+        assert write(folder, "--comparisons", f"{folder}/test.json") == 0
+        assert "+12.3" in read(folder).text
