@@ -21,9 +21,11 @@ from numpy.typing import NDArray
 from rnnsmt.bleu.batch import BatchBleu
 from rnnsmt.bleu.multi_bleu import bleu_of
 from rnnsmt.bleu.texts import read_texts
+from rnnsmt.evaluation.comparison import sentence_gains
 from rnnsmt.evaluation.significance import compare
 from rnnsmt.io import read_json
 from rnnsmt.moses.ini import MosesIni
+from rnnsmt.moses.nbest import phrase_pairs
 from rnnsmt.phrases.table import read_phrase_table
 from rnnsmt.search import SearchOptions, decode, load_model
 from rnnsmt.tuning.model_decoder import ModelDecoder
@@ -64,17 +66,8 @@ def translate(ini_path: str, folder: str, source: list[str], bleu: BatchBleu, se
         weights = max(iterations, key=lambda iteration: iteration["dev_bleu"])["weights"]
         found = decode(model, source, decoder.full(np.array(weights)), options)
         texts.append([one.text for one in found])
-        phrases.append([pairs(line, one.text, one.phrases) for line, one in zip(source, found, strict=True)])
+        phrases.append([phrase_pairs(line, one.text, one.phrases) for line, one in zip(source, found, strict=True)])
     return Output(texts, phrases, np.stack([bleu.statistics([[text] for text in run]) for run in texts]))
-
-
-def pairs(source: str, target: str, phrases: list[tuple[int, int, int]]) -> list[tuple[str, str]]:
-    """The phrase pairs of a derivation, as text."""
-    words, made, at, found = source.split(), target.split(), 0, []
-    for first, last, length in phrases:
-        found.append((" ".join(words[first : last + 1]), " ".join(made[at : at + length])))
-        at += length
-    return found
 
 
 def mean_bleu(statistics_of: NDArray[np.int64], chosen: list[NDArray[np.bool_]]) -> float:
@@ -111,8 +104,8 @@ def main() -> None:
         + ")\n"
     )
     gain = [
-        (bleu_of(b + 1).bleu - bleu_of(a + 1).bleu, s)
-        for s, (a, b) in enumerate(zip(plain.statistics[0], filled.statistics[0], strict=True))
+        (difference, s)
+        for s, difference in enumerate(sentence_gains(plain.statistics[0], filled.statistics[0]))
         if used[0][s] and plain.texts[0][s] != filled.texts[0][s]
     ]
     print(f"changed: {len(gain)}, better: {sum(g > 0 for g, _ in gain)}, worse: {sum(g < 0 for g, _ in gain)}\n")

@@ -231,6 +231,11 @@ def _decoded(line: bytes, path: str | Path, number: int) -> str:
         raise InputError(f"{path}, line {number}: not UTF-8 at byte {error.start}; convert it first") from None
 
 
+def words_of(sentence: str) -> list[str]:
+    """The words of a tokenised sentence: what stands between ASCII spaces, as in the tables."""
+    return [word for word in sentence.split(" ") if word]
+
+
 def read_parallel(*paths: str | Path) -> Iterator[tuple[str, ...]]:
     """Yield the lines of several files side by side.
 

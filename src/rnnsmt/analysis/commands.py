@@ -1,12 +1,16 @@
 """The commands that draw what was learnt."""
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rnnsmt.io import InputError
 from rnnsmt.networks.options import need_torch
 from rnnsmt.options import positive
 from rnnsmt.progress import say
+
+if TYPE_CHECKING:
+    from rnnsmt.rnn.model import RNNEncoderDecoder
+    from rnnsmt.rnn.pairs import Pairs
 
 
 def learning_curve_options(parser: argparse.ArgumentParser) -> None:
@@ -97,6 +101,22 @@ def score_scatter(args: argparse.Namespace) -> dict[str, object]:
     return figures
 
 
+def _load_network(path: str, pairs_folder: str) -> "tuple[RNNEncoderDecoder, Pairs]":
+    """A network that reads source phrases, on the CPU, and its pairs.
+
+    Raises:
+        InputError: it reads targets; a file is missing or damaged.
+    """
+    from rnnsmt.networks.devices import choose_place
+    from rnnsmt.rnn.model import load_model_of
+    from rnnsmt.rnn.pairs import Pairs
+
+    model, pairs, _ = load_model_of(Pairs.open(pairs_folder), path, choose_place("cpu", 1))
+    if pairs.is_inverse:
+        raise InputError(f"{path}: was trained with --direction inverse; it reads targets, not source phrases")
+    return model, pairs
+
+
 def phrase_examples_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--phrase-table", required=True, metavar="FILE")
@@ -123,15 +143,13 @@ def phrase_examples(args: argparse.Namespace) -> dict[str, object]:
 
     from rnnsmt.analysis import phrase_examples as examples
     from rnnsmt.io import write_json, write_lines
-    from rnnsmt.networks.devices import choose_place
-    from rnnsmt.rnn.model import load_model_of
-    from rnnsmt.rnn.pairs import Pairs
 
-    pairs, place = Pairs.open(args.pairs), choose_place("cpu", 1)
-    model, pairs, _ = load_model_of(pairs, args.model, place)
-    if pairs.is_inverse:
-        raise InputError(f"{args.model}: was trained with --direction inverse; it reads targets, not source phrases")
-    frequent, rare = examples.choose(examples.candidates_of(args.phrase_table, args.targets), args.number, args.seed)
+    model, pairs = _load_network(args.model, args.pairs)
+    phrases = examples.long_phrases(args.phrase_table, args.targets)
+    if not phrases:
+        more = f"more than {examples.MORE_WORDS_THAN} words and {args.targets} targets or more"
+        say(f"warning: {args.phrase_table} has no source phrase of {more}: the tables stay empty")
+    frequent, rare = examples.choose(phrases, args.number, args.seed)
     found = examples.examples_of(
         args.phrase_table, args.scores, [*frequent, *rare], model, pairs.vocabularies,
         top=args.top, draws=args.draws, seed=args.seed,
@@ -170,14 +188,8 @@ def embeddings(args: argparse.Namespace) -> dict[str, object]:
 
     from rnnsmt.analysis import embeddings as maps
     from rnnsmt.io import write_json
-    from rnnsmt.networks.devices import choose_place
-    from rnnsmt.rnn.model import load_model_of
-    from rnnsmt.rnn.pairs import Pairs
 
-    pairs, place = Pairs.open(args.pairs), choose_place("cpu", 1)
-    model, pairs, _ = load_model_of(pairs, args.model, place)
-    if pairs.is_inverse:
-        raise InputError(f"{args.model}: was trained with --direction inverse; it reads targets, not source phrases")
+    model, pairs = _load_network(args.model, args.pairs)
     if args.of == "words":
         found, title = maps.word_vectors(model, pairs, args.sample), "{} source words"
     else:

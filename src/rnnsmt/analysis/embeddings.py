@@ -119,8 +119,9 @@ def draw_zooms(points: NDArray[np.float64], labels: Sequence[str], zooms: Sequen
     """The zooms with their labels: those of the first points first, none over another."""
     rows = max(1, -(-len(zooms) // 2))
     figure, every = canvas(rows, 2, 10.5, 4.6 * rows)
-    for name, axes, (low, high) in zip("ABCDEFGH", every, frames(points, zooms), strict=False):
-        inside = np.flatnonzero(((points >= low) & (points <= high)).all(1))
+    framed = frames(points, zooms)
+    members = [np.flatnonzero(((points >= low) & (points <= high)).all(1)) for low, high in framed]
+    for name, axes, (low, high), inside in zip("ABCDEFGH", every, framed, members, strict=False):
         axes.scatter(points[inside, 0], points[inside, 1], s=9, lw=0, color=BLUE)
         axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xticks=[], yticks=[])
         axes.grid(False)
@@ -129,8 +130,7 @@ def draw_zooms(points: NDArray[np.float64], labels: Sequence[str], zooms: Sequen
         axes.set_axis_off()
     with styled():
         figure.draw_without_rendering()  # the sizes of the plots must be known
-        for axes, (low, high) in zip(every, frames(points, zooms), strict=False):
-            inside = np.flatnonzero(((points >= low) & (points <= high)).all(1))
+        for axes, inside in zip(every, members, strict=False):
             _label(axes, points[inside], [labels[int(place)] for place in inside])
     return figure
 

@@ -26,7 +26,7 @@ LONGEST = 30
 """Words of a drawn target."""
 
 FREQUENT, RARE = 0.99, 0.1
-"""Frequent: among the hundredth of the candidates with the highest counts; rare: among the tenth with the lowest."""
+"""Frequent: among the hundredth of the phrases with the highest counts; rare: among the tenth with the lowest."""
 
 
 class Example(NamedTuple):
@@ -43,7 +43,7 @@ class Example(NamedTuple):
     samples: list[tuple[str, float, int]]
 
 
-class Candidate(NamedTuple):
+class LongPhrase(NamedTuple):
     """A long source phrase with several targets: how often it was extracted, the numbers of its lines from 0."""
 
     extracted: float
@@ -51,39 +51,39 @@ class Candidate(NamedTuple):
     end: int
 
 
-def choose(candidates: Sequence[Candidate], number: int, seed: int) -> tuple[list[Candidate], list[Candidate]]:
+def choose(phrases: Sequence[LongPhrase], number: int, seed: int) -> tuple[list[LongPhrase], list[LongPhrase]]:
     """Draw frequent and rare ones, so many of each where there are as many."""
-    if not candidates:
+    if not phrases:
         return [], []
-    counts = np.array([one.extracted for one in candidates])
+    counts = np.array([one.extracted for one in phrases])
     rng = np.random.default_rng(seed)
     chosen = []
     for rows in (counts >= np.quantile(counts, FREQUENT), counts <= np.quantile(counts, RARE)):
         places = np.flatnonzero(rows)
         drawn = rng.choice(places, min(number, len(places)), replace=False)
-        chosen.append([candidates[place] for place in sorted(drawn, key=lambda place: -counts[place])])
+        chosen.append([phrases[place] for place in sorted(drawn, key=lambda place: -counts[place])])
     return chosen[0], chosen[1]
 
 
-def candidates_of(table: str | Path, targets: int) -> list[Candidate]:
+def long_phrases(table: str | Path, targets: int) -> list[LongPhrase]:
     """The long source phrases of a table with at least so many targets.
 
     Raises:
         InputError: the table has no counts, is missing or damaged.
     """
-    found: list[Candidate] = []
+    found: list[LongPhrase] = []
     source, begin, count = b"", 0, 0.0
     number = -1
     for number, line in enumerate(_lines(table)):
         own = line[: line.find(b" ||| ")]
         if own != source:
             if number - begin >= targets and source.count(b" ") >= MORE_WORDS_THAN:
-                found.append(Candidate(count, begin, number))
+                found.append(LongPhrase(count, begin, number))
             source, begin = own, number
             if own.count(b" ") >= MORE_WORDS_THAN:
                 count = _source_count(line, table, number + 1)
     if number + 1 - begin >= targets and source.count(b" ") >= MORE_WORDS_THAN:
-        found.append(Candidate(count, begin, number + 1))
+        found.append(LongPhrase(count, begin, number + 1))
     return found
 
 
@@ -98,7 +98,7 @@ def _source_count(line: bytes, table: str | Path, number: int) -> float:
 def examples_of(
     table: str | Path,
     scores: Sequence[str],
-    chosen: Sequence[Candidate],
+    chosen: Sequence[LongPhrase],
     model: "RNNEncoderDecoder",
     vocabularies: "Sequence[Vocabulary]",
     *,

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import yaml
 
 from rnnsmt import __version__
-from rnnsmt.io import InputError, atomic_text, read_json, read_lines
+from rnnsmt.io import InputError, read_json, read_lines
+from rnnsmt.templates import write_page
 
 TEMPLATE = "report.html.j2"
 
@@ -49,10 +50,9 @@ def costs(logs: Path) -> list[Cost]:
         ended = DONE.match(lines[-1]) if lines else None
         if ended is not None:
             wall, cpu, peak = (float(ended[name].replace(",", "")) for name in ("wall", "cpu", "peak"))
-            before = found.get(ended["stage"], Cost(ended["stage"], 0, 0.0, 0.0, 0.0))
-            found[before.stage] = Cost(
-                before.stage, before.jobs + 1, before.wall + wall, before.cpu + cpu, max(before.peak, peak)
-            )
+            stage = ended["stage"]
+            _, jobs, walls, cpus, highest = found.get(stage, Cost(stage, 0, 0.0, 0.0, 0.0))
+            found[stage] = Cost(stage, jobs + 1, walls + wall, cpus + cpu, max(highest, peak))
     return sorted(found.values(), key=lambda cost: -cost.cpu)
 
 
@@ -144,8 +144,6 @@ def write_report(
     Raises:
         InputError: a file is missing or damaged.
     """
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
     about = read_json(provenance)
     compared = [{"set": Path(path).stem, **read_json(path)} for path in comparisons]
     pictures = [picture_of(path) for path in figures]
@@ -154,15 +152,10 @@ def write_report(
         for path in maps
     ]
     spent = costs(Path(logs))
-    environment = Environment(
-        loader=PackageLoader("rnnsmt.analysis", ""),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["plain"] = unescape
-    page = environment.get_template(TEMPLATE).render(
+    size = write_page(
+        output,
+        "rnnsmt.analysis",
+        TEMPLATE,
         table=table_of(read_json(table)),
         provenance=provenance_of(about),
         software=about["software"],
@@ -175,6 +168,4 @@ def write_report(
         total=Cost("all", sum(c.jobs for c in spent), sum(c.wall for c in spent), sum(c.cpu for c in spent), 0.0),
         version=__version__,
     )
-    with atomic_text(output) as out:
-        out.write(page.strip() + "\n")
-    return {"pictures": len(pictures) + len(drawn), "comparisons": len(compared), "bytes": len(page.encode())}
+    return {"pictures": len(pictures) + len(drawn), "comparisons": len(compared), "bytes": size}

@@ -19,11 +19,10 @@ from numpy.typing import NDArray
 
 from rnnsmt.bleu.batch import BatchBleu, bleu_of_many, sentence_bleu
 from rnnsmt.evaluation.significance import Statistics, compare
-from rnnsmt.io import InputError, read_byte_lines
-from rnnsmt.moses.nbest import Segment, read_details
+from rnnsmt.io import InputError, read_byte_lines, words_of
+from rnnsmt.moses.nbest import Segment, phrase_pairs, read_details
 from rnnsmt.search.decoder import features_of_derivations
-from rnnsmt.search.model import SearchModel, kinds_of_features
-from rnnsmt.search.source_text import words_of
+from rnnsmt.search.model import SearchModel, kinds_of_features, sum_by_kind
 from rnnsmt.search.translation_options import look_up
 
 LENGTHS = (0, 1, 6, 11, 16, 21, 31, 41)
@@ -100,16 +99,6 @@ def sentence_gains(baseline: Statistics, system: Statistics) -> NDArray[np.float
     return 100 * (sentence_bleu(system) - sentence_bleu(baseline))
 
 
-def phrase_pairs(source: str, derivation: Derivation) -> list[Pair]:
-    """The phrase pairs of a derivation as text, in the order of the translation."""
-    words, target = words_of(source), words_of(derivation[0])
-    found, at = [], 0
-    for first, last, length in derivation[1]:
-        found.append((" ".join(words[first : last + 1]), " ".join(target[at : at + length])))
-        at += length
-    return found
-
-
 def pair_counts(table: str | Path, pairs: Iterable[Pair]) -> dict[Pair, float]:
     """How often the training text has the pairs, by the fifth field of a phrase table, 0 where that is empty.
 
@@ -173,15 +162,9 @@ def exchanged_pairs(
     return found
 
 
-def decisions(contributions: NDArray[np.float64], names: Sequence[str]) -> dict[str, float]:
-    """What every kind of feature contributes, the largest first.
-
-    contributions: ``[F]``, weight times difference of the feature; names: of the kinds ``[F]``, some of them alike.
-    """
-    found = dict.fromkeys(names, 0.0)
-    for name, value in zip(names, contributions, strict=True):
-        found[name] += float(value)
-    return dict(sorted(found.items(), key=lambda item: -abs(item[1])))
+def decisions(contributions: NDArray[np.float64], kinds: Sequence[str]) -> dict[str, float]:
+    """What every kind of feature contributes, the largest first; as ``sum_by_kind``."""
+    return dict(sorted(sum_by_kind(contributions, kinds).items(), key=lambda item: -abs(item[1])))
 
 
 class Comparison:
@@ -232,7 +215,7 @@ class Comparison:
                 if text.casefold().split() != told.casefold().split():
                     raise InputError(f"{path}: line {number} of the output is another translation; give its own file")
         of_both = [
-            [phrase_pairs(sentence, derivation) for sentence, derivation in zip(self.source, derivations, strict=True)]
+            [phrase_pairs(sentence, *derivation) for sentence, derivation in zip(self.source, derivations, strict=True)]
             for derivations in self._derivations
         ]
         self.pairs = of_both[0], of_both[1]

@@ -9,8 +9,8 @@ from rnnsmt.evaluation import cells
 from rnnsmt.evaluation.dots import dot_plot
 from rnnsmt.evaluation.records import contrast_records
 from rnnsmt.evaluation.table import Row
-from rnnsmt.io import atomic_text
 from rnnsmt.systems import PAPER, label, last_feature, named_features, paper_gain, without
+from rnnsmt.templates import write_page
 
 TEMPLATE = "table.html.j2"
 DIM = {"p", "p strict", "paper", "paper dev", "paper test", "Length", "Unknown", "CPU s"}
@@ -33,16 +33,10 @@ class View(NamedTuple):
 
 def write_html(path: str | Path, table: Sequence[Row], paper: bool, provenance: str | None = None) -> None:
     """Write the page; ``provenance``: address of the file that says where every number comes from."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("rnnsmt.evaluation", ""),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    page = environment.get_template(TEMPLATE).render(
+    write_page(
+        path,
+        "rnnsmt.evaluation",
+        TEMPLATE,
         title="Table 1: BLEU",
         introduction=cells.introduction(table),
         overview=_view(cells.overview(table, paper), [row.system in PAPER and paper for row in _systems(table)]),
@@ -55,8 +49,6 @@ def write_html(path: str | Path, table: Sequence[Row], paper: bool, provenance: 
         provenance_name=Path(provenance or "").name,
         version=__version__,
     )
-    with atomic_text(path) as out:
-        out.write(page)
 
 
 def _systems(table: Sequence[Row]) -> list[Row]:

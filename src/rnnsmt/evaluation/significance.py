@@ -47,7 +47,7 @@ Statistics = NDArray[np.int64]
 """``[R, S, 9]``."""
 
 
-class Comparison(NamedTuple):
+class SignificanceResult(NamedTuple):
     """difference: mean BLEU of the runs of the second system less that of the first; two-sided p-values.
 
     p_strict: none where there is one run, or one training, which says nothing about their noise.
@@ -64,7 +64,7 @@ def compare(
     seed: int = 1,
     shuffles: int = SHUFFLES,
     trainings: tuple[int | None, int | None] = (None, None),
-) -> Comparison:
+) -> SignificanceResult:
     """Compare two systems on a test set; both have the same number of runs R, paired by their number.
 
     The same seed gives the same p-values, whichever system comes first. trainings: of the networks of each system, on
@@ -91,7 +91,7 @@ def compare(
         clark += int(np.count_nonzero(np.abs(total / R) >= difference - SLACK))
     noises = [_noise(system, number or R) for system, number in zip((first, second), trainings, strict=True)]
     if not all(noise.degrees for noise in noises):
-        return Comparison(difference, (clark + 1) / (shuffles + 1), None)
+        return SignificanceResult(difference, (clark + 1) / (shuffles + 1), None)
     swapped = []
     for count in _portions(shuffles, S):
         coins = _coins(rng, count, S)
@@ -99,7 +99,7 @@ def compare(
     alike = (trainings[0] is None) == (trainings[1] is None)
     draws = _with_runs(rng, np.concatenate(swapped), noises[0], noises[1], pooled=alike)
     strict = int(np.count_nonzero(np.abs(draws) >= difference - SLACK))
-    return Comparison(difference, (clark + 1) / (shuffles + 1), (strict + 1) / (shuffles + 1))
+    return SignificanceResult(difference, (clark + 1) / (shuffles + 1), (strict + 1) / (shuffles + 1))
 
 
 def _portions(shuffles: int, sentences: int) -> Iterator[int]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from rnnsmt.evaluation.sacre import joint_sacre_bleu
 from rnnsmt.evaluation.score_file import Score
-from rnnsmt.evaluation.significance import Comparison, Statistics, compare
+from rnnsmt.evaluation.significance import SignificanceResult, Statistics, compare
 from rnnsmt.io import InputError
 from rnnsmt.progress import say
 from rnnsmt.systems import (
@@ -40,7 +40,7 @@ class Contrast:
     """Mean tokenised BLEU less the reference's."""
     paper: float | None
     """The same difference in the paper."""
-    comparison: Comparison | None
+    comparison: SignificanceResult | None
     """Its significance; none without statistics of every segment, or where the two have other runs."""
 
     @property

@@ -9,16 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.io import InputError, read_lines
+from rnnsmt.io import InputError, read_lines, words_of
 from rnnsmt.moses.ini import MosesIni
 
 MOST_DIGITS = 20
 """Characters of the number of a sentence."""
-
-
-def _words(text: str) -> list[str]:
-    """What stands between ASCII spaces, as for the decoder."""
-    return [word for word in text.split(" ") if word]
 
 
 class Candidate(NamedTuple):
@@ -161,6 +156,20 @@ def with_feature(fields: Sequence[str], name: str, value: float) -> str:
     return "|||".join([*fields[:2], features, *fields[3:]])
 
 
+def phrase_pairs(source: str, target: str, segmentation: Sequence[Segment]) -> list[tuple[str, str]]:
+    """The phrase pairs of a translation as text, in its order.
+
+    >>> phrase_pairs("a b c", "x y", [(1, 2, 2), (0, 0, 0)])
+    [('b c', 'x y'), ('a', '')]
+    """
+    words, produced = words_of(source), words_of(target)
+    found, at = [], 0
+    for first, last, length in segmentation:
+        found.append((" ".join(words[first : last + 1]), " ".join(produced[at : at + length])))
+        at += length
+    return found
+
+
 def read_details(path: str | Path, source: Sequence[str]) -> list[tuple[str, list[Segment]]]:
     """Of every sentence of a text the first translation that an n-best list with segmentations has, and its phrases.
 
@@ -171,7 +180,7 @@ def read_details(path: str | Path, source: Sequence[str]) -> list[tuple[str, lis
     found: dict[int, tuple[str, list[Segment]]] = {}
     for number, line in enumerate(read_lines(path), 1):
         fields = fields_of(line, path, number)
-        sentence, text = int(fields[0]), " ".join(_words(fields[1]))
+        sentence, text = int(fields[0]), " ".join(words_of(fields[1]))
         if sentence >= len(source):
             raise InputError(f"{path}: has sentence {sentence} (from 0), but the text has {len(source)} lines")
         if sentence in found:
@@ -180,13 +189,13 @@ def read_details(path: str | Path, source: Sequence[str]) -> list[tuple[str, lis
             phrases = read_segmentation(fields[4] if len(fields) > 4 else "")
         except ValueError as error:
             raise InputError(f"{path}, line {number}: {error}; write it with search decode --output-details") from None
-        words = len(_words(source[sentence]))
+        words = len(words_of(source[sentence]))
         inside = all(last < words for _, last, _ in phrases)
         covered = sorted(place for first, last, _ in phrases for place in range(first, last + 1)) if inside else []
-        if covered != list(range(words)) or sum(n for *_, n in phrases) != len(_words(text)):
+        if covered != list(range(words)) or sum(n for *_, n in phrases) != len(words_of(text)):
             raise InputError(f"{path}, line {number}: its phrases are not those of the sentence; give that text's file")
         found[sentence] = text, phrases
-    if lacking := [number for number, text in enumerate(source) if _words(text) and number not in found]:
+    if lacking := [number for number, text in enumerate(source) if words_of(text) and number not in found]:
         raise InputError(f"{path}: has no translation of sentence {lacking[0]} (from 0); make it of the whole text")
     return [found.get(number, ("", [])) for number in range(len(source))]
 

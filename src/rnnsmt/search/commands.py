@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rnnsmt.io import InputError, write_json, write_lines, write_lines_or_stdout
+from rnnsmt.io import InputError, words_of, write_json, write_lines, write_lines_or_stdout
 from rnnsmt.progress import say, track
 from rnnsmt.search.options import add_search_options, search_options
 
@@ -110,7 +110,7 @@ def _translate(
     from rnnsmt.search.decoder import translations
     from rnnsmt.search.nbest import detail_lines, nbest_file_lines
     from rnnsmt.search.sentence_search import SentenceSearch
-    from rnnsmt.search.source_text import raw_text_warning, words_of
+    from rnnsmt.search.source_text import raw_text_warning
     from rnnsmt.search.translation_options import look_up
 
     before = model.neural.counts() if model.neural is not None else None

@@ -10,14 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from rnnsmt.io import InputError
+from rnnsmt.io import InputError, words_of
 from rnnsmt.moses.nbest import Segment
 from rnnsmt.search.lockstep import LockstepSearch
 from rnnsmt.search.model import SearchModel
 from rnnsmt.search.nbest import Derivations, Translation
 from rnnsmt.search.options import SearchOptions
 from rnnsmt.search.sentence_search import SentenceSearch
-from rnnsmt.search.source_text import words_of
 from rnnsmt.search.translation_options import look_up
 
 

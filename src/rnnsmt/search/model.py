@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rnnsmt.io import InputError
 from rnnsmt.kernels.strings import Interner
@@ -254,3 +255,14 @@ def kinds_of_features(model: SearchModel, columns: Sequence[str]) -> list[str]:
         for place, name in zip(places, names, strict=True):
             kinds[place] = name
     return kinds
+
+
+def sum_by_kind(contributions: NDArray[np.float64], kinds: Sequence[str]) -> dict[str, float]:
+    """What the features of every kind contribute together.
+
+    contributions: ``[F]``, weight times value; kinds: of the features, as ``kinds_of_features``, some of them alike.
+    """
+    found = dict.fromkeys(kinds, 0.0)
+    for kind, value in zip(kinds, contributions, strict=True):
+        found[kind] += float(value)
+    return found

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rnnsmt.io import InputError, read_lines_or_stdin
+from rnnsmt.io import InputError, read_lines_or_stdin, words_of
 
 MAX_WORDS = 4000
 """A longer line is refused: nobody means it, and its search would need gigabytes."""
@@ -66,11 +66,6 @@ def raw_text_warning(sentences: list[str], unknown: Collection[str]) -> str | No
         f"warning: {100 * len(missing) / len(words):.0f} % of the words are unknown, {raw[0]} for example; "
         "is the input tokenised and truecased as the training text was?"
     )
-
-
-def words_of(sentence: str) -> list[str]:
-    """The words of a tokenised sentence: what stands between ASCII spaces, as in the tables."""
-    return [word for word in sentence.split(" ") if word]
 
 
 def sentence_bytes(sentence: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

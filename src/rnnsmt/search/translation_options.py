@@ -5,12 +5,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rnnsmt.io import words_of
 from rnnsmt.kernels.strings import Interner
 from rnnsmt.search.kernels import tables as table_kernels
 from rnnsmt.search.kernels.future_cost import suffix_maxima
 from rnnsmt.search.kernels.records import RankedOptions
 from rnnsmt.search.model import UNKNOWN_WORD_SCORE, SearchModel, target_phrases
-from rnnsmt.search.source_text import check_lengths, sentence_bytes, words_of
+from rnnsmt.search.source_text import check_lengths, sentence_bytes
 from rnnsmt.search.table_reader import TargetPhrases
 
 

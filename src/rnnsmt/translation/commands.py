@@ -149,24 +149,23 @@ def waiting_lines(prompt: str = "") -> Iterator[list[str]]:
     Raises:
         InputError: a line is not UTF-8, or endless.
     """
-    place, number, rest, ended = sys.stdin.fileno(), 0, b"", False
-    while not ended or rest:
-        lines = rest.split(b"\n")
+    place, number, ended = sys.stdin.fileno(), 0, False
+    lines = [b""]  # the last one may not have come as a whole
+    while not ended or len(lines) > 1:
         while not ended and (len(lines) == 1 or (len(lines) <= MOST_WAITING and select([place], [], [], 0)[0])):
             if prompt and len(lines) == 1:
                 print(prompt, end="", file=sys.stderr, flush=True)
             piece = os.read(place, 1 << 16)
             ended = not piece
-            rest += piece
-            lines = rest.split(b"\n")
+            lines[-1:] = (lines[-1] + piece).split(b"\n")
             if len(lines[-1]) > MOST_BYTES:
                 raise InputError(
                     f"standard input, line {number + len(lines)}: longer than {MOST_BYTES:,} bytes; split it"
                 )
-        if ended and lines[-1]:
-            lines.append(b"")  # the last line has no newline
+            if ended and lines[-1]:
+                lines.append(b"")  # the last line has no newline
         chosen = lines[:-1][:MOST_WAITING]
-        rest = b"\n".join(lines[len(chosen) :])
+        del lines[: len(chosen)]
         texts = []
         for line in chosen:
             number += 1

@@ -22,11 +22,12 @@ from rnnsmt.corpus.truecaser import Truecaser
 from rnnsmt.io import InputError, read_json, write_json
 from rnnsmt.languages import code_mistake
 from rnnsmt.moses.ini import MosesIni
+from rnnsmt.moses.nbest import phrase_pairs
 from rnnsmt.networks.options import need_torch
 from rnnsmt.networks.settings import PRECISIONS
 from rnnsmt.progress import say
 from rnnsmt.search.decoder import translations
-from rnnsmt.search.model import SearchModel, kinds_of_features, load_model
+from rnnsmt.search.model import SearchModel, kinds_of_features, load_model, sum_by_kind
 from rnnsmt.search.nbest import Translation
 from rnnsmt.search.options import NEURAL_CELLS, SearchOptions
 from rnnsmt.search.sentence_search import SentenceSearch
@@ -339,22 +340,18 @@ class System:
     def _hypothesis(
         self, tokens: str, score: float, features: NDArray[np.float64], phrases: list[tuple[int, int, int]]
     ) -> Hypothesis:
-        contributions: dict[str, float] = {}
-        for kind, value in zip(self.kinds, features * self.weights, strict=True):
-            contributions[kind] = contributions.get(kind, 0.0) + float(value)
+        contributions = sum_by_kind(features * self.weights, self.kinds)
         return Hypothesis(self._detokenize(tokens), tokens, score, contributions, phrases)
 
     def _phrases(
         self, search: SentenceSearch, number: int, sentence: str, found: Translation, runners_up: int
     ) -> list[PhraseUse]:
         """number: of the sentence among those that were searched."""
-        words, target = sentence.split(), found.text.split()
         looked_up, ranked = search.looked_up, search.ranked
         places = self.model.columns["PhraseDictionaryMemory"]
-        uses, at = [], 0
-        for first, last, length in found.phrases:
-            text = " ".join(target[at : at + length])
-            at += length
+        uses = []
+        pairs = phrase_pairs(sentence, found.text, found.phrases)
+        for (first, last, _), (phrase, text) in zip(found.phrases, pairs, strict=True):
             source = int(looked_up.spans[number][first, last - first])
             others, scores = [], {}
             for option in range(int(ranked.first[source]), int(ranked.first[source + 1])):
@@ -364,7 +361,7 @@ class System:
                     others.append(other)
                 elif row < looked_up.known:
                     scores = {self.kinds[p]: math.exp(looked_up.static[row, p]) for p in places}
-            shown = [unescape(one) for one in (" ".join(words[first : last + 1]), text, *others[:runners_up])]
+            shown = [unescape(one) for one in (phrase, text, *others[:runners_up])]
             uses.append(PhraseUse(first, last, shown[0], shown[1], scores, shown[2:]))
         return uses
 

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from rnnsmt.analysis.phrase_examples import Candidate, candidates_of, choose
+from rnnsmt.analysis.phrase_examples import LongPhrase, choose, long_phrases
 from rnnsmt.cli import main
 from rnnsmt.io import InputError
 
@@ -24,26 +24,26 @@ c d e f ||| y ||| 1 1 .2 1 ||| ||| 1 2 1 |||
 """
 
 
-def test_candidates_are_long_and_have_several_targets(tmp_path):
+def test_phrases_are_long_and_have_several_targets(tmp_path):
     (tmp_path / "t").write_text(TABLE)
-    assert candidates_of(tmp_path / "t", 2) == [Candidate(7, 1, 4), Candidate(2, 5, 7)]
-    assert candidates_of(tmp_path / "t", 3) == [Candidate(7, 1, 4)]
-    assert candidates_of(tmp_path / "t", 1)[1] == Candidate(3, 4, 5)
+    assert long_phrases(tmp_path / "t", 2) == [LongPhrase(7, 1, 4), LongPhrase(2, 5, 7)]
+    assert long_phrases(tmp_path / "t", 3) == [LongPhrase(7, 1, 4)]
+    assert long_phrases(tmp_path / "t", 1)[1] == LongPhrase(3, 4, 5)
     (tmp_path / "t").write_text("a b c d ||| x ||| 1 1 1 1\n")
     with pytest.raises(InputError, match="line 1: has no counts"):
-        candidates_of(tmp_path / "t", 1)
+        long_phrases(tmp_path / "t", 1)
 
 
 def test_frequent_and_rare_ones_are_drawn():
-    candidates = [Candidate(count, 3 * count, 3 * count + 3) for count in range(1000)]
-    frequent, rare = choose(candidates, 4, 1)
+    phrases = [LongPhrase(count, 3 * count, 3 * count + 3) for count in range(1000)]
+    frequent, rare = choose(phrases, 4, 1)
     assert len(frequent) == len(rare) == 4
     assert min(one.extracted for one in frequent) >= 989
     assert max(one.extracted for one in rare) <= 100
     assert [one.extracted for one in frequent] == sorted((one.extracted for one in frequent), reverse=True)
-    assert choose(candidates, 4, 1) == (frequent, rare)
-    assert choose(candidates, 4, 2) != (frequent, rare)
-    assert len(choose(candidates[:3], 5, 1)[0]) == 1
+    assert choose(phrases, 4, 1) == (frequent, rare)
+    assert choose(phrases, 4, 2) != (frequent, rare)
+    assert len(choose(phrases[:3], 5, 1)[0]) == 1
     assert choose([], 4, 1) == ([], [])
 
 

@@ -8,10 +8,10 @@ import pytest
 
 from rnnsmt.bleu.multi_bleu import bleu_of, corpus_statistics
 from rnnsmt.cli import main
-from rnnsmt.evaluation.comparison import Comparison, band, by_group, exchanged_pairs, pair_counts, phrase_pairs
+from rnnsmt.evaluation.comparison import Comparison, band, by_group, exchanged_pairs, pair_counts
 from rnnsmt.io import InputError
 from rnnsmt.moses.ini import MosesIni
-from rnnsmt.moses.nbest import read_details
+from rnnsmt.moses.nbest import phrase_pairs, read_details
 from rnnsmt.search import decode, load_model
 from rnnsmt.search.decoder import features_of_derivations
 
@@ -78,7 +78,7 @@ def test_groups_are_scored_by_themselves():
 
 
 def test_phrases_of_a_derivation():
-    assert phrase_pairs("a b c", ("x y", [(1, 2, 2), (0, 0, 0)])) == [("b c", "x y"), ("a", "")]
+    assert phrase_pairs("a b c", "x y", [(1, 2, 2), (0, 0, 0)]) == [("b c", "x y"), ("a", "")]
 
 
 def test_exchanged_pairs_by_hand():
