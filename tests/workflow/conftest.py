@@ -19,7 +19,7 @@ SMALL = {
     "search": {"pop_limit": 100},
     "rnn": {"settings": {"hidden": 32, "embedding": 16, "maxout": 16, "updates": 150}},
     "cslm": {"settings": {"projection": 16, "hidden_1": 32, "hidden_2": 16, "epochs": 2}},
-    "compare": ["baseline", "rnn", "rnn_proposals", "cslm_rnn_wp"],
+    "compare": ["baseline", "rnn", "rnn_proposals", "cslm_rnn", "cslm_rnn_wp"],
 }
 """The embedded corpus at a size for tests."""
 

@@ -1,0 +1,93 @@
+"""README and docs: every command in them does what it says, on a finished run of the embedded corpus."""
+
+import gzip
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.workflow.conftest import ROOT, Workflow
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.M | re.S)
+
+PRELUDE = """
+set -euo pipefail
+trap 'test -z "${server:-}" || kill "$server"' EXIT
+snakemake() { command snakemake --snakefile "$ROOT/Snakefile" --dry-run "$@" < /dev/null; }
+make() { command make --dry-run -C "$ROOT" "$@"; }
+pip() { :; }
+moses() { type -P moses > /dev/null || return 0; command moses "$@"; }
+"""
+"""What commands of the pages are here: the workflow is planned, nothing is installed, Moses runs where there is one."""
+
+
+def blocks(page: Path, *kinds: str) -> list[str]:
+    """The code blocks of a page of these kinds."""
+    return [block for kind, block in BLOCK.findall(page.read_text()) if kind in kinds]
+
+
+def runnable(block: str, port: int) -> str:
+    """The block with a server that stays in the background, on a port that is free here."""
+    block = block.replace("8000", str(port))
+    waiting = rf" & server=$!; until curl -s http://127.0.0.1:{port}/ > /dev/null; do kill -0 $server; sleep 0.2; done"
+    return re.sub(rf"(--serve {port})$", rf"\1{waiting}", block, flags=re.M)
+
+
+def prepare(folder: Path, page: Path) -> None:
+    """What the reader has: `mine.yaml`, the texts that it and mini-wmt name, a letter, a model directory of Moses."""
+    configs = [*blocks(ROOT / "README.md", "yaml"), *blocks(page, "yaml")]
+    (folder / "mine.yaml").write_text(configs[-1])
+    texts = {
+        lang: gzip.decompress((folder / f"results/corpus/joined/truecased/dev.{lang}.gz").read_bytes()).decode()
+        for lang in ("en", "fr")
+    }
+    (folder / "workflow").symlink_to(ROOT / "workflow")
+    (folder / "data").mkdir()
+    for config in (*configs, (ROOT / "workflow/configs/mini-wmt.yaml").read_text()):
+        for corpus in yaml.safe_load(config)["corpora"]:
+            for side, lang in (("source", "en"), ("target", "fr")):
+                if side in corpus:
+                    lines = (f"{corpus['name']} {line}\n" for line in texts[lang].splitlines())
+                    (folder / "data" / corpus[side]).write_text("".join(lines))
+    (folder / "letter.en").write_text("The boats are in the harbour.\n")
+    (folder / "my.align.gz").write_bytes((folder / "results/align/model4/forward.gz").read_bytes())
+    if page.stem == "moses":
+        (folder / "model").symlink_to("results/systems/baseline/run1")
+        for name, lang in (("dev.en", "en"), ("dev.fr", "fr"), ("test.en", "en")):
+            (folder / name).write_text(texts[lang])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+def test_commands_of_the_page_run(page: Path, copy_of_finished: Workflow):
+    folder = copy_of_finished.folder
+    prepare(folder, page)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    script = PRELUDE + "".join(
+        f"(\n{block})\n" if "cd " in block else runnable(block, port) for block in blocks(page, "", "bash")
+    )
+    for block in blocks(page, "python"):
+        if "import rnnsmt" in block:
+            (folder / "example.py").write_text(block)
+            script += "python example.py\n"
+    script = re.sub(r"data_dir=(/where/the/files/are|DIR)", f"data_dir={folder}/data", script)
+    environment = os.environ | {"ROOT": str(ROOT), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.Popen(
+        ["bash", "-c", script], cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, start_new_session=True,
+    )  # fmt: skip
+    try:
+        output, _ = done.communicate(timeout=500)
+    finally:
+        if done.poll() is None:
+            os.killpg(done.pid, signal.SIGKILL)
+    assert done.returncode == 0, output[-5000:]
