@@ -201,7 +201,7 @@ def read_lines_or_stdin(path: str | Path) -> Iterator[str]:
         yield from read_lines(path)
         return
     for number, line in enumerate(sys.stdin.buffer, 1):
-        yield _decoded(line.removesuffix(b"\n"), "standard input", number)
+        yield decoded(line.removesuffix(b"\n"), "standard input", number)
 
 
 def write_lines_or_stdout(path: str | Path, lines: Iterable[str]) -> None:
@@ -221,10 +221,15 @@ def read_lines(path: str | Path) -> Iterator[str]:
         InputError: as ``read_byte_lines``, or a line is not UTF-8.
     """
     for number, line in enumerate(read_byte_lines(path), 1):
-        yield _decoded(line, path, number)
+        yield decoded(line, path, number)
 
 
-def _decoded(line: bytes, path: str | Path, number: int) -> str:
+def decoded(line: bytes, path: str | Path, number: int) -> str:
+    """A line as text; path and number (from 1) are for the error's sentence.
+
+    Raises:
+        InputError: it is not UTF-8.
+    """
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -110,7 +110,7 @@ STAGES: dict[str, dict[str, Stage]] = {
     "analysis": {
         "learning-curve": Stage(3, "learning curve of a network"),
         "mert-curves": Stage(1, "BLEU by iterations of MERT"),
-        "score-scatter": Stage(1, "scores of phrase pairs (Figure 3 of the paper)"),
+        "score-scatter": Stage(2, "scores of phrase pairs (Figure 3 of the paper)"),
         "phrase-examples": Stage(1, "targets of long phrases (Tables 2 and 3 of the paper)"),
         "embeddings": Stage(1, "words and phrases in the plane (Figures 4 and 5 of the paper)"),
         "report": Stage(1, "everything that a run has found out on one page"),

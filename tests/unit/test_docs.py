@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from string import Template
 
 import pytest
 import yaml
@@ -19,25 +20,41 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 IDS = [str(path.relative_to(ROOT)) for path in PAGES]
 
 
+SET = re.compile(r"(?:^| )([A-Z]+)=(\"[^\"]*\"|\S+)")
+"""A variable of the shell and its value."""
+
+
 def commands(page: Path) -> Iterator[list[str]]:
-    """The words of every command in the code blocks of a page that begins with rnnsmt or snakemake."""
+    """The words of every command in the code blocks of a page that begins with rnnsmt or snakemake.
+
+    Variables of the shell that the page sets are replaced.
+    """
+    variables: dict[str, str] = {}
     for kind, block in re.findall(r"^```(\w*)\n(.*?)^```", page.read_text(), re.M | re.S):
         if kind in ("", "sh", "bash", "console"):
             for line in re.sub(r"\\\n\s*", " ", block).splitlines():
-                for part in re.split(r"\||;|&&", line.split("  #")[0].removeprefix("$ ")):
+                variables |= {name: value.strip('"') for name, value in SET.findall(line)}
+                for part in re.split(
+                    r"\||;|&&", Template(line.split("  #")[0].removeprefix("$ ")).safe_substitute(variables)
+                ):
                     words = shlex.split(part.replace("...", "").replace("…", ""))
                     if words and words[0] in ("rnnsmt", "snakemake"):
                         yield words
 
 
 @cache
-def options(chapter: str, stage: str) -> set[str]:
-    """The options of a command."""
+def parser_of(chapter: str, stage: str) -> argparse.ArgumentParser:
+    """The parser of a command."""
     parser = _parser([chapter, stage])
     for name in (chapter, stage):
         (action,) = (one for one in parser._actions if isinstance(one, argparse._SubParsersAction))
         parser = action.choices[name]
-    return {option for action in parser._actions for option in action.option_strings}
+    return parser
+
+
+def options(chapter: str, stage: str) -> set[str]:
+    """The options of a command."""
+    return {option for action in parser_of(chapter, stage)._actions for option in action.option_strings}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=IDS)
@@ -52,6 +69,24 @@ def test_commands_are_those_of_the_program(page):
         assert stage in STAGES[chapter], words
         unknown = {word.split("=")[0] for word in words if word.startswith("--")} - options(chapter, stage)
         assert not unknown, words
+
+
+def examples(chapter: str, stage: str) -> list[list[str]]:
+    """The words of the commands in the help of a stage."""
+    lines = re.sub(r" \\\n *", " ", parser_of(chapter, stage).description).splitlines()
+    return [
+        shlex.split(part) for line in lines if line.startswith("    ") for part in line.split("|") if "rnnsmt " in part
+    ]
+
+
+@pytest.mark.parametrize(("chapter", "stage"), [(chapter, stage) for chapter in STAGES for stage in STAGES[chapter]])
+def test_help_has_an_example_of_the_docs(chapter, stage):
+    """The commands of the docs run in tests/workflow/test_docs.py."""
+    every = [words for page in PAGES for words in commands(page)]
+    found = examples(chapter, stage)
+    assert found
+    for words in found:
+        assert words in every
 
 
 @pytest.mark.parametrize("page", PAGES, ids=IDS)

@@ -106,11 +106,11 @@ def test_systems_are_compared_sentence_by_sentence(finished):
     """Every system with the largest ones that it contains: the difference is that of the table."""
     results = finished.folder / "results"
     assert {path.name for path in (results / "analysis").iterdir() if path.is_dir()} == {
-        "rnn-baseline", "rnn_proposals-rnn", "cslm_rnn-rnn", "cslm_rnn_wp-cslm_rnn",
+        "rnn.vs.baseline", "rnn_proposals.vs.rnn", "cslm_rnn.vs.rnn", "cslm_rnn_wp.vs.cslm_rnn",
     }  # fmt: skip
     rows = {(row["system"], row["test_set"]): row for row in json.loads((results / "table1.json").read_text())["rows"]}
     for path in results.glob("analysis/*/*.json"):
-        system, other = path.parent.name.split("-")
+        system, other = path.parent.name.split(".vs.")
         found = json.loads(path.read_text())
         bleu = [rows[name, path.stem]["bleu"] for name in (other, system)]
         assert found["bleu"] == pytest.approx(bleu)

@@ -10,7 +10,7 @@ PICTURES = [f"learning-{name}" for name in NETWORKS] + ["mert"] + ["scores-rnn"]
 MAPS = ["words", "phrases"] if SHOWN else []
 EXAMPLES = ["results/analysis/phrase-examples.json"] if SHOWN else []
 COMPARISONS = [
-    f"results/analysis/{system}-{other}/{name}.json"
+    f"results/analysis/{system}.vs.{other}/{name}.json"
     for system in config["compare"]
     for other in nested_systems(system)
     for name in TEST
@@ -112,10 +112,10 @@ rule compare_systems:
         source=lambda w: set_text("usual", w.set, SOURCE),
         reference=lambda w: set_text("tokenized", w.set, TARGET),
     output:
-        json="results/analysis/{system}-{other}/{set}.json",
-        md="results/analysis/{system}-{other}/{set}.md",
+        json="results/analysis/{system}.vs.{other}/{set}.json",
+        md="results/analysis/{system}.vs.{other}/{set}.md",
     log:
-        "results/logs/analysis/{system}-{other}.{set}.log",
+        "results/logs/analysis/{system}.vs.{other}.{set}.log",
     wildcard_constraints:
         other="|".join(config["systems"]),
     conda:

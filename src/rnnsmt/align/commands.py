@@ -21,7 +21,7 @@ def words_options(parser: argparse.ArgumentParser) -> None:
 
 
 def words(args: argparse.Namespace) -> dict[str, object]:
-    """Align the words of a parallel corpus in both directions.
+    r"""Align the words of a parallel corpus in both directions.
 
     Both outputs are in Pharaoh format, ``i-j`` = source word i with target word j, from 0; line n belongs to sentence
     pair n, a pair with an empty side gets an empty line.
@@ -34,6 +34,12 @@ def words(args: argparse.Namespace) -> dict[str, object]:
       smoothing and the counts over neighbourhoods of GIZA++ and MGIZA in Moses' standard recipe.
 
     No aligner draws random numbers, and the number of threads does not change the result.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt align words --source results/corpus/joined/train.en.gz \
+            --target results/corpus/joined/train.fr.gz --aligner model4 --output-forward try/forward.gz \
+            --output-reverse try/reverse.gz --threads 2
     """
     from rnnsmt.align.bitext import read_bitext
     from rnnsmt.align.directions import align_both_directions
@@ -58,10 +64,15 @@ def check_options(parser: argparse.ArgumentParser) -> None:
 
 
 def check(args: argparse.Namespace) -> dict[str, object]:
-    """Check an alignment made elsewhere against its text, and write it in the form the other stages read.
+    r"""Check an alignment made elsewhere against its text, and write it in the form the other stages read.
 
     The alignment is in Pharaoh format, ``i-j`` = source word i with target word j, from 0, one line for each sentence
     pair. Links are sorted and doubled ones dropped; nothing else is changed.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt align check --source results/corpus/joined/train.en.gz \
+            --target results/corpus/joined/train.fr.gz --alignment try/aligned.gz --output try/checked.gz
     """
     import numpy as np
 
@@ -106,9 +117,14 @@ def symmetrize_options(parser: argparse.ArgumentParser) -> None:
 
 
 def symmetrize(args: argparse.Namespace) -> dict[str, object]:
-    """Combine the alignments of both directions into one (Moses: symal; fast_align: atools).
+    r"""Combine the alignments of both directions into one (Moses: symal; fast_align: atools).
 
     All files are in Pharaoh format, source-target in both directions.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt align symmetrize --forward try/forward.gz --reverse try/reverse.gz \
+            --heuristic grow-diag-final-and --output try/aligned.gz
     """
     from rnnsmt.align.pharaoh import read_links, write_links
     from rnnsmt.align.symmetrization import symmetrize_links

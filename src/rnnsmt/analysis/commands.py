@@ -24,9 +24,14 @@ def learning_curve_options(parser: argparse.ArgumentParser) -> None:
 
 
 def learning_curve(args: argparse.Namespace) -> dict[str, object]:
-    """Draw the learning curve of a network: perplexity per word of the trained and of the held-out data by epochs.
+    r"""Draw the learning curve of a network: perplexity per word of the trained and of the held-out data by epochs.
 
     Reads the histories that `rnn train` or `cslm train` wrote; a line for each.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt analysis learning-curve --history results/rnn/network1/history.json --title RNN \
+            --output try/learning.png try/learning.svg
     """
     from rnnsmt.analysis.learning_curve import LearningCurve, draw_learning_curves
     from rnnsmt.drawing import check_output, save
@@ -47,9 +52,15 @@ def mert_curves_options(parser: argparse.ArgumentParser) -> None:
 
 
 def mert_curves(args: argparse.Namespace) -> dict[str, object]:
-    """Draw the tuning of all systems: BLEU of the decoded development set by iterations of MERT, a line a run.
+    r"""Draw the tuning of all systems: BLEU of the decoded development set by iterations of MERT, a line a run.
 
     Reads the histories that `tuning mert` wrote, as SYSTEM=FILE; the ring is the best iteration.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt analysis mert-curves \
+            --history rnn=results/systems/rnn/run1/history.json rnn=results/systems/rnn/run2/history.json \
+            --output try/mert.png
     """
     from rnnsmt.analysis.mert_curves import draw_mert_curves, read_history
     from rnnsmt.drawing import check_output, save
@@ -78,11 +89,17 @@ def score_scatter_options(parser: argparse.ArgumentParser) -> None:
 
 
 def score_scatter(args: argparse.Namespace) -> dict[str, object]:
-    """Draw the network's score of phrase pairs against log p(target | source) of the phrase table: Figure 3 of the
+    r"""Draw the network's score of phrase pairs against log p(target | source) of the phrase table: Figure 3 of the
     paper.
 
     A random sample of the table's lines; the third of Moses' scores is the direct phrase probability. Colour: how often
     the pair was extracted, where the table has counts.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt analysis score-scatter --phrase-table results/model/phrase-table.gz \
+            --scores results/rnn/network1/scores/1-of-2.npy results/rnn/network1/scores/2-of-2.npy \
+            --sample 20000 --output try/scores.png
     """
     from rnnsmt.drawing import check_output, save
 
@@ -133,11 +150,18 @@ def phrase_examples_options(parser: argparse.ArgumentParser) -> None:
 
 
 def phrase_examples(args: argparse.Namespace) -> dict[str, object]:
-    """Show what the phrase table and the network prefer for long source phrases, frequent and rare, and what the
+    r"""Show what the phrase table and the network prefer for long source phrases, frequent and rare, and what the
     network draws itself: Tables 2 and 3 of the paper.
 
     The phrases are drawn at random from those of more than three words with several targets: from the hundredth that
     is extracted most often, and the tenth that is extracted least.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt analysis phrase-examples --phrase-table results/model/phrase-table.gz \
+            --scores results/rnn/network1/scores/1-of-2.npy results/rnn/network1/scores/2-of-2.npy \
+            --model results/rnn/network1/model.pt --pairs results/rnn/pairs --number 5 --draws 50 \
+            --output-json try/examples.json --output-md try/examples.md
     """
     need_torch()
 
@@ -177,9 +201,15 @@ def embeddings_options(parser: argparse.ArgumentParser) -> None:
 
 
 def embeddings(args: argparse.Namespace) -> dict[str, object]:
-    """Draw what the network has learnt of source words (Figure 4 of the paper) or phrases (Figure 5) in the plane.
+    r"""Draw what the network has learnt of source words (Figure 4 of the paper) or phrases (Figure 5) in the plane.
 
     Barnes-Hut t-SNE of the embeddings, or of the vectors c: the whole map, and zooms on clusters found in it.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt analysis embeddings --of words --model results/rnn/network1/model.pt --pairs results/rnn/pairs \
+            --sample 2000 --output try/words.png --output-zooms try/words-zooms.png \
+            --output-json try/words.json
     """
     from rnnsmt.drawing import check_output, save
 
@@ -222,11 +252,18 @@ def report_options(parser: argparse.ArgumentParser) -> None:
 
 
 def report(args: argparse.Namespace) -> dict[str, object]:
-    """Write one page with everything that a run has found out; it needs no other file and no network.
+    r"""Write one page with everything that a run has found out; it needs no other file and no network.
 
     Table 1 first, where a click on a figure shows seeds, weights and hashes behind it; what each feature adds; systems
     compared sentence by sentence; what the network makes of phrases; words and phrases in the plane; learning curves
     and tuning; what every stage cost; the configuration.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt analysis report --table results/table1.json --provenance results/provenance.json \
+            --logs results/logs --figures results/figures/learning-rnn.svg results/figures/mert.svg \
+            --maps results/analysis/words.json --comparisons results/analysis/rnn.vs.baseline/harbour-test.json \
+            --examples results/analysis/phrase-examples.json --output try/report.html
     """
     from rnnsmt.analysis.report import write_report
 

@@ -12,6 +12,8 @@ from rnnsmt.phrases.augmentation import ScoreColumn
 from rnnsmt.phrases.table import parse_phrase_line
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.cm import ScalarMappable
     from matplotlib.figure import Figure
 
 DIRECT = 2
@@ -61,26 +63,37 @@ def draw_sample(table: str, scores: Sequence[str], size: int, seed: int) -> Phra
 
 
 def draw_score_scatter(pairs: PhraseSample) -> "Figure":
-    """Both models' scores of every pair as a dot; the more often a pair was extracted, the darker."""
+    """Both models' scores of every pair as a dot; the more often a pair was extracted, the darker. Beside it how many
+    pairs lie where, for the places where dots hide each other.
+    """
     from matplotlib.colors import LogNorm
 
-    figure, (axes,) = canvas(1, 1, 6.4, 5.6)
+    figure, (scatter, density) = canvas(1, 2, 11.6, 5.2, share=True)
     order = np.argsort(pairs.counts, kind="stable")
     most = max(float(pairs.counts.max()), 2.0)
-    dots = axes.scatter(
+    dots = scatter.scatter(
         pairs.table[order], pairs.network[order], c=pairs.counts[order], norm=LogNorm(1, most), cmap="viridis_r",
         s=5, lw=0, alpha=0.6, rasterized=True,
     )  # fmt: skip
     low = float(min(pairs.table.min(), np.quantile(pairs.network, 0.001)))
-    axes.plot([low, 0], [low, 0], ls=":", lw=1.2, color="#59626b")
-    axes.set_xlim(float(pairs.table.min()) * 1.03, 0.3)
-    axes.set_ylim(low * 1.03, 0.5)
-    axes.set(
-        xlabel="log p(target | source) of the phrase table", ylabel="log p(target | source) of the RNN Encoder–Decoder"
-    )
-    axes.set_title(f"{len(order):,} of {pairs.lines:,} phrase pairs", loc="left")
+    left = float(pairs.table.min()) * 1.03
+    cells = density.hexbin(
+        pairs.table, pairs.network, gridsize=50, extent=(left, 0.3, low * 1.03, 0.5), bins="log", mincnt=1,
+        cmap="viridis_r", lw=0, rasterized=True,
+    )  # fmt: skip
+    for axes in (scatter, density):
+        axes.plot([low, 0], [low, 0], ls=":", lw=1.2, color="#59626b")
+        axes.set_xlim(left, 0.3)
+        axes.set_ylim(low * 1.03, 0.5)
+        axes.set_xlabel("log p(target | source) of the phrase table")
+    scatter.set_ylabel("log p(target | source) of the RNN Encoder–Decoder")
+    scatter.set_title(f"{len(order):,} of {pairs.lines:,} phrase pairs", loc="left")
+    density.set_title("How many lie where", loc="left")
+    keys: list[tuple[ScalarMappable, Axes, str]] = [(cells, density, "pairs")]
     if pairs.counts.max() > 1:
-        solids = figure.colorbar(dots, ax=axes, label="occurrences of the pair").solids
+        keys.append((dots, scatter, "occurrences of the pair"))
+    for drawn, axes, label in keys:
+        solids = figure.colorbar(drawn, ax=axes, label=label).solids
         if solids is not None:
             solids.set_alpha(1)
     return figure

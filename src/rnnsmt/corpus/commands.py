@@ -30,6 +30,10 @@ def fetch(args: argparse.Namespace) -> dict[str, object]:
 
     The URL is tried first, then the mirrors in their order. A file that is already there with the right sum stays.
     http(s), ftp and file URLs work.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt corpus fetch --url file://$PWD/try/texts.tar.gz --sha256 none --output try/fetched.tar.gz
     """
     from rnnsmt.corpus.download import fetch_first
 
@@ -54,6 +58,10 @@ def unpack(args: argparse.Namespace) -> dict[str, object]:
 
     The archive is read from its beginning to the file that is wanted, and nothing else of it is written anywhere. A
     file that is compressed inside the archive stays compressed.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt corpus unpack --archive try/fetched.tar.gz --member try/demo/dev.en --output try/unpacked.en
     """
     from rnnsmt.corpus.download import extract_member
 
@@ -83,7 +91,7 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
 
 
 def prepare(args: argparse.Namespace) -> dict[str, object]:
-    """Read, repair, normalise, tokenise and clean one corpus, of one language or parallel.
+    r"""Read, repair, normalise, tokenise and clean one corpus, of one language or parallel.
 
     Reads text with one segment a line or WMT's SGM files, plain or compressed by gzip, bzip2 or xz; which of them a
     file is, its first bytes say. Normalising and tokenising are those of Moses (normalize-punctuation.perl,
@@ -94,6 +102,12 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
 
     With --no-normalize --no-tokenize released corpora pass as they are, apart from whitespace. Text for real Moses must
     not contain a bare "|": leave --no-escape out.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt corpus prepare --source try/demo/general.en.gz --target try/demo/general.fr.gz --source-lang en \
+            --target-lang fr --output-source try/general.en.gz --output-target try/general.fr.gz \
+            --report try/general.json --threads 2
     """
     from rnnsmt.corpus.cleaning import CleaningOptions
     from rnnsmt.corpus.preparation import check_cleaning, prepare_corpus
@@ -145,7 +159,12 @@ def join_options(parser: argparse.ArgumentParser) -> None:
 
 
 def join(args: argparse.Namespace) -> dict[str, object]:
-    """Join text files, one after the other."""
+    """Join text files, one after the other.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt corpus join --input try/general.fr.gz try/dev.fr.gz --output try/joined.fr.gz
+    """
     from rnnsmt.corpus.reading import all_lines
 
     lines = write_lines(args.output, all_lines(args.input))
@@ -159,7 +178,12 @@ def train_truecaser_options(parser: argparse.ArgumentParser) -> None:
 
 
 def train_truecaser(args: argparse.Namespace) -> dict[str, object]:
-    """Learn the usual case of every word from tokenised text and write Moses' truecasing model."""
+    """Learn the usual case of every word from tokenised text and write Moses' truecasing model.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt corpus train-truecaser --input try/general.fr.gz --output-model try/truecaser.fr --lang fr
+    """
     from rnnsmt.corpus import truecaser
 
     lines = chain.from_iterable(read_lines(path) for path in args.input)
@@ -179,7 +203,12 @@ def truecase_options(parser: argparse.ArgumentParser) -> None:
 
 
 def truecase(args: argparse.Namespace) -> dict[str, object]:
-    """Give every word of a tokenised text its usual case, with a model of Moses' format."""
+    """Give every word of a tokenised text its usual case, with a model of Moses' format.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt corpus truecase --model try/truecaser.fr --input try/dev.fr.gz --output try/dev.tc.fr.gz
+    """
     from rnnsmt.corpus.truecaser import Truecaser
     from rnnsmt.parallel import map_lines
 
@@ -201,6 +230,10 @@ def detokenize(args: argparse.Namespace) -> dict[str, object]:
     """From a tokenised, truecased text to running text: sentence starts in capitals, entities and tokenisation undone.
 
     What Moses' detruecase.perl and detokenizer.perl do, by sacremoses.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt corpus detokenize --input try/dev.tc.fr.gz --output try/dev.detokenized.fr --lang fr
     """
     from rnnsmt.corpus.tokenizer import Detokenizer
     from rnnsmt.parallel import map_lines

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
 
-from rnnsmt.io import InputError, open_text, read_bounded_lines, read_byte_lines, read_lines
+from rnnsmt.io import InputError, decoded, open_text, read_bounded_lines, read_byte_lines, read_lines
 
 LINE_BYTES = 1 << 16
 """A training line with more bytes is rejected unread."""
@@ -55,6 +55,17 @@ def read_segments(path: str | Path, limit: int | None = LINE_BYTES) -> Iterator[
         yield from read_byte_lines(path)
     else:
         yield from read_bounded_lines(path, limit)
+
+
+def read_texts(path: str | Path) -> list[str]:
+    """The raw segments of a file as text, not one left out. Of what can be read only once, such as a pipe, the lines.
+
+    Raises:
+        InputError: as ``read_segments``; a segment is not UTF-8.
+    """
+    if not Path(path).is_file():
+        return list(read_lines(path))
+    return [decoded(segment or b"", path, number) for number, segment in enumerate(read_segments(path, None), 1)]
 
 
 def _first_bytes(path: str | Path) -> bytes:

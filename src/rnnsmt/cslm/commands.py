@@ -48,7 +48,12 @@ def describe_options(parser: argparse.ArgumentParser) -> None:
 
 
 def describe(args: argparse.Namespace) -> dict[str, object]:
-    """Print the sizes, the layers and the number of parameters of a CSLM, without building it."""
+    """Print the sizes, the layers and the number of parameters of a CSLM, without building it.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt cslm describe --preset small
+    """
     return print_description(chosen_settings(args, PRESETS), args.vocabulary)
 
 
@@ -66,11 +71,17 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
 
 
 def prepare(args: argparse.Namespace) -> dict[str, object]:
-    """Turn the text of the language model into ids on disk, with a shortlist of words as vocabulary.
+    r"""Turn the text of the language model into ids on disk, with a shortlist of words as vocabulary.
 
     The shortlist is given (--vocabulary), or it is the most frequent words of the text (--vocab-size), or those of
     another one (--vocabulary-text); with the target side of the bitext it is the RNN's. Words outside it become UNK, as
     one class; no word is left out.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt cslm prepare \
+            --input results/corpus/truecased/harbour.fr.gz results/corpus/truecased/gazette.fr.gz \
+            --vocab-size 1500 --output-dir try/text
     """
     from rnnsmt.cslm.text import prepare_text
     from rnnsmt.networks.vocabulary import Vocabulary, check_size, count_words
@@ -93,13 +104,18 @@ def train_options(parser: argparse.ArgumentParser) -> None:
 
 
 def train(args: argparse.Namespace) -> dict[str, object]:
-    """Train the continuous-space language model on text.
+    r"""Train the continuous-space language model on text.
 
     After every epoch the perplexity of the validation n-grams is measured; training ends after --epochs, or when it has
     not become better for --patience epochs, and the best parameters are kept. The state folder holds the last
     checkpoint: a run that is ended at any time goes on from it, and on a CPU ends bit for bit like one that was not. On
     SIGTERM, and shortly before --time-limit, the state is saved and the exit code is 75 (after Ctrl-C 130): run the
     same command again. Started by torchrun, all processes share every minibatch.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt cslm train --text try/text --preset demo --self-normalised 0.1 --seed 1 \
+            --output-model try/cslm.pt --output-history try/cslm.json --state-dir try/cslm.state --threads 2
     """
     settings = chosen_settings(args, PRESETS)
     need_torch()
@@ -124,12 +140,17 @@ def perplexity_options(parser: argparse.ArgumentParser) -> None:
 
 
 def perplexity(args: argparse.Namespace) -> dict[str, object]:
-    """Perplexity of a text under the CSLM, beside that of an n-gram LM, natural logarithms and exact softmax.
+    r"""Perplexity of a text under the CSLM, beside that of an n-gram LM, natural logarithms and exact softmax.
 
     Both models predict the same events: every word and ``</s>``. For both the words outside the CSLM's shortlist are
     one class (for the n-gram LM: the sum over all words that it knows besides the shortlist, and ``<unk>``); the second
     figure leaves these words out of sum and count. The JSON also has the even mixture of the two models, and for models
     that were trained self-normalised how far from 0 the logarithm of the sum over all classes is.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt cslm perplexity --model try/cslm.pt --input results/corpus/joined/truecased/dev.fr.gz \
+            --lm results/model/lm.arpa.gz --output try/cslm.perplexity.json
     """
     need_torch()
 
@@ -153,7 +174,13 @@ def score_options(parser: argparse.ArgumentParser) -> None:
 
 
 def score(args: argparse.Namespace) -> dict[str, object]:
-    """Score a text: ln p of every line, ``</s>`` included, no normalisation by length; one number a line."""
+    r"""Score a text: ln p of every line, ``</s>`` included, no normalisation by length; one number a line.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt cslm score --model try/cslm.pt --input results/corpus/joined/truecased/dev.fr.gz \
+            --output try/dev.scores
+    """
     need_torch()
 
     from rnnsmt.cslm.scoring import NGramScorer, sentence_scores
@@ -177,10 +204,15 @@ def rescore_options(parser: argparse.ArgumentParser) -> None:
 
 
 def rescore(args: argparse.Namespace) -> dict[str, object]:
-    """Add the CSLM's score to the features of an n-best list in Moses' format: ``CSLM0= x`` behind the others.
+    r"""Add the CSLM's score to the features of an n-best list in Moses' format: ``CSLM0= x`` behind the others.
 
     x is ln p of the whole translation, ``</s>`` included. The total score of a line is not changed: its weight is the
     business of `tuning optimise`, and `tuning rerank` takes the best of the lists with it.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt cslm rescore --model results/cslm/network1/model.pt --nbest try/dev.nbest \
+            --output try/dev.rescored --unknown class
     """
     need_torch()
 

@@ -59,10 +59,18 @@ def bleu_options(parser: argparse.ArgumentParser) -> None:
 
 
 def bleu(args: argparse.Namespace) -> dict[str, object]:
-    """Score one output: tokenised BLEU as multi-bleu.perl gives it, and sacreBLEU of the detokenised text.
+    r"""Score one output: tokenised BLEU as multi-bleu.perl gives it, and sacreBLEU of the detokenised text.
 
     Reads the tokenised output and its references (repeat --reference for several), optionally the detokenised texts and
     the decoder's report; writes a JSON score file that `evaluation table` collects.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt evaluation bleu --hypothesis results/systems/rnn/run1/harbour-test.tokens \
+            --reference results/corpus/tokenized/harbour-test.fr.gz \
+            --detok-hypothesis results/systems/rnn/run1/harbour-test.detokenized \
+            --detok-reference results/corpus/raw/harbour-test.fr.gz --system rnn --test-set harbour-test \
+            --run 1 --output try/rnn.run1.json
     """
     from rnnsmt.evaluation.score_file import write_score
     from rnnsmt.evaluation.scoring import score_output
@@ -113,10 +121,16 @@ def score_options(parser: argparse.ArgumentParser) -> None:
 
 
 def score(args: argparse.Namespace) -> dict[str, object]:
-    """Score what the runs of a system made of several sets: `corpus detokenize` and `evaluation bleu` in one go.
+    r"""Score what the runs of a system made of several sets: `corpus detokenize` and `evaluation bleu` in one go.
 
     For every set the folder of a run holds the decoder's output SET.output and its report SET.decode.json. Written
     beside them: SET.tokens, the output in the case of running text; SET.detokenized; SET.bleu.json, the score file.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt evaluation score --run-dir results/systems/rnn/run1 results/systems/rnn/run2 --lang fr \
+            --system rnn --set \
+            harbour-test=results/corpus/tokenized/harbour-test.fr.gz=results/corpus/raw/harbour-test.fr.gz
     """
     from rnnsmt.corpus.tokenizer import Detokenizer
     from rnnsmt.evaluation.score_file import write_score
@@ -209,11 +223,20 @@ def table_options(parser: argparse.ArgumentParser) -> None:
 
 
 def table(args: argparse.Namespace) -> dict[str, object]:
-    """Table 1: one line per system and test set, from the score files of all runs, and what each feature adds.
+    r"""Table 1: one line per system and test set, from the score files of all runs, and what each feature adds.
 
     Systems come in the order of their score files. Writes every figure as TSV and JSON, and what people compare as
     Markdown and a self-contained HTML page. Every system is tested against the baseline and against every system that
     lacks one of its features (cslm_rnn against rnn and against cslm), as --features or the names of the systems say.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt evaluation table --features baseline= rnn=rnn --scores \
+            results/systems/baseline/run1/harbour-test.bleu.json \
+            results/systems/baseline/run2/harbour-test.bleu.json \
+            results/systems/rnn/run1/harbour-test.bleu.json results/systems/rnn/run2/harbour-test.bleu.json \
+            --output-tsv try/table.tsv --output-contrasts try/contrasts.tsv --output-json try/table.json \
+            --output-md try/table.md --output-html try/table.html
     """
     from rnnsmt.evaluation.markdown import write_markdown
     from rnnsmt.evaluation.page import write_html
@@ -262,12 +285,23 @@ def compare_options(parser: argparse.ArgumentParser) -> None:
 
 
 def compare(args: argparse.Namespace) -> dict[str, object]:
-    """Compare two systems sentence by sentence: BLEU by groups of sentences, the largest gains and losses.
+    r"""Compare two systems sentence by sentence: BLEU by groups of sentences, the largest gains and losses.
 
     With --source by its length; with --details by the length of phrases, and with the phrase pairs that only one of
     both uses; with --ini by unknown words, the pairs by how often they were extracted, and with what decided: weight
     times feature of the system's translation less that of the baseline's, where the system could have made that, under
     the system's weights. Groups are of all runs, sentences and phrases of the first.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt evaluation compare --names Baseline RNN --reference results/corpus/tokenized/harbour-test.fr.gz \
+            --baseline results/systems/baseline/run1/harbour-test.tokens \
+            results/systems/baseline/run2/harbour-test.tokens \
+            --system results/systems/rnn/run1/harbour-test.tokens results/systems/rnn/run2/harbour-test.tokens \
+            --source results/corpus/truecased/harbour-test.en.gz --details \
+            results/systems/baseline/run1/harbour-test.details results/systems/rnn/run1/harbour-test.details \
+            --ini results/systems/rnn/run1/moses.ini --model-dir results/augmented/rnn/network1/filtered/all \
+            --columns rnn --output-json try/compare.json --output-md try/compare.md
     """
     from rnnsmt.bleu.texts import read_texts
     from rnnsmt.evaluation.comparison import Comparison
@@ -326,7 +360,7 @@ def provenance_options(parser: argparse.ArgumentParser) -> None:
 
 
 def provenance(args: argparse.Namespace) -> dict[str, object]:
-    """Where every figure of Table 1 comes from: files with their SHA-256, seeds, weights, settings, versions.
+    r"""Where every figure of Table 1 comes from: files with their SHA-256, seeds, weights, settings, versions.
 
     For every system, run and test set: the score file and what lies beside it (output, detokenised text, decoder's
     report), the tuned moses.ini with its weights and the files that it names, the seed and the best iteration of MERT;
@@ -334,6 +368,11 @@ def provenance(args: argparse.Namespace) -> dict[str, object]:
     stages and of the packages it stands on, and the commit of its checkout where it is one. No times and no host names:
     the same files give the same content. Hashing takes about a second a gigabyte; --hash-limit-mb leaves large files
     out.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt evaluation provenance --scores results/systems/rnn/run1/harbour-test.bleu.json \
+            --output try/provenance.json
     """
     from rnnsmt.evaluation.provenance import FORMAT, Files, cells_and_runs, network, software
     from rnnsmt.evaluation.score_file import read_score

@@ -20,7 +20,7 @@ def estimate_options(parser: argparse.ArgumentParser) -> None:
 
 
 def estimate(args: argparse.Namespace) -> dict[str, object]:
-    """Estimate an interpolated modified Kneser-Ney language model and write it as an ARPA file.
+    r"""Estimate an interpolated modified Kneser-Ney language model and write it as an ARPA file.
 
     The figures are those of KenLM's lmplz without options (Heafield et al. 2013): no pruning, interpolated unigrams,
     ``<s>``-initial n-grams counted as they occur. ``--estimator auto`` takes lmplz where it is on PATH and the built-in
@@ -29,6 +29,12 @@ def estimate(args: argparse.Namespace) -> dict[str, object]:
 
     Memory: the text and its n-grams stay in memory while they fit in ``--memory-mb``, and go to temporary files beside
     the output when they do not; the vocabulary always stays in memory.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt lm estimate \
+            --input results/corpus/truecased/harbour.fr.gz results/corpus/truecased/gazette.fr.gz --order 5 \
+            --output try/lm.arpa.gz --threads 2 --memory-mb 2000
     """
     from rnnsmt.lm.estimation import estimate, find_lmplz, run_lmplz
 
@@ -45,10 +51,15 @@ def perplexity_options(parser: argparse.ArgumentParser) -> None:
 
 
 def perplexity(args: argparse.Namespace) -> dict[str, object]:
-    """Perplexity of a text under an ARPA language model, asked through KenLM.
+    r"""Perplexity of a text under an ARPA language model, asked through KenLM.
 
     The JSON holds sentences, words, unknown words and the perplexity with unknown words (as ``<unk>``) and without
     them; ``</s>`` of every line is predicted and counted.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt lm perplexity --lm try/lm.arpa.gz --input results/corpus/joined/truecased/dev.fr.gz \
+            --output try/perplexity.json
     """
     from rnnsmt.lm.queries import load_kenlm, measure
 

@@ -43,6 +43,10 @@ def ini(args: argparse.Namespace) -> dict[str, object]:
     """Write the ``moses.ini`` of a freshly trained model directory, with Moses' default weights before tuning.
 
     Paths inside are relative to the folder of the ini. Real Moses reads the file when it is started in that folder.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt moses ini --model-dir results/model --lm-order 5 --output try/moses.ini
     """
     from rnnsmt.moses.ini import default_ini
 

@@ -20,11 +20,18 @@ def lexical_options(parser: argparse.ArgumentParser) -> None:
 
 
 def lexical(args: argparse.Namespace) -> dict[str, object]:
-    """Lexical translation probabilities from a word alignment, Moses' ``lex.e2f`` and ``lex.f2e``.
+    r"""Lexical translation probabilities from a word alignment, Moses' ``lex.e2f`` and ``lex.f2e``.
 
     Relative frequencies over the links (Koehn, Och and Marcu 2003, section 4.4); a word without a link counts as linked
     to NULL, as in ``train-model.perl`` step 4. f is the source, e the target: a line of ``lex.e2f`` is ``f e p(f|e)``,
     one of ``lex.f2e`` is ``e f p(e|f)``; seven decimals; both files are sorted by f, then e.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt phrases lexical --source results/corpus/joined/train.en.gz \
+            --target results/corpus/joined/train.fr.gz \
+            --alignment results/align/model4/aligned.grow-diag-final-and.gz --output-e2f try/lex.e2f \
+            --output-f2e try/lex.f2e
     """
     from rnnsmt.phrases.lexical_table import count_lexical, write_lexical_tables
 
@@ -43,11 +50,18 @@ def extract_options(parser: argparse.ArgumentParser) -> None:
 
 
 def extract(args: argparse.Namespace) -> dict[str, object]:
-    """Phrase pairs consistent with a word alignment, counted (Koehn, Och and Marcu 2003; Moses' ``extract``).
+    r"""Phrase pairs consistent with a word alignment, counted (Koehn, Och and Marcu 2003; Moses' ``extract``).
 
     The output holds every distinct (source phrase, target phrase, alignment inside the phrase) once, with how often it
     occurs and in which orientations (word-based msd model, previous and next), sorted as the phrase table is; the
     stages ``score`` and ``reordering`` read it. Words are numbers there; the vocabularies are in the file's metadata.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt phrases extract --source results/corpus/joined/train.en.gz \
+            --target results/corpus/joined/train.fr.gz \
+            --alignment results/align/model4/aligned.grow-diag-final-and.gz --max-length 7 \
+            --output try/extract.parquet --threads 2 --memory-mb 2000
     """
     from rnnsmt.phrases.extraction import extract_phrases
 
@@ -74,12 +88,17 @@ def score_options(parser: argparse.ArgumentParser) -> None:
 
 
 def score(args: argparse.Namespace) -> dict[str, object]:
-    """The phrase table: p(f|e) lex(f|e) p(e|f) lex(e|f) for every distinct phrase pair, in Moses' format and order.
+    r"""The phrase table: p(f|e) lex(f|e) p(e|f) lex(e|f) for every distinct phrase pair, in Moses' format and order.
 
     f is the source, e the target. The alignment kept with a pair is its most frequent one; ties are broken as Moses
     breaks them. Phrase probabilities are relative frequencies, smoothed on demand; lexical weights after Koehn, Och and
     Marcu 2003, section 4.4. --output-origins: of every line, from which folds of the sentences the pair comes, so that
     networks can be measured on pairs that none of their sentences contains, and how often it was extracted.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt phrases score --extract try/extract.parquet --lex-e2f try/lex.e2f --lex-f2e try/lex.f2e \
+            --smoothing kneser-ney --output try/phrase-table.gz --output-origins try/origins.npy
     """
     from rnnsmt.phrases.scoring import score_phrases
 
@@ -108,6 +127,10 @@ def reordering(args: argparse.Namespace) -> dict[str, object]:
     Six probabilities of every phrase pair: monotone, swap, discontinuous towards the phrase before it, and the same
     towards the phrase after it; counts with additive smoothing. What one of n alignments of the same text shows counts
     as the n-th part, so that the same alignment given twice is the same as given once.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt phrases reordering --extract try/extract.parquet --output try/reordering-table.gz
     """
     from rnnsmt.phrases.reordering import write_reordering_table
 
@@ -125,10 +148,16 @@ def filter_options(parser: argparse.ArgumentParser) -> None:
 
 
 def filter(args: argparse.Namespace) -> dict[str, object]:
-    """Keep of a phrase table and a reordering table what given input texts can use.
+    r"""Keep of a phrase table and a reordering table what given input texts can use.
 
     A line stays when its source phrase occurs in the input. Both tables are streamed; the outputs have the tables'
     names.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt phrases filter --input results/corpus/joined/truecased/dev.en.gz \
+            --phrase-table try/phrase-table.gz --reordering-table try/reordering-table.gz \
+            --output-dir try/filtered
     """
     from rnnsmt.phrases.filtering import filter_tables
 
@@ -144,12 +173,19 @@ def fill_up_options(parser: argparse.ArgumentParser) -> None:
 
 
 def fill_up(args: argparse.Namespace) -> dict[str, object]:
-    """Add the pairs of another phrase table that a phrase table does not have (fill-up: Bisazza et al. 2011).
+    r"""Add the pairs of another phrase table that a phrase table does not have (fill-up: Bisazza et al. 2011).
 
     The phrase table gets one more column, the last: e^1 for the pairs that came in and e^0 for its own, whose other
     scores stay what they are to six digits; both tables have the same number of scores. The reordering probabilities of
     a pair that came in are 1/3, as without evidence. All tables are sorted as Moses sorts them; the outputs have the
     tables' names.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt phrases fill-up --phrase-table results/augmented/rnn/network1/filtered/dev/phrase-table.gz \
+            --reordering-table \
+            results/augmented/rnn/network1/filtered/dev/reordering-table.wbe-msd-bidirectional-fe.gz \
+            --pairs try/proposals.gz --output-dir try/filled
     """
     from rnnsmt.phrases.fill_up import fill_up_tables
 
@@ -166,10 +202,16 @@ def augment_options(parser: argparse.ArgumentParser) -> None:
 
 
 def augment(args: argparse.Namespace) -> dict[str, object]:
-    """Add columns to a phrase table: probabilities exp(score), from scores with one natural logarithm for every line.
+    r"""Add columns to a phrase table: probabilities exp(score), from scores with one natural logarithm for every line.
 
     Moses takes the logarithm of every column; probabilities below 1e-40 become 1e-40. The table is streamed, its other
     fields stay as they are. Repeat --column for several columns; the files of one are parts that follow each other.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt phrases augment --phrase-table results/model/phrase-table.gz --output try/augmented.gz \
+            --column results/rnn/network1/scores/1-of-2.npy results/rnn/network1/scores/2-of-2.npy \
+            --column results/rnn/shortlist.npy
     """
     from rnnsmt.phrases.augmentation import augment_table
 

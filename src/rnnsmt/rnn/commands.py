@@ -26,7 +26,12 @@ def describe_options(parser: argparse.ArgumentParser) -> None:
 
 
 def describe(args: argparse.Namespace) -> dict[str, object]:
-    """Print the sizes, the parts and the number of parameters of a network, without building it."""
+    """Print the sizes, the parts and the number of parameters of a network, without building it.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt rnn describe --preset paper
+    """
     return print_description(chosen_settings(args, PRESETS), args.source_vocabulary, args.target_vocabulary)
 
 
@@ -43,12 +48,18 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
 
 
 def prepare(args: argparse.Namespace) -> dict[str, object]:
-    """Turn a phrase table into pairs of ids on disk, with the vocabularies of the corpus that it was extracted from.
+    r"""Turn a phrase table into pairs of ids on disk, with the vocabularies of the corpus that it was extracted from.
 
     Every line becomes a pair, in the table's order: a table holds every distinct pair once, its counts are not looked
     at. A vocabulary holds the most frequent words of one side of the corpus; all other words become UNK. With --origins
     the training will measure the network on pairs of held-out sentences: those that come from the first of a hundred
     folds of the sentences alone. It is not trained on them. They also have the counts, for --weighting counts.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt rnn prepare --phrase-table results/model/phrase-table.gz --origins results/phrases/origins.npy \
+            --vocab-size 1500 --source results/corpus/joined/train.en.gz \
+            --target results/corpus/joined/train.fr.gz --output-dir try/pairs
     """
     from rnnsmt.rnn.pairs import prepare_pairs
 
@@ -76,11 +87,16 @@ def train_options(parser: argparse.ArgumentParser) -> None:
 
 
 def train(args: argparse.Namespace) -> dict[str, object]:
-    """Train the RNN Encoder-Decoder on phrase pairs.
+    r"""Train the RNN Encoder-Decoder on phrase pairs.
 
     The state folder holds the last checkpoint: a run that is ended at any time goes on from it, and on a CPU ends bit
     for bit like one that was not. On SIGTERM, and shortly before --time-limit, the state is saved and the exit code is
     75 (after Ctrl-C 130): run the same command again. Started by torchrun, all processes share every minibatch.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt rnn train --pairs try/pairs --preset demo --epochs 2 --seed 1 --output-model try/rnn.pt \
+            --output-history try/rnn.json --state-dir try/rnn.state --threads 2
     """
     settings = chosen_settings(args, PRESETS)
     need_torch()
@@ -114,6 +130,10 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     trained with --direction inverse the score is log p(source | target). Of several networks it is the logarithm of the
     mean of their probabilities; a pair that some of them have not seen in training, because they left its sentences out
     (rnn train --leave-out), is scored by those alone.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt rnn score --pairs try/pairs --model try/rnn.pt --output try/scores.npy --threads 2
     """
     need_torch()
 
@@ -165,6 +185,10 @@ def shortlist(args: argparse.Namespace) -> dict[str, object]:
     A source word that the phrase table does not know is passed through by the decoder with 0 in every column, although
     it is outside the shortlist as well. Such words are the same in every translation of a sentence, so counting them
     would add a constant and could change no ranking.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt rnn shortlist --pairs try/pairs --output try/shortlist.npy
     """
     import numpy as np
 
@@ -204,10 +228,15 @@ def sample_options(parser: argparse.ArgumentParser) -> None:
 
 
 def sample(args: argparse.Namespace) -> dict[str, object]:
-    """Draw targets of source phrases from the network, word by word from its distribution (Table 3 of the paper).
+    r"""Draw targets of source phrases from the network, word by word from its distribution (Table 3 of the paper).
 
     Of 50 draws for each phrase the distinct ones are counted and sorted by log p(target | source), and the best 5
     written: ``number of the line, from 0 ||| target ||| log p ||| how often it was drawn``.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt rnn sample --model try/rnn.pt --pairs try/pairs --input try/phrases --output try/samples \
+            --draws 50 --top 5
     """
     need_torch()
 
@@ -244,10 +273,15 @@ def translate_options(parser: argparse.ArgumentParser) -> None:
 
 
 def translate(args: argparse.Namespace) -> dict[str, object]:
-    """Translate phrases with the network alone: beam search for the target of the highest log p(target | source).
+    r"""Translate phrases with the network alone: beam search for the target of the highest log p(target | source).
 
     Writes one target a line; with --nbest N the N best of each phrase instead: ``number of the line, from 0 ||| target
     ||| log p``.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt rnn translate --model try/rnn.pt --pairs try/pairs --input try/phrases \
+            --output try/translations --nbest 5
     """
     nbest = 1 if args.nbest is None else args.nbest
     if not 1 <= nbest <= args.beam:
@@ -301,7 +335,7 @@ def propose_options(parser: argparse.ArgumentParser) -> None:
 
 
 def propose(args: argparse.Namespace) -> dict[str, object]:
-    """Propose targets of source phrases that the phrase table does not have (section 5 of the paper).
+    r"""Propose targets of source phrases that the phrase table does not have (section 5 of the paper).
 
     For every phrase of the input that the table does not have, or has rarely (--extractions, --targets), and whose
     words the network knows: the targets of the highest p(target | source) that a beam search finds. What the table has
@@ -309,6 +343,13 @@ def propose(args: argparse.Namespace) -> dict[str, object]:
     with this network's column has: p(f|e) and lex(f|e) are the lexical weight of the best alignment, so is lex(e|f);
     p(e|f) and the fifth are the network's probability. ``phrases fill-up`` adds it to such a table. A network of
     --direction inverse proposes for the other direction of translation.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt rnn propose --model try/rnn.pt --pairs try/pairs \
+            --input results/corpus/joined/truecased/dev.en.gz \
+            --phrase-table results/model/filtered/dev/phrase-table.gz --lex-e2f results/model/lex.e2f \
+            --lex-f2e results/model/lex.f2e --output try/proposals.gz
     """
     if args.nbest > args.beam:
         raise InputError(f"--nbest {args.nbest}: must be between 1 and the beam, {args.beam}")

@@ -43,7 +43,7 @@ def decode_options(parser: argparse.ArgumentParser) -> None:
 
 
 def decode(args: argparse.Namespace) -> dict[str, object]:
-    """Translate tokenised texts with the Moses model directory that a moses.ini describes.
+    r"""Translate tokenised texts with the Moses model directory that a moses.ini describes.
 
     One output line an input line; an empty line stays empty, unknown words are passed through, or dropped where the ini
     has [drop-unknown] 1. Other sections of the ini that change what Moses does are refused. Several texts are
@@ -51,6 +51,12 @@ def decode(args: argparse.Namespace) -> dict[str, object]:
     other inis one model is loaded after the other. The n-best file has Moses' format with the phrase segmentation as
     last field (2-5=2-8: source words 2 to 5 became target words 2 to 8, from 0); so have --output-details, where the
     only translation of a sentence is that of the output.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt search decode --ini results/systems/rnn/run1/moses.ini \
+            --input results/corpus/joined/truecased/dev.en.gz --output try/dev.first --nbest 100 \
+            --nbest-file try/dev.nbest
     """
     if args.nbest < 0 or (args.nbest > 0) != (args.nbest_file is not None):
         raise InputError("--nbest N (N at least 1) and --nbest-file belong together")

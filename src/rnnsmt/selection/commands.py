@@ -59,7 +59,7 @@ def models_options(parser: argparse.ArgumentParser) -> None:
 
 
 def models(args: argparse.Namespace) -> dict[str, object]:
-    """Train the two language models of one language that data selection compares (Moore and Lewis 2010).
+    r"""Train the two language models of one language that data selection compares (Moore and Lewis 2010).
 
     The in-domain text is split in a fixed way: of every --hold-out blocks of up to 50 consecutive lines the last is
     held out (whole blocks, because neighbouring lines come from one document). The in-domain model is trained on the
@@ -74,6 +74,11 @@ def models(args: argparse.Namespace) -> dict[str, object]:
 
     Writes DIR/in-domain.arpa.gz, DIR/general.arpa.gz, DIR/general.gz (its training lines), DIR/general2.arpa.gz,
     DIR/held-out.gz and DIR/models.json.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt selection models --in-domain results/corpus/truecased/harbour-dev.en.gz \
+            --pool results/corpus/truecased/general.en.gz --output-dir try/models.en --seed 1
     """
     from rnnsmt.selection.models import train_models
 
@@ -94,12 +99,18 @@ def score_options(parser: argparse.ArgumentParser) -> None:
 
 
 def score(args: argparse.Namespace) -> dict[str, object]:
-    """Score every line by how much better the in-domain model likes it than the general one; lower is more in-domain.
+    r"""Score every line by how much better the in-domain model likes it than the general one; lower is more in-domain.
 
     Of a monolingual text (Moore and Lewis 2010): H_in(s) - H_gen(s), the cross-entropies in bits per word, the end of
     the sentence counted as a word. Of a bitext (Axelrod, He and Gao 2011): the sum of that difference over both sides.
     The models are those of ``rnnsmt selection models``; lines that its general model was trained on, and copies of
     them, are scored with its second general model. The output has one score a line.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt selection score --text results/corpus/truecased/general.en.gz --models try/models.en \
+            --text2 results/corpus/truecased/general.fr.gz --models2 try/models.fr --output try/general.tsv.gz \
+            --threads 2
     """
     from rnnsmt.parallel import map_chunks
     from rnnsmt.selection.scoring import Scorer, SideModels
@@ -141,7 +152,7 @@ def select_options(parser: argparse.ArgumentParser) -> None:
 
 
 def select(args: argparse.Namespace) -> dict[str, object]:
-    """Keep the lines with the lowest scores, in their original order.
+    r"""Keep the lines with the lowest scores, in their original order.
 
     All corpora without a --keep of their own are ranked together and --fraction of their lines is kept. ``--keep
     NAME=all`` keeps a corpus whole (its scores may be given as ``-``), ``--keep NAME=0.5`` keeps half of it by its own
@@ -161,6 +172,12 @@ def select(args: argparse.Namespace) -> dict[str, object]:
 
     Writes DIR/NAME.1.gz and, for a bitext, DIR/NAME.2.gz for every corpus, DIR/selected.json, and the curve as TSV:
     fraction, lines, words, perplexity, oov_rate, chosen.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt selection select --fraction auto --held-out try/models.fr/held-out.gz --output-dir try/selected \
+            --curve try/curve.tsv --corpus \
+            general=try/general.tsv.gz=results/corpus/truecased/general.en.gz=results/corpus/truecased/general.fr.gz
     """
     from rnnsmt.selection.curve import write_curve
     from rnnsmt.selection.pool import Pool

@@ -8,7 +8,8 @@ from pathlib import Path
 from select import select
 from typing import TYPE_CHECKING
 
-from rnnsmt.io import STANDARD_STREAM, InputError, read_lines, write_lines_or_stdout
+from rnnsmt.corpus.reading import read_texts
+from rnnsmt.io import STANDARD_STREAM, InputError, decoded, write_lines_or_stdout
 from rnnsmt.networks.options import add_device
 from rnnsmt.networks.settings import PRECISIONS
 from rnnsmt.options import positive
@@ -46,9 +47,14 @@ def describe_options(parser: argparse.ArgumentParser) -> None:
 
 
 def describe(args: argparse.Namespace) -> dict[str, object]:
-    """Write into the folders of a tuned system how its text is prepared and how it searches: `system.json`.
+    r"""Write into the folders of a tuned system how its text is prepared and how it searches: `system.json`.
 
     With it and the moses.ini beside it `rnnsmt translate` needs to be told nothing else.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt translation describe --name mine --source-lang en --target-lang fr \
+            --truecaser results/corpus/truecaser.en --output-dir try/mine
     """
     from rnnsmt.translation.system import Description, relative
 
@@ -79,7 +85,12 @@ def describe(args: argparse.Namespace) -> dict[str, object]:
 def translate_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--system", required=True, metavar="DIR", help="folder of a tuned system, or of one that was packed")
-    add("--input", default=STANDARD_STREAM, metavar="FILE", help="raw text, one segment a line; - is standard input")
+    add(
+        "--input",
+        default=STANDARD_STREAM,
+        metavar="FILE",
+        help="raw text, a segment a line, or SGM; - is standard input",
+    )
     add("--output", default=STANDARD_STREAM, metavar="FILE", help="- is standard output")
     add("--nbest", type=positive, metavar="N", help="the N best: number of the line, from 0 ||| translation ||| score")
     add("--explain", action="store_true", help="the phrases used, their scores, the runners-up, and what decided")
@@ -97,11 +108,11 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
     Ctrl-D ends. --serve PORT keeps the system loaded behind http://127.0.0.1:PORT: a page, and POST /translate with
     {"text": "..."} as application/json.
 
-    Examples:
+    Examples, in the folder of a run of the embedded corpus:
 
         rnnsmt translate --system results/systems/cslm_rnn/run1 --input letter.en --output letter.fr
-        echo "The boats are in the harbour." | rnnsmt translate --system results/systems/rnn/run1 --explain
-        rnnsmt translate --system results/systems/rnn/run1 --serve 8000
+        echo "The boats are in the harbour." | rnnsmt translate --system results/systems/cslm_rnn/run1 --explain
+        rnnsmt translate --system results/systems/cslm_rnn/run1 --serve 8000
     """
     if args.explain and args.nbest:
         raise InputError("--explain and --nbest: give one of them")
@@ -110,7 +121,7 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
         raise InputError("--serve: takes no --input, --output, --explain and --nbest; a request says what it wants")
     if args.serve is None and (args.host or args.rate):
         raise InputError("--host and --rate belong to --serve")
-    texts = None if args.input == STANDARD_STREAM else list(read_lines(args.input))
+    texts = None if args.input == STANDARD_STREAM else read_texts(args.input)
     if texts is None and args.serve is None and args.output != STANDARD_STREAM:
         texts = [line for lines in waiting_lines() for line in lines]
 
@@ -169,11 +180,7 @@ def waiting_lines(prompt: str = "") -> Iterator[list[str]]:
         texts = []
         for line in chosen:
             number += 1
-            try:
-                texts.append(line.decode("utf-8"))
-            except UnicodeDecodeError as error:
-                place_of_error = f"standard input, line {number}: not UTF-8 at byte {error.start}"
-                raise InputError(f"{place_of_error}; convert it first") from None
+            texts.append(decoded(line, "standard input", number))
         if texts:
             yield texts
 
@@ -214,7 +221,7 @@ def pack(args: argparse.Namespace) -> dict[str, object]:
     runs on the moses.ini in it, unless there is a CSLM. A system with proposals is for its dev and test sets: of other
     text it knows few words.
 
-    Example:
+    Example, in the folder of a run of the embedded corpus:
 
         rnnsmt pack --system results/systems/cslm_rnn/run1 --output harbour-en-fr.tar.gz
     """

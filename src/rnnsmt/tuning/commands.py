@@ -74,7 +74,7 @@ def mert_options(parser: argparse.ArgumentParser) -> None:
 
 
 def mert(args: argparse.Namespace) -> dict[str, object]:
-    """Tune the weights of a model for corpus BLEU on a development set.
+    r"""Tune the weights of a model for corpus BLEU on a development set.
 
     By minimum error rate training (Och 2003), after which the command is called, or with --optimiser by batch MIRA
     (Cherry and Foster 2012) or PRO (Hopkins and May 2011), which learn from the same n-best lists in the same loop.
@@ -94,6 +94,11 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
     Several seeds make as many runs, one after the other, with as many --output-ini, --output-history and --state-dir.
     Each ends as it would alone; those of the same --ini share the model, the first decoding, and what a CSLM has
     answered. With an --ini for each run they may be of different models, such as networks of other trainings.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt tuning mert --ini model/moses.ini --source dev.en --reference dev.fr --seed 1 \
+            --output-ini tuned.ini --output-history tuned.json --state-dir tuned.state
     """
     from rnnsmt.bleu.batch import BatchBleu
     from rnnsmt.bleu.texts import read_texts
@@ -183,12 +188,18 @@ def optimise_options(parser: argparse.ArgumentParser) -> None:
 
 
 def optimise(args: argparse.Namespace) -> dict[str, object]:
-    """Optimise weights for corpus BLEU on given n-best lists, once: the tuning of rescored lists.
+    r"""Optimise weights for corpus BLEU on given n-best lists, once: the tuning of rescored lists.
 
     The lists are those of a development set in Moses' format, perhaps with further features (`cslm rescore`). The ini
     has exactly their features; its weights are where the optimisation starts. What one iteration of `tuning mert` does,
     but nothing is decoded again: choose with the new weights from lists (`tuning rerank`); a search with them may find
     what no list has held.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt tuning optimise --ini results/augmented/cslm_rnn/network1/moses.ini --nbest try/dev.rescored \
+            --source results/corpus/joined/truecased/dev.en.gz \
+            --reference results/corpus/joined/truecased/dev.fr.gz --seed 1 --output-ini try/rescored.ini
     """
     from rnnsmt.bleu.batch import BatchBleu
     from rnnsmt.bleu.texts import read_texts
@@ -224,10 +235,15 @@ def rerank_options(parser: argparse.ArgumentParser) -> None:
 
 
 def rerank(args: argparse.Namespace) -> dict[str, object]:
-    """Choose the best translation of every sentence from its n-best list, with the weights of an ini.
+    r"""Choose the best translation of every sentence from its n-best list, with the weights of an ini.
 
     For lists whose features or weights have changed since they were made: `cslm rescore`, `tuning optimise`. Where two
     are equally good, the earlier one of the list is taken.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt tuning rerank --ini try/rescored.ini --nbest try/dev.rescored \
+            --input results/corpus/joined/truecased/dev.en.gz --output try/dev.out
     """
     import numpy as np
 

@@ -16,9 +16,9 @@ def status(args: argparse.Namespace) -> None:
 
     It looks at the run from beside it, while it runs or later. A run that was killed goes on with the same command.
 
-    Example:
+    Example, in the folder of a run:
 
-        rnnsmt status --directory RUN
+        rnnsmt status
     """
     from rnnsmt.workflow.status import status as lines_of
 

@@ -8,6 +8,7 @@ import sys
 import tarfile
 import threading
 from functools import partial
+from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -81,6 +82,10 @@ def test_the_command_takes_files_and_pipes(system, tmp_path, monkeypatch, capsys
     words = ["translate", "--system", str(system)]
     assert main([*words, "--input", f"{tmp_path}/in", "--output", f"{tmp_path}/out"]) == 0
     assert (tmp_path / "out").read_text() == "".join(f"{line}\n" for line in expected)
+    segments = "".join(f'<seg id="{n}">{escape(line)}</seg>\n' for n, line in enumerate(RAW, 1))
+    (tmp_path / "in.sgm").write_text(f'<srcset setid="s">\n<doc docid="d">\n{segments}</doc>\n</srcset>\n')
+    assert main([*words, "--input", f"{tmp_path}/in.sgm", "--output", f"{tmp_path}/of.sgm"]) == 0
+    assert (tmp_path / "of.sgm").read_bytes() == (tmp_path / "out").read_bytes()
     pipe(monkeypatch, "\n".join(RAW).encode())
     capsysbinary.readouterr()
     assert main(words) == 0
