@@ -41,6 +41,10 @@ AUTO: dict[tuple[str, str], tuple[object, object]] = {
 """What ``auto`` stands for in a section and key: for the embedded corpus, which is to take minutes, and for others."""
 
 
+PARTS = ("alignment", "training", "tuning", "decoding")
+"""What ``engine`` can give to Moses."""
+
+
 @dataclass(frozen=True)
 class Corpus:
     """One entry of ``corpora``: its name, its role, its files (None where it has no such side) and its selection."""
@@ -121,6 +125,16 @@ def kept_whole(keep: str | float | None, usual: str | float) -> bool:
 def is_embedded(config: Mapping[str, Any]) -> bool:
     """Whether the bitext of a checked configuration is the embedded corpus."""
     return all(corpus.target.startswith(EMBEDDED) for corpus in corpora(config).values() if corpus.role == "bitext")
+
+
+def parts_of_moses(config: Mapping[str, Any]) -> list[str]:
+    """The parts that ``engine`` gives to Moses: it names one engine for all, or for each; rnnsmt where it names none.
+
+    >>> parts_of_moses({"engine": "moses"}), parts_of_moses({"engine": {"tuning": "moses"}})
+    (['alignment', 'training', 'tuning', 'decoding'], ['tuning'])
+    """
+    engine = config["engine"]
+    return [part for part in PARTS if (engine if isinstance(engine, str) else engine.get(part)) == "moses"]
 
 
 def settle(config: dict[str, Any]) -> str:
@@ -284,6 +298,7 @@ def _cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
     if runs % seeds:
         yield f"networks.seeds: {seeds} trainings cannot count alike in {runs} tuning runs; make tuning.runs a multiple"
     yield from _check_systems(config)
+    yield from _check_engine(config)
     if config["proposals"]["source_length"] > config["phrases"]["max_length"]:
         yield "proposals.source_length: above phrases.max_length, which no phrase of the table is longer than"
     for side in ("source", "target"):
@@ -296,6 +311,29 @@ def _cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
         yield f"data_dir: {folder} is no folder seen from {Path.cwd()}, the run's folder; an absolute path is safest"
     else:
         yield from _check_files(config)
+
+
+def _check_engine(config: Mapping[str, Any]) -> Iterator[str]:
+    """What Moses is asked for and does not have."""
+    parts = parts_of_moses(config)
+    if parts and config["moses_home"] is None:
+        yield "moses_home: the folder of an installation of Moses, which engine needs; see docs/moses.md"
+    if "alignment" in parts and not config["alignment"]["external"] and "hmm" in config["alignment"]["aligners"]:
+        yield "alignment.aligners: Moses has no hmm; take model4 (MGIZA or GIZA++) or fast_align"
+    neural = [name for name in config["compare"] if "cslm" in config["systems"].get(name, {}).get("features", [])]
+    if neural and {"tuning", "decoding"} & set(parts):
+        yield (
+            f"engine: Moses' search cannot ask the CSLM of {', '.join(neural)}; give tuning and decoding to rnnsmt, "
+            "leave them out of compare, or rescore Moses' n-best lists (docs/moses.md)"
+        )
+    if "training" in parts:
+        untold = "needs to know which sentences a pair is from, which Moses' training does not tell"
+        if config["rnn"]["leave_out"]:
+            yield f"rnn.leave_out: {untold}; set it to 0"
+        used = {name for system in config["compare"] for name in config["systems"].get(system, {}).get("features", [])}
+        for name, settings in {"rnn": {}, **config["scorers"]}.items():
+            if name in used and (config["rnn"]["settings"] | settings).get("weighting") == "counts":
+                yield f"{name}: weighting counts {untold}"
 
 
 def _check_systems(config: Mapping[str, Any]) -> Iterator[str]:

@@ -121,6 +121,11 @@ STAGES: dict[str, dict[str, Stage]] = {
         "pack": Stage(1, "put a tuned system into one archive"),
     },
     "moses": {
+        "check": Stage(1, "see whether an installation of Moses has what is needed"),
+        "align": Stage(1, "align words by MGIZA, GIZA++ or fast_align"),
+        "train": Stage(1, "phrase and reordering tables by Moses"),
+        "tune": Stage(1, "weights by mert-moses.pl"),
+        "decode": Stage(1, "translate with Moses' decoder"),
         "ini": Stage(2, "the moses.ini of a model directory"),
     },
     "workflow": {

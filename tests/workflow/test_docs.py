@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.fake_moses import install
 from tests.workflow.conftest import ROOT, Workflow
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -43,7 +44,7 @@ def runnable(block: str, port: int) -> str:
 
 def prepare(folder: Path, page: Path) -> None:
     """What the reader has: `mine.yaml`, the texts that it and mini-wmt name, a letter, a model directory of Moses."""
-    configs = [*blocks(ROOT / "README.md", "yaml"), *blocks(page, "yaml")]
+    configs = [*blocks(ROOT / "README.md", "yaml"), *(block for block in blocks(page, "yaml") if "corpora:" in block)]
     (folder / "mine.yaml").write_text(configs[-1])
     texts = {
         lang: gzip.decompress((folder / f"results/corpus/joined/truecased/dev.{lang}.gz").read_bytes()).decode()
@@ -80,7 +81,12 @@ def test_commands_of_the_page_run(page: Path, copy_of_finished: Workflow):
             (folder / "example.py").write_text(block)
             script += "python example.py\n"
     script = re.sub(r"data_dir=(/where/the/files/are|DIR)", f"data_dir={folder}/data", script)
-    environment = os.environ | {"ROOT": str(ROOT), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    home = os.environ.get("MOSES_HOME") or str(install(folder / "moses"))
+    environment = os.environ | {
+        "ROOT": str(ROOT),
+        "MOSES_HOME": home,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+    }
     done = subprocess.Popen(
         ["bash", "-c", script], cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True, start_new_session=True,

@@ -1,4 +1,5 @@
 # Word alignment in both directions and its symmetrisation, once for every aligner of the configuration.
+HEURISTICS = "grow-diag-final-and|grow-diag-final|grow-diag|intersection|union"
 ALIGNED = (
     ["results/align/external/aligned.gz"]
     if config["alignment"]["external"]
@@ -9,48 +10,76 @@ ALIGNED = (
 )
 
 
-rule align_words:
-    input:
-        source=training_text(SOURCE),
-        target=training_text(TARGET),
-    output:
-        forward="results/align/{aligner}/forward.gz",
-        backward="results/align/{aligner}/reverse.gz",
-    log:
-        "results/logs/align/words.{aligner}.log",
-    conda:
-        BASE_ENV
-    threads: STAGE_THREADS
-    resources:
-        mem_mb=memory(1000, 40),
-        runtime=minutes(30, 0.5),
-    params:
-        version=version("align", "words"),
-    shell:
-        "rnnsmt align words --source {input.source:q} --target {input.target:q} --aligner {wildcards.aligner} "
-        "--output-forward {output.forward:q} --output-reverse {output.backward:q} --threads {threads} &> {log:q}"
+if "alignment" in MOSES_PARTS:
 
+    rule moses_align:
+        input:
+            source=training_text(SOURCE),
+            target=training_text(TARGET),
+        output:
+            "results/align/{aligner}/aligned.{heuristic}.gz",
+        log:
+            "results/logs/align/moses.{aligner}.{heuristic}.log",
+            program="results/logs/align/moses.{aligner}.{heuristic}.programs.log",
+        wildcard_constraints:
+            heuristic=HEURISTICS,
+        conda:
+            BASE_ENV
+        threads: cores()
+        resources:
+            mem_mb=memory(2000, 300),
+            runtime=minutes(60, 10),
+        params:
+            version=version("moses", "align"),
+            home=MOSES_HOME,
+        shell:
+            "rnnsmt moses align --moses-home {params.home:q} --source {input.source:q} --target {input.target:q} "
+            "--aligner {wildcards.aligner} --heuristic {wildcards.heuristic} --output {output:q} --threads {threads} "
+            "--program-log {log.program:q} &> {log[0]:q}"
 
-rule symmetrize:
-    input:
-        forward="results/align/{aligner}/forward.gz",
-        backward="results/align/{aligner}/reverse.gz",
-    output:
-        "results/align/{aligner}/aligned.{heuristic}.gz",
-    log:
-        "results/logs/align/symmetrize.{aligner}.{heuristic}.log",
-    wildcard_constraints:
-        heuristic="grow-diag-final-and|grow-diag-final|grow-diag|intersection|union",
-    conda:
-        BASE_ENV
-    resources:
-        mem_mb=memory(1000, 20),
-        runtime=minutes(15, 0.05),
-    params:
-        version=version("align", "symmetrize"),
-    shell:
-        "rnnsmt align symmetrize --forward {input.forward:q} --reverse {input.backward:q} "
-        "--heuristic {wildcards.heuristic} --output {output:q} &> {log:q}"
+else:
+
+    rule align_words:
+        input:
+            source=training_text(SOURCE),
+            target=training_text(TARGET),
+        output:
+            forward="results/align/{aligner}/forward.gz",
+            backward="results/align/{aligner}/reverse.gz",
+        log:
+            "results/logs/align/words.{aligner}.log",
+        conda:
+            BASE_ENV
+        threads: STAGE_THREADS
+        resources:
+            mem_mb=memory(1000, 40),
+            runtime=minutes(30, 0.5),
+        params:
+            version=version("align", "words"),
+        shell:
+            "rnnsmt align words --source {input.source:q} --target {input.target:q} --aligner {wildcards.aligner} "
+            "--output-forward {output.forward:q} --output-reverse {output.backward:q} --threads {threads} &> {log:q}"
+
+    rule symmetrize:
+        input:
+            forward="results/align/{aligner}/forward.gz",
+            backward="results/align/{aligner}/reverse.gz",
+        output:
+            "results/align/{aligner}/aligned.{heuristic}.gz",
+        log:
+            "results/logs/align/symmetrize.{aligner}.{heuristic}.log",
+        wildcard_constraints:
+            heuristic=HEURISTICS,
+        conda:
+            BASE_ENV
+        resources:
+            mem_mb=memory(1000, 20),
+            runtime=minutes(15, 0.05),
+        params:
+            version=version("align", "symmetrize"),
+        shell:
+            "rnnsmt align symmetrize --forward {input.forward:q} --reverse {input.backward:q} "
+            "--heuristic {wildcards.heuristic} --output {output:q} &> {log:q}"
 
 
 rule check_alignment:

@@ -1,5 +1,6 @@
 # What all chapters share: the checked configuration, the corpora, where jobs run, and how a rule calls a stage.
 import os
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -25,7 +26,9 @@ if rnnsmt is None or ((CHECKOUT / "src").is_dir() and Path(rnnsmt.__file__).reso
     )
 os.environ.update(RNNSMT_CHECKOUT=str(CHECKOUT))  # what envs/*.post-deploy.sh installs
 
-from rnnsmt.config import check, corpora, is_embedded, kept_whole, settle
+from rnnsmt.config import check, corpora, is_embedded, kept_whole, parts_of_moses, settle
+from rnnsmt.io import InputError
+from rnnsmt.moses.installation import Installation, Needs
 from rnnsmt.run_lock import enter
 from rnnsmt.stages import STAGES
 
@@ -36,6 +39,18 @@ update_config(settings, config)
 config.update(settings)
 if mistakes := check(config, workflow.source_path("../schemas/config.schema.json"), workflow.configfiles):
     raise WorkflowError("The configuration has mistakes:\n" + "\n".join(f"  {line}" for line in mistakes))
+MOSES_PARTS = parts_of_moses(config)
+if MOSES_PARTS:
+    try:
+        moses = Installation(config["moses_home"])
+        if workflow.is_main_process:  # jobs do not look again
+            needs = Needs(
+                MOSES_PARTS, config["alignment"]["aligners"], config["tuning"]["optimiser"], config["lm"]["order"]
+            )
+            moses.check(needs)
+    except InputError as error:
+        raise WorkflowError(str(error))
+    MOSES_HOME = str(moses.home)
 if settled := settle(config):
     logger.info(settled)
 

@@ -1,42 +1,75 @@
 # Translate every set with every tuned system, score the output; Table 1, and where its figures come from.
 import json
-import shlex
 
 SCORES = expand(f"{RUN}/{{set}}.bleu.json", system=config["compare"], run=RUNS, set=SETS)
 JOINT = " ".join(f"--joint {name}={'+'.join(parts)}" for name, parts in config["evaluation"]["joint"].items())
 KEEP_CASE = switch("no-detruecase", config["text"]["lowercase"] or not config["text"]["truecase"])
 
 
-# All runs and sets in one process, which loads each of the system's models once. details: the phrases of the translations.
-rule decode:
-    input:
-        ini=expand(f"{RUN}/moses.ini", run=RUNS, allow_missing=True),
-        lm="results/model/lm.arpa.gz",
-        network=neural_model,
-        tables=lambda w: filtered_tables(w.system, "all"),
-        source=[set_text("usual", name, SOURCE) for name in SETS],
-    output:
-        text=of_every_run("output"),
-        report=of_every_run("decode.json"),
-        details=of_every_run("details"),
-    log:
-        "results/logs/evaluation/decode.{system}.log",
-    conda:
-        search_env
-    threads: search_threads
-    resources:
-        mem_mb=search_memory,
-        runtime=minutes(min(240 * len(SETS) * len(RUNS), LONG)),
-        gpu=search_gpu,
-        device=DEVICE,
-    params:
-        version=version("search", "decode"),
-        limits=search_limits,
-        tables=table_folders,
-    shell:
-        "rnnsmt search decode --ini {input.ini:q} --model-dir {params.tables:q} "
-        "--input {input.source:q} --output {output.text:q} --report {output.report:q} --output-details {output.details:q} "
-        "{params.limits} --device {resources.device} --threads {threads} &> {log:q}"
+if "decoding" in MOSES_PARTS:
+
+    rule moses_decode:
+        input:
+            ini=expand(f"{RUN}/moses.ini", run=RUNS, allow_missing=True),
+            lm="results/model/lm.arpa.gz",
+            tables=lambda w: filtered_tables(w.system, "all"),
+            source=[set_text("usual", name, SOURCE) for name in SETS],
+        output:
+            text=of_every_run("output"),
+            report=of_every_run("decode.json"),
+            details=of_every_run("details"),
+        log:
+            "results/logs/evaluation/moses.{system}.log",
+            program="results/logs/evaluation/moses.{system}.programs.log",
+        conda:
+            BASE_ENV
+        threads: search_threads
+        resources:
+            mem_mb=memory(1500, 60),
+            runtime=minutes(min(240 * len(SETS) * len(RUNS), LONG)),
+        params:
+            version=version("moses", "decode"),
+            home=MOSES_HOME,
+            limits=search_limits,
+            tables=table_folders,
+        shell:
+            "rnnsmt moses decode --moses-home {params.home:q} --ini {input.ini:q} --model-dir {params.tables:q} "
+            "--input {input.source:q} --output {output.text:q} --report {output.report:q} "
+            "--output-details {output.details:q} {params.limits} --threads {threads} "
+            "--program-log {log.program:q} &> {log[0]:q}"
+
+else:
+
+    # All runs and sets in one process, which loads each of the system's models once. details: the phrases of the translations.
+    rule decode:
+        input:
+            ini=expand(f"{RUN}/moses.ini", run=RUNS, allow_missing=True),
+            lm="results/model/lm.arpa.gz",
+            network=neural_model,
+            tables=lambda w: filtered_tables(w.system, "all"),
+            source=[set_text("usual", name, SOURCE) for name in SETS],
+        output:
+            text=of_every_run("output"),
+            report=of_every_run("decode.json"),
+            details=of_every_run("details"),
+        log:
+            "results/logs/evaluation/decode.{system}.log",
+        conda:
+            search_env
+        threads: search_threads
+        resources:
+            mem_mb=search_memory,
+            runtime=minutes(min(240 * len(SETS) * len(RUNS), LONG)),
+            gpu=search_gpu,
+            device=DEVICE,
+        params:
+            version=version("search", "decode"),
+            limits=search_limits,
+            tables=table_folders,
+        shell:
+            "rnnsmt search decode --ini {input.ini:q} --model-dir {params.tables:q} "
+            "--input {input.source:q} --output {output.text:q} --report {output.report:q} --output-details {output.details:q} "
+            "{params.limits} --device {resources.device} --threads {threads} &> {log:q}"
 
 
 # The reference of a corpus that comes tokenised is detokenised like the output.
@@ -154,4 +187,6 @@ rule provenance:
     shell:
         "rnnsmt evaluation provenance --scores {input.scores:q} {params.joint} {params.networks} "
         "--inputs {input.corpora:q} {input.alignment:q} {input.references:q} --prepared {input.prepared:q} "
-        "--config {params.config:q} --output {output:q} &> {log:q}"
+        "--config {params.config:q} --output {output:q} "
+        + (f"--moses-home {shlex.quote(MOSES_HOME)} " if MOSES_PARTS else "")
+        + "&> {log:q}"

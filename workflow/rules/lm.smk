@@ -1,4 +1,5 @@
-# The n-gram language model.
+# The n-gram language model: by Moses' lmplz where Moses trains.
+LMPLZ_PATH = f"PATH={shlex.quote(str(moses.program('lmplz').parent))}:$PATH " if "training" in MOSES_PARTS else ""
 
 
 rule language_model:
@@ -17,7 +18,7 @@ rule language_model:
     params:
         version=version("lm", "estimate"),
         order=config["lm"]["order"],
-        estimator=config["lm"]["estimator"],
+        estimator="lmplz" if "training" in MOSES_PARTS else config["lm"]["estimator"],
     shell:
-        "rnnsmt lm estimate --input {input:q} --order {params.order} --estimator {params.estimator} "
+        LMPLZ_PATH + "rnnsmt lm estimate --input {input:q} --order {params.order} --estimator {params.estimator} "
         "--output {output:q} --threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"

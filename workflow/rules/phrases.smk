@@ -4,92 +4,128 @@ PHRASE_TABLE = "phrase-table.gz"
 REORDERING_TABLE = "reordering-table.wbe-msd-bidirectional-fe.gz"
 
 
-rule lexical:
-    input:
-        source=[training_text(SOURCE)] * len(ALIGNED),
-        target=[training_text(TARGET)] * len(ALIGNED),
-        alignment=ALIGNED,
-    output:
-        e2f="results/model/lex.e2f",
-        f2e="results/model/lex.f2e",
-    log:
-        "results/logs/phrases/lexical.log",
-    conda:
-        BASE_ENV
-    resources:
-        mem_mb=memory(1000, 15),
-        runtime=minutes(15, 0.05),
-    params:
-        version=version("phrases", "lexical"),
-    shell:
-        "rnnsmt phrases lexical --source {input.source:q} --target {input.target:q} --alignment {input.alignment:q} "
-        "--output-e2f {output.e2f:q} --output-f2e {output.f2e:q} &> {log:q}"
+# Which pairs come from one sentence alone, for the training of networks; Moses' programs do not say.
+ORIGINS = [] if "training" in MOSES_PARTS else ["results/phrases/origins.npy"]
 
 
-rule extract:
-    input:
-        source=[training_text(SOURCE)] * len(ALIGNED),
-        target=[training_text(TARGET)] * len(ALIGNED),
-        alignment=ALIGNED,
-    output:
-        "results/phrases/extract.parquet",
-    log:
-        "results/logs/phrases/extract.log",
-    conda:
-        BASE_ENV
-    threads: STAGE_THREADS
-    resources:
-        mem_mb=memory(3000, 10),
-        runtime=minutes(30, 0.1),
-    params:
-        version=version("phrases", "extract"),
-        max_length=config["phrases"]["max_length"],
-    shell:
-        "rnnsmt phrases extract --source {input.source:q} --target {input.target:q} --alignment {input.alignment:q} "
-        "--max-length {params.max_length} --output {output:q} --threads {threads} "
-        "--memory-mb {resources.mem_mb} &> {log:q}"
+if "training" in MOSES_PARTS:
 
+    rule moses_train:
+        input:
+            source=[training_text(SOURCE)] * len(ALIGNED),
+            target=[training_text(TARGET)] * len(ALIGNED),
+            alignment=ALIGNED,
+        output:
+            "results/model/lex.e2f",
+            "results/model/lex.f2e",
+            f"results/model/{PHRASE_TABLE}",
+            f"results/model/{REORDERING_TABLE}",
+        log:
+            "results/logs/phrases/moses.log",
+            program="results/logs/phrases/moses.programs.log",
+        conda:
+            BASE_ENV
+        threads: cores()
+        resources:
+            mem_mb=memory(3000, 10),
+            runtime=minutes(60, 1),
+        params:
+            version=version("moses", "train"),
+            home=MOSES_HOME,
+            max_length=config["phrases"]["max_length"],
+            smoothing=config["phrases"]["smoothing"],
+            folder=subpath(output[0], parent=True),
+        shell:
+            "rnnsmt moses train --moses-home {params.home:q} --source {input.source:q} --target {input.target:q} "
+            "--alignment {input.alignment:q} --max-length {params.max_length} --smoothing {params.smoothing} "
+            "--output-dir {params.folder:q} --threads {threads} --memory-mb {resources.mem_mb} "
+            "--program-log {log.program:q} &> {log[0]:q}"
 
-rule phrase_table:
-    input:
-        extract="results/phrases/extract.parquet",
-        e2f="results/model/lex.e2f",
-        f2e="results/model/lex.f2e",
-    output:
-        table=f"results/model/{PHRASE_TABLE}",
-        origins="results/phrases/origins.npy",
-    log:
-        "results/logs/phrases/score.log",
-    conda:
-        BASE_ENV
-    threads: STAGE_THREADS
-    resources:
-        mem_mb=memory(3000, 2),
-        runtime=minutes(30, 0.05),
-    params:
-        version=version("phrases", "score"),
-        smoothing=config["phrases"]["smoothing"],
-    shell:
-        "rnnsmt phrases score --extract {input.extract:q} --lex-e2f {input.e2f:q} --lex-f2e {input.f2e:q} "
-        "--smoothing {params.smoothing} --output {output.table:q} --output-origins {output.origins:q} "
-        "--threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"
+else:
 
+    rule lexical:
+        input:
+            source=[training_text(SOURCE)] * len(ALIGNED),
+            target=[training_text(TARGET)] * len(ALIGNED),
+            alignment=ALIGNED,
+        output:
+            e2f="results/model/lex.e2f",
+            f2e="results/model/lex.f2e",
+        log:
+            "results/logs/phrases/lexical.log",
+        conda:
+            BASE_ENV
+        resources:
+            mem_mb=memory(1000, 15),
+            runtime=minutes(15, 0.05),
+        params:
+            version=version("phrases", "lexical"),
+        shell:
+            "rnnsmt phrases lexical --source {input.source:q} --target {input.target:q} --alignment {input.alignment:q} "
+            "--output-e2f {output.e2f:q} --output-f2e {output.f2e:q} &> {log:q}"
 
-rule reordering_table:
-    input:
-        extract="results/phrases/extract.parquet",
-    output:
-        f"results/model/{REORDERING_TABLE}",
-    log:
-        "results/logs/phrases/reordering.log",
-    conda:
-        BASE_ENV
-    threads: STAGE_THREADS
-    resources:
-        mem_mb=memory(3000, 2),
-        runtime=minutes(30, 0.05),
-    params:
-        version=version("phrases", "reordering"),
-    shell:
-        "rnnsmt phrases reordering --extract {input.extract:q} --output {output:q} "
-        "--threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"
+    rule extract:
+        input:
+            source=[training_text(SOURCE)] * len(ALIGNED),
+            target=[training_text(TARGET)] * len(ALIGNED),
+            alignment=ALIGNED,
+        output:
+            "results/phrases/extract.parquet",
+        log:
+            "results/logs/phrases/extract.log",
+        conda:
+            BASE_ENV
+        threads: STAGE_THREADS
+        resources:
+            mem_mb=memory(3000, 10),
+            runtime=minutes(30, 0.1),
+        params:
+            version=version("phrases", "extract"),
+            max_length=config["phrases"]["max_length"],
+        shell:
+            "rnnsmt phrases extract --source {input.source:q} --target {input.target:q} --alignment {input.alignment:q} "
+            "--max-length {params.max_length} --output {output:q} --threads {threads} "
+            "--memory-mb {resources.mem_mb} &> {log:q}"
+
+    rule phrase_table:
+        input:
+            extract="results/phrases/extract.parquet",
+            e2f="results/model/lex.e2f",
+            f2e="results/model/lex.f2e",
+        output:
+            table=f"results/model/{PHRASE_TABLE}",
+            origins="results/phrases/origins.npy",
+        log:
+            "results/logs/phrases/score.log",
+        conda:
+            BASE_ENV
+        threads: STAGE_THREADS
+        resources:
+            mem_mb=memory(3000, 2),
+            runtime=minutes(30, 0.05),
+        params:
+            version=version("phrases", "score"),
+            smoothing=config["phrases"]["smoothing"],
+        shell:
+            "rnnsmt phrases score --extract {input.extract:q} --lex-e2f {input.e2f:q} --lex-f2e {input.f2e:q} "
+            "--smoothing {params.smoothing} --output {output.table:q} --output-origins {output.origins:q} "
+            "--threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"
+
+    rule reordering_table:
+        input:
+            extract="results/phrases/extract.parquet",
+        output:
+            f"results/model/{REORDERING_TABLE}",
+        log:
+            "results/logs/phrases/reordering.log",
+        conda:
+            BASE_ENV
+        threads: STAGE_THREADS
+        resources:
+            mem_mb=memory(3000, 2),
+            runtime=minutes(30, 0.05),
+        params:
+            version=version("phrases", "reordering"),
+        shell:
+            "rnnsmt phrases reordering --extract {input.extract:q} --output {output:q} "
+            "--threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"

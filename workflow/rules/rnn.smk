@@ -4,7 +4,7 @@
 PAIRS = "results/rnn/pairs"
 PAIR_FILES = (
     [f"{PAIRS}/vocab.{side}.txt" for side in ("source", "target")]
-    + [f"{PAIRS}/{name}.npy" for name in ("held_out", "first_fold", "last_fold", "counts")]
+    + [f"{PAIRS}/{name}.npy" for name in ("held_out", "first_fold", "last_fold", "counts") if ORIGINS]
     + [f"{PAIRS}/{side}.{part}.npy" for side in ("source", "target") for part in ("words", "offsets")]
 )
 
@@ -17,7 +17,7 @@ scattergather:
 rule rnn_prepare:
     input:
         phrase_table=f"results/model/{PHRASE_TABLE}",
-        origins="results/phrases/origins.npy",
+        origins=ORIGINS,
         source=training_text(SOURCE),
         target=training_text(TARGET),
     output:
@@ -35,8 +35,9 @@ rule rnn_prepare:
         vocab_size=config["rnn"]["vocab_size"],
         folder=subpath(output[0], parent=True),
     shell:
-        "rnnsmt rnn prepare --phrase-table {input.phrase_table:q} --origins {input.origins:q} "
-        "--source {input.source:q} --target {input.target:q} "
+        "rnnsmt rnn prepare --phrase-table {input.phrase_table:q} "
+        + ("--origins {input.origins:q} " if ORIGINS else "")
+        + "--source {input.source:q} --target {input.target:q} "
         "--vocab-size {params.vocab_size} --output-dir {params.folder:q} &> {log:q}"
 
 

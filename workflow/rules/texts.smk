@@ -1,5 +1,4 @@
 # Which file holds which text: the corpora before and after selection, the dev and test sets.
-import shlex
 
 DOWNLOADS = {path: entry for corpus in CORPORA.values() for path, entry in corpus.downloads.items()}
 MEMBERS = {path: found for corpus in CORPORA.values() for path, found in corpus.members.items()}

@@ -6,43 +6,82 @@ TUNING_OPTIONS = (
 )
 
 
-# All runs of a system in one process, which loads each of its models once. One that is killed, or stops before its time is
-# up, goes on after its last iteration in run{n}/state. What the same run of a nested system ended with is decoded too, so
-# that a further feature costs no BLEU on the dev text.
-rule mert:
-    input:
-        ini=untuned_ini,
-        nested=lambda w: expand(f"{RUN}/moses.ini", system=nested_systems(w.system), run=RUNS),
-        lm="results/model/lm.arpa.gz",
-        network=neural_model,
-        tables=lambda w: filtered_tables(w.system, "dev"),
-        source=set_text("usual", "dev", SOURCE),
-        reference=set_text("usual", "dev", TARGET),
-    output:
-        ini=expand(f"{RUN}/moses.ini", run=RUNS, allow_missing=True),
-        history=expand(f"{RUN}/history.json", run=RUNS, allow_missing=True),
-    log:
-        "results/logs/tuning/mert.{system}.log",
-    conda:
-        search_env
-    threads: search_threads
-    resources:
-        mem_mb=search_memory,
-        runtime=LONG,
-        gpu=search_gpu,
-        device=DEVICE,
-    params:
-        version=version("tuning", "mert"),
-        decoder=version("search", "decode"),
-        options=TUNING_OPTIONS,
-        nested=lambda w, input: nested_options(w.system, list(input.nested)),
-        limits=search_limits,
-        seeds=[config["seed"] + run for run in RUNS],
-        tables=table_folders,
-        states=lambda w, output: [f"{Path(ini).parent}/state" for ini in output.ini],
-    shell:
-        "rnnsmt tuning mert --ini {input.ini:q} --model-dir {params.tables:q} "
-        "--source {input.source:q} --reference {input.reference:q} --seed {params.seeds} "
-        "--output-ini {output.ini:q} --output-history {output.history:q} --state-dir {params.states:q} "
-        "{params.nested} {params.options} {params.limits} --device {resources.device} --threads {threads} "
-        "--time-limit $(({resources.runtime} * 60)) &> {log:q}"
+if "tuning" in MOSES_PARTS:
+
+    # All runs of a system one after the other. One that is killed goes on after its last iteration in run{n}/state.
+    rule moses_tune:
+        input:
+            ini=untuned_ini,
+            lm="results/model/lm.arpa.gz",
+            tables=lambda w: filtered_tables(w.system, "dev"),
+            source=set_text("usual", "dev", SOURCE),
+            reference=set_text("usual", "dev", TARGET),
+        output:
+            ini=expand(f"{RUN}/moses.ini", run=RUNS, allow_missing=True),
+            history=expand(f"{RUN}/history.json", run=RUNS, allow_missing=True),
+        log:
+            "results/logs/tuning/moses.{system}.log",
+            program="results/logs/tuning/moses.{system}.programs.log",
+        conda:
+            BASE_ENV
+        threads: search_threads
+        resources:
+            mem_mb=memory(1500, 60),
+            runtime=LONG,
+        params:
+            version=version("moses", "tune"),
+            home=MOSES_HOME,
+            options=f"--optimiser {config['tuning']['optimiser']} --nbest {config['tuning']['nbest']} "
+            f"--max-iterations {config['tuning']['max_iterations']}",
+            limits=search_limits,
+            seeds=[config["seed"] + run for run in RUNS],
+            tables=table_folders,
+            states=lambda w, output: [f"{Path(ini).parent}/state" for ini in output.ini],
+        shell:
+            "rnnsmt moses tune --moses-home {params.home:q} --ini {input.ini:q} --model-dir {params.tables:q} "
+            "--source {input.source:q} --reference {input.reference:q} --seed {params.seeds} "
+            "--output-ini {output.ini:q} --output-history {output.history:q} --state-dir {params.states:q} "
+            "{params.options} {params.limits} --threads {threads} --program-log {log.program:q} &> {log[0]:q}"
+
+else:
+
+    # All runs of a system in one process, which loads each of its models once. One that is killed, or stops before its time is
+    # up, goes on after its last iteration in run{n}/state. What the same run of a nested system ended with is decoded too, so
+    # that a further feature costs no BLEU on the dev text.
+    rule mert:
+        input:
+            ini=untuned_ini,
+            nested=lambda w: expand(f"{RUN}/moses.ini", system=nested_systems(w.system), run=RUNS),
+            lm="results/model/lm.arpa.gz",
+            network=neural_model,
+            tables=lambda w: filtered_tables(w.system, "dev"),
+            source=set_text("usual", "dev", SOURCE),
+            reference=set_text("usual", "dev", TARGET),
+        output:
+            ini=expand(f"{RUN}/moses.ini", run=RUNS, allow_missing=True),
+            history=expand(f"{RUN}/history.json", run=RUNS, allow_missing=True),
+        log:
+            "results/logs/tuning/mert.{system}.log",
+        conda:
+            search_env
+        threads: search_threads
+        resources:
+            mem_mb=search_memory,
+            runtime=LONG,
+            gpu=search_gpu,
+            device=DEVICE,
+        params:
+            version=version("tuning", "mert"),
+            decoder=version("search", "decode"),
+            options=TUNING_OPTIONS,
+            nested=lambda w, input: nested_options(w.system, list(input.nested)),
+            limits=search_limits,
+            seeds=[config["seed"] + run for run in RUNS],
+            tables=table_folders,
+            states=lambda w, output: [f"{Path(ini).parent}/state" for ini in output.ini],
+        shell:
+            "rnnsmt tuning mert --ini {input.ini:q} --model-dir {params.tables:q} "
+            "--source {input.source:q} --reference {input.reference:q} --seed {params.seeds} "
+            "--output-ini {output.ini:q} --output-history {output.history:q} --state-dir {params.states:q} "
+            "{params.nested} {params.options} {params.limits} --device {resources.device} --threads {threads} "
+            "--time-limit $(({resources.runtime} * 60)) &> {log:q}"

@@ -355,6 +355,7 @@ def provenance_options(parser: argparse.ArgumentParser) -> None:
         help="reports of `corpus prepare`, whose raw files must still be those that were read",
     )
     add("--config", type=json.loads, metavar="JSON", help="the configuration")
+    add("--moses-home", metavar="DIR", help="the installation of Moses that took part")
     add("--hash-limit-mb", type=int, metavar="N", help="list larger files without hash (default: none)")
     add("--output", required=True, metavar="FILE", help="to write (JSON)")
 
@@ -365,9 +366,9 @@ def provenance(args: argparse.Namespace) -> dict[str, object]:
     For every system, run and test set: the score file and what lies beside it (output, detokenised text, decoder's
     report), the tuned moses.ini with its weights and the files that it names, the seed and the best iteration of MERT;
     the networks with their seeds and settings; the corpora; the configuration; the versions of this package, of its
-    stages and of the packages it stands on, and the commit of its checkout where it is one. No times and no host names:
-    the same files give the same content. Hashing takes about a second a gigabyte; --hash-limit-mb leaves large files
-    out.
+    stages and of the packages it stands on, the commit of its checkout where it is one, the programs of Moses where
+    they took part. No times and no host names: the same files give the same content. Hashing takes about a second a
+    gigabyte; --hash-limit-mb leaves large files out.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -377,13 +378,17 @@ def provenance(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.evaluation.provenance import FORMAT, Files, cells_and_runs, network, software
     from rnnsmt.evaluation.score_file import read_score
     from rnnsmt.evaluation.table import add_joint, group
+    from rnnsmt.moses.installation import Installation
 
     scores = group(read_score(path) for path in args.scores)
     joint = dict(_joint(text) for text in args.joint)
     for name, parts in joint.items():
         add_joint(scores, name, parts)
     files = Files(None if args.hash_limit_mb is None else args.hash_limit_mb << 20)
-    content = software() | {
+    programs = software()
+    if args.moses_home is not None:
+        programs["software"]["moses"] = Installation(args.moses_home).about()
+    content = programs | {
         "config": args.config,
         "inputs": [files.add(path) for path in args.inputs],
         "prepared": [files.add_as_read(path) for path in args.prepared],

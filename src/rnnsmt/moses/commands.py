@@ -1,10 +1,12 @@
-"""The command that writes Moses' moses.ini."""
+"""The commands for Moses' files and programs."""
 
 import argparse
 from pathlib import Path
 
-from rnnsmt.io import InputError
+from rnnsmt.config import PARTS
+from rnnsmt.io import InputError, write_json
 from rnnsmt.moses.ini import CSLM_UNKNOWN
+from rnnsmt.options import positive
 
 
 def ini_options(parser: argparse.ArgumentParser) -> None:
@@ -76,3 +78,209 @@ def ini(args: argparse.Namespace) -> dict[str, object]:
     )
     ini.write(args.output)
     return {"features": len(ini.features), "weights": sum(len(w) for w in ini.weights.values())}
+
+
+def add_installation(parser: argparse.ArgumentParser) -> None:
+    """The options of every command that runs programs of Moses."""
+    parser.add_argument("--moses-home", required=True, metavar="DIR", help="an installation: bin, scripts, tools")
+    parser.add_argument("--program-log", type=Path, required=True, metavar="FILE", help="what its programs print")
+
+
+def add_limits(parser: argparse.ArgumentParser) -> None:
+    """How Moses' decoder searches."""
+    add = parser.add_argument
+    add("--pop-limit", type=positive, default=1000, metavar="N", help="of cube pruning")
+    add("--stack", type=positive, default=1000, metavar="N", help="hypotheses kept per stack")
+    add("--threads", type=positive, default=1, metavar="N", help="of the decoder")
+
+
+def align_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--source", required=True, metavar="FILE", help="tokenised source text")
+    add("--target", required=True, metavar="FILE", help="tokenised target text, in parallel")
+    add("--aligner", choices=("model4", "fast_align"), default="model4", help="MGIZA or GIZA++; or fast_align")
+    add("--heuristic", default="grow-diag-final-and", metavar="NAME", help="how both directions are combined")
+    add("--output", required=True, metavar="FILE", help="links i-j, line by line")
+    add("--threads", type=positive, default=1, metavar="N", help="of MGIZA")
+    add_installation(parser)
+
+
+def align(args: argparse.Namespace) -> dict[str, object]:
+    r"""Align words by MGIZA or GIZA++ as train-model.perl calls them, or by fast_align, and combine both directions.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt moses align --source results/corpus/joined/train.en.gz \
+            --target results/corpus/joined/train.fr.gz --aligner model4 --output try/aligned.gz --threads 2 \
+            --moses-home $MOSES_HOME --program-log try/moses.log
+    """
+    from rnnsmt.moses.installation import Installation
+    from rnnsmt.moses.training import align as align_words
+
+    return align_words(
+        Installation(args.moses_home), args.aligner, args.source, args.target, args.heuristic, args.output,
+        args.program_log, args.threads,
+    )  # fmt: skip
+
+
+def train_options(parser: argparse.ArgumentParser) -> None:
+    from rnnsmt.moses.training import SCORE_OPTIONS
+
+    add = parser.add_argument
+    add("--source", nargs="+", required=True, metavar="FILE", help="tokenised source text")
+    add("--target", nargs="+", required=True, metavar="FILE", help="tokenised target text, in parallel")
+    add("--alignment", nargs="+", required=True, metavar="FILE", help="links i-j, line by line")
+    add("--max-length", type=positive, default=7, metavar="N", help="words of a phrase, each side")
+    add("--smoothing", choices=SCORE_OPTIONS, default="none", help="of phrase probabilities")
+    add("--output-dir", type=Path, required=True, metavar="DIR", help="the model directory")
+    add("--threads", type=positive, default=1, metavar="N", help="of extraction and sorting")
+    add("--memory-mb", type=positive, default=2000, metavar="N", help="about how much memory sorting may use")
+    add_installation(parser)
+
+
+def train(args: argparse.Namespace) -> dict[str, object]:
+    r"""Make lexical, phrase and reordering tables of aligned text by train-model.perl.
+
+    Several texts with their alignments are taken as one; for two alignments of the same text name the text twice.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt moses train --source results/corpus/joined/train.en.gz \
+            --target results/corpus/joined/train.fr.gz --alignment try/aligned.gz --max-length 7 \
+            --output-dir try/model --threads 2 --moses-home $MOSES_HOME --program-log try/moses.log
+    """
+    from rnnsmt.moses.installation import Installation
+    from rnnsmt.moses.training import train as train_tables
+
+    return train_tables(
+        Installation(args.moses_home), args.source, args.target, args.alignment, args.output_dir, args.program_log,
+        max_length=args.max_length, smoothing=args.smoothing, threads=args.threads, memory_mb=args.memory_mb,
+    )  # fmt: skip
+
+
+def decode_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--ini", nargs="+", required=True, metavar="FILE", help="moses.ini with weights; paths relative to its folder")
+    add("--input", nargs="+", required=True, metavar="FILE", help="tokenised texts, one segment a line")
+    add("--output", nargs="+", required=True, metavar="FILE", help="translations; of several --ini in their order")
+    add("--output-details", nargs="+", required=True, metavar="FILE", help="phrases and features of every output")
+    add("--report", nargs="+", required=True, metavar="FILE", help="figures of the search for every text, JSON")
+    add("--model-dir", nargs="+", metavar="DIR", help="as of `search decode`")
+    add_limits(parser)
+    add_installation(parser)
+
+
+def decode(args: argparse.Namespace) -> dict[str, object]:
+    r"""Translate tokenised texts with Moses' decoder; the files are those of `search decode`.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt moses decode --ini try/tuned/moses.ini --model-dir results/model/filtered/all \
+            --input results/corpus/joined/truecased/dev.en.gz --output try/dev.out \
+            --output-details try/dev.details --report try/dev.json --pop-limit 150 --stack 100 --threads 2 \
+            --moses-home $MOSES_HOME --program-log try/moses.log
+    """
+    tasks = len(args.ini) * len(args.input)
+    if not tasks == len(args.output) == len(args.output_details) == len(args.report):
+        raise InputError(
+            f"{len(args.ini)} --ini and {len(args.input)} --input need {tasks} --output, --output-details, --report, "
+            f"but there are {len(args.output)}, {len(args.output_details)} and {len(args.report)}"
+        )
+
+    from rnnsmt.moses.decoding import Limits
+    from rnnsmt.moses.decoding import decode as translate
+    from rnnsmt.moses.ini import same_models
+    from rnnsmt.moses.installation import Installation
+
+    moses, limits = Installation(args.moses_home), Limits(args.pop_limit, args.stack, args.threads)
+    found = []
+    for folder, inis in same_models(args.ini, args.model_dir):
+        for place, ini in inis.items():
+            for text, path in enumerate(args.input):
+                task = place * len(args.input) + text
+                files = path, args.output[task], args.output_details[task]
+                found.append(translate(moses, ini, folder, *files, args.program_log, limits))
+                shown = {"pop_limit": limits.pop_limit, "stack": limits.stack, "engine": "moses"}
+                write_json(args.report[task], {**found[-1], **shown})
+    return {name: round(sum(stats[name] for stats in found), 6) for name in found[0]}
+
+
+def tune_options(parser: argparse.ArgumentParser) -> None:
+    from rnnsmt.moses.decoding import OPTIMISERS
+
+    add = parser.add_argument
+    add("--ini", nargs="+", required=True, metavar="FILE", help="untuned moses.ini: one, or one for each run")
+    add("--source", required=True, metavar="FILE", help="tokenised dev text")
+    add("--reference", nargs="+", required=True, metavar="FILE", help="tokenised reference, several of one text")
+    add("--seed", type=int, nargs="+", required=True, metavar="N", help="of each run")
+    add("--output-ini", nargs="+", required=True, type=Path, metavar="FILE", help="with the tuned weights, of each run")
+    add("--output-history", nargs="+", required=True, type=Path, metavar="FILE", help="iterations of each run, JSON")
+    add("--state-dir", nargs="+", required=True, type=Path, metavar="DIR", help="what mert-moses.pl leaves of each run")
+    add("--model-dir", nargs="+", metavar="DIR", help="as of `search decode`")
+    add("--optimiser", choices=OPTIMISERS, default="mert", help="MERT, kbmira or PRO")
+    add("--nbest", type=positive, default=100, metavar="N", help="translations of a list")
+    add("--max-iterations", type=positive, default=25, metavar="N")
+    add_limits(parser)
+    add_installation(parser)
+
+
+def tune(args: argparse.Namespace) -> dict[str, object]:
+    r"""Tune weights by mert-moses.pl, which decodes with Moses; the files are those of `tuning mert`.
+
+    The weights of the iteration that translates the dev text best are kept. A run that was interrupted goes on in its
+    --state-dir after its last iteration.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt moses tune --ini results/model/moses.ini --model-dir results/model/filtered/dev \
+            --source results/corpus/joined/truecased/dev.en.gz \
+            --reference results/corpus/joined/truecased/dev.fr.gz --seed 2 --output-ini try/tuned/moses.ini \
+            --output-history try/tuned.json --state-dir try/tuned.state --nbest 50 --max-iterations 2 \
+            --pop-limit 150 --stack 100 --threads 2 --moses-home $MOSES_HOME --program-log try/moses.log
+    """
+    runs = len(args.seed)
+    if not runs == len(args.output_ini) == len(args.output_history) == len(args.state_dir):
+        raise InputError(f"{runs} --seed need as many --output-ini, --output-history and --state-dir")
+    if len(args.ini) not in (1, runs):
+        raise InputError(f"{len(args.ini)} --ini for {runs} runs; give one, or one for each")
+
+    from rnnsmt.moses.decoding import Limits
+    from rnnsmt.moses.decoding import tune as tune_weights
+    from rnnsmt.moses.ini import same_models
+    from rnnsmt.moses.installation import Installation
+
+    moses, limits = Installation(args.moses_home), Limits(args.pop_limit, args.stack, args.threads)
+    inis = args.ini * runs if len(args.ini) == 1 else args.ini
+    found: list[dict[str, object]] = [{}] * runs
+    for folder, alike in same_models(inis, args.model_dir):
+        for run, ini in alike.items():
+            found[run] = tune_weights(
+                moses, ini, folder, args.source, args.reference, args.output_ini[run], args.output_history[run],
+                args.state_dir[run], args.program_log, limits, seed=args.seed[run], optimiser=args.optimiser,
+                nbest=args.nbest, max_iterations=args.max_iterations,
+            )  # fmt: skip
+    bleu = [float(str(one["dev BLEU"])) for one in found]
+    return {"runs": runs, "dev BLEU": sum(bleu) / runs}
+
+
+def check_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--moses-home", required=True, metavar="DIR", help="an installation: bin, scripts, tools")
+    add("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="what it is to do")
+    add("--aligners", nargs="+", choices=("model4", "fast_align"), default=["model4"])
+    add("--optimiser", choices=("mert", "mira", "pro"), default="mert")
+    add("--lm-order", type=positive, default=5, metavar="N", help="of the language model")
+
+
+def check(args: argparse.Namespace) -> dict[str, object]:
+    """See whether an installation of Moses has what a part of the pipeline needs, and that its decoder translates.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt moses check --moses-home $MOSES_HOME
+    """
+    from rnnsmt.moses.installation import Installation, Needs
+
+    moses = Installation(args.moses_home)
+    moses.check(Needs(args.parts, args.aligners, args.optimiser, args.lm_order))
+    return {"programs": len(moses.about()), "parts": " ".join(args.parts)}

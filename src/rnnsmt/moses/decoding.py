@@ -1,0 +1,233 @@
+"""Translating with Moses' own decoder, and tuning by its own scripts, with models of ours or of Moses."""
+
+import gzip
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rnnsmt.io import InputError, read_byte_lines, read_lines, scratch_folder, write_json, write_lines
+from rnnsmt.moses.ini import NEURAL_MODELS, Feature, MosesIni
+from rnnsmt.moses.installation import MERT, MOSES, Installation
+from rnnsmt.moses.nbest import fields_of
+from rnnsmt.moses.running import run
+
+UNKNOWN = -100.0
+"""The value of Moses' unknown word penalty for a word."""
+
+OPTIMISERS = ("mert", "mira", "pro")
+
+
+class Limits(NamedTuple):
+    """How far the decoder looks, on how many threads."""
+
+    pop_limit: int
+    stack: int
+    threads: int
+
+    def options(self) -> list[str]:
+        """Cube pruning, as ``search decode``."""
+        return [
+            "-search-algorithm", "1", "-cube-pruning-pop-limit", str(self.pop_limit), "-s", str(self.stack),
+            "-threads", str(self.threads), "-v", "0",
+        ]  # fmt: skip
+
+
+def for_moses(ini: MosesIni, folder: Path | None) -> MosesIni:
+    """The ini with absolute paths, so that Moses can be started anywhere. folder: as ``MosesIni.located``.
+
+    Raises:
+        InputError: a file is missing; a feature that Moses does not have.
+    """
+    features = []
+    for feature in ini.features:
+        if feature.kind in NEURAL_MODELS:
+            raise InputError(
+                f"{ini.path}: {feature.name}: Moses' decoder has no continuous-space LM; search with rnnsmt, or score "
+                "Moses' n-best lists with `cslm rescore`"
+            )
+        options = dict(feature.options)
+        if "path" in options:
+            options["path"] = str(ini.located(feature, folder).resolve())
+        features.append(Feature(feature.kind, feature.name, options))
+    return replace(ini, features=features)
+
+
+def _plain(text: str | Path, output: Path) -> int:
+    """Write a text that may be compressed as Moses reads it; the number of its lines."""
+    with output.open("wb") as out:
+        return sum(1 for line in read_byte_lines(text) if out.write(line + b"\n"))
+
+
+def decode(
+    moses: Installation,
+    ini: MosesIni,
+    folder: Path | None,
+    text: str | Path,
+    output: str | Path,
+    details: str | Path,
+    log: Path,
+    limits: Limits,
+) -> dict[str, int | float]:
+    """Translate a tokenised text with ``moses``; what `search decode` tells of its search, by the same names.
+
+    details: n-best lists of one, with features and segmentation.
+
+    Raises:
+        InputError: as ``run`` and ``for_moses``; another number of translations than lines.
+    """
+    with scratch_folder(Path(output).resolve()) as work:
+        lines = _plain(text, work / "input")
+        for_moses(ini, folder).write(work / "moses.ini")
+        options = ["-n-best-list", work / "nbest", "1", "distinct", "-include-segmentation-in-n-best"]
+        seconds = run(
+            [moses.program(MOSES), "-f", work / "moses.ini", *limits.options(), *options, "-i", work / "input"],
+            log, work, stdout=work / "output",
+        )  # fmt: skip
+        found = [" ".join(line.split()) for line in read_lines(work / "output")]
+        if len(found) != lines:
+            raise InputError(f"{MOSES}: translated {len(found)} of {lines} lines; its output: {log}")
+        best = [line for line in read_lines(work / "nbest") if line.strip()]
+        score, unknown = 0.0, 0
+        for number, line in enumerate(best, 1):
+            fields = fields_of(line, work / "nbest", number)
+            score += float(fields[3])
+            unknown += _unknown_words(fields[2])
+        write_lines(details, best)
+        write_lines(output, found)
+        words = sum(len(line.split()) for line in read_lines(work / "input"))
+    return {
+        "sentences": lines,
+        "words": words,
+        "unknown_words": unknown,
+        "search_cpu_seconds": round(seconds, 3),
+        "score_sum": round(score, 6),
+    }
+
+
+def _unknown_words(features: str) -> int:
+    """How many words the unknown word penalty counts in the features of a line."""
+    words = features.split()
+    for name, value in pairwise(words):
+        if name.startswith("UnknownWordPenalty"):
+            return round(float(value) / UNKNOWN)
+    return 0
+
+
+def tune(
+    moses: Installation,
+    ini: MosesIni,
+    folder: Path | None,
+    source: str | Path,
+    references: Sequence[str | Path],
+    output_ini: Path,
+    output_history: Path,
+    work: Path,
+    log: Path,
+    limits: Limits,
+    *,
+    seed: int,
+    optimiser: str,
+    nbest: int,
+    max_iterations: int,
+) -> dict[str, object]:
+    """Tune by ``mert-moses.pl``; the weights of the iteration whose translations of the dev text are best.
+
+    work: folder of the run, with everything that the script leaves. One that is interrupted goes on there after its
+    last iteration. The history is that of `tuning mert`, BLEU by Moses' ``evaluator``.
+
+    Raises:
+        InputError: as ``run`` and ``for_moses``.
+    """
+    work = work.resolve()
+    work.mkdir(parents=True, exist_ok=True)
+    _plain(source, work / "source")
+    for number, reference in enumerate(references):
+        _plain(reference, work / f"reference{number}")
+    for_moses(ini, folder).write(work / "untuned.ini")
+    options = {
+        "mert": [f"--mertmertargs=-r {seed}"],
+        "mira": ["--batch-mira", f"--batch-mira-args=--random-seed {seed}", "--mertargs= "],
+        "pro": ["--pairwise-ranked", f"--proargs=-r {seed}"],
+    }[optimiser]
+    tuning = work / "mert"
+    seconds = run(
+        [
+            moses.program(MERT), work / "source", work / "reference", moses.program(MOSES), work / "untuned.ini",
+            f"--nbest={nbest}", f"--working-dir={tuning}", f"--mertdir={moses.program('extractor').parent}",
+            f"--rootdir={moses.scripts()}", "--no-filter-phrase-table", f"--maximum-iterations={max_iterations}",
+            f"--threads={limits.threads}", f"--decoder-flags={' '.join(limits.options())}", *options,
+            *(["--continue"] if _finished_step(tuning) else []),
+        ],
+        log, work,
+    )  # fmt: skip
+    iterations: list[dict[str, Any]] = []
+    numbers = sorted(int(found[1]) for path in tuning.iterdir() if (found := re.fullmatch(r"run(\d+)\.out", path.name)))
+    for number in numbers:
+        tuned = MosesIni.read(_run_ini(tuning, number))
+        iterations.append(
+            {
+                "iteration": number,
+                "dev_bleu": _bleu(moses, work, tuning / f"run{number}.out", len(references), log),
+                "weights": {name: tuned.weights[name] for name in ini.weights if name in tuned.weights},
+            }
+        )
+    if not iterations:
+        raise InputError(f"{MERT}: left no translations in {tuning}; its output: {log}")
+    best = max(iterations, key=lambda one: one["dev_bleu"])
+    scores = [f"{name}:{place}" for name, values in best["weights"].items() for place in range(len(values))]
+    chosen = replace(ini, weights=ini.weights | best["weights"])
+    write_json(
+        output_history,
+        {
+            "features": scores,
+            "engine": MOSES,
+            "seed": seed,
+            "best_iteration": best["iteration"],
+            "dev_bleu": best["dev_bleu"],
+            "weights": _flat(best["weights"]),
+            "stopped": f"mert-moses.pl ended after {len(iterations)} iterations",
+            "iterations": [one | {"weights": _flat(one["weights"])} for one in iterations],
+        },
+    )
+    chosen.write(output_ini)
+    return {"iterations": len(iterations), "dev BLEU": best["dev_bleu"], "CPU seconds": round(seconds, 1)}
+
+
+def _flat(weights: dict[str, list[float]]) -> list[float]:
+    return [value for values in weights.values() for value in values]
+
+
+def _finished_step(folder: Path) -> bool:
+    """Whether a run of the script in this folder has finished an iteration that it can continue from."""
+    path = folder / "finished_step.txt"
+    return path.is_file() and path.read_text(encoding="ascii", errors="replace").strip() not in ("", "0")
+
+
+def _run_ini(folder: Path, number: int) -> Path:
+    """The ini that an iteration decoded with."""
+    path = folder / f"run{number}.moses.ini"
+    if path.is_file():
+        return path
+    packed = path.with_name(f"{path.name}.gz")
+    with gzip.open(packed, "rb") as reading, path.open("wb") as writing:
+        shutil.copyfileobj(reading, writing)
+    return path
+
+
+def _bleu(moses: Installation, work: Path, output: Path, references: int, log: Path) -> float:
+    """BLEU of translations by Moses' evaluator, in percent."""
+    names = ",".join(str(work / f"reference{number}") for number in range(references))
+    printed = work / "bleu"
+    command: list[Any] = [moses.program("evaluator"), "--sctype", "BLEU", "--reference", names, "--candidate", output]
+    run(command, log, work, stdout=printed)
+    said = printed.read_text(encoding="ascii", errors="replace").split()
+    try:
+        return 100.0 * float(said[0])
+    except (IndexError, ValueError):
+        raise InputError(
+            f"evaluator: printed no BLEU but {' '.join(said)[:100] or 'nothing'}; its output: {log}"
+        ) from None

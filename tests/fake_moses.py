@@ -1,0 +1,174 @@
+"""Small programs with the names, options and files of Moses' own, for the wiring: what they compute is ours.
+
+``install(folder)`` makes an installation of them. Run as ``python fake_moses.py NAME ARGUMENTS``.
+"""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+SCRIPTS = ("train-model.perl", "mert-moses.pl")
+
+PROGRAMS = (
+    "moses", "lmplz", "symal", "extract", "score", "consolidate", "lexical-reordering-score", "extractor", "evaluator",
+    "mert", "kbmira", "pro", "fast_align", "atools", "mgiza", "snt2cooc", "merge_alignment.py", "mkcls",
+)  # fmt: skip
+
+
+def install(folder: Path, without: tuple[str, ...] = ()) -> Path:
+    """An installation of the fake programs in a folder, but for some."""
+    for name in (*PROGRAMS, *SCRIPTS):
+        if name in without:
+            continue
+        path = folder / ("scripts/training" if name in SCRIPTS else "bin") / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{__file__}" "{name}" "$@"\n')
+        path.chmod(0o755)
+    return folder
+
+
+def ours(*words: object) -> None:
+    """Run a command of rnnsmt."""
+    from rnnsmt.cli import main
+
+    status = main([str(word) for word in words])
+    if status:
+        sys.exit(status)
+
+
+def option(arguments: list[str], name: str, default: str | None = None) -> str:
+    """The value of an option, as ``-name value`` or ``--name=value``."""
+    for place, word in enumerate(arguments):
+        if word == name:
+            return arguments[place + 1]
+        if word.startswith(f"{name}="):
+            return word.partition("=")[2]
+    assert default is not None, f"no {name} in {arguments}"
+    return default
+
+
+def moses(arguments: list[str]) -> None:
+    """Translate; the n-best list has the segmentations."""
+    import tempfile
+
+    assert {"-search-algorithm", "-include-segmentation-in-n-best", "distinct"} <= set(arguments)
+    text = option(arguments, "-i", "-")
+    words = ["search", "decode", "--ini", option(arguments, "-f"), "--input", text]
+    words += [
+        "--pop-limit",
+        option(arguments, "-cube-pruning-pop-limit", "1000"),
+        "--stack",
+        option(arguments, "-s", "1000"),
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        ours(*words, "--output", f"{folder}/out", "--output-details", option(arguments, "-n-best-list"))
+        sys.stdout.write(Path(f"{folder}/out").read_text().replace("\n", " \n"))
+
+
+def train(arguments: list[str]) -> None:
+    """Steps 1 to 3, or 4 to 7, of train-model.perl."""
+    root, corpus = Path(option(arguments, "-root-dir")), option(arguments, "-corpus")
+    source, target = f"{corpus}.f", f"{corpus}.e"
+    model = root / "model"
+    model.mkdir(exist_ok=True)
+    kind = option(arguments, "-alignment")
+    links = model / f"aligned.{kind}"
+    if option(arguments, "-first-step") == "1":
+        assert "-mgiza" in arguments and Path(option(arguments, "-external-bin-dir"), "mgiza").is_file()
+        texts = ["--source", source, "--target", target]
+        ours("align", "words", *texts, "--output-forward", root / "f", "--output-reverse", root / "r")
+        ours(
+            "align",
+            "symmetrize",
+            "--forward",
+            root / "f",
+            "--reverse",
+            root / "r",
+            "--heuristic",
+            kind,
+            "--output",
+            links,
+        )
+        return
+    texts = ["--source", source, "--target", target, "--alignment", links]
+    ours("phrases", "lexical", *texts, "--output-e2f", model / "lex.e2f", "--output-f2e", model / "lex.f2e")
+    length = option(arguments, "-max-phrase-length")
+    ours("phrases", "extract", *texts, "--max-length", length, "--output", root / "extract.parquet")
+    smoothing = "kneser-ney" if "--KneserNey" in option(arguments, "-score-options", "") else "none"
+    lexical = ["--lex-e2f", model / "lex.e2f", "--lex-f2e", model / "lex.f2e", "--smoothing", smoothing]
+    extract = ["--extract", root / "extract.parquet"]
+    ours("phrases", "score", *extract, *lexical, "--output", model / "phrase-table.gz")
+    ours("phrases", "reordering", *extract, "--output", model / "reordering-table.wbe-msd-bidirectional-fe.gz")
+
+
+def mert(arguments: list[str]) -> None:
+    """Two iterations: the weights as they are, and with the language model's doubled, which are the last ones."""
+    from rnnsmt.moses.ini import MosesIni
+
+    source, _, decoder, ini = arguments[:4]
+    folder = Path(option(arguments, "--working-dir"))
+    folder.mkdir(parents=True, exist_ok=True)
+    continued = "--continue" in arguments
+    assert continued == (folder / "finished_step.txt").exists()
+    for number in (2,) if continued else (1, 2):
+        model = MosesIni.read(ini)
+        model.weights["LM0"] = [number * weight for weight in model.weights["LM0"]]
+        model.write(folder / f"run{number}.moses.ini")
+        flags = option(arguments, "--decoder-flags")
+        nbest = f"-n-best-list {folder}/run{number}.nbest 100 distinct -include-segmentation-in-n-best"
+        command = f"{decoder} -f {folder}/run{number}.moses.ini -i {source} {flags} {nbest} > {folder}/run{number}.out"
+        if os.system(command) or (number == 2 and "FAIL" in os.environ):
+            sys.exit("Exit code: 1\nThe decoder died. CONFIG WAS -weight-overwrite at /x/mert-moses.pl line 1399.")
+        (folder / "finished_step.txt").write_text(f"{number}\n")
+
+
+def evaluator(arguments: list[str]) -> None:
+    """BLEU of a text, as a share."""
+    from rnnsmt.bleu.batch import BatchBleu
+    from rnnsmt.bleu.multi_bleu import bleu_of
+
+    references = [Path(path).read_text().splitlines() for path in option(arguments, "--reference").split(",")]
+    output = Path(option(arguments, "--candidate")).read_text().splitlines()
+    print(bleu_of(BatchBleu(references).statistics([[line] for line in output]).sum(0)).bleu / 100)
+
+
+def lmplz(arguments: list[str]) -> None:
+    """An ARPA file of standard input."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "text").write_bytes(sys.stdin.buffer.read())
+        order, output = option(arguments, "-o"), option(arguments, "--arpa")
+        words = ["--input", f"{folder}/text", "--order", order, "--estimator", "builtin", "--output", f"{folder}/lm"]
+        ours("lm", "estimate", *words)
+        shutil.copy(f"{folder}/lm", output)
+
+
+def fast_align(arguments: list[str]) -> None:
+    """The diagonal."""
+    for line in Path(option(arguments, "-i")).read_text().splitlines():
+        source, target = (len(side.split()) for side in line.split(" ||| "))
+        print(" ".join(f"{i}-{i}" for i in range(min(source, target))))
+
+
+def atools(arguments: list[str]) -> None:
+    """The first of both files."""
+    assert option(arguments, "-c") and Path(option(arguments, "-j")).is_file()
+    print(Path(option(arguments, "-i")).read_text(), end="")
+
+
+def main() -> None:
+    """Be the program that the first argument names."""
+    name, *arguments = sys.argv[1:]
+    programs = {
+        "moses": moses, "train-model.perl": train, "mert-moses.pl": mert, "evaluator": evaluator, "lmplz": lmplz,
+        "fast_align": fast_align, "atools": atools,
+    }  # fmt: skip
+    if name not in programs:
+        sys.exit(f"{name}: nobody should call it")
+    programs[name](arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,237 @@
+"""Programs of Moses in place of ours: found, checked, run and read. What the fake ones compute is ours."""
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rnnsmt.analysis.mert_curves import read_history
+from rnnsmt.cli import main
+from rnnsmt.io import InputError
+from rnnsmt.moses.ini import MosesIni
+from rnnsmt.moses.installation import Installation, Needs, last_words, try_decoder
+from rnnsmt.moses.nbest import read_details
+from rnnsmt.moses.running import run
+from tests.fake_moses import install
+
+from ..search.twin import tiny_model
+
+TEXT = ["a b c", "c a b a", "", "d b", "c c b a b"]
+EVERYTHING = Needs(("alignment", "training", "tuning", "decoding"), ("model4", "fast_align"), "mira")
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory) -> Path:
+    return install(tmp_path_factory.mktemp("moses"))
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """A model directory, a text, references."""
+    folder = tiny_model(tmp_path / "model", seed=3).folder
+    (tmp_path / "text").write_text("".join(f"{line}\n" for line in TEXT))
+    (tmp_path / "reference").write_text("u v w\nw u\n\nd v\nw v u\n")
+    return folder
+
+
+def script(path: Path, content: str) -> Path:
+    """A program of the shell."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{content}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_programs_are_found_below_the_installation_and_on_the_path(home, tmp_path, monkeypatch):
+    moses = Installation(home)
+    assert moses.missing(EVERYTHING) == []
+    assert moses.program("moses") == home / "bin/moses"
+    assert moses.giza() == ("mgiza", home / "bin")
+    assert moses.scripts() == home / "scripts"
+    (tmp_path / "empty").mkdir()
+    empty = Installation(tmp_path / "empty")
+    monkeypatch.setenv("PATH", os.pathsep.join(map(str, (home / "bin", home / "scripts/training"))))
+    assert empty.missing(EVERYTHING) == []
+    with pytest.raises(InputError, match="no folder"):
+        Installation(tmp_path / "none")
+
+
+def test_everything_that_is_missing_is_named_at_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    moses = Installation(install(tmp_path, without=("kbmira", "atools", "mkcls", "moses", "score")))
+    with pytest.raises(InputError) as error:
+        moses.check(EVERYTHING)
+    assert all(f"{name} (for " in str(error.value) for name in ("kbmira", "atools", "moses", "score"))
+    assert "mgiza snt2cooc merge_alignment.py mkcls or GIZA++ snt2cooc.out mkcls in one folder" in str(error.value)
+    assert "extract (" not in str(error.value)
+    moses.check(Needs((), ("fast_align",)))
+    assert moses.missing(Needs(("tuning",), (), "mert")) == ["moses (for tuning)"]
+
+
+def test_the_decoder_is_tried(home, tmp_path):
+    try_decoder(home / "bin/moses", 5)
+    try_decoder(home / "bin/moses", 1)
+    old = script(tmp_path / "old", "echo 'Exception: this model has order 7 but KenLM was compiled for 6' >&2; exit 1")
+    with pytest.raises(
+        InputError, match=r"LM of order 7.*compiled for 6; build a newer Moses, with --max-kenlm-order=7"
+    ):
+        try_decoder(old, 7)
+    with pytest.raises(InputError, match="does not run"):
+        try_decoder(tmp_path / "none", 5)
+    with pytest.raises(InputError, match="cannot translate a word"):
+        try_decoder(script(tmp_path / "mute", "cat > /dev/null; echo b"), 5)
+
+
+def test_last_words():
+    trace = (
+        "Use of uninitialized value at /x.pl line 3.\nERROR: Cannot find mkcls at /opt/x/train-model.perl line 491.\n"
+    )
+    assert last_words(trace + "Exit code: 2\n") == "ERROR: Cannot find mkcls"
+    assert last_words("one\ntwo\n\n") == "two"
+    assert last_words("") == ""
+
+
+def test_a_failure_is_one_sentence_with_the_log(tmp_path):
+    log = tmp_path / "logs/program.log"
+    bad = script(tmp_path / "bad.pl", "echo step 1; echo 'ERROR: no model at /opt/x.perl line 7.' >&2; exit 3")
+    with pytest.raises(InputError, match=rf"^bad.pl: ended with status 3: ERROR: no model; all of its output: {log}$"):
+        run([bad, "--option"], log, tmp_path)
+    assert log.read_text() == f"$ {bad} --option\nstep 1\nERROR: no model at /opt/x.perl line 7.\n"
+    with pytest.raises(InputError, match="SIGKILL: without a word"):
+        run([script(tmp_path / "killed", "kill -9 $$")], log, tmp_path)
+    with pytest.raises(InputError, match="cannot be run: No such file"):
+        run([tmp_path / "none"], log, tmp_path)
+
+
+def test_a_program_ends_with_all_that_it_called(tmp_path):
+    started = tmp_path / "started"
+    slow = script(tmp_path / "slow", f"sleep 100 & echo $! > {started}; wait")
+    with pytest.raises(InputError, match="slow: took longer than 1 s and was stopped"):
+        run([slow], tmp_path / "log", tmp_path, limit=1)
+    until_gone(int(started.read_text()))
+    started.unlink()
+    code = (
+        "from pathlib import Path\nfrom rnnsmt.moses.running import run\nfrom rnnsmt.stopping import catch_signals\n"
+        f"catch_signals()\nrun(['{slow}'], Path('{tmp_path}/log'), Path('{tmp_path}'))"
+    )
+    stage = subprocess.Popen([sys.executable, "-c", code])
+    while not started.exists() or not started.read_text().strip():
+        time.sleep(0.05)
+    stage.send_signal(signal.SIGTERM)
+    assert stage.wait(30) != 0
+    until_gone(int(started.read_text()))
+
+
+def until_gone(process: int) -> None:
+    """Wait until a process has ended; a zombie has."""
+    for _ in range(200):
+        try:
+            if Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return
+        except FileNotFoundError:
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"{process} lives on")
+
+
+def test_alignment(home, tmp_path):
+    for side, lines in (("en", ["a b", "b a c", "c", "a c"]), ("fr", ["x y", "y x z", "z", "x z"])):
+        (tmp_path / side).write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode()))
+    common = ["--source", f"{tmp_path}/en", "--target", f"{tmp_path}/fr", "--moses-home", str(home)]
+    common += ["--program-log", f"{tmp_path}/log"]
+    for aligner in ("model4", "fast_align"):
+        assert main(["moses", "align", *common, "--aligner", aligner, "--output", f"{tmp_path}/{aligner}.gz"]) == 0
+        with gzip.open(tmp_path / f"{aligner}.gz", "rt") as links:
+            assert len(links.read().splitlines()) == 4
+    with gzip.open(tmp_path / "fast_align.gz", "rt") as links:
+        assert links.read() == "0-0 1-1\n0-0 1-1 2-2\n0-0\n0-0 1-1\n"
+    (tmp_path / "fr").write_text("x\n")
+    assert main(["moses", "align", *common, "--output", f"{tmp_path}/no"]) == 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["en", "fast_align.gz", "fr", "log", "model4.gz"]
+
+
+@pytest.mark.parametrize(("smoothing", "alignments"), [("none", ["one", "two"]), ("kneser-ney", ["one"])])
+def test_training(home, tmp_path, smoothing, alignments):
+    """The tables of several alignments of one text."""
+    (tmp_path / "en").write_text("a b c\nb a\n" * 5)
+    (tmp_path / "fr").write_text("x y z\ny x\n" * 5)
+    (tmp_path / "one").write_text("0-0 1-1 2-2\n0-0 1-1\n" * 5)
+    (tmp_path / "two").write_text("0-0 1-1\n0-1 1-0\n" * 5)
+    texts = ["--source", *[f"{tmp_path}/en"] * len(alignments), "--target", *[f"{tmp_path}/fr"] * len(alignments)]
+    texts += ["--alignment", *(f"{tmp_path}/{name}" for name in alignments)]
+    programs = ["--moses-home", str(home), "--program-log", f"{tmp_path}/log"]
+    assert main(["moses", "train", *texts, *programs, "--smoothing", smoothing, "--output-dir", f"{tmp_path}/m"]) == 0
+    assert sorted(path.name for path in (tmp_path / "m").iterdir()) == [
+        "lex.e2f", "lex.f2e", "phrase-table.gz", "reordering-table.wbe-msd-bidirectional-fe.gz",
+    ]  # fmt: skip
+    assert main(["phrases", "extract", *texts, "--output", f"{tmp_path}/x.parquet"]) == 0
+    lexical = ["--lex-e2f", f"{tmp_path}/m/lex.e2f", "--lex-f2e", f"{tmp_path}/m/lex.f2e", "--smoothing", smoothing]
+    assert (
+        main(["phrases", "score", "--extract", f"{tmp_path}/x.parquet", *lexical, "--output", f"{tmp_path}/t.gz"]) == 0
+    )
+    tables = [gzip.decompress((tmp_path / name).read_bytes()) for name in ("m/phrase-table.gz", "t.gz")]
+    assert tables[0] == tables[1]
+
+
+def test_decoding_writes_what_ours_does(home, model, tmp_path):
+    inputs = ["--ini", f"{model}/moses.ini", "--input", f"{tmp_path}/text"]
+    for name, words in (("ours", ["search"]), ("theirs", ["moses"])):
+        more = ["--moses-home", str(home), "--program-log", f"{tmp_path}/log"] if name == "theirs" else []
+        outputs = [f"{tmp_path}/{name}.{kind}" for kind in ("out", "details", "json")]
+        options = [
+            word for pair in zip(("--output", "--output-details", "--report"), outputs, strict=True) for word in pair
+        ]
+        assert main([*words, "decode", *inputs, *options, *more]) == 0
+    assert (tmp_path / "theirs.out").read_text() == (tmp_path / "ours.out").read_text()
+    details = [read_details(tmp_path / f"{name}.details", TEXT) for name in ("ours", "theirs")]
+    assert details[0] == details[1]
+    ours, theirs = (json.loads((tmp_path / f"{name}.json").read_text()) for name in ("ours", "theirs"))
+    same = ("sentences", "words", "pop_limit", "stack")
+    assert [ours[key] for key in same] == [theirs[key] for key in same]
+    assert theirs["score_sum"] == pytest.approx(ours["score_sum"], abs=1e-3)
+
+
+def test_what_moses_has_not(home, model, tmp_path, capsys):
+    ini = MosesIni.read(model / "moses.ini")
+    text = ini.text_for(model).replace("[weight]", "[feature]\nCSLM name=CSLM0 path=none.pt\n[weight]\nCSLM0= 1")
+    (model / "cslm.ini").write_text(text)
+    outputs = ["--output", f"{tmp_path}/o", "--output-details", f"{tmp_path}/d", "--report", f"{tmp_path}/r"]
+    command = ["moses", "decode", "--ini", f"{model}/cslm.ini", "--input", f"{tmp_path}/text", *outputs]
+    assert main([*command, "--moses-home", str(home), "--program-log", f"{tmp_path}/log"]) == 2
+    assert "has no continuous-space LM" in capsys.readouterr().err
+
+
+def test_tuning_keeps_the_best_iteration_and_goes_on(home, model, tmp_path, monkeypatch, capsys):
+    command = [
+        "moses", "tune", "--ini", f"{model}/moses.ini", "--source", f"{tmp_path}/text", "--reference",
+        f"{tmp_path}/reference", "--seed", "2", "--output-ini", f"{tmp_path}/tuned/moses.ini", "--output-history",
+        f"{tmp_path}/history.json", "--state-dir", f"{tmp_path}/state", "--moses-home", str(home), "--program-log",
+        f"{tmp_path}/log",
+    ]  # fmt: skip
+    monkeypatch.setenv("FAIL", "1")
+    assert main(command) == 2
+    reason = "mert-moses.pl: ended with status 1: The decoder died. CONFIG WAS -weight-overwrite; all of its output: "
+    assert f"{reason}{tmp_path}/log" in capsys.readouterr().err
+    monkeypatch.delenv("FAIL")
+    assert main(command) == 0
+    first, second = (
+        line for line in (tmp_path / "log").read_text().splitlines() if line.startswith(f"$ {home}/scripts/")
+    )
+    assert "--continue" in second and "--continue" not in first
+    history = read_history(f"{tmp_path}/history.json")
+    bleu = [one["dev_bleu"] for one in history["iterations"]]
+    assert (history["seed"], history["dev_bleu"], len(bleu)) == (2, max(bleu), 2)
+    tuned, untuned = MosesIni.read(tmp_path / "tuned/moses.ini"), MosesIni.read(model / "moses.ini")
+    factor = history["best_iteration"]
+    assert tuned.weights["LM0"] == pytest.approx([factor * weight for weight in untuned.weights["LM0"]])
+    assert [feature.kind for feature in tuned.features] == [feature.kind for feature in untuned.features]
+    assert len(history["features"]) == len(history["weights"]) and np.isfinite(history["weights"]).all()
+    paths = [tuned.file_of(feature).resolve() for feature in tuned.features if "path" in feature.options]
+    assert paths == [untuned.file_of(feature).resolve() for feature in untuned.features if "path" in feature.options]

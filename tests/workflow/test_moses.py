@@ -1,0 +1,79 @@
+"""Moses in place of our stages: fake programs, which compute what ours do; real ones where MOSES_HOME names them."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.fake_moses import install
+from tests.workflow.conftest import SMALL
+
+SYSTEMS = "compare=[baseline, rnn]"
+
+PARTS = {
+    "moses_align": "alignment", "align_words": "alignment", "symmetrize": "alignment", "moses_train": "training",
+    "phrase_table": "training", "lexical": "training", "moses_tune": "tuning", "mert": "tuning",
+    "moses_decode": "decoding", "decode": "decoding",
+}  # fmt: skip
+
+
+@pytest.fixture
+def home(tmp_path_factory) -> Path:
+    return install(tmp_path_factory.mktemp("moses"))
+
+
+@pytest.mark.parametrize("parts", ["alignment", "training", "tuning", "decoding", "all"])
+def test_engines_mix(workflow, home, parts):
+    engine = "moses" if parts == "all" else f"{{{parts}: moses}}"
+    jobs = workflow.plan("--config", f"engine={engine}", f"moses_home={home}", SYSTEMS)
+    for rule, part in PARTS.items():
+        assert (rule in jobs) == (rule.startswith("moses_") == (parts in (part, "all"))), rule
+    assert "provenance" in jobs and "rnn_train" in jobs
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (["engine=moses"], "moses_home: the folder of an installation of Moses, which engine needs"),
+        (["engine=moses", "moses_home=HOME", "compare=[baseline, cslm]"], "cannot ask the CSLM of cslm;"),
+        (["engine=moses", "moses_home=HOME", SYSTEMS, "alignment={aligners: [hmm]}"], "Moses has no hmm"),
+        (["engine=moses", "moses_home=/none", SYSTEMS], "/none is no folder"),
+        (["engine=moses", "moses_home=/tmp", SYSTEMS], "lacks train-model.perl (for alignment)"),
+        (["engine=moses", "moses_home=HOME", SYSTEMS, "tuning={optimiser: pro}"], "lacks pro (for tuning)"),
+        (
+            ["engine={training: moses}", "moses_home=HOME", SYSTEMS, "rnn={leave_out: 2}"],
+            "rnn.leave_out: needs",
+        ),
+        (["engine=real", "moses_home=HOME"], "engine"),
+        (["engine={tuning: moses, search: moses}", "moses_home=HOME"], "engine"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_runs(workflow, tmp_path_factory, monkeypatch, settings, said):
+    home = install(tmp_path_factory.mktemp("moses"), without=("pro",))
+    done = workflow.call("--dry-run", "--config", *(word.replace("HOME", str(home)) for word in settings))
+    assert done.returncode != 0
+    assert said in done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("installed", ["fake", "real"])
+def test_a_table_by_moses(workflow, home, tmp_path_factory, installed):
+    if installed == "real":
+        if "MOSES_HOME" not in os.environ:
+            pytest.skip("the variable MOSES_HOME names no installation of Moses")
+        home = Path(os.environ["MOSES_HOME"])
+    config = SMALL | {"compare": ["baseline", "rnn"], "engine": "moses", "moses_home": str(home)}
+    config |= {"networks": {"seeds": 1}, "alignment": {"aligners": ["model4"]}}
+    (workflow.folder / "config.yaml").write_text(yaml.safe_dump(config))
+    done = workflow.call("--configfile", str(workflow.folder / "config.yaml"), "--show-failed-logs")
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = json.loads((workflow.folder / "results/table1.json").read_text())["rows"]
+    assert {row["system"] for row in rows} == {"baseline", "rnn"}
+    assert all(10 < row["bleu"] < 95 for row in rows)
+    about = json.loads((workflow.folder / "results/provenance.json").read_text())
+    assert about["software"]["moses"]["moses"]["path"] == str(home.resolve() / "bin/moses")
+    assert len(about["software"]["moses"]["moses"]["sha256"]) == 64
+    assert (workflow.folder / "results/report/index.html").is_file()
+    assert not workflow.plan("--configfile", str(workflow.folder / "config.yaml"))
