@@ -232,6 +232,10 @@ def test_a_job_of_a_cluster(workflow, tmp_path, monkeypatch):
     assert "-t 10 --mem 500 " in asked[0]
     assert "--target-jobs 'demo:'" in asked[0]
     assert re.search(r"--config \S*cluster=\S*[Tt]rue", asked[0])
+    command = [sys.executable, "-m", "rnnsmt", "status"]
+    status = subprocess.run(command, cwd=workflow.folder, capture_output=True, text=True, check=False)
+    assert status.stdout.startswith("failed: 0 of ")
+    assert "demo failed" in status.stdout
 
 
 def test_external_alignment(workflow):

@@ -27,7 +27,6 @@ from rnnsmt.search.kernels.features import score_alone
 from rnnsmt.search.kernels.records import MAX_WINDOW
 from rnnsmt.search.neural import NeuralFeature, load_feature
 from rnnsmt.search.table_reader import (
-    REORDERING_COLUMNS,
     PhraseTable,
     TargetPhrases,
     load_phrase_table,
@@ -37,7 +36,13 @@ from rnnsmt.search.table_reader import (
 UNKNOWN_WORD_SCORE = -100.0
 """Score of an unknown word: the floored logarithm of 0, as in Moses."""
 
-REORDERING_TYPES = ("wbe-msd-bidirectional-fe-allff", "wbe-msd-bidirectional-fe")
+ORIENTATIONS = {
+    "msd": (0, 1, 2, 2),
+    "mslr": (0, 1, 2, 3),
+    "monotonicity": (0, 1, 1, 1),
+    "leftright": (0, 1, 0, 1),
+}
+"""Of a reordering model: its score of a phrase that is monotone, swapped, or discontinuous to the right or left."""
 
 PHRASE_SCORES = ("p(source|target)", "lex(source|target)", "p(target|source)", "lex(target|source)")
 """The columns of a phrase table, in Moses' order."""
@@ -55,8 +60,9 @@ class SearchModel:
         feature_names: one per scalar weight, ``NAME:INDEX``; stateful features first, in the order of the ini, then the
             others, the unknown-word penalty last.
         table: the phrase pairs, sorted by source phrase.
-        reordering: ``float64`` [pairs, 6].
-        forward_class: ``int32`` [pairs], equal where the three forward scores are equal.
+        reordering: ``float64`` [pairs, 8], backward scores of the four orientations, then forward ones; 0 for none.
+        reordering_places: ``int64`` [8], where these lie in a feature vector, some in the same place; -1 for none.
+        forward_class: ``int32`` [pairs], equal where the four forward scores are equal.
         targets: target phrases of the table.
         vocabulary: target words by id.
         lm: the language model.
@@ -73,6 +79,7 @@ class SearchModel:
     feature_names: list[str]
     table: PhraseTable
     reordering: np.ndarray
+    reordering_places: np.ndarray
     forward_class: np.ndarray
     targets: TargetPhrases
     vocabulary: list[str]
@@ -155,6 +162,40 @@ def _layout(ini: MosesIni) -> tuple[list[str], dict[str, np.ndarray]]:
     return names, columns
 
 
+def reordering_scores(ini: MosesIni, feature: Feature) -> np.ndarray:
+    """Which score of a reordering table is that of a phrase backward, and forward, by its orientation: ``int64`` [8].
+
+    -1 for none. As Moses reads the type of a model, ``wbe-msd-bidirectional-fe-allff``: of words or phrases, which its
+    decoder does not tell apart; the orientations; backward, forward or both, backward first.
+
+    Raises:
+        InputError: a hierarchical model, one of source phrases alone, one with a weight for all orientations together,
+            or a type that Moses does not know either; another number of scores than it has.
+    """
+    name = feature.options.get("type", "")
+    parts = name.split("-")
+    kinds = [part for part in parts if part in ORIENTATIONS]
+    directions = [part for part in parts if part in ("backward", "unidirectional", "forward", "bidirectional")]
+    others = set(parts) - {*kinds, *directions, "wbe", "phrase", "fe", "allff"}
+    if len(kinds) != 1 or len(directions) > 1 or others:
+        raise InputError(
+            f"{ini.path}: reordering type {name}: {', '.join(sorted(others)) or 'its parts'}: not supported; there are "
+            f"wbe and phrase, {', '.join(ORIENTATIONS)}, backward, forward and bidirectional, fe, allff"
+        )
+    one = np.array(ORIENTATIONS[kinds[0]], np.int64)
+    none = np.full(4, -1, np.int64)
+    direction = directions[0] if directions else "backward"
+    number = len(set(ORIENTATIONS[kinds[0]]))
+    if direction == "bidirectional":
+        found, number = np.concatenate([one, one + number]), 2 * number
+    else:
+        found = np.concatenate([none, one] if direction == "forward" else [one, none])
+    if feature_count(feature, str(ini.path)) != number:
+        given = feature_count(feature, str(ini.path))
+        raise InputError(f"{ini.path}: reordering type {name} has {number} scores, but num-features is {given}")
+    return found
+
+
 def load_model(
     ini: MosesIni,
     sentences: list[str] | None = None,
@@ -192,17 +233,13 @@ def load_model(
     paths = {
         f.name: ini.located(f, folder) for f in (table_feature, lm_feature, reordering_feature, neural_feature) if f
     }
-    if reordering_feature is not None:
-        kind = reordering_feature.options.get("type", "")
-        if kind not in REORDERING_TYPES or len(columns["LexicalReordering"]) != REORDERING_COLUMNS:
-            raise InputError(
-                f"{ini.path}: reordering type {kind} with {len(columns['LexicalReordering'])} scores is not "
-                f"supported; it must be {REORDERING_TYPES[0]} with 6"
-            )
+    scores = np.full(8, -1, np.int64) if reordering_feature is None else reordering_scores(ini, reordering_feature)
     table = load_phrase_table(paths[table_feature.name], len(columns["PhraseDictionaryMemory"]), sentences)
-    reordering = np.zeros((len(table.source_of), REORDERING_COLUMNS))
+    reordering, places = np.zeros((len(table.source_of), 8)), scores
     if reordering_feature is not None:
-        reordering = load_reordering_scores(paths[reordering_feature.name], table)
+        own = columns["LexicalReordering"]
+        found = load_reordering_scores(paths[reordering_feature.name], table, len(own))
+        reordering, places = np.where(scores >= 0, found[:, scores], 0.0), np.where(scores >= 0, own[scores], -1)
     lm = load_automaton(paths[lm_feature.name])
     neural = None
     if neural_feature is not None:
@@ -214,13 +251,14 @@ def load_model(
         neural = load_feature(paths[neural_feature.name], unknown, threads, device, precision)
     vocabulary = Interner(1 << 12, 1 << 16)
     targets, words = target_phrases(table.targets, vocabulary, lm, neural, paths[table_feature.name])
-    forward_class = np.unique(reordering[:, 3:], axis=0, return_inverse=True)[1].reshape(-1).astype(np.int32)
+    forward_class = np.unique(reordering[:, 4:], axis=0, return_inverse=True)[1].reshape(-1).astype(np.int32)
     limit = MAX_WINDOW if ini.distortion_limit == NO_LIMIT else min(ini.distortion_limit, MAX_WINDOW)
     return SearchModel(
         ini,
         names,
         table,
         reordering,
+        places,
         forward_class,
         targets,
         words,

@@ -51,11 +51,8 @@ class SentenceSearch:
         )
         self.neural = model.neural if self.constants.neural_weight != 0.0 else None
         """The neural LM, where it has a say."""
-        places = np.full(8, -1, np.int64)
-        for kind, at in (("LexicalReordering", slice(0, 6)), ("Distortion", slice(6, 7)), ("LM", slice(7, 8))):
-            if kind in model.columns:
-                places[at] = model.columns[kind]
-        self.places = places
+        alone = [model.columns.get(kind, np.array([-1])) for kind in ("Distortion", "LM")]
+        self.places = np.concatenate([model.reordering_places, *alone]).astype(np.int64)
         self._local = threading.local()
         self.counts = np.zeros(9, np.int64)
         self._lock = threading.Lock()

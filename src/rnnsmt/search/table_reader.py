@@ -19,7 +19,6 @@ from rnnsmt.search.source_text import sentence_bytes
 
 LOG_FLOOR = -100.0
 
-REORDERING_COLUMNS = 6
 
 MAX_SOURCE_PHRASE = 20
 """Longest source phrase, in words, that is looked for in a sentence (Moses' max-phrase-length)."""
@@ -150,8 +149,8 @@ def _grouped(
     return PhraseTable(sources, targets, source_of[order], target_of[order], logs, first)
 
 
-def load_reordering_scores(path: Path, table: PhraseTable) -> np.ndarray:
-    """The six reordering scores of every phrase pair, natural logarithms, ``float64`` [pairs, 6].
+def load_reordering_scores(path: Path, table: PhraseTable, columns: int) -> np.ndarray:
+    """The reordering scores of every phrase pair, natural logarithms, ``float64`` [pairs, columns].
 
     Pairs that the file does not have get 0 everywhere, as in Moses; the log says how many these are.
 
@@ -161,7 +160,7 @@ def load_reordering_scores(path: Path, table: PhraseTable) -> np.ndarray:
     """
     keys = (table.source_of.astype(np.int64) << 32) | table.target_of
     pairs, row_of = np.unique(keys, return_inverse=True)
-    probabilities = np.ones((len(pairs), REORDERING_COLUMNS), np.float64)
+    probabilities = np.ones((len(pairs), columns), np.float64)
     found = np.zeros(len(pairs), np.uint8)
     number = 1
     for block in read_line_blocks(path):
@@ -173,7 +172,7 @@ def load_reordering_scores(path: Path, table: PhraseTable) -> np.ndarray:
         number += int(lines)
         if code:
             line = block.split(b"\n", int(lines) + 1)[int(lines)]
-            _refuse(line, path, number, code, REORDERING_COLUMNS, reordering=True)
+            _refuse(line, path, number, code, columns, reordering=True)
     with np.errstate(divide="ignore"):
         logs = np.maximum(np.log(probabilities), LOG_FLOOR)
     logs[found == 0] = 0.0

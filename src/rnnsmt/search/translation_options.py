@@ -24,7 +24,7 @@ class TranslationOptions(NamedTuple):
         targets: target phrases including the unknown words.
         source_of, target_of: ``int32`` [rows] of the pairs for these sentences, those of one source phrase together.
         static: ``float64`` [rows, F], the feature values that depend on the pair alone.
-        reordering: ``float64`` [rows, 6]; forward_class: ``int32`` [rows].
+        reordering: ``float64`` [rows, 8]; forward_class: ``int32`` [rows].
         sources: how many source phrases, unknown words included.
         known: how many of the pairs are the model's; those from there on are of unknown words.
         unknown: the words that have no translation of their own.
@@ -126,7 +126,7 @@ def _with_unknown_words(model: SearchModel, spans: list[np.ndarray], unknown: li
         source_of,
         target_of,
         static,
-        np.concatenate([model.reordering[used], np.zeros((len(unknown), 6))]),
+        np.concatenate([model.reordering[used], np.zeros((len(unknown), model.reordering.shape[1]))]),
         np.concatenate([model.forward_class[used], np.full(len(unknown), classes, np.int32)]),
         known + len(unknown),
         rows,
@@ -164,10 +164,10 @@ def rank(model: SearchModel, looked_up: TranslationOptions, weights: np.ndarray)
         order = order[rank < model.table_limit]
         counts = np.minimum(counts, model.table_limit)
         starts = np.concatenate([[0], np.cumsum(counts)])
-    reordering = np.zeros((len(order), 6))
-    if "LexicalReordering" in model.columns:
-        reordering = looked_up.reordering[order] * weights[model.columns["LexicalReordering"]]
-    guess = estimate[order][:, None] + reordering[:, :3]
+    places = model.reordering_places
+    reordering = looked_up.reordering[order] * np.where(places >= 0, weights[places], 0.0)
+    backward, forward = reordering[:, :4], reordering[:, 4:]
+    guess = estimate[order][:, None] + backward
     reach = guess.copy()
     suffix_maxima(starts.astype(np.int64), reach)
     targets = looked_up.targets
@@ -176,10 +176,10 @@ def rank(model: SearchModel, looked_up: TranslationOptions, weights: np.ndarray)
         order.astype(np.int32),
         looked_up.target_of[order],
         estimate[order],
-        static[order][:, None] + reordering[:, :3],
+        static[order][:, None] + backward,
         guess,
         reach,
-        np.ascontiguousarray(reordering[:, 3:]),
+        np.ascontiguousarray(forward),
         looked_up.forward_class[order],
         targets.bounds,
         targets.lm_words,

@@ -340,7 +340,20 @@ def test_input_that_is_no_tokenised_text(
         ),
         ("moses.ini", "path=phrase-table", "", "has no path="),
         ("moses.ini", "PhraseDictionaryMemory", "PhraseDictionaryCompact", "unknown feature PhraseDictionaryCompact"),
-        ("moses.ini", "wbe-msd-bidirectional-fe-allff", "hier-mslr-bidirectional-fe-allff", "reordering type"),
+        (
+            "moses.ini",
+            "wbe-msd-bidirectional-fe-allff",
+            "hier-mslr-bidirectional-fe-allff",
+            "reordering type.*hier: not",
+        ),
+        (
+            "moses.ini",
+            "wbe-msd-bidirectional-fe-allff",
+            "wbe-msd-bidirectional-fe-collapseff",
+            "collapseff: not supported",
+        ),
+        ("moses.ini", "wbe-msd-bidirectional-fe-allff", "wbe-mslr-bidirectional-fe-allff", "has 8 scores, but"),
+        ("moses.ini", "wbe-msd-bidirectional-fe-allff", "wbe-bidirectional-fe", "its parts: not supported"),
         ("moses.ini", "input-factor=0", "input-factor=0,1", "factored models"),
         ("moses.ini", "KENLM", "NeuralLM", "unknown feature NeuralLM"),
         ("moses.ini", "Distortion\n", "Distortion\nDistortion name=Distortion1\n", "no line in [weight]"),
@@ -396,7 +409,7 @@ def test_tables_are_filtered_by_the_sentences_and_floored(tmp_path: Path) -> Non
     assert len(load_phrase_table(path, 2, None).source_of) == 4
     assert len(load_phrase_table(path, 2, []).source_of) == 0
     (tmp_path / "rt").write_text("a ||| x ||| .1 .2 .3 .4 .5 0\nnot ||| known ||| 1\n")
-    scores = load_reordering_scores(tmp_path / "rt", table)
+    scores = load_reordering_scores(tmp_path / "rt", table, 6)
     assert scores[0] == pytest.approx([*np.log([0.1, 0.2, 0.3, 0.4, 0.5]), -100])
     assert (scores[1:] == 0).all()
 
@@ -406,15 +419,15 @@ def test_pairs_without_reordering_scores_are_counted(tmp_path: Path, capsys: pyt
     (tmp_path / "pt").write_text("".join(f"a ||| {i} ||| 1\n" for i in range(12)))
     table = load_phrase_table(tmp_path / "pt", 1, None)
     (tmp_path / "rt").write_text("a ||| 3 ||| .5 .5 .5 .5 .5 .5\nb ||| 3 ||| .5 .5 .5 .5 .5 .5\n")
-    assert (load_reordering_scores(tmp_path / "rt", table) != 0).any(axis=1).sum() == 1
+    assert (load_reordering_scores(tmp_path / "rt", table, 6) != 0).any(axis=1).sum() == 1
     assert capsys.readouterr().err == (
         f"{tmp_path / 'rt'}: 11 of 12 phrase pairs are not there, their reordering scores are 0\n"
     )
     (tmp_path / "rt").write_text("b ||| 3 ||| .5 .5 .5 .5 .5 .5\n")
     with pytest.raises(InputError, match="rt: has none of the 12 phrase pairs that the input can use"):
-        load_reordering_scores(tmp_path / "rt", table)
+        load_reordering_scores(tmp_path / "rt", table, 6)
     few = load_phrase_table(tmp_path / "pt", 1, ["b"])
-    assert len(load_reordering_scores(tmp_path / "rt", few)) == 0
+    assert len(load_reordering_scores(tmp_path / "rt", few, 6)) == 0
 
 
 word = st.text(st.characters(exclude_categories=["C", "Z"], exclude_characters="|"), min_size=1, max_size=4)

@@ -34,9 +34,20 @@ def _vector(model: SearchModel, found: dict[str, list[float]]) -> np.ndarray:
     return np.array([found[n.split(":")[0]][int(n.split(":")[1])] for n in model.feature_names])
 
 
-@pytest.mark.parametrize(("seed", "limit"), [(1, 6), (2, 6), (3, 2), (4, 0), (5, -1), (6, 3)])
-def test_search_finds_the_exhaustive_best_and_nbest(tmp_path: Path, seed: int, limit: int) -> None:
-    tiny = tiny_model(tmp_path, seed, limit)
+@pytest.mark.parametrize(
+    ("seed", "limit", "reordering"),
+    [
+        *((seed, limit, "wbe-msd-bidirectional-fe-allff") for seed, limit in [(1, 6), (2, 6), (3, 2), (4, 0), (5, -1)]),
+        (6, 3, "wbe-msd-bidirectional-fe"),
+        (7, 6, "phrase-mslr-bidirectional-fe-allff"),
+        (8, 6, "wbe-monotonicity-bidirectional-fe-allff"),
+        (9, 6, "phrase-leftright-bidirectional-fe"),
+        (10, 6, "wbe-msd-backward-fe"),
+        (11, 6, "wbe-mslr-forward-fe"),
+    ],
+)
+def test_search_finds_the_exhaustive_best_and_nbest(tmp_path: Path, seed: int, limit: int, reordering: str) -> None:
+    tiny = tiny_model(tmp_path, seed, limit, reordering_type=reordering)
     if limit == -1:
         tiny.limit = 99
     sentences = _sentences(seed)
@@ -53,8 +64,11 @@ def test_search_finds_the_exhaustive_best_and_nbest(tmp_path: Path, seed: int, l
 
 
 @pytest.mark.parametrize("columns", [1, 4, 6])
-def test_features_are_those_of_the_definitions(tmp_path: Path, columns: int) -> None:
-    tiny = tiny_model(tmp_path, 11, columns=columns)
+@pytest.mark.parametrize(
+    "reordering", ["wbe-msd-bidirectional-fe-allff", "wbe-mslr-bidirectional-fe", "phrase-leftright-forward-fe"]
+)
+def test_features_are_those_of_the_definitions(tmp_path: Path, columns: int, reordering: str) -> None:
+    tiny = tiny_model(tmp_path, 11, columns=columns, reordering_type=reordering)
     sentences = ["a b c d", "d d", "c b a"]
     model, _ = _loaded(tiny)
     options = SearchOptions(nbest=20)

@@ -27,6 +27,20 @@ class TinyModel:
     reordering: dict[tuple[tuple[str, ...], tuple[str, ...]], list[float]]
     lm: "kenlm.Model"
     limit: int
+    reordering_type: str = "wbe-msd-bidirectional-fe-allff"
+
+
+def score_of_turn(kind: str, before: tuple[int, int] | None, start: int, end: int) -> int:
+    """Which score of a reordering model of this kind a phrase gets after the one before it, by Moses' definitions."""
+    end_before = before[1] if before else -1
+    monotone, swap = start == end_before + 1, before is not None and end + 1 == before[0]
+    if kind == "monotonicity":
+        return 0 if monotone else 1
+    if kind == "leftright":
+        return 0 if end_before <= start else 1
+    if monotone or swap:
+        return 0 if monotone else 1
+    return 2 if kind == "msd" or start > end_before else 3
 
 
 def arpa_text(rng: random.Random, words: list[str], order: int = 3) -> str:
@@ -75,8 +89,12 @@ def path_of(text: str, segments: list[tuple[int, int, int]]) -> list[tuple[int, 
     return path
 
 
-def tiny_model(folder: Path, seed: int, limit: int = 6, columns: int = 4) -> TinyModel:
+def tiny_model(
+    folder: Path, seed: int, limit: int = 6, columns: int = 4, reordering_type: str = "wbe-msd-bidirectional-fe-allff"
+) -> TinyModel:
     """Write a random model directory; some pairs have no reordering scores, source word ``d`` has no translation."""
+    kind, direction = reordering_type.split("-")[1:3]
+    turns = {"msd": 3, "mslr": 4, "monotonicity": 2, "leftright": 2}[kind] * (1 + (direction == "bidirectional"))
     rng = random.Random(seed)
     folder.mkdir(parents=True, exist_ok=True)
     phrases: dict[tuple[str, ...], list[tuple[tuple[str, ...], list[float]]]] = {}
@@ -88,7 +106,7 @@ def tiny_model(folder: Path, seed: int, limit: int = 6, columns: int = 4) -> Tin
             scores = [round(rng.uniform(0.01, 1), 4) for _ in range(columns)]
             phrases.setdefault(source, []).append((target, scores))
             if rng.random() < 0.8:
-                reordering[(source, target)] = [round(rng.uniform(0.05, 0.9), 4) for _ in range(6)]
+                reordering[(source, target)] = [round(rng.uniform(0.05, 0.9), 4) for _ in range(turns)]
     rows = [(s, t, v) for s, options in phrases.items() for t, v in options]
     (folder / "phrase-table").write_text(
         "".join(
@@ -100,12 +118,16 @@ def tiny_model(folder: Path, seed: int, limit: int = 6, columns: int = 4) -> Tin
     )
     (folder / "lm.arpa").write_text(arpa_text(rng, [*TARGET, "d"]))
     ini = default_ini(folder, "phrase-table", "reordering", "lm.arpa", 3, columns, limit)
+    for feature in ini.features:
+        if feature.kind == "LexicalReordering":
+            feature.options |= {"type": reordering_type, "num-features": str(turns)}
+    ini.weights["LexicalReordering0"] = [0.3] * turns
     for name, weights in ini.weights.items():
         if name != "UnknownWordPenalty0":
             ini.weights[name] = [round(rng.uniform(0.05, 0.5), 3) for _ in weights]
     ini.weights["WordPenalty0"] = [-0.4]
     ini.write(folder / "moses.ini")
-    return TinyModel(folder, phrases, reordering, kenlm.Model(str(folder / "lm.arpa")), limit)
+    return TinyModel(folder, phrases, reordering, kenlm.Model(str(folder / "lm.arpa")), limit, reordering_type)
 
 
 def derivations(model: TinyModel, words: list[str]) -> Iterator[list[tuple[int, int, tuple[str, ...]]]]:
@@ -136,7 +158,10 @@ def features(
 ) -> dict[str, list[float]]:
     """The features of a derivation, from Moses' definitions."""
     columns = len(next(iter(model.phrases.values()))[0][1])
-    out = {"LexicalReordering0": [0.0] * 6, "Distortion0": [0.0], "TranslationModel0": [0.0] * columns}
+    kind, direction = model.reordering_type.split("-")[1:3]
+    half = {"msd": 3, "mslr": 4, "monotonicity": 2, "leftright": 2}[kind]
+    sides = 2 if direction == "bidirectional" else 1
+    out = {"LexicalReordering0": [0.0] * (half * sides), "Distortion0": [0.0], "TranslationModel0": [0.0] * columns}
     out["UnknownWordPenalty0"] = [0.0]
     text = [w for _, _, target in path for w in target]
     before: tuple[int, int] | None = None
@@ -150,16 +175,12 @@ def features(
         else:
             out["UnknownWordPenalty0"][0] -= 100.0
         out["Distortion0"][0] -= abs(start - (before[1] + 1 if before else 0))
-        if start == (before[1] + 1 if before else 0):
-            turn = 0
-        elif before and end + 1 == before[0]:
-            turn = 1
-        else:
-            turn = 2
-        if pair in model.reordering:
+        turn = score_of_turn(kind, before, start, end)
+        if pair in model.reordering and direction != "forward":
             out["LexicalReordering0"][turn] += math.log(model.reordering[pair][turn])
-        if pair_before in model.reordering:
-            out["LexicalReordering0"][3 + turn] += math.log(model.reordering[pair_before][3 + turn])
+        if pair_before in model.reordering and direction != "backward":
+            place = turn + half * (sides - 1)
+            out["LexicalReordering0"][place] += math.log(model.reordering[pair_before][place])
         before, pair_before = (start, end), pair
     out["LM0"] = [model.lm.score(" ".join(text)) * LN10]
     out["WordPenalty0"], out["PhrasePenalty0"] = [-float(len(text))], [float(len(path))]

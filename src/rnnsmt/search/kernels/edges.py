@@ -15,7 +15,7 @@ _ONE = np.uint64(1)
 
 _NONE = -1
 
-MONOTONE, SWAP, DISCONTINUOUS = 0, 1, 2
+MONOTONE, SWAP, RIGHT, LEFT = 0, 1, 2, 3
 
 
 @kernel(forceinline=True, **INNER)
@@ -67,7 +67,7 @@ def collect_edges(k, spans, ranked, work, constants, stamp):
                 group = work.coverages[coverage].group
                 while group != _NONE:
                     jump = abs(work.groups[group].end + 1 - start)
-                    orientation = DISCONTINUOUS
+                    orientation = RIGHT if work.groups[group].end < start else LEFT
                     if jump == 0:
                         orientation = MONOTONE
                     elif work.groups[group].swap == start + length:

@@ -9,7 +9,7 @@ import numpy as np
 
 from rnnsmt.kernels.decorator import kernel
 from rnnsmt.lm.kernels.automaton import query
-from rnnsmt.search.kernels.edges import DISCONTINUOUS, MONOTONE, SWAP
+from rnnsmt.search.kernels.edges import LEFT, MONOTONE, RIGHT, SWAP
 
 
 @kernel()
@@ -30,12 +30,12 @@ def score_alone(lm, bounds, words, states, rest, totals):
 
 @kernel()
 def orientation_of(last_start, last_end, start, end):
-    """Monotone, swap or discontinuous (msd); ``last_end`` -1 is the start of the sentence."""
+    """Monotone, swap, or discontinuous to the right or to the left; ``last_end`` -1 is the start of the sentence."""
     if last_end + 1 == start:
         return MONOTONE
     if last_end >= 0 and end + 1 == last_start:
         return SWAP
-    return DISCONTINUOUS
+    return RIGHT if last_end < start else LEFT
 
 
 @kernel()
@@ -47,7 +47,8 @@ def derivation_features(
     Args:
         rows: ``int32`` [phrases], rows of the phrase pairs, in the order of the translation.
         starts, ends: ``int32`` [phrases], first and last source word of each.
-        places: ``int64`` [8], where the six reordering scores, distortion and LM lie in a feature vector; -1 for none.
+        reordering: ``float64`` [rows, 8], backward scores by orientation, then forward ones.
+        places: ``int64`` [10], where these, distortion and LM lie in a feature vector; -1 for none.
         out: ``float64`` [F], overwritten.
     """
     out[:] = 0.0
@@ -64,16 +65,16 @@ def derivation_features(
             prob, state = query(lm, state, words[position])
             lm_score += prob
         jumps += abs(last_end + 1 - starts[k])
-        if places[0] >= 0:
-            orientation = orientation_of(last_start, last_end, starts[k], ends[k])
+        orientation = orientation_of(last_start, last_end, starts[k], ends[k])
+        if places[orientation] >= 0:
             out[places[orientation]] += reordering[row, orientation]
-            if last_row >= 0:
-                out[places[3 + orientation]] += reordering[last_row, 3 + orientation]
+        if last_row >= 0 and places[4 + orientation] >= 0:
+            out[places[4 + orientation]] += reordering[last_row, 4 + orientation]
         last_start, last_end, last_row = np.int64(starts[k]), np.int64(ends[k]), row
     prob, state = query(lm, state, lm_end_word)
-    if places[6] >= 0:
-        out[places[6]] -= jumps
-    out[places[7]] += lm_score + prob
+    if places[8] >= 0:
+        out[places[8]] -= jumps
+    out[places[9]] += lm_score + prob
 
 
 @kernel()

@@ -55,7 +55,7 @@ def coverage_future(work, gap, mask):
 
 @kernel()
 def suffix_maxima(first, values):
-    """Replace values [options, 3] by the maximum of themselves and what follows within each source phrase."""
+    """Replace values [options, 4] by the maximum of themselves and what follows within each source phrase."""
     for source in range(first.shape[0] - 1):
         for option in range(first[source + 1] - 2, first[source] - 1, -1):
             for turn in range(values.shape[1]):

@@ -23,11 +23,11 @@ class RankedOptions(NamedTuple):
         row: ``int32`` [options], row of the phrase pair in the model.
         target: ``int32`` [options], target phrase.
         estimate: ``float64`` [options], weighted scores of the pair and LM score of the phrase alone (future score).
-        known: ``float64`` [options, 3], weighted scores of the pair and backward reordering score when its phrase is
+        known: ``float64`` [options, 4], weighted scores of the pair and backward reordering score when its phrase is
             monotone, swapped or discontinuous.
-        guess: ``float64`` [options, 3], ``known`` plus the LM score of the phrase alone.
-        reach: ``float64`` [options, 3], the best guess of this and all following options of the source phrase.
-        forward: ``float64`` [options, 3], weighted forward reordering scores, by the turn of the following phrase.
+        guess: ``float64`` [options, 4], ``known`` plus the LM score of the phrase alone.
+        reach: ``float64`` [options, 4], the best guess of this and all following options of the source phrase.
+        forward: ``float64`` [options, 4], weighted forward reordering scores, by the turn of the following phrase.
         forward_class: ``int32`` [options], equal where the forward scores are equal.
         target_bounds: ``int64`` [targets + 1] into the next three.
         target_words: ``int32``, LM word ids.
