@@ -38,7 +38,7 @@ UNKNOWN_WORD_SCORE = -100.0
 
 ORIENTATIONS = {
     "msd": (0, 1, 2, 2),
-    "mslr": (0, 1, 2, 3),
+    "mslr": (0, 1, 3, 2),
     "monotonicity": (0, 1, 1, 1),
     "leftright": (0, 1, 0, 1),
 }

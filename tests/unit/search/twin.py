@@ -40,7 +40,7 @@ def score_of_turn(kind: str, before: tuple[int, int] | None, start: int, end: in
         return 0 if end_before <= start else 1
     if monotone or swap:
         return 0 if monotone else 1
-    return 2 if kind == "msd" or start > end_before else 3
+    return 2 if kind == "msd" or start < end_before else 3
 
 
 def arpa_text(rng: random.Random, words: list[str], order: int = 3) -> str:
@@ -48,7 +48,7 @@ def arpa_text(rng: random.Random, words: list[str], order: int = 3) -> str:
     grams: list[set[tuple[str, ...]]] = [{(w,) for w in ["<unk>", "<s>", "</s>", *words]}]
     for _ in range(2, order + 1):
         longer = set()
-        for left in grams[-1]:
+        for left in sorted(grams[-1]):
             for word in [*words, "</s>"]:
                 gram = (*left, word)
                 if "</s>" not in left and "<unk>" not in gram and gram[1:] in grams[-1] and rng.random() < 0.5:
