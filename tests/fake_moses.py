@@ -12,7 +12,8 @@ SCRIPTS = ("train-model.perl", "mert-moses.pl")
 
 PROGRAMS = (
     "moses", "lmplz", "symal", "extract", "score", "consolidate", "lexical-reordering-score", "extractor", "evaluator",
-    "mert", "kbmira", "pro", "fast_align", "atools", "mgiza", "snt2cooc", "merge_alignment.py", "mkcls",
+    "mert", "kbmira", "pro", "megam_i686.opt", "fast_align", "atools", "mgiza", "snt2cooc",
+    "merge_alignment.py", "mkcls",
 )  # fmt: skip
 
 
@@ -37,6 +38,13 @@ def ours(*words: object) -> None:
         sys.exit(status)
 
 
+def check(arguments: list[str], known: tuple[str, ...]) -> None:
+    """Die of an option that the real program does not have."""
+    options = {word.partition("=")[0] for word in arguments if word.startswith("-") and not word[1:2].isdigit()}
+    if unknown := options - set(known):
+        sys.exit(f"unknown option {' '.join(unknown)}")
+
+
 def option(arguments: list[str], name: str, default: str | None = None) -> str:
     """The value of an option, as ``-name value`` or ``--name=value``."""
     for place, word in enumerate(arguments):
@@ -52,6 +60,10 @@ def moses(arguments: list[str]) -> None:
     """Translate; the n-best list has the segmentations."""
     import tempfile
 
+    if "-show-weights" in arguments:
+        return
+    known = "-f -i -search-algorithm -cube-pruning-pop-limit -s -threads -v -n-best-list -output-unknowns"
+    check(arguments, (*known.split(), "-include-segmentation-in-n-best"))
     assert {"-search-algorithm", "-include-segmentation-in-n-best", "distinct"} <= set(arguments)
     text = option(arguments, "-i", "-")
     words = ["search", "decode", "--ini", option(arguments, "-f"), "--input", text]
@@ -64,10 +76,27 @@ def moses(arguments: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         ours(*words, "--output", f"{folder}/out", "--output-details", option(arguments, "-n-best-list"))
         sys.stdout.write(Path(f"{folder}/out").read_text().replace("\n", " \n"))
+    Path(option(arguments, "-output-unknowns", "/dev/null")).write_text(unknown_words(text, option(arguments, "-f")))
+
+
+def unknown_words(text: str, ini: str) -> str:
+    """The words that a model passes through, a line a sentence."""
+    from rnnsmt.moses.ini import MosesIni
+    from rnnsmt.search.model import load_model
+    from rnnsmt.search.translation_options import look_up
+
+    lines = Path("/dev/stdin" if text == "-" else text).read_text().splitlines()
+    unknown = look_up(load_model(MosesIni.read(ini)), lines).unknown
+    return "".join(" ".join(word for word in line.split() if word in unknown) + "\n" for line in lines)
 
 
 def train(arguments: list[str]) -> None:
     """Steps 1 to 3, or 4 to 7, of train-model.perl."""
+    known = (
+        "-root-dir -corpus -f -e -alignment -first-step -last-step -external-bin-dir -mgiza -mgiza-cpus -reordering "
+        "-max-phrase-length -cores -sort-parallel -sort-buffer-size -temp-dir -score-options --KneserNey"
+    )
+    check(arguments, tuple(known.split()))
     root, corpus = Path(option(arguments, "-root-dir")), option(arguments, "-corpus")
     source, target = f"{corpus}.f", f"{corpus}.e"
     model = root / "model"
@@ -100,18 +129,32 @@ def train(arguments: list[str]) -> None:
     extract = ["--extract", root / "extract.parquet"]
     ours("phrases", "score", *extract, *lexical, "--output", model / "phrase-table.gz")
     ours("phrases", "reordering", *extract, "--output", model / "reordering-table.wbe-msd-bidirectional-fe.gz")
+    if "FAIL_SCORE" in os.environ:  # the real one does not look whether its parts succeed
+        (model / "phrase-table.gz").write_bytes(b"")
 
 
 def mert(arguments: list[str]) -> None:
-    """Two iterations: the weights as they are, and with the language model's doubled, which are the last ones."""
+    """Two iterations: the weights as they are, and with the language model's doubled; then the maximum is reached.
+
+    Like the real one it then notes a third iteration, which it cannot go on from.
+    """
     from rnnsmt.moses.ini import MosesIni
 
     source, _, decoder, ini = arguments[:4]
     folder = Path(option(arguments, "--working-dir"))
     folder.mkdir(parents=True, exist_ok=True)
-    continued = "--continue" in arguments
-    assert continued == (folder / "finished_step.txt").exists()
-    for number in (2,) if continued else (1, 2):
+    known = (
+        "--nbest --working-dir --mertdir --rootdir --no-filter-phrase-table --maximum-iterations --threads "
+        "--decoder-flags --mertmertargs --batch-mira --batch-mira-args --mertargs --pairwise-ranked --proargs "
+        "--continue"
+    )
+    check(arguments[4:], tuple(known.split()))
+    step = folder / "finished_step.txt"
+    done = int(step.read_text()) if "--continue" in arguments else 0
+    if done and not (folder / f"run{done}.features.dat").exists():
+        sys.exit(f"Can't start from step {done}, because run{done}.features.dat was not found!")
+    nbest_size = option(arguments, "--nbest")
+    for number in range(done + 1, 3):
         model = MosesIni.read(ini)
         model.weights["LM0"] = [number * weight for weight in model.weights["LM0"]]
         model.write(folder / f"run{number}.moses.ini")
@@ -120,7 +163,10 @@ def mert(arguments: list[str]) -> None:
         command = f"{decoder} -f {folder}/run{number}.moses.ini -i {source} {flags} {nbest} > {folder}/run{number}.out"
         if os.system(command) or (number == 2 and "FAIL" in os.environ):
             sys.exit("Exit code: 1\nThe decoder died. CONFIG WAS -weight-overwrite at /x/mert-moses.pl line 1399.")
-        (folder / "finished_step.txt").write_text(f"{number}\n")
+        for kept in ("features.dat", "scores.dat", "weights.txt", "mert.log", f"best{nbest_size}.out.gz"):
+            (folder / f"run{number}.{kept}").write_text("")
+        step.write_text(f"{number}\n")
+    step.write_text("3\n")
 
 
 def evaluator(arguments: list[str]) -> None:
@@ -154,7 +200,9 @@ def fast_align(arguments: list[str]) -> None:
 
 def atools(arguments: list[str]) -> None:
     """The first of both files."""
-    assert option(arguments, "-c") and Path(option(arguments, "-j")).is_file()
+    if option(arguments, "-c") not in ("intersect", "union", "grow-diag", "grow-diag-final-and", "grow-diag-final"):
+        sys.exit("Don't understand command: " + option(arguments, "-c"))
+    assert Path(option(arguments, "-j")).is_file()
     print(Path(option(arguments, "-i")).read_text(), end="")
 
 

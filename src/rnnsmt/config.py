@@ -130,11 +130,11 @@ def is_embedded(config: Mapping[str, Any]) -> bool:
 def parts_of_moses(config: Mapping[str, Any]) -> list[str]:
     """The parts that ``engine`` gives to Moses: it names one engine for all, or for each; rnnsmt where it names none.
 
-    >>> parts_of_moses({"engine": "moses"}), parts_of_moses({"engine": {"tuning": "moses"}})
-    (['alignment', 'training', 'tuning', 'decoding'], ['tuning'])
+    An alignment that was made elsewhere needs none.
     """
     engine = config["engine"]
-    return [part for part in PARTS if (engine if isinstance(engine, str) else engine.get(part)) == "moses"]
+    parts = [part for part in PARTS if (engine if isinstance(engine, str) else engine.get(part)) == "moses"]
+    return [part for part in parts if part != "alignment" or not config["alignment"]["external"]]
 
 
 def settle(config: dict[str, Any]) -> str:
@@ -279,13 +279,16 @@ def _describe(option: Mapping[str, Any]) -> str:
     """One alternative of a schema in words."""
     if "const" in option:
         return str(option["const"])
-    if option.get("type") == "number":
-        return f"a number above {option['exclusiveMinimum']} and up to {option['maximum']}"
-    if option.get("type") == "integer":
-        return f"a whole number from {option['minimum']}"
+    if "enum" in option:
+        return " or ".join(map(str, option["enum"]))
+    if "properties" in option:
+        return f"a map of {', '.join(option['properties'])}"
     if "pattern" in option:
         return f"text like {option['pattern']}"
-    return str(option.get("type", option))
+    return {
+        "number": "a number above {exclusiveMinimum} and up to {maximum}",
+        "integer": "a whole number from {minimum}",
+    }.get(str(option.get("type")), str(option.get("type", option))).format_map(option)
 
 
 def _cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
@@ -318,7 +321,11 @@ def _check_engine(config: Mapping[str, Any]) -> Iterator[str]:
     parts = parts_of_moses(config)
     if parts and config["moses_home"] is None:
         yield "moses_home: the folder of an installation of Moses, which engine needs; see docs/moses.md"
-    if "alignment" in parts and not config["alignment"]["external"] and "hmm" in config["alignment"]["aligners"]:
+    if "alignment" in parts and "model4" in config["alignment"]["aligners"] and config["text"]["max_length"] > 100:
+        yield "text.max_length: MGIZA and GIZA++ cut sentences of more than 100 words; set it to 100 or less"
+    if {"training", "tuning", "decoding"} & set(parts) and not config["text"]["escape"]:
+        yield "text.escape: Moses takes | for a separator of factors; set it to true"
+    if "alignment" in parts and "hmm" in config["alignment"]["aligners"]:
         yield "alignment.aligners: Moses has no hmm; take model4 (MGIZA or GIZA++) or fast_align"
     neural = [name for name in config["compare"] if "cslm" in config["systems"].get(name, {}).get("features", [])]
     if neural and {"tuning", "decoding"} & set(parts):

@@ -264,6 +264,17 @@ def read_parallel(*paths: str | Path) -> Iterator[tuple[str, ...]]:
         yield tuple(cast(list[str], row))
 
 
+def write_plain(paths: Iterable[str | Path], output: Path) -> int:
+    """Write texts, decompressed, one after the other, for programs that read nothing else; the number of lines."""
+    lines = 0
+    with output.open("wb") as out:
+        for path in paths:
+            for line in read_byte_lines(path):
+                out.write(line + b"\n")
+                lines += 1
+    return lines
+
+
 def count_lines(path: str | Path) -> int:
     """The number of lines of a file."""
     return sum(1 for _ in read_byte_lines(path))

@@ -47,6 +47,11 @@ class StateFolder:
         except OSError as error:  # some file systems of clusters have no locks
             say(f"{self.path}: cannot be locked ({error.strerror}); take care that no other process works there")
 
+    @property
+    def descriptors(self) -> tuple[int, ...]:
+        """That of the lock: a program that inherits it holds the lock as long as it lives."""
+        return () if self._lock is None else (self._lock.fileno(),)
+
     def clear_finished(self, *patterns: str) -> None:
         """Remove the state (files by ``patterns``) of a finished job of other settings."""
         if not self._finished.exists() or not (changed := self._changed(read_json(self._finished))):

@@ -33,6 +33,13 @@ def test_engines_mix(workflow, home, parts):
     assert "provenance" in jobs and "rnn_train" in jobs
 
 
+def test_an_alignment_made_elsewhere_needs_no_aligner(workflow, tmp_path_factory):
+    home = install(tmp_path_factory.mktemp("moses"), without=("mgiza", "fast_align", "symal"))
+    (workflow.folder / "mine.align").write_text("0-0\n")
+    settings = ["engine=moses", f"moses_home={home}", SYSTEMS, "alignment={external: mine.align}"]
+    assert workflow.plan("--config", *settings)["check_alignment"] == 1
+
+
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
@@ -46,8 +53,22 @@ def test_engines_mix(workflow, home, parts):
             ["engine={training: moses}", "moses_home=HOME", SYSTEMS, "rnn={leave_out: 2}"],
             "rnn.leave_out: needs",
         ),
-        (["engine=real", "moses_home=HOME"], "engine"),
-        (["engine={tuning: moses, search: moses}", "moses_home=HOME"], "engine"),
+        (["engine=moses", "moses_home=HOME", SYSTEMS, "text={escape: false}"], "text.escape: Moses takes |"),
+        (["engine=moses", "moses_home=HOME", SYSTEMS, "text={max_length: 120}"], "text.max_length: MGIZA"),
+        (
+            [
+                "engine={training: moses}",
+                "moses_home=HOME",
+                "systems={c: {features: [counted]}}",
+                "compare=[baseline, c]",
+            ],
+            "counted: weighting counts needs",
+        ),
+        (["engine=real", "moses_home=HOME"], "it must be rnnsmt or moses or a map of alignment, training"),
+        (
+            ["engine={tuning: moses, search: moses}", "moses_home=HOME"],
+            "map of alignment, training, tuning, decoding",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_runs(workflow, tmp_path_factory, monkeypatch, settings, said):

@@ -28,7 +28,7 @@ os.environ.update(RNNSMT_CHECKOUT=str(CHECKOUT))  # what envs/*.post-deploy.sh i
 
 from rnnsmt.config import check, corpora, is_embedded, kept_whole, parts_of_moses, settle
 from rnnsmt.io import InputError
-from rnnsmt.moses.installation import Installation, Needs
+from rnnsmt.moses.installation import Installation, check_path, needs_of
 from rnnsmt.run_lock import enter
 from rnnsmt.stages import STAGES
 
@@ -43,11 +43,9 @@ MOSES_PARTS = parts_of_moses(config)
 if MOSES_PARTS:
     try:
         moses = Installation(config["moses_home"])
+        check_path(Path.cwd())
         if workflow.is_main_process:  # jobs do not look again
-            needs = Needs(
-                MOSES_PARTS, config["alignment"]["aligners"], config["tuning"]["optimiser"], config["lm"]["order"]
-            )
-            moses.check(needs)
+            moses.check(needs_of(config))
     except InputError as error:
         raise WorkflowError(str(error))
     MOSES_HOME = str(moses.home)

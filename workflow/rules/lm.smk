@@ -1,5 +1,5 @@
 # The n-gram language model: by Moses' lmplz where Moses trains.
-LMPLZ_PATH = f"PATH={shlex.quote(str(moses.program('lmplz').parent))}:$PATH " if "training" in MOSES_PARTS else ""
+LMPLZ = f"--lmplz {shlex.quote(str(moses.program('lmplz')))} " if "training" in MOSES_PARTS else ""
 
 
 rule language_model:
@@ -18,7 +18,8 @@ rule language_model:
     params:
         version=version("lm", "estimate"),
         order=config["lm"]["order"],
-        estimator="lmplz" if "training" in MOSES_PARTS else config["lm"]["estimator"],
+        estimator=config["lm"]["estimator"],
     shell:
-        LMPLZ_PATH + "rnnsmt lm estimate --input {input:q} --order {params.order} --estimator {params.estimator} "
-        "--output {output:q} --threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"
+        "rnnsmt lm estimate --input {input:q} --order {params.order} --estimator {params.estimator} "
+        + LMPLZ
+        + "--output {output:q} --threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"

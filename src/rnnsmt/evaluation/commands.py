@@ -355,7 +355,7 @@ def provenance_options(parser: argparse.ArgumentParser) -> None:
         help="reports of `corpus prepare`, whose raw files must still be those that were read",
     )
     add("--config", type=json.loads, metavar="JSON", help="the configuration")
-    add("--moses-home", metavar="DIR", help="the installation of Moses that took part")
+    add("--moses-home", metavar="DIR", help="the installation of Moses that took part as --config says")
     add("--hash-limit-mb", type=int, metavar="N", help="list larger files without hash (default: none)")
     add("--output", required=True, metavar="FILE", help="to write (JSON)")
 
@@ -378,7 +378,7 @@ def provenance(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.evaluation.provenance import FORMAT, Files, cells_and_runs, network, software
     from rnnsmt.evaluation.score_file import read_score
     from rnnsmt.evaluation.table import add_joint, group
-    from rnnsmt.moses.installation import Installation
+    from rnnsmt.moses.installation import Installation, needs_of
 
     scores = group(read_score(path) for path in args.scores)
     joint = dict(_joint(text) for text in args.joint)
@@ -387,7 +387,7 @@ def provenance(args: argparse.Namespace) -> dict[str, object]:
     files = Files(None if args.hash_limit_mb is None else args.hash_limit_mb << 20)
     programs = software()
     if args.moses_home is not None:
-        programs["software"]["moses"] = Installation(args.moses_home).about()
+        programs["software"]["moses"] = Installation(args.moses_home).about(needs_of(args.config))
     content = programs | {
         "config": args.config,
         "inputs": [files.add(path) for path in args.inputs],

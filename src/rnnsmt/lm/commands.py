@@ -15,6 +15,7 @@ def estimate_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", required=True, metavar="ARPA", help="compressed by suffix")
     parser.add_argument("--order", type=order_between(1, MAX_ORDER), default=5, help="length of the longest n-grams")
     parser.add_argument("--estimator", choices=["auto", "lmplz", "builtin"], default="auto")
+    parser.add_argument("--lmplz", metavar="FILE", help="KenLM's program, where it is not on PATH")
     parser.add_argument("--memory-mb", type=positive, default=2000, help="memory to stay within")
     parser.add_argument("--threads", type=positive, default=1)
 
@@ -38,7 +39,7 @@ def estimate(args: argparse.Namespace) -> dict[str, object]:
     """
     from rnnsmt.lm.estimation import estimate, find_lmplz, run_lmplz
 
-    lmplz = find_lmplz(args.estimator)
+    lmplz = args.lmplz or find_lmplz(args.estimator)
     if lmplz is not None:
         return run_lmplz(lmplz, args.input, args.order, args.output, args.memory_mb)
     return estimate(args.input, args.order, args.output, memory_mb=args.memory_mb, threads=args.threads)

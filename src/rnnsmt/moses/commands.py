@@ -282,5 +282,6 @@ def check(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.moses.installation import Installation, Needs
 
     moses = Installation(args.moses_home)
-    moses.check(Needs(args.parts, args.aligners, args.optimiser, args.lm_order))
-    return {"programs": len(moses.about()), "parts": " ".join(args.parts)}
+    needs = Needs(args.parts, args.aligners, args.optimiser, args.lm_order)
+    moses.check(needs)
+    return {"programs": len(moses.about(needs)), "parts": " ".join(args.parts)}

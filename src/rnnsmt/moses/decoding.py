@@ -1,24 +1,37 @@
 """Translating with Moses' own decoder, and tuning by its own scripts, with models of ours or of Moses."""
 
 import gzip
+import hashlib
 import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rnnsmt.io import InputError, read_byte_lines, read_lines, scratch_folder, write_json, write_lines
+from rnnsmt.io import (
+    InputError,
+    read_json,
+    read_lines,
+    scratch_folder,
+    sha256,
+    words_of,
+    write_json,
+    write_lines,
+    write_plain,
+)
 from rnnsmt.moses.ini import NEURAL_MODELS, Feature, MosesIni
 from rnnsmt.moses.installation import MERT, MOSES, Installation
 from rnnsmt.moses.nbest import fields_of
 from rnnsmt.moses.running import run
+from rnnsmt.stages import STAGES
+from rnnsmt.state_folder import StateFolder
 
-UNKNOWN = -100.0
-"""The value of Moses' unknown word penalty for a word."""
+BEGUN, ENDED = "begun.json", "ended"
+"""Files of a tuning: what it depends on; that the script has come to its end."""
 
-OPTIMISERS = ("mert", "mira", "pro")
+OPTIMISERS = {"mert": "mert", "mira": "kbmira", "pro": "pro"}
+"""The programs that find weights."""
 
 
 class Limits(NamedTuple):
@@ -56,12 +69,6 @@ def for_moses(ini: MosesIni, folder: Path | None) -> MosesIni:
     return replace(ini, features=features)
 
 
-def _plain(text: str | Path, output: Path) -> int:
-    """Write a text that may be compressed as Moses reads it; the number of its lines."""
-    with output.open("wb") as out:
-        return sum(1 for line in read_byte_lines(text) if out.write(line + b"\n"))
-
-
 def decode(
     moses: Installation,
     ini: MosesIni,
@@ -74,47 +81,38 @@ def decode(
 ) -> dict[str, int | float]:
     """Translate a tokenised text with ``moses``; what `search decode` tells of its search, by the same names.
 
+    But for the seconds of the search, which Moses does not tell from those of loading.
+
     details: n-best lists of one, with features and segmentation.
 
     Raises:
         InputError: as ``run`` and ``for_moses``; another number of translations than lines.
     """
     with scratch_folder(Path(output).resolve()) as work:
-        lines = _plain(text, work / "input")
+        lines = write_plain([text], work / "input")
         for_moses(ini, folder).write(work / "moses.ini")
         options = ["-n-best-list", work / "nbest", "1", "distinct", "-include-segmentation-in-n-best"]
-        seconds = run(
+        options += ["-output-unknowns", work / "unknown"]
+        seconds, _ = run(
             [moses.program(MOSES), "-f", work / "moses.ini", *limits.options(), *options, "-i", work / "input"],
             log, work, stdout=work / "output",
         )  # fmt: skip
-        found = [" ".join(line.split()) for line in read_lines(work / "output")]
+        found = [" ".join(words_of(line)) for line in read_lines(work / "output")]
         if len(found) != lines:
             raise InputError(f"{MOSES}: translated {len(found)} of {lines} lines; its output: {log}")
         best = [line for line in read_lines(work / "nbest") if line.strip()]
-        score, unknown = 0.0, 0
-        for number, line in enumerate(best, 1):
-            fields = fields_of(line, work / "nbest", number)
-            score += float(fields[3])
-            unknown += _unknown_words(fields[2])
+        score = sum(float(fields_of(line, work / "nbest", number)[3]) for number, line in enumerate(best, 1))
+        unknown = sum(len(words_of(line)) for line in read_lines(work / "unknown"))
         write_lines(details, best)
         write_lines(output, found)
-        words = sum(len(line.split()) for line in read_lines(work / "input"))
+        words = sum(len(words_of(line)) for line in read_lines(work / "input"))
     return {
         "sentences": lines,
         "words": words,
         "unknown_words": unknown,
-        "search_cpu_seconds": round(seconds, 3),
+        "cpu_seconds_with_loading": round(seconds, 3),
         "score_sum": round(score, 6),
     }
-
-
-def _unknown_words(features: str) -> int:
-    """How many words the unknown word penalty counts in the features of a line."""
-    words = features.split()
-    for name, value in pairwise(words):
-        if name.startswith("UnknownWordPenalty"):
-            return round(float(value) / UNKNOWN)
-    return 0
 
 
 def tune(
@@ -137,33 +135,58 @@ def tune(
     """Tune by ``mert-moses.pl``; the weights of the iteration whose translations of the dev text are best.
 
     work: folder of the run, with everything that the script leaves. One that is interrupted goes on there after its
-    last iteration. The history is that of `tuning mert`, BLEU by Moses' ``evaluator``.
+    last iteration, if everything that the result depends on is as it was; one that was finished with other settings
+    starts over. The history is that of `tuning mert`, BLEU by Moses' ``evaluator``.
 
     Raises:
         InputError: as ``run`` and ``for_moses``.
     """
     work = work.resolve()
-    work.mkdir(parents=True, exist_ok=True)
-    _plain(source, work / "source")
+    located = for_moses(ini, folder)
+    state = StateFolder(
+        work,
+        {
+            "version of this stage": STAGES["moses"]["tune"].version,
+            **{name: sha256(moses.program(name)) for name in (MERT, MOSES, "extractor", OPTIMISERS[optimiser])},
+            "ini": hashlib.sha256(replace(located, path=None).text_for(work).encode()).hexdigest(),
+            **{f"file of {one.name}": sha256(one.options["path"]) for one in located.features if "path" in one.options},
+            "source": sha256(source),
+            "reference": " ".join(map(sha256, references)),
+            "seed": seed, "optimiser": optimiser, "nbest": nbest, "max-iterations": max_iterations,
+            "pop-limit": limits.pop_limit, "stack": limits.stack,
+        },
+    )  # fmt: skip
+    state.lock()
+    state.clear_finished("mert/*", BEGUN, ENDED)
+    if (work / BEGUN).is_file():
+        state.check(read_json(work / BEGUN))
+    else:
+        write_json(work / BEGUN, state.fingerprint)
+    write_plain([source], work / "source")
     for number, reference in enumerate(references):
-        _plain(reference, work / f"reference{number}")
-    for_moses(ini, folder).write(work / "untuned.ini")
+        write_plain([reference], work / f"reference{number}")
+    located.write(work / "untuned.ini")
     options = {
-        "mert": [f"--mertmertargs=-r {seed}"],
+        "mert": [f"--mertmertargs=-r {seed} "],
         "mira": ["--batch-mira", f"--batch-mira-args=--random-seed {seed}", "--mertargs= "],
         "pro": ["--pairwise-ranked", f"--proargs=-r {seed}"],
     }[optimiser]
     tuning = work / "mert"
-    seconds = run(
-        [
+    seconds = 0.0
+    if not (work / ENDED).is_file():
+        run([moses.program(MOSES), "-f", work / "untuned.ini", "-show-weights"], log, work)
+        goes_on = _rewind(tuning, nbest)
+        seconds, _ = run(
+            [
             moses.program(MERT), work / "source", work / "reference", moses.program(MOSES), work / "untuned.ini",
             f"--nbest={nbest}", f"--working-dir={tuning}", f"--mertdir={moses.program('extractor').parent}",
             f"--rootdir={moses.scripts()}", "--no-filter-phrase-table", f"--maximum-iterations={max_iterations}",
             f"--threads={limits.threads}", f"--decoder-flags={' '.join(limits.options())}", *options,
-            *(["--continue"] if _finished_step(tuning) else []),
+            *(["--continue"] if goes_on else []),
         ],
-        log, work,
+        log, work, held=state.descriptors, more_logs=[tuning / "mert.log", tuning / "extract.err"],
     )  # fmt: skip
+        (work / ENDED).touch()
     iterations: list[dict[str, Any]] = []
     numbers = sorted(int(found[1]) for path in tuning.iterdir() if (found := re.fullmatch(r"run(\d+)\.out", path.name)))
     for number in numbers:
@@ -194,6 +217,7 @@ def tune(
         },
     )
     chosen.write(output_ini)
+    state.finish()
     return {"iterations": len(iterations), "dev BLEU": best["dev_bleu"], "CPU seconds": round(seconds, 1)}
 
 
@@ -201,10 +225,21 @@ def _flat(weights: dict[str, list[float]]) -> list[float]:
     return [value for values in weights.values() for value in values]
 
 
-def _finished_step(folder: Path) -> bool:
-    """Whether a run of the script in this folder has finished an iteration that it can continue from."""
-    path = folder / "finished_step.txt"
-    return path.is_file() and path.read_text(encoding="ascii", errors="replace").strip() not in ("", "0")
+def _rewind(folder: Path, nbest: int) -> bool:
+    """Set a run of the script that was interrupted back to its last whole iteration; whether there is one.
+
+    The script itself notes an iteration before it has all its files, and one that it never makes where it ends by the
+    number of iterations; from these it does not continue.
+    """
+    kept = ("features.dat", "scores.dat", "weights.txt", "mert.log", f"best{nbest}.out.gz")
+    whole = 0
+    while all((folder / f"run{whole + 1}.{name}").is_file() for name in kept):
+        whole += 1
+    if whole:
+        (folder / "finished_step.txt").write_text(f"{whole}\n")
+    elif folder.is_dir():
+        shutil.rmtree(folder)
+    return whole > 0
 
 
 def _run_ini(folder: Path, number: int) -> Path:

@@ -1,11 +1,19 @@
 """Word alignment and phrase tables by the programs of Moses, MGIZA, GIZA++ and fast_align."""
 
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import zip_longest
 from pathlib import Path
 
-from rnnsmt.io import InputError, atomic_path, read_byte_lines, scratch_folder, write_lines
+from rnnsmt.io import (
+    InputError,
+    atomic_path,
+    count_lines,
+    read_byte_lines,
+    scratch_folder,
+    write_lines,
+    write_plain,
+)
 from rnnsmt.moses.installation import TRAIN, Installation
 from rnnsmt.moses.running import run
 
@@ -15,19 +23,14 @@ SIDES = ("f", "e")
 TABLES = ("lex.e2f", "lex.f2e", "phrase-table.gz", "reordering-table.wbe-msd-bidirectional-fe.gz")
 """What training writes."""
 
+ATOOLS = {"intersection": "intersect"}
+"""What atools calls otherwise than symal."""
+
+PROBLEMS = ("not found", "No space left", "write failed", "Killed", "cannot open", "No such file", "Out of memory")
+"""What is printed where a part of training fails; the script itself goes on without it."""
+
 SCORE_OPTIONS = {"none": "", "kneser-ney": "--KneserNey"}
 """Options of Moses' ``score`` by ``phrases.smoothing``."""
-
-
-def _join(paths: Iterable[str | Path], output: Path) -> int:
-    """Write texts, plain, one after the other; the number of lines."""
-    lines = 0
-    with output.open("wb") as out:
-        for path in paths:
-            for line in read_byte_lines(path):
-                out.write(line + b"\n")
-                lines += 1
-    return lines
 
 
 def align(
@@ -50,7 +53,7 @@ def align(
     """
     with scratch_folder(Path(output).resolve()) as work:
         texts = [work / f"corpus.{side}" for side in SIDES]
-        lines, others = (_join([path], text) for path, text in zip((source, target), texts, strict=True))
+        lines, others = (write_plain([path], text) for path, text in zip((source, target), texts, strict=True))
         if lines != others:
             raise InputError(f"{source} has {lines} lines, {target} has {others}; give parallel texts")
         if aligner == "model4":
@@ -58,7 +61,7 @@ def align(
             if found is None:
                 raise InputError(f"{moses.home}: has neither MGIZA nor GIZA++ with all that belongs to them")
             name, folder = found
-            seconds = run(
+            seconds, _ = run(
                 [
                     moses.program(TRAIN), "-root-dir", work, "-corpus", work / "corpus", "-f", SIDES[0], "-e", SIDES[1],
                     "-alignment", heuristic, "-first-step", "1", "-last-step", "3", "-external-bin-dir", folder,
@@ -74,12 +77,14 @@ def align(
                 for one, other in zip_longest(*map(read_byte_lines, texts)):
                     out.write(one + b" ||| " + other + b"\n")
             directions: list[tuple[Path, list[str]]] = [(work / "forward", []), (work / "reverse", ["-r"])]
-            seconds = sum(
-                run([moses.program("fast_align"), "-i", both, "-d", "-o", "-v", *options], log, work, stdout=path)
+            program = moses.program("fast_align")
+            done = [
+                run([program, "-i", both, "-d", "-o", "-v", *options], log, work, stdout=path, threads=threads)
                 for path, options in directions
-            )
-            combine = ["-i", directions[0][0], "-j", directions[1][0], "-c", heuristic]
-            seconds += run([moses.program("atools"), *combine], log, work, stdout=links)
+            ]
+            combine = ["-i", directions[0][0], "-j", directions[1][0], "-c", ATOOLS.get(heuristic, heuristic)]
+            done.append(run([moses.program("atools"), *combine], log, work, stdout=links))
+            seconds = sum(one.seconds for one in done)
         aligned = list(read_byte_lines(links))
         if len(aligned) != lines:
             raise InputError(f"{name}: aligned {len(aligned)} of {lines} lines; its output: {log}")
@@ -113,29 +118,34 @@ def train(
     """
     with scratch_folder(output_dir.resolve() / TABLES[2]) as work:
         files = [work / f"corpus.{side}" for side in SIDES]
-        numbers = [_join(paths, file) for paths, file in zip((sources, targets), files, strict=True)]
+        numbers = [write_plain(paths, file) for paths, file in zip((sources, targets), files, strict=True)]
         (work / "model").mkdir()
-        numbers.append(_join(alignments, work / "model" / "aligned.links"))
+        numbers.append(write_plain(alignments, work / "model" / "aligned.links"))
         if len(set(numbers)) > 1:
             raise InputError(
                 f"source, target and alignment have {', '.join(map(str, numbers))} lines; give one of each"
             )
         options = SCORE_OPTIONS[smoothing]
-        seconds = run(
+        cores = -(-numbers[0] // max(numbers[0] // threads + 1, 1)) or 1  # no split of the text is empty
+        seconds, printed = run(
             [
                 moses.program(TRAIN), "-root-dir", work, "-corpus", work / "corpus", "-f", SIDES[0], "-e", SIDES[1],
                 "-alignment", "links", "-first-step", "4", "-last-step", "7", "-reordering", "msd-bidirectional-fe",
-                "-max-phrase-length", str(max_length), "-cores", str(threads), "-sort-parallel", str(threads),
-                "-sort-buffer-size", f"{max(memory_mb // 2, 100)}M", "-temp-dir", work,
+                "-max-phrase-length", str(max_length), "-cores", str(cores),
+                "-sort-parallel", str(max(threads // 3, 1)),
+                "-sort-buffer-size", f"{max(memory_mb // 5, 100)}M", "-temp-dir", work,
                 *(["-score-options", options] if options else []),
             ],
             log, work,
         )  # fmt: skip
-        for name in TABLES:
-            made = work / "model" / name
-            if not made.is_file():
-                raise InputError(f"{TRAIN}: wrote no {name}; its output: {log}")
+        for line in printed.splitlines():
+            if any(problem in line for problem in PROBLEMS):
+                raise InputError(f"{TRAIN}: {line.strip()[:300]}; all of its output: {log}")
+        lines = {name: count_lines(work / "model" / name) for name in TABLES if (work / "model" / name).is_file()}
+        if len(lines) < len(TABLES) or not all(lines.values()) or lines[TABLES[2]] != lines[TABLES[3]]:
+            made = ", ".join(f"{name} {lines.get(name, 'no')} lines" for name in TABLES)
+            raise InputError(f"{TRAIN}: its tables are incomplete ({made}); its output: {log}")
         for name in TABLES:
             with atomic_path(output_dir / name) as place:
                 shutil.copyfile(work / "model" / name, place)
-    return {"sentences": numbers[0], "CPU seconds": round(seconds, 1)}
+    return {"sentences": numbers[0], "phrase pairs": lines[TABLES[2]], "CPU seconds": round(seconds, 1)}

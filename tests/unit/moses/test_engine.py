@@ -59,6 +59,12 @@ def test_programs_are_found_below_the_installation_and_on_the_path(home, tmp_pat
     empty = Installation(tmp_path / "empty")
     monkeypatch.setenv("PATH", os.pathsep.join(map(str, (home / "bin", home / "scripts/training"))))
     assert empty.missing(EVERYTHING) == []
+    (tmp_path / "linked/bin").mkdir(parents=True)
+    (tmp_path / "linked/scripts").symlink_to(home / "scripts")
+    assert Installation(tmp_path / "linked").program("score") == home / "bin/score"  # where the script calls it
+    (tmp_path / "with blank").mkdir()
+    with pytest.raises(InputError, match="take no path with blanks"):
+        Installation(tmp_path / "with blank")
     with pytest.raises(InputError, match="no folder"):
         Installation(tmp_path / "none")
 
@@ -72,7 +78,8 @@ def test_everything_that_is_missing_is_named_at_once(tmp_path, monkeypatch):
     assert "mgiza snt2cooc merge_alignment.py mkcls or GIZA++ snt2cooc.out mkcls in one folder" in str(error.value)
     assert "extract (" not in str(error.value)
     moses.check(Needs((), ("fast_align",)))
-    assert moses.missing(Needs(("tuning",), (), "mert")) == ["moses (for tuning)"]
+    assert moses.missing(Needs(("tuning",), (), "mert")) == ["kbmira (for tuning)", "moses (for tuning)"]
+    assert Installation(install(tmp_path / "m", without=("megam_i686.opt",))).missing(Needs(("tuning",), (), "pro"))
 
 
 def test_the_decoder_is_tried(home, tmp_path):
@@ -146,6 +153,8 @@ def test_alignment(home, tmp_path):
         (tmp_path / side).write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode()))
     common = ["--source", f"{tmp_path}/en", "--target", f"{tmp_path}/fr", "--moses-home", str(home)]
     common += ["--program-log", f"{tmp_path}/log"]
+    same = [*common, "--aligner", "fast_align", "--heuristic", "intersection", "--output", f"{tmp_path}/model4.gz"]
+    assert main(["moses", "align", *same]) == 0
     for aligner in ("model4", "fast_align"):
         assert main(["moses", "align", *common, "--aligner", aligner, "--output", f"{tmp_path}/{aligner}.gz"]) == 0
         with gzip.open(tmp_path / f"{aligner}.gz", "rt") as links:
@@ -180,6 +189,17 @@ def test_training(home, tmp_path, smoothing, alignments):
     assert tables[0] == tables[1]
 
 
+def test_training_that_failed_in_part_is_noticed(home, tmp_path, monkeypatch, capsys):
+    for name, content in (("en", "a b\n"), ("fr", "x y\n"), ("links", "0-0 1-1\n")):
+        (tmp_path / name).write_text(content)
+    monkeypatch.setenv("FAIL_SCORE", "1")
+    texts = ["--source", f"{tmp_path}/en", "--target", f"{tmp_path}/fr", "--alignment", f"{tmp_path}/links"]
+    programs = ["--moses-home", str(home), "--program-log", f"{tmp_path}/log", "--output-dir", f"{tmp_path}/model"]
+    assert main(["moses", "train", *texts, *programs]) == 2
+    assert "tables are incomplete" in capsys.readouterr().err
+    assert not (tmp_path / "model/phrase-table.gz").exists()
+
+
 def test_decoding_writes_what_ours_does(home, model, tmp_path):
     inputs = ["--ini", f"{model}/moses.ini", "--input", f"{tmp_path}/text"]
     for name, words in (("ours", ["search"]), ("theirs", ["moses"])):
@@ -193,7 +213,8 @@ def test_decoding_writes_what_ours_does(home, model, tmp_path):
     details = [read_details(tmp_path / f"{name}.details", TEXT) for name in ("ours", "theirs")]
     assert details[0] == details[1]
     ours, theirs = (json.loads((tmp_path / f"{name}.json").read_text()) for name in ("ours", "theirs"))
-    same = ("sentences", "words", "pop_limit", "stack")
+    same = ("sentences", "words", "unknown_words", "pop_limit", "stack")
+    assert ours["unknown_words"] == 1
     assert [ours[key] for key in same] == [theirs[key] for key in same]
     assert theirs["score_sum"] == pytest.approx(ours["score_sum"], abs=1e-3)
 
@@ -225,6 +246,7 @@ def test_tuning_keeps_the_best_iteration_and_goes_on(home, model, tmp_path, monk
         line for line in (tmp_path / "log").read_text().splitlines() if line.startswith(f"$ {home}/scripts/")
     )
     assert "--continue" in second and "--continue" not in first
+    run_again(command, tmp_path, capsys)
     history = read_history(f"{tmp_path}/history.json")
     bleu = [one["dev_bleu"] for one in history["iterations"]]
     assert (history["seed"], history["dev_bleu"], len(bleu)) == (2, max(bleu), 2)
@@ -235,3 +257,17 @@ def test_tuning_keeps_the_best_iteration_and_goes_on(home, model, tmp_path, monk
     assert len(history["features"]) == len(history["weights"]) and np.isfinite(history["weights"]).all()
     paths = [tuned.file_of(feature).resolve() for feature in tuned.features if "path" in feature.options]
     assert paths == [untuned.file_of(feature).resolve() for feature in untuned.features if "path" in feature.options]
+
+
+def run_again(command: list[str], folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A tuning that has ended: the same again takes nothing but its files; with another setting it starts over."""
+    before = (folder / "history.json").read_bytes()
+    (folder / "history.json").unlink()
+    assert main(command) == 0
+    assert (folder / "history.json").read_bytes() == before
+    log = (folder / "log").read_text()
+    assert main([*command, "--nbest", "50"]) == 0
+    assert "finished with other settings before, starting over; changed since: nbest" in capsys.readouterr().err
+    assert "--continue" not in (folder / "log").read_text()[len(log) :]
+    assert main(command) == 0
+    assert (folder / "history.json").read_bytes() == before
