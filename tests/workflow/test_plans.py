@@ -28,7 +28,7 @@ NETWORKS = RNN | CSLM | {"shortlist": 1, "augment": 3, "augmented_ini": 7}
 RULES = {
     block.split(":")[0]: block
     for path in (ROOT / "workflow/rules").glob("*.smk")
-    for block in path.read_text().split("\nrule ")[1:]
+    for block in re.split(r"\n *rule ", path.read_text())[1:]
 }
 """The text of every rule but ``all``, by its name."""
 

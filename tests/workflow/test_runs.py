@@ -114,7 +114,8 @@ def test_systems_are_compared_sentence_by_sentence(finished):
         found = json.loads(path.read_text())
         bleu = [rows[name, path.stem]["bleu"] for name in (other, system)]
         assert found["bleu"] == pytest.approx(bleu)
-        assert set(found["decided"]) > {"LM", "p(target|source)", "rnn"}
+        if found["first run"]["changed"]:  # not where a system keeps the weights of one that it contains
+            assert set(found["decided"]) > {"LM", "p(target|source)", "rnn"}
         assert path.with_suffix(".md").read_text().startswith(f"# {found['system']} against {found['baseline']}")
 
 
@@ -185,25 +186,25 @@ def test_nothing_to_do_after_a_run(finished, small_config):
 @pytest.mark.parametrize(
     ("setting", "expected", "untouched"),
     [
-        ("tuning={runs: 4}", {"mert": 4, "decode": 4, "score": 4, "table1": 1}, ["filter_tables", "rnn_train"]),
+        ("tuning={runs: 4}", {"mert": 5, "decode": 5, "score": 5, "table1": 1}, ["filter_tables", "rnn_train"]),
         (
             "lm={order: 3}",
-            {"language_model": 1, "mert": 4, "decode": 4},
+            {"language_model": 1, "mert": 5, "decode": 5},
             ["align_words", "phrase_table", "rnn_train", "cslm_train"],
         ),
         (
             "phrases={max_length: 5}",
-            {"extract": 1, "phrase_table": 1, "rnn_train": 2, "mert": 4},
+            {"extract": 1, "phrase_table": 1, "rnn_train": 2, "mert": 5},
             ["align_words", "language_model"],
         ),
         (
             "rnn={settings: {epochs: 3}}",
-            {"rnn_train": 2, "rnn_score": 4, "augment": 4, "propose": 4, "fill_up": 4, "mert": 3},
+            {"rnn_train": 2, "rnn_score": 4, "augment": 4, "propose": 4, "fill_up": 4, "mert": 4},
             ["shortlist"],
         ),
         (
             "cslm={settings: {epochs: 3}}",
-            {"cslm_train": 2, "mert": 1, "decode": 1},
+            {"cslm_train": 2, "mert": 2, "decode": 2},
             ["cslm_prepare", "rnn_train", "augment"],
         ),
         ("rnn={device: cuda}", {}, []),
@@ -245,7 +246,7 @@ def test_more_text_of_the_language_model_aligns_nothing_again(finished, small_co
     corpora.append({"name": "more", "role": "mono", "target": str(tmp_path / "more.fr")})
     (tmp_path / "more.yaml").write_text(yaml.safe_dump({"corpora": corpora}))
     jobs = finished.plan("--configfile", str(small_config), str(tmp_path / "more.yaml"))
-    assert jobs.items() >= {"prepare_mono": 1, "truecase": 1, "language_model": 1, "cslm_train": 2, "mert": 4}.items()
+    assert jobs.items() >= {"prepare_mono": 1, "truecase": 1, "language_model": 1, "cslm_train": 2, "mert": 5}.items()
     assert not {"train_truecaser", "align_words", "extract", "phrase_table", "rnn_train", "rnn_score"} & set(jobs)
 
 
@@ -330,7 +331,7 @@ def test_killed_in_tuning_and_started_again(copy_of_finished, finished, small_co
     kill_and_start_again(
         copy_of_finished, "results/systems/*/run2/state/nbest-*.npz", "--configfile", str(small_config)
     )
-    assert len(tuned(copy_of_finished.folder)) == 8
+    assert len(tuned(copy_of_finished.folder)) == 10
     for ours in tuned(copy_of_finished.folder):
         theirs = finished.folder / ours.relative_to(copy_of_finished.folder)
         assert ours.read_bytes() == theirs.read_bytes()

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +17,9 @@ from rnnsmt.progress import say
 
 TAIL = 1_000_000
 """Bytes at the end of a log in which the reason of a failure is looked for."""
+
+
+STOPS = (signal.SIGTERM, signal.SIGINT)
 
 
 class Done(NamedTuple):
@@ -61,17 +65,22 @@ def run(
         printed.flush()
         begin = printed.tell()
         writing = None if stdout is None else stdout.open("wb")
+        # a signal that comes between the start of the program and the wait would leave it alone
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
         try:
             process = subprocess.Popen(
                 words, cwd=folder, stdin=subprocess.DEVNULL, stdout=writing or printed, stderr=printed,
                 start_new_session=True, env=environment, pass_fds=held,
+                preexec_fn=partial(signal.pthread_sigmask, signal.SIG_SETMASK, mask),
             )  # fmt: skip
         except OSError as error:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             raise InputError(f"{words[0]}: cannot be run: {error.strerror}") from None
         finally:
             if writing is not None:
                 writing.close()
         try:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             status = process.wait(limit)
         except subprocess.TimeoutExpired:
             raise InputError(f"{name}: took longer than {limit:.0f} s and was stopped; its output: {log}") from None
