@@ -72,9 +72,7 @@ def main() -> None:
             for name, values in entry.features.items():
                 gap = max(abs(a - b) for a, b in zip(values, other.features[name], strict=True))
                 largest[name] = max(largest.get(name, 0.0), gap)
-    print(
-        f"{compared} of Moses' {everything} translations are in both lists, of the same phrases; most they differ:"
-    )
+    print(f"{compared} of Moses' {everything} translations are in both lists, of the same phrases; most they differ:")
     for name, gap in largest.items():
         print(f"  {name} {gap:.6f}")
 
