@@ -63,6 +63,7 @@ class SearchModel:
         reordering: ``float64`` [pairs, 8], backward scores of the four orientations, then forward ones; 0 for none.
         reordering_places: ``int64`` [8], where these lie in a feature vector, some in the same place; -1 for none.
         forward_class: ``int32`` [pairs], equal where the four forward scores are equal.
+        hierarchical: the reordering model is of blocks (Galley and Manning 2008), not of words or phrases.
         targets: target phrases of the table.
         vocabulary: target words by id.
         lm: the language model.
@@ -81,6 +82,7 @@ class SearchModel:
     reordering: np.ndarray
     reordering_places: np.ndarray
     forward_class: np.ndarray
+    hierarchical: bool
     targets: TargetPhrases
     vocabulary: list[str]
     lm: Automaton
@@ -162,25 +164,26 @@ def _layout(ini: MosesIni) -> tuple[list[str], dict[str, np.ndarray]]:
     return names, columns
 
 
-def reordering_scores(ini: MosesIni, feature: Feature) -> np.ndarray:
+def reordering_scores(ini: MosesIni, feature: Feature) -> tuple[np.ndarray, bool]:
     """Which score of a reordering table is that of a phrase backward, and forward, by its orientation: ``int64`` [8].
 
-    -1 for none. As Moses reads the type of a model, ``wbe-msd-bidirectional-fe-allff``: of words or phrases, which its
-    decoder does not tell apart; the orientations; backward, forward or both, backward first.
+    -1 for none; and whether the model is hierarchical. As Moses reads the type of a model,
+    ``wbe-msd-bidirectional-fe-allff``: of words or phrases, which its decoder does not tell apart, or hierarchical; the
+    orientations; backward, forward or both, backward first.
 
     Raises:
-        InputError: a hierarchical model, one of source phrases alone, one with a weight for all orientations together,
-            or a type that Moses does not know either; another number of scores than it has.
+        InputError: a model of source phrases alone, one with a weight for all orientations together, or a type that
+            Moses does not know either; another number of scores than it has.
     """
     name = feature.options.get("type", "")
     parts = name.split("-")
     kinds = [part for part in parts if part in ORIENTATIONS]
     directions = [part for part in parts if part in ("backward", "unidirectional", "forward", "bidirectional")]
-    others = set(parts) - {*kinds, *directions, "wbe", "phrase", "fe", "allff"}
+    others = set(parts) - {*kinds, *directions, "wbe", "phrase", "hier", "fe", "allff"}
     if len(kinds) != 1 or len(directions) > 1 or others:
         raise InputError(
             f"{ini.path}: reordering type {name}: {', '.join(sorted(others)) or 'its parts'}: not supported; there are "
-            f"wbe and phrase, {', '.join(ORIENTATIONS)}, backward, forward and bidirectional, fe, allff"
+            f"wbe, phrase and hier, {', '.join(ORIENTATIONS)}, backward, forward and bidirectional, fe, allff"
         )
     one = np.array(ORIENTATIONS[kinds[0]], np.int64)
     none = np.full(4, -1, np.int64)
@@ -193,7 +196,7 @@ def reordering_scores(ini: MosesIni, feature: Feature) -> np.ndarray:
     if feature_count(feature, str(ini.path)) != number:
         given = feature_count(feature, str(ini.path))
         raise InputError(f"{ini.path}: reordering type {name} has {number} scores, but num-features is {given}")
-    return found
+    return found, "hier" in parts
 
 
 def load_model(
@@ -233,7 +236,9 @@ def load_model(
     paths = {
         f.name: ini.located(f, folder) for f in (table_feature, lm_feature, reordering_feature, neural_feature) if f
     }
-    scores = np.full(8, -1, np.int64) if reordering_feature is None else reordering_scores(ini, reordering_feature)
+    scores, hierarchical = np.full(8, -1, np.int64), False
+    if reordering_feature is not None:
+        scores, hierarchical = reordering_scores(ini, reordering_feature)
     table = load_phrase_table(paths[table_feature.name], len(columns["PhraseDictionaryMemory"]), sentences)
     reordering, places = np.zeros((len(table.source_of), 8)), scores
     if reordering_feature is not None:
@@ -260,6 +265,7 @@ def load_model(
         reordering,
         places,
         forward_class,
+        hierarchical,
         targets,
         words,
         lm,

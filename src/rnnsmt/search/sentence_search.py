@@ -43,6 +43,7 @@ class SentenceSearch:
             beam=options.log_beam() * scale,
             margin=min(options.margin * scale, 1e12),
             forward_bound=max(0.0, float(self.ranked.forward.max(initial=0.0))),
+            hierarchical=int(model.hierarchical),
             lm_start=model.lm.start,
             lm_end_word=model.lm.end,
             keep_arcs=int(options.nbest > 0),
@@ -139,7 +140,7 @@ class SentenceSearch:
         all_features(
             derivations.offsets, rows, derivations.starts, derivations.ends, lm.arrays, lm.start, lm.end,
             targets.bounds, targets.lm_words, looked_up.target_of, looked_up.static, looked_up.reordering, self.places,
-            features,
+            self.model.hierarchical, features,
         )  # fmt: skip
         if self.model.neural is not None:
             with self._lock:

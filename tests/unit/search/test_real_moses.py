@@ -37,6 +37,10 @@ def moses() -> str:
         "wbe-leftright-bidirectional-fe-allff",
         "wbe-msd-backward-fe-allff",
         "wbe-mslr-forward-fe-allff",
+        "hier-mslr-bidirectional-fe-allff",
+        "hier-msd-bidirectional-fe-allff",
+        "hier-leftright-backward-fe-allff",
+        "hier-monotonicity-forward-fe-allff",
         "wbe-msd-bidirectional-fe-allff drop-unknown",
     ]
 )

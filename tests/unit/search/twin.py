@@ -43,6 +43,27 @@ def score_of_turn(kind: str, before: tuple[int, int] | None, start: int, end: in
     return 2 if kind == "msd" or start < end_before else 3
 
 
+def hierarchical_turns(kind: str, path: list[tuple[int, int, tuple[str, ...]]]) -> tuple[list[int], list[int]]:
+    """Backward and forward orientations of a hierarchical model, from sets of source words."""
+    names = {"msd": "MSDD", "mslr": "MSLR", "monotonicity": "MNNN", "leftright": "RLLR"}[kind]
+    numbers = {"M": 0, "S": 1, "N": 1, "D": 2, "L": 2, "R": 3} if kind != "leftright" else {"R": 0, "L": 1}
+    backward, forward = [], []
+    blocks: list[set[int]] = [{-1}]
+    for k, (start, end, _) in enumerate(path):
+        own = set(range(start, end + 1))
+        touching = [max(blocks[-1]) + 1 == start, min(blocks[-1]) == end + 1, start < min(blocks[-1]), True]
+        backward.append(numbers[names[touching.index(True)]])
+        while len(blocks) > 1 and (max(blocks[-1]) + 1 == min(own) or max(own) + 1 == min(blocks[-1])):
+            own |= blocks.pop()
+        blocks.append(own)
+        done = {word for first, last, _ in path[: k + 1] for word in range(first, last + 1)}
+        first, last = path[k - 1][:2] if k else (-1, -1)
+        turns = [start > last and (start == last + 1 or last + 1 not in done)]
+        turns += [end < first and (end == first - 1 or first - 1 not in done), start < first, True]
+        forward.append(numbers[names[turns.index(True)]])
+    return backward, forward
+
+
 def arpa_text(rng: random.Random, words: list[str], order: int = 3) -> str:
     """A random ARPA model: every n-gram's prefix and suffix is there too; probabilities need not sum to one."""
     grams: list[set[tuple[str, ...]]] = [{(w,) for w in ["<unk>", "<s>", "</s>", *words]}]
@@ -158,7 +179,7 @@ def features(
 ) -> dict[str, list[float]]:
     """The features of a derivation, from Moses' definitions."""
     columns = len(next(iter(model.phrases.values()))[0][1])
-    kind, direction = model.reordering_type.split("-")[1:3]
+    unit, kind, direction = model.reordering_type.split("-")[:3]
     half = {"msd": 3, "mslr": 4, "monotonicity": 2, "leftright": 2}[kind]
     sides = 2 if direction == "bidirectional" else 1
     out = {"LexicalReordering0": [0.0] * (half * sides), "Distortion0": [0.0], "TranslationModel0": [0.0] * columns}
@@ -166,7 +187,7 @@ def features(
     text = [w for _, _, target in path for w in target]
     before: tuple[int, int] | None = None
     pair_before = None
-    for start, end, target in path:
+    for (start, end, target), *blocks in zip(path, *hierarchical_turns(kind, path), strict=True):
         pair = (tuple(words[start : end + 1]), target)
         known = dict(model.phrases.get(pair[0], []))
         if target in known:
@@ -175,11 +196,13 @@ def features(
         else:
             out["UnknownWordPenalty0"][0] -= 100.0
         out["Distortion0"][0] -= abs(start - (before[1] + 1 if before else 0))
-        turn = score_of_turn(kind, before, start, end)
+        turn = following = score_of_turn(kind, before, start, end)
+        if unit == "hier":
+            turn, following = blocks
         if pair in model.reordering and direction != "forward":
             out["LexicalReordering0"][turn] += math.log(model.reordering[pair][turn])
         if pair_before in model.reordering and direction != "backward":
-            place = turn + half * (sides - 1)
+            place = following + half * (sides - 1)
             out["LexicalReordering0"][place] += math.log(model.reordering[pair_before][place])
         before, pair_before = (start, end), pair
     out["LM0"] = [model.lm.score(" ".join(text)) * LN10]

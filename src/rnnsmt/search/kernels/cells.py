@@ -24,7 +24,7 @@ def _floor(ranked, work, constants, waiting):
     work.histogram[:] = 0
     for edge in range(waiting):
         corner = work.edges[edge]
-        turn = corner.orientation
+        turn = corner.backward
         reach = corner.base + ranked.reach[corner.first, turn] + constants.forward_bound
         group = work.groups[corner.group]
         for row in range(group.first, group.first + group.count):
@@ -33,7 +33,7 @@ def _floor(ranked, work, constants, waiting):
                 break
             base = hypothesis.score + corner.base
             if hypothesis.option >= 0:
-                base += ranked.forward[hypothesis.option, turn]
+                base += ranked.forward[hypothesis.option, corner.forward]
             for option in range(corner.first, corner.last):
                 if base + ranked.reach[option, turn] < floor:
                     break
@@ -85,7 +85,7 @@ def choose_cells(ranked, work, constants, waiting, stamp):
     requests = np.int64(0)
     for edge in range(waiting):
         corner = work.edges[edge]
-        turn = corner.orientation
+        turn = corner.backward
         reach = corner.base + ranked.reach[corner.first, turn] + constants.forward_bound
         group = work.groups[corner.group]
         for row in range(group.first, group.first + group.count):
@@ -94,7 +94,7 @@ def choose_cells(ranked, work, constants, waiting, stamp):
                 break
             base = hypothesis.score + corner.base
             if hypothesis.option >= 0:
-                base += ranked.forward[hypothesis.option, turn]
+                base += ranked.forward[hypothesis.option, corner.forward]
             for option in range(corner.first, corner.last):
                 if base + ranked.reach[option, turn] < floor:
                     break

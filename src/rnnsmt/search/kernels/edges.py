@@ -19,6 +19,16 @@ MONOTONE, SWAP, RIGHT, LEFT = 0, 1, 2, 3
 
 
 @kernel(forceinline=True, **INNER)
+def orientation_of(last_start, last_end, start, end):
+    """Monotone, swap, or discontinuous to the right or to the left; ``last_end`` -1 is the start of the sentence."""
+    if last_end + 1 == start:
+        return MONOTONE
+    if last_end >= 0 and end + 1 == last_start:
+        return SWAP
+    return RIGHT if last_end < start else LEFT
+
+
+@kernel(forceinline=True, **INNER)
 def target_coverage(work, gap, mask, known, stamp):
     """Number of a coverage among those of the stack that is being filled; (number, how many are known)."""
     last = np.uint64(work.coverage_slots.shape[0] - 1)
@@ -35,6 +45,12 @@ def target_coverage(work, gap, mask, known, stamp):
     work.targets[known].future = coverage_future(work, gap, mask)
     work.targets[known].group = _NONE
     return known, known + 1
+
+
+@kernel(forceinline=True, **INNER)
+def _is_covered(gap, mask, position):
+    """Whether a source word is covered, of a coverage by its first gap and what is covered behind it."""
+    return position < gap or (mask >> np.uint64(position - gap)) & _ONE != np.uint64(0)
 
 
 @kernel()
@@ -72,11 +88,20 @@ def collect_edges(k, spans, ranked, work, constants, stamp):
                         orientation = MONOTONE
                     elif work.groups[group].swap == start + length:
                         orientation = SWAP
+                    forward = orientation
+                    if constants.hierarchical != 0:
+                        orientation = orientation_of(
+                            work.groups[group].block_start, work.groups[group].block_end, start, start + length - 1
+                        )
+                        if forward == RIGHT and not _is_covered(gap, mask, work.groups[group].end + 1):
+                            forward = MONOTONE
+                        elif forward == LEFT and work.groups[group].swap != _NONE:
+                            forward = SWAP
                     base = future - constants.distortion_weight * jump
                     best = work.groups[group].first
                     estimate = work.hypotheses[best].score + base + ranked.guess[first, orientation]
                     if work.hypotheses[best].option >= 0:
-                        estimate += ranked.forward[work.hypotheses[best].option, orientation]
+                        estimate += ranked.forward[work.hypotheses[best].option, forward]
                     edge = work.edges[edges]
                     edge.group = group
                     edge.coverage = target
@@ -85,7 +110,8 @@ def collect_edges(k, spans, ranked, work, constants, stamp):
                     edge.first = first
                     edge.last = last
                     edge.base = base
-                    edge.orientation = orientation
+                    edge.backward = orientation
+                    edge.forward = forward
                     edge.target = _NONE
                     edge.estimate = estimate
                     edges += 1
@@ -93,8 +119,42 @@ def collect_edges(k, spans, ranked, work, constants, stamp):
     return edges
 
 
+@kernel(**INNER)
+def _last_block(work, group, start, end):
+    """The last block after a phrase that follows a group, and the group whose last block is below it.
+
+    The phrase is put on the stack of blocks and merged with what it touches, as in Moses (Galley and Manning 2008).
+    """
+    if work.groups[group].block_end == _NONE:
+        return start, end, np.int64(_NONE)
+    turn = orientation_of(work.groups[group].block_start, work.groups[group].block_end, start, end)
+    below = np.int64(group)
+    while below != _NONE and (turn == MONOTONE or turn == SWAP):  # noqa: PLR1714
+        start = min(start, np.int64(work.groups[below].block_start))
+        end = max(end, np.int64(work.groups[below].block_end))
+        below = np.int64(work.groups[below].below)
+        if below != _NONE:
+            turn = orientation_of(work.groups[below].block_start, work.groups[below].block_end, start, end)
+    return start, end, below
+
+
+@kernel(**INNER)
+def _are_same_blocks(work, one, other):
+    """Whether the stacks of blocks from two groups on are equal."""
+    while one != other:
+        if one == _NONE or other == _NONE:  # noqa: PLR1714
+            return False
+        if work.groups[one].block_start != work.groups[other].block_start:
+            return False
+        if work.groups[one].block_end != work.groups[other].block_end:
+            return False
+        one = np.int64(work.groups[one].below)
+        other = np.int64(work.groups[other].below)
+    return True
+
+
 @kernel(forceinline=True, **INNER)
-def target_group(work, edge, groups):
+def target_group(work, constants, edge, groups):
     """The group that the cells of an edge belong to; (group, how many groups)."""
     if work.edges[edge].target != _NONE:
         return np.int64(work.edges[edge].target), groups
@@ -105,15 +165,23 @@ def target_group(work, edge, groups):
     swap = np.int64(start)  # a phrase that ends right before it would be a swap: only where that word is still open
     if start <= gap or (work.targets[coverage].mask >> np.uint64(start - 1 - gap)) & _ONE != np.uint64(0):
         swap = np.int64(_NONE)
+    first, last, below = np.int64(_NONE), np.int64(_NONE), np.int64(_NONE)
+    if constants.hierarchical != 0:
+        first, last, below = _last_block(work, np.int64(work.edges[edge].group), start, end)
     group = np.int64(work.targets[coverage].group)
     while group != _NONE:
-        if work.members[group].end == end and work.members[group].swap == swap:
+        member = work.members[group]
+        same = member.end == end and member.swap == swap and member.block_start == first and member.block_end == last
+        if same and _are_same_blocks(work, np.int64(member.below), below):
             work.edges[edge].target = group
             return group, groups
         group = np.int64(work.members[group].next)
     work.members[groups].coverage = coverage
     work.members[groups].end = end
     work.members[groups].swap = swap
+    work.members[groups].block_start = first
+    work.members[groups].block_end = last
+    work.members[groups].below = below
     work.members[groups].count = 0
     work.members[groups].next = work.targets[coverage].group
     work.targets[coverage].group = groups

@@ -9,7 +9,7 @@ import numpy as np
 
 from rnnsmt.kernels.decorator import kernel
 from rnnsmt.lm.kernels.automaton import query
-from rnnsmt.search.kernels.edges import LEFT, MONOTONE, RIGHT, SWAP
+from rnnsmt.search.kernels.edges import LEFT, MONOTONE, RIGHT, SWAP, orientation_of
 
 
 @kernel()
@@ -29,19 +29,47 @@ def score_alone(lm, bounds, words, states, rest, totals):
 
 
 @kernel()
-def orientation_of(last_start, last_end, start, end):
-    """Monotone, swap, or discontinuous to the right or to the left; ``last_end`` -1 is the start of the sentence."""
-    if last_end + 1 == start:
-        return MONOTONE
-    if last_end >= 0 and end + 1 == last_start:
-        return SWAP
-    return RIGHT if last_end < start else LEFT
+def hierarchical_orientations(starts, ends, backward, forward):
+    """The orientations of a derivation's phrases in a hierarchical model (Galley and Manning 2008), as Moses has them.
+
+    Args:
+        starts, ends: ``int32`` [phrases], first and last source word of each.
+        backward: ``int64`` [phrases], filled: of a phrase to the last block before it; phrases that touch in the order
+            of their translation, and blocks that do, are one block.
+        forward: ``int64`` [phrases], filled: of a phrase to the one before it. Moses' estimate: monotone or swapped is
+            also what lies farther to the right or left if the word there next to the phrase before is still open.
+    """
+    count = starts.shape[0]
+    covered = np.zeros(ends.max() + 2 if count > 0 else 0, np.bool_)
+    first, last = np.empty(count + 1, np.int64), np.empty(count + 1, np.int64)
+    depth = 0
+    for k in range(count):
+        start, end = np.int64(starts[k]), np.int64(ends[k])
+        before_start, before_end = np.int64(-1), np.int64(-1)
+        if k > 0:
+            before_start, before_end = np.int64(starts[k - 1]), np.int64(ends[k - 1])
+        turn = orientation_of(before_start, before_end, start, end)
+        if turn == RIGHT and not covered[before_end + 1]:
+            turn = MONOTONE
+        elif turn == LEFT and before_start > 0 and not covered[before_start - 1]:
+            turn = SWAP
+        forward[k] = turn
+        covered[start : end + 1] = True
+        backward[k] = orientation_of(np.int64(-1), np.int64(-1), start, end)
+        if depth > 0:
+            backward[k] = orientation_of(first[depth - 1], last[depth - 1], start, end)
+        while depth > 0 and (last[depth - 1] + 1 == start or end + 1 == first[depth - 1]):
+            depth -= 1
+            start, end = min(start, first[depth]), max(end, last[depth])
+        first[depth], last[depth] = start, end
+        depth += 1
 
 
 @kernel()
 def derivation_features(
-    rows, starts, ends, lm, lm_start, lm_end_word, bounds, words, target_of, static, reordering, places, out
-):
+    rows, starts, ends, lm, lm_start, lm_end_word, bounds, words, target_of, static, reordering, places, hierarchical,
+    out,
+):  # fmt: skip
     """Add up the features of a derivation.
 
     Args:
@@ -49,8 +77,13 @@ def derivation_features(
         starts, ends: ``int32`` [phrases], first and last source word of each.
         reordering: ``float64`` [rows, 8], backward scores by orientation, then forward ones.
         places: ``int64`` [10], where these, distortion and LM lie in a feature vector; -1 for none.
+        hierarchical: whether the reordering model is.
         out: ``float64`` [F], overwritten.
     """
+    backward = np.empty(rows.shape[0], np.int64)
+    forward = np.empty(rows.shape[0], np.int64)
+    if hierarchical:
+        hierarchical_orientations(starts, ends, backward, forward)
     out[:] = 0.0
     state = np.int32(lm_start)
     lm_score = 0.0
@@ -65,11 +98,15 @@ def derivation_features(
             prob, state = query(lm, state, words[position])
             lm_score += prob
         jumps += abs(last_end + 1 - starts[k])
-        orientation = orientation_of(last_start, last_end, starts[k], ends[k])
-        if places[orientation] >= 0:
-            out[places[orientation]] += reordering[row, orientation]
-        if last_row >= 0 and places[4 + orientation] >= 0:
-            out[places[4 + orientation]] += reordering[last_row, 4 + orientation]
+        if not hierarchical:
+            backward[k] = orientation_of(last_start, last_end, starts[k], ends[k])
+            forward[k] = backward[k]
+        turn = backward[k]
+        if places[turn] >= 0:
+            out[places[turn]] += reordering[row, turn]
+        turn = 4 + forward[k]
+        if last_row >= 0 and places[turn] >= 0:
+            out[places[turn]] += reordering[last_row, turn]
         last_start, last_end, last_row = np.int64(starts[k]), np.int64(ends[k]), row
     prob, state = query(lm, state, lm_end_word)
     if places[8] >= 0:
@@ -79,12 +116,13 @@ def derivation_features(
 
 @kernel()
 def all_features(
-    offsets, rows, starts, ends, lm, lm_start, lm_end_word, bounds, words, target_of, static, reordering, places, out
-):
+    offsets, rows, starts, ends, lm, lm_start, lm_end_word, bounds, words, target_of, static, reordering, places,
+    hierarchical, out,
+):  # fmt: skip
     """``derivation_features`` of derivations whose phrases are offsets[d]..offsets[d + 1]; ``out`` float64 [n, F]."""
     for d in range(out.shape[0]):
         a, b = offsets[d], offsets[d + 1]
         derivation_features(
             rows[a:b], starts[a:b], ends[a:b], lm, lm_start, lm_end_word, bounds, words, target_of, static, reordering,
-            places, out[d],
+            places, hierarchical, out[d],
         )  # fmt: skip

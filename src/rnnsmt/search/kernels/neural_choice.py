@@ -34,7 +34,7 @@ def _estimate(cells, work, constants):
 
 
 @kernel(**INNER)
-def _mark_leaders(cells, threshold, ranked, work):
+def _mark_leaders(cells, threshold, ranked, work, constants):
     """Mark the best of all cells that the n-gram search would recombine; how many groups of hypotheses there are."""
     stamp = -np.int32(work.counts[STAMP])  # the slots are needed again, for the hypotheses of this stack
     last = work.recombination_slots.shape[0] - 1
@@ -47,7 +47,7 @@ def _mark_leaders(cells, threshold, ranked, work):
         cell = work.cells[number]
         group = np.int64(work.edges[cell.edge].target)  # most are known, and the call costs 100 ns
         if group == _NONE:
-            group, groups = target_group(work, cell.edge, groups)
+            group, groups = target_group(work, constants, cell.edge, groups)
         state = work.requests[cell.request].state
         forward = ranked.forward_class[cell.option]
         slot = np.int64(mix(recombination_key(group, forward, state)) & np.uint64(last))
@@ -123,7 +123,7 @@ def choose_for_neural(cells, ranked, work, constants):
     threshold = _estimate(cells, work, constants) + constants.beam
     groups, room = np.int64(0), np.int64(constants.neural_cells)
     if cells > room:
-        groups = _mark_leaders(cells, threshold, ranked, work)
+        groups = _mark_leaders(cells, threshold, ranked, work, constants)
         room -= _keep_best(cells, _LEADER, (room + 1) // 2, threshold, work)
     else:
         work.active[:cells] = _OTHER

@@ -1,7 +1,8 @@
 """The arrays of the search: what all sentences share, and the state of one sentence between two stacks.
 
 Hypotheses of one stack that have the same coverage, the same end of the last source phrase and the same answer to
-"which phrase would be a swap" lie together, best first: a *group*. A coverage is the position of the first gap and a
+"which phrase would be a swap" lie together, best first: a *group*; with a hierarchical reordering model (Galley and
+Manning 2008) also the same blocks. A coverage is the position of the first gap and a
 64-bit window of what is covered behind it, so that sentences of any length work.
 """
 
@@ -61,6 +62,7 @@ class SearchConstants(NamedTuple):
     beam: float
     margin: float
     forward_bound: float
+    hierarchical: int
     lm_start: int
     lm_end_word: int
     keep_arcs: int
@@ -80,8 +82,11 @@ the number of its last words in the neural LM's store (0 without one)."""
 ARC = _record("score:f8", "back:i4", "option:i4", "start:i4", "end:i4", "next:i4")
 """A hypothesis that was recombined into another; ``next`` is the next arc of the same or -1."""
 
-GROUP = _record("end:i4", "swap:i4", "first:i4", "count:i4", "next:i4")
-"""Hypotheses first..first + count - 1; end of their last phrase; ``swap``: end + 1 of a phrase that would be a swap."""
+GROUP = _record("end:i4", "swap:i4", "first:i4", "count:i4", "next:i4", "block_start:i4", "block_end:i4", "below:i4")
+"""Hypotheses first..first + count - 1; end of their last phrase; ``swap``: end + 1 of a phrase that would be a swap.
+
+Of a hierarchical model also the last block, translated as a whole like one phrase: its first and last source word, and
+the group that has the block ``below`` it on the stack as its last one, -1 where there is none."""
 
 COVERAGE = _record("mask:u8", "gap:i4", "group:i4")
 """First open source word, what is covered from there on as bits, first group."""
@@ -92,7 +97,17 @@ STACK = _record("hypothesis:i8", "coverage:i8")
 TARGET_COVERAGE = _record("mask:u8", "future:f8", "gap:i4", "group:i4")
 """A coverage of the stack that is being filled, with its future cost."""
 
-TARGET_GROUP = _record("coverage:i4", "end:i4", "swap:i4", "count:i4", "next:i4", "first:i4")
+TARGET_GROUP = _record(
+    "coverage:i4",
+    "end:i4",
+    "swap:i4",
+    "count:i4",
+    "next:i4",
+    "first:i4",
+    "block_start:i4",
+    "block_end:i4",
+    "below:i4",
+)
 
 EDGE = _record(
     "base:f8",
@@ -103,10 +118,12 @@ EDGE = _record(
     "length:i4",
     "first:i4",
     "last:i4",
-    "orientation:i4",
+    "backward:i4",
+    "forward:i4",
     "target:i4",
 )
-"""A group of hypotheses and the options of a source span; ``base``: distortion and future cost of all its cells."""
+"""A group of hypotheses and the options of a source span; ``base``: distortion and future cost of all its cells;
+backward, forward: the orientation of the options to what is before them, and of what is before to what follows."""
 
 CELL = _record("total:f8", "edge:i4", "hypothesis:i4", "option:i4", "request:i4")
 """A hypothesis extended by an option; ``total``: score plus future cost, the LMs' parts once they are known."""

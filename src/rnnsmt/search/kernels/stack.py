@@ -33,6 +33,9 @@ def begin(spans, ranked, work, constants):
     work.hypotheses[0].context = 0
     work.groups[0].end = -1
     work.groups[0].swap = _NONE
+    work.groups[0].block_start = _NONE
+    work.groups[0].block_end = _NONE
+    work.groups[0].below = _NONE
     work.groups[0].first = 0
     work.groups[0].count = 1
     work.groups[0].next = _NONE
@@ -182,6 +185,9 @@ def place_groups(work, groups):
                 new = work.groups[number]
                 new.end = member.end
                 new.swap = member.swap
+                new.block_start = member.block_start
+                new.block_end = member.block_end
+                new.below = member.below
                 new.first = hypothesis
                 new.count = size
                 new.next = chain
@@ -271,7 +277,7 @@ def add_cells(k, cells, ranked, work, constants, neural, groups):
         cell = work.cells[number]
         if cell.total < best + constants.beam:
             continue
-        group, groups = target_group(work, cell.edge, groups)
+        group, groups = target_group(work, constants, cell.edge, groups)
         state = work.requests[cell.request].state
         if neural:
             context = work.phrases[work.cell_phrase[number]].end_context
