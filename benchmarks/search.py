@@ -76,15 +76,15 @@ def split(model: SearchModel, sentences: list[str], repeat: int) -> None:
         list(translations(search))
         counts = search.counts.copy()
         total = best_time(lambda search=search: list(translations(search)), repeat)
-        work, lm = search.work_for(max(len(spans) for spans in search.looked_up.spans)), model.lm.arrays
+        work = search.work_for(max(len(spans) for spans in search.looked_up.spans))
         searching = best_time(
-            lambda search=search, work=work, lm=lm: [
-                kernels.search_sentence(spans, lm, search.ranked, work, search.constants)
+            lambda search=search, work=work: [
+                kernels.search_sentence(spans, search.lms, search.ranked, work, search.constants)
                 for spans in search.looked_up.spans
             ],
             repeat,
         )
-        best = kernels.search_sentence(search.looked_up.spans[0], lm, search.ranked, work, search.constants)
+        best = kernels.search_sentence(search.looked_up.spans[0], search.lms, search.ranked, work, search.constants)
         output = best_time(
             lambda search=search, work=work, best=best: [
                 search.realized(best_derivation(work, int(best))) for _ in sentences

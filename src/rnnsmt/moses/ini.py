@@ -57,7 +57,6 @@ WITHOUT_EFFECT = (
 
 ONLY_VALUE = {
     "input-factors": ("0",),
-    "mapping": ("0 T 0", "T 0"),
     "inputtype": ("0",),
     "xml-input": ("pass-through",),
     "max-phrase-length": ("20",),
@@ -99,7 +98,7 @@ class MosesIni:
         features: in file order.
         weights: feature name to its weights.
         distortion_limit: in source words; ``NO_LIMIT`` for none.
-        table_limit: how many translations of one source phrase are used; 0 for all.
+        table_limit: how many translations of one source phrase are used of a table without a limit of its own.
         sections: lines of all other sections, kept for ``write``.
         path: the file it was read from, for messages; section_lines: in it, the line of every section's name.
     """
@@ -141,9 +140,10 @@ class MosesIni:
         limit = _integer(sections.pop("distortion-limit", None), "distortion-limit", path, NO_LIMIT)
         ini.distortion_limit = max(limit, NO_LIMIT)
         ini.table_limit = _integer(sections.pop("ttable-limit", None), "ttable-limit", path, DEFAULT_TABLE_LIMIT)
-        for feature in ini.features:
-            if feature.kind in PHRASE_TABLES and "table-limit" in feature.options:
-                ini.table_limit = _integer([feature.options["table-limit"]], "table-limit", path, 0)
+        tables = [feature for feature in ini.features if feature.kind in PHRASE_TABLES]
+        if len(tables) == 1:
+            ini.table_limit = ini.table_limit_of(tables[0])
+            tables[0].options.pop("table-limit", None)
         ini.sections = sections
         if not ini.features:
             raise InputError(f"{path}: no [feature] section; is this a moses.ini?")
@@ -163,6 +163,11 @@ class MosesIni:
             found = len(self.weights[feature.name])
             if expected != found:
                 raise InputError(f"{self.path}: feature {feature.name} has {expected} scores but {found} weights")
+
+    def table_limit_of(self, table: Feature) -> int:
+        """How many translations of one source phrase are used of a phrase table; 0 for all."""
+        limit = table.options.get("table-limit")
+        return self.table_limit if limit is None else _integer([limit], "table-limit", self.path or self.folder, 0)
 
     def number(self, section: str) -> int | None:
         """The number in a section of ``sections``, None where there is none.
@@ -197,9 +202,10 @@ class MosesIni:
         Raises:
             InputError: a section that changes translations, or that Moses does not know either.
         """
+        self._check_mapping()
         for name, lines in self.sections.items():
             value = " ".join(lines)
-            if name in (POP_LIMIT, STACK, DROP_UNKNOWN, *WITHOUT_EFFECT) or value.lower() in _OFF:
+            if name == "mapping" or name in (POP_LIMIT, STACK, DROP_UNKNOWN, *WITHOUT_EFFECT) or value.lower() in _OFF:
                 continue
             allowed = ONLY_VALUE.get(name, ())
             if value not in allowed:
@@ -208,6 +214,18 @@ class MosesIni:
                     f"which translates as Moses does without it; remove the section"
                     + (f" or set it to {allowed[0]}" if allowed else "")
                 )
+
+    def _check_mapping(self) -> None:
+        """Refuse what uses tables otherwise than every one by itself, with or without the others."""
+        lines = [line.split() for line in self.sections.get("mapping", ["0 T 0"])]
+        steps = [["0", *line] if len(line) == 2 and line[0] == "T" else line for line in lines]
+        count = sum(feature.kind in PHRASE_TABLES for feature in self.features)
+        wanted = [[str(number), "T", str(number)] for number in range(count)]
+        if count and sorted(steps) != sorted(wanted):
+            raise InputError(
+                f"{self._place('mapping')}: [mapping] {', '.join(' '.join(line) for line in lines)[:60]}: this decoder "
+                f"uses every phrase table by itself, which is {', '.join(' '.join(line) for line in wanted)}"
+            )
 
     def is_same_model(self, other: "MosesIni") -> bool:
         """Whether another ini differs in weights only."""
@@ -269,8 +287,8 @@ class MosesIni:
             options = dict(feature.options)
             if "path" in options and not Path(options["path"]).is_absolute():
                 options["path"] = os.path.relpath(self.folder / options["path"], folder)
-            if feature.kind in PHRASE_TABLES and (self.table_limit != DEFAULT_TABLE_LIMIT or "table-limit" in options):
-                options["table-limit"] = str(self.table_limit)
+            if feature.kind in PHRASE_TABLES and self.table_limit_of(feature) != DEFAULT_TABLE_LIMIT:
+                options["table-limit"] = str(self.table_limit_of(feature))
             out.append(Feature(feature.kind, feature.name, options).line())
         out += ["", "[weight]"]
         out += [f"{name}= " + " ".join(f"{w:.10g}" for w in ws) for name, ws in self.weights.items()]
@@ -379,8 +397,6 @@ def default_ini(
     """
     factors = {"input-factor": "0", "output-factor": "0"}
     table = {"name": "TranslationModel0", "num-features": str(num_features), "path": phrase_table, **factors}
-    if table_limit != 20:
-        table["table-limit"] = str(table_limit)
     features = [
         Feature("UnknownWordPenalty", "UnknownWordPenalty0"),
         Feature("WordPenalty", "WordPenalty0"),

@@ -29,7 +29,7 @@ from rnnsmt.search.neural import NeuralFeature, load_feature
 from rnnsmt.search.table_reader import (
     PhraseTable,
     TargetPhrases,
-    load_phrase_table,
+    load_phrase_tables,
     load_reordering_scores,
 )
 
@@ -59,17 +59,17 @@ class SearchModel:
     Attributes:
         feature_names: one per scalar weight, ``NAME:INDEX``; stateful features first, in the order of the ini, then the
             others, the unknown-word penalty last.
-        table: the phrase pairs, sorted by source phrase.
+        table: the phrase pairs of all tables, sorted by source phrase.
         reordering: ``float64`` [pairs, 8], backward scores of the four orientations, then forward ones; 0 for none.
         reordering_places: ``int64`` [8], where these lie in a feature vector, some in the same place; -1 for none.
         forward_class: ``int32`` [pairs], equal where the four forward scores are equal.
         hierarchical: the reordering model is of blocks (Galley and Manning 2008), not of words or phrases.
         targets: target phrases of the table.
         vocabulary: target words by id.
-        lm: the language model.
+        lms: the n-gram language models.
         columns: where the features lie in a feature vector: kind to indices.
         distortion_limit: in words, at most ``MAX_WINDOW``.
-        table_limit: translations per source phrase, 0 for all.
+        table_limits: of every table, translations per source phrase, 0 for all.
         longest: words of the longest source phrase.
         drop_unknown: unknown words without a digit are left out, not passed through.
         neural: the neural LM, where the ini has one.
@@ -85,10 +85,10 @@ class SearchModel:
     hierarchical: bool
     targets: TargetPhrases
     vocabulary: list[str]
-    lm: Automaton
+    lms: list[Automaton]
     columns: dict[str, np.ndarray]
     distortion_limit: int
-    table_limit: int
+    table_limits: list[int]
     longest: int
     drop_unknown: bool = False
     neural: NeuralFeature | None = None
@@ -106,7 +106,7 @@ class SearchModel:
 
 
 def target_phrases(
-    phrases: Interner, vocabulary: Interner, lm: Automaton, neural: NeuralFeature | None, path: Path
+    phrases: Interner, vocabulary: Interner, lms: Sequence[Automaton], neural: NeuralFeature | None, path: Path
 ) -> tuple[TargetPhrases, list[str]]:
     """Split target phrases into words (entered in ``vocabulary``) and score them alone; also the words by id.
 
@@ -121,21 +121,28 @@ def target_phrases(
         phrases.table.arena, phrases.table.offsets, count, vocabulary.table, flat, bounds
     )
     words = flat[:filled].copy()
-    lm_words = lm.word_ids(vocabulary)[words] if filled else words
-    states, rest, totals = np.zeros(filled, np.int32), np.zeros(filled), np.zeros(count)
-    score_alone(lm.arrays, bounds, lm_words, states, rest, totals)
+    lm_words, states = np.zeros((len(lms), filled), np.int32), np.zeros((len(lms), filled), np.int32)
+    rest, totals = np.zeros((len(lms), filled)), np.zeros((len(lms), count))
+    for number, lm in enumerate(lms):
+        lm_words[number] = lm.word_ids(vocabulary)[words] if filled else words
+        score_alone(lm.arrays, bounds, lm_words[number], states[number], rest[number], totals[number])
     strings = _decoded(vocabulary, path)
     classes = neural.scorer.ids(strings)[words] if neural is not None and filled else words[:0]
     return TargetPhrases(bounds, words, lm_words, states, rest, totals, classes), strings
 
 
-def _single(ini: MosesIni, kinds: tuple[str, ...], needed: bool) -> Feature | None:
-    found = [feature for feature in ini.features if feature.kind in kinds]
+def _single(ini: MosesIni, kind: str) -> Feature | None:
+    found = [feature for feature in ini.features if feature.kind == kind]
     if len(found) > 1:
-        raise InputError(f"{ini.path}: {len(found)} features of the kind {found[0].kind}; this decoder takes one")
-    if not found and needed:
-        raise InputError(f"{ini.path}: no feature of the kind {kinds[0]}; the decoder needs one")
+        raise InputError(f"{ini.path}: {len(found)} features of the kind {kind}; this decoder takes one")
     return found[0] if found else None
+
+
+def _some(ini: MosesIni, kinds: tuple[str, ...]) -> list[Feature]:
+    found = [feature for feature in ini.features if feature.kind in kinds]
+    if not found:
+        raise InputError(f"{ini.path}: no feature of the kind {kinds[0]}; the decoder needs one")
+    return found
 
 
 def _layout(ini: MosesIni) -> tuple[list[str], dict[str, np.ndarray]]:
@@ -159,7 +166,8 @@ def _layout(ini: MosesIni) -> tuple[list[str], dict[str, np.ndarray]]:
     for feature in stateful + plain + unknown:
         count = feature_count(feature, str(ini.path))
         kind = "LM" if feature.is_lm else feature.kind
-        columns[kind] = np.arange(len(names), len(names) + count)
+        own = np.arange(len(names), len(names) + count)
+        columns[kind] = np.concatenate([columns[kind], own]) if kind in columns else own
         names += [f"{feature.name}:{k}" for k in range(count)]
     return names, columns
 
@@ -228,24 +236,22 @@ def load_model(
     drop_unknown = ini.is_on(DROP_UNKNOWN)
     names, columns = _layout(ini)
     for kind in ("WordPenalty", "PhrasePenalty", "UnknownWordPenalty", "Distortion"):
-        _single(ini, (kind,), False)
-    table_feature, lm_feature = _single(ini, PHRASE_TABLES, True), _single(ini, LANGUAGE_MODELS, True)
-    reordering_feature = _single(ini, ("LexicalReordering",), False)
-    neural_feature = _single(ini, NEURAL_MODELS, False)
-    assert table_feature is not None and lm_feature is not None
+        _single(ini, kind)
+    table_features, lm_features = _some(ini, PHRASE_TABLES), _some(ini, LANGUAGE_MODELS)
+    reordering_feature, neural_feature = _single(ini, "LexicalReordering"), _single(ini, "CSLM")
     paths = {
-        f.name: ini.located(f, folder) for f in (table_feature, lm_feature, reordering_feature, neural_feature) if f
+        f.name: ini.located(f, folder) for f in (*table_features, *lm_features, reordering_feature, neural_feature) if f
     }
     scores, hierarchical = np.full(8, -1, np.int64), False
     if reordering_feature is not None:
         scores, hierarchical = reordering_scores(ini, reordering_feature)
-    table = load_phrase_table(paths[table_feature.name], len(columns["PhraseDictionaryMemory"]), sentences)
+    table = load_phrase_tables([(paths[f.name], feature_count(f, str(ini.path))) for f in table_features], sentences)
     reordering, places = np.zeros((len(table.source_of), 8)), scores
     if reordering_feature is not None:
         own = columns["LexicalReordering"]
         found = load_reordering_scores(paths[reordering_feature.name], table, len(own))
         reordering, places = np.where(scores >= 0, found[:, scores], 0.0), np.where(scores >= 0, own[scores], -1)
-    lm = load_automaton(paths[lm_feature.name])
+    lms = [load_automaton(paths[feature.name]) for feature in lm_features]
     neural = None
     if neural_feature is not None:
         unknown = neural_feature.options.get("unknown", CSLM_UNKNOWN[0])
@@ -255,7 +261,7 @@ def load_model(
             )
         neural = load_feature(paths[neural_feature.name], unknown, threads, device, precision)
     vocabulary = Interner(1 << 12, 1 << 16)
-    targets, words = target_phrases(table.targets, vocabulary, lm, neural, paths[table_feature.name])
+    targets, words = target_phrases(table.targets, vocabulary, lms, neural, paths[table_features[0].name])
     forward_class = np.unique(reordering[:, 4:], axis=0, return_inverse=True)[1].reshape(-1).astype(np.int32)
     limit = MAX_WINDOW if ini.distortion_limit == NO_LIMIT else min(ini.distortion_limit, MAX_WINDOW)
     return SearchModel(
@@ -268,10 +274,10 @@ def load_model(
         hierarchical,
         targets,
         words,
-        lm,
+        lms,
         columns,
         max(limit, 0),
-        ini.table_limit,
+        [ini.table_limit_of(feature) for feature in table_features],
         table.longest_source,
         drop_unknown,
         neural,
@@ -292,12 +298,13 @@ def kinds_of_features(model: SearchModel, columns: Sequence[str]) -> list[str]:
     """
     kinds = [""] * len(model.feature_names)
     for kind, places in model.columns.items():
-        names = [kind] * len(places)
-        if kind == "PhraseDictionaryMemory":
-            further = [f"score {number}" for number in range(5, len(places) + 1)]
-            names = [*PHRASE_SCORES, *columns, *further[len(columns) :]][: len(places)]
-        for place, name in zip(places, names, strict=True):
-            kinds[place] = name
+        features = [model.feature_names[place].rpartition(":")[0] for place in places]
+        for place, feature in zip(places, features, strict=True):
+            name, number = kind, int(model.feature_names[place].rpartition(":")[2])
+            if kind == "PhraseDictionaryMemory":
+                named = [*PHRASE_SCORES, *columns]
+                name = named[number] if number < len(named) else f"score {number + 1}"
+            kinds[place] = f"{feature} {name}" if len(set(features)) > 1 else name
     return kinds
 
 

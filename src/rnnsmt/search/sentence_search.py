@@ -10,7 +10,7 @@ import numpy as np
 
 from rnnsmt.search.kernels import stack as kernels
 from rnnsmt.search.kernels.features import all_features
-from rnnsmt.search.kernels.records import CELLS, SearchConstants, Work, new_work
+from rnnsmt.search.kernels.records import CELLS, QUERIES, LanguageModels, SearchConstants, Work, new_work
 from rnnsmt.search.model import SearchModel
 from rnnsmt.search.nbest import Derivations, NBest, NBestExtractor, Translation, best_derivation, target_hashes
 from rnnsmt.search.options import SearchOptions
@@ -24,7 +24,7 @@ LEAST_ROOM = 40
 class SentenceSearch:
     """One set of weights over sentences that were looked up; keeps one workspace per thread.
 
-    counts: ``int64`` [9], what the searches so far have done, by the names of ``Work.counts``.
+    counts: ``int64``, what the searches so far have done, by the names of ``Work.counts``.
     """
 
     def __init__(
@@ -34,8 +34,15 @@ class SentenceSearch:
         self.ranked = rank(model, looked_up, weights)
         distortion = model.columns.get("Distortion")
         scale = score_scale(model, weights)
+        lm_weights = np.ascontiguousarray(weights[model.columns["LM"]])
+        self.lms = LanguageModels(
+            tuple(lm.arrays for lm in model.lms),
+            np.array([lm.start for lm in model.lms], np.int32),
+            np.array([lm.end for lm in model.lms], np.int32),
+            lm_weights,
+        )
         self.constants = SearchConstants(
-            lm_weight=float(weights[model.columns["LM"][0]]),
+            lm_weight=float(lm_weights[0]) if len(lm_weights) == 1 else float(np.abs(lm_weights).sum()) or 1.0,
             distortion_weight=float(weights[distortion[0]]) if distortion is not None else 0.0,
             distortion_limit=model.distortion_limit,
             pop_limit=options.pop_limit,
@@ -44,8 +51,6 @@ class SentenceSearch:
             margin=min(options.margin * scale, 1e12),
             forward_bound=max(0.0, float(self.ranked.forward.max(initial=0.0))),
             hierarchical=int(model.hierarchical),
-            lm_start=model.lm.start,
-            lm_end_word=model.lm.end,
             keep_arcs=int(options.nbest > 0),
             neural_weight=float(weights[model.columns["CSLM"][0]]) if model.neural is not None else 0.0,
             neural_cells=options.neural_cells,
@@ -55,7 +60,7 @@ class SentenceSearch:
         alone = [model.columns.get(kind, np.array([-1])) for kind in ("Distortion", "LM")]
         self.places = np.concatenate([model.reordering_places, *alone]).astype(np.int64)
         self._local = threading.local()
-        self.counts = np.zeros(9, np.int64)
+        self.counts = np.zeros(QUERIES + 1, np.int64)
         self._lock = threading.Lock()
         self._hashes = target_hashes(self.ranked, looked_up.targets.words)
 
@@ -65,7 +70,7 @@ class SentenceSearch:
         if len(spans) == 0:
             return self.nothing()
         work = self.work_for(len(spans))
-        hypothesis = kernels.search_sentence(spans, self.model.lm.arrays, self.ranked, work, self.constants)
+        hypothesis = kernels.search_sentence(spans, self.lms, self.ranked, work, self.constants)
         return self.found(number, work, int(hypothesis))
 
     def work_for(self, words: int) -> Work:
@@ -85,7 +90,14 @@ class SentenceSearch:
         if self.neural is not None:
             neural = min(options.neural_cells, options.pop_limit), int(np.diff(bounds).max(initial=0))
         return new_work(
-            words, self.model.longest, starts, options.pop_limit, options.stack_size, options.nbest > 0, neural
+            words,
+            self.model.longest,
+            starts,
+            options.pop_limit,
+            options.stack_size,
+            options.nbest > 0,
+            len(self.model.lms),
+            neural,
         )
 
     def nothing(self) -> Translation:
@@ -135,12 +147,11 @@ class SentenceSearch:
 
     def features_of(self, derivations: Derivations, rows: np.ndarray) -> np.ndarray:
         """Feature values ``float64`` [n, F] of derivations; ``rows``: the phrase pair of every option of theirs."""
-        looked_up, lm, targets = self.looked_up, self.model.lm, self.looked_up.targets
+        looked_up, targets = self.looked_up, self.looked_up.targets
         features = np.empty((len(derivations.offsets) - 1, len(self.weights)))
         all_features(
-            derivations.offsets, rows, derivations.starts, derivations.ends, lm.arrays, lm.start, lm.end,
-            targets.bounds, targets.lm_words, looked_up.target_of, looked_up.static, looked_up.reordering, self.places,
-            self.model.hierarchical, features,
+            derivations.offsets, rows, derivations.starts, derivations.ends, self.lms, targets.bounds, targets.lm_words,
+            looked_up.target_of, looked_up.static, looked_up.reordering, self.places, self.model.hierarchical, features,
         )  # fmt: skip
         if self.model.neural is not None:
             with self._lock:

@@ -4,6 +4,7 @@ A phrase-table line is ``source ||| target ||| scores ||| alignment ||| counts |
 ``source ||| target ||| six probabilities``. Scores become natural logarithms, floored at ``LOG_FLOOR`` as in Moses.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -35,7 +36,8 @@ class PhraseTable:
         sources: whole source phrases.
         targets: whole target phrases.
         source_of, target_of: ``int32`` [pairs], ids; pairs are sorted by source id, within it in file order.
-        log_scores: ``float64`` [pairs, columns].
+        log_scores: ``float64`` [pairs, columns]; of several tables, those of all, 0 in those that a pair is not from.
+        table_of: ``int8`` [pairs], which of the tables a pair is from.
         first: ``int64`` [sources + 1], pairs of source s are first[s]..first[s + 1].
     """
 
@@ -44,6 +46,7 @@ class PhraseTable:
     source_of: np.ndarray
     target_of: np.ndarray
     log_scores: np.ndarray
+    table_of: np.ndarray
     first: np.ndarray
 
     @property
@@ -58,10 +61,10 @@ class TargetPhrases(NamedTuple):
     Attributes:
         bounds: ``int64`` [phrases + 1] into the others.
         words: ``int32``, target vocabulary ids.
-        lm_words: ``int32``, LM ids.
-        alone_state: ``int32``, LM state after each word in the empty context.
-        alone_rest: ``float64``, natural-log LM score of the words after this one, in the empty context.
-        alone_total: ``float64`` [phrases], natural-log LM score of the whole phrase in the empty context.
+        lm_words: ``int32`` [LMs, words], LM ids.
+        alone_state: ``int32`` [LMs, words], LM state after each word in the empty context.
+        alone_rest: ``float64`` [LMs, words], natural-log LM score of the words after this one, in the empty context.
+        alone_total: ``float64`` [LMs, phrases], natural-log LM score of the whole phrase in the empty context.
         neural_words: ``int32``, classes of the neural LM; empty without one.
     """
 
@@ -92,15 +95,32 @@ def wanted_keys(sentences: list[str]) -> np.ndarray:
     return slots
 
 
-def load_phrase_table(path: Path, columns: int, sentences: list[str] | None) -> PhraseTable:
-    """Read a phrase table; only lines whose source phrase occurs in ``sentences`` where they are given.
+def load_phrase_tables(tables: Sequence[tuple[Path, int]], sentences: list[str] | None) -> PhraseTable:
+    """Read phrase tables; only lines whose source phrase occurs in ``sentences`` where they are given.
+
+    tables: files and how many scores they have. A pair that several of them have is there as often.
 
     Raises:
-        InputError: missing or damaged file; a line with another number of scores than ``columns``, with a score that is
-            NaN, infinite or negative, or with too few fields.
+        InputError: missing or damaged file; a line with another number of scores than its table has, with a score that
+            is NaN, infinite or negative, or with too few fields.
     """
     wanted = np.zeros(1, np.uint64) if sentences is None else wanted_keys(sentences)
     sources, targets = Interner(1 << 12, 1 << 16), Interner(1 << 12, 1 << 16)
+    parts = [_pairs(path, columns, wanted, sources, targets) for path, columns in tables]
+    scores, at = np.ones((sum(len(own) for *_, own in parts), sum(columns for _, columns in tables))), [0, 0]
+    for *_, own in parts:
+        to = [at[0] + own.shape[0], at[1] + own.shape[1]]
+        scores[at[0] : to[0], at[1] : to[1]] = own
+        at = to
+    table_of = np.repeat(np.arange(len(parts), dtype=np.int8), [len(own) for *_, own in parts])
+    source_of, target_of = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
+    return _grouped(sources, targets, source_of, target_of, scores, table_of)
+
+
+def _pairs(
+    path: Path, columns: int, wanted: np.ndarray, sources: Interner, targets: Interner
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The pairs of a table: ``int32`` [pairs] ids of their phrases, ``float64`` [pairs, columns] probabilities."""
     source_of, target_of = np.zeros(1 << 12, np.int32), np.zeros(1 << 12, np.int32)
     scores = np.zeros((1 << 12, columns), np.float64)
     filled, number = 0, 1
@@ -122,7 +142,7 @@ def load_phrase_table(path: Path, columns: int, sentences: list[str] | None) -> 
         if code:
             line = block[position:].split(b"\n", 1)[0]
             _refuse(line, path, number, code, columns, reordering=False)
-    return _grouped(sources, targets, source_of[:filled], target_of[:filled], scores[:filled])
+    return source_of[:filled], target_of[:filled], scores[:filled]
 
 
 def _refuse(line: bytes, path: Path, number: int, code: int, columns: int, *, reordering: bool) -> None:
@@ -139,14 +159,19 @@ def _doubled(array: np.ndarray) -> np.ndarray:
 
 
 def _grouped(
-    sources: Interner, targets: Interner, source_of: np.ndarray, target_of: np.ndarray, scores: np.ndarray
+    sources: Interner,
+    targets: Interner,
+    source_of: np.ndarray,
+    target_of: np.ndarray,
+    scores: np.ndarray,
+    table_of: np.ndarray,
 ) -> PhraseTable:
     order = np.argsort(source_of, kind="stable")
     first = np.zeros(len(sources) + 1, np.int64)
     np.cumsum(np.bincount(source_of, minlength=len(sources)), out=first[1:])
     with np.errstate(divide="ignore"):
         logs = np.maximum(np.log(scores[order]), LOG_FLOOR)
-    return PhraseTable(sources, targets, source_of[order], target_of[order], logs, first)
+    return PhraseTable(sources, targets, source_of[order], target_of[order], logs, table_of[order], first)
 
 
 def load_reordering_scores(path: Path, table: PhraseTable, columns: int) -> np.ndarray:

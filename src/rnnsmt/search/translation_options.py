@@ -25,6 +25,7 @@ class TranslationOptions(NamedTuple):
         source_of, target_of: ``int32`` [rows] of the pairs for these sentences, those of one source phrase together.
         static: ``float64`` [rows, F], the feature values that depend on the pair alone.
         reordering: ``float64`` [rows, 8]; forward_class: ``int32`` [rows].
+        table_of: ``int8`` [rows], the table that a pair is from; 0 of unknown words.
         sources: how many source phrases, unknown words included.
         known: how many of the pairs are the model's; those from there on are of unknown words.
         unknown: the words that have no translation of their own.
@@ -38,6 +39,7 @@ class TranslationOptions(NamedTuple):
     static: np.ndarray
     reordering: np.ndarray
     forward_class: np.ndarray
+    table_of: np.ndarray
     sources: int
     known: int
     unknown: list[str]
@@ -89,7 +91,7 @@ def look_up(model: SearchModel, sentences: list[str]) -> TranslationOptions:
 def _with_unknown_words(model: SearchModel, spans: list[np.ndarray], unknown: list[str]) -> TranslationOptions:
     interner = Interner()
     phrase_of = interner.add([b"" if _dropped(model, word) else word.encode("utf-8") for word in unknown])
-    extra, _ = target_phrases(interner, Interner(), model.lm, model.neural, Path("input"))
+    extra, _ = target_phrases(interner, Interner(), model.lms, model.neural, Path("input"))
     base, size = model.targets, len(model.targets.bounds) - 1
     # the same text is the same words, whether a pair brought them or they are passed through
     numbers = {word: number for number, word in enumerate(model.vocabulary)} if unknown else {}
@@ -98,10 +100,10 @@ def _with_unknown_words(model: SearchModel, spans: list[np.ndarray], unknown: li
     targets = TargetPhrases(
         np.concatenate([base.bounds, base.bounds[-1] + extra.bounds[1:]]),
         np.concatenate([base.words, passed]),
-        np.concatenate([base.lm_words, extra.lm_words]),
-        np.concatenate([base.alone_state, extra.alone_state]),
-        np.concatenate([base.alone_rest, extra.alone_rest]),
-        np.concatenate([base.alone_total, extra.alone_total]),
+        np.concatenate([base.lm_words, extra.lm_words], axis=1),
+        np.concatenate([base.alone_state, extra.alone_state], axis=1),
+        np.concatenate([base.alone_rest, extra.alone_rest], axis=1),
+        np.concatenate([base.alone_total, extra.alone_total], axis=1),
         np.concatenate([base.neural_words, extra.neural_words]),
     )
     used = _rows_of(model.table.source_of, spans)
@@ -128,6 +130,7 @@ def _with_unknown_words(model: SearchModel, spans: list[np.ndarray], unknown: li
         static,
         np.concatenate([model.reordering[used], np.zeros((len(unknown), model.reordering.shape[1]))]),
         np.concatenate([model.forward_class[used], np.full(len(unknown), classes, np.int32)]),
+        np.concatenate([model.table.table_of[used], np.zeros(len(unknown), np.int8)]),
         known + len(unknown),
         rows,
         unknown,
@@ -148,21 +151,38 @@ def _dropped(model: SearchModel, word: str) -> bool:
     return model.drop_unknown and not any(digit in word for digit in "0123456789")
 
 
+def _within_limits(model: SearchModel, looked_up: TranslationOptions, order: np.ndarray) -> np.ndarray:
+    """Whether the options ``order`` [n], ranked by source phrase, are within the limits of the tables they are from."""
+    kept = np.ones(len(order), bool)
+    tables = looked_up.table_of[order]
+    for number, limit in enumerate(model.table_limits):
+        own = np.flatnonzero(tables == number)
+        if limit > 0 and len(own):
+            sources = looked_up.source_of[order[own]]
+            begins = np.flatnonzero(np.concatenate([[True], sources[1:] != sources[:-1]]))
+            kept[own] = np.arange(len(own)) - np.repeat(begins, np.diff([*begins, len(own)])) < limit
+    return kept
+
+
 def rank(model: SearchModel, looked_up: TranslationOptions, weights: np.ndarray) -> RankedOptions:
     """Rank every source phrase's options by estimate under ``weights`` [F] and keep the table limit.
 
-    Where there is a neural LM, the n-gram LM's score of a phrase alone is the estimate of both.
+    Where there is a neural LM, the n-gram LM's score of a phrase alone is the estimate of both; of several, their mean
+    by weight.
     """
     static = looked_up.static @ weights
-    lm_weight = float(weights[[*model.columns["LM"], *model.columns.get("CSLM", ())]].sum())
-    estimate = static + lm_weight * looked_up.targets.alone_total[looked_up.target_of]
+    lm_weights = weights[model.columns["LM"]]
+    if model.neural is not None:
+        sizes = np.abs(lm_weights)
+        shares = sizes / sizes.sum() if len(sizes) > 1 and sizes.any() else np.full(len(sizes), 1.0 / len(sizes))
+        lm_weights = lm_weights + weights[model.columns["CSLM"][0]] * shares
+    estimate = static + (lm_weights @ looked_up.targets.alone_total)[looked_up.target_of]
     order = np.lexsort((-estimate, looked_up.source_of))
     counts = np.bincount(looked_up.source_of, minlength=looked_up.sources)
     starts = np.concatenate([[0], np.cumsum(counts)])
-    if model.table_limit > 0:
-        rank = np.arange(len(order)) - np.repeat(starts[:-1], counts)
-        order = order[rank < model.table_limit]
-        counts = np.minimum(counts, model.table_limit)
+    if any(model.table_limits):
+        order = order[_within_limits(model, looked_up, order)]
+        counts = np.bincount(looked_up.source_of[order], minlength=looked_up.sources)
         starts = np.concatenate([[0], np.cumsum(counts)])
     places = model.reordering_places
     reordering = looked_up.reordering[order] * np.where(places >= 0, weights[places], 0.0)

@@ -27,7 +27,7 @@ from rnnsmt.phrases.table import (
     read_reordering_table,
 )
 from rnnsmt.rnn.pairs import Pairs, prepare_pairs
-from rnnsmt.search.table_reader import load_phrase_table
+from rnnsmt.search.table_reader import load_phrase_tables
 
 
 def column(folder: Path, values: object, name: str = "scores.npy") -> str:
@@ -133,10 +133,10 @@ def test_all_readers_agree_on_a_line(tmp_path, line):
                 read()
             assert str(refused.value) == str(error)
         with pytest.raises(InputError):
-            load_phrase_table(path, 1, None)
+            load_phrase_tables([(path, 1)], None)
         return
     assert keep("phrases") == 1
-    loaded = load_phrase_table(path, len(entry.scores), None)
+    loaded = load_phrase_tables([(path, len(entry.scores))], None)
     assert loaded.sources.strings() == [entry.source.encode()]
     assert loaded.targets.strings() == [entry.target.encode()]
     logs = [max(math.log(score), -100.0) if score else -100.0 for score in entry.scores]

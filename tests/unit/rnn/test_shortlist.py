@@ -13,7 +13,7 @@ from rnnsmt.cli import main
 from rnnsmt.networks.sequences import Sequences
 from rnnsmt.networks.vocabulary import UNK
 from rnnsmt.rnn.pairs import Pairs, words_outside
-from rnnsmt.search.table_reader import load_phrase_table
+from rnnsmt.search.table_reader import load_phrase_tables
 
 PAIRS = [("a b", "x y", 0), ("a b", "x rare", 1), ("b", "rare rarer rare <unk>", 4), ("b", "y", 0), ("c", "rarer", 1)]
 """Source, target, and how many target words are neither x nor y."""
@@ -49,7 +49,7 @@ def test_the_search_reads_the_numbers(folder):
     assert shortlist(folder) == 0
     command = ["phrases", "augment", "--phrase-table", str(folder / "table.gz"), "--column", str(folder / "wp.npy")]
     assert main([*command, "--output", str(folder / "augmented.gz")]) == 0
-    table = load_phrase_table(folder / "augmented.gz", 5, None)
+    table = load_phrase_tables([(folder / "augmented.gz", 5)], None)
     np.testing.assert_allclose(table.log_scores[:, 4], [n for _, _, n in PAIRS], atol=1e-5)
     np.testing.assert_allclose(table.log_scores[:, :4], np.log(0.5), atol=1e-6)
 

@@ -49,10 +49,14 @@ def _vector(model: SearchModel, found: dict[str, list[float]]) -> np.ndarray:
         (14, 3, "hier-monotonicity-bidirectional-fe"),
         (10, 6, "wbe-msd-backward-fe"),
         (11, 6, "wbe-mslr-forward-fe"),
+        (15, 6, "wbe-msd-bidirectional-fe two"),
+        (16, 2, "wbe-msd-bidirectional-fe two"),
+        (17, 6, "hier-mslr-bidirectional-fe two"),
     ],
 )
 def test_search_finds_the_exhaustive_best_and_nbest(tmp_path: Path, seed: int, limit: int, reordering: str) -> None:
-    tiny = tiny_model(tmp_path, seed, limit, reordering_type=reordering)
+    reordering, *two = reordering.split()
+    tiny = tiny_model(tmp_path, seed, limit, reordering_type=reordering, two=bool(two))
     if limit == -1:
         tiny.limit = 99
     sentences = _sentences(seed)
@@ -133,7 +137,7 @@ def test_table_limit_keeps_the_best_by_weighted_score(tmp_path: Path) -> None:
     ini.table_limit = 1
     ini.write(tiny.folder / "limited.ini")
     limited = load_model(MosesIni.read(tiny.folder / "limited.ini"))
-    assert limited.table_limit == 1
+    assert limited.table_limits == [1]
     search = SentenceSearch(limited, look_up(limited, ["a b c"]), limited.weights(limited.ini), SearchOptions())
     spans = search.looked_up.spans[0]
     assert (np.diff(search.ranked.first)[spans[spans >= 0]] == 1).all()
@@ -149,7 +153,7 @@ def test_stacks_keep_their_size_and_the_best(tmp_path: Path, size: int) -> None:
         options = SearchOptions(stack_size=stack_size, beam_threshold=0.0)
         search = SentenceSearch(model, look_up(model, ["a b c d a b"]), model.weights(model.ini), options)
         work = search.work_for(6)
-        kernels.search_sentence(search.looked_up.spans[0], model.lm.arrays, search.ranked, work, search.constants)
+        kernels.search_sentence(search.looked_up.spans[0], search.lms, search.ranked, work, search.constants)
         found.append(work)
     assert (np.diff(found[0].stacks["hypothesis"][:8]) <= size).all()
     totals = []

@@ -42,12 +42,15 @@ def moses() -> str:
         "hier-leftright-backward-fe-allff",
         "hier-monotonicity-forward-fe-allff",
         "wbe-msd-bidirectional-fe-allff drop-unknown",
+        "wbe-msd-bidirectional-fe-allff two",
+        "hier-mslr-bidirectional-fe-allff two",
     ]
 )
 def augmented(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """A model directory whose table has the columns of the RNN and of WP; some probabilities are at their limit."""
     reordering, *switches = request.param.split()
-    folder = tiny_model(tmp_path / "model", seed=4, reordering_type=reordering).folder
+    two = "two" in switches
+    folder = tiny_model(tmp_path / "model", seed=4, reordering_type=reordering, two=two).folder
     untuned = MosesIni.read(folder / "moses.ini")
     lines = len((folder / "phrase-table").read_text().splitlines())
     scores = np.random.default_rng(1).uniform(-9.0, 0.0, lines).astype(np.float32)
@@ -62,7 +65,15 @@ def augmented(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
         for feature in ini.features
     ]
     ini.weights.update(WEIGHTS | {"LexicalReordering0": untuned.weights["LexicalReordering0"]})
-    ini.sections |= {switch: ["true"] for switch in switches}
+    if two:  # of the pairs of the second table one is in the first too
+        ini.features += [feature for feature in untuned.features if feature.name in ("TranslationModel1", "LM1")]
+        ini.weights |= {name: untuned.weights[name] for name in ("TranslationModel1", "LM1")}
+        ini.sections["mapping"] = untuned.sections["mapping"]
+        pair = (folder / "phrase-table").read_text().splitlines()[0].split(" ||| ")
+        with (folder / "further-table").open("a") as table:
+            table.write(" ||| ".join([*pair[:2], "0.4 0.1", *pair[3:]]) + "\n")
+    elif switches:
+        ini.sections |= {switch: ["true"] for switch in switches}
     ini.write(folder / "moses.ini")
     (folder / "input").write_text("\n".join(SENTENCES) + "\n")
     return folder

@@ -6,13 +6,13 @@ import math
 import random
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import kenlm
 
 from rnnsmt.io import InputError
-from rnnsmt.moses.ini import default_ini
+from rnnsmt.moses.ini import Feature, default_ini
 
 LN10 = math.log(10.0)
 SOURCE, TARGET = ["a", "b", "c", "d"], ["u", "v", "w", "x"]
@@ -20,7 +20,7 @@ SOURCE, TARGET = ["a", "b", "c", "d"], ["u", "v", "w", "x"]
 
 @dataclass
 class TinyModel:
-    """A model directory and the same model as Python objects."""
+    """A model directory and the same model as Python objects; further: a second phrase table, its LM the second LM."""
 
     folder: Path
     phrases: dict[tuple[str, ...], list[tuple[tuple[str, ...], list[float]]]]
@@ -28,6 +28,8 @@ class TinyModel:
     lm: "kenlm.Model"
     limit: int
     reordering_type: str = "wbe-msd-bidirectional-fe-allff"
+    further: dict[tuple[str, ...], list[tuple[tuple[str, ...], list[float]]]] = field(default_factory=dict)
+    further_lm: "kenlm.Model | None" = None
 
 
 def score_of_turn(kind: str, before: tuple[int, int] | None, start: int, end: int) -> int:
@@ -111,9 +113,17 @@ def path_of(text: str, segments: list[tuple[int, int, int]]) -> list[tuple[int, 
 
 
 def tiny_model(
-    folder: Path, seed: int, limit: int = 6, columns: int = 4, reordering_type: str = "wbe-msd-bidirectional-fe-allff"
+    folder: Path,
+    seed: int,
+    limit: int = 6,
+    columns: int = 4,
+    reordering_type: str = "wbe-msd-bidirectional-fe-allff",
+    two: bool = False,
 ) -> TinyModel:
-    """Write a random model directory; some pairs have no reordering scores, source word ``d`` has no translation."""
+    """Write a random model directory; some pairs have no reordering scores, source word ``d`` has no translation.
+
+    two: a second phrase table, of two scores, with other pairs for phrases of the first, and a second LM.
+    """
     kind, direction = reordering_type.split("-")[1:3]
     turns = {"msd": 3, "mslr": 4, "monotonicity": 2, "leftright": 2}[kind] * (1 + (direction == "bidirectional"))
     rng = random.Random(seed)
@@ -147,15 +157,43 @@ def tiny_model(
         if name != "UnknownWordPenalty0":
             ini.weights[name] = [round(rng.uniform(0.05, 0.5), 3) for _ in weights]
     ini.weights["WordPenalty0"] = [-0.4]
+    found = TinyModel(folder, phrases, reordering, kenlm.Model(str(folder / "lm.arpa")), limit, reordering_type)
+    if two:
+        found.further = {source: [(("y", *options[0][0]), [0.3, 0.02])] for source, options in phrases.items()}
+        found.further["a", "b"] = [(("z",), [0.2, 0.9]), (("u", "z"), [0.5, 0.1])]
+        lines = [(" ".join(s), " ".join(t), f"{v[0]} {v[1]}") for s, made in found.further.items() for t, v in made]
+        (folder / "further-table").write_text(
+            "".join(f"{s} ||| {t} ||| {v} ||| 0-0 ||| 1 1 1 |||\n" for s, t, v in lines)
+        )
+        (folder / "further.arpa").write_text(arpa_text(rng, ["u", "v", "y", "z"], 2))
+        found.further_lm = kenlm.Model(str(folder / "further.arpa"))
+        factors = {"input-factor": "0", "output-factor": "0"}
+        table = {
+            "name": "TranslationModel1",
+            "num-features": "2",
+            "path": "further-table",
+            "table-limit": "5",
+            **factors,
+        }
+        ini.features.append(Feature("PhraseDictionaryMemory", "TranslationModel1", table))
+        ini.features.insert(
+            0,
+            Feature(
+                "KENLM", "LM1", {"lazyken": "0", "name": "LM1", "factor": "0", "path": "further.arpa", "order": "2"}
+            ),
+        )
+        ini.weights |= {"TranslationModel1": [0.21, 0.4], "LM1": [0.37]}
+        ini.sections["mapping"] = ["0 T 0", "1 T 1"]
     ini.write(folder / "moses.ini")
-    return TinyModel(folder, phrases, reordering, kenlm.Model(str(folder / "lm.arpa")), limit, reordering_type)
+    return found
 
 
 def derivations(model: TinyModel, words: list[str]) -> Iterator[list[tuple[int, int, tuple[str, ...]]]]:
     """All derivations of a sentence: (first, last source word, target phrase) in the order of the translation."""
 
     def options(start: int, end: int) -> list[tuple[str, ...]]:
-        found = [t for t, _ in model.phrases.get(tuple(words[start : end + 1]), [])]
+        source = tuple(words[start : end + 1])
+        found = [t for t, _ in (*model.phrases.get(source, []), *model.further.get(source, []))]
         return found or ([(words[start],)] if start == end else [])
 
     def extend(done: frozenset[int], path: list) -> Iterator[list]:
@@ -184,15 +222,20 @@ def features(
     sides = 2 if direction == "bidirectional" else 1
     out = {"LexicalReordering0": [0.0] * (half * sides), "Distortion0": [0.0], "TranslationModel0": [0.0] * columns}
     out["UnknownWordPenalty0"] = [0.0]
+    if model.further_lm is not None:
+        out["TranslationModel1"] = [0.0, 0.0]
     text = [w for _, _, target in path for w in target]
     before: tuple[int, int] | None = None
     pair_before = None
     for (start, end, target), *blocks in zip(path, *hierarchical_turns(kind, path), strict=True):
         pair = (tuple(words[start : end + 1]), target)
-        known = dict(model.phrases.get(pair[0], []))
+        known, further = (dict(table.get(pair[0], [])) for table in (model.phrases, model.further))
         if target in known:
             for k, value in enumerate(known[target]):
                 out["TranslationModel0"][k] += math.log(value)
+        elif target in further:
+            for k, value in enumerate(further[target]):
+                out["TranslationModel1"][k] += math.log(value)
         else:
             out["UnknownWordPenalty0"][0] -= 100.0
         out["Distortion0"][0] -= abs(start - (before[1] + 1 if before else 0))
@@ -206,6 +249,8 @@ def features(
             out["LexicalReordering0"][place] += math.log(model.reordering[pair_before][place])
         before, pair_before = (start, end), pair
     out["LM0"] = [model.lm.score(" ".join(text)) * LN10]
+    if model.further_lm is not None:
+        out["LM1"] = [model.further_lm.score(" ".join(text)) * LN10]
     out["WordPenalty0"], out["PhrasePenalty0"] = [-float(len(text))], [float(len(path))]
     return out
 

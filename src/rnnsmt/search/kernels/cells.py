@@ -117,7 +117,7 @@ def choose_cells(ranked, work, constants, waiting, stamp):
 
 @kernel()
 def answer_requests(lm, ranked, work, requests):  # noqa: PLR0912, PLR0915
-    """Ask the LM for all requests together, word by word.
+    """Ask the only LM for all requests together, word by word.
 
     Every round first touches the memory of all look-ups and then reads them: the look-ups of different requests do not
     wait for each other, which matters because the LM is much larger than the processor's caches.
@@ -134,14 +134,14 @@ def answer_requests(lm, ranked, work, requests):  # noqa: PLR0912, PLR0915
         work.counts[QUERIES] += waiting
         for k in range(waiting):
             request = work.requests[active[k]]
-            key, slot = lm_slot(request.state, ranked.target_words[request.position], mask)
+            key, slot = lm_slot(request.state, ranked.target_words[0, request.position], mask)
             request.slot = slot
             request.hit = np.int32(lm.rows[slot].key == key)
         left = 0
         for k in range(waiting):
             number = active[k]
             request = work.requests[number]
-            word = ranked.target_words[request.position]
+            word = ranked.target_words[0, request.position]
             if request.state == 0:
                 unigram = lm.unigrams[word]
                 request.total += unigram.prob
@@ -163,10 +163,10 @@ def answer_requests(lm, ranked, work, requests):  # noqa: PLR0912, PLR0915
                 request.total += row.prob
                 state = row.next
             position = request.position
-            if state == ranked.alone_state[position]:
+            if state == ranked.alone_state[0, position]:
                 # from here on the words see nothing of what is before the phrase
-                request.total += ranked.alone_rest[position]
-                request.state = ranked.alone_state[request.end - 1]
+                request.total += ranked.alone_rest[0, position]
+                request.state = ranked.alone_state[0, request.end - 1]
                 request.position = request.end
                 continue
             request.state = state

@@ -53,6 +53,25 @@ def _is_covered(gap, mask, position):
     return position < gap or (mask >> np.uint64(position - gap)) & _ONE != np.uint64(0)
 
 
+@kernel(forceinline=True, **INNER)
+def _orientations(work, constants, group, gap, mask, start, length):
+    """The orientations of a phrase to what is before it: that of its backward score, and of the forward score there."""
+    last = work.groups[group]
+    turn = RIGHT if last.end < start else LEFT
+    if last.end + 1 == start:
+        turn = MONOTONE
+    elif last.swap == start + length:
+        turn = SWAP
+    if constants.hierarchical == 0:
+        return turn, turn
+    backward = orientation_of(last.block_start, last.block_end, start, start + length - 1)
+    if turn == RIGHT and not _is_covered(gap, mask, last.end + 1):
+        turn = MONOTONE
+    elif turn == LEFT and last.swap != _NONE:
+        turn = SWAP
+    return backward, turn
+
+
 @kernel()
 def collect_edges(k, spans, ranked, work, constants, stamp):
     """All edges into stack ``k`` with the estimates of their best cells; returns how many."""
@@ -83,23 +102,10 @@ def collect_edges(k, spans, ranked, work, constants, stamp):
                 group = work.coverages[coverage].group
                 while group != _NONE:
                     jump = abs(work.groups[group].end + 1 - start)
-                    orientation = RIGHT if work.groups[group].end < start else LEFT
-                    if jump == 0:
-                        orientation = MONOTONE
-                    elif work.groups[group].swap == start + length:
-                        orientation = SWAP
-                    forward = orientation
-                    if constants.hierarchical != 0:
-                        orientation = orientation_of(
-                            work.groups[group].block_start, work.groups[group].block_end, start, start + length - 1
-                        )
-                        if forward == RIGHT and not _is_covered(gap, mask, work.groups[group].end + 1):
-                            forward = MONOTONE
-                        elif forward == LEFT and work.groups[group].swap != _NONE:
-                            forward = SWAP
+                    backward, forward = _orientations(work, constants, group, gap, mask, start, length)
                     base = future - constants.distortion_weight * jump
                     best = work.groups[group].first
-                    estimate = work.hypotheses[best].score + base + ranked.guess[first, orientation]
+                    estimate = work.hypotheses[best].score + base + ranked.guess[first, backward]
                     if work.hypotheses[best].option >= 0:
                         estimate += ranked.forward[work.hypotheses[best].option, forward]
                     edge = work.edges[edges]
@@ -110,7 +116,7 @@ def collect_edges(k, spans, ranked, work, constants, stamp):
                     edge.first = first
                     edge.last = last
                     edge.base = base
-                    edge.backward = orientation
+                    edge.backward = backward
                     edge.forward = forward
                     edge.target = _NONE
                     edge.estimate = estimate
@@ -129,7 +135,7 @@ def _last_block(work, group, start, end):
         return start, end, np.int64(_NONE)
     turn = orientation_of(work.groups[group].block_start, work.groups[group].block_end, start, end)
     below = np.int64(group)
-    while below != _NONE and (turn == MONOTONE or turn == SWAP):  # noqa: PLR1714
+    while below != _NONE and turn <= SWAP:
         start = min(start, np.int64(work.groups[below].block_start))
         end = max(end, np.int64(work.groups[below].block_end))
         below = np.int64(work.groups[below].below)

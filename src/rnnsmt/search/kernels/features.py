@@ -67,16 +67,16 @@ def hierarchical_orientations(starts, ends, backward, forward):
 
 @kernel()
 def derivation_features(
-    rows, starts, ends, lm, lm_start, lm_end_word, bounds, words, target_of, static, reordering, places, hierarchical,
-    out,
-):  # fmt: skip
+    rows, starts, ends, lms, bounds, words, target_of, static, reordering, places, hierarchical, out
+):
     """Add up the features of a derivation.
 
     Args:
         rows: ``int32`` [phrases], rows of the phrase pairs, in the order of the translation.
         starts, ends: ``int32`` [phrases], first and last source word of each.
         reordering: ``float64`` [rows, 8], backward scores by orientation, then forward ones.
-        places: ``int64`` [10], where these, distortion and LM lie in a feature vector; -1 for none.
+        words: ``int32`` [LMs, words].
+        places: ``int64`` [9 + LMs], where these, distortion and the LMs lie in a feature vector; -1 for none.
         hierarchical: whether the reordering model is.
         out: ``float64`` [F], overwritten.
     """
@@ -85,18 +85,12 @@ def derivation_features(
     if hierarchical:
         hierarchical_orientations(starts, ends, backward, forward)
     out[:] = 0.0
-    state = np.int32(lm_start)
-    lm_score = 0.0
     jumps = 0
     last_start, last_end, last_row = np.int64(-1), np.int64(-1), np.int64(-1)
     for k in range(rows.shape[0]):
         row = np.int64(rows[k])
         for column in range(out.shape[0]):
             out[column] += static[row, column]
-        target = target_of[row]
-        for position in range(bounds[target], bounds[target + 1]):
-            prob, state = query(lm, state, words[position])
-            lm_score += prob
         jumps += abs(last_end + 1 - starts[k])
         if not hierarchical:
             backward[k] = orientation_of(last_start, last_end, starts[k], ends[k])
@@ -108,21 +102,28 @@ def derivation_features(
         if last_row >= 0 and places[turn] >= 0:
             out[places[turn]] += reordering[last_row, turn]
         last_start, last_end, last_row = np.int64(starts[k]), np.int64(ends[k]), row
-    prob, state = query(lm, state, lm_end_word)
     if places[8] >= 0:
         out[places[8]] -= jumps
-    out[places[9]] += lm_score + prob
+    for n in range(len(lms.arrays)):
+        state = lms.starts[n]
+        score = 0.0
+        for k in range(rows.shape[0]):
+            target = target_of[rows[k]]
+            for position in range(bounds[target], bounds[target + 1]):
+                prob, state = query(lms.arrays[n], state, words[n, position])
+                score += prob
+        prob, state = query(lms.arrays[n], state, lms.ends[n])
+        out[places[9 + n]] += score + prob
 
 
 @kernel()
 def all_features(
-    offsets, rows, starts, ends, lm, lm_start, lm_end_word, bounds, words, target_of, static, reordering, places,
-    hierarchical, out,
-):  # fmt: skip
+    offsets, rows, starts, ends, lms, bounds, words, target_of, static, reordering, places, hierarchical, out
+):
     """``derivation_features`` of derivations whose phrases are offsets[d]..offsets[d + 1]; ``out`` float64 [n, F]."""
     for d in range(out.shape[0]):
         a, b = offsets[d], offsets[d + 1]
         derivation_features(
-            rows[a:b], starts[a:b], ends[a:b], lm, lm_start, lm_end_word, bounds, words, target_of, static, reordering,
-            places, hierarchical, out[d],
+            rows[a:b], starts[a:b], ends[a:b], lms, bounds, words, target_of, static, reordering, places, hierarchical,
+            out[d],
         )  # fmt: skip

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rnnsmt.lm.kernels.automaton import LmArrays
+
 MAX_WINDOW = 62
 """Largest distortion limit that the 64-bit window allows; a larger or no limit means this one."""
 
@@ -31,9 +33,9 @@ class RankedOptions(NamedTuple):
         forward: ``float64`` [options, 4], weighted forward reordering scores, by the turn of the following phrase.
         forward_class: ``int32`` [options], equal where the forward scores are equal.
         target_bounds: ``int64`` [targets + 1] into the next three.
-        target_words: ``int32``, LM word ids.
-        alone_state: ``int32``, LM state after each word when the phrase stands alone.
-        alone_rest: ``float64``, LM score of the words after this one when the phrase stands alone.
+        target_words: ``int32`` [LMs, words], LM word ids.
+        alone_state: ``int32`` [LMs, words], LM state after each word when the phrase stands alone.
+        alone_rest: ``float64`` [LMs, words], LM score of the words after this one when the phrase stands alone.
     """
 
     first: np.ndarray
@@ -51,8 +53,26 @@ class RankedOptions(NamedTuple):
     alone_rest: np.ndarray
 
 
+class LanguageModels(NamedTuple):
+    """The n-gram LMs of a search.
+
+    Attributes:
+        arrays: one ``LmArrays`` each.
+        starts, ends: ``int32`` [LMs], the states after ``<s>`` and the ids of ``</s>``.
+        weights: ``float64`` [LMs].
+    """
+
+    arrays: tuple[LmArrays, ...]
+    starts: np.ndarray
+    ends: np.ndarray
+    weights: np.ndarray
+
+
 class SearchConstants(NamedTuple):
-    """Numbers that all sentences of a search share: weights, limits and the LM's special states."""
+    """Numbers that all sentences of a search share: weights and limits.
+
+    lm_weight: of the LM; of several, the sum of their weights without signs.
+    """
 
     lm_weight: float
     distortion_weight: float
@@ -63,8 +83,6 @@ class SearchConstants(NamedTuple):
     margin: float
     forward_bound: float
     hierarchical: int
-    lm_start: int
-    lm_end_word: int
     keep_arcs: int
     neural_weight: float
     neural_cells: int
@@ -168,6 +186,9 @@ class Work(NamedTuple):
     recombination_slots: np.ndarray
     # LM scores of (state, target phrase), kept as long as the workspace
     cache: np.ndarray
+    # the states of several LMs together: int32 [joint states, LMs], and a hash table of their numbers
+    joint_states: np.ndarray
+    joint_slots: np.ndarray
     # estimates of the cells that the neural LM could score
     estimates: np.ndarray
     # what the neural LM is asked: by cell, by (context, target phrase), and the n-grams of these in the store
@@ -182,7 +203,7 @@ class Work(NamedTuple):
     counts: np.ndarray
 
 
-HYPOTHESES, ARCS, GROUPS, COVERAGES, STAMP, CELLS, REQUESTS, EDGES, QUERIES = range(9)
+HYPOTHESES, ARCS, GROUPS, COVERAGES, STAMP, JOINT_STATES, CELLS, REQUESTS, EDGES, QUERIES = range(10)
 """Entries of ``Work.counts``."""
 
 
@@ -197,6 +218,7 @@ def new_work(
     pop_limit: int,
     stack_size: int,
     keep_arcs: bool,
+    lms: int = 1,
     neural: tuple[int, int] = (0, 0),
 ) -> Work:
     """Scratch space for sentences of up to ``words`` words.
@@ -204,6 +226,7 @@ def new_work(
     Args:
         longest: words of the longest source phrase.
         starts: how many start positions an expansion can have (distortion limit + 1).
+        lms: how many n-gram LMs.
         neural: with a neural LM, how many cells of a stack it scores, and the words of the longest target phrase.
     """
     kept = min(pop_limit, stack_size)
@@ -213,6 +236,7 @@ def new_work(
     cells = pop_limit + 1
     cache = np.empty(CACHE_SLOTS, CACHED)
     cache["key"] = -1
+    joint = words * cells + 1 if lms > 1 else 0
     slots, more = _power_of_two(2 * edges), _power_of_two(4 * pop_limit)
     return Work(
         np.empty(hypotheses, HYPOTHESIS),
@@ -231,6 +255,8 @@ def new_work(
         np.zeros(slots, SLOT),
         np.zeros(more, SLOT),
         cache,
+        np.empty((joint, lms), np.int32),
+        np.empty(_power_of_two(2 * joint) if joint else 0, np.int32),
         np.empty(cells if neural[0] else 0, np.float64),
         np.empty(neural[0] + 1, np.int32),
         np.empty(neural[0] + 1, PHRASE_REQUEST),
@@ -239,5 +265,5 @@ def new_work(
         np.empty(cells, np.float64),
         np.empty((words + 1, 64), np.float64),
         np.empty(words + 1, np.float64),
-        np.zeros(9, np.int64),
+        np.zeros(10, np.int64),
     )

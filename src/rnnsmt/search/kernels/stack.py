@@ -14,17 +14,18 @@ from rnnsmt.lm.kernels.automaton import query
 from rnnsmt.search.kernels.cells import answer_requests, choose_cells
 from rnnsmt.search.kernels.edges import collect_edges, target_group
 from rnnsmt.search.kernels.future_cost import future_costs
+from rnnsmt.search.kernels.joint_lms import answer_joint_requests, first_joint_state, joint_end
 from rnnsmt.search.kernels.records import ARCS, CELLS, COVERAGES, EDGES, GROUPS, HYPOTHESES, REQUESTS, STAMP
 
 _NONE = -1
 
 
 @kernel()
-def begin(spans, ranked, work, constants):
+def begin(spans, lms, ranked, work, constants):
     """Set up the state of a sentence: future costs and the empty hypothesis in stack 0."""
     future_costs(spans, ranked, work, min(np.int64(constants.distortion_limit), spans.shape[0]))
     work.hypotheses[0].score = 0.0
-    work.hypotheses[0].state = constants.lm_start
+    work.hypotheses[0].state = lms.starts[0] if len(lms.arrays) == 1 else first_joint_state(lms, work)
     work.hypotheses[0].back = _NONE
     work.hypotheses[0].option = _NONE
     work.hypotheses[0].start = _NONE
@@ -238,13 +239,16 @@ def store(k, work, constants, fresh, groups, best):
 
 
 @kernel()
-def propose(k, spans, lm, ranked, work, constants):
+def propose(k, spans, lms, ranked, work, constants):
     """Choose the cells of stack ``k`` (hypotheses that cover k words) and score them, without a neural LM; how many."""
     stamp = np.int32(work.counts[STAMP] + 1)
     work.counts[STAMP] = stamp
     waiting = collect_edges(k, spans, ranked, work, constants, stamp)
     cells, requests = choose_cells(ranked, work, constants, waiting, stamp)
-    answer_requests(lm, ranked, work, requests)
+    if len(lms.arrays) == 1:
+        answer_requests(lms.arrays[0], ranked, work, requests)
+    else:
+        answer_joint_requests(lms, ranked, work, constants, requests)
     work.counts[EDGES] += waiting
     work.counts[CELLS] += cells
     work.counts[REQUESTS] += requests
@@ -253,8 +257,11 @@ def propose(k, spans, lm, ranked, work, constants):
         request = work.requests[cell.request]
         cell.total += constants.lm_weight * np.float64(request.total)
         if k == spans.shape[0]:
-            prob, _ = query(lm, request.state, constants.lm_end_word)
-            cell.total += constants.lm_weight * np.float64(prob)
+            if len(lms.arrays) == 1:
+                prob, _ = query(lms.arrays[0], request.state, lms.ends[0])
+                cell.total += constants.lm_weight * np.float64(prob)
+            else:
+                cell.total += constants.lm_weight * joint_end(lms, work, constants, request.state)
     return cells
 
 
@@ -299,11 +306,11 @@ def best_complete(work, count):
 
 
 @kernel()
-def search_sentence(spans, lm, ranked, work, constants):
+def search_sentence(spans, lms, ranked, work, constants):
     """Search one sentence without a neural LM; returns its best complete hypothesis."""
-    begin(spans, ranked, work, constants)
+    begin(spans, lms, ranked, work, constants)
     count = spans.shape[0]
     for k in range(1, count + 1):
-        cells = propose(k, spans, lm, ranked, work, constants)
+        cells = propose(k, spans, lms, ranked, work, constants)
         add_cells(k, cells, ranked, work, constants, False, np.int64(0))
     return best_complete(work, count)
