@@ -41,6 +41,7 @@ KNOWN_FEATURES = (*ONE_SCORE, *PHRASE_TABLES, "LexicalReordering")
 REORDERING_TYPE = "wbe-msd-bidirectional-fe-allff"
 
 POP_LIMIT, STACK, DROP_UNKNOWN = "cube-pruning-pop-limit", "stack", "drop-unknown"
+XML_INPUT, MONOTONE_AT_PUNCTUATION = "xml-input", "monotone-at-punctuation"
 """Sections that the decoder honours besides those that have attributes of their own."""
 
 WITHOUT_EFFECT = (
@@ -55,13 +56,13 @@ WITHOUT_EFFECT = (
 )  # fmt: skip
 """Sections about what Moses prints, how it goes about its search, what it keeps in memory."""
 
-ONLY_VALUE = {
+KNOWN_VALUES = {
     "input-factors": ("0",),
     "inputtype": ("0",),
-    "xml-input": ("pass-through",),
+    XML_INPUT: ("pass-through", "exclusive", "inclusive", "ignore"),
     "max-phrase-length": ("20",),
 }
-"""Sections that change translations, and the value with which they do not: Moses' default."""
+"""Sections that change translations, and the values that are known here, Moses' default first."""
 
 
 _ON, _OFF = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
@@ -205,9 +206,13 @@ class MosesIni:
         self._check_mapping()
         for name, lines in self.sections.items():
             value = " ".join(lines)
-            if name == "mapping" or name in (POP_LIMIT, STACK, DROP_UNKNOWN, *WITHOUT_EFFECT) or value.lower() in _OFF:
+            if (
+                name == "mapping"
+                or name in (POP_LIMIT, STACK, DROP_UNKNOWN, MONOTONE_AT_PUNCTUATION, *WITHOUT_EFFECT)
+                or value.lower() in _OFF
+            ):
                 continue
-            allowed = ONLY_VALUE.get(name, ())
+            allowed = KNOWN_VALUES.get(name, ())
             if value not in allowed:
                 raise InputError(
                     f"{self._place(name)}: [{name}]{f' {value[:60]}' if value else ''} is not known to this decoder, "

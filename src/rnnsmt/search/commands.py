@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rnnsmt.io import InputError, words_of, write_json, write_lines, write_lines_or_stdout
+from rnnsmt.io import InputError, write_json, write_lines, write_lines_or_stdout
 from rnnsmt.progress import say, track
 from rnnsmt.search.options import add_search_options, search_options
 
@@ -122,7 +122,11 @@ def _translate(
     before = model.neural.counts() if model.neural is not None else None
     began = time.process_time()
     search = SentenceSearch(model, look_up(model, sentences), weights, options)
-    warning = raw_text_warning(sentences, search.looked_up.unknown) if warn else None
+    warning = (
+        raw_text_warning([one.text for one in model.without_marks(sentences)], search.looked_up.unknown)
+        if warn
+        else None
+    )
     if warning is not None:
         say(warning)
     found = list(track(translations(search), "translating", len(sentences), "sentences"))
@@ -138,7 +142,7 @@ def _translate(
     score = sum(translation.score for translation in found)
     stats: dict[str, int | float] = {
         "sentences": len(sentences),
-        "words": sum(len(words_of(sentence)) for sentence in sentences),
+        "words": sum(map(len, search.looked_up.spans)),
         "unknown_words": sum(translation.unknown for translation in found),
         "search_cpu_seconds": round(seconds, 3),
         "score_sum": round(score, 6) if math.isfinite(score) else 0.0,

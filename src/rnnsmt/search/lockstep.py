@@ -88,7 +88,7 @@ class LockstepSearch:
 
     def _begin(self, number: int, workspace: tuple[int, Work]) -> _Sentence:
         search, spans = self.search, self.search.looked_up.spans[number]
-        kernels.begin(spans, search.lms, search.ranked, workspace[1], search.constants)
+        kernels.begin(spans, search.looked_up.walls[number], search.lms, search.ranked, workspace[1], search.constants)
         return _Sentence(number, len(spans), *workspace)
 
     def _advance(self, under_way: list[_Sentence]) -> None:

@@ -15,9 +15,11 @@ from rnnsmt.moses.ini import (
     CSLM_UNKNOWN,
     DROP_UNKNOWN,
     LANGUAGE_MODELS,
+    MONOTONE_AT_PUNCTUATION,
     NEURAL_MODELS,
     NO_LIMIT,
     PHRASE_TABLES,
+    XML_INPUT,
     Feature,
     MosesIni,
     feature_count,
@@ -25,6 +27,7 @@ from rnnsmt.moses.ini import (
 from rnnsmt.search.kernels import tables as table_kernels
 from rnnsmt.search.kernels.features import score_alone
 from rnnsmt.search.kernels.records import MAX_WINDOW
+from rnnsmt.search.marked_input import MarkedSentence, read_marks, walls_at_punctuation
 from rnnsmt.search.neural import NeuralFeature, load_feature
 from rnnsmt.search.table_reader import (
     PhraseTable,
@@ -71,6 +74,9 @@ class SearchModel:
         distortion_limit: in words, at most ``MAX_WINDOW``.
         table_limits: of every table, translations per source phrase, 0 for all.
         longest: words of the longest source phrase.
+        xml_input: what is done with XML in the input: ``exclusive`` (no other translations of words that have one),
+            ``inclusive``, or ``ignore`` (left out); None: it is text.
+        monotone_at_punctuation: no phrase jumps over punctuation.
         drop_unknown: unknown words without a digit are left out, not passed through.
         neural: the neural LM, where the ini has one.
         looked_up: the sentences that were looked up last, and their ``TranslationOptions``.
@@ -91,12 +97,22 @@ class SearchModel:
     table_limits: list[int]
     longest: int
     drop_unknown: bool = False
+    xml_input: str | None = None
+    monotone_at_punctuation: bool = False
     neural: NeuralFeature | None = None
     looked_up: tuple[list[str], Any] | None = None
 
     def weights(self, ini: MosesIni) -> np.ndarray:
         """The weights ``float64`` [F] of an ini with the features of this model."""
         return np.array([ini.weight(name) for name in self.feature_names])
+
+    def without_marks(self, sentences: list[str]) -> list[MarkedSentence]:
+        """What is text in sentences and what is XML, as the ini wants it.
+
+        Raises:
+            InputError: XML that cannot be read.
+        """
+        return _without_marks(sentences, self.xml_input, self.monotone_at_punctuation)
 
     @property
     def listed(self) -> np.ndarray:
@@ -207,6 +223,17 @@ def reordering_scores(ini: MosesIni, feature: Feature) -> tuple[np.ndarray, bool
     return found, "hier" in parts
 
 
+def _without_marks(sentences: list[str], xml_input: str | None, monotone_at_punctuation: bool) -> list[MarkedSentence]:
+    marked = [MarkedSentence(sentence, [], set()) for sentence in sentences]
+    if xml_input is not None:
+        marked = [read_marks(sentence, number) for number, sentence in enumerate(sentences, 1)]
+    if xml_input == "ignore":
+        marked = [one._replace(translations=[]) for one in marked]
+    if monotone_at_punctuation:
+        marked = [one._replace(walls=one.walls | walls_at_punctuation(one.text)) for one in marked]
+    return marked
+
+
 def load_model(
     ini: MosesIni,
     sentences: list[str] | None = None,
@@ -233,7 +260,10 @@ def load_model(
     if folder is not None and not folder.is_dir():
         raise InputError(f"{folder}: no such folder")
     ini.check_sections()
-    drop_unknown = ini.is_on(DROP_UNKNOWN)
+    policy = " ".join(ini.sections.get(XML_INPUT, ["pass-through"]))
+    xml_input = None if policy == "pass-through" else policy
+    if sentences is not None:
+        sentences = [one.text for one in _without_marks(sentences, xml_input, False)]
     names, columns = _layout(ini)
     for kind in ("WordPenalty", "PhrasePenalty", "UnknownWordPenalty", "Distortion"):
         _single(ini, kind)
@@ -279,7 +309,9 @@ def load_model(
         max(limit, 0),
         [ini.table_limit_of(feature) for feature in table_features],
         table.longest_source,
-        drop_unknown,
+        ini.is_on(DROP_UNKNOWN),
+        xml_input,
+        ini.is_on(MONOTONE_AT_PUNCTUATION),
         neural,
     )
 

@@ -66,11 +66,11 @@ class SentenceSearch:
 
     def translation(self, number: int) -> Translation:
         """Translate one of the sentences, without asking a neural LM."""
-        spans = self.looked_up.spans[number]
+        spans, walls = self.looked_up.spans[number], self.looked_up.walls[number]
         if len(spans) == 0:
             return self.nothing()
         work = self.work_for(len(spans))
-        hypothesis = kernels.search_sentence(spans, self.lms, self.ranked, work, self.constants)
+        hypothesis = kernels.search_sentence(spans, walls, self.lms, self.ranked, work, self.constants)
         return self.found(number, work, int(hypothesis))
 
     def work_for(self, words: int) -> Work:
@@ -91,7 +91,7 @@ class SentenceSearch:
             neural = min(options.neural_cells, options.pop_limit), int(np.diff(bounds).max(initial=0))
         return new_work(
             words,
-            self.model.longest,
+            self.looked_up.longest,
             starts,
             options.pop_limit,
             options.stack_size,
@@ -111,6 +111,7 @@ class SentenceSearch:
         derivation = best_derivation(work, hypothesis)
         best = self.realized(derivation)
         rows = self.ranked.row[derivation.options[: derivation.offsets[-1]]]
+        passed = len(self.looked_up.unknown)
         nbest = NBest.none(len(self.weights))
         if self.options.nbest > 0:
             words = len(self.looked_up.spans[number])
@@ -121,7 +122,7 @@ class SentenceSearch:
             best.features[0],
             best.phrases[0],
             nbest,
-            int(np.count_nonzero(rows >= self.looked_up.known)),
+            int(np.count_nonzero((rows >= self.looked_up.known) & (rows < self.looked_up.known + passed))),
         )
 
     def realized(self, derivations: Derivations) -> NBest:

@@ -10,6 +10,7 @@ from rnnsmt.kernels.strings import Interner
 from rnnsmt.search.kernels import tables as table_kernels
 from rnnsmt.search.kernels.future_cost import suffix_maxima
 from rnnsmt.search.kernels.records import RankedOptions
+from rnnsmt.search.marked_input import GivenTranslation, walls_before
 from rnnsmt.search.model import UNKNOWN_WORD_SCORE, SearchModel, target_phrases
 from rnnsmt.search.source_text import check_lengths, sentence_bytes
 from rnnsmt.search.table_reader import TargetPhrases
@@ -25,9 +26,11 @@ class TranslationOptions(NamedTuple):
         source_of, target_of: ``int32`` [rows] of the pairs for these sentences, those of one source phrase together.
         static: ``float64`` [rows, F], the feature values that depend on the pair alone.
         reordering: ``float64`` [rows, 8]; forward_class: ``int32`` [rows].
-        table_of: ``int8`` [rows], the table that a pair is from; 0 of unknown words.
-        sources: how many source phrases, unknown words included.
-        known: how many of the pairs are the model's; those from there on are of unknown words.
+        table_of: ``int8`` [rows], the table that a pair is from; -1 of others.
+        walls: per sentence as ``marked_input.walls_before``.
+        longest: words of the longest source phrase.
+        sources: how many source phrases, unknown words and those with translations of the input's XML included.
+        known: how many of the pairs are the model's; those from there on are of unknown words, then XML's.
         unknown: the words that have no translation of their own.
     """
 
@@ -40,6 +43,8 @@ class TranslationOptions(NamedTuple):
     reordering: np.ndarray
     forward_class: np.ndarray
     table_of: np.ndarray
+    walls: list[np.ndarray]
+    longest: int
     sources: int
     known: int
     unknown: list[str]
@@ -63,40 +68,86 @@ class TranslationOptions(NamedTuple):
 def look_up(model: SearchModel, sentences: list[str]) -> TranslationOptions:
     """Look sentences up in the table; a word without a translation of its own is passed through or dropped.
 
+    What XML in them says is done where the ini wants it.
+
     The model keeps what was looked up last, for MERT, which translates the same sentences again and again.
 
     Raises:
-        InputError: a sentence has more than ``MAX_WORDS`` words.
+        InputError: a sentence has more than ``MAX_WORDS`` words, or XML that cannot be read.
     """
     if model.looked_up is not None and model.looked_up[0] == sentences:
         return model.looked_up[1]
     check_lengths(sentences)
+    marked = model.without_marks(sentences)
+    longest = max([model.longest, *(one.last - one.first + 1 for mark in marked for one in mark.translations)])
     known = len(model.table.sources)
     unknown: dict[str, int] = {}
-    spans = []
-    for sentence in sentences:
+    spans, walls = [], []
+    for sentence, translations, behind in marked:
         buffer, begins, ends = sentence_bytes(sentence)
-        table = np.empty((len(begins), model.longest), np.int32)
-        table_kernels.find_spans(model.table.sources.table, buffer, begins, ends, model.longest, table)
+        table = np.empty((len(begins), longest), np.int32)
+        table_kernels.find_spans(model.table.sources.table, buffer, begins, ends, longest, table)
+        if model.xml_input == "exclusive":
+            for one in translations:
+                _forget(table, one.first, one.last)
         missing = np.flatnonzero(table[:, 0] < 0)
         words = words_of(sentence) if len(missing) else []
         for i in missing:
             table[i, 0] = known + unknown.setdefault(words[i], len(unknown))
         spans.append(table)
-    options = _with_unknown_words(model, spans, list(unknown))
+        walls.append(walls_before(behind, len(begins)))
+    given = _give(spans, [mark.translations for mark in marked], known, known + len(unknown))
+    options = _with_further_pairs(model, spans, walls, list(unknown), given)
     model.looked_up = (list(sentences), options)
     return options
 
 
-def _with_unknown_words(model: SearchModel, spans: list[np.ndarray], unknown: list[str]) -> TranslationOptions:
+def _forget(spans: np.ndarray, first: int, last: int) -> None:
+    """Take away the source phrases of spans ``int32`` [words, longest] that touch the words ``first`` to ``last``."""
+    for length in range(1, spans.shape[1] + 1):
+        spans[max(first - length + 1, 0) : last + 1, length - 1] = -1
+
+
+class _Given(NamedTuple):
+    """A translation of the input's XML, of source phrase ``source``; ``beside``: that of the table there, or -1."""
+
+    source: int
+    beside: int
+    target: str
+    score: float
+
+
+def _give(
+    spans: list[np.ndarray], translations: list[list[GivenTranslation]], known: int, sources: int
+) -> list[_Given]:
+    """Make a source phrase of every span that XML gives translations for, in ``spans``, numbered from ``sources``."""
+    found = []
+    for table, given in zip(spans, translations, strict=True):
+        here: dict[tuple[int, int], tuple[int, int]] = {}
+        for one in given:
+            place = one.first, one.last - one.first
+            if place not in here:
+                before = int(table[place])
+                here[place] = sources, before if before < known else -1
+                table[place] = sources
+                sources += 1
+            found.append(_Given(*here[place], one.target, one.score))
+    return found
+
+
+def _with_further_pairs(
+    model: SearchModel, spans: list[np.ndarray], walls: list[np.ndarray], unknown: list[str], given: list[_Given]
+) -> TranslationOptions:
+    """The pairs of the table, of unknown words, and of XML; the latter's source phrases have the table's pairs too."""
     interner = Interner()
-    phrase_of = interner.add([b"" if _dropped(model, word) else word.encode("utf-8") for word in unknown])
-    extra, _ = target_phrases(interner, Interner(), model.lms, model.neural, Path("input"))
+    words = ["" if _dropped(model, word) else word for word in unknown]
+    phrase_of = interner.add([text.encode("utf-8") for text in [*words, *(one.target for one in given)]])
+    extra, strings = target_phrases(interner, Interner(), model.lms, model.neural, Path("input"))
     base, size = model.targets, len(model.targets.bounds) - 1
     # the same text is the same words, whether a pair brought them or they are passed through
-    numbers = {word: number for number, word in enumerate(model.vocabulary)} if unknown else {}
-    kept = (word for word in unknown if not _dropped(model, word))
-    passed = np.array([numbers.setdefault(word, len(numbers)) for word in kept], np.int32)
+    numbers = {word: number for number, word in enumerate(model.vocabulary)} if strings else {}
+    places = np.array([numbers.setdefault(word, len(numbers)) for word in strings], np.int32)
+    passed = places[extra.words]
     targets = TargetPhrases(
         np.concatenate([base.bounds, base.bounds[-1] + extra.bounds[1:]]),
         np.concatenate([base.words, passed]),
@@ -106,35 +157,59 @@ def _with_unknown_words(model: SearchModel, spans: list[np.ndarray], unknown: li
         np.concatenate([base.alone_total, extra.alone_total], axis=1),
         np.concatenate([base.neural_words, extra.neural_words]),
     )
-    used = _rows_of(model.table.source_of, spans)
-    rows, known = len(used), len(model.table.sources)
-    ids = np.arange(len(unknown), dtype=np.int32)
-    source_of = np.concatenate([model.table.source_of[used], ids + np.int32(known)])
-    target_of = np.concatenate([model.table.target_of[used], (phrase_of + size).astype(np.int32)])
+    used, first = _rows_of(model.table.source_of, spans), model.table.first
+    known, end = len(model.table.sources), len(used) + len(unknown)
+    # source phrase, row of the table, target phrase and score of what XML gives, and of the table's pairs beside it
+    targets_of = (phrase_of[len(unknown) :] + size).tolist()
+    further = [(one.source, -1, phrase, one.score) for one, phrase in zip(given, targets_of, strict=True)]
+    for source, before in dict.fromkeys((one.source, one.beside) for one in given if one.beside >= 0):
+        rows = range(int(first[before]), int(first[before + 1]))
+        further += [(source, row, int(model.table.target_of[row]), 0.0) for row in rows]
+    further.sort(key=lambda pair: pair[0])
+    sources, pairs, phrases, scores = np.array(further).reshape(-1, 4).T
+    row_of = np.concatenate([used, np.full(len(unknown), -1), pairs.astype(np.int64)])
+    ids = np.arange(known, known + len(unknown))
+    source_of = np.concatenate([model.table.source_of[used], ids, sources]).astype(np.int32)
+    target_of = np.concatenate([model.table.target_of[used], phrase_of[: len(unknown)] + size, phrases]).astype(
+        np.int32
+    )
     lengths = np.diff(targets.bounds)[target_of]
-    static = np.zeros((rows + len(unknown), len(model.feature_names)))
-    static[:rows, model.columns["PhraseDictionaryMemory"]] = model.table.log_scores[used]
+    static = np.zeros((len(row_of), len(model.feature_names)))
+    table = model.columns["PhraseDictionaryMemory"]
+    static[:, table] = _taken(model.table.log_scores, row_of, 0.0)
+    # as in Moses, the scores of the first table share the probability of what XML gives
+    names = [model.feature_names[column].rpartition(":")[0] for column in table]
+    shares = table[: names.count(names[0])]
+    static[end:, shares] += (scores / len(shares))[:, None]
     if "WordPenalty" in model.columns:
         static[:, model.columns["WordPenalty"][0]] = -lengths
     if "PhrasePenalty" in model.columns:
         static[:, model.columns["PhrasePenalty"][0]] = 1.0
     if "UnknownWordPenalty" in model.columns:
-        static[rows:, model.columns["UnknownWordPenalty"][0]] = UNKNOWN_WORD_SCORE
-    classes = int(model.forward_class.max(initial=-1)) + 1
+        static[len(used) : end, model.columns["UnknownWordPenalty"][0]] = UNKNOWN_WORD_SCORE
     return TranslationOptions(
         spans,
-        list(numbers) if unknown else model.vocabulary,
+        list(numbers) if strings else model.vocabulary,
         targets,
         source_of,
         target_of,
         static,
-        np.concatenate([model.reordering[used], np.zeros((len(unknown), model.reordering.shape[1]))]),
-        np.concatenate([model.forward_class[used], np.full(len(unknown), classes, np.int32)]),
-        np.concatenate([model.table.table_of[used], np.zeros(len(unknown), np.int8)]),
-        known + len(unknown),
-        rows,
+        _taken(model.reordering, row_of, 0.0),
+        _taken(model.forward_class, row_of, int(model.forward_class.max(initial=-1)) + 1),
+        _taken(model.table.table_of, row_of, -1),
+        walls,
+        max((table.shape[1] for table in spans), default=1),
+        known + len(unknown) + len({one.source for one in given}),
+        len(used),
         unknown,
     )
+
+
+def _taken(values: np.ndarray, rows: np.ndarray, other: float) -> np.ndarray:
+    """The rows of ``values``, ``other`` for row -1."""
+    found = np.full((len(rows), *values.shape[1:]), other, values.dtype)
+    found[rows >= 0] = values[rows[rows >= 0]]
+    return found
 
 
 def _rows_of(source_of: np.ndarray, spans: list[np.ndarray]) -> np.ndarray:

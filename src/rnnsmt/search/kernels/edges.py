@@ -2,7 +2,7 @@
 
 An *edge* joins a group of hypotheses with the options of one source span: a grid of *cells*, hypotheses downwards and
 options to the right, both best first. Which spans may follow is Moses' rule: a phrase that does not start at the first
-gap must end within the distortion limit of it, so that the way back is not too far.
+gap must end within the distortion limit of it, so that the way back is not too far, and have no wall in between.
 """
 
 import numpy as np
@@ -87,7 +87,8 @@ def collect_edges(k, spans, ranked, work, constants, stamp):
             last_start = gap + limit - length if limit > length else gap
             for start in range(gap, min(count - length, last_start) + 1):
                 source = spans[start, length - 1]
-                if source < 0:
+                behind_wall = start != gap and work.walls[start + length - 1] != work.walls[gap]
+                if source < 0 or behind_wall:
                     continue
                 first, last = ranked.first[source], ranked.first[source + 1]
                 place = bits << np.uint64(start - gap)

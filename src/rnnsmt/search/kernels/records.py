@@ -197,6 +197,8 @@ class Work(NamedTuple):
     phrase_slots: np.ndarray
     entries: np.ndarray
     values: np.ndarray
+    # how many walls are behind the words before each: int32 [words + 1]
+    walls: np.ndarray
     # future cost of the sentence: float64 [words + 1, 64] and [words + 1]
     span_future: np.ndarray
     tail_future: np.ndarray
@@ -263,6 +265,7 @@ def new_work(
         np.zeros(_power_of_two(4 * neural[0]), SLOT),
         np.empty(neural[0] * (neural[1] + 1) + 1, np.int32),
         np.empty(cells, np.float64),
+        np.zeros(words + 1, np.int32),
         np.empty((words + 1, 64), np.float64),
         np.empty(words + 1, np.float64),
         np.zeros(10, np.int64),

@@ -21,8 +21,10 @@ _NONE = -1
 
 
 @kernel()
-def begin(spans, lms, ranked, work, constants):
-    """Set up the state of a sentence: future costs and the empty hypothesis in stack 0."""
+def begin(spans, walls, lms, ranked, work, constants):
+    """Set up the state of a sentence: future costs and the empty hypothesis in stack 0; walls: may be empty."""
+    for position in range(spans.shape[0] + 1):
+        work.walls[position] = walls[position] if walls.shape[0] > 0 else 0
     future_costs(spans, ranked, work, min(np.int64(constants.distortion_limit), spans.shape[0]))
     work.hypotheses[0].score = 0.0
     work.hypotheses[0].state = lms.starts[0] if len(lms.arrays) == 1 else first_joint_state(lms, work)
@@ -306,9 +308,9 @@ def best_complete(work, count):
 
 
 @kernel()
-def search_sentence(spans, lms, ranked, work, constants):
+def search_sentence(spans, walls, lms, ranked, work, constants):
     """Search one sentence without a neural LM; returns its best complete hypothesis."""
-    begin(spans, lms, ranked, work, constants)
+    begin(spans, walls, lms, ranked, work, constants)
     count = spans.shape[0]
     for k in range(1, count + 1):
         cells = propose(k, spans, lms, ranked, work, constants)

@@ -1,0 +1,144 @@
+"""XML in the input, as Moses reads it with ``[xml-input]``: translations that the user gives, and walls.
+
+``das ist <n translation="a cute place||a house" prob="0.8||0.2">ein haus</n> .`` offers two translations of two words.
+No phrase crosses ``<wall/>`` before all words up to it are translated, unless it is the next one to the right.
+"""
+
+import math
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from rnnsmt.io import InputError, words_of
+from rnnsmt.search.kernels.records import MAX_WINDOW
+
+LOG_FLOOR = -100.0
+
+_TAG = re.compile(r"<([^<>]*)>")
+_ATTRIBUTE = re.compile(r'([\w-]+)="((?:[^"\\]|\\.)*)"')
+_PUNCTUATION = frozenset(',.!?:;"')
+_ELSEWHERE = ("zone", "ne", "update", "weight-overwrite", "coord")
+"""Tags of Moses that mean something that is not done here."""
+
+
+class GivenTranslation(NamedTuple):
+    """A translation of the source words ``first`` to ``last``; ``score``: natural logarithm of its probability."""
+
+    first: int
+    last: int
+    target: str
+    score: float
+
+
+class MarkedSentence(NamedTuple):
+    """A tokenised sentence, what its XML says, and the words behind which there are walls."""
+
+    text: str
+    translations: list[GivenTranslation]
+    walls: set[int]
+
+
+def read_marks(sentence: str, number: int) -> MarkedSentence:
+    """Separate a sentence and its XML; ``number`` is its line.
+
+    Raises:
+        InputError: tags that do not match, attributes that cannot be read, more words than the search can take as one
+            phrase, or a tag of Moses that is not done here.
+    """
+    where = f"the input, line {number}"
+    words: list[str] = []
+    opened: list[tuple[str, int, dict[str, str]]] = []
+    translations: list[GivenTranslation] = []
+    walls: set[int] = set()
+    for text, tag in _parts(sentence):
+        words += words_of(text)
+        if tag is None:
+            continue
+        name, attributes = _name_and_attributes(tag, where)
+        if not tag.startswith("/"):
+            opened.append((name, len(words), attributes))
+        if tag.startswith("/") or tag.endswith("/"):
+            if not opened or opened[-1][0] != name:
+                raise InputError(f"{where}: </{name}> closes a tag that is not open; correct the XML")
+            _, first, attributes = opened.pop()
+            first, end = _span(attributes.get("span"), first, len(words), where)
+            if name == "wall":
+                walls.update(range(max(first - 1, 0), end))
+            else:
+                translations += _given(attributes, first, end, where)
+    if opened:
+        raise InputError(f"{where}: <{opened[-1][0]}> is never closed; correct the XML, or escape < as &lt;")
+    for one in translations:
+        if not one.first <= one.last < min(len(words), one.first + MAX_WINDOW):
+            raise InputError(
+                f"{where}: a translation for the words {one.first} to {one.last} of {len(words)}; they count from 0, and "
+                f"{MAX_WINDOW} at most can have one"
+            )
+    return MarkedSentence(" ".join(words), translations, walls)
+
+
+def _parts(sentence: str) -> Iterator[tuple[str, str | None]]:
+    """Text and the inside of the tag behind it; None behind the last text."""
+    pieces = _TAG.split(sentence)
+    yield from zip(pieces[::2], [*(piece.strip() for piece in pieces[1::2]), None], strict=True)
+
+
+def _name_and_attributes(tag: str, where: str) -> tuple[str, dict[str, str]]:
+    inside = tag.strip("/").strip()
+    name, _, rest = inside.partition(" ")
+    if not name:
+        raise InputError(f"{where}: a tag without a name; correct the XML, or escape < as &lt;")
+    if name in _ELSEWHERE:
+        raise InputError(f"{where}: <{name}> does not work here; there are translations and <wall/>")
+    if _ATTRIBUTE.sub("", rest).strip():
+        raise InputError(f'{where}: attributes of <{name}> that are not of the form name="value": {rest[:60]}')
+    return name, dict(_ATTRIBUTE.findall(rest))
+
+
+def _span(text: str | None, first: int, end: int, where: str) -> tuple[int, int]:
+    """First word and the one behind the last: of the attribute ``span`` where there is one."""
+    if text is None:
+        return first, end
+    found = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", text)
+    if found is None:
+        raise InputError(f'{where}: span="{text[:30]}" is not of the form 2-4')
+    return int(found[1]), int(found[2] or found[1]) + 1
+
+
+def _given(attributes: dict[str, str], first: int, end: int, where: str) -> list[GivenTranslation]:
+    targets, probabilities = (attributes.get(name, "").split("||") for name in ("translation", "prob"))
+    if "translation" not in attributes:
+        return []
+    if probabilities == [""]:
+        probabilities = ["1"] * len(targets)
+    if len(probabilities) != len(targets):
+        raise InputError(f"{where}: {len(targets)} translations but {len(probabilities)} probabilities")
+    found = []
+    for target, text in zip(targets, probabilities, strict=True):
+        try:
+            probability = float(text)
+        except ValueError:
+            probability = math.nan
+        if not 0.0 <= probability < math.inf:
+            raise InputError(f'{where}: prob="{text[:30]}" is not a probability')
+        score = max(math.log(probability), LOG_FLOOR) if probability > 0 else LOG_FLOOR
+        found.append(GivenTranslation(first, end - 1, " ".join(words_of(target)), score))
+    return found
+
+
+def walls_at_punctuation(sentence: str) -> set[int]:
+    """The walls of Moses' ``monotone-at-punctuation``: before and behind punctuation inside the sentence."""
+    words = words_of(sentence)
+    places = [place for place, word in enumerate(words) if word in _PUNCTUATION]
+    return {place for place in places if 0 < place < len(words) - 1} | {place - 1 for place in places if place > 1}
+
+
+def walls_before(walls: set[int], words: int) -> np.ndarray:
+    """How many walls are behind the words before each, ``int32`` [words + 1]; nothing where there are none."""
+    if not walls:
+        return np.zeros(0, np.int32)
+    behind = np.zeros(words + 1, np.int32)
+    behind[[place + 1 for place in walls if place < words]] = 1
+    return np.cumsum(behind, dtype=np.int32)
