@@ -73,7 +73,7 @@ def read_marks(sentence: str, number: int) -> MarkedSentence:
     for one in translations:
         if not one.first <= one.last < min(len(words), one.first + MAX_WINDOW):
             raise InputError(
-                f"{where}: a translation for the words {one.first} to {one.last} of {len(words)}; they count from 0, and "
+                f"{where}: a translation for the words {one.first} to {one.last} of {len(words)}; they count from 0; "
                 f"{MAX_WINDOW} at most can have one"
             )
     return MarkedSentence(" ".join(words), translations, walls)
@@ -108,9 +108,14 @@ def _span(text: str | None, first: int, end: int, where: str) -> tuple[int, int]
 
 
 def _given(attributes: dict[str, str], first: int, end: int, where: str) -> list[GivenTranslation]:
-    targets, probabilities = (attributes.get(name, "").split("||") for name in ("translation", "prob"))
-    if "translation" not in attributes:
+    text = attributes.get("translation", attributes.get("english"))  # as it was called once
+    if text is None:
         return []
+    if first == end:
+        raise InputError(
+            f'{where}: translation="{text[:30]}" is given for no word; put it around words, or give a span='
+        )
+    targets, probabilities = text.split("||"), attributes.get("prob", "").split("||")
     if probabilities == [""]:
         probabilities = ["1"] * len(targets)
     if len(probabilities) != len(targets):
