@@ -51,7 +51,7 @@ def test_a_span_names_the_words_by_their_numbers() -> None:
         ('<x translation="u" prob="nan">a</x>', "is not a probability"),
         ('<x translation="u" span="1-">a</x>', 'span="1-" is not of the form 2-4'),
         ('<x translation="u" span="0-7">a</x>', "the words 0 to 7 of 1"),
-        ('<x translation="u" span="3-2">a</x>', "the words 3 to 2 of 1"),
+        ('<x translation="u" span="3-2">a</x>', "is given for no word"),
         ('<x translation="u"></x> a', "is given for no word"),
         ('a <x translation="u"/>', "is given for no word"),
         ("<x translation=u>a</x>", "not of the form name="),
