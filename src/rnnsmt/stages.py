@@ -29,6 +29,7 @@ CHAPTERS: dict[str, str] = {
     "lm": "n-gram language model",
     "rnn": "the RNN Encoder-Decoder",
     "cslm": "the continuous-space language model",
+    "seq2seq": "sequence to sequence learning with LSTMs",
     "search": "the decoder",
     "tuning": "weights, by decoding again and again or for given n-best lists",
     "evaluation": "BLEU and Table 1",
@@ -91,6 +92,14 @@ STAGES: dict[str, dict[str, Stage]] = {
         "perplexity": Stage(2, "perplexity of a text, beside an n-gram model's"),
         "score": Stage(1, "log probability of every line of a text"),
         "rescore": Stage(1, "add the network's score to an n-best list"),
+    },
+    "seq2seq": {
+        "describe": Stage(1, "sizes and parameters of a network"),
+        "prepare": Stage(1, "a bitext and its vocabularies as memory-mapped ids"),
+        "train": Stage(1, "train a network on sentence pairs"),
+        "translate": Stage(1, "translate a text by networks alone"),
+        "score": Stage(1, "log probability of every line of a translation"),
+        "rescore": Stage(1, "add the networks' score to n-best lists"),
     },
     "search": {
         "decode": Stage(4, "translate a text with a Moses model directory"),

@@ -16,13 +16,13 @@ from rnnsmt.cslm.model import FeedForwardLM, save_model
 from rnnsmt.cslm.ngrams import contexts_at
 from rnnsmt.cslm.settings import CslmSettings
 from rnnsmt.cslm.text import Text
-from rnnsmt.cslm.validation import HeldOutNGrams, class_counts, perplexity_of, unigram_log_p
+from rnnsmt.cslm.validation import HeldOutNGrams, class_counts, unigram_log_p
 from rnnsmt.io import write_json
 from rnnsmt.networks.batches import Index, draw_held_out
 from rnnsmt.networks.devices import Place
 from rnnsmt.networks.dropout import DROPOUT_ROWS, Dropout
 from rnnsmt.networks.softmax import ClassSampler, Products
-from rnnsmt.networks.training import Trainer
+from rnnsmt.networks.training import Trainer, perplexity_of
 from rnnsmt.networks.vocabulary import UNK
 from rnnsmt.stages import STAGES
 

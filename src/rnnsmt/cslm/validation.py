@@ -71,8 +71,3 @@ def unigram_log_p(text: Text, held_out: Index, counts: ClassCounts) -> float:
     """Mean ln p of the held-out words by the relative frequencies of classes, over the same events as the network's."""
     logs = np.log(counts / counts.sum())
     return float(logs[as_trained(text.words[held_out].astype(np.int64), counts)].sum() / max(len(held_out), 1))
-
-
-def perplexity_of(log_p: float) -> float:
-    """Of a mean natural logarithm; a large number where it is too large for one."""
-    return float(np.exp(min(-log_p, 700.0)))

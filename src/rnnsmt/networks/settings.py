@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 from rnnsmt.io import InputError
 from rnnsmt.options import option
 
-OPTIMISERS = ("adadelta", "adam")
+OPTIMISERS = ("adadelta", "adam", "sgd")
 
-SCHEDULES = ("constant", "linear")
+SCHEDULES = ("constant", "linear", "halving")
 
 PRECISIONS = ("float32", "reduced")
 """Of matrix products, see ``rnnsmt.networks.devices.choose_place``."""
@@ -35,10 +35,11 @@ class TrainingSettings(ABC):
     """All that a training depends on besides its data and the seed: a frozen dataclass with a default everywhere.
 
     batch: examples of a minibatch, over all processes. optimiser: one of ``OPTIMISERS``; learning_rate: its factor, and
-    schedule: how it goes on (``linear``: up over ``warmup`` updates, then down to 0 at the last). clip: largest norm of
-    the gradient of the loss. weight_decay: the share of every parameter that an update takes away, times the learning
-    rate (Loshchilov and Hutter 2019). dropout: the share of the units that is left out in training. precision: of
-    matrix products, one of ``PRECISIONS``.
+    schedule: how it goes on (``linear``: up over ``warmup`` updates, then down to 0 at the last; ``halving``: constant
+    over two thirds of the updates, then halved every fifteenth of them, after 5 epochs of 7.5 every half epoch, as
+    Sutskever et al. 2014). clip: largest norm of the gradient of the loss. weight_decay: the share of every parameter
+    that an update takes away, times the learning rate (Loshchilov and Hutter 2019). dropout: the share of the units
+    that is left out in training. precision: of matrix products, one of ``PRECISIONS``.
     """
 
     batch: int

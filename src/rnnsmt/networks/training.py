@@ -345,8 +345,10 @@ def flatten(model: nn.Module) -> nn.Parameter:
 
 
 def make_optimiser(flat: nn.Parameter, settings: TrainingSettings) -> torch.optim.Optimizer:
-    """Adadelta with the paper's rho 0.95 and eps 1e-6, or Adam; weight decay as ``TrainingSettings`` says."""
+    """Adadelta with the paper's rho 0.95 and eps 1e-6, Adam, or SGD; weight decay as ``TrainingSettings`` says."""
     rate = settings.learning_rate
+    if settings.optimiser == "sgd":
+        return torch.optim.SGD([flat], lr=rate)
     if settings.optimiser == "adadelta":
         return torch.optim.Adadelta([flat], lr=rate, rho=0.95, eps=1e-6)
     return torch.optim.AdamW(
@@ -356,8 +358,17 @@ def make_optimiser(flat: nn.Parameter, settings: TrainingSettings) -> torch.opti
 
 def learning_rate(settings: TrainingSettings, update: int, total: int) -> float:
     """The learning rate of an update, counted from 0, of ``total``."""
-    factor = 1.0 if settings.schedule == "constant" else max(1.0 - update / total, 0.0)
+    factor = 1.0
+    if settings.schedule == "linear":
+        factor = max(1.0 - update / total, 0.0)
+    elif settings.schedule == "halving":
+        factor = 0.5 ** max((15 * update - 10 * total) // total + 1, 0)
     return settings.learning_rate * factor * min((update + 1) / (settings.warmup + 1), 1.0)
+
+
+def perplexity_of(log_p: float) -> float:
+    """Of a mean natural logarithm; a large number where it is too large for one."""
+    return math.exp(min(-log_p, 700.0))
 
 
 class TrainingLog:

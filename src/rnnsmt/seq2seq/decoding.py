@@ -1,0 +1,132 @@
+"""Translation by LSTMs alone: left-to-right beam search, many sentences together, by one network or several."""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from rnnsmt.networks.vocabulary import NULL, UNK
+from rnnsmt.seq2seq.model import State, Trained
+from rnnsmt.seq2seq.sentences import as_read, padded
+
+Ids = NDArray[np.int32]
+
+BEAM = 12
+"""As in Sutskever et al. (2014)."""
+
+
+class Hypothesis(NamedTuple):
+    """A translation: ids without EOS; score: ln p with EOS, not normalised by length."""
+
+    words: list[int]
+    score: float
+
+
+def longest_target(source_words: int) -> int:
+    """Words that a translation has at most."""
+    return 2 * source_words + 10
+
+
+class Beams:
+    """The open hypotheses of some sentences, and those that have ended."""
+
+    def __init__(self, ensemble: Sequence[Trained], sources: Sequence[Ids], beam: int) -> None:
+        self.ensemble, self.beam = ensemble, beam
+        self.finished: list[list[Hypothesis]] = [[] for _ in sources]
+        self.limits = [longest_target(len(source) - 1) for source in sources]
+        self.owners = list(range(len(sources)))
+        """The sentence of every open hypothesis; those of one sentence lie together."""
+        self.words: list[list[int]] = [[] for _ in sources]
+        self.scores = np.zeros(len(sources))
+        self.states = [encoded(one, sources) for one in ensemble]
+
+    @torch.inference_mode()
+    def step(self) -> None:
+        """Write one more word of every open hypothesis, and keep the best of each sentence.
+
+        A hypothesis that ends leaves the beam, which is one narrower from then on (Sutskever et al. 2014, section 3.2).
+        """
+        eos = self.ensemble[0].target.eos
+        device = self.states[0].h.device
+        last = torch.tensor([words[-1] if words else eos for words in self.words], device=device)
+        logs = []
+        for number, one in enumerate(self.ensemble):
+            g, self.states[number] = one.model.decode(last[None], self.states[number])
+            logs.append(torch.log_softmax(one.model.logits(g[0]), -1))
+        log_p = torch.logsumexp(torch.stack(logs), 0) - math.log(len(logs)) if len(logs) > 1 else logs[0]
+        log_p[:, NULL] = -math.inf
+        full = [row for row, words in enumerate(self.words) if len(words) >= self.limits[self.owners[row]]]
+        if full:  # nothing but the end may follow
+            ends = log_p[full, eos]
+            log_p[full] = -math.inf
+            log_p[full, eos] = ends
+        # of every hypothesis, as many as its sentence could want
+        width = min(self.beam, log_p.shape[1])
+        best, following = (part.cpu().numpy() for part in log_p.topk(width, 1))
+        totals = self.scores[:, None] + best.astype(np.float64)
+        self._keep_best(totals, following, eos)
+
+    def _keep_best(self, totals: NDArray[np.float64], following: NDArray[np.int64], eos: int) -> None:
+        rows: list[int] = []
+        owners, words, scores = [], [], []
+        begin = 0
+        while begin < len(self.owners):
+            sentence, end = self.owners[begin], begin
+            while end < len(self.owners) and self.owners[end] == sentence:
+                end += 1
+            room = self.beam - len(self.finished[sentence])
+            here = totals[begin:end]
+            order = np.argsort(-here, axis=None, kind="stable")[:room]
+            for place in order:
+                row, column = begin + int(place) // here.shape[1], int(place) % here.shape[1]
+                score, word = float(totals[row, column]), int(following[row, column])
+                if score == -math.inf:
+                    continue
+                if word == eos:
+                    self.finished[sentence].append(Hypothesis(self.words[row], score))
+                else:
+                    rows.append(row)
+                    owners.append(sentence)
+                    words.append([*self.words[row], word])
+                    scores.append(score)
+            begin = end
+        self.owners, self.words, self.scores = owners, words, np.array(scores)
+        if rows:
+            index = torch.tensor(rows, device=self.states[0].h.device)
+            self.states = [state.select(index) for state in self.states]
+
+
+def encoded(one: Trained, sources: Sequence[Ids]) -> State:
+    """The decoder's first state for sources that end in EOS."""
+    device = one.model.W_o.device
+    ids = padded([as_read(source, one.source_order) for source in sources])
+    return one.model.encode(torch.from_numpy(ids).to(device))
+
+
+@torch.inference_mode()
+def beam_search(ensemble: Sequence[Trained], sources: Sequence[Ids], beam: int = BEAM) -> list[list[Hypothesis]]:
+    """The translations of some sentences, best first, at most ``beam`` of each; the averages of the networks' p.
+
+    sources: ids with EOS.
+    """
+    beams = Beams(ensemble, sources, beam)
+    while beams.owners:
+        beams.step()
+    return [sorted(found, key=lambda one: -one.score) for found in beams.finished]
+
+
+def translation_text(trained: Trained, words: Sequence[int], source: Sequence[str], copy_unknown: bool) -> str:
+    """A translation as text. copy_unknown: its n-th UNK becomes the n-th word of the source that is unknown there, if
+    it has so many, and is left out otherwise."""
+    outside = iter([word for word in source if word not in trained.source.index])
+    found = []
+    for word in words:
+        if word == UNK and copy_unknown:
+            if (copied := next(outside, None)) is not None:
+                found.append(copied)
+        else:
+            found.append(trained.target.words[word])
+    return " ".join(found)

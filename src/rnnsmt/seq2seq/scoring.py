@@ -1,0 +1,201 @@
+"""ln p of given translations by LSTMs: of lines, and of n-best lists, whose translations share what they begin with.
+
+The translations of a sentence are a tree of words. The encoder reads a source once, the decoder goes from the root to
+the leaves, all words at the same depth together, and every different beginning is computed once.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, islice
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from rnnsmt.io import InputError, atomic_text, read_lines
+from rnnsmt.moses.nbest import fields_of, with_feature
+from rnnsmt.networks.softmax import ExactSoftmax
+from rnnsmt.networks.vocabulary import NULL, split
+from rnnsmt.progress import track
+from rnnsmt.seq2seq.decoding import Ids, encoded
+from rnnsmt.seq2seq.model import State, Trained
+
+NODES = 8192
+"""Beginnings that are computed together, at most but for those of one sentence."""
+
+SOFTMAX_ROWS = 256
+"""States whose softmax is computed together."""
+
+
+class Scorer:
+    """An ensemble that scores translations: ln of the mean of its networks' p of every word."""
+
+    def __init__(self, ensemble: Sequence[Trained]) -> None:
+        self.ensemble = ensemble
+        self.softmaxes = [ExactSoftmax(one.model.W_o, one.model.b_o) for one in ensemble]
+
+    @torch.inference_mode()
+    def score(self, sources: Sequence[Ids], lists: Sequence[Sequence[Ids]]) -> list[NDArray[np.float64]]:
+        """ln p of the translations of every source, EOS included; all of ids with EOS."""
+        found = [np.zeros(len(translations)) for translations in lists]
+        for begin, end in _chunks(lists):
+            scores = self._score(sources[begin:end], lists[begin:end])
+            ends = np.cumsum([len(translations) for translations in lists[begin:end]])[:-1]
+            found[begin:end] = np.split(scores, ends)
+        return found
+
+    def _score(self, sources: Sequence[Ids], lists: Sequence[Sequence[Ids]]) -> NDArray[np.float64]:
+        tree = _Tree(lists)
+        totals = np.zeros(len(tree.words))
+        states = [encoded(one, sources) for one in self.ensemble]
+        for level in tree.levels():
+            logs = []
+            for number, (one, softmax) in enumerate(zip(self.ensemble, self.softmaxes, strict=True)):
+                device = one.model.W_o.device
+                reads = torch.from_numpy(level.reads).to(device)
+                state = states[number].select(torch.from_numpy(level.parents).to(device))
+                g, states[number] = _decoded(one, reads, state)
+                logs.append(_log_p(softmax, g, level.edge_nodes, level.edge_words))
+            log_p = np.logaddexp.reduce(logs) - np.log(len(logs)) if len(logs) > 1 else logs[0]
+            totals[level.rows] += log_p[level.edge_of_row]
+        scores = np.empty(len(totals))
+        scores[tree.order] = totals
+        return scores
+
+
+def _decoded(one: Trained, reads: torch.Tensor, state: State) -> tuple[torch.Tensor, State]:
+    g, after = one.model.decode(reads[None], state)
+    return g[0], after
+
+
+def _log_p(
+    softmax: ExactSoftmax, g: torch.Tensor, nodes: NDArray[np.int64], words: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """ln p of words [R] at nodes [R], ascending, with the states g [nodes, H]."""
+    found = []
+    for begin in range(0, len(g), SOFTMAX_ROWS):
+        first, last = np.searchsorted(nodes, [begin, begin + SOFTMAX_ROWS])
+        rows, own = (torch.from_numpy(part).to(g.device) for part in (nodes[first:last] - begin, words[first:last]))
+        found.append(softmax.log_p(g[begin : begin + SOFTMAX_ROWS].contiguous(), rows, own).cpu().numpy())
+    return np.concatenate(found)
+
+
+class _Level(NamedTuple):
+    """All beginnings of one length.
+
+    parents: int64 [nodes], their places among those of the length before, at first the sentences; reads: int64
+    [nodes], their last words, EOS at first. edge_nodes, edge_words: int64 [edges], what may follow them. rows,
+    edge_of_row: int64, the translations that go on here, and which of these words theirs is.
+    """
+
+    parents: NDArray[np.int64]
+    reads: NDArray[np.int64]
+    edge_nodes: NDArray[np.int64]
+    edge_words: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    edge_of_row: NDArray[np.int64]
+
+
+class _Tree:
+    """The translations of some sentences, sorted so that equal beginnings lie together."""
+
+    def __init__(self, lists: Sequence[Sequence[Ids]]) -> None:
+        every = [ids for translations in lists for ids in translations]
+        owners = np.repeat(np.arange(len(lists)), [len(translations) for translations in lists])
+        words = np.zeros((len(every), max(map(len, every), default=0)), np.int64)
+        for row, ids in enumerate(every):
+            words[row, : len(ids)] = ids
+        self.order = np.lexsort((*words.T[::-1], owners))
+        self.words, self.owners = words[self.order], owners[self.order]
+
+    def levels(self) -> Iterator[_Level]:
+        rows = np.arange(len(self.words))
+        node_of = self.owners.copy()
+        begins = np.diff(node_of, prepend=-1) > 0
+        eos = int(self.words[0, np.count_nonzero(self.words[0]) - 1]) if len(rows) else 0
+        for depth in range(self.words.shape[1]):
+            # the nodes of this depth are numbered anew, in the order of the rows
+            first = rows[begins[rows]]
+            parents = node_of[first]
+            reads = self.words[first, depth - 1] if depth else np.full(len(first), eos)
+            nodes = np.cumsum(begins[rows]) - 1
+            following = self.words[rows, depth]
+            new = np.concatenate([[True], (np.diff(nodes) > 0) | (np.diff(following) != 0)])
+            edges = np.cumsum(new) - 1
+            yield _Level(parents, reads, nodes[new], following[new], rows, edges)
+            goes_on = (
+                self.words[rows, depth + 1] != NULL if depth + 1 < self.words.shape[1] else np.zeros(len(rows), bool)
+            )
+            begins = np.zeros(len(self.words), bool)
+            begins[rows[new]] = True
+            node_of = np.zeros(len(self.words), np.int64)
+            node_of[rows] = nodes
+            rows = rows[goes_on]
+            if not len(rows):
+                return
+
+
+def _chunks(lists: Sequence[Sequence[Ids]]) -> Iterator[tuple[int, int]]:
+    """Ranges of sentences with up to ``NODES`` translations, or one of more."""
+    begin, number = 0, 0
+    for end, translations in enumerate(lists):
+        if number and number + len(translations) > NODES:
+            yield begin, end
+            begin, number = end, 0
+        number += len(translations)
+    if begin < len(lists):
+        yield begin, len(lists)
+
+
+SENTENCES = 64
+"""Sources whose lists are read together."""
+
+
+def add_to_nbest(scorer: Scorer, sources: Sequence[str], nbest: str, output: str, feature: str) -> int:
+    """Copy n-best lists with ln p of every translation as a feature behind the others; how many there are.
+
+    Raises:
+        InputError: empty, malformed, a sentence that the source does not have, or the feature is already there.
+    """
+    number = 0
+    entries = _entries(nbest, len(sources), feature)
+    groups = groupby(entries, key=lambda entry: entry[0])
+    one = scorer.ensemble[0]
+    with atomic_text(output) as out:
+        while block := [(sentence, [fields for _, fields in group]) for sentence, group in islice(groups, SENTENCES)]:
+            ids = [one.source.ids(split(sources[sentence]), eos=True) for sentence, _ in block]
+            lists = [[one.target.ids(split(fields[1]), eos=True) for fields in group] for _, group in block]
+            for (_, group), scores in zip(block, scorer.score(ids, lists), strict=True):
+                for fields, score in zip(group, scores.tolist(), strict=True):
+                    out.write(with_feature(fields, feature, score) + "\n")
+                number += len(group)
+        if not number:
+            raise InputError(f"{nbest}: is empty, an n-best list is needed")
+    return number
+
+
+def _entries(path: str, sentences: int, feature: str) -> Iterator[tuple[int, list[str]]]:
+    """The fields of every entry and its sentence.
+
+    Raises:
+        InputError: see ``add_to_nbest``.
+    """
+    for number, line in enumerate(track(read_lines(path), "scoring", unit="translations"), 1):
+        fields = fields_of(line, path, number)
+        if f"{feature}=" in fields[2].split():
+            raise InputError(f"{path}, line {number}: has {feature}= already; give another --feature")
+        sentence = fields[0].strip()
+        if not sentence.isdecimal() or int(sentence) >= sentences:
+            raise InputError(f"{path}, line {number}: sentence {sentence[:20]} of {sentences}, which count from 0")
+        yield int(sentence), fields
+
+
+def line_scores(scorer: Scorer, lines: Iterable[tuple[str, ...]]) -> Iterator[float]:
+    """ln p of the target lines given the source lines, EOS included, no normalisation by length."""
+    stream = iter(lines)
+    one = scorer.ensemble[0]
+    while block := list(islice(stream, NODES)):
+        sources = [one.source.ids(split(source), eos=True) for source, _ in block]
+        targets = [[one.target.ids(split(target), eos=True)] for _, target in block]
+        for scores in scorer.score(sources, targets):
+            yield from scores.tolist()

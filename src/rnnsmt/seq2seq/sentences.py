@@ -1,0 +1,151 @@
+"""Sentence pairs as ids on disk, in memory-mapped arrays.
+
+A folder with ``vocab.source.txt``, ``vocab.target.txt``, ``{source,target}.words.npy`` (int32, all sentences one after
+the other, each ending in EOS), ``{source,target}.offsets.npy`` (int64 [pairs + 1], where each begins) and
+``sentences.json`` (numbers and the fingerprint), which is written last.
+"""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnnsmt.io import InputError, read_json, read_parallel, write_json
+from rnnsmt.networks.sequences import Sequences, growing_array, open_sequences
+from rnnsmt.networks.vocabulary import UNK, Vocabulary, check_size, count_words, split
+from rnnsmt.progress import Meter
+
+FORMAT = "rnnsmt-sentences-1"
+
+AGAIN = "run seq2seq prepare again"
+
+SIDES = ("source", "target")
+
+BLOCK = 10_000
+"""Pairs that are written at a time."""
+
+
+class SentencePairs:
+    """The sentence pairs of a bitext."""
+
+    def __init__(self, folder: Path, source: Sequences, target: Sequences, fingerprint: str) -> None:
+        self.folder, self.sides, self.fingerprint = folder, (source, target), fingerprint
+        """fingerprint: SHA-256 of the vocabularies and all pairs."""
+        self.vocabularies = tuple(Vocabulary.read(folder / f"vocab.{side}.txt") for side in SIDES)
+
+    @classmethod
+    def open(cls, folder: str | Path) -> "SentencePairs":
+        """Open a folder that ``seq2seq prepare`` wrote; nothing but the vocabularies is read into memory.
+
+        Raises:
+            InputError: a file is missing, damaged, or not of this folder.
+        """
+        folder = Path(folder)
+        stats = read_json(folder / "sentences.json")
+        if not isinstance(stats, dict) or stats.get("format") != FORMAT or "fingerprint" not in stats:
+            raise InputError(f"{folder / 'sentences.json'}: not of this version; {AGAIN}")
+        source, target = (
+            open_sequences(folder, f"{name}.", stats.get("pairs"), stats.get(f"{name} classes"), AGAIN)
+            for name in SIDES
+        )
+        pairs = cls(folder, source, target, str(stats["fingerprint"]))
+        for name, vocabulary in zip(SIDES, pairs.vocabularies, strict=True):
+            if vocabulary.hash() != stats.get(f"{name} vocabulary"):
+                raise InputError(f"{folder}: vocab.{name}.txt was changed after the sentences; {AGAIN}")
+        return pairs
+
+    def __len__(self) -> int:
+        return len(self.sides[0].offsets) - 1
+
+
+def prepare_sentences(
+    sources: Sequence[str], targets: Sequence[str], output_dir: str, sizes: tuple[int, int], max_length: int
+) -> dict[str, object]:
+    """Write the folder; the stats of the stage. sizes: ids of a side without EOS. Pairs with an empty side or one of
+    more than ``max_length`` words are left out and counted.
+
+    Raises:
+        InputError: files that do not pair up, texts of different lengths, no pair that is left.
+    """
+    if len(sources) != len(targets):
+        raise InputError(f"{len(sources)} --source but {len(targets)} --target files; they go in pairs")
+    folder = Path(output_dir)
+    vocabularies = []
+    stats: dict[str, object] = {}
+    for name, paths, size in zip(SIDES, (sources, targets), sizes, strict=True):
+        check_size(size)
+        counts = count_words(list(paths), f"on the {name} side")
+        vocabulary = Vocabulary.from_counts(counts, size)
+        vocabularies.append(vocabulary)
+        known = sum(counts[word] for word in vocabulary.index)
+        stats |= {f"{name} classes": len(vocabulary), f"{name} coverage": round(known / counts.total(), 6)}
+    with ExitStack() as stack:
+        words, offsets = (
+            [stack.enter_context(growing_array(folder / f"{name}.{part}.npy", kind)) for name in SIDES]
+            for part, kind in (("words", np.int32), ("offsets", np.int64))
+        )
+        for array in offsets:
+            array.append(np.zeros(1, np.int64))
+        unknown, left_out = [0, 0], {"empty": 0, "too long": 0}
+        for block in _blocks(zip(sources, targets, strict=True), max_length, left_out):
+            for side, vocabulary in enumerate(vocabularies):
+                ids = [vocabulary.ids(pair[side], eos=True) for pair in block]
+                offsets[side].append(words[side].length + np.cumsum([len(one) for one in ids]))
+                words[side].append(np.concatenate(ids))
+                unknown[side] += sum(int(np.count_nonzero(one == UNK)) for one in ids)
+        pairs = offsets[0].length - 1
+        if not pairs:
+            raise InputError(f"{sources[0]}: no sentence pair of at most {max_length} words; give --max-length")
+        # from here on the folder is being replaced; what makes it whole comes last
+        (folder / "sentences.json").unlink(missing_ok=True)
+    digest = hashlib.sha256()
+    for array in (*words, *offsets):
+        digest.update(array.digest.digest())
+    stats = {"pairs": pairs, **{f"pairs left out, {reason}": number for reason, number in left_out.items()}, **stats}
+    about: dict[str, object] = {"format": FORMAT}
+    for name, array, vocabulary, number in zip(SIDES, words, vocabularies, unknown, strict=True):
+        stats |= {f"{name} words": array.length - pairs, f"{name} unknown words": number}
+        vocabulary.write(folder / f"vocab.{name}.txt")
+        digest.update(vocabulary.hash().encode())
+        about[f"{name} vocabulary"] = vocabulary.hash()
+    write_json(folder / "sentences.json", {**about, **stats, "fingerprint": digest.hexdigest()})
+    return stats
+
+
+def _blocks(
+    files: Iterator[tuple[str, str]], max_length: int, left_out: dict[str, int]
+) -> Iterator[list[tuple[list[str], list[str]]]]:
+    """The words of the sentence pairs that are kept, ``BLOCK`` at a time; ``left_out`` counts the others by reason."""
+    block: list[tuple[list[str], list[str]]] = []
+    for paths in files:
+        meter = Meter(f"reading {Path(paths[0]).name}", unit="pairs")
+        for lines in read_parallel(*paths):
+            source, target = (split(line) for line in lines)
+            meter.add(1)
+            if not source or not target:
+                left_out["empty"] += 1
+            elif max(len(source), len(target)) > max_length:
+                left_out["too long"] += 1
+            else:
+                block.append((source, target))
+            if len(block) == BLOCK:
+                yield block
+                block = []
+    if block:
+        yield block
+
+
+def padded(sequences: Sequence[NDArray[np.int32]]) -> NDArray[np.int64]:
+    """Sequences of ids, one a column, with 0 behind them: int64 [longest, B]."""
+    found = np.zeros((max(map(len, sequences), default=0), len(sequences)), np.int64)
+    for column, ids in enumerate(sequences):
+        found[: len(ids), column] = ids
+    return found
+
+
+def as_read(source: NDArray[np.int32], order: str) -> NDArray[np.int32]:
+    """A source sentence, which ends in EOS, in the order in which the network reads it; EOS stays last."""
+    return np.concatenate([source[-2::-1], source[-1:]]) if order == "reversed" and len(source) > 1 else source

@@ -1,0 +1,135 @@
+"""The sizes of an LSTM encoder-decoder, the settings of its training, three sets of them; imports nothing heavy.
+
+``paper``: what Sutskever et al. (2014) say: four layers of 1,000 cells, embeddings of 1,000, initial parameters from
+U(-0.08, 0.08), SGD at 0.7 for five epochs and halved every half epoch from then to 7.5, minibatches of 128 sentences of
+about the same length, the norm of the gradient clipped at 5, the source reversed, no dropout.
+
+``small``: a network for a processor and tens of thousands of sentences: two layers of 256 cells, Adam, dropout (Zaremba
+et al. 2014), the learning rate falls to zero, the best parameters by held-out sentences are kept; the softmax over a
+sample of the classes.
+
+``demo``: for the embedded corpus, minutes of a processor.
+"""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from rnnsmt.io import InputError
+from rnnsmt.networks.settings import NetworkSizes, TrainingSettings
+
+
+@dataclass(frozen=True)
+class Seq2SeqSizes(NetworkSizes):
+    """The sizes of a network; the defaults are the paper's.
+
+    source_vocabulary, target_vocabulary: classes, with id 0 (padding), id 1 (UNK) and the last id (EOS). embedding:
+    units of a word. hidden: cells of a layer. layers: of encoder and decoder each.
+    """
+
+    source_vocabulary: int = 160_000
+    target_vocabulary: int = 80_000
+    embedding: int = 1000
+    hidden: int = 1000
+    layers: int = 4
+
+    def __post_init__(self) -> None:
+        least = {"source_vocabulary": 3, "target_vocabulary": 3, "embedding": 1, "hidden": 1, "layers": 1}
+        for name, number in least.items():
+            if getattr(self, name) < number:
+                raise ValueError(f"{name} is {getattr(self, name)}, it must be at least {number}")
+
+    def parameters(self) -> dict[str, dict[str, int]]:
+        """The number of parameters: part -> symbol -> number; ``torch.nn.LSTM`` has two biases for every gate."""
+        inputs = self.embedding + (self.layers - 1) * self.hidden
+        lstm = {
+            "W": 4 * self.hidden * inputs,
+            "U": 4 * self.hidden * self.hidden * self.layers,
+            "b": 8 * self.hidden * self.layers,
+        }
+        return {
+            "encoder": {"embedding": self.source_vocabulary * self.embedding, **lstm},
+            "decoder": {"embedding": self.target_vocabulary * self.embedding, **lstm},
+            "softmax": {"W_o": self.target_vocabulary * self.hidden, "b_o": self.target_vocabulary},
+        }
+
+
+SOURCE_ORDERS = ("reversed", "forward")
+
+KEEPS = ("last", "best")
+
+
+@dataclass(frozen=True)
+class Seq2SeqSettings(TrainingSettings):
+    """The settings of a training on sentence pairs; what is not said here is in ``TrainingSettings``.
+
+    embedding, hidden, layers: as in ``Seq2SeqSizes``. source_order: how the source is read. spread: of the initial
+    parameters, U(-spread, spread). epochs: how often every pair is seen; ``linear`` and ``halving`` go over them.
+    dropout: of the inputs of every layer and of the output of the last, not of what passes from word to word.
+    sampled_classes: how many classes are drawn for the softmax of a minibatch, besides its own words; 0: the sum goes
+    over all classes. held_out: sentence pairs that are not trained on, at most one in twenty. evaluations: how often
+    these are looked at. keep: ``last`` or ``best`` (by the held-out pairs) parameters.
+    """
+
+    embedding: int = 1000
+    hidden: int = 1000
+    layers: int = 4
+    source_order: str = "reversed"
+    spread: float = 0.08
+    batch: int = 128
+    epochs: float = 7.5
+    optimiser: str = "sgd"
+    learning_rate: float = 0.7
+    schedule: str = "halving"
+    warmup: int = 0
+    clip: float = 5.0
+    weight_decay: float = 0.0
+    dropout: float = 0.0
+    sampled_classes: int = 0
+    held_out: int = 1000
+    evaluations: int = 15
+    keep: str = "last"
+    precision: str = "float32"
+
+    choices: ClassVar = {**TrainingSettings.choices, "source_order": SOURCE_ORDERS, "keep": KEEPS}
+    above_zero = (
+        "embedding", "hidden", "layers", "spread", "batch", "epochs", "learning_rate", "clip", "evaluations",
+    )  # fmt: skip
+    not_negative = ("warmup", "held_out", "weight_decay", "dropout", "sampled_classes")
+
+    def check(self) -> None:
+        """As of all trainings; the best by held-out pairs, and none of these."""
+        super().check()
+        if self.keep == "best" and not self.held_out:
+            raise InputError("--keep best: by held-out pairs, but there are none; give --held-out")
+
+    def sizes(self, *vocabularies: int) -> Seq2SeqSizes:
+        """The sizes of the network for these numbers of classes, of the source and of the target."""
+        source, target = vocabularies
+        return Seq2SeqSizes(source, target, self.embedding, self.hidden, self.layers)
+
+    def held_out_of(self, pairs: int) -> int:
+        """How many of so many sentence pairs are not trained on."""
+        return min(self.held_out, max(pairs // 20, int(pairs > 1)))
+
+
+PAPER = Seq2SeqSettings()
+
+SMALL = Seq2SeqSettings(
+    embedding=256,
+    hidden=256,
+    layers=2,
+    batch=64,
+    epochs=20.0,
+    optimiser="adam",
+    learning_rate=2e-3,
+    schedule="linear",
+    warmup=100,
+    dropout=0.3,
+    evaluations=20,
+    keep="best",
+    precision="reduced",
+)
+
+DEMO = replace(SMALL, embedding=96, hidden=128, layers=1, batch=32, epochs=8.0, dropout=0.2, evaluations=8)
+
+PRESETS: dict[str, Seq2SeqSettings] = {"demo": DEMO, "small": SMALL, "paper": PAPER}

@@ -1,0 +1,165 @@
+"""Training an LSTM encoder-decoder on sentence pairs: the loop is in ``rnnsmt.networks.training``."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rnnsmt.io import write_json
+from rnnsmt.networks.batches import Index, draw_held_out
+from rnnsmt.networks.devices import Place, full_precision
+from rnnsmt.networks.dropout import DROPOUT_ROWS, Dropout
+from rnnsmt.networks.sequences import count_ids
+from rnnsmt.networks.softmax import ClassSampler, Products, softmax_gradient
+from rnnsmt.networks.training import Trainer, perplexity_of
+from rnnsmt.networks.vocabulary import NULL
+from rnnsmt.seq2seq.batches import SentenceBatches, by_length, pair_tensors
+from rnnsmt.seq2seq.model import NO_DROPOUT, Seq2Seq, save_model
+from rnnsmt.seq2seq.sentences import SentencePairs
+from rnnsmt.seq2seq.settings import Seq2SeqSettings
+from rnnsmt.stages import STAGES
+
+ROWS = 64
+"""Held-out pairs that are measured at a time."""
+
+
+class Seq2SeqTrainer(Trainer):
+    """A network and the sentence pairs that it learns from."""
+
+    examples = "pairs"
+
+    def __init__(
+        self, pairs: SentencePairs, settings: Seq2SeqSettings, seed: int, place: Place, threads: int = 1
+    ) -> None:
+        self.pairs, self.settings, self.seed = pairs, settings, seed
+        held_out = draw_held_out(len(pairs), settings.held_out_of(len(pairs)) if settings.held_out else 0, seed)
+        self.validation = HeldOutSentences(pairs, held_out, settings.source_order, place)
+        self.sentences = SentenceBatches(pairs, settings.batch, seed, held_out)
+        self.total = max(round(settings.epochs * self.sentences.updates), 1)
+        number = min(settings.evaluations, self.total)
+        self.evaluations = {round(self.total * k / number) for k in range(1, number + 1)}
+        self.products, self.dropout = Products(place.matmul_dtype), Dropout(settings.dropout, seed)
+        target = pairs.sides[1]
+        counts = count_ids(target.words, len(pairs.vocabularies[1]))
+        counts -= np.bincount(target.joined(held_out), minlength=len(counts))
+        self.sampler = ClassSampler(counts + 1, settings.sampled_classes, seed) if settings.sampled_classes else None
+        logs = np.log((counts + 1) / (counts + 1).sum())
+        self.unigram = perplexity_of(float(logs[target.joined(held_out)].mean())) if len(held_out) else math.nan
+        sizes = settings.sizes(*(len(vocabulary) for vocabulary in pairs.vocabularies))
+        self.model = Seq2Seq(sizes, seed, settings.spread).to(place.device)
+        super().__init__(
+            self.model, settings, place, self.sentences, threads, 1, DROPOUT_ROWS if settings.dropout else 1
+        )
+
+    def fingerprint(self) -> dict[str, object]:
+        version = STAGES["seq2seq"]["train"].version
+        about = {"version of seq2seq train": version, "sentences": self.pairs.fingerprint, "seed": self.seed}
+        return about | self.settings.as_dict()
+
+    def minibatch(self, index: Index) -> tuple[Tensor, ...]:
+        """Source [N, B] and target words [T, B], and numbers [1, B] of pairs."""
+        device = self.place.device
+        rows = torch.arange(len(index), device=device) * self.place.processes + self.place.rank
+        tensors = pair_tensors(self.pairs, index, self.settings.source_order, device)
+        return *tensors, (rows + self.update * self.settings.batch)[None]
+
+    def loss_and_gradient(self, model: Seq2Seq, *batch: Tensor) -> Tensor:
+        source, target, rows = batch
+        return loss_and_gradient(model, source, target, self.products, self.dropout, self.sampler, rows[0])
+
+    def words(self, index: Index) -> int:
+        return int(self.pairs.sides[1].lengths(index).sum())
+
+    @property
+    def finished(self) -> bool:
+        return self.update >= self.total
+
+    @property
+    def evaluation_due(self) -> bool:
+        return self.update in self.evaluations
+
+    def measure(self, row: dict[str, Any]) -> bool:
+        row["epoch"] = round(self.seen / self.sentences.size, 4)
+        row["train perplexity"] = perplexity_of(-self.sums.measured[0].item() / self.sums.words)
+        if not self.validation.pairs:
+            return False
+        row["held-out perplexity"] = perplexity_of(self.validation.measure(self.model))
+        best = self.history[self.best[0]]["held-out perplexity"] if self.best else math.inf
+        return self.settings.keep == "best" and row["held-out perplexity"] < best
+
+    def save(self, model_file: str | Path, history_file: str | Path) -> dict[str, object]:
+        kept = self.choose()
+        about = {"settings": self.settings.as_dict(), "seed": self.seed, "kept update": kept["update"]}
+        if self.place.first:
+            meta = {**about, "sentences": self.pairs.fingerprint}
+            source, target = self.pairs.vocabularies
+            save_model(model_file, self.model, (source, target), self.settings.source_order, meta)
+            network: dict[str, object] = {"parameters": self.model.sizes.count()}
+            network |= {"held-out pairs": self.validation.pairs, "computed on": self.place.describe()}
+            write_json(history_file, about | network | {"unigram perplexity": self.unigram, "curve": self.history})
+        self.finish()
+        stats: dict[str, object] = {"updates": self.update, "pairs seen": self.seen}
+        if self.validation.pairs:
+            stats |= {"held-out perplexity": kept["held-out perplexity"], "unigram perplexity": self.unigram}
+        return stats
+
+    def begins(self) -> str:
+        return f"{len(self.pairs):,} pairs, {self.validation.pairs:,} of them held out"
+
+    def says(self, row: dict[str, Any]) -> str:
+        text = f"epoch {row['epoch']}: perplexity trained {row['train perplexity']:.2f}"
+        if "held-out perplexity" in row:
+            text += f", held out {row['held-out perplexity']:.2f} (unigrams {self.unigram:.0f})"
+        return text
+
+
+def loss_and_gradient(
+    model: Seq2Seq,
+    source: Tensor,
+    target: Tensor,
+    mm: Products | None = None,
+    dropout: Dropout = NO_DROPOUT,
+    sampler: ClassSampler | None = None,
+    rows: Tensor | None = None,
+) -> Tensor:
+    """Fill ``.grad`` of every parameter with the gradient of -sum ln p(y | x) over the batch; return that sum.
+
+    The layers' gradient is autograd's, the softmax's is computed with its loss, a few rows at a time.
+
+    source, target: [N, B], [T, B], ids with EOS and 0 behind it. mm: products of the softmax. dropout: of the pairs
+    with the numbers ``rows`` [B]. sampler: draws the classes of the softmax; none: all.
+    """
+    for parameter in model.parameters():
+        assert parameter.grad is not None
+        parameter.grad.zero_()
+    numbers = torch.arange(target.shape[1]) if rows is None else rows
+    generators = dropout.generators(numbers)
+    g, _ = model.decode(model.read_before(target), model.encode(source, dropout, generators), dropout, generators)
+    there = target != NULL
+    states, words = g[there], target[there]
+    sample = None if sampler is None else sampler.draw(words, int(numbers[0]))
+    sums, d_states = softmax_gradient(mm or Products(), model.W_o, model.b_o, states.detach(), words, sample=sample)
+    states.backward(d_states.to(states.dtype))
+    return sums.loss
+
+
+class HeldOutSentences:
+    """Sentence pairs that are not trained on."""
+
+    def __init__(self, pairs: SentencePairs, index: Index, order: str, place: Place) -> None:
+        self.place, self.pairs = place, len(index)
+        pieces = by_length(pairs, index, ROWS)[place.rank :: place.processes]
+        self.pieces = [pair_tensors(pairs, piece, order, place.device) for piece in pieces]
+        self.words = int(pairs.sides[1].lengths(index).sum())
+
+    @torch.no_grad()
+    def measure(self, model: Seq2Seq) -> float:
+        """Mean ln p of a word, every EOS counted as one, in plain float32 products whatever the training uses."""
+        total = torch.zeros((), dtype=torch.float64, device=self.place.device)
+        with full_precision():
+            for source, target in self.pieces:
+                total += model.log_probability(source, target).double().sum()
+        return float(self.place.sum(total)) / max(self.words, 1)

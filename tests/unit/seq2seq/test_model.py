@@ -1,0 +1,225 @@
+"""The network: its size, probabilities, batches, gradients, its search and scores, against definitions and slow twins."""
+
+import itertools
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from rnnsmt.io import InputError  # noqa: E402
+from rnnsmt.networks.dropout import Dropout  # noqa: E402
+from rnnsmt.networks.softmax import ClassSampler  # noqa: E402
+from rnnsmt.networks.training import flatten  # noqa: E402
+from rnnsmt.networks.vocabulary import Vocabulary  # noqa: E402
+from rnnsmt.seq2seq.decoding import beam_search, longest_target, translation_text  # noqa: E402
+from rnnsmt.seq2seq.model import Seq2Seq, Trained, load_ensemble, load_model, save_model  # noqa: E402
+from rnnsmt.seq2seq.scoring import Scorer  # noqa: E402
+from rnnsmt.seq2seq.sentences import as_read, padded  # noqa: E402
+from rnnsmt.seq2seq.settings import DEMO, PAPER, SMALL, Seq2SeqSizes  # noqa: E402
+from rnnsmt.seq2seq.training import loss_and_gradient  # noqa: E402
+
+SIZES = Seq2SeqSizes(7, 6, 5, 4, 2)
+SOURCE, TARGET = Vocabulary(["a", "b", "c", "d"]), Vocabulary(["u", "v", "w"])
+
+
+def network(seed: int = 1, sizes: Seq2SeqSizes = SIZES, spread: float = 1.0) -> Seq2Seq:
+    model = Seq2Seq(sizes, seed, spread)
+    for parameter in model.parameters():
+        parameter.requires_grad_(False)
+    return model
+
+
+def trained(seed: int = 1, order: str = "reversed") -> Trained:
+    return Trained(network(seed), SOURCE, TARGET, order, {})
+
+
+def ids(*numbers: int) -> np.ndarray:
+    return np.array(numbers, np.int32)
+
+
+def column(words: np.ndarray) -> "torch.Tensor":
+    return torch.from_numpy(padded([words]))
+
+
+def test_the_paper_s_network_has_384_million_parameters() -> None:
+    sizes = PAPER.sizes(160_000, 80_000)
+    parts = sizes.parameters()
+    assert round(sizes.count() / 1e6) == 384
+    without_biases = sum(value for part in parts.values() for name, value in part.items() if not name.startswith("b"))
+    assert without_biases == 384_000_000
+    assert parts["encoder"]["W"] + parts["encoder"]["U"] == 32_000_000
+
+
+@pytest.mark.parametrize("layers", [1, 3])
+def test_describe_counts_what_the_network_has(layers: int) -> None:
+    sizes = Seq2SeqSizes(7, 6, 5, 4, layers)
+    assert sum(parameter.numel() for parameter in Seq2Seq(sizes, 1).parameters()) == sizes.count()
+
+
+def test_probabilities_of_all_translations_sum_to_one() -> None:
+    """Of a toy language: the probability of all sentences of up to two words, and of all beginnings of three."""
+    model, source = network(), column(ids(2, 5, 3, 6))
+    total = 0.0
+    words = range(5)  # id 0 is a class like the others to the softmax
+    for length in range(3):
+        for sentence in itertools.product(words, repeat=length):
+            total += _p(model, source, [*sentence, 5])
+    for sentence in itertools.product(words, repeat=3):
+        total += _p(model, source, list(sentence))
+    assert total == pytest.approx(1.0, abs=1e-5)
+
+
+def _p(model: Seq2Seq, source: "torch.Tensor", words: list[int]) -> float:
+    target = torch.tensor(words)[:, None]
+    g, _ = model.decode(model.read_before(target), model.encode(source))
+    return float(torch.log_softmax(model.logits(g), -1).gather(2, target[..., None]).sum().exp())
+
+
+def test_a_batch_of_different_lengths_is_its_sentences_one_by_one() -> None:
+    model = network(2)
+    sources = [ids(2, 3, 4, 6), ids(6), ids(5, 6), ids(2, 2, 5, 4, 3, 6)]
+    targets = [ids(2, 5), ids(4, 3, 2, 5), ids(5), ids(2, 3, 5)]
+    together = model.log_probability(*(torch.from_numpy(padded(side)) for side in (sources, targets)))
+    alone = [model.log_probability(column(s), column(t)) for s, t in zip(sources, targets, strict=True)]
+    assert together.tolist() == pytest.approx([float(value) for value in alone], abs=1e-5)
+
+
+def test_forward_and_reversed_read_differently_and_end_alike() -> None:
+    source = ids(2, 3, 4, 6)
+    assert as_read(source, "reversed").tolist() == [4, 3, 2, 6]
+    assert as_read(source, "forward").tolist() == [2, 3, 4, 6]
+    assert as_read(ids(6), "reversed").tolist() == [6]
+    scores = [Scorer([trained(1, order)]).score([source], [[ids(2, 5)]])[0][0] for order in ("reversed", "forward")]
+    assert abs(scores[0] - scores[1]) > 1e-4
+
+
+def test_the_gradient_is_that_of_the_loss() -> None:
+    model = Seq2Seq(Seq2SeqSizes(7, 6, 3, 4, 2), 3, 0.5).double()
+    flat = flatten(model)
+    source = torch.from_numpy(padded([ids(2, 3, 4, 6), ids(5, 6)]))
+    target = torch.from_numpy(padded([ids(2, 5), ids(4, 3, 2, 5)]))
+    loss = float(loss_and_gradient(model, source, target))
+    assert loss == pytest.approx(-float(model.log_probability(source, target).sum()), rel=1e-9)
+    gradient = flat.grad.clone()
+    for place in np.random.default_rng(0).choice(len(flat), 60, replace=False):
+        values = []
+        for step in (1e-5, -1e-5):
+            flat.data[place] += step
+            values.append(-float(model.log_probability(source, target).sum()))
+            flat.data[place] -= step
+        assert (values[0] - values[1]) / 2e-5 == pytest.approx(float(gradient[place]), rel=1e-4, abs=1e-7)
+
+
+def test_dropout_and_sampling_change_the_loss_and_depend_on_nothing_but_seed_and_numbers() -> None:
+    model = Seq2Seq(SIZES, 3, 0.5)
+    flatten(model)
+    batch = [torch.from_numpy(padded(side)) for side in ([ids(2, 3, 6), ids(5, 6)], [ids(2, 5), ids(4, 3, 5)])]
+    sampler = ClassSampler(np.ones(6), 2, 1)
+    rows = torch.arange(2)
+    plain = loss_and_gradient(model, *batch)
+    dropped = [loss_and_gradient(model, *batch, dropout=Dropout(0.5, seed), rows=rows) for seed in (1, 1, 2)]
+    assert dropped[0] == dropped[1] != dropped[2]
+    assert plain != dropped[0]
+    sampled = [loss_and_gradient(model, *batch, sampler=sampler, rows=rows + first) for first in (0, 0, 64)]
+    assert sampled[0] == sampled[1]
+    assert sampled[0] != plain
+
+
+def _greedy(one: Trained, source: np.ndarray) -> list[int]:
+    state, word, found = one.model.encode(column(as_read(source, one.source_order))), one.target.eos, []
+    while len(found) < longest_target(len(source) - 1):
+        g, state = one.model.decode(torch.tensor([[word]]), state)
+        units = one.model.logits(g)[0, 0]
+        units[0] = -math.inf
+        word = int(units.argmax())
+        if word == one.target.eos:
+            break
+        found.append(word)
+    return found
+
+
+def test_a_beam_of_one_is_greedy() -> None:
+    for seed in range(8):
+        one = trained(seed)
+        sources = [ids(2, 3, 4, 6), ids(5, 6), ids(6)]
+        found = beam_search([one], sources, beam=1)
+        assert [hypotheses[0].words for hypotheses in found] == [_greedy(one, source) for source in sources]
+
+
+def test_a_wide_beam_is_exhaustive_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rnnsmt.seq2seq.decoding.longest_target", lambda words: 3)
+    ensemble = [trained(1), trained(2, "forward")]
+    source = ids(2, 4, 6)
+    everything = {}
+    for length in range(4):
+        for words in itertools.product(range(1, 5), repeat=length):
+            everything[words] = Scorer(ensemble).score([source], [[ids(*words, 5)]])[0][0]
+    ranked = sorted(everything.items(), key=lambda item: -item[1])
+    found = beam_search(ensemble, [source, ids(6)], beam=200)[0]
+    assert [tuple(one.words) for one in found] == [words for words, _ in ranked]
+    assert [one.score for one in found] == pytest.approx([score for _, score in ranked], abs=1e-4)
+
+
+def test_sentences_do_not_change_each_other_s_translation() -> None:
+    ensemble = [trained(4), trained(5)]
+    sources = [ids(2, 3, 4, 6), ids(5, 6), ids(6), ids(3, 3, 2, 2, 6)]
+    together = beam_search(ensemble, sources, beam=3)
+    for source, hypotheses in zip(sources, together, strict=True):
+        alone = beam_search(ensemble, [source], beam=3)[0]
+        assert [one.words for one in hypotheses] == [one.words for one in alone]
+        assert [one.score for one in hypotheses] == pytest.approx([one.score for one in alone], abs=1e-4)
+
+
+def test_an_ensemble_of_one_network_is_the_network() -> None:
+    one, source = trained(3), ids(2, 3, 6)
+    lists = [[ids(2, 5), ids(2, 3, 5), ids(5), ids(2, 3, 5)]]
+    alone, twice = (Scorer([one] * number).score([source], lists)[0] for number in (1, 2))
+    assert alone.tolist() == pytest.approx(twice.tolist(), abs=1e-6)
+    assert beam_search([one], [source], 3)[0][0].words == beam_search([one] * 2, [source], 3)[0][0].words
+
+
+def test_n_best_lists_score_as_their_translations_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rnnsmt.seq2seq.scoring.NODES", 20)
+    rng = np.random.default_rng(1)
+    one = trained(6)
+    sources = [ids(*rng.integers(2, 6, rng.integers(0, 5)), 6) for _ in range(9)]
+    lists = [[ids(*rng.integers(1, 5, rng.integers(0, 6)), 5) for _ in range(rng.integers(0, 16))] for _ in sources]
+    found = Scorer([one]).score(sources, lists)
+    for source, translations, scores in zip(sources, lists, found, strict=True):
+        read = column(as_read(source, "reversed"))
+        alone = [float(one.model.log_probability(read, column(target))[0]) for target in translations]
+        assert scores.tolist() == pytest.approx(alone, abs=1e-5)
+
+
+def test_unknown_words_are_copied_in_order() -> None:
+    one = trained()
+    source = ["Xa", "a", "Yb"]
+    assert translation_text(one, [2, 1, 3], source, False) == "u <unk> v"
+    assert translation_text(one, [2, 1, 3, 1], source, True) == "u Xa v Yb"
+    assert translation_text(one, [1, 1, 1, 4], source, True) == "Xa Yb w"
+
+
+def test_a_file_holds_the_whole_network(tmp_path: Path) -> None:
+    path = tmp_path / "lstm.pt"
+    save_model(path, network(7), (SOURCE, TARGET), "forward", {"seed": 7})
+    found = load_model(path)
+    assert (found.source.words, found.target.words, found.source_order, found.meta) == (
+        SOURCE.words, TARGET.words, "forward", {"seed": 7},
+    )  # fmt: skip
+    batch = column(ids(2, 6)), column(ids(3, 5))
+    assert found.model.log_probability(*batch) == network(7).log_probability(*batch)
+    other = tmp_path / "other.pt"
+    save_model(other, network(7), (SOURCE, Vocabulary(["u", "v", "x"])), "forward", {})
+    with pytest.raises(InputError, match=r"other\.pt: has other vocabularies than .*lstm\.pt"):
+        load_ensemble([str(path), str(other)])
+    other.write_bytes(path.read_bytes()[:-400])
+    with pytest.raises(InputError, match="train it again with seq2seq train"):
+        load_model(other)
+
+
+@pytest.mark.parametrize("settings", [DEMO, SMALL, PAPER])
+def test_presets_make_sense(settings: object) -> None:
+    settings.check()  # type: ignore[attr-defined]
