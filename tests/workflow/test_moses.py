@@ -86,7 +86,11 @@ def test_a_table_by_moses(workflow, home, tmp_path_factory, installed):
             pytest.skip("the variable MOSES_HOME names no installation of Moses")
         home = Path(os.environ["MOSES_HOME"])
     config = SMALL | {"compare": ["baseline", "rnn"], "engine": "moses", "moses_home": str(home)}
-    config |= {"networks": {"seeds": 1}, "alignment": {"aligners": ["model4"]}}
+    config |= {
+        "networks": {"seeds": 1},
+        "alignment": {"aligners": ["model4"]},
+        "tuning": {"runs": 1, "max_iterations": 2},
+    }
     (workflow.folder / "config.yaml").write_text(yaml.safe_dump(config))
     done = workflow.call("--configfile", str(workflow.folder / "config.yaml"), "--show-failed-logs")
     assert done.returncode == 0, done.stdout + done.stderr

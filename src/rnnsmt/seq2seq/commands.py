@@ -120,8 +120,8 @@ def translate_options(parser: argparse.ArgumentParser) -> None:
 def translate(args: argparse.Namespace) -> dict[str, object]:
     r"""Translate a text by the network alone, or by several that give the mean of their probabilities.
 
-    Beam search from left to right; a hypothesis that ends leaves the beam, and the best by probability is taken, without
-    normalisation by length. With --unknown copy the n-th unknown word of a translation becomes the n-th word of the
+    Beam search from left to right; a hypothesis that ends leaves the beam, and the best by probability is taken, not
+    normalised by length. With --unknown copy the n-th unknown word of a translation becomes the n-th word of the
     source that the network does not know.
 
     Example, in the folder of a run of the embedded corpus:

@@ -184,10 +184,9 @@ def _entries(path: str, sentences: int, feature: str) -> Iterator[tuple[int, lis
         fields = fields_of(line, path, number)
         if f"{feature}=" in fields[2].split():
             raise InputError(f"{path}, line {number}: has {feature}= already; give another --feature")
-        sentence = fields[0].strip()
-        if not sentence.isdecimal() or int(sentence) >= sentences:
-            raise InputError(f"{path}, line {number}: sentence {sentence[:20]} of {sentences}, which count from 0")
-        yield int(sentence), fields
+        if int(fields[0]) >= sentences:
+            raise InputError(f"{path}, line {number}: sentence {fields[0].strip()} of {sentences}, which count from 0")
+        yield int(fields[0]), fields
 
 
 def line_scores(scorer: Scorer, lines: Iterable[tuple[str, ...]]) -> Iterator[float]:

@@ -119,17 +119,20 @@ SMALL = Seq2SeqSettings(
     hidden=256,
     layers=2,
     batch=64,
-    epochs=20.0,
+    epochs=12.0,
     optimiser="adam",
     learning_rate=2e-3,
     schedule="linear",
     warmup=100,
     dropout=0.3,
-    evaluations=20,
+    sampled_classes=1000,
+    evaluations=12,
     keep="best",
     precision="reduced",
 )
 
-DEMO = replace(SMALL, embedding=96, hidden=128, layers=1, batch=32, epochs=8.0, dropout=0.2, evaluations=8)
+DEMO = replace(
+    SMALL, embedding=96, hidden=128, layers=1, batch=32, epochs=8.0, dropout=0.2, sampled_classes=0, evaluations=8
+)
 
 PRESETS: dict[str, Seq2SeqSettings] = {"demo": DEMO, "small": SMALL, "paper": PAPER}

@@ -1,4 +1,4 @@
-"""The network: its size, probabilities, batches, gradients, its search and scores, against definitions and slow twins."""
+"""The network: its size, probabilities, batches, gradients, its search and scores, against definitions and twins."""
 
 import itertools
 import math
@@ -20,6 +20,8 @@ from rnnsmt.seq2seq.scoring import Scorer  # noqa: E402
 from rnnsmt.seq2seq.sentences import as_read, padded  # noqa: E402
 from rnnsmt.seq2seq.settings import DEMO, PAPER, SMALL, Seq2SeqSizes  # noqa: E402
 from rnnsmt.seq2seq.training import loss_and_gradient  # noqa: E402
+
+torch.set_num_threads(1)
 
 SIZES = Seq2SeqSizes(7, 6, 5, 4, 2)
 SOURCE, TARGET = Vocabulary(["a", "b", "c", "d"]), Vocabulary(["u", "v", "w"])
@@ -102,13 +104,13 @@ def test_the_gradient_is_that_of_the_loss() -> None:
     source = torch.from_numpy(padded([ids(2, 3, 4, 6), ids(5, 6)]))
     target = torch.from_numpy(padded([ids(2, 5), ids(4, 3, 2, 5)]))
     loss = float(loss_and_gradient(model, source, target))
-    assert loss == pytest.approx(-float(model.log_probability(source, target).sum()), rel=1e-9)
+    assert loss == pytest.approx(-model.log_probability(source, target).sum().item(), rel=1e-9)
     gradient = flat.grad.clone()
     for place in np.random.default_rng(0).choice(len(flat), 60, replace=False):
         values = []
         for step in (1e-5, -1e-5):
             flat.data[place] += step
-            values.append(-float(model.log_probability(source, target).sum()))
+            values.append(-model.log_probability(source, target).sum().item())
             flat.data[place] -= step
         assert (values[0] - values[1]) / 2e-5 == pytest.approx(float(gradient[place]), rel=1e-4, abs=1e-7)
 
