@@ -88,7 +88,10 @@ class LockstepSearch:
 
     def _begin(self, number: int, workspace: tuple[int, Work]) -> _Sentence:
         search, spans = self.search, self.search.looked_up.spans[number]
-        kernels.begin(spans, search.looked_up.walls[number], search.lms, search.ranked, workspace[1], search.constants)
+        kernels.begin(
+            spans, search.looked_up.walls[number], search.lms, search.several, search.ranked, workspace[1],
+            search.constants,
+        )  # fmt: skip
         return _Sentence(number, len(spans), *workspace)
 
     def _advance(self, under_way: list[_Sentence]) -> None:
@@ -103,7 +106,7 @@ class LockstepSearch:
     def _next_stack(self, sentence: _Sentence) -> None:
         search, spans = self.search, self.search.looked_up.spans[sentence.number]
         sentence.chosen = next_stack(
-            sentence.stack, sentence.chosen, spans, search.lms, search.ranked, sentence.work,
+            sentence.stack, sentence.chosen, spans, search.lms, search.several, search.ranked, sentence.work,
             self.neural.store, search.constants,
         )  # fmt: skip
         sentence.stack += 1

@@ -35,6 +35,7 @@ class SentenceSearch:
         distortion = model.columns.get("Distortion")
         scale = score_scale(model, weights)
         lm_weights = np.ascontiguousarray(weights[model.columns["LM"]])
+        self.several = None if len(lm_weights) == 1 else True
         self.lms = LanguageModels(
             tuple(lm.arrays for lm in model.lms),
             np.array([lm.start for lm in model.lms], np.int32),
@@ -70,7 +71,7 @@ class SentenceSearch:
         if len(spans) == 0:
             return self.nothing()
         work = self.work_for(len(spans))
-        hypothesis = kernels.search_sentence(spans, walls, self.lms, self.ranked, work, self.constants)
+        hypothesis = kernels.search_sentence(spans, walls, self.lms, self.several, self.ranked, work, self.constants)
         return self.found(number, work, int(hypothesis))
 
     def work_for(self, words: int) -> Work:

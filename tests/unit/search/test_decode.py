@@ -221,7 +221,7 @@ def test_limits_of_the_ini_are_the_defaults(folder: Path) -> None:
     assert limits("--stack", "20") == (70, 20)
 
 
-@pytest.mark.parametrize("section", ["[xml-input]\nexclusive", "[monotone-at-punctuation]", "[lattice-mbr]\n1"])
+@pytest.mark.parametrize("section", ["[xml-input]\nconstraint", "[phrase-drop-allowed]", "[lattice-mbr]\n1"])
 def test_sections_that_would_change_the_translation(
     folder: Path, capsys: pytest.CaptureFixture[str], section: str
 ) -> None:

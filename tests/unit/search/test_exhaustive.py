@@ -154,7 +154,13 @@ def test_stacks_keep_their_size_and_the_best(tmp_path: Path, size: int) -> None:
         search = SentenceSearch(model, look_up(model, ["a b c d a b"]), model.weights(model.ini), options)
         work = search.work_for(6)
         kernels.search_sentence(
-            search.looked_up.spans[0], search.looked_up.walls[0], search.lms, search.ranked, work, search.constants
+            search.looked_up.spans[0],
+            search.looked_up.walls[0],
+            search.lms,
+            search.several,
+            search.ranked,
+            work,
+            search.constants,
         )
         found.append(work)
     assert (np.diff(found[0].stacks["hypothesis"][:8]) <= size).all()

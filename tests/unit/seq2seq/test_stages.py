@@ -35,7 +35,7 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A language that is translated word by word, in the order of the source."""
     folder = tmp_path_factory.mktemp("text")
     rng = random.Random(1)
-    source = [rng.choices([*WORDS, f"rare{i % 99}"], [9, 7, 5, 3, 0.2], k=rng.randint(1, 6)) for i in range(300)]
+    source = [rng.choices([*WORDS, f"rare{i % 99}"], [9, 7, 5, 3, 0.2], k=rng.randint(1, 5)) for i in range(900)]
     target = [" ".join(WORDS.get(word, "R" + word) for word in words) for words in source]
     (folder / "train.s").write_text("".join(" ".join(words) + "\n" for words in source))
     with gzip.open(folder / "train.t.gz", "wt") as out:
@@ -60,7 +60,7 @@ def run_train(prepared: Path, name: str, *more: str) -> int:
 def test_prepare_keeps_what_both_sides_say(prepared: Path) -> None:
     pairs = SentencePairs.open(prepared)
     stats = json.loads((prepared / "sentences.json").read_text())
-    assert (len(pairs), stats["source classes"], stats["target classes"]) == (300, 9, 10)
+    assert (len(pairs), stats["source classes"], stats["target classes"]) == (900, 9, 10)
     source, target = (vocabulary.text for vocabulary in pairs.vocabularies)
     for i in range(20):
         expected = " ".join(WORDS.get(word, word) for word in source(pairs.sides[0].phrase(i)).split())
@@ -101,14 +101,14 @@ def test_bad_input_of_prepare(text: Path, capsys: pytest.CaptureFixture[str], ch
 
 def test_every_pair_comes_once_an_epoch_with_others_of_its_length(prepared: Path) -> None:
     pairs = SentencePairs.open(prepared)
-    held_out = np.array([3, 77, 299])
+    held_out = np.array([3, 77, 899])
     batches = SentenceBatches(pairs, 16, 5, held_out)
     epoch = [next(batches) for _ in range(batches.updates)]
     seen = np.sort(np.concatenate(epoch))
-    assert np.array_equal(seen, np.setdiff1d(np.arange(300), held_out))
+    assert np.array_equal(seen, np.setdiff1d(np.arange(900), held_out))
     assert max(int(np.ptp(pairs.sides[0].lengths(index))) for index in epoch) <= 1
     state = batches.state()
-    following = [next(batches) for _ in range(30)]
+    following = [next(batches) for _ in range(70)]
     again = SentenceBatches(pairs, 16, 5, held_out)
     again.restore(state)
     assert all(np.array_equal(next(again), index) for index in following)
@@ -218,4 +218,4 @@ def test_bad_lists_are_refused(
 def test_no_pair_left_is_said(prepared: Path) -> None:
     pairs = SentencePairs.open(prepared)
     with pytest.raises(InputError, match="no pair is left to train on"):
-        SentenceBatches(pairs, 4, 1, np.arange(300))
+        SentenceBatches(pairs, 4, 1, np.arange(900))

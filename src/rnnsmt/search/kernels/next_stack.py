@@ -12,7 +12,7 @@ from rnnsmt.search.kernels.stack import add_cells, propose
 
 
 @kernel()
-def next_stack(stack, chosen, spans, lms, ranked, work, store, constants):
+def next_stack(stack, chosen, spans, lms, several, ranked, work, store, constants):
     """Make hypotheses of what was chosen for ``stack`` and answered since; choose the cells of the stack behind it.
 
     Args:
@@ -28,5 +28,5 @@ def next_stack(stack, chosen, spans, lms, ranked, work, store, constants):
         add_cells(stack, cells, ranked, work, constants, True, groups)
     if stack == spans.shape[0]:
         return np.int64(0), np.int64(0), np.int64(0)
-    cells = propose(stack + 1, spans, lms, ranked, work, constants)
+    cells = propose(stack + 1, spans, lms, several, ranked, work, constants)
     return choose_for_neural(cells, ranked, work, constants)

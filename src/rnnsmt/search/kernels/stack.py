@@ -21,13 +21,19 @@ _NONE = -1
 
 
 @kernel()
-def begin(spans, walls, lms, ranked, work, constants):
-    """Set up the state of a sentence: future costs and the empty hypothesis in stack 0; walls: may be empty."""
+def begin(spans, walls, lms, several, ranked, work, constants):
+    """Set up the state of a sentence: future costs and the empty hypothesis in stack 0; walls: may be empty.
+
+    several: None where there is one LM; what only several need is then not compiled.
+    """
     for position in range(spans.shape[0] + 1):
         work.walls[position] = walls[position] if walls.shape[0] > 0 else 0
     future_costs(spans, ranked, work, min(np.int64(constants.distortion_limit), spans.shape[0]))
     work.hypotheses[0].score = 0.0
-    work.hypotheses[0].state = lms.starts[0] if len(lms.arrays) == 1 else first_joint_state(lms, work)
+    if several is None:
+        work.hypotheses[0].state = lms.starts[0]
+    else:
+        work.hypotheses[0].state = first_joint_state(lms, work)
     work.hypotheses[0].back = _NONE
     work.hypotheses[0].option = _NONE
     work.hypotheses[0].start = _NONE
@@ -241,13 +247,13 @@ def store(k, work, constants, fresh, groups, best):
 
 
 @kernel()
-def propose(k, spans, lms, ranked, work, constants):
+def propose(k, spans, lms, several, ranked, work, constants):
     """Choose the cells of stack ``k`` (hypotheses that cover k words) and score them, without a neural LM; how many."""
     stamp = np.int32(work.counts[STAMP] + 1)
     work.counts[STAMP] = stamp
     waiting = collect_edges(k, spans, ranked, work, constants, stamp)
     cells, requests = choose_cells(ranked, work, constants, waiting, stamp)
-    if len(lms.arrays) == 1:
+    if several is None:
         answer_requests(lms.arrays[0], ranked, work, requests)
     else:
         answer_joint_requests(lms, ranked, work, constants, requests)
@@ -259,7 +265,7 @@ def propose(k, spans, lms, ranked, work, constants):
         request = work.requests[cell.request]
         cell.total += constants.lm_weight * np.float64(request.total)
         if k == spans.shape[0]:
-            if len(lms.arrays) == 1:
+            if several is None:
                 prob, _ = query(lms.arrays[0], request.state, lms.ends[0])
                 cell.total += constants.lm_weight * np.float64(prob)
             else:
@@ -308,11 +314,11 @@ def best_complete(work, count):
 
 
 @kernel()
-def search_sentence(spans, walls, lms, ranked, work, constants):
+def search_sentence(spans, walls, lms, several, ranked, work, constants):
     """Search one sentence without a neural LM; returns its best complete hypothesis."""
-    begin(spans, walls, lms, ranked, work, constants)
+    begin(spans, walls, lms, several, ranked, work, constants)
     count = spans.shape[0]
     for k in range(1, count + 1):
-        cells = propose(k, spans, lms, ranked, work, constants)
+        cells = propose(k, spans, lms, several, ranked, work, constants)
         add_cells(k, cells, ranked, work, constants, False, np.int64(0))
     return best_complete(work, count)
