@@ -100,7 +100,8 @@ def test_settings_in_commands_are_those_of_the_configuration(page):
             name, equals, value = word.partition("=")
             if equals and not name.startswith("-") and name not in ("data_dir", "gpu", "mem_mb") and name in config:
                 content = yaml.safe_load(value)
-                config[name] = config[name] | content if isinstance(content, dict) else content
+                merged = isinstance(content, dict) and isinstance(config[name], dict)
+                config[name] = config[name] | content if merged else content
         wrong = check(config, ROOT / "workflow/schemas/config.schema.json", [])
         assert not wrong, (words, wrong)
 
