@@ -1,7 +1,7 @@
 """The commands of sequence to sequence learning."""
 
 import argparse
-from itertools import product
+from itertools import groupby, product
 
 from rnnsmt.io import InputError, write_json
 from rnnsmt.networks.options import (
@@ -218,19 +218,25 @@ def score(args: argparse.Namespace) -> dict[str, object]:
 
 
 def rescore_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--nbest", required=True, metavar="FILE")
-    parser.add_argument("--source", required=True, metavar="FILE", help="the text that the lists are translations of")
-    parser.add_argument("--output", required=True, metavar="FILE")
-    parser.add_argument("--feature", default="LSTM0", metavar="NAME")
-    _add_ensemble(parser)
+    add = parser.add_argument
+    add("--nbest", required=True, nargs="+", metavar="FILE", help="n-best lists in Moses' format")
+    add("--source", required=True, nargs="+", metavar="FILE",
+        help="the text that the lists are translations of; one, or one for each of them")  # fmt: skip
+    add("--output", required=True, nargs="+", metavar="FILE", help="as many as lists")
+    add("--feature", default="LSTM0", metavar="NAME")
+    add("--ini", nargs="+", default=[], metavar="FILE", help="moses.ini of the lists")
+    add("--output-ini", nargs="+", default=[], metavar="FILE", help="each with the feature and --weight")
+    add("--weight", type=float, default=1.0, metavar="X", help="of the feature in --output-ini; 1: even average")
+    _add_ensembles(parser)
 
 
 def rescore(args: argparse.Namespace) -> dict[str, object]:
     r"""Add ln p of every translation to the features of n-best lists in Moses' format: ``LSTM0= x`` behind the others.
 
-    Every source is read once, and what translations of a sentence begin with alike is computed once. The total score of
-    a line is not changed: the feature's weight is the business of `tuning optimise`, or 1 for an even average, and
-    `tuning rerank` takes the best of the lists with it.
+    Every source is read once, and what translations of a sentence begin with alike is computed once, also where they
+    are in several lists. --model is given once, or for each list. The total score of a line is not changed: the
+    feature's weight is the business of `tuning optimise`, or 1 for an even average, and `tuning rerank` takes the best
+    of the lists with it. --output-ini is what both read: --ini with the feature and its weight.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -239,14 +245,36 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
     """
     if not args.feature.isidentifier():
         raise InputError(f"--feature {args.feature}: must be a name like LSTM0")
+    number = len(args.nbest)
+    if len(args.output) != number or len(args.ini) != len(args.output_ini):
+        raise InputError("give as many --output as --nbest, and as many --output-ini as --ini")
+    if len(args.source) not in (1, number) or len(args.model) not in (1, number):
+        raise InputError(f"--source and --model: give one, or one for each of the {number} lists")
     need_torch()
 
+    from rnnsmt.moses.ini import Feature, MosesIni
     from rnnsmt.networks.devices import choose_place
     from rnnsmt.search.source_text import read_sentences
     from rnnsmt.seq2seq.model import load_ensemble
     from rnnsmt.seq2seq.scoring import Scorer, add_to_nbest
 
     place = choose_place(args.device, args.threads)
-    scorer = Scorer(load_ensemble(args.model, place.device))
-    sources = read_sentences(args.source)
-    return {"translations": add_to_nbest(scorer, sources, args.nbest, args.output, args.feature)}
+    alike: dict[tuple[tuple[str, ...], str], list[int]] = {}
+    for n in range(number):
+        alike.setdefault((tuple(args.model[n % len(args.model)]), args.source[n % len(args.source)]), []).append(n)
+    entries = scored = 0
+    for models, same in groupby(sorted(alike), key=lambda key: key[0]):
+        scorer = Scorer(load_ensemble(list(models), place.device))
+        for key in same:
+            lists = [args.nbest[n] for n in alike[key]]
+            outputs = [args.output[n] for n in alike[key]]
+            found = add_to_nbest(scorer, read_sentences(key[1]), lists, outputs, args.feature)
+            entries, scored = entries + found[0], scored + found[1]
+    for path, output in zip(args.ini, args.output_ini, strict=True):
+        ini = MosesIni.read(path)
+        if args.feature in ini.weights:
+            raise InputError(f"{path}: has a feature {args.feature} already; give another --feature")
+        ini.features.append(Feature("LSTM", args.feature, {"name": args.feature}))
+        ini.weights[args.feature] = [args.weight]
+        ini.write(output)
+    return {"translations": entries, "scored": scored}

@@ -4,7 +4,9 @@ The translations of a sentence are a tree of words. The encoder reads a source o
 the leaves, all words at the same depth together, and every different beginning is computed once.
 """
 
+import heapq
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from itertools import groupby, islice
 from typing import NamedTuple
 
@@ -12,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rnnsmt.io import InputError, atomic_text, read_lines
+from rnnsmt.io import InputError, atomic_text, read_lines, words_of
 from rnnsmt.moses.nbest import fields_of, with_feature
 from rnnsmt.networks.softmax import ExactSoftmax
 from rnnsmt.networks.vocabulary import NULL, split
@@ -151,42 +153,70 @@ SENTENCES = 64
 """Sources whose lists are read together."""
 
 
-def add_to_nbest(scorer: Scorer, sources: Sequence[str], nbest: str, output: str, feature: str) -> int:
-    """Copy n-best lists with ln p of every translation as a feature behind the others; how many there are.
+def add_to_nbest(
+    scorer: Scorer, sources: Sequence[str], nbest: Sequence[str], outputs: Sequence[str], feature: str
+) -> tuple[int, int]:
+    """Copy n-best lists of one text with ln p of every translation as a feature behind the others.
+
+    Several lists, of several runs of tuning, are read side by side: a translation that more than one of them has is
+    scored once. How many entries they have in all, and how many were scored.
 
     Raises:
-        InputError: empty, malformed, a sentence that the source does not have, or the feature is already there.
+        InputError: a list that is empty, malformed or not in the order of the sentences, a sentence that the source
+            does not have, or the feature is already there.
     """
-    number = 0
-    entries = _entries(nbest, len(sources), feature)
-    groups = groupby(entries, key=lambda entry: entry[0])
     one = scorer.ensemble[0]
-    with atomic_text(output) as out:
-        while block := [(sentence, [fields for _, fields in group]) for sentence, group in islice(groups, SENTENCES)]:
+    entries = [0] * len(nbest)
+    scored = 0
+    streams = [_entries(path, place, len(sources), feature) for place, path in enumerate(nbest)]
+    merged = track(heapq.merge(*streams, key=lambda entry: entry.sentence), "scoring", unit="translations")
+    groups = groupby(merged, key=lambda entry: entry.sentence)
+    with ExitStack() as stack:
+        files = [stack.enter_context(atomic_text(path)) for path in outputs]
+        while block := [(sentence, list(group)) for sentence, group in islice(groups, SENTENCES)]:
+            distinct = [list(dict.fromkeys(entry.text for entry in group)) for _, group in block]
             ids = [one.source.ids(split(sources[sentence]), eos=True) for sentence, _ in block]
-            lists = [[one.target.ids(split(fields[1]), eos=True) for fields in group] for _, group in block]
-            for (_, group), scores in zip(block, scorer.score(ids, lists), strict=True):
-                for fields, score in zip(group, scores.tolist(), strict=True):
-                    out.write(with_feature(fields, feature, score) + "\n")
-                number += len(group)
-        if not number:
-            raise InputError(f"{nbest}: is empty, an n-best list is needed")
-    return number
+            lists = [[one.target.ids(split(text), eos=True) for text in texts] for texts in distinct]
+            scores = scorer.score(ids, lists)
+            for (_, group), texts, values in zip(block, distinct, scores, strict=True):
+                score_of = dict(zip(texts, values.tolist(), strict=True))
+                for entry in group:
+                    files[entry.place].write(with_feature(entry.fields, feature, score_of[entry.text]) + "\n")
+                    entries[entry.place] += 1
+                scored += len(texts)
+        for path, number in zip(nbest, entries, strict=True):
+            if not number:
+                raise InputError(f"{path}: is empty, an n-best list is needed")
+    return sum(entries), scored
 
 
-def _entries(path: str, sentences: int, feature: str) -> Iterator[tuple[int, list[str]]]:
-    """The fields of every entry and its sentence.
+class _Entry(NamedTuple):
+    """A line of the list with the number ``place``: its sentence, its fields, and its translation's words."""
+
+    sentence: int
+    place: int
+    fields: list[str]
+    text: str
+
+
+def _entries(path: str, place: int, sentences: int, feature: str) -> Iterator[_Entry]:
+    """The entries of a list, in the order of the sentences.
 
     Raises:
         InputError: see ``add_to_nbest``.
     """
-    for number, line in enumerate(track(read_lines(path), "scoring", unit="translations"), 1):
+    last = 0
+    for number, line in enumerate(read_lines(path), 1):
         fields = fields_of(line, path, number)
+        sentence = int(fields[0])
         if f"{feature}=" in fields[2].split():
             raise InputError(f"{path}, line {number}: has {feature}= already; give another --feature")
-        if int(fields[0]) >= sentences:
-            raise InputError(f"{path}, line {number}: sentence {fields[0].strip()} of {sentences}, which count from 0")
-        yield int(fields[0]), fields
+        if sentence >= sentences:
+            raise InputError(f"{path}, line {number}: sentence {sentence} of {sentences}, which count from 0")
+        if sentence < last:
+            raise InputError(f"{path}, line {number}: sentence {sentence} after {last}; sort the list")
+        last = sentence
+        yield _Entry(sentence, place, fields, " ".join(words_of(fields[1])))
 
 
 def line_scores(scorer: Scorer, lines: Iterable[tuple[str, ...]]) -> Iterator[float]:
