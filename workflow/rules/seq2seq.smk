@@ -185,7 +185,7 @@ rule nbest_lists:
 
 
 # ln p of every translation of the lists by the LSTMs, as a feature behind the others. Its weight is 1, the even average of
-# both scores, or what tuning begins with.
+# both scores, or 0, what tuning begins with.
 rule seq2seq_rescore:
     input:
         models=lstm_models_of_all,
@@ -234,7 +234,7 @@ use rule seq2seq_rescore as seq2seq_rescore_untuned with:
             f"--model {' '.join(map(shlex.quote, lstm_models(w.system, run)))}" for run in RUNS for _ in SETS
         ),
         source=lambda w, input: [path for _ in RUNS for path in input.source],
-        weight=0.2,
+        weight=0,
 
 
 rule tune_lists:

@@ -194,7 +194,7 @@ def optimise(args: argparse.Namespace) -> dict[str, object]:
     The lists are those of a development set in Moses' format, perhaps with further features (`cslm rescore`). The ini
     has exactly their features; its weights are where the optimisation starts. What one iteration of `tuning mert` does,
     but nothing is decoded again: choose with the new weights from lists (`tuning rerank`); a search with them may find
-    what no list has held.
+    what no list has held. Where the weights of the start have a higher BLEU on the lists, they stay.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -220,6 +220,8 @@ def optimise(args: argparse.Namespace) -> dict[str, object]:
     active = tunable_features(flat, lists.names)
     options = replace(optimiser_options(args), interpolation=1.0)  # there are no iterations to steady
     weights = optimise_weights(flat, start, active, [args.seed, 1], options, args.threads)
+    if pool_bleu(flat, weights) < pool_bleu(flat, start):
+        weights = start
     for name, weight in zip(lists.names, weights, strict=True):
         ini.set_weight(name, float(weight))
     ini.write(args.output_ini)

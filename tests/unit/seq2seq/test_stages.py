@@ -192,6 +192,123 @@ def test_lists_and_lines_score_alike(prepared: Path, text: Path) -> None:
     assert [float(value) for value in found] == pytest.approx(expected, abs=1e-4)
 
 
+LISTS = {
+    "one": "0 ||| u v ||| LM0= -3 ||| -3\n0 ||| u v y ||| LM0= -4 ||| -4\n1 ||| w x ||| LM0= -4 ||| -4\n",
+    "two": "0 ||| u v y ||| LM0= -2 ||| -2\n0 ||| v ||| LM0= -5 ||| -5\n1 ||| w x ||| LM0= -1 ||| -1\n",
+}
+
+INI = "[feature]\nKENLM name=LM0 order=3 path=lm\n\n[weight]\nLM0= 1\n"
+
+
+@pytest.fixture(scope="module")
+def lists(prepared: Path, text: Path) -> Path:
+    """Two n-best lists of a text, the ini of their features, a network."""
+    if not (prepared / "small.pt").exists():
+        assert run_train(prepared, "small") == 0
+    for name, lines in LISTS.items():
+        (text / f"{name}.nbest").write_text(lines)
+    (text / "two.sentences").write_text("a b\nc\n")
+    (text / "lists.ini").write_text(INI)
+    return text
+
+
+def rescored(path: Path) -> list[tuple[str, float]]:
+    """Every line of a rescored list but its score by the network, and that."""
+    parts = [line.split(" LSTM0= ") for line in path.read_text().splitlines()]
+    return [(before + after.partition(" ")[2], float(after.split()[0])) for before, after in parts]
+
+
+def test_several_lists_of_a_text_are_scored_together(
+    lists: Path, prepared: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = f"seq2seq rescore --model {prepared}/small.pt --source {lists}/two.sentences".split()
+    names = list(LISTS)
+    both = ["--nbest", *(f"{lists}/{name}.nbest" for name in names), "--output", *(f"{lists}/{n}.both" for n in names)]
+    capsys.readouterr()
+    assert main([*command, *both]) == 0
+    assert "translations 6, scored 4" in capsys.readouterr().err
+    for name in names:
+        assert main([*command, "--nbest", f"{lists}/{name}.nbest", "--output", f"{lists}/{name}.alone"]) == 0
+        together, alone = rescored(lists / f"{name}.both"), rescored(lists / f"{name}.alone")
+        assert [line for line, _ in together] == [line for line, _ in alone]
+        assert [score for _, score in together] == pytest.approx([score for _, score in alone], abs=1e-5)
+
+
+def test_each_list_by_networks_of_its_own(lists: Path, prepared: Path) -> None:
+    """As the runs of a table, which take turns on several trainings."""
+    if not (prepared / "other.pt").exists():
+        assert run_train(prepared, "other", "--seed", "2") == 0
+    models = [f"{prepared}/small.pt", f"{prepared}/other.pt"]
+    files = f"--nbest {lists}/one.nbest {lists}/one.nbest --source {lists}/two.sentences --output {lists}/a {lists}/b"
+    assert main(["seq2seq", "rescore", *files.split(), "--model", models[0], "--model", models[1]]) == 0
+    for model, output in zip(models, ("a", "b"), strict=True):
+        files = f"--nbest {lists}/one.nbest --source {lists}/two.sentences --output {lists}/alone"
+        assert main(f"seq2seq rescore --model {model} {files}".split()) == 0
+        assert rescored(lists / output) == rescored(lists / "alone")
+    assert rescored(lists / "a") != rescored(lists / "b")
+
+
+@pytest.mark.parametrize("weight", [0, 1])
+def test_even_average_and_none(lists: Path, prepared: Path, weight: int) -> None:
+    """With weight 0 the system's first translations, with 1 those with the largest sum of both scores."""
+    files = f"--nbest {lists}/one.nbest --source {lists}/two.sentences --output {lists}/weighted"
+    inis = f"--ini {lists}/lists.ini --output-ini {lists}/weighted.ini --weight {weight}"
+    assert main(f"seq2seq rescore --model {prepared}/small.pt {files} {inis}".split()) == 0
+    files = f"--nbest {lists}/weighted --input {lists}/two.sentences --output {lists}/best --report {lists}/best.json"
+    assert main(f"tuning rerank --ini {lists}/weighted.ini {files}".split()) == 0
+    sums: dict[str, dict[str, float]] = {"0": {}, "1": {}}
+    for line, score in rescored(lists / "weighted"):
+        number, translation, _, total = (part.strip() for part in line.split("|||"))
+        sums[number][translation] = float(total) + weight * score
+    best = [max(found, key=lambda translation, found=found: found[translation]) for found in sums.values()]
+    assert (lists / "best").read_text().splitlines() == best
+    if not weight:
+        assert best == ["u v", "w x"]
+    assert json.loads((lists / "best.json").read_text())["sentences"] == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("--output {0}/a {0}/b", "as many --output as --nbest"),
+        (
+            "--source {0}/two.sentences {0}/two.sentences {0}/two.sentences",
+            "--source and --model: give one, or one for",
+        ),
+        ("--ini {0}/lists.ini", "as many --output-ini as --ini"),
+        ("--nbest {0}/one.nbest {0}/unsorted --output {0}/a {0}/b", "line 2: sentence 0 after 1; sort the list"),
+        ("--feature LM0 --ini {0}/lists.ini --output-ini {0}/refused.ini", "LM0"),
+    ],
+)
+def test_bad_input_of_several_lists(
+    lists: Path, prepared: Path, capsys: pytest.CaptureFixture[str], change: str, said: str
+) -> None:
+    (lists / "unsorted").write_text("1 ||| u ||| LM0= -3 ||| -1\n0 ||| u ||| LM0= -3 ||| -1\n")
+    files = f"--model {prepared}/small.pt --source {lists}/two.sentences --nbest {lists}/one.nbest --output {lists}/a"
+    assert main(f"seq2seq rescore {files} {change.format(lists)}".split()) == 2
+    assert said in capsys.readouterr().err
+    assert not (lists / "refused.ini").exists()
+
+
+def test_texts_of_several_runs(lists: Path, prepared: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every text by every --model; the same networks translate once."""
+    if not (prepared / "other.pt").exists():
+        assert run_train(prepared, "other", "--seed", "2") == 0
+    (lists / "more").write_text("d a\n")
+    small, other = f"--model {prepared}/small.pt", f"--model {prepared}/other.pt"
+    texts = f"--input {lists}/two.sentences {lists}/more --beam 3 --output"
+    runs = " ".join(f"{lists}/{run}.{name}" for run in (1, 2, 3) for name in ("two", "more"))
+    reports = " ".join(f"{lists}/{run}.{name}.json" for run in (1, 2, 3) for name in ("two", "more"))
+    assert main(f"seq2seq translate {small} {other} {small} {texts} {runs} --report {reports}".split()) == 0
+    assert (lists / "1.two").read_bytes() == (lists / "3.two").read_bytes()
+    assert main(f"seq2seq translate {other} {texts} {lists}/two.alone {lists}/more.alone".split()) == 0
+    assert (lists / "2.two").read_bytes() == (lists / "two.alone").read_bytes()
+    report = json.loads((lists / "2.two.json").read_text())
+    assert (report["sentences"], report["words"], report["unknown_words"]) == (2, 3, 0)
+    assert main(f"seq2seq translate {small} {other} {texts} {lists}/two.alone".split()) == 2
+    assert "2 --model and 2 --input need 4 --output" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [
