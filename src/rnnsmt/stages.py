@@ -136,6 +136,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "tune": Stage(1, "weights by mert-moses.pl"),
         "decode": Stage(1, "translate with Moses' decoder"),
         "ini": Stage(2, "the moses.ini of a model directory"),
+        "add-feature": Stage(1, "a moses.ini with one more feature, for n-best lists that have it"),
     },
     "workflow": {
         "status": Stage(1, "how far a run is, and what failed"),

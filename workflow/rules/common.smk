@@ -81,6 +81,7 @@ wildcard_constraints:
     left_out=r"(\.without-\d+-of-\d+)?",
     scorer="|".join(["rnn", *config["scorers"]]),
     lstm="|".join(config["seq2seq"]["networks"]),
+    ensemble=r"\d+",
     aligner="|".join(config["alignment"]["aligners"]),
     kind="bitext|mono|raw|tokenized|truecased",
 

@@ -124,13 +124,6 @@ rule score:
         f"--lang {TARGET} {{params.case}} --system {{wildcards.system}} &> {{log:q}}"
 
 
-# What a table says of its systems beside their scores: what they add to the baseline.
-def table_features(systems):
-    return " ".join(
-        f"{name}={'+'.join([*features(name), *added_by_lstms(name)])}" for name in systems if name not in LSTMS_ALONE
-    )
-
-
 rule table1:
     input:
         SCORES,

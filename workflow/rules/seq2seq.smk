@@ -1,64 +1,10 @@
 # LSTM encoder-decoders (Sutskever et al. 2014): trained on the bitext of the phrase table, they translate alone, or score the
 # n-best lists of a phrase-based system. An ensemble of N takes networks 1 to N, with networks.seeds the next training's the
 # next N.
-from rnnsmt.seq2seq.settings import PRESETS as SEQ2SEQ_PRESETS
-
 SENTENCES = "results/seq2seq/sentences"
 SENTENCE_FILES = [f"{SENTENCES}/vocab.{side}.txt" for side in ("source", "target")] + [
     f"{SENTENCES}/{side}.{part}.npy" for side in ("source", "target") for part in ("words", "offsets")
 ]
-
-
-def networks_of(system, run):
-    """The numbers of the networks that a run of a system with LSTMs takes."""
-    number = config["systems"][system].get("ensemble", 1)
-    return range((network_of(run) - 1) * number + 1, network_of(run) * number + 1)
-
-
-def lstm_models(system, run):
-    """Their files."""
-    return [f"results/{config['systems'][system]['network']}/network{n}/model.pt" for n in networks_of(system, run)]
-
-
-def lstm_models_of_all(wildcards):
-    """Input function: the files of the networks of all runs of a system."""
-    return list(dict.fromkeys(path for run in RUNS for path in lstm_models(wildcards.system, run)))
-
-
-def model_options(wildcards):
-    """The option --model for every run of a system."""
-    return " ".join(f"--model {' '.join(map(shlex.quote, lstm_models(wildcards.system, run)))}" for run in RUNS)
-
-
-def added_by_lstms(system):
-    """What the LSTMs of a system are called where it rescores another one."""
-    return [system.partition("+")[2]] if system in RESCORED else []
-
-
-def lstm_settings(name):
-    """What the training of a network is told beside the preset."""
-    return config["seq2seq"]["settings"] | config["seq2seq"]["networks"][name]
-
-
-# The networks of the systems that are compared: their files, as the provenance names them.
-LSTM_MODELS = list(
-    dict.fromkeys(
-        path
-        for name in config["compare"]
-        if name not in PHRASE_BASED
-        for run in RUNS
-        for path in lstm_models(name, run)
-    )
-)
-LSTM_HISTORIES = [path.replace("/model.pt", "/history.json") for path in LSTM_MODELS]
-LSTM_NAMES = [path.split("/")[1] + path.split("/")[2].removeprefix("network") for path in LSTM_MODELS]
-LSTMS = list(dict.fromkeys(path.split("/")[1] for path in LSTM_MODELS))
-
-for lstm in config["seq2seq"]["networks"]:
-    try:
-        preset_with(SEQ2SEQ_PRESETS[config["seq2seq"]["preset"]], lstm_settings(lstm))
-    except InputError as error:
-        raise WorkflowError(f"The configuration has mistakes:\n  seq2seq.networks.{lstm}: {error}")
 
 
 rule seq2seq_prepare:
@@ -124,7 +70,7 @@ rule seq2seq_train:
 # The sets of all runs by the networks alone; runs of the same networks have the same translations.
 rule seq2seq_translate:
     input:
-        models=lstm_models_of_all,
+        models=lambda w: list(dict.fromkeys(path for run in RUNS for path in lstm_models(w.system, run))),
         source=[set_text("usual", name, SOURCE) for name in SETS],
     output:
         text=of_every_run("output"),
@@ -143,7 +89,7 @@ rule seq2seq_translate:
         device=DEVICE,
     params:
         version=version("seq2seq", "translate"),
-        models=model_options,
+        models=lambda w: " ".join(f"--model {' '.join(map(shlex.quote, lstm_models(w.system, run)))}" for run in RUNS),
         options=f"--beam {config['seq2seq']['beam']} --unknown {config['seq2seq']['unknown']}",
     shell:
         "rnnsmt seq2seq translate {params.models} --input {input.source:q} --output {output.text:q} "
@@ -184,23 +130,18 @@ rule nbest_lists:
         "{params.limits} --device {resources.device} --threads {threads} &> {log:q}"
 
 
-# ln p of every translation of the lists by the LSTMs, as a feature behind the others. Its weight is 1, the even average of
-# both scores, or 0, what tuning begins with.
+# ln p of every translation of the lists by the LSTMs, as a feature behind the others; one for all weights of it.
 rule seq2seq_rescore:
     input:
-        models=lstm_models_of_all,
-        nbest=lambda w: expand(
-            f"{RUN}/{{set}}.nbest.gz", system=config["systems"][w.system]["rescores"], run=RUNS, set=SETS
-        ),
-        ini=lambda w: expand(f"{RUN}/moses.ini", system=config["systems"][w.system]["rescores"], run=RUNS),
+        models=lambda w: list(dict.fromkeys(path for run in RUNS for path in models_of(w.lstm, w.ensemble, run))),
+        nbest=of_every_run("nbest.gz"),
         source=[set_text("usual", name, SOURCE) for name in SETS],
     output:
-        nbest=of_every_run("lstm.nbest.gz"),
-        ini=expand(f"{RUN}/moses.ini", run=RUNS, allow_missing=True),
+        of_every_run("{lstm}.{ensemble}.nbest.gz"),
     log:
-        "results/logs/seq2seq/rescore.{system}.log",
+        "results/logs/seq2seq/rescore.{system}.{lstm}.{ensemble}.log",
     wildcard_constraints:
-        system=any_of(name for name in RESCORED if config["systems"][name].get("weight", "even") == "even"),
+        system=any_of(PHRASE_BASED),
     conda:
         TORCH_ENV
     threads: search_threads
@@ -212,35 +153,51 @@ rule seq2seq_rescore:
     params:
         version=version("seq2seq", "rescore"),
         models=lambda w: " ".join(
-            f"--model {' '.join(map(shlex.quote, lstm_models(w.system, run)))}" for run in RUNS for _ in SETS
+            f"--model {' '.join(map(shlex.quote, models_of(w.lstm, w.ensemble, run)))}" for run in RUNS for _ in SETS
         ),
         source=lambda w, input: [path for _ in RUNS for path in input.source],
-        weight=1,
     shell:
-        "rnnsmt seq2seq rescore {params.models} --nbest {input.nbest:q} --source {params.source:q} "
-        "--output {output.nbest:q} --ini {input.ini:q} --output-ini {output.ini:q} --weight {params.weight} "
+        "rnnsmt seq2seq rescore {params.models} --nbest {input.nbest:q} --source {params.source:q} --output {output:q} "
         "--device {resources.device} --threads {threads} &> {log:q}"
 
 
-use rule seq2seq_rescore as seq2seq_rescore_untuned with:
+# The weights of a system whose lists are rescored, and 1 for the feature: the even average of both scores.
+rule even_weights:
+    input:
+        lambda w: expand(f"{RUN}/moses.ini", system=rescored_by(w.system), run=RUNS),
     output:
-        nbest=of_every_run("lstm.nbest.gz"),
-        ini=expand(f"{RUN}/untuned.ini", run=RUNS, allow_missing=True),
+        expand(f"{RUN}/moses.ini", run=RUNS, allow_missing=True),
+    log:
+        "results/logs/seq2seq/weights.{system}.log",
     wildcard_constraints:
-        system=any_of(name for name in RESCORED if config["systems"][name].get("weight") == "tuned"),
+        system=any_of(name for name in RESCORED if name not in TUNED_ON_LISTS),
+    conda:
+        BASE_ENV
+    resources:
+        mem_mb=memory(500),
+        runtime=minutes(10),
     params:
-        version=version("seq2seq", "rescore"),
-        models=lambda w: " ".join(
-            f"--model {' '.join(map(shlex.quote, lstm_models(w.system, run)))}" for run in RUNS for _ in SETS
-        ),
-        source=lambda w, input: [path for _ in RUNS for path in input.source],
+        version=version("moses", "add-feature"),
+        weight=1,
+    shell:
+        "rnnsmt moses add-feature --ini {input:q} --weight {params.weight} --output {output:q} &> {log:q}"
+
+
+# The same with 0, which tuning on the lists begins with.
+use rule even_weights as untuned_weights with:
+    output:
+        expand(f"{RUN}/untuned.ini", run=RUNS, allow_missing=True),
+    wildcard_constraints:
+        system=any_of(TUNED_ON_LISTS),
+    params:
+        version=version("moses", "add-feature"),
         weight=0,
 
 
 rule tune_lists:
     input:
         ini=f"{RUN}/untuned.ini",
-        nbest=f"{RUN}/dev.lstm.nbest.gz",
+        nbest=lambda w: f"results/systems/{rescored_by(w.system)}/run{w.run}/dev.{lstms_of(w.system)}.nbest.gz",
         source=set_text("usual", "dev", SOURCE),
         reference=set_text("usual", "dev", TARGET),
     output:
@@ -248,7 +205,7 @@ rule tune_lists:
     log:
         "results/logs/seq2seq/tune.{system}.{run}.log",
     wildcard_constraints:
-        system=any_of(name for name in RESCORED if config["systems"][name].get("weight") == "tuned"),
+        system=any_of(TUNED_ON_LISTS),
     conda:
         BASE_ENV
     resources:
@@ -268,7 +225,9 @@ rule tune_lists:
 rule rerank:
     input:
         ini=expand(f"{RUN}/moses.ini", run=RUNS, allow_missing=True),
-        nbest=of_every_run("lstm.nbest.gz"),
+        nbest=lambda w: expand(
+            f"{RUN}/{{set}}.{lstms_of(w.system)}.nbest.gz", system=rescored_by(w.system), run=RUNS, set=SETS
+        ),
         source=[set_text("usual", name, SOURCE) for name in SETS],
     output:
         text=of_every_run("output"),

@@ -4,6 +4,7 @@
 from rnnsmt.io import InputError
 from rnnsmt.networks.options import preset_with
 from rnnsmt.rnn.settings import PRESETS as RNN_PRESETS
+from rnnsmt.seq2seq.settings import PRESETS as SEQ2SEQ_PRESETS
 from rnnsmt.systems import has_network
 
 FEATURE_NAMES = "[a-z]+(_[a-z]+)*"
@@ -206,7 +207,71 @@ def scorer_settings(wildcards):
     return " ".join(f"--{name.replace('_', '-')} {value}" for name, value in settings_of(wildcards.scorer).items())
 
 
+def models_of(lstm, ensemble, run):
+    """The files of the networks that a run takes, as many as the ensemble has."""
+    number = int(ensemble)
+    first = (network_of(run) - 1) * number + 1
+    return [f"results/{lstm}/network{n}/model.pt" for n in range(first, first + number)]
+
+
+def lstm_models(system, run):
+    """The files of the networks of a run of a system with LSTMs."""
+    about = config["systems"][system]
+    return models_of(about["network"], about.get("ensemble", 1), run)
+
+
+def lstms_of(system):
+    """The name of the networks of a system with LSTMs, and how many they are, as lists are called."""
+    about = config["systems"][system]
+    return f"{about['network']}.{about.get('ensemble', 1)}"
+
+
+def rescored_by(system):
+    """The system whose lists the LSTMs of a system score."""
+    return config["systems"][system]["rescores"]
+
+
+TUNED_ON_LISTS = [name for name in RESCORED if config["systems"][name].get("weight") == "tuned"]
+
+
+def added_by_lstms(system):
+    """What the LSTMs of a system are called where it rescores another one."""
+    return [system.partition("+")[2]] if system in RESCORED else []
+
+
+def lstm_settings(name):
+    """What the training of a network is told beside the preset."""
+    return config["seq2seq"]["settings"] | config["seq2seq"]["networks"][name]
+
+
+# The networks of the systems that are compared: their files, as the provenance names them.
+LSTM_MODELS = list(
+    dict.fromkeys(
+        path
+        for name in config["compare"]
+        if name not in PHRASE_BASED
+        for run in RUNS
+        for path in lstm_models(name, run)
+    )
+)
+LSTM_HISTORIES = [str(Path(path).with_name("history.json")) for path in LSTM_MODELS]
+LSTM_NAMES = ["".join(Path(path).parts[1:3]).replace("network", "") for path in LSTM_MODELS]
+LSTMS = list(dict.fromkeys(Path(path).parts[1] for path in LSTM_MODELS))
+
+
+def table_features(systems):
+    """What a table is told that its systems add to the baseline; of LSTMs alone nothing."""
+    return " ".join(
+        f"{name}={'+'.join([*features(name), *added_by_lstms(name)])}" for name in systems if name not in LSTMS_ALONE
+    )
+
+
 # Settings that do not go together are told now, not when the network is to be trained.
+for lstm in config["seq2seq"]["networks"]:
+    try:
+        preset_with(SEQ2SEQ_PRESETS[config["seq2seq"]["preset"]], lstm_settings(lstm))
+    except InputError as error:
+        raise WorkflowError(f"The configuration has mistakes:\n  seq2seq.networks.{lstm}: {error}")
 for scorer in ["rnn", *config["scorers"]]:
     try:
         told = preset_with(RNN_PRESETS[config["rnn"]["preset"]], settings_of(scorer))

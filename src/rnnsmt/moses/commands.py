@@ -1,11 +1,12 @@
 """The commands for Moses' files and programs."""
 
 import argparse
+import math
 from pathlib import Path
 
 from rnnsmt.config import PARTS
 from rnnsmt.io import InputError, write_json
-from rnnsmt.moses.ini import CSLM_UNKNOWN
+from rnnsmt.moses.ini import CSLM_UNKNOWN, RESCORING, Feature, MosesIni
 from rnnsmt.options import positive
 
 
@@ -78,6 +79,38 @@ def ini(args: argparse.Namespace) -> dict[str, object]:
     )
     ini.write(args.output)
     return {"features": len(ini.features), "weights": sum(len(w) for w in ini.weights.values())}
+
+
+def add_feature_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--ini", required=True, nargs="+", metavar="FILE", help="moses.ini of the lists")
+    add("--output", required=True, nargs="+", metavar="FILE", help="the moses.ini to write, as many")
+    add("--kind", choices=RESCORING, default=RESCORING[0], help="the kind of the feature")
+    add("--name", default="LSTM0", metavar="NAME", help="as the lists call it")
+    add("--weight", type=float, required=True, metavar="W", help="1 for an even average of both scores")
+
+
+def add_feature(args: argparse.Namespace) -> dict[str, object]:
+    r"""Add a feature that n-best lists have and no search: `tuning optimise` and `tuning rerank` read such an ini.
+
+    The other weights stay. With weight 1 the score of a translation is the sum of the system's and of the feature.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt moses add-feature --ini results/systems/baseline/run1/moses.ini --weight 1 --output try/even.ini
+    """
+    if len(args.ini) != len(args.output):
+        raise InputError(f"{len(args.ini)} --ini but {len(args.output)} --output; give as many of each")
+    if not args.name.isidentifier() or not math.isfinite(args.weight):
+        raise InputError(f"--name {args.name} --weight {args.weight}: a name like LSTM0 and a finite weight are needed")
+    for path, output in zip(args.ini, args.output, strict=True):
+        ini = MosesIni.read(path)
+        if args.name in ini.weights:
+            raise InputError(f"{path}: has a feature {args.name} already; give another --name")
+        ini.features.append(Feature(args.kind, args.name, {"name": args.name}))
+        ini.weights[args.name] = [args.weight]
+        ini.write(output)
+    return {"inis": len(args.ini)}
 
 
 def add_installation(parser: argparse.ArgumentParser) -> None:

@@ -224,9 +224,6 @@ def rescore_options(parser: argparse.ArgumentParser) -> None:
         help="the text that the lists are translations of; one, or one for each of them")  # fmt: skip
     add("--output", required=True, nargs="+", metavar="FILE", help="as many as lists")
     add("--feature", default="LSTM0", metavar="NAME")
-    add("--ini", nargs="+", default=[], metavar="FILE", help="moses.ini of the lists")
-    add("--output-ini", nargs="+", default=[], metavar="FILE", help="each with the feature and --weight")
-    add("--weight", type=float, default=1.0, metavar="X", help="of the feature in --output-ini; 1: even average")
     _add_ensembles(parser)
 
 
@@ -236,7 +233,7 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
     Every source is read once, and what translations of a sentence begin with alike is computed once, also where they
     are in several lists. --model is given once, or for each list. The total score of a line is not changed: the
     feature's weight is the business of `tuning optimise`, or 1 for an even average, and `tuning rerank` takes the best
-    of the lists with it. --output-ini is what both read: --ini with the feature and its weight.
+    of the lists with it; `moses add-feature` writes the ini that both read.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -246,13 +243,12 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
     if not args.feature.isidentifier():
         raise InputError(f"--feature {args.feature}: must be a name like LSTM0")
     number = len(args.nbest)
-    if len(args.output) != number or len(args.ini) != len(args.output_ini):
-        raise InputError("give as many --output as --nbest, and as many --output-ini as --ini")
+    if len(args.output) != number:
+        raise InputError(f"{number} --nbest but {len(args.output)} --output; give as many of each")
     if len(args.source) not in (1, number) or len(args.model) not in (1, number):
         raise InputError(f"--source and --model: give one, or one for each of the {number} lists")
     need_torch()
 
-    from rnnsmt.moses.ini import Feature, MosesIni
     from rnnsmt.networks.devices import choose_place
     from rnnsmt.search.source_text import read_sentences
     from rnnsmt.seq2seq.model import load_ensemble
@@ -270,11 +266,4 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
             outputs = [args.output[n] for n in alike[key]]
             found = add_to_nbest(scorer, read_sentences(key[1]), lists, outputs, args.feature)
             entries, scored = entries + found[0], scored + found[1]
-    for path, output in zip(args.ini, args.output_ini, strict=True):
-        ini = MosesIni.read(path)
-        if args.feature in ini.weights:
-            raise InputError(f"{path}: has a feature {args.feature} already; give another --feature")
-        ini.features.append(Feature("LSTM", args.feature, {"name": args.feature}))
-        ini.weights[args.feature] = [args.weight]
-        ini.write(output)
     return {"translations": entries, "scored": scored}
