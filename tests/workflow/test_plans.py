@@ -327,6 +327,35 @@ def test_trainings_and_scorers(workflow):
     assert train.count("--direction inverse --seed 1 ") == train.count("--direction inverse --seed 2 ") == 1
 
 
+def test_lists_are_scored_once_for_all_weights(workflow):
+    """Table 2 of the embedded corpus: five networks of the reversed source, one of the forward one."""
+    jobs = workflow.plan("--", "results/table2.md")
+    assert "table1" not in jobs
+    expected = {"seq2seq_prepare": 1, "seq2seq_train": 6, "seq2seq_translate": 3, "nbest_lists": 2, "rerank": 6}
+    lists = {"seq2seq_rescore": 4, "even_weights": 4, "untuned_weights": 2, "tune_lists": 6, "score": 11}
+    assert jobs.items() >= (expected | lists | {"mert": 4, "rnn_train": 1, "cslm_train": 1}).items()
+
+
+def test_networks_of_lstms(workflow):
+    """The runs of tuning take turns on the trainings, an ensemble on as many networks of each."""
+    systems = "systems={baseline+lstm_pair: {rescores: baseline, network: lstm, ensemble: 2, weight: even}}"
+    settings = [
+        "networks={seeds: 2}",
+        "tuning={runs: 4}",
+        systems,
+        "compare=[baseline, lstm_forward, baseline+lstm_pair]",
+    ]
+    train = workflow.commands("seq2seq_train", *settings)
+    assert [train.count(f"--preset demo --source-order forward --seed {seed} ") for seed in (1, 2, 3)] == [1, 1, 0]
+    assert [train.count(f"--preset demo  --seed {seed} ") for seed in (1, 2, 3, 4, 5)] == [1, 1, 1, 1, 0]
+    pairs = [" ".join(f"results/lstm/network{n}/model.pt" for n in pair) for pair in ((1, 2), (3, 4))]
+    lists = workflow.commands("seq2seq_rescore", *settings)
+    assert " ".join(f"--model {pairs[turn]} --model {pairs[turn]}" for turn in (0, 1, 0, 1)) in lists
+    bad = workflow.call("--dry-run", "--config", "seq2seq={networks: {lstm_x: {keep: best, held_out: 0}}}")
+    assert bad.returncode != 0
+    assert "seq2seq.networks.lstm_x: --keep best: by held-out pairs, but there are none" in bad.stdout + bad.stderr
+
+
 def test_networks_that_leave_out_sentences(workflow):
     """Two networks a training and scorer, and every part of the table scored by both."""
     settings = ["rnn={leave_out: 2}", "systems={mine: {features: [rnn, bag]}}", "compare=[baseline, mine, cslm]"]

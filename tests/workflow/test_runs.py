@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 from rnnsmt.cli import main
+from rnnsmt.moses.ini import MosesIni
 from tests.workflow.conftest import ROOT, Workflow, copy_of_checkout
 
 FINAL = [
@@ -59,7 +60,7 @@ def test_every_cell_can_be_traced(finished):
         assert numpy.mean([run["bleu"] for run in runs]) == pytest.approx(row["bleu"], abs=1e-4)
         assert [found["runs"][run["run"]]["seed"] for run in runs] == [2, 3]
     assert {name: network["seed"] for name, network in found["networks"].items()} == {
-        "rnn1": 1, "rnn2": 2, "cslm1": 1, "cslm2": 2,
+        "rnn1": 1, "rnn2": 2, "cslm1": 1, "cslm2": 2, "lstm1": 1, "lstm2": 2, "lstm3": 3, "lstm4": 4,
     }  # fmt: skip
     assert found["config"]["tuning"]["runs"] == 2
     for path, about in found["files"].items():
@@ -81,7 +82,38 @@ def test_runs_take_turns_on_the_networks(finished):
     rows = json.loads((results / "table1.json").read_text())["rows"]
     assert {row["system"]: row["trainings"] for row in rows} == {
         "baseline": 1, "rnn": 2, "rnn_proposals": 2, "cslm_rnn": 2, "cslm_rnn_wp": 2,
+        "lstm": 2, "baseline+lstm_ensemble": 2, "cslm_rnn+lstm_tuned": 2,
     }  # fmt: skip
+
+
+def test_lstms_alone_and_with_the_lists_of_other_systems(finished):
+    """Every run has its own networks; a system's translations are among those of the lists that it chooses from."""
+    results = finished.folder / "results"
+    alone = [(results / f"systems/lstm/run{run}/harbour-test.output").read_text().splitlines() for run in (1, 2)]
+    assert alone[0] != alone[1]
+    assert len(alone[0]) == len(alone[1]) == 500
+    for system, other, lists, weight in (
+        ("baseline+lstm_ensemble", "baseline", "lstm.2", 1.0),
+        ("cslm_rnn+lstm_tuned", "cslm_rnn", "lstm.1", None),
+    ):
+        for run in (1, 2):
+            with gzip.open(results / f"systems/{other}/run{run}/dev.{lists}.nbest.gz", "rt") as lines:
+                entries = [line.split(" ||| ") for line in lines]
+            assert all(entry[2].split()[-2] == "LSTM0=" and float(entry[2].split()[-1]) < 0 for entry in entries)
+            choices = [set() for _ in range(int(entries[-1][0]) + 1)]
+            for entry in entries:
+                choices[int(entry[0])].add(entry[1].strip())
+            outputs = (results / f"systems/{system}/run{run}/dev.output").read_text().splitlines()
+            assert all(output in texts for output, texts in zip(outputs, choices, strict=True))
+            own, others = (MosesIni.read(results / f"systems/{name}/run{run}/moses.ini") for name in (system, other))
+            if weight is not None:
+                assert own.weights == others.weights | {"LSTM0": [weight]}
+            assert set(own.weights) == {*others.weights, "LSTM0"}
+    rows = {
+        (row["system"], row["test_set"]): row["bleu"]
+        for row in json.loads((results / "table1.json").read_text())["rows"]
+    }
+    assert rows["cslm_rnn+lstm_tuned", "dev"] > rows["cslm_rnn", "dev"] - 0.5
 
 
 def test_proposed_pairs_are_in_the_tables(finished):
@@ -186,7 +218,11 @@ def test_nothing_to_do_after_a_run(finished, small_config):
 @pytest.mark.parametrize(
     ("setting", "expected", "untouched"),
     [
-        ("tuning={runs: 4}", {"mert": 5, "decode": 5, "score": 5, "table1": 1}, ["filter_tables", "rnn_train"]),
+        (
+            "tuning={runs: 4}",
+            {"mert": 5, "decode": 5, "score": 8, "tune_lists": 4, "table1": 1},
+            ["filter_tables", "rnn_train"],
+        ),
         (
             "lm={order: 3}",
             {"language_model": 1, "mert": 5, "decode": 5},
@@ -200,7 +236,12 @@ def test_nothing_to_do_after_a_run(finished, small_config):
         (
             "rnn={settings: {epochs: 3}}",
             {"rnn_train": 2, "rnn_score": 4, "augment": 4, "propose": 4, "fill_up": 4, "mert": 4},
-            ["shortlist"],
+            ["shortlist", "seq2seq_train"],
+        ),
+        (
+            "seq2seq={settings: {epochs: 3}}",
+            {"seq2seq_train": 4, "seq2seq_translate": 1, "seq2seq_rescore": 2, "tune_lists": 2, "rerank": 2},
+            ["mert", "nbest_lists", "even_weights"],
         ),
         (
             "cslm={settings: {epochs: 3}}",
