@@ -61,7 +61,7 @@ def test_prepare_keeps_what_both_sides_say(prepared: Path) -> None:
     pairs = SentencePairs.open(prepared)
     stats = json.loads((prepared / "sentences.json").read_text())
     assert (len(pairs), stats["source classes"], stats["target classes"]) == (900, 9, 10)
-    source, target = (vocabulary.text for vocabulary in pairs.vocabularies)
+    source, target = (units.vocabulary.text for units in pairs.units)
     for i in range(20):
         expected = " ".join(WORDS.get(word, word) for word in source(pairs.sides[0].phrase(i)).split())
         assert target(pairs.sides[1].phrase(i)) == expected
