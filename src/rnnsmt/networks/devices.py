@@ -86,7 +86,8 @@ def choose_place(name: str, threads: int, precision: str = "float32", join: bool
     rounds = precision == "bfloat16" or (reduced and kind == "cpu" and multiplies_bfloat16())
     matmul_dtype = torch.bfloat16 if rounds else None
     # oneDNN has no LSTM of bfloat16 for processors that do not multiply it; torch's own takes its place
-    torch.backends.mkldnn.enabled = not rounds or kind == "cuda" or multiplies_bfloat16()
+    fits = not rounds or kind == "cuda" or multiplies_bfloat16()
+    torch.backends.mkldnn.enabled = fits  # type: ignore[assignment]  # a property of a module
     started = os.environ if join else {}
     number, rank = int(started.get("WORLD_SIZE", "1")), int(started.get("RANK", "0"))
     device = torch.device(kind)

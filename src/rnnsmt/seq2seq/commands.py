@@ -85,7 +85,7 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
         rnnsmt seq2seq prepare --source results/corpus/joined/train.en.gz --target results/corpus/joined/train.fr.gz \
             --source-vocab-size 1500 --target-vocab-size 1500 --output-dir try/sentences
         rnnsmt seq2seq prepare --source results/corpus/joined/train.en.gz --target results/corpus/joined/train.fr.gz \
-            --source-vocab-size 400 --target-vocab-size 400 --subwords bpe --output-dir try/subwords
+            --source-vocab-size 1000 --target-vocab-size 1000 --subwords bpe --output-dir try/subwords
     """
     from rnnsmt.seq2seq.sentences import prepare_sentences
 
