@@ -70,7 +70,8 @@ def choose_place(name: str, threads: int, precision: str = "float32", join: bool
 
     name: cpu, cuda, or auto: a GPU where there is one. precision: ``float32``, or ``reduced``: the factors of matrix
     products are rounded, to bfloat16 (8 bits: an error of up to 0.4 %) on processors that multiply it, to TF32 (11
-    bits: 0.05 %) on GPUs; sums stay float32. On a processor the caller rounds them, see ``Place.matmul_dtype``.
+    bits: 0.05 %) on GPUs; sums stay float32. ``bfloat16``: rounded to it on GPUs too, and on processors that are slow
+    at it. Factors of bfloat16 are rounded by the caller, see ``Place.matmul_dtype``.
 
     Raises:
         InputError: a GPU was asked for and there is none, or fewer than processes.
@@ -81,8 +82,12 @@ def choose_place(name: str, threads: int, precision: str = "float32", join: bool
         raise InputError("--device cuda: torch sees no GPU here; use --device cpu or a torch with CUDA")
     kind = "cuda" if name != "cpu" and there else "cpu"
     reduced = precision == "reduced"
-    torch.set_float32_matmul_precision("high" if reduced and kind == "cuda" else "highest")
-    matmul_dtype = torch.bfloat16 if reduced and kind == "cpu" and multiplies_bfloat16() else None
+    _allow_tf32(reduced and kind == "cuda")
+    rounds = precision == "bfloat16" or (reduced and kind == "cpu" and multiplies_bfloat16())
+    matmul_dtype = torch.bfloat16 if rounds else None
+    # oneDNN has no LSTM of bfloat16 for processors that do not multiply it; torch's own takes its place
+    fits = not rounds or kind == "cuda" or multiplies_bfloat16()
+    torch.backends.mkldnn.enabled = fits  # type: ignore[assignment]  # a property of a module
     started = os.environ if join else {}
     number, rank = int(started.get("WORLD_SIZE", "1")), int(started.get("RANK", "0"))
     device = torch.device(kind)
@@ -145,12 +150,18 @@ def free_gpu() -> int:
 @contextmanager
 def full_precision() -> Iterator[None]:
     """Plain float32 products, whatever ``choose_place`` has set."""
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("highest")
+    before = torch.get_float32_matmul_precision() != "highest"
+    _allow_tf32(False)
     try:
         yield
     finally:
-        torch.set_float32_matmul_precision(before)
+        _allow_tf32(before)
+
+
+def _allow_tf32(allowed: bool) -> None:
+    """In products, and in the LSTM of cuDNN, which would take TF32 unless told not to."""
+    torch.set_float32_matmul_precision("high" if allowed else "highest")
+    torch.backends.cudnn.allow_tf32 = allowed
 
 
 def multiplies_bfloat16() -> bool:

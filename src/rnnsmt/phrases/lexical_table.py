@@ -1,7 +1,7 @@
 """Counting, writing and reading lexical translation tables (``lex.e2f``, ``lex.f2e``)."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -99,6 +99,23 @@ def _write(out: BinaryIO, words: list[bytes], given: list[bytes], probabilities:
         out.write(b"%s %s %.7f\n" % (word, condition, probability))
 
 
+def lexical_lines(path: str) -> Iterator[tuple[bytes, bytes, float]]:
+    """Read ``word given-word probability`` lines.
+
+    Raises:
+        InputError: a line with other than three fields, or a third that is no probability.
+    """
+    for number, line in enumerate(read_byte_lines(path), 1):
+        try:
+            word, given, text = line.split(b" ")
+            probability = float(text)
+        except ValueError:
+            raise InputError(f"{path}, line {number}: needs 'word word probability', separated by one blank") from None
+        if not 0.0 <= probability <= 1.0:
+            raise InputError(f"{path}, line {number}: {probability} is not a probability")
+        yield word, given, probability
+
+
 def read_lexical_table(
     path: str, words: Mapping[bytes, int], given: Mapping[bytes, int]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
@@ -110,18 +127,10 @@ def read_lexical_table(
         word numbers int64 [P], numbers of the given words int64 [P], probabilities float64 [P].
 
     Raises:
-        InputError: a line with other than three fields, or a third that is no probability.
+        InputError: as ``lexical_lines``.
     """
     columns: tuple[list[int], list[int], list[float]] = ([], [], [])
-    for number, line in enumerate(read_byte_lines(path), 1):
-        fields = line.split(b" ")
-        try:
-            word, condition, text = fields
-            probability = float(text)
-        except ValueError:
-            raise InputError(f"{path}, line {number}: needs 'word word probability', separated by one blank") from None
-        if not 0.0 <= probability <= 1.0:
-            raise InputError(f"{path}, line {number}: {probability} is not a probability")
+    for word, condition, probability in lexical_lines(path):
         if word in words and condition in given:
             columns[0].append(words[word])
             columns[1].append(given[condition])

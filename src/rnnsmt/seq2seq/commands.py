@@ -13,7 +13,7 @@ from rnnsmt.networks.options import (
     print_description,
 )
 from rnnsmt.options import positive
-from rnnsmt.seq2seq.settings import PRESETS
+from rnnsmt.seq2seq.settings import PRESETS, SUBWORDS
 from rnnsmt.stopping import Stop
 
 
@@ -60,8 +60,14 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
             type=int,
             required=True,
             metavar="N",
-            help="ids without </s>: N - 2 words, UNK and 0",
+            help="ids without </s>: N - 2 words or subwords, UNK and 0",
         )
+    parser.add_argument(
+        "--subwords",
+        choices=SUBWORDS,
+        default="none",
+        help="learn the units of each side with sentencepiece: bpe or unigram; none: words, as in the paper",
+    )
     parser.add_argument("--max-length", type=positive, default=80, help="words of a sentence, longer ones are left out")
     parser.add_argument("--output-dir", required=True, metavar="DIR")
 
@@ -69,17 +75,22 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
 def prepare(args: argparse.Namespace) -> dict[str, object]:
     r"""Turn a bitext into ids on disk, with the most frequent words of each side as vocabularies.
 
-    Words outside the vocabularies become UNK. Pairs of sentences with an empty side or a long one are left out.
+    Words outside the vocabularies become UNK. Pairs of sentences with an empty side or a long one are left out. With
+    --subwords the units are pieces of words, so that hardly anything is unknown. The models of sentencepiece that take
+    words apart lie in the folder, and then in the file of the network: all other commands read and write tokenised
+    text.
 
-    Example, in the folder of a run of the embedded corpus:
+    Examples, in the folder of a run of the embedded corpus:
 
         rnnsmt seq2seq prepare --source results/corpus/joined/train.en.gz --target results/corpus/joined/train.fr.gz \
             --source-vocab-size 1500 --target-vocab-size 1500 --output-dir try/sentences
+        rnnsmt seq2seq prepare --source results/corpus/joined/train.en.gz --target results/corpus/joined/train.fr.gz \
+            --source-vocab-size 1000 --target-vocab-size 1000 --subwords bpe --output-dir try/subwords
     """
     from rnnsmt.seq2seq.sentences import prepare_sentences
 
     sizes = args.source_vocab_size, args.target_vocab_size
-    return prepare_sentences(args.source, args.target, args.output_dir, sizes, args.max_length)
+    return prepare_sentences(args.source, args.target, args.output_dir, sizes, args.max_length, args.subwords)
 
 
 def train_options(parser: argparse.ArgumentParser) -> None:
@@ -127,10 +138,11 @@ def translate_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--beam", type=positive, default=12, help="hypotheses of a sentence")
     parser.add_argument(
         "--unknown",
-        choices=("keep", "copy"),
+        choices=("keep", "copy", "lexicon"),
         default="keep",
-        help="words outside it: <unk>, or the source's",
+        help="words outside it: <unk>, the source's, or what --lexicon says",
     )
+    parser.add_argument("--lexicon", metavar="FILE", help="p(target | source) of words: lex.f2e of phrases lexical")
     parser.add_argument(
         "--batch", type=positive, default=64, metavar="N", help="sentences that are translated together"
     )
@@ -142,14 +154,22 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
 
     Beam search from left to right; a hypothesis that ends leaves the beam, and the best by probability is taken, not
     normalised by length. --model may be given several times, for the runs of a table: all texts are translated by each;
-    the same networks translate them once. With --unknown copy the n-th unknown word of a translation becomes the n-th
-    word of the source that the network does not know.
+    the same networks translate them once.
 
-    Example, in the folder of a run of the embedded corpus:
+    With --unknown copy the n-th unknown word of a translation becomes the n-th word of the source that the network does
+    not know. With --unknown lexicon it becomes the best translation, by the table of a word alignment, of a word of the
+    source that the known words of the translation do not translate: first come those that the network does not know,
+    then those whose best translation it does not know. Words that the table does not have are copied.
+
+    Examples, in the folder of a run of the embedded corpus:
 
         rnnsmt seq2seq translate --model try/lstm.pt --input results/corpus/joined/truecased/dev.en.gz \
             --output try/dev.lstm --beam 4
+        rnnsmt seq2seq translate --model try/lstm.pt --input results/corpus/joined/truecased/dev.en.gz \
+            --output try/dev.filled --beam 4 --unknown lexicon --lexicon results/model/lex.f2e
     """
+    if (args.unknown == "lexicon") != (args.lexicon is not None):
+        raise InputError("--lexicon and --unknown lexicon go together; give both or neither")
     need_torch()
 
     tasks = list(product(map(tuple, args.model), args.input))
@@ -166,14 +186,18 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.search.source_text import read_sentences
     from rnnsmt.seq2seq.decoding import translate_all
     from rnnsmt.seq2seq.model import load_ensemble
+    from rnnsmt.seq2seq.unknown import Fill, Lexicon, copy, keep
 
     place = choose_place(args.device, args.threads)
     texts = {path: [split(line) for line in read_sentences(path)] for path in args.input}
+    fill: Fill = copy if args.unknown == "copy" else keep
+    if args.lexicon is not None:
+        fill = Lexicon.read(args.lexicon, {word for text in texts.values() for words in text for word in words})
     found = {}
     for models in dict.fromkeys(map(tuple, args.model)):
         ensemble = load_ensemble(list(models), place.device)
         for path in args.input:
-            found[models, path] = translate_all(ensemble, texts[path], args.beam, args.batch, args.unknown == "copy")
+            found[models, path] = translate_all(ensemble, texts[path], args.beam, args.batch, fill)
     for task, output, report in zip(tasks, args.output, reports, strict=True):
         lines, stats = found[task]
         write_lines(output, lines)
@@ -192,6 +216,8 @@ def score_options(parser: argparse.ArgumentParser) -> None:
 
 def score(args: argparse.Namespace) -> dict[str, object]:
     r"""Score translations: ln p of every target line given its source line, EOS included; one number a line.
+
+    Of subwords it is that of the pieces that sentencepiece takes the line apart into.
 
     Example, in the folder of a run of the embedded corpus:
 

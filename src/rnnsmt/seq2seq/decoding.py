@@ -9,10 +9,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rnnsmt.networks.vocabulary import NULL, UNK
+from rnnsmt.networks.vocabulary import NULL
 from rnnsmt.progress import track
 from rnnsmt.seq2seq.model import State, Trained
 from rnnsmt.seq2seq.sentences import as_read, padded
+from rnnsmt.seq2seq.unknown import Fill
 
 Ids = NDArray[np.int32]
 
@@ -21,15 +22,15 @@ BEAM = 12
 
 
 class Hypothesis(NamedTuple):
-    """A translation: ids without EOS; score: ln p with EOS, not normalised by length."""
+    """A translation: ids of its units without EOS; score: ln p with EOS, not normalised by length."""
 
     words: list[int]
     score: float
 
 
-def longest_target(source_words: int) -> int:
-    """Words that a translation has at most."""
-    return 2 * source_words + 10
+def longest_target(source_units: int) -> int:
+    """Units that a translation has at most."""
+    return 2 * source_units + 10
 
 
 class Beams:
@@ -121,24 +122,25 @@ def beam_search(ensemble: Sequence[Trained], sources: Sequence[Ids], beam: int =
 
 
 def translate_all(
-    ensemble: Sequence[Trained], sentences: Sequence[list[str]], beam: int, batch: int, copy_unknown: bool
+    ensemble: Sequence[Trained], sentences: Sequence[list[str]], beam: int, batch: int, fill: Fill
 ) -> tuple[list[str], dict[str, float]]:
     """The best translations of sentences, ``batch`` of about the same length together, and the figures of the search.
 
-    copy_unknown: as ``translation_text``. The figures have the names of the phrase-based decoder's where they are the
+    fill: what is written for unknown words. The figures have the names of the phrase-based decoder's where they are the
     same thing: ``sentences``, ``words`` of the source, ``search_cpu_seconds``, ``score_sum``; ``unknown_words``: of the
-    source, outside the vocabulary.
+    source, not of known units.
     """
     began = time.process_time()
+    one = ensemble[0]
     order = sorted((i for i, sentence in enumerate(sentences) if sentence), key=lambda i: (len(sentences[i]), i))
     found = [""] * len(sentences)
     total, unknown = 0.0, 0
     for begin in track(range(0, len(order), batch), "translating", unit="batches"):
         numbers = order[begin : begin + batch]
-        sources = [ensemble[0].source.ids(sentences[i], eos=True) for i in numbers]
-        unknown += sum(int(np.count_nonzero(ids == UNK)) for ids in sources)
+        sources = [one.source.ids(sentences[i], eos=True) for i in numbers]
+        unknown += sum(not one.source.knows(word) for i in numbers for word in sentences[i])
         for i, hypotheses in zip(numbers, beam_search(ensemble, sources, beam), strict=True):
-            found[i] = translation_text(ensemble[0], hypotheses[0].words, sentences[i], copy_unknown)
+            found[i] = " ".join(fill(one, one.target.words(hypotheses[0].words), sentences[i]))
             total += hypotheses[0].score
     return found, {
         "sentences": len(sentences),
@@ -147,17 +149,3 @@ def translate_all(
         "search_cpu_seconds": round(time.process_time() - began, 3),
         "score_sum": round(total, 4),
     }
-
-
-def translation_text(trained: Trained, words: Sequence[int], source: Sequence[str], copy_unknown: bool) -> str:
-    """A translation as text. copy_unknown: its n-th UNK becomes the n-th word of the source that is unknown there, if
-    it has so many, and is left out otherwise."""
-    outside = iter([word for word in source if word not in trained.source.index])
-    found = []
-    for word in words:
-        if word == UNK and copy_unknown:
-            if (copied := next(outside, None)) is not None:
-                found.append(copied)
-        else:
-            found.append(trained.target.words[word])
-    return " ".join(found)

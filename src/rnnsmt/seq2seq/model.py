@@ -24,6 +24,7 @@ from rnnsmt.networks.checkpoint import check_parameters, corrupt_as_input_error,
 from rnnsmt.networks.dropout import Dropout
 from rnnsmt.networks.vocabulary import NULL, Vocabulary
 from rnnsmt.seq2seq.settings import Seq2SeqSizes
+from rnnsmt.seq2seq.units import KINDS, Units
 
 
 class State(NamedTuple):
@@ -125,11 +126,11 @@ REMEDY = "train it again with seq2seq train"
 
 
 class Trained(NamedTuple):
-    """What a model file holds; meta: its training's settings, seed and data."""
+    """What a model file holds; source, target: what it reads and writes; meta: its training's settings, seed, data."""
 
     model: Seq2Seq
-    source: Vocabulary
-    target: Vocabulary
+    source: Units
+    target: Units
     source_order: str
     meta: dict[str, Any]
 
@@ -137,14 +138,19 @@ class Trained(NamedTuple):
 def save_model(
     path: str | Path,
     model: Seq2Seq,
-    vocabularies: tuple[Vocabulary, Vocabulary],
+    subwords: str,
+    units: tuple[Units, Units],
     source_order: str,
     meta: dict[str, Any],
 ) -> None:
-    """Write a network, whole or not at all. meta: plain values."""
+    """Write a network, whole or not at all. subwords: the kind of the units, of ``KINDS``. meta: plain values."""
     parameters = {name: parameter.detach().cpu().clone() for name, parameter in model.named_parameters()}
-    words = {name: side.words[2:-1] for name, side in zip(("source", "target"), vocabularies, strict=True)}
+    words = {name: side.vocabulary.words[2:-1] for name, side in zip(("source", "target"), units, strict=True)}
     about = {"format": FORMAT, "sizes": model.sizes.as_dict(), "words": words, "source order": source_order}
+    if subwords != "none":
+        # what a tensor holds is read without running code
+        models = [torch.frombuffer(bytearray(side.model()), dtype=torch.uint8) for side in units]
+        about |= {"subwords": subwords, "subword models": dict(zip(("source", "target"), models, strict=True))}
     save_file(path, {**about, "meta": meta, "parameters": parameters})
 
 
@@ -161,7 +167,11 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> Trained:
         with torch.device("meta"):
             model = Seq2Seq(Seq2SeqSizes(**content["sizes"]), seed=None)
         model.load_state_dict(content["parameters"], assign=True)
-        source, target = (Vocabulary(content["words"][name]) for name in ("source", "target"))
+        kind = KINDS[content.get("subwords", "none")]
+        models = {name: part.cpu().numpy().tobytes() for name, part in content.get("subword models", {}).items()}
+        source, target = (
+            kind.load(Vocabulary(content["words"][name]), models.get(name, b"")) for name in ("source", "target")
+        )
         found = Trained(model, source, target, str(content["source order"]), dict(content["meta"]))
     if (len(source), len(target)) != (model.sizes.source_vocabulary, model.sizes.target_vocabulary):
         raise InputError(f"{path}: its words are not as many as its classes; {REMEDY}")
@@ -174,10 +184,10 @@ def load_ensemble(paths: list[str], device: torch.device | str = "cpu") -> list[
     """Read networks that answer together.
 
     Raises:
-        InputError: as ``load_model``; networks of different vocabularies.
+        InputError: as ``load_model``; networks of different vocabularies or subwords.
     """
     found = [load_model(path, device) for path in paths]
     for path, one in zip(paths[1:], found[1:], strict=True):
-        if (one.source.words, one.target.words) != (found[0].source.words, found[0].target.words):
+        if (one.source.hash(), one.target.hash()) != (found[0].source.hash(), found[0].target.hash()):
             raise InputError(f"{path}: has other vocabularies than {paths[0]}; train them on the same sentences")
     return found

@@ -1,8 +1,9 @@
 """Sentence pairs as ids on disk, in memory-mapped arrays.
 
-A folder with ``vocab.source.txt``, ``vocab.target.txt``, ``{source,target}.words.npy`` (int32, all sentences one after
-the other, each ending in EOS), ``{source,target}.offsets.npy`` (int64 [pairs + 1], where each begins) and
-``sentences.json`` (numbers and the fingerprint), which is written last.
+A folder with ``vocab.source.txt``, ``vocab.target.txt``, ``{source,target}.words.npy`` (int32, the units of all
+sentences one after the other, each ending in EOS), ``{source,target}.offsets.npy`` (int64 [pairs + 1], where each
+begins), of subwords ``sentencepiece.{source,target}.model``, and ``sentences.json`` (numbers and the fingerprint),
+which is written last.
 """
 
 import hashlib
@@ -15,8 +16,9 @@ from numpy.typing import NDArray
 
 from rnnsmt.io import InputError, read_json, read_parallel, write_json
 from rnnsmt.networks.sequences import Sequences, growing_array, open_sequences
-from rnnsmt.networks.vocabulary import UNK, Vocabulary, check_size, count_words, split
+from rnnsmt.networks.vocabulary import UNK, check_size, count_words, split
 from rnnsmt.progress import Meter
+from rnnsmt.seq2seq.units import KINDS, Units, make_units, read_units, write_units
 
 FORMAT = "rnnsmt-sentences-1"
 
@@ -31,14 +33,23 @@ BLOCK = 10_000
 class SentencePairs:
     """The sentence pairs of a bitext."""
 
-    def __init__(self, folder: Path, source: Sequences, target: Sequences, fingerprint: str) -> None:
-        self.folder, self.sides, self.fingerprint = folder, (source, target), fingerprint
-        """fingerprint: SHA-256 of the vocabularies and all pairs."""
-        self.vocabularies = tuple(Vocabulary.read(folder / f"vocab.{side}.txt") for side in SIDES)
+    def __init__(
+        self,
+        folder: Path,
+        source: Sequences,
+        target: Sequences,
+        subwords: str,
+        units: tuple[Units, Units],
+        fingerprint: str,
+    ) -> None:
+        self.folder, self.sides, self.subwords, self.units = folder, (source, target), subwords, units
+        """subwords: their kind, or none. units: of the source and of the target."""
+        self.fingerprint = fingerprint
+        """SHA-256 of the units and all pairs."""
 
     @classmethod
     def open(cls, folder: str | Path) -> "SentencePairs":
-        """Open a folder that ``seq2seq prepare`` wrote; nothing but the vocabularies is read into memory.
+        """Open a folder that ``seq2seq prepare`` wrote; nothing but the units is read into memory.
 
         Raises:
             InputError: a file is missing, damaged, or not of this folder.
@@ -47,41 +58,49 @@ class SentencePairs:
         stats = read_json(folder / "sentences.json")
         if not isinstance(stats, dict) or stats.get("format") != FORMAT or "fingerprint" not in stats:
             raise InputError(f"{folder / 'sentences.json'}: not of this version; {AGAIN}")
+        subwords = stats.get("subwords", "none")
+        if subwords not in KINDS:
+            raise InputError(f"{folder / 'sentences.json'}: subwords {subwords} are not of this version; {AGAIN}")
         source, target = (
             open_sequences(folder, f"{name}.", stats.get("pairs"), stats.get(f"{name} classes"), AGAIN)
             for name in SIDES
         )
-        pairs = cls(folder, source, target, str(stats["fingerprint"]))
-        for name, vocabulary in zip(SIDES, pairs.vocabularies, strict=True):
-            if vocabulary.hash() != stats.get(f"{name} vocabulary"):
-                raise InputError(f"{folder}: vocab.{name}.txt was changed after the sentences; {AGAIN}")
-        return pairs
+        units = read_units(folder, "source", subwords, AGAIN), read_units(folder, "target", subwords, AGAIN)
+        for name, side in zip(SIDES, units, strict=True):
+            if side.hash() != stats.get(f"{name} vocabulary"):
+                raise InputError(f"{folder}: the {name} vocabulary was changed after the sentences; {AGAIN}")
+        return cls(folder, source, target, subwords, units, str(stats["fingerprint"]))
 
     def __len__(self) -> int:
         return len(self.sides[0].offsets) - 1
 
 
 def prepare_sentences(
-    sources: Sequence[str], targets: Sequence[str], output_dir: str, sizes: tuple[int, int], max_length: int
+    sources: Sequence[str],
+    targets: Sequence[str],
+    output_dir: str,
+    sizes: tuple[int, int],
+    max_length: int,
+    subwords: str = "none",
 ) -> dict[str, object]:
-    """Write the folder; the stats of the stage. sizes: ids of a side without EOS. Pairs with an empty side or one of
-    more than ``max_length`` words are left out and counted.
+    """Write the folder; the stats of the stage. sizes: ids of a side without EOS. subwords: the kind of the units, as
+    ``make_units`` takes it; they are learnt from the whole text of a side. Pairs with an empty side or one of more than
+    ``max_length`` words, whatever the units, are left out and counted.
 
     Raises:
-        InputError: files that do not pair up, texts of different lengths, no pair that is left.
+        InputError: files that do not pair up, texts of different lengths, no pair that is left; as ``make_units``.
     """
     if len(sources) != len(targets):
         raise InputError(f"{len(sources)} --source but {len(targets)} --target files; they go in pairs")
     folder = Path(output_dir)
-    vocabularies = []
+    units = []
     stats: dict[str, object] = {}
     for name, paths, size in zip(SIDES, (sources, targets), sizes, strict=True):
         check_size(size)
         counts = count_words(list(paths), f"on the {name} side")
-        vocabulary = Vocabulary.from_counts(counts, size)
-        vocabularies.append(vocabulary)
-        known = sum(counts[word] for word in vocabulary.index)
-        stats |= {f"{name} classes": len(vocabulary), f"{name} coverage": round(known / counts.total(), 6)}
+        units.append(make_units(subwords, paths, counts, size))
+        known = sum(number for word, number in counts.items() if units[-1].knows(word))
+        stats |= {f"{name} classes": len(units[-1]), f"{name} coverage": round(known / counts.total(), 6)}
     with ExitStack() as stack:
         words, offsets = (
             [stack.enter_context(growing_array(folder / f"{name}.{part}.npy", kind)) for name in SIDES]
@@ -89,10 +108,11 @@ def prepare_sentences(
         )
         for array in offsets:
             array.append(np.zeros(1, np.int64))
-        unknown, left_out = [0, 0], {"empty": 0, "too long": 0}
+        counted, unknown, left_out = [0, 0], [0, 0], {"empty": 0, "too long": 0}
         for block in _blocks(zip(sources, targets, strict=True), max_length, left_out):
-            for side, vocabulary in enumerate(vocabularies):
-                ids = [vocabulary.ids(pair[side], eos=True) for pair in block]
+            for side, of_side in enumerate(units):
+                counted[side] += sum(len(pair[side]) for pair in block)
+                ids = [of_side.ids(pair[side], eos=True) for pair in block]
                 offsets[side].append(words[side].length + np.cumsum([len(one) for one in ids]))
                 words[side].append(np.concatenate(ids))
                 unknown[side] += sum(int(np.count_nonzero(one == UNK)) for one in ids)
@@ -105,12 +125,13 @@ def prepare_sentences(
     for array in (*words, *offsets):
         digest.update(array.digest.digest())
     stats = {"pairs": pairs, **{f"pairs left out, {reason}": number for reason, number in left_out.items()}, **stats}
-    about: dict[str, object] = {"format": FORMAT}
-    for name, array, vocabulary, number in zip(SIDES, words, vocabularies, unknown, strict=True):
-        stats |= {f"{name} words": array.length - pairs, f"{name} unknown words": number}
-        vocabulary.write(folder / f"vocab.{name}.txt")
-        digest.update(vocabulary.hash().encode())
-        about[f"{name} vocabulary"] = vocabulary.hash()
+    about: dict[str, object] = {"format": FORMAT, "subwords": subwords}
+    for side, (name, array, of_side) in enumerate(zip(SIDES, words, units, strict=True)):
+        stats |= {f"{name} words": counted[side], f"{name} units": array.length - pairs}
+        stats[f"{name} unknown units"] = unknown[side]
+        write_units(folder, name, of_side)
+        digest.update(of_side.hash().encode())
+        about[f"{name} vocabulary"] = of_side.hash()
     write_json(folder / "sentences.json", {**about, **stats, "fingerprint": digest.hexdigest()})
     return stats
 

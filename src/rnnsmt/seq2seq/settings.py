@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from rnnsmt.io import InputError
-from rnnsmt.networks.settings import NetworkSizes, TrainingSettings
+from rnnsmt.networks.settings import PRECISIONS, NetworkSizes, TrainingSettings
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,9 @@ SOURCE_ORDERS = ("reversed", "forward")
 
 KEEPS = ("last", "best")
 
+SUBWORDS = ("none", "bpe", "unigram")
+"""What the units are, see ``rnnsmt.seq2seq.units``; none: words."""
+
 
 @dataclass(frozen=True)
 class Seq2SeqSettings(TrainingSettings):
@@ -66,8 +69,9 @@ class Seq2SeqSettings(TrainingSettings):
     parameters, U(-spread, spread). epochs: how often every pair is seen; ``linear`` and ``halving`` go over them.
     dropout: of the inputs of every layer and of the output of the last, not of what passes from word to word.
     sampled_classes: how many classes are drawn for the softmax of a minibatch, besides its own words; 0: the sum goes
-    over all classes. held_out: sentence pairs that are not trained on, at most one in twenty. evaluations: how often
-    these are looked at. keep: ``last`` or ``best`` (by the held-out pairs) parameters.
+    over all classes. precision: also ``bfloat16``, see ``rnnsmt.networks.devices.choose_place``. held_out: sentence
+    pairs that are not trained on, at most one in twenty. evaluations: how often these are looked at. keep: ``last`` or
+    ``best`` (by the held-out pairs) parameters.
     """
 
     embedding: int = 1000
@@ -90,7 +94,12 @@ class Seq2SeqSettings(TrainingSettings):
     keep: str = "last"
     precision: str = "float32"
 
-    choices: ClassVar = {**TrainingSettings.choices, "source_order": SOURCE_ORDERS, "keep": KEEPS}
+    choices: ClassVar = {
+        **TrainingSettings.choices,
+        "source_order": SOURCE_ORDERS,
+        "keep": KEEPS,
+        "precision": (*PRECISIONS, "bfloat16"),
+    }
     above_zero = (
         "embedding", "hidden", "layers", "spread", "batch", "epochs", "learning_rate", "clip", "evaluations",
     )  # fmt: skip

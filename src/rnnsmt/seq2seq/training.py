@@ -43,12 +43,12 @@ class Seq2SeqTrainer(Trainer):
         self.evaluations = {round(self.total * k / number) for k in range(1, number + 1)}
         self.products, self.dropout = Products(place.matmul_dtype), Dropout(settings.dropout, seed)
         target = pairs.sides[1]
-        counts = count_ids(target.words, len(pairs.vocabularies[1]))
+        counts = count_ids(target.words, len(pairs.units[1]))
         counts -= np.bincount(target.joined(held_out), minlength=len(counts))
         self.sampler = ClassSampler(counts + 1, settings.sampled_classes, seed) if settings.sampled_classes else None
         logs = np.log((counts + 1) / (counts + 1).sum())
         self.unigram = perplexity_of(float(logs[target.joined(held_out)].mean())) if len(held_out) else math.nan
-        sizes = settings.sizes(*(len(vocabulary) for vocabulary in pairs.vocabularies))
+        sizes = settings.sizes(*(len(units) for units in pairs.units))
         self.model = Seq2Seq(sizes, seed, settings.spread).to(place.device)
         super().__init__(
             self.model, settings, place, self.sentences, threads, 1, DROPOUT_ROWS if settings.dropout else 1
@@ -71,6 +71,7 @@ class Seq2SeqTrainer(Trainer):
         return loss_and_gradient(model, source, target, self.products, self.dropout, self.sampler, rows[0])
 
     def words(self, index: Index) -> int:
+        """Units, which may be subwords."""
         return int(self.pairs.sides[1].lengths(index).sum())
 
     @property
@@ -86,7 +87,9 @@ class Seq2SeqTrainer(Trainer):
         row["train perplexity"] = perplexity_of(-self.sums.measured[0].item() / self.sums.words)
         if not self.validation.pairs:
             return False
-        row["held-out perplexity"] = perplexity_of(self.validation.measure(self.model))
+        log_p = self.validation.measure(self.model)
+        row["held-out perplexity"] = perplexity_of(log_p)
+        row["held-out perplexity per word"] = perplexity_of(log_p * self.validation.units / self.validation.words)
         best = self.history[self.best[0]]["held-out perplexity"] if self.best else math.inf
         return self.settings.keep == "best" and row["held-out perplexity"] < best
 
@@ -95,9 +98,10 @@ class Seq2SeqTrainer(Trainer):
         about = {"settings": self.settings.as_dict(), "seed": self.seed, "kept update": kept["update"]}
         if self.place.first:
             meta = {**about, "sentences": self.pairs.fingerprint}
-            source, target = self.pairs.vocabularies
-            save_model(model_file, self.model, (source, target), self.settings.source_order, meta)
-            network: dict[str, object] = {"parameters": self.model.sizes.count()}
+            pairs = self.pairs
+            save_model(model_file, self.model, pairs.subwords, pairs.units, self.settings.source_order, meta)
+            network: dict[str, object] = {"parameters": self.model.sizes.count(), "subwords": pairs.subwords}
+            network |= {"held-out words": self.validation.words, "held-out units": self.validation.units}
             network |= {"held-out pairs": self.validation.pairs, "computed on": self.place.describe()}
             write_json(history_file, about | network | {"unigram perplexity": self.unigram, "curve": self.history})
         self.finish()
@@ -107,12 +111,15 @@ class Seq2SeqTrainer(Trainer):
         return stats
 
     def begins(self) -> str:
-        return f"{len(self.pairs):,} pairs, {self.validation.pairs:,} of them held out"
+        units = "words" if self.pairs.subwords == "none" else f"{self.pairs.subwords} subwords"
+        return f"{len(self.pairs):,} pairs of {units}, {self.validation.pairs:,} of them held out"
 
     def says(self, row: dict[str, Any]) -> str:
         text = f"epoch {row['epoch']}: perplexity trained {row['train perplexity']:.2f}"
         if "held-out perplexity" in row:
             text += f", held out {row['held-out perplexity']:.2f} (unigrams {self.unigram:.0f})"
+            if self.pairs.subwords != "none":
+                text += f", {row['held-out perplexity per word']:.2f} per word"
         return text
 
 
@@ -129,37 +136,41 @@ def loss_and_gradient(
 
     The layers' gradient is autograd's, the softmax's is computed with its loss, a few rows at a time.
 
-    source, target: [N, B], [T, B], ids with EOS and 0 behind it. mm: products of the softmax. dropout: of the pairs
-    with the numbers ``rows`` [B]. sampler: draws the classes of the softmax; none: all.
+    source, target: [N, B], [T, B], ids with EOS and 0 behind it. mm: products of the layers, by torch's autocast, and
+    of the softmax; parameters and their gradients stay float32. dropout: of the pairs with the numbers ``rows`` [B].
+    sampler: draws the classes of the softmax; none: all.
     """
     for parameter in model.parameters():
         assert parameter.grad is not None
         parameter.grad.zero_()
+    mm = mm or Products()
     numbers = torch.arange(target.shape[1]) if rows is None else rows
     generators = dropout.generators(numbers)
-    g, _ = model.decode(model.read_before(target), model.encode(source, dropout, generators), dropout, generators)
+    with torch.autocast(target.device.type, mm.dtype, enabled=mm.dtype is not None):
+        g, _ = model.decode(model.read_before(target), model.encode(source, dropout, generators), dropout, generators)
     there = target != NULL
-    states, words = g[there], target[there]
+    states, words = g[there].to(model.W_o.dtype), target[there]
     sample = None if sampler is None else sampler.draw(words, int(numbers[0]))
-    sums, d_states = softmax_gradient(mm or Products(), model.W_o, model.b_o, states.detach(), words, sample=sample)
+    sums, d_states = softmax_gradient(mm, model.W_o, model.b_o, states.detach(), words, sample=sample)
     states.backward(d_states.to(states.dtype))
     return sums.loss
 
 
 class HeldOutSentences:
-    """Sentence pairs that are not trained on."""
+    """Sentence pairs that are not trained on; units, words: how many their target sides have, every EOS one of both."""
 
     def __init__(self, pairs: SentencePairs, index: Index, order: str, place: Place) -> None:
         self.place, self.pairs = place, len(index)
         pieces = by_length(pairs, index, ROWS)[place.rank :: place.processes]
         self.pieces = [pair_tensors(pairs, piece, order, place.device) for piece in pieces]
-        self.words = int(pairs.sides[1].lengths(index).sum())
+        ids = pairs.sides[1].joined(index)
+        self.units, self.words = len(ids), int(pairs.units[1].begins[ids].sum())
 
     @torch.no_grad()
     def measure(self, model: Seq2Seq) -> float:
-        """Mean ln p of a word, every EOS counted as one, in plain float32 products whatever the training uses."""
+        """Mean ln p of a unit, every EOS counted as one, in plain float32 products whatever the training uses."""
         total = torch.zeros((), dtype=torch.float64, device=self.place.device)
         with full_precision():
             for source, target in self.pieces:
                 total += model.log_probability(source, target).double().sum()
-        return float(self.place.sum(total)) / max(self.words, 1)
+        return float(self.place.sum(total)) / max(self.units, 1)

@@ -48,6 +48,36 @@ def test_only_trainings_join_processes(monkeypatch):
     assert (place.processes, place.first) == (1, True)
 
 
+def test_full_precision_holds_for_every_kind_of_product():
+    """cuDNN, whose LSTMs take TF32 of their own accord, among them."""
+
+    def allowed():
+        return torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+
+    torch.backends.cudnn.allow_tf32 = True
+    devices.choose_place("cpu", 1)
+    assert allowed() == ("highest", False)
+    devices._allow_tf32(True)
+    with devices.full_precision():
+        assert allowed() == ("highest", False)
+    assert allowed() == ("high", True)
+    devices.choose_place("cpu", 1)
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_bfloat16_is_for_any_processor_and_reduced_for_those_that_multiply_it(monkeypatch, fast):
+    """Where oneDNN has no LSTM of bfloat16, torch's own is taken."""
+    monkeypatch.setattr(devices, "multiplies_bfloat16", lambda: fast)
+    try:
+        for precision, rounded in (("float32", False), ("reduced", fast), ("bfloat16", True)):
+            place = devices.choose_place("cpu", 1, precision)
+            assert place.matmul_dtype == (torch.bfloat16 if rounded else None)
+            assert torch.backends.mkldnn.enabled == (fast or not rounded)
+    finally:
+        devices.choose_place("cpu", 1)
+    assert torch.backends.mkldnn.enabled
+
+
 @pytest.mark.parametrize(
     ("environment", "driver", "said"),
     [

@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 from rnnsmt.cli import main  # noqa: E402
 from rnnsmt.io import InputError  # noqa: E402
 from rnnsmt.networks.checkpoint import Checkpoint  # noqa: E402
-from rnnsmt.networks.devices import Place  # noqa: E402
+from rnnsmt.networks.devices import Place, choose_place  # noqa: E402
 from rnnsmt.networks.training import learning_rate  # noqa: E402
 from rnnsmt.seq2seq.batches import SentenceBatches  # noqa: E402
 from rnnsmt.seq2seq.sentences import SentencePairs  # noqa: E402
@@ -61,7 +61,7 @@ def test_prepare_keeps_what_both_sides_say(prepared: Path) -> None:
     pairs = SentencePairs.open(prepared)
     stats = json.loads((prepared / "sentences.json").read_text())
     assert (len(pairs), stats["source classes"], stats["target classes"]) == (900, 9, 10)
-    source, target = (vocabulary.text for vocabulary in pairs.vocabularies)
+    source, target = (units.vocabulary.text for units in pairs.units)
     for i in range(20):
         expected = " ".join(WORDS.get(word, word) for word in source(pairs.sides[0].phrase(i)).split())
         assert target(pairs.sides[1].phrase(i)) == expected
@@ -159,6 +159,22 @@ def test_interrupted_is_uninterrupted(prepared: Path, tmp_path: Path, threads: i
     assert torch.equal(whole.flat, part.flat)
     assert whole.history == part.history
     assert whole.best[0] == part.best[0]
+
+
+def test_training_in_bfloat16_learns_as_in_float32(prepared: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found, small = [], ["--epochs", "1", "--layers", "1", "--hidden", "16", "--learning-rate", "0.02"]
+    try:
+        for precision in ("float32", "bfloat16"):
+            assert run_train(prepared, precision, "--precision", precision, *small) == 0
+            assert f"products of {precision} factors" in capsys.readouterr().err
+            found.append(json.loads((prepared / f"{precision}.json").read_text()))
+    finally:
+        choose_place("cpu", 1)
+    assert found[1]["computed on"]["factors"] == "bfloat16"
+    one, two = ([row["held-out perplexity"] for row in history["curve"]] for history in found)
+    assert one != two
+    assert one == pytest.approx(two, rel=0.03)
+    assert one[-1] < 0.9 * found[0]["unigram perplexity"]
 
 
 def test_other_settings_do_not_go_on(prepared: Path, capsys: pytest.CaptureFixture[str]) -> None:
