@@ -130,7 +130,7 @@ def finished(tmp_path_factory, small_config) -> Workflow:
         workflow = Workflow(shared / "finished")
         if not (shared / "finished.whole").exists():
             workflow.folder.mkdir(exist_ok=True)
-            done = workflow.call("--configfile", str(small_config), "--show-failed-logs")
+            done = workflow.call("--configfile", str(small_config), "--show-failed-logs", timeout=1500)
             assert done.returncode == 0, done.stdout + done.stderr
             (shared / "finished.whole").write_text(done.stderr)
     return workflow

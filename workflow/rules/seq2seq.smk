@@ -5,6 +5,9 @@ SENTENCES = "results/seq2seq/sentences"
 SENTENCE_FILES = [f"{SENTENCES}/vocab.{side}.txt" for side in ("source", "target")] + [
     f"{SENTENCES}/{side}.{part}.npy" for side in ("source", "target") for part in ("words", "offsets")
 ]
+if config["seq2seq"]["subwords"] != "none":
+    SENTENCE_FILES += [f"{SENTENCES}/sentencepiece.{side}.model" for side in ("source", "target")]
+LEXICON = ["results/model/lex.f2e"] if config["seq2seq"]["unknown"] == "lexicon" else []
 
 
 rule seq2seq_prepare:
@@ -24,7 +27,8 @@ rule seq2seq_prepare:
     params:
         version=version("seq2seq", "prepare"),
         sizes=f"--source-vocab-size {config['seq2seq']['source_vocab_size']} "
-        f"--target-vocab-size {config['seq2seq']['target_vocab_size']} --max-length {config['text']['max_length']}",
+        f"--target-vocab-size {config['seq2seq']['target_vocab_size']} --max-length {config['text']['max_length']} "
+        f"--subwords {config['seq2seq']['subwords']}",
         folder=subpath(output[0], parent=True),
     shell:
         "rnnsmt seq2seq prepare --source {input.source:q} --target {input.target:q} {params.sizes} "
@@ -72,6 +76,7 @@ rule seq2seq_translate:
     input:
         models=lambda w: list(dict.fromkeys(path for run in RUNS for path in lstm_models(w.system, run))),
         source=[set_text("usual", name, SOURCE) for name in SETS],
+        lexicon=LEXICON,
     output:
         text=of_every_run("output"),
         report=of_every_run("decode.json"),
@@ -90,7 +95,8 @@ rule seq2seq_translate:
     params:
         version=version("seq2seq", "translate"),
         models=lambda w: " ".join(f"--model {' '.join(map(shlex.quote, lstm_models(w.system, run)))}" for run in RUNS),
-        options=f"--beam {config['seq2seq']['beam']} --unknown {config['seq2seq']['unknown']}",
+        options=f"--beam {config['seq2seq']['beam']} --unknown {config['seq2seq']['unknown']}"
+        + "".join(f" --lexicon {path}" for path in LEXICON),
     shell:
         "rnnsmt seq2seq translate {params.models} --input {input.source:q} --output {output.text:q} "
         "--report {output.report:q} {params.options} --device {resources.device} --threads {threads} &> {log:q}"
