@@ -119,6 +119,8 @@ STAGES: dict[str, dict[str, Stage]] = {
     "analysis": {
         "learning-curve": Stage(3, "learning curve of a network"),
         "mert-curves": Stage(1, "BLEU by iterations of MERT"),
+        "bleu-curves": Stage(1, "BLEU by length and by rare words"),
+        "sentence-vectors": Stage(1, "sentences in the plane, as LSTMs represent them"),
         "score-scatter": Stage(2, "scores of phrase pairs (Figure 3 of the paper)"),
         "phrase-examples": Stage(1, "targets of long phrases (Tables 2 and 3 of the paper)"),
         "embeddings": Stage(1, "words and phrases in the plane (Figures 4 and 5 of the paper)"),

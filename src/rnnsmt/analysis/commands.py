@@ -77,6 +77,111 @@ def mert_curves(args: argparse.Namespace) -> dict[str, object]:
     return {"systems": len(systems), "runs": len(args.history)}
 
 
+def bleu_curves_options(parser: argparse.ArgumentParser) -> None:
+    from rnnsmt.drawing import add_output
+
+    add = parser.add_argument
+    add("--system", action="append", nargs="+", required=True, metavar=("NAME FILE", "FILE"),
+        help="a name and the tokenised output of every run; once for every system")  # fmt: skip
+    add("--reference", nargs="+", required=True, metavar="FILE", help="tokenised reference; several of one text")
+    add("--source", required=True, metavar="FILE", help="the text that was translated, tokenised")
+    add("--rank-text", nargs="+", required=True, metavar="FILE", help="text whose words are ranked, of the source")
+    add("--groups", type=positive, default=8, metavar="N", help="of sentences, of about as many each")
+    add_output(parser)
+    add("--output-json", required=True, metavar="FILE", help="the same as numbers")
+
+
+def bleu_curves(args: argparse.Namespace) -> dict[str, object]:
+    r"""Draw BLEU by the length of the source sentences and by the mean frequency rank of their words.
+
+    As Figure 3 of Sutskever et al. (2014): sentences are sorted, cut into groups of as many each, and every group is
+    scored as a corpus; the mean over the runs of a system. The most frequent word of --rank-text has the rank 1, words
+    that it does not have come one behind its last.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt analysis bleu-curves --reference results/corpus/tokenized/harbour-test.fr.gz \
+            --source results/corpus/truecased/harbour-test.en.gz --rank-text results/corpus/joined/train.en.gz \
+            --system baseline results/systems/baseline/run1/harbour-test.tokens \
+            --system cslm_rnn results/systems/cslm_rnn/run1/harbour-test.tokens \
+            --output try/bleu-curves.png --output-json try/bleu-curves.json
+    """
+    import numpy as np
+
+    from rnnsmt.analysis.bleu_curves import LENGTH, RANK, curve, draw_bleu_curves, groups_by, mean_ranks
+    from rnnsmt.bleu.multi_bleu import corpus_statistics
+    from rnnsmt.bleu.texts import read_texts
+    from rnnsmt.drawing import check_output, save
+    from rnnsmt.io import read_lines, words_of, write_json
+
+    check_output(args.output)
+    source, references = read_texts(args.source, args.reference)
+    statistics: dict[str, list[Any]] = {}
+    for name, *outputs in args.system:
+        if not outputs or name in statistics:
+            raise InputError(f"--system {name}: give a name once, and the outputs of its runs behind it")
+        statistics[name] = [corpus_statistics(read_texts(path, args.reference)[0], references) for path in outputs]
+    ranks = mean_ranks(source, (line for path in args.rank_text for line in read_lines(path)))
+    lengths = np.array([float(len(words_of(line))) or np.nan for line in source])
+    curves = {
+        value: {name: curve(numbers, groups_by(numbers, args.groups), runs) for name, runs in statistics.items()}
+        for value, numbers in ((LENGTH, lengths), (RANK, ranks))
+    }
+    save(draw_bleu_curves(curves), args.output)
+    write_json(args.output_json, curves)
+    return {"systems": len(statistics), "sentences": len(source)}
+
+
+def sentence_vectors_options(parser: argparse.ArgumentParser) -> None:
+    from rnnsmt.drawing import add_output
+
+    add = parser.add_argument
+    add("--model", required=True, metavar="FILE", help="what seq2seq train wrote")
+    add("--sentences", required=True, metavar="FILE", help="groups of tokenised sentences, an empty line between them")
+    add_output(parser)
+    add("--output-json", required=True, metavar="FILE", help="the same as numbers")
+
+
+def sentence_vectors(args: argparse.Namespace) -> dict[str, object]:
+    r"""Draw the vectors that an LSTM encoder-decoder makes of sentences: Figure 2 of Sutskever et al. (2014).
+
+    The state of the encoder's last layer behind the sentence, of every group its two principal components. Words that
+    the network does not know are said.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt analysis sentence-vectors --model try/lstm.pt --sentences try/sentences.en \
+            --output try/sentence-vectors.png --output-json try/sentence-vectors.json
+    """
+    from rnnsmt.analysis.sentence_vectors import (
+        draw_sentence_vectors,
+        principal_components,
+        read_groups,
+        vectors_of,
+    )
+    from rnnsmt.drawing import check_output, save
+    from rnnsmt.io import read_lines, write_json
+
+    check_output(args.output)
+    groups = read_groups(read_lines(args.sentences), args.sentences)
+    need_torch()
+
+    from rnnsmt.seq2seq.model import load_model
+
+    trained = load_model(args.model)
+    found = []
+    for group in groups:
+        sentences = [sentence.split() for sentence in group]
+        unknown = sorted({word for words in sentences for word in words if not trained.source.knows(word)})
+        if unknown:
+            say(f"warning: the network does not know {', '.join(unknown)}")
+        points, shares = principal_components(vectors_of(trained, sentences))
+        found.append({"sentences": group, "points": points.tolist(), "variance": shares.tolist(), "unknown": unknown})
+    save(draw_sentence_vectors(found), args.output)
+    write_json(args.output_json, {"groups": found})
+    return {"groups": len(groups), "sentences": sum(map(len, groups))}
+
+
 def score_scatter_options(parser: argparse.ArgumentParser) -> None:
     from rnnsmt.drawing import add_output
 

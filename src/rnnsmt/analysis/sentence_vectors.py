@@ -1,0 +1,111 @@
+"""Sentences in the plane as an LSTM encoder-decoder represents them (Sutskever et al. 2014, Figure 2).
+
+The vector of a sentence is the state h of the encoder's last layer behind the sentence and its EOS, from which the
+decoder begins. Each group of sentences has a principal component analysis of its own; the picture shows the first two
+components.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnnsmt.drawing import BLUE, INK, canvas
+from rnnsmt.io import InputError, words_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from rnnsmt.seq2seq.model import Trained
+
+LEAST = 3
+"""Sentences of a group: with two there is one direction only."""
+
+WIDTH, LETTER = 8.2, 0.062
+"""Of a plot and of a letter, in inches."""
+
+Floats = NDArray[np.float64]
+
+
+def read_groups(lines: Iterable[str], path: str) -> list[list[str]]:
+    """Groups of sentences, with empty lines between them.
+
+    Raises:
+        InputError: no group, one of fewer than three sentences, or a sentence twice in a group.
+    """
+    groups: list[list[str]] = [[]]
+    for line in lines:
+        sentence = " ".join(words_of(line))
+        if sentence:
+            groups[-1].append(sentence)
+        elif groups[-1]:
+            groups.append([])
+    groups = [group for group in groups if group]
+    if not groups:
+        raise InputError(f"{path}: has no sentence; write some of a group below each other")
+    for number, group in enumerate(groups, 1):
+        if len(set(group)) < len(group):
+            raise InputError(f"{path}: group {number} has a sentence twice")
+        if len(group) < LEAST:
+            raise InputError(f"{path}: group {number} has fewer than {LEAST} sentences, which span no plane")
+    return groups
+
+
+def vectors_of(trained: "Trained", sentences: Sequence[Sequence[str]]) -> Floats:
+    """h of the encoder's last layer behind sentences that are tokenised: [n, H]."""
+    import torch
+
+    from rnnsmt.seq2seq.sentences import as_read, padded
+
+    ids = [as_read(trained.source.ids(words, eos=True), trained.source_order) for words in sentences]
+    with torch.inference_mode():
+        return trained.model.encode(torch.from_numpy(padded(ids))).h[-1].double().numpy()
+
+
+def principal_components(vectors: Floats) -> tuple[Floats, Floats]:
+    """The first two principal components of vectors [n, H], n at least 2: [n, 2], and their shares of the variance.
+
+    The sign of a component is that with which its largest number is above 0.
+    """
+    centred = vectors - vectors.mean(axis=0)
+    left, values, _ = np.linalg.svd(centred, full_matrices=False)
+    points = left[:, :2] * values[:2]
+    points *= np.sign(points[np.abs(points).argmax(axis=0), [0, 1]] + 1e-300)
+    variances = values**2
+    return points, variances[:2] / max(variances.sum(), 1e-300)
+
+
+def draw_sentence_vectors(groups: Sequence[dict[str, Any]]) -> "Figure":
+    """The picture: a plot for every group, its sentences beside their points."""
+    figure, axes = canvas(len(groups), 1, 9.0, 0.4 + 4.0 * len(groups))
+    for place, group in zip(axes, groups, strict=True):
+        points = np.array(group["points"])
+        place.plot(points[:, 0], points[:, 1], "o", ms=5, color=BLUE)
+        shares = [f"{100 * share:.0f} %" for share in group["variance"]]
+        place.set_xlabel(f"first component, {shares[0]} of the variance")
+        place.set_ylabel(f"second component, {shares[1]}")
+        _label(place, points, group["sentences"])
+    return figure
+
+
+def _label(axes: "Axes", points: Floats, sentences: Sequence[str]) -> None:
+    """Sentences to the side of their points that is nearer, moved up where they would lie on each other."""
+    x, y = points.T
+    on_the_left = x < (x.min() + x.max()) / 2
+    widths = np.array([LETTER * len(sentence) + 0.1 for sentence in sentences]) / WIDTH
+    low, high = x.min(), x.max()
+    for _ in range(9):  # the wider the plot, the longer its sentences are on the scale of x
+        size = max(high - low, 1e-9)
+        low = min(np.where(on_the_left, x - widths * size, x))
+        high = max(np.where(on_the_left, x, x + widths * size))
+    axes.set_xlim(low - 0.02 * (high - low), high + 0.02 * (high - low))
+    span = max(y.max() - y.min(), 1e-9)
+    axes.set_ylim(y.min() - 0.1 * span, y.max() + 0.1 * span)
+    for side in (on_the_left, ~on_the_left):
+        height = -np.inf
+        for i in sorted(np.flatnonzero(side), key=lambda i: y[i]):
+            height = max(y[i], height + 0.06 * span)
+            aside, aligned = (-0.01, "right") if on_the_left[i] else (0.01, "left")
+            axes.text(x[i] + aside * (high - low), height, sentences[i], fontsize=8, color=INK, va="center", ha=aligned)

@@ -1,0 +1,115 @@
+"""The figures of Sutskever et al. (2014): BLEU by length and by rare words, sentences in the plane."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rnnsmt.analysis.bleu_curves import groups_by, mean_ranks
+from rnnsmt.analysis.sentence_vectors import principal_components, read_groups, vectors_of
+from rnnsmt.cli import main
+from rnnsmt.io import InputError
+
+SOURCE = ["a", "a b", "a b c", "a b c d"]
+REFERENCE = ["p q r s t", "p q r s t u", "p q r s t u v", "p q r s t u v w"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "source").write_text("\n".join(SOURCE) + "\n")
+    (tmp_path / "reference").write_text("\n".join(REFERENCE) + "\n")
+    (tmp_path / "right").write_text("\n".join(REFERENCE) + "\n")
+    (tmp_path / "half").write_text("\n".join([*REFERENCE[:2], "x y z x y z x", "x y z x y z x y"]) + "\n")
+    (tmp_path / "text").write_text("a a a a\nb b c\n")
+    return tmp_path
+
+
+def curves(folder: Path, *more: str) -> int:
+    files = f"--reference {folder}/reference --source {folder}/source --rank-text {folder}/text --groups 2"
+    outputs = f"--output {folder}/p.png {folder}/p.svg --output-json {folder}/p.json"
+    return main(["analysis", "bleu-curves", *files.split(), *outputs.split(), *more])
+
+
+def test_bleu_of_groups_of_sentences(folder: Path) -> None:
+    systems = ["--system", "good", f"{folder}/right", "--system", "other", f"{folder}/half", f"{folder}/right"]
+    assert curves(folder, *systems) == 0
+    by_length, by_rank = json.loads((folder / "p.json").read_text()).values()
+    assert by_length["good"] == [
+        {"mean": 1.5, "sentences": 2, "bleu": [100.0]},
+        {"mean": 3.5, "sentences": 2, "bleu": [100.0]},
+    ]
+    assert [point["bleu"] for point in by_length["other"]] == [[100.0, 100.0], [0.0, 100.0]]
+    # a has rank 1, b 2, c 3, and d, which the text does not have, 4
+    assert [point["mean"] for point in by_rank["good"]] == [(1 + 1.5) / 2, (2 + 2.5) / 2]
+    first = (folder / "p.png").read_bytes(), (folder / "p.svg").read_bytes()
+    assert curves(folder, *systems) == 0
+    assert first == ((folder / "p.png").read_bytes(), (folder / "p.svg").read_bytes())
+
+
+def test_ranks_and_groups() -> None:
+    assert mean_ranks(["x", "", "y z"], ["z y z", "y"]).tolist()[0::2] == [3.0, 1.5]
+    assert np.isnan(mean_ranks([""], ["a"])).all()
+    values = np.array([3.0, np.nan, 1.0, 2.0, 1.0])
+    assert [group.tolist() for group in groups_by(values, 2)] == [[2, 4], [3, 0]]
+    assert [group.tolist() for group in groups_by(values, 9)] == [[2], [4], [3], [0]]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (["--system", "one"], "--system one: give a name once, and the outputs of its runs"),
+        (["--system", "a", "{0}/right", "--system", "a", "{0}/right"], "--system a: give a name once"),
+        (["--system", "a", "{0}/source", "--reference", "{0}/text"], "{0}/"),
+        (["--system", "a", "{0}/right", "--output", "{0}/p.pdf"], ".png or .svg"),
+    ],
+)
+def test_curves_refuse(folder: Path, capsys: pytest.CaptureFixture[str], change: list[str], said: str) -> None:
+    assert curves(folder, *(word.format(folder) for word in change)) == 2
+    assert said.format(folder) in capsys.readouterr().err
+    assert not (folder / "p.json").exists()
+
+
+def test_principal_components_are_those_of_the_covariance() -> None:
+    vectors = np.random.default_rng(1).normal(size=(9, 5)) * [5, 3, 1, 0.5, 0.1]
+    points, shares = principal_components(vectors)
+    values, directions = np.linalg.eigh(np.cov(vectors.T))
+    expected = (vectors - vectors.mean(axis=0)) @ directions[:, ::-1][:, :2]
+    assert np.allclose(np.abs(points), np.abs(expected))
+    assert np.allclose(shares, values[::-1][:2] / values.sum())
+    assert (points[np.abs(points).argmax(axis=0), [0, 1]] > 0).all()
+
+
+def test_groups_of_sentences() -> None:
+    assert read_groups(["a b", " c ", "d", "", "", "e", "f", "g", ""], "x") == [["a b", "c", "d"], ["e", "f", "g"]]
+    for lines, said in ((["", " "], "no sentence"), (["a", "a", "b"], "twice"), (["a", "b"], "fewer than 3")):
+        with pytest.raises(InputError, match=said):
+            read_groups(lines, "x")
+
+
+def test_the_picture_of_sentences(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The vector of a sentence does not depend on the others of its group."""
+    torch = pytest.importorskip("torch")
+    from rnnsmt.networks.vocabulary import Vocabulary
+    from rnnsmt.seq2seq.model import Seq2Seq, load_model, save_model
+    from rnnsmt.seq2seq.settings import Seq2SeqSizes
+    from rnnsmt.seq2seq.units import Words
+
+    units = Words(Vocabulary(["a", "b", "c"])), Words(Vocabulary(["u", "v"]))
+    model = Seq2Seq(Seq2SeqSizes(len(units[0]), len(units[1]), 4, 6, 2), 1, 1.0)
+    save_model(tmp_path / "model.pt", model, "none", units, "reversed", {})
+    trained = load_model(tmp_path / "model.pt")
+    sentences = [["a", "b", "c"], ["c", "b", "a"], ["a"], ["rare", "b"]]
+    together = vectors_of(trained, sentences)
+    for words, vector in zip(sentences, together, strict=True):
+        assert np.allclose(vectors_of(trained, [words])[0], vector, atol=1e-6)
+    assert together.shape == (4, 6)
+    assert not torch.allclose(torch.from_numpy(together[0]), torch.from_numpy(together[1]))
+    (tmp_path / "groups").write_text("a b c\nc b a\na\nrare b\n\na\nb\nc\n")
+    files = f"--model {tmp_path}/model.pt --sentences {tmp_path}/groups"
+    outputs = f"--output {tmp_path}/v.png --output-json {tmp_path}/v.json"
+    assert main(f"analysis sentence-vectors {files} {outputs}".split()) == 0
+    assert "the network does not know rare" in capsys.readouterr().err
+    first, second = json.loads((tmp_path / "v.json").read_text())["groups"]
+    assert np.allclose(first["points"], principal_components(together)[0])
+    assert (first["unknown"], second["unknown"], len(second["points"])) == (["rare"], [], 3)
