@@ -197,9 +197,15 @@ def score(args: argparse.Namespace) -> dict[str, object]:
 
 
 def rescore_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--nbest", required=True, metavar="FILE")
-    parser.add_argument("--source", required=True, metavar="FILE", help="the text that the lists are translations of")
-    parser.add_argument("--output", required=True, metavar="FILE")
+    parser.add_argument("--nbest", nargs="+", required=True, metavar="FILE", help="n-best lists in Moses' format")
+    parser.add_argument(
+        "--source",
+        nargs="+",
+        required=True,
+        metavar="FILE",
+        help="the text that the lists are translations of; several: one for every list",
+    )
+    parser.add_argument("--output", nargs="+", required=True, metavar="FILE", help="one for every list")
     parser.add_argument("--feature", default="LSTM0", metavar="NAME")
     _add_ensemble(parser)
 
@@ -207,9 +213,10 @@ def rescore_options(parser: argparse.ArgumentParser) -> None:
 def rescore(args: argparse.Namespace) -> dict[str, object]:
     r"""Add ln p of every translation to the features of n-best lists in Moses' format: ``LSTM0= x`` behind the others.
 
-    Every source is read once, and what translations of a sentence begin with alike is computed once. The total score of
-    a line is not changed: the feature's weight is the business of `tuning optimise`, or 1 for an even average, and
-    `tuning rerank` takes the best of the lists with it.
+    Every source is read once, and what translations of a sentence begin with alike is computed once. Lists of the same
+    text, as of several tuning runs, are scored together: what is in several of them costs as much as in one. The total
+    score of a line is not changed: the feature's weight is the business of `tuning optimise`, or 1 for an even
+    average, and `tuning rerank` takes the best of the lists with it.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -218,6 +225,10 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
     """
     if not args.feature.isidentifier():
         raise InputError(f"--feature {args.feature}: must be a name like LSTM0")
+    if len(args.nbest) != len(args.output):
+        raise InputError(f"{len(args.nbest)} --nbest but {len(args.output)} --output files; they go in pairs")
+    if len(args.source) not in (1, len(args.nbest)):
+        raise InputError(f"{len(args.source)} --source but {len(args.nbest)} --nbest files; give one, or one a list")
     need_torch()
 
     from rnnsmt.networks.devices import choose_place
@@ -227,5 +238,6 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
 
     place = choose_place(args.device, args.threads)
     scorer = Scorer(load_ensemble(args.model, place.device))
-    sources = read_sentences(args.source)
-    return {"translations": add_to_nbest(scorer, sources, args.nbest, args.output, args.feature)}
+    texts = {path: read_sentences(path) for path in args.source}
+    paths = args.source * len(args.nbest) if len(args.source) == 1 else args.source
+    return add_to_nbest(scorer, [texts[path] for path in paths], args.nbest, args.output, args.feature)._asdict()

@@ -5,6 +5,7 @@ the leaves, all words at the same depth together, and every different beginning 
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from itertools import groupby, islice
 from typing import NamedTuple
 
@@ -151,27 +152,110 @@ SENTENCES = 64
 """Sources whose lists are read together."""
 
 
-def add_to_nbest(scorer: Scorer, sources: Sequence[str], nbest: str, output: str, feature: str) -> int:
-    """Copy n-best lists with ln p of every translation as a feature behind the others; how many there are.
+class Rescored(NamedTuple):
+    """translations: lines of all lists. distinct: pairs of a sentence and a translation, which were scored."""
+
+    translations: int
+    distinct: int
+
+
+def add_to_nbest(
+    scorer: Scorer, sources: Sequence[Sequence[str]], nbests: Sequence[str], outputs: Sequence[str], feature: str
+) -> Rescored:
+    """Copy n-best lists with ln p of every translation as a feature behind the others.
+
+    Lists of the same text are read side by side, and a translation of a sentence is scored once for all of them. All
+    outputs are written, or none.
+
+    sources: the sentences that each list has translations of. nbests, outputs: files, one a list.
 
     Raises:
-        InputError: empty, malformed, a sentence that the source does not have, or the feature is already there.
+        InputError: as many sources, lists and outputs are not given; a list is empty, malformed,
+            has a sentence that its source does not have, or has the feature already.
     """
-    number = 0
-    entries = _entries(nbest, len(sources), feature)
-    groups = groupby(entries, key=lambda entry: entry[0])
+    if not len(sources) == len(nbests) == len(outputs):
+        raise InputError(
+            f"{len(nbests)} n-best lists but {len(outputs)} outputs and {len(sources)} sources; each list needs one"
+        )
+    translations = distinct = 0
+    with ExitStack() as stack:
+        files = [stack.enter_context(atomic_text(output)) for output in outputs]
+        for members in _of_the_same_text(sources):
+            text = sources[members[0]]
+            streams = [_groups(nbests[member], len(text), feature) for member in members]
+            sentences = iter(track(_side_by_side(streams), "scoring", len(text), "sentences"))
+            while block := list(islice(sentences, SENTENCES)):
+                for (_, groups), scores in zip(block, _scores_of(scorer, text, block), strict=True):
+                    distinct += len(scores)
+                    for member, group in groups.items():
+                        translations += len(group)
+                        out = files[members[member]]
+                        for fields in group:
+                            out.write(with_feature(fields, feature, scores[fields[1]]) + "\n")
+    return Rescored(translations, distinct)
+
+
+Group = list[list[str]]
+"""The fields of the lines of one sentence."""
+
+
+def _of_the_same_text(sources: Sequence[Sequence[str]]) -> list[list[int]]:
+    """The places of sources, those that are equal together."""
+    found: list[list[int]] = []
+    for place, source in enumerate(sources):
+        for members in found:
+            if sources[members[0]] is source or list(sources[members[0]]) == list(source):
+                members.append(place)
+                break
+        else:
+            found.append([place])
+    return found
+
+
+def _scores_of(
+    scorer: Scorer, text: Sequence[str], block: Sequence[tuple[int, dict[int, Group]]]
+) -> list[dict[str, float]]:
+    """ln p of every different translation of some sentences, by the text of the field that it is."""
     one = scorer.ensemble[0]
-    with atomic_text(output) as out:
-        while block := [(sentence, [fields for _, fields in group]) for sentence, group in islice(groups, SENTENCES)]:
-            ids = [one.source.ids(split(sources[sentence]), eos=True) for sentence, _ in block]
-            lists = [[one.target.ids(split(fields[1]), eos=True) for fields in group] for _, group in block]
-            for (_, group), scores in zip(block, scorer.score(ids, lists), strict=True):
-                for fields, score in zip(group, scores.tolist(), strict=True):
-                    out.write(with_feature(fields, feature, score) + "\n")
-                number += len(group)
-        if not number:
-            raise InputError(f"{nbest}: is empty, an n-best list is needed")
-    return number
+    fields_of_all = [
+        list(dict.fromkeys(fields[1] for group in groups.values() for fields in group)) for _, groups in block
+    ]
+    ids = [one.source.ids(split(text[sentence]), eos=True) for sentence, _ in block]
+    lists = [[one.target.ids(split(field), eos=True) for field in fields] for fields in fields_of_all]
+    found = scorer.score(ids, lists)
+    return [
+        dict(zip(fields, scores.tolist(), strict=True)) for fields, scores in zip(fields_of_all, found, strict=True)
+    ]
+
+
+def _side_by_side(streams: Sequence[Iterator[tuple[int, Group]]]) -> Iterator[tuple[int, dict[int, Group]]]:
+    """Sentences, each with the groups of those lists that have come to it: list -> group.
+
+    In every list the groups keep their order. Where all are in ascending order, each sentence comes once.
+    """
+    heads = [next(stream, None) for stream in streams]
+    while numbers := [head[0] for head in heads if head]:
+        sentence = min(numbers)
+        found = {}
+        for place, head in enumerate(heads):
+            if head and head[0] == sentence:
+                found[place] = head[1]
+                heads[place] = next(streams[place], None)
+        yield sentence, found
+
+
+def _groups(path: str, sentences: int, feature: str) -> Iterator[tuple[int, Group]]:
+    """The entries of an n-best list, those of a sentence that follow each other together, and its number.
+
+    Raises:
+        InputError: see ``add_to_nbest``.
+    """
+    empty = True
+    for sentence, entries in groupby(_entries(path, sentences, feature), key=lambda entry: entry[0]):
+        empty = False
+        yield sentence, [fields for _, fields in entries]
+    if empty:
+        raise InputError(f"{path}: is empty, an n-best list is needed")
 
 
 def _entries(path: str, sentences: int, feature: str) -> Iterator[tuple[int, list[str]]]:
@@ -180,7 +264,7 @@ def _entries(path: str, sentences: int, feature: str) -> Iterator[tuple[int, lis
     Raises:
         InputError: see ``add_to_nbest``.
     """
-    for number, line in enumerate(track(read_lines(path), "scoring", unit="translations"), 1):
+    for number, line in enumerate(read_lines(path), 1):
         fields = fields_of(line, path, number)
         if f"{feature}=" in fields[2].split():
             raise InputError(f"{path}, line {number}: has {feature}= already; give another --feature")

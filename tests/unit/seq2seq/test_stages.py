@@ -17,6 +17,7 @@ from rnnsmt.networks.checkpoint import Checkpoint  # noqa: E402
 from rnnsmt.networks.devices import Place  # noqa: E402
 from rnnsmt.networks.training import learning_rate  # noqa: E402
 from rnnsmt.seq2seq.batches import SentenceBatches  # noqa: E402
+from rnnsmt.seq2seq.scoring import Scorer  # noqa: E402
 from rnnsmt.seq2seq.sentences import SentencePairs  # noqa: E402
 from rnnsmt.seq2seq.settings import DEMO, PAPER  # noqa: E402
 from rnnsmt.seq2seq.training import Seq2SeqTrainer  # noqa: E402
@@ -219,3 +220,97 @@ def test_no_pair_left_is_said(prepared: Path) -> None:
     pairs = SentencePairs.open(prepared)
     with pytest.raises(InputError, match="no pair is left to train on"):
         SentenceBatches(pairs, 4, 1, np.arange(900))
+
+
+@pytest.fixture(scope="module")
+def lists(prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three lists of two texts, and the trained network as ``model``; sentence 1 of the first text is in one list."""
+    folder = tmp_path_factory.mktemp("lists")
+    if not (prepared / "small.pt").exists():
+        assert run_train(prepared, "small") == 0
+    (folder / "model").symlink_to(prepared / "small.pt")
+    (folder / "s").write_text("a b\nc\nd d b\n")
+    (folder / "other").write_text("b\nc\nd\n")
+    rng = random.Random(3)
+    for name, numbers in (("n1", (0, 2)), ("n2", (0, 1, 2)), ("n3", (0, 2))):
+        rows = [
+            f"{number} ||| {' '.join(rng.choices('uvwxy', k=rng.randint(0, 3)))}  ||| LM0= -{place} ||| -{place}.5\n"
+            for number in numbers
+            for place in range(40)
+        ]
+        (folder / name).write_text("".join(rows))
+    return folder
+
+
+def rescore(folder: Path, nbests: str, outputs: str, source: str = "s") -> int:
+    def paths(names: str) -> list[str]:
+        return [str(folder / name) for name in names.split()]
+
+    command = ["seq2seq", "rescore", "--model", str(folder / "model"), "--nbest", *paths(nbests)]
+    return main([*command, "--source", *paths(source), "--output", *paths(outputs), "--threads", "1"])
+
+
+def test_lists_together_are_the_lists_one_by_one(lists: Path) -> None:
+    assert rescore(lists, "n1 n2 n3", "t1 t2.gz t3", "s s other") == 0
+    for name, source in (("1", "s"), ("2", "s"), ("3", "other")):
+        assert rescore(lists, f"n{name}", f"alone{name}", source) == 0
+    with gzip.open(lists / "t2.gz", "rb") as found:
+        assert found.read() == (lists / "alone2").read_bytes()
+    for name in "13":
+        assert (lists / f"t{name}").read_bytes() == (lists / f"alone{name}").read_bytes()
+    assert rescore(lists, "n3", "alone4", "s") == 0
+    assert (lists / "alone4").read_bytes() != (lists / "alone3").read_bytes()
+
+
+def test_every_different_translation_of_a_sentence_is_scored_once(
+    lists: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scored: list[int] = []
+    score = Scorer.score
+
+    def counting(self: Scorer, sources: list[np.ndarray], translations: list[list[np.ndarray]]) -> list[np.ndarray]:
+        scored.extend(map(len, translations))
+        return score(self, sources, translations)
+
+    monkeypatch.setattr(Scorer, "score", counting)
+    (lists / "again").write_bytes((lists / "n1").read_bytes())
+    (lists / "s-again").write_bytes((lists / "s").read_bytes())
+    assert rescore(lists, "n1 again n2", "o1 o2 o3", "s s-again s") == 0
+    pairs = {
+        tuple(line.split(" ||| ")[:2]) for name in ("n1", "n2") for line in (lists / name).read_text().splitlines()
+    }
+    assert sum(scored) == len(pairs) < 200
+    assert len(scored) == 3
+    assert f"translations 280, distinct {len(pairs)}" in capsys.readouterr().err
+    assert (lists / "o1").read_bytes() == (lists / "o2").read_bytes()
+
+
+def test_lists_whose_sentences_are_out_of_order_stay_so(lists: Path) -> None:
+    rows = (lists / "n2").read_text().splitlines(keepends=True)
+    (lists / "backwards").write_text("".join(rows[::-1]))
+    assert rescore(lists, "backwards n2", "back there") == 0
+    back, there = ((lists / name).read_text().splitlines() for name in ("back", "there"))
+    assert back[::-1] == there
+
+
+@pytest.mark.parametrize(
+    ("nbests", "outputs", "source", "said"),
+    [
+        ("n1 n2", "x1", "s", "2 --nbest but 1 --output files"),
+        ("n1", "x1 x2", "s", "1 --nbest but 2 --output files"),
+        ("n1 n2 n3", "x1 x2 x3", "s s", "2 --source but 3 --nbest files"),
+        ("n1 n2", "x1 x1", "s", "is there twice"),
+        ("n1 empty", "x1 x2", "s", "empty: is empty"),
+        ("n1 bad", "x1 x2", "s", "bad, line 1: not number"),
+        ("n1 n2", "x1 x2", "s short", "n2, line 41: sentence 1 of 1"),
+    ],
+)
+def test_bad_lists_together_are_refused_and_nothing_is_written(
+    lists: Path, capsys: pytest.CaptureFixture[str], nbests: str, outputs: str, source: str, said: str
+) -> None:
+    (lists / "empty").write_text("")
+    (lists / "bad").write_text("u v\n")
+    (lists / "short").write_text("a b\n")
+    assert rescore(lists, nbests, outputs, source) == 2
+    assert said in capsys.readouterr().err
+    assert not [path for path in lists.iterdir() if path.name.startswith("x")]
