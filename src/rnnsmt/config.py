@@ -31,6 +31,10 @@ AUTO: dict[tuple[str, str], tuple[object, object]] = {
     ("rnn", "preset"): ("demo", "small"),
     ("cslm", "preset"): ("demo", "small"),
     ("cslm", "unknown"): ("class", "word"),
+    ("seq2seq", "preset"): ("demo", "small"),
+    ("seq2seq", "source_vocab_size"): (1500, 15000),
+    ("seq2seq", "target_vocab_size"): (1500, 15000),
+    ("seq2seq", "nbest"): (100, 1000),
     ("search", "pop_limit"): (150, 1000),
     ("search", "stack"): (100, 1000),
     ("search", "cslm_cells"): (50, 100),
@@ -327,7 +331,7 @@ def _check_engine(config: Mapping[str, Any]) -> Iterator[str]:
         yield "text.escape: Moses takes | for a separator of factors; set it to true"
     if "alignment" in parts and "hmm" in config["alignment"]["aligners"]:
         yield "alignment.aligners: Moses has no hmm; take model4 (MGIZA or GIZA++) or fast_align"
-    neural = [name for name in config["compare"] if "cslm" in config["systems"].get(name, {}).get("features", [])]
+    neural = [name for name in config["compare"] if "cslm" in features_of(config, name)]
     if neural and {"tuning", "decoding"} & set(parts):
         yield (
             f"engine: Moses' search cannot ask the CSLM of {', '.join(neural)}; give tuning and decoding to rnnsmt, "
@@ -337,7 +341,7 @@ def _check_engine(config: Mapping[str, Any]) -> Iterator[str]:
         untold = "needs to know which sentences a pair is from, which Moses' training does not tell"
         if config["rnn"]["leave_out"]:
             yield f"rnn.leave_out: {untold}; set it to 0"
-        used = {name for system in config["compare"] for name in config["systems"].get(system, {}).get("features", [])}
+        used = {name for system in config["compare"] for name in features_of(config, system)}
         for name, settings in {"rnn": {}, **config["scorers"]}.items():
             if name in used and (config["rnn"]["settings"] | settings).get("weighting") == "counts":
                 yield f"{name}: weighting counts {untold}"
@@ -351,29 +355,70 @@ def _check_systems(config: Mapping[str, Any]) -> Iterator[str]:
         if name in (*own, "model", "baseline"):
             yield f"scorers.{name}: the name is taken; call it something else"
     for name, system in config["systems"].items():
-        for feature in system["features"]:
-            if feature not in known:
-                near = difflib.get_close_matches(feature, known, 1)
-                hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
-                yield f"systems.{name}: no feature {feature}; {hint}"
-        features = set(system["features"])
-        if "proposals" in features:
-            if not {"rnn"} <= features <= {"rnn", "cslm", "proposals"}:
-                remedy = "give it rnn, perhaps cslm, and nothing else"
-                yield f"systems.{name}: proposals have the score of rnn only; {remedy}"
-            if config["rnn"]["leave_out"] and name in config["compare"]:
-                yield f"systems.{name}: proposals are those of one network; set rnn: {{leave_out: 0}}"
-            if config["rnn"]["settings"].get("direction") == "inverse":
-                yield f"systems.{name}: an inverse network proposes source phrases; leave out rnn.settings.direction"
-        said = named_features(name)
-        if said is not None and set(said) != features:
-            adds = " and ".join(system["features"]) or "nothing"
-            yield f"systems.{name}: adds {adds}, which is not what its name says; call it something else"
-    for name in config["compare"]:
-        if name not in config["systems"]:
-            near = difflib.get_close_matches(name, config["systems"], 1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(config['systems'])}"
-            yield f"compare: no system {name}; {hint}"
+        if set(system) == {"features"}:
+            yield from _check_features(config, name, system["features"], known)
+        else:
+            yield from _check_lstms(config, name, system)
+    for key, listed in (("compare", config["compare"]), ("seq2seq.compare", config["seq2seq"]["compare"])):
+        for name in listed:
+            if name not in config["systems"]:
+                yield f"{key}: no system {name}; {_hint(name, config['systems'])}"
+
+
+def _check_features(config: Mapping[str, Any], name: str, added: list[str], known: list[str]) -> Iterator[str]:
+    """A phrase-based system: features that there are and that go together, and a name that says no others."""
+    for feature in added:
+        if feature not in known:
+            yield f"systems.{name}: no feature {feature}; {_hint(feature, known)}"
+    features = set(added)
+    if "proposals" in features:
+        if not {"rnn"} <= features <= {"rnn", "cslm", "proposals"}:
+            remedy = "give it rnn, perhaps cslm, and nothing else"
+            yield f"systems.{name}: proposals have the score of rnn only; {remedy}"
+        if config["rnn"]["leave_out"] and name in config["compare"]:
+            yield f"systems.{name}: proposals are those of one network; set rnn: {{leave_out: 0}}"
+        if config["rnn"]["settings"].get("direction") == "inverse":
+            yield f"systems.{name}: an inverse network proposes source phrases; leave out rnn.settings.direction"
+    said = named_features(name)
+    if said is not None and set(said) != features:
+        adds = " and ".join(added) or "nothing"
+        yield f"systems.{name}: adds {adds}, which is not what its name says; call it something else"
+    if "+" in name or name.startswith("lstm"):
+        yield f"systems.{name}: + and lstm are for systems with LSTMs; call it something else"
+
+
+def _check_lstms(config: Mapping[str, Any], name: str, system: Mapping[str, Any]) -> Iterator[str]:
+    """A system of LSTMs: their network is there, and the system that they rescore is one that has n-best lists."""
+    if "features" in system or "network" not in system:
+        yield f"systems.{name}: needs either features and nothing else, or a network of seq2seq.networks"
+        return
+    networks, network = config["seq2seq"]["networks"], system["network"]
+    if network not in networks:
+        yield f"systems.{name}: no network {network} in seq2seq.networks; {_hint(network, networks)}"
+    other = system.get("rescores")
+    if other is None:
+        if "weight" in system:
+            yield f"systems.{name}: a weight is for LSTMs that rescore another system; add rescores, or leave it out"
+        if named_features(name) is not None or "+" in name:
+            yield f"systems.{name}: is LSTMs alone, which is not what its name says; call it something else"
+    elif "features" not in config["systems"].get(other, {}):
+        phrase_based = [system for system, about in config["systems"].items() if "features" in about]
+        yield f"systems.{name}: rescores {other}, which is no phrase-based system; {_hint(other, phrase_based)}"
+    elif not name.startswith(f"{other}+") or name.endswith("+"):
+        yield f"systems.{name}: rescores {other}, which is not what its name says; call it {other}+{network}"
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, known, 1)
+    return f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+
+
+def features_of(config: Mapping[str, Any], system: str) -> list[str]:
+    """What a system, or the one that its LSTMs rescore, adds to the baseline; nothing for LSTMs alone."""
+    about = config["systems"].get(system, {})
+    if "rescores" in about:
+        about = config["systems"].get(about["rescores"], {})
+    return list(about.get("features", []))
 
 
 def _check_numbers(value: Any, place: str) -> Iterator[str]:

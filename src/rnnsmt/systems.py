@@ -1,13 +1,16 @@
-"""The systems of Table 1: their names in files, their labels, the paper's figures (Cho et al. 2014, Table 1)."""
+"""The systems of the tables: their names in files, their labels, the published figures.
+
+Table 1 is that of Cho et al. (2014); what Sutskever et al. (2014) published of the same test set stands in Table 2.
+"""
 
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 
 class PaperFigures(NamedTuple):
-    """BLEU in the paper: newstest2012+2013 (dev) and newstest2014 (test), WMT'14 English-French."""
+    """BLEU in the paper: newstest2012+2013 (dev, where it is told) and newstest2014 (test), WMT'14 English-French."""
 
-    dev: float
+    dev: float | None
     test: float
 
 
@@ -17,6 +20,16 @@ PAPER: dict[str, PaperFigures] = {
     "cslm_rnn": PaperFigures(31.48, 34.64),
     "cslm_rnn_wp": PaperFigures(31.50, 34.54),
 }
+
+SEQ2SEQ_PAPER: dict[str, PaperFigures] = {
+    "lstm_forward": PaperFigures(None, 26.17),
+    "lstm": PaperFigures(None, 30.59),
+    "lstm_ensemble": PaperFigures(None, 34.81),
+    "baseline+lstm_forward": PaperFigures(None, 35.61),
+    "baseline+lstm": PaperFigures(None, 35.85),
+    "baseline+lstm_ensemble": PaperFigures(None, 36.50),
+}
+"""Sutskever et al. (2014), Tables 1 and 2: beam 12, ensembles of five; 1000-best lists of the same baseline."""
 
 BASELINE = "baseline"
 """Differences are taken to this system."""
@@ -29,11 +42,19 @@ come after them."""
 
 
 def label(system: str) -> str:
-    """A readable name: ``cslm_rnn_wp`` is CSLM + RNN + WP; a system with another name keeps it."""
-    parts = system.split("_")
-    if not all(part in _FEATURES for part in parts):
-        return system
-    return " + ".join(_FEATURES[part] for part in parts)
+    """A readable name: ``cslm_rnn_wp`` is CSLM + RNN + WP; what has another name keeps it.
+
+    >>> label("cslm_rnn+lstm_ensemble")
+    'CSLM + RNN + LSTM ensemble'
+    """
+    return " + ".join(map(_label, system.split("+")))
+
+
+def _label(name: str) -> str:
+    parts = name.split("_")
+    if parts[0] == "lstm":
+        return " ".join(["LSTM", *parts[1:]])
+    return " + ".join(_FEATURES[part] for part in parts) if all(part in _FEATURES for part in parts) else name
 
 
 def named_features(system: str) -> tuple[str, ...] | None:
@@ -70,14 +91,19 @@ def without(system: str, feature: str, features: Mapping[str, Collection[str] | 
 
 
 def paper_figure(system: str, is_dev: bool) -> float | None:
-    """The paper's BLEU of the same system, where it has one."""
-    figures = PAPER.get(system)
+    """The BLEU of the same system in the papers, where they have it."""
+    figures = published(system)
     if figures is None:
         return None
     return figures.dev if is_dev else figures.test
 
 
+def published(system: str) -> PaperFigures | None:
+    """The figures of a system in the papers, where it is in one."""
+    return PAPER.get(system) or SEQ2SEQ_PAPER.get(system)
+
+
 def paper_gain(system: str, reference: str, is_dev: bool) -> float | None:
-    """By how much a system is better than another in the paper, where it has both."""
+    """By how much a system is better than another in the papers, where they have both."""
     own, other = paper_figure(system, is_dev), paper_figure(reference, is_dev)
     return None if own is None or other is None else own - other

@@ -13,6 +13,7 @@ from rnnsmt.config import AUTO, check, corpora, settle
 from rnnsmt.cslm import settings as cslm
 from rnnsmt.languages import TWO_LETTERS, code_mistake
 from rnnsmt.rnn.settings import PRESETS, RnnSettings
+from rnnsmt.seq2seq import settings as seq2seq
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = ROOT / "workflow/schemas/config.schema.json"
@@ -50,7 +51,10 @@ def test_every_key_is_described_and_in_the_reference(config):
     def walk(node, value, place):
         assert node.get("description"), f"{place} has no description"
         for key, child in node.get("properties", {}).items():
-            if isinstance(value, dict) and place not in ("corpora", "config.rnn.settings", "config.cslm.settings"):
+            if isinstance(value, dict) and place not in (
+                "corpora",
+                *(f"config.{name}.settings" for name in ("rnn", "cslm", "seq2seq")),
+            ):
                 assert key in value, f"{place}.{key} is not in config.yaml"
                 walk(child, value[key], f"{place}.{key}")
             else:
@@ -60,7 +64,12 @@ def test_every_key_is_described_and_in_the_reference(config):
 
 
 @pytest.mark.parametrize(
-    ("network", "settings", "presets"), [("rnn", RnnSettings, PRESETS), ("cslm", cslm.CslmSettings, cslm.PRESETS)]
+    ("network", "settings", "presets"),
+    [
+        ("rnn", RnnSettings, PRESETS),
+        ("cslm", cslm.CslmSettings, cslm.PRESETS),
+        ("seq2seq", seq2seq.Seq2SeqSettings, seq2seq.PRESETS),
+    ],
 )
 def test_every_setting_of_a_preset_can_be_changed(network, settings, presets):
     properties = yaml.safe_load(SCHEMA.read_text())["properties"][network]["properties"]
@@ -189,6 +198,48 @@ MISTAKES = {
     "one side twice": (
         lambda c: c["corpora"][0].update(source=c["corpora"][0]["target"]),
         ["corpora[0] (harbour): source and target are the same text, results/demo/in-domain.fr.gz"],
+    ),
+    "an unknown network": (
+        lambda c: c["systems"].update({"lstm_deep": {"network": "lstm_dep"}}),
+        ["systems.lstm_deep: no network lstm_dep in seq2seq.networks; did you mean lstm?"],
+    ),
+    "features and a network": (
+        lambda c: c["systems"].update({"both": {"features": ["rnn"], "network": "lstm"}}),
+        ["systems.both: needs either features and nothing else, or a network of seq2seq.networks"],
+    ),
+    "nothing of both": (
+        lambda c: c["systems"].update({"none": {"ensemble": 2}}),
+        ["systems.none: needs either features and nothing else, or a network of seq2seq.networks"],
+    ),
+    "rescored LSTMs": (
+        lambda c: c["systems"].update({"lstm+lstm": {"network": "lstm", "rescores": "lstm"}}),
+        ["systems.lstm+lstm: rescores lstm, which is no phrase-based system; there are baseline, rnn, cslm, "],
+    ),
+    "another rescored system": (
+        lambda c: c["systems"]["baseline+lstm"].update(rescores="rnn"),
+        ["systems.baseline+lstm: rescores rnn, which is not what its name says; call it rnn+lstm"],
+    ),
+    "a weight of nothing": (
+        lambda c: c["systems"]["lstm"].update(weight="tuned"),
+        ["systems.lstm: a weight is for LSTMs that rescore another system; add rescores, or leave it out"],
+    ),
+    "features called LSTM": (
+        lambda c: c["systems"].update({"lstm_rnn": {"features": ["rnn"]}}),
+        ["systems.lstm_rnn: + and lstm are for systems with LSTMs; call it something else"],
+    ),
+    "LSTMs called RNN": (
+        lambda c: c["systems"].update({"rnn": {"network": "lstm"}}),
+        [
+            "systems.rnn: is LSTMs alone, which is not what its name says; call it something else",
+        ],
+    ),
+    "an unknown system of Table 2": (
+        lambda c: c["seq2seq"]["compare"].append("lstn"),
+        ["seq2seq.compare: no system lstn; did you mean lstm?"],
+    ),
+    "an unknown setting of an LSTM": (
+        lambda c: c["seq2seq"]["networks"].update(lstm_x={"hiden": 3}),
+        ["seq2seq.networks.lstm_x: unknown key hiden; did you mean hidden?"],
     ),
     "one language": (lambda c: c["languages"].update(target="en"), ["languages: source and target are the same"]),
     "two mistakes": (
@@ -354,7 +405,8 @@ def test_settings_for_other_corpora(config):
             assert config[section][key] == other
     assert said == (
         "Settings for corpora of your own (auto): phrases.smoothing: kneser-ney, rnn.vocab_size: 15000, "
-        "rnn.preset: small, cslm.unknown: word, search.pop_limit: 1000, search.cslm_cells: 100, "
+        "rnn.preset: small, cslm.unknown: word, seq2seq.preset: small, seq2seq.source_vocab_size: 15000, "
+        "seq2seq.target_vocab_size: 15000, seq2seq.nbest: 1000, search.pop_limit: 1000, search.cslm_cells: 100, "
         "tuning.nbest: 100, tuning.restarts: 20, tuning.max_iterations: 25"
     )
 

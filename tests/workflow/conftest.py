@@ -19,7 +19,12 @@ SMALL = {
     "search": {"pop_limit": 100},
     "rnn": {"settings": {"hidden": 32, "embedding": 16, "maxout": 16, "updates": 150}},
     "cslm": {"settings": {"projection": 16, "hidden_1": 32, "hidden_2": 16, "epochs": 2}},
-    "compare": ["baseline", "rnn", "rnn_proposals", "cslm_rnn", "cslm_rnn_wp"],
+    "seq2seq": {"settings": {"hidden": 32, "embedding": 16, "epochs": 2}, "nbest": 20, "beam": 4},
+    "systems": {"lstm_ensemble": {"ensemble": 2}},
+    "compare": [
+        *("baseline", "rnn", "rnn_proposals", "cslm_rnn", "cslm_rnn_wp"),
+        *("lstm", "lstm_ensemble", "baseline+lstm", "cslm_rnn+lstm_tuned"),
+    ],
 }
 """The embedded corpus at a size for tests."""
 

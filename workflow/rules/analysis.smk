@@ -6,21 +6,25 @@ from rnnsmt.systems import label
 # What is shown of the RNN Encoder-Decoder needs one network that scores all pairs and p(target | source).
 HAS_RNN = "rnn" in NETWORKS and settings_of("rnn").get("direction") != "inverse"
 SHOWN = HAS_RNN and not LEAVE_OUT
-PICTURES = [f"learning-{name}" for name in NETWORKS] + ["mert"] + ["scores-rnn"] * HAS_RNN
+PICTURES = [f"learning-{name}" for name in [*NETWORKS, *LSTMS]] + ["mert"] * bool(COMPARED) + ["scores-rnn"] * HAS_RNN
 MAPS = ["words", "phrases"] if SHOWN else []
 EXAMPLES = ["results/analysis/phrase-examples.json"] if SHOWN else []
 COMPARISONS = [
     f"results/analysis/{system}.vs.{other}/{name}.json"
-    for system in config["compare"]
+    for system in COMPARED
     for other in nested_systems(system)
     for name in TEST
 ]
 NETWORK_NAMES = {"rnn": "RNN Encoder–Decoder", "cslm": "CSLM"} | {name: f"Scorer {name}" for name in config["scorers"]}
+NETWORK_NAMES |= {name: label(name) for name in config["seq2seq"]["networks"]}
 
 
 rule learning_curve:
     input:
-        lambda w: of_every_training("results/{name}/network{n}/history{left_out}.json", [w.name]),
+        lambda w: (
+            [path for path in LSTM_HISTORIES if path.startswith(f"results/{w.name}/")]
+            or of_every_training("results/{name}/network{n}/history{left_out}.json", [w.name])
+        ),
     output:
         report(
             "results/figures/learning-{name}.png",
@@ -47,7 +51,7 @@ rule learning_curve:
 
 rule mert_curves:
     input:
-        expand(f"{RUN}/history.json", system=config["compare"], run=RUNS),
+        expand(f"{RUN}/history.json", system=COMPARED, run=RUNS),
     output:
         report(
             "results/figures/mert.png",
@@ -66,7 +70,7 @@ rule mert_curves:
     params:
         version=version("analysis", "mert-curves"),
         histories=lambda w, input: [
-            f"{system}={history}" for (system, _), history in zip(itertools.product(config["compare"], RUNS), input)
+            f"{system}={history}" for (system, _), history in zip(itertools.product(COMPARED, RUNS), input)
         ],
     shell:
         "rnnsmt analysis mert-curves --history {params.histories:q} --output {output:q} &> {log:q}"

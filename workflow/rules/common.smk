@@ -1,5 +1,6 @@
 # What all chapters share: the checked configuration, the corpora, where jobs run, and how a rule calls a stage.
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -26,7 +27,7 @@ if rnnsmt is None or ((CHECKOUT / "src").is_dir() and Path(rnnsmt.__file__).reso
     )
 os.environ.update(RNNSMT_CHECKOUT=str(CHECKOUT))  # what envs/*.post-deploy.sh installs
 
-from rnnsmt.config import check, corpora, is_embedded, kept_whole, parts_of_moses, settle
+from rnnsmt.config import check, corpora, features_of, is_embedded, kept_whole, parts_of_moses, settle
 from rnnsmt.io import InputError
 from rnnsmt.moses.installation import Installation, check_path, needs_of
 from rnnsmt.run_lock import enter
@@ -74,11 +75,12 @@ wildcard_constraints:
     lang=f"{SOURCE}|{TARGET}",
     corpus="|".join(CORPORA),
     set="|".join(SETS),
-    system="|".join(config["systems"]),
+    system="|".join(map(re.escape, config["systems"])),
     run=r"\d+",
     network=r"\d+",
     left_out=r"(\.without-\d+-of-\d+)?",
     scorer="|".join(["rnn", *config["scorers"]]),
+    lstm="|".join(config["seq2seq"]["networks"]),
     aligner="|".join(config["alignment"]["aligners"]),
     kind="bitext|mono|raw|tokenized|truecased",
 

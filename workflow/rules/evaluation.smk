@@ -21,6 +21,8 @@ if "decoding" in MOSES_PARTS:
         log:
             "results/logs/evaluation/moses.{system}.log",
             program="results/logs/evaluation/moses.{system}.programs.log",
+        wildcard_constraints:
+            system=any_of(PHRASE_BASED),
         conda:
             BASE_ENV
         threads: search_threads
@@ -54,6 +56,8 @@ else:
             details=of_every_run("details"),
         log:
             "results/logs/evaluation/decode.{system}.log",
+        wildcard_constraints:
+            system=any_of(PHRASE_BASED),
         conda:
             search_env
         threads: search_threads
@@ -120,6 +124,13 @@ rule score:
         f"--lang {TARGET} {{params.case}} --system {{wildcards.system}} &> {{log:q}}"
 
 
+# What a table says of its systems beside their scores: what they add to the baseline.
+def table_features(systems):
+    return " ".join(
+        f"{name}={'+'.join([*features(name), *added_by_lstms(name)])}" for name in systems if name not in LSTMS_ALONE
+    )
+
+
 rule table1:
     input:
         SCORES,
@@ -144,21 +155,45 @@ rule table1:
         version=version("evaluation", "table"),
         joint=JOINT,
         paper=switch("paper", [SOURCE, TARGET] == ["en", "fr"]),
-        features=" ".join(f"{name}={'+'.join(features(name))}" for name in config["compare"]),
+        features=table_features(config["compare"]),
         trainings=len(TRAININGS),
+        title="Table 1: BLEU",
+        provenance="--provenance provenance.json",
     shell:
         "rnnsmt evaluation table --scores {input:q} {params.joint} --features {params.features} "
-        "--trainings {params.trainings} --dev-set dev "
-        "{params.paper} --provenance provenance.json --output-tsv {output.tsv:q} --output-json {output.json:q} "
+        "--trainings {params.trainings} --dev-set dev --title {params.title:q} "
+        "{params.paper} {params.provenance} --output-tsv {output.tsv:q} --output-json {output.json:q} "
         "--output-contrasts {output.contrasts:q} --output-md {output.md:q} --output-html {output.html:q} &> {log:q}"
+
+
+# The systems of Sutskever et al. (2014) and what their LSTMs add to ours; made by its name only.
+use rule table1 as table2 with:
+    input:
+        expand(f"{RUN}/{{set}}.bleu.json", system=config["seq2seq"]["compare"], run=RUNS, set=SETS),
+    output:
+        tsv="results/table2.tsv",
+        json="results/table2.json",
+        contrasts="results/table2.contrasts.tsv",
+        md="results/table2.md",
+        html="results/table2.html",
+    log:
+        "results/logs/report/table2.log",
+    params:
+        version=version("evaluation", "table"),
+        joint=JOINT,
+        paper=switch("paper", [SOURCE, TARGET] == ["en", "fr"]),
+        features=table_features(config["seq2seq"]["compare"]),
+        trainings=len(TRAININGS),
+        title="Table 2: BLEU with LSTMs",
+        provenance="",
 
 
 rule provenance:
     input:
         scores=SCORES,
-        ini=expand(f"{RUN}/moses.ini", system=config["compare"], run=RUNS),
-        models=of_every_training("results/{name}/network{n}/model{left_out}.pt"),
-        histories=of_every_training("results/{name}/network{n}/history{left_out}.json"),
+        ini=expand(f"{RUN}/moses.ini", system=[*COMPARED, *(s for s in RESCORED if s in config["compare"])], run=RUNS),
+        models=of_every_training("results/{name}/network{n}/model{left_out}.pt") + LSTM_MODELS,
+        histories=of_every_training("results/{name}/network{n}/history{left_out}.json") + LSTM_HISTORIES,
         corpora=[side for corpus in CORPORA.values() for side in (corpus.source, corpus.target) if side],
         prepared=[f"results/corpus/tokenized/{name}.report.json" for name in CORPORA],
         alignment=config["alignment"]["external"] or [],
@@ -181,7 +216,9 @@ rule provenance:
         joint=JOINT,
         networks=lambda w, input: " ".join(
             f"--network {shlex.quote('='.join([name, model, history]))}"
-            for name, model, history in zip(of_every_training("{name}{n}{left_out}"), input.models, input.histories)
+            for name, model, history in zip(
+                of_every_training("{name}{n}{left_out}") + LSTM_NAMES, input.models, input.histories
+            )
         ),
         config=json.dumps(config, sort_keys=True),
     shell:

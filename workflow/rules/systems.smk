@@ -26,8 +26,21 @@ def column(name, network):
 
 
 def features(system):
-    """What a system adds, in the order that names folders: cslm, then the columns."""
-    return [name for name in ("cslm", *COLUMN_NAMES) if name in config["systems"][system]["features"]]
+    """What a system, or the one that its LSTMs rescore, adds to the baseline, in the order that names folders: cslm, then
+    the columns."""
+    return [name for name in ("cslm", *COLUMN_NAMES) if name in features_of(config, system)]
+
+
+# The systems that have a table and a search, and those of LSTMs: alone, and with the n-best lists of one of the first.
+PHRASE_BASED = [name for name, about in config["systems"].items() if "features" in about]
+RESCORED = [name for name, about in config["systems"].items() if "rescores" in about]
+LSTMS_ALONE = [name for name in config["systems"] if name not in (*PHRASE_BASED, *RESCORED)]
+COMPARED = [name for name in config["compare"] if name in PHRASE_BASED]
+
+
+def any_of(systems):
+    """The regular expression of these systems' names, which matches nothing where there are none."""
+    return "|".join(map(re.escape, systems)) or "(?!)"
 
 
 NETWORKS = [name for name in (*SCORERS, "cslm") if any(name in features(system) for system in config["compare"])]
@@ -83,7 +96,7 @@ def moses_tables(added, network):
 def nested_systems(system):
     """The systems of the table that have some of a system's features and no others: the largest of them."""
     own = set(features(system))
-    smaller = [name for name in config["compare"] if set(features(name)) < own]
+    smaller = [name for name in COMPARED if set(features(name)) < own]
     return [name for name in smaller if not any(set(features(name)) < set(features(other)) for other in smaller)]
 
 

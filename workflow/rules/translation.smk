@@ -1,5 +1,5 @@
 # What `rnnsmt translate` has to know of a tuned system beside its moses.ini.
-SYSTEM_FILES = expand(f"{RUN}/system.json", system=config["compare"], run=RUNS)
+SYSTEM_FILES = expand(f"{RUN}/system.json", system=COMPARED, run=RUNS)
 
 
 rule describe_system:
@@ -11,6 +11,8 @@ rule describe_system:
         expand(f"{RUN}/system.json", run=RUNS, allow_missing=True),
     log:
         "results/logs/translation/describe.{system}.log",
+    wildcard_constraints:
+        system=any_of(PHRASE_BASED),
     conda:
         BASE_ENV
     resources:

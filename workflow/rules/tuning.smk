@@ -22,6 +22,8 @@ if "tuning" in MOSES_PARTS:
         log:
             "results/logs/tuning/moses.{system}.log",
             program="results/logs/tuning/moses.{system}.programs.log",
+        wildcard_constraints:
+            system=any_of(PHRASE_BASED),
         conda:
             BASE_ENV
         threads: search_threads
@@ -62,6 +64,8 @@ else:
             history=expand(f"{RUN}/history.json", run=RUNS, allow_missing=True),
         log:
             "results/logs/tuning/mert.{system}.log",
+        wildcard_constraints:
+            system=any_of(PHRASE_BASED),
         conda:
             search_env
         threads: search_threads

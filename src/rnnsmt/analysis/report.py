@@ -87,8 +87,8 @@ def provenance_of(content: Mapping[str, Any]) -> dict[str, Any]:
                     "run": one["run"],
                     "bleu": one["bleu"],
                     "sacrebleu": one["sacrebleu"],
-                    "seed": tuned["seed"],
-                    "best iteration": tuned["best_iteration"],
+                    "seed": tuned.get("seed"),
+                    "best iteration": tuned.get("best_iteration"),
                     "weights": {name: [round(w, 5) for w in ws] for name, ws in tuned["weights"].items()},
                     "files": [hashed(one[kind]) for kind in ("output", "score") if one.get(kind)]
                     + [hashed(path) for path in tuned["model"].values()],

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from rnnsmt.evaluation.records import contrast_records
 from rnnsmt.evaluation.table import Contrast, Row, deviation, mean
-from rnnsmt.systems import BASELINE, PAPER, label
+from rnnsmt.systems import BASELINE, label, published
 
 DASH = "–"
 
@@ -40,8 +40,9 @@ NOTES = (
 )
 
 PAPER_NOTE = (
-    "paper: the figure to the left of it in Cho et al. (2014), WMT 2014 English–French (dev: newstest2012+2013, test: "
-    "newstest2014). BLEU compares only where the data are the same; the gains tell what to expect."
+    "paper: the figure to the left of it in Cho et al. (2014), of LSTMs in Sutskever et al. (2014), WMT 2014 "
+    "English–French (dev: newstest2012+2013, test: newstest2014). BLEU "
+    "compares only where the data are the same; the gains tell what to expect."
 )
 
 
@@ -96,8 +97,7 @@ def overview(table: Sequence[Row], paper: bool) -> Table:
 
 
 def _paper_cells(system: str) -> list[str]:
-    published = PAPER.get(system)
-    return [DASH, DASH] if published is None else [f"{published.dev:.2f}", f"{published.test:.2f}"]
+    return [or_dash(part, ".2f") for part in published(system) or (None, None)]
 
 
 SCORES: list[TableColumn] = [

@@ -212,6 +212,7 @@ def table_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="of the networks, on which the runs of systems with networks take turns: run 1 the first ...",
     )
+    parser.add_argument("--title", default="Table 1: BLEU", metavar="TEXT", help="of the pages")
     parser.add_argument("--paper", action="store_true", help="put the paper's figures, English to French, beside ours")
     parser.add_argument(
         "--dev-set",
@@ -252,8 +253,8 @@ def table(args: argparse.Namespace) -> dict[str, object]:
         scores, args.dev_set, joint, dict(_features(text) for text in args.features), args.paper, args.trainings
     )
     write_tsv(args.output_tsv, table, args.paper)
-    write_markdown(args.output_md, table, args.paper)
-    write_html(args.output_html, table, args.paper, args.provenance)
+    write_markdown(args.output_md, table, args.paper, args.title)
+    write_html(args.output_html, table, args.paper, args.title, args.provenance)
     if args.output_contrasts is not None:
         write_contrasts_tsv(args.output_contrasts, table, args.paper)
     if args.output_json is not None:

@@ -28,9 +28,9 @@ WIDTH = 100
 """Of running text."""
 
 
-def write_markdown(path: str | Path, table: Sequence[Row], paper: bool) -> None:
+def write_markdown(path: str | Path, table: Sequence[Row], paper: bool, title: str) -> None:
     """Write the overview and the tables of every test set; paper: with the paper's figures."""
-    parts = ["# Table 1: BLEU", "", *_lines(overview(table, paper)), ""]
+    parts = [f"# {title}", "", *_lines(overview(table, paper)), ""]
     for name, rows in test_sets(table).items():
         parts += [f"## {name}: {size(rows)}", "", *_lines(scores(rows)), ""]
         if (added := contrasts(rows)) is not None:

@@ -9,10 +9,11 @@ from rnnsmt.evaluation import cells
 from rnnsmt.evaluation.dots import dot_plot
 from rnnsmt.evaluation.records import contrast_records
 from rnnsmt.evaluation.table import Row
-from rnnsmt.systems import PAPER, label, last_feature, named_features, paper_gain, without
+from rnnsmt.systems import PAPER, SEQ2SEQ_PAPER, label, last_feature, named_features, paper_gain, published, without
 from rnnsmt.templates import write_page
 
 TEMPLATE = "table.html.j2"
+
 DIM = {"p", "p strict", "paper", "paper dev", "paper test", "Length", "Unknown", "CPU s"}
 """Columns that stand back."""
 
@@ -31,17 +32,17 @@ class View(NamedTuple):
     rows: list[tuple[bool, list[Cell]]]
 
 
-def write_html(path: str | Path, table: Sequence[Row], paper: bool, provenance: str | None = None) -> None:
+def write_html(path: str | Path, table: Sequence[Row], paper: bool, title: str, provenance: str | None = None) -> None:
     """Write the page; ``provenance``: address of the file that says where every number comes from."""
     write_page(
         path,
         "rnnsmt.evaluation",
         TEMPLATE,
-        title="Table 1: BLEU",
+        title=title,
         introduction=cells.introduction(table),
-        overview=_view(cells.overview(table, paper), [row.system in PAPER and paper for row in _systems(table)]),
+        overview=_view(cells.overview(table, paper), _bold(_systems(table), paper)),
         test_sets=[_test_set(name, rows, paper) for name, rows in cells.test_sets(table).items()],
-        paper=_paper_table() if paper else None,
+        papers=_paper_tables(table) if paper else [],
         notes=cells.notes(table, paper),
         level=cells.LEVEL,
         signatures=cells.signatures(table),
@@ -56,9 +57,14 @@ def _systems(table: Sequence[Row]) -> list[Row]:
     return list({row.system: row for row in reversed(table)}.values())[::-1]
 
 
+def _bold(rows: Sequence[Row], paper: bool) -> list[bool]:
+    """Which rows are of systems that the papers have."""
+    return [paper and published(row.system) is not None for row in rows]
+
+
 def _test_set(name: str, rows: Sequence[Row], paper: bool) -> dict[str, Any]:
     """One test set as the template draws it."""
-    bold = [row.system in PAPER and paper for row in rows]
+    bold = _bold(rows, paper)
 
     def of_row(number: int, heading: str) -> float | None:
         contrast = {"Δ baseline": rows[number].baseline, "Δ feature": cells.last(rows[number])}.get(heading)
@@ -96,11 +102,25 @@ def _view(
     return View(table.headings, rows)
 
 
+def _paper_tables(table: Sequence[Row]) -> list[tuple[str, View]]:
+    """The table of Cho et al., and where there are LSTMs what Sutskever et al. published; with their titles."""
+    tables = [("Table 1 of Cho et al. (2014)", _paper_table())]
+    if any(row.system in SEQ2SEQ_PAPER for row in table):
+        rows = [
+            [label(system), cells.or_dash(figures.test, ".2f"), cells.or_dash(gain, "+.2f")]
+            for system, figures in SEQ2SEQ_PAPER.items()
+            for gain in [paper_gain(system, "baseline", False)]
+        ]
+        view = _view(cells.Table(["Models", "test", "Δ baseline"], rows), [False] * len(rows))
+        tables.append(("Tables 1 and 2 of Sutskever et al. (2014)", view))
+    return tables
+
+
 def _paper_table() -> View:
     """The paper's table with its gains over its baseline and over the row with one feature less."""
     rows = []
     features = {system: named_features(system) for system in PAPER}
-    for system, published in PAPER.items():
+    for system, figures in PAPER.items():
         last = last_feature(features[system])
         references = ("baseline", without(system, last, features) if last else None)
         gains = [
@@ -108,6 +128,6 @@ def _paper_table() -> View:
             for reference in references
             for is_dev in (True, False)
         ]
-        rows.append([label(system), f"{published.dev:.2f}", f"{published.test:.2f}", *gains])
+        rows.append([label(system), *(cells.or_dash(part, ".2f") for part in figures), *gains])
     headings = ["Models", "dev", "test", "Δ baseline, dev", "test", "Δ feature, dev", "test"]
     return _view(cells.Table(headings, rows), [False] * len(rows))

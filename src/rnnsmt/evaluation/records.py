@@ -7,7 +7,7 @@ from typing import Any
 from rnnsmt import __version__
 from rnnsmt.evaluation.table import Row, deviation, mean
 from rnnsmt.io import atomic_text, write_json
-from rnnsmt.systems import PAPER, label, ordered_features
+from rnnsmt.systems import PAPER, SEQ2SEQ_PAPER, label, ordered_features
 
 FORMAT = "rnnsmt-table-2"
 
@@ -159,7 +159,7 @@ def write_table_json(path: str | Path, table: Sequence[Row], paper: bool) -> Non
         "contrasts": [_rounded(one, contrast_columns) for one in contrast_records(table)],
     }
     if paper:
-        content["paper"] = {system: figures._asdict() for system, figures in PAPER.items()}
+        content["paper"] = {system: figures._asdict() for system, figures in (PAPER | SEQ2SEQ_PAPER).items()}
     write_json(path, content)
 
 

@@ -20,7 +20,7 @@ from rnnsmt.io import (
     write_lines,
     write_plain,
 )
-from rnnsmt.moses.ini import NEURAL_MODELS, Feature, MosesIni
+from rnnsmt.moses.ini import NEURAL_MODELS, RESCORING, Feature, MosesIni
 from rnnsmt.moses.installation import MERT, MOSES, Installation
 from rnnsmt.moses.nbest import fields_of
 from rnnsmt.moses.running import run
@@ -57,6 +57,11 @@ def for_moses(ini: MosesIni, folder: Path | None) -> MosesIni:
     """
     features = []
     for feature in ini.features:
+        if feature.kind in RESCORING:
+            raise InputError(
+                f"{ini.path}: {feature.name} is a score of whole translations, which Moses does not know; take the "
+                "system whose lists were scored"
+            )
         if feature.kind in NEURAL_MODELS:
             raise InputError(
                 f"{ini.path}: {feature.name}: Moses' decoder has no continuous-space LM; search with rnnsmt, or score "

@@ -30,11 +30,22 @@ LANGUAGE_MODELS = ("KENLM", "SRILM", "IRSTLM", "RandLM")
 NEURAL_MODELS = ("CSLM",)
 """Continuous-space LMs inside the search; Moses has no such feature."""
 
+RESCORING = ("LSTM",)
+"""Scores of whole translations, of which no decoder knows anything: features of n-best lists only."""
+
 CSLM_UNKNOWN = ("class", "word")
 """What a word outside the shortlist of a continuous-space LM scores: p(UNK | context), the probability of all such
 words together, as in the paper; or the share of one of them in it, with as many as the training text has."""
 
-ONE_SCORE = (*NEURAL_MODELS, "UnknownWordPenalty", "WordPenalty", "PhrasePenalty", "Distortion", *LANGUAGE_MODELS)
+ONE_SCORE = (
+    *NEURAL_MODELS,
+    *RESCORING,
+    "UnknownWordPenalty",
+    "WordPenalty",
+    "PhrasePenalty",
+    "Distortion",
+    *LANGUAGE_MODELS,
+)
 
 KNOWN_FEATURES = (*ONE_SCORE, *PHRASE_TABLES, "LexicalReordering")
 

@@ -167,6 +167,7 @@ class ExactSoftmax:
 
     def __init__(self, weights: Tensor, biases: Tensor) -> None:
         """weights: [classes, E]. biases: [classes]."""
+        self.classes = len(biases)
         columns = len(biases) if biases.is_cuda else COLUMNS
         parts = zip(weights.split(columns), biases.split(columns), strict=True)
         self._parts = [(part.t().contiguous(), bias) for part, bias in parts]
@@ -181,9 +182,9 @@ class ExactSoftmax:
         owner, classes = rows.numpy(), words.numpy()
         tops, totals = np.full(len(g), -np.inf, np.float32), np.zeros(len(g))
         chosen = np.empty(len(classes), np.float32)
-        for first, units in self._units(g):
-            add_exponentials(units, tops, totals)
-            take_units(units, first, owner, classes, chosen)
+        for first, part in self._units(g):
+            add_exponentials(part, tops, totals)
+            take_units(part, first, owner, classes, chosen)
         return torch.from_numpy(chosen - (np.log(totals) + tops)[owner])
 
     @torch.inference_mode()
@@ -197,7 +198,7 @@ class ExactSoftmax:
         for first, units in self._units(g):
             add_exponentials(units, tops, totals)
             keep_largest(units, first, least_class, best, classes)
-        return best - (np.log(totals) + tops)[:, None], classes
+        return best.astype(np.float64) - (np.log(totals) + tops)[:, None], classes
 
     def _units(self, g: Tensor) -> Iterator[tuple[int, NDArray[np.float32]]]:
         """The output units of g [B, E], some classes at a time: the first of them, and [B, classes]."""

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rnnsmt.io import InputError, write_json, write_lines, write_lines_or_stdout
+from rnnsmt.io import InputError, write_json, write_lines_or_stdout
 from rnnsmt.progress import say, track
 from rnnsmt.search.options import add_search_options, search_options
 
@@ -32,7 +32,8 @@ def decode_options(parser: argparse.ArgumentParser) -> None:
         default=0,
         help="distinct translations per sentence for --nbest-file; wider beam, so that the best may differ",
     )
-    parser.add_argument("--nbest-file", type=Path, help="where to write them, in Moses' format")
+    add("--nbest-file", type=Path, nargs="+", metavar="FILE",
+        help="where to write them, in Moses' format; as many as outputs")  # fmt: skip
     add("--output-details", type=Path, nargs="+", metavar="FILE",
         help="phrases and features of every output: n-best lists of one in Moses' format")  # fmt: skip
     add("--model-dir", type=Path, nargs="+", metavar="DIR",
@@ -61,14 +62,13 @@ def decode(args: argparse.Namespace) -> dict[str, object]:
     if args.nbest < 0 or (args.nbest > 0) != (args.nbest_file is not None):
         raise InputError("--nbest N (N at least 1) and --nbest-file belong together")
     tasks = len(args.ini) * len(args.input)
-    reports, details = args.report or [None] * tasks, args.output_details or [None] * tasks
-    if not tasks == len(args.output) == len(reports) == len(details):
+    reports, details, lists = (given or [None] * tasks for given in (args.report, args.output_details, args.nbest_file))
+    if not tasks == len(args.output) == len(reports) == len(details) == len(lists):
         raise InputError(
-            f"{len(args.ini)} --ini and {len(args.input)} --input need {tasks} --output and as many --report and "
-            f"--output-details, if any, but there are {len(args.output)}, {len(reports)} and {len(details)}"
+            f"{len(args.ini)} --ini and {len(args.input)} --input need {tasks} --output and as many --report, "
+            f"--output-details and --nbest-file, if any, but there are {len(args.output)}, {len(reports)}, "
+            f"{len(details)} and {len(lists)}"
         )
-    if args.nbest_file is not None and tasks > 1:
-        raise InputError("--nbest-file: is for one --ini and one --input only")
 
     from rnnsmt.moses.ini import same_models
     from rnnsmt.search.model import load_model
@@ -93,7 +93,7 @@ def decode(args: argparse.Namespace) -> dict[str, object]:
                 task = place * len(texts) + text
                 warn = number == 0 and ini is first
                 weights = model.weights(ini)
-                outputs = args.output[task], details[task], args.nbest_file
+                outputs = args.output[task], details[task], lists[task]
                 found.append(_translate(model, weights, sentences, options, *outputs, warn))
                 if reports[task] is not None:
                     write_json(reports[task], {**found[-1], "load_cpu_seconds": loading, **limits})
@@ -114,7 +114,7 @@ def _translate(
 ) -> dict[str, int | float]:
     """Translate one text under ``weights`` [F] and write it; the figures of its search. warn: of raw text."""
     from rnnsmt.search.decoder import translations
-    from rnnsmt.search.nbest import detail_lines, nbest_file_lines
+    from rnnsmt.search.nbest import detail_lines, write_lists
     from rnnsmt.search.sentence_search import SentenceSearch
     from rnnsmt.search.source_text import raw_text_warning
     from rnnsmt.search.translation_options import look_up
@@ -129,12 +129,12 @@ def _translate(
     )
     if warning is not None:
         say(warning)
-    found = list(track(translations(search), "translating", len(sentences), "sentences"))
+    stream = track(translations(search), "translating", len(sentences), "sentences")
+    if nbest_file is not None:
+        stream = write_lists(nbest_file, stream, model.feature_names, model.listed)
+    found = list(stream)
     seconds = time.process_time() - began
 
-    if nbest_file is not None:
-        lists = (translation.nbest for translation in found)
-        write_lines(nbest_file, nbest_file_lines(lists, model.feature_names, model.listed))
     if details is not None:
         write_lines_or_stdout(details, detail_lines(found, model.feature_names, model.listed))
     write_lines_or_stdout(output, (translation.text for translation in found))

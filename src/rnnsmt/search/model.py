@@ -19,6 +19,7 @@ from rnnsmt.moses.ini import (
     NEURAL_MODELS,
     NO_LIMIT,
     PHRASE_TABLES,
+    RESCORING,
     XML_INPUT,
     Feature,
     MosesIni,
@@ -164,6 +165,11 @@ def _some(ini: MosesIni, kinds: tuple[str, ...]) -> list[Feature]:
 def _layout(ini: MosesIni) -> tuple[list[str], dict[str, np.ndarray]]:
     """Names and columns of the feature vector."""
     for feature in ini.features:
+        if feature.kind in RESCORING:
+            raise InputError(
+                f"{ini.path}: {feature.name} is a score of whole translations, which no search can ask; take the "
+                "system whose lists were scored, or choose from such lists with `tuning rerank`"
+            )
         if feature.kind not in _KNOWN:
             raise InputError(
                 f"{ini.path}: unknown feature {feature.kind}; tables must be PhraseDictionaryMemory (text form), and "

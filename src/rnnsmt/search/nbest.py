@@ -4,12 +4,14 @@ The list is taken from the lattice of recombined hypotheses.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 
+from rnnsmt.io import atomic_text
 from rnnsmt.moses.nbest import nbest_lines
 from rnnsmt.search.kernels.lattice import MAX_DERIVATIONS, Lattice, extract, new_lattice, phrase_hashes
 from rnnsmt.search.kernels.records import RankedOptions, Work
@@ -153,11 +155,18 @@ class NBestExtractor:
         return Derivations(offsets[: found + 1], options, starts, ends), bool(self.lattice.used[3])
 
 
-def nbest_file_lines(lists: Iterable[NBest], names: Sequence[str], columns: np.ndarray) -> Iterator[str]:
-    """The n-best lists of all sentences as lines in Moses' format, with these columns of the features ``names``."""
+def write_lists(
+    path: str | Path, found: Iterable[Translation], names: Sequence[str], columns: np.ndarray
+) -> Iterator[Translation]:
+    """The translations without their n-best lists, which are written as they come: in Moses' format, with these columns
+    of the features ``names``."""
     names = [names[column] for column in columns]
-    for number, one in enumerate(lists):
-        yield from nbest_lines(number, names, one.texts, one.features[:, columns], one.scores, one.phrases)
+    with atomic_text(path) as out:
+        for number, one in enumerate(found):
+            best = one.nbest
+            for line in nbest_lines(number, names, best.texts, best.features[:, columns], best.scores, best.phrases):
+                out.write(line + "\n")
+            yield replace(one, nbest=NBest.none(len(one.features)))
 
 
 def detail_lines(found: Iterable[Translation], names: Sequence[str], columns: np.ndarray) -> Iterator[str]:

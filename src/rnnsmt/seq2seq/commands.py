@@ -1,8 +1,9 @@
 """The commands of sequence to sequence learning."""
 
 import argparse
+from itertools import groupby, product
 
-from rnnsmt.io import InputError
+from rnnsmt.io import InputError, write_json
 from rnnsmt.networks.options import (
     add_device,
     add_settings,
@@ -14,6 +15,18 @@ from rnnsmt.networks.options import (
 from rnnsmt.options import positive
 from rnnsmt.seq2seq.settings import PRESETS
 from rnnsmt.stopping import Stop
+
+
+def _add_ensembles(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--model",
+        action="append",
+        nargs="+",
+        required=True,
+        metavar="FILE",
+        help="what seq2seq train wrote; several are an ensemble; may be repeated",
+    )
+    add_device(parser)
 
 
 def _add_ensemble(parser: argparse.ArgumentParser) -> None:
@@ -102,8 +115,15 @@ def train(args: argparse.Namespace) -> dict[str, object]:
 
 
 def translate_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--input", required=True, metavar="FILE", help="tokenised text, one segment a line")
-    parser.add_argument("--output", required=True, metavar="FILE")
+    parser.add_argument("--input", required=True, nargs="+", metavar="FILE", help="tokenised texts, one segment a line")
+    parser.add_argument(
+        "--output",
+        required=True,
+        nargs="+",
+        metavar="FILE",
+        help="their translations; of several --model in their order",
+    )
+    parser.add_argument("--report", nargs="+", metavar="FILE", help="figures of every output, as JSON")
     parser.add_argument("--beam", type=positive, default=12, help="hypotheses of a sentence")
     parser.add_argument(
         "--unknown",
@@ -114,15 +134,16 @@ def translate_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--batch", type=positive, default=64, metavar="N", help="sentences that are translated together"
     )
-    _add_ensemble(parser)
+    _add_ensembles(parser)
 
 
 def translate(args: argparse.Namespace) -> dict[str, object]:
-    r"""Translate a text by the network alone, or by several that give the mean of their probabilities.
+    r"""Translate texts by the network alone, or by several that give the mean of their probabilities.
 
     Beam search from left to right; a hypothesis that ends leaves the beam, and the best by probability is taken, not
-    normalised by length. With --unknown copy the n-th unknown word of a translation becomes the n-th word of the
-    source that the network does not know.
+    normalised by length. --model may be given several times, for the runs of a table: all texts are translated by each;
+    the same networks translate them once. With --unknown copy the n-th unknown word of a translation becomes the n-th
+    word of the source that the network does not know.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -131,35 +152,35 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
     """
     need_torch()
 
+    tasks = list(product(map(tuple, args.model), args.input))
+    reports = args.report or [None] * len(tasks)
+    if not len(tasks) == len(args.output) == len(reports):
+        raise InputError(
+            f"{len(args.model)} --model and {len(args.input)} --input need {len(tasks)} --output and as many --report, "
+            f"if any, but there are {len(args.output)} and {len(reports)}"
+        )
+
     from rnnsmt.io import write_lines
     from rnnsmt.networks.devices import choose_place
-    from rnnsmt.networks.vocabulary import UNK, split
-    from rnnsmt.progress import track
+    from rnnsmt.networks.vocabulary import split
     from rnnsmt.search.source_text import read_sentences
-    from rnnsmt.seq2seq.decoding import beam_search, translation_text
+    from rnnsmt.seq2seq.decoding import translate_all
     from rnnsmt.seq2seq.model import load_ensemble
 
     place = choose_place(args.device, args.threads)
-    ensemble = load_ensemble(args.model, place.device)
-    sentences = [split(line) for line in read_sentences(args.input)]
-    order = sorted(range(len(sentences)), key=lambda i: (len(sentences[i]), i))
-    found: list[str] = [""] * len(sentences)
-    total, unknown = 0.0, 0
-    for begin in track(range(0, len(order), args.batch), "translating", unit="batches"):
-        numbers = [i for i in order[begin : begin + args.batch] if sentences[i]]
-        sources = [ensemble[0].source.ids(sentences[i], eos=True) for i in numbers]
-        for i, hypotheses in zip(numbers, beam_search(ensemble, sources, args.beam) if numbers else [], strict=True):
-            best = hypotheses[0]
-            found[i] = translation_text(ensemble[0], best.words, sentences[i], args.unknown == "copy")
-            total += best.score
-            unknown += best.words.count(UNK)
-    write_lines(args.output, found)
-    return {
-        "sentences": len(sentences),
-        "networks": len(ensemble),
-        "unknown words": unknown,
-        "score sum": round(total, 4),
-    }
+    texts = {path: [split(line) for line in read_sentences(path)] for path in args.input}
+    found = {}
+    for models in dict.fromkeys(map(tuple, args.model)):
+        ensemble = load_ensemble(list(models), place.device)
+        for path in args.input:
+            found[models, path] = translate_all(ensemble, texts[path], args.beam, args.batch, args.unknown == "copy")
+    for task, output, report in zip(tasks, args.output, reports, strict=True):
+        lines, stats = found[task]
+        write_lines(output, lines)
+        if report is not None:
+            write_json(report, stats)
+    sums = [stats for _, stats in found.values()]
+    return {name: round(sum(stats[name] for stats in sums), 4) for name in sums[0]}
 
 
 def score_options(parser: argparse.ArgumentParser) -> None:
@@ -197,26 +218,25 @@ def score(args: argparse.Namespace) -> dict[str, object]:
 
 
 def rescore_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--nbest", nargs="+", required=True, metavar="FILE", help="n-best lists in Moses' format")
-    parser.add_argument(
-        "--source",
-        nargs="+",
-        required=True,
-        metavar="FILE",
-        help="the text that the lists are translations of; several: one for every list",
-    )
-    parser.add_argument("--output", nargs="+", required=True, metavar="FILE", help="one for every list")
-    parser.add_argument("--feature", default="LSTM0", metavar="NAME")
-    _add_ensemble(parser)
+    add = parser.add_argument
+    add("--nbest", required=True, nargs="+", metavar="FILE", help="n-best lists in Moses' format")
+    add("--source", required=True, nargs="+", metavar="FILE",
+        help="the text that the lists are translations of; one, or one for each of them")  # fmt: skip
+    add("--output", required=True, nargs="+", metavar="FILE", help="as many as lists")
+    add("--feature", default="LSTM0", metavar="NAME")
+    add("--ini", nargs="+", default=[], metavar="FILE", help="moses.ini of the lists")
+    add("--output-ini", nargs="+", default=[], metavar="FILE", help="each with the feature and --weight")
+    add("--weight", type=float, default=1.0, metavar="X", help="of the feature in --output-ini; 1: even average")
+    _add_ensembles(parser)
 
 
 def rescore(args: argparse.Namespace) -> dict[str, object]:
     r"""Add ln p of every translation to the features of n-best lists in Moses' format: ``LSTM0= x`` behind the others.
 
-    Every source is read once, and what translations of a sentence begin with alike is computed once. Lists of the same
-    text, as of several tuning runs, are scored together: what is in several of them costs as much as in one. The total
-    score of a line is not changed: the feature's weight is the business of `tuning optimise`, or 1 for an even
-    average, and `tuning rerank` takes the best of the lists with it.
+    Every source is read once, and what translations of a sentence begin with alike is computed once, also where they
+    are in several lists. --model is given once, or for each list. The total score of a line is not changed: the
+    feature's weight is the business of `tuning optimise`, or 1 for an even average, and `tuning rerank` takes the best
+    of the lists with it. --output-ini is what both read: --ini with the feature and its weight.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -225,19 +245,36 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
     """
     if not args.feature.isidentifier():
         raise InputError(f"--feature {args.feature}: must be a name like LSTM0")
-    if len(args.nbest) != len(args.output):
-        raise InputError(f"{len(args.nbest)} --nbest but {len(args.output)} --output files; they go in pairs")
-    if len(args.source) not in (1, len(args.nbest)):
-        raise InputError(f"{len(args.source)} --source but {len(args.nbest)} --nbest files; give one, or one a list")
+    number = len(args.nbest)
+    if len(args.output) != number or len(args.ini) != len(args.output_ini):
+        raise InputError("give as many --output as --nbest, and as many --output-ini as --ini")
+    if len(args.source) not in (1, number) or len(args.model) not in (1, number):
+        raise InputError(f"--source and --model: give one, or one for each of the {number} lists")
     need_torch()
 
+    from rnnsmt.moses.ini import Feature, MosesIni
     from rnnsmt.networks.devices import choose_place
     from rnnsmt.search.source_text import read_sentences
     from rnnsmt.seq2seq.model import load_ensemble
     from rnnsmt.seq2seq.scoring import Scorer, add_to_nbest
 
     place = choose_place(args.device, args.threads)
-    scorer = Scorer(load_ensemble(args.model, place.device))
-    texts = {path: read_sentences(path) for path in args.source}
-    paths = args.source * len(args.nbest) if len(args.source) == 1 else args.source
-    return add_to_nbest(scorer, [texts[path] for path in paths], args.nbest, args.output, args.feature)._asdict()
+    alike: dict[tuple[tuple[str, ...], str], list[int]] = {}
+    for n in range(number):
+        alike.setdefault((tuple(args.model[n % len(args.model)]), args.source[n % len(args.source)]), []).append(n)
+    entries = scored = 0
+    for models, same in groupby(sorted(alike), key=lambda key: key[0]):
+        scorer = Scorer(load_ensemble(list(models), place.device))
+        for key in same:
+            lists = [args.nbest[n] for n in alike[key]]
+            outputs = [args.output[n] for n in alike[key]]
+            found = add_to_nbest(scorer, read_sentences(key[1]), lists, outputs, args.feature)
+            entries, scored = entries + found[0], scored + found[1]
+    for path, output in zip(args.ini, args.output_ini, strict=True):
+        ini = MosesIni.read(path)
+        if args.feature in ini.weights:
+            raise InputError(f"{path}: has a feature {args.feature} already; give another --feature")
+        ini.features.append(Feature("LSTM", args.feature, {"name": args.feature}))
+        ini.weights[args.feature] = [args.weight]
+        ini.write(output)
+    return {"translations": entries, "scored": scored}

@@ -4,6 +4,7 @@ The translations of a sentence are a tree of words. The encoder reads a source o
 the leaves, all words at the same depth together, and every different beginning is computed once.
 """
 
+import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import groupby, islice
@@ -13,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rnnsmt.io import InputError, atomic_text, read_lines
+from rnnsmt.io import InputError, atomic_text, read_lines, words_of
 from rnnsmt.moses.nbest import fields_of, with_feature
 from rnnsmt.networks.vocabulary import NULL, split
 from rnnsmt.progress import track
@@ -128,125 +129,70 @@ SENTENCES = 64
 """Sources whose lists are read together."""
 
 
-class Rescored(NamedTuple):
-    """translations: lines of all lists. distinct: pairs of a sentence and a translation, which were scored."""
-
-    translations: int
-    distinct: int
-
-
 def add_to_nbest(
-    scorer: Scorer, sources: Sequence[Sequence[str]], nbests: Sequence[str], outputs: Sequence[str], feature: str
-) -> Rescored:
-    """Copy n-best lists with ln p of every translation as a feature behind the others.
+    scorer: Scorer, sources: Sequence[str], nbest: Sequence[str], outputs: Sequence[str], feature: str
+) -> tuple[int, int]:
+    """Copy n-best lists of one text with ln p of every translation as a feature behind the others.
 
-    Lists of the same text are read side by side, and a translation of a sentence is scored once for all of them. All
-    outputs are written, or none.
-
-    sources: the sentences that each list has translations of. nbests, outputs: files, one a list.
+    Several lists, of several runs of tuning, are read side by side: a translation that more than one of them has is
+    scored once. How many entries they have in all, and how many were scored.
 
     Raises:
-        InputError: as many sources, lists and outputs are not given; a list is empty, malformed,
-            has a sentence that its source does not have, or has the feature already.
+        InputError: a list that is empty, malformed or not in the order of the sentences, a sentence that the source
+            does not have, or the feature is already there.
     """
-    if not len(sources) == len(nbests) == len(outputs):
-        raise InputError(
-            f"{len(nbests)} n-best lists but {len(outputs)} outputs and {len(sources)} sources; each list needs one"
-        )
-    translations = distinct = 0
-    with ExitStack() as stack:
-        files = [stack.enter_context(atomic_text(output)) for output in outputs]
-        for members in _of_the_same_text(sources):
-            text = sources[members[0]]
-            streams = [_groups(nbests[member], len(text), feature) for member in members]
-            sentences = iter(track(_side_by_side(streams), "scoring", len(text), "sentences"))
-            while block := list(islice(sentences, SENTENCES)):
-                for (_, groups), scores in zip(block, _scores_of(scorer, text, block), strict=True):
-                    distinct += len(scores)
-                    for member, group in groups.items():
-                        translations += len(group)
-                        out = files[members[member]]
-                        for fields in group:
-                            out.write(with_feature(fields, feature, scores[fields[1]]) + "\n")
-    return Rescored(translations, distinct)
-
-
-Group = list[list[str]]
-"""The fields of the lines of one sentence."""
-
-
-def _of_the_same_text(sources: Sequence[Sequence[str]]) -> list[list[int]]:
-    """The places of sources, those that are equal together."""
-    found: list[list[int]] = []
-    for place, source in enumerate(sources):
-        for members in found:
-            if sources[members[0]] is source or list(sources[members[0]]) == list(source):
-                members.append(place)
-                break
-        else:
-            found.append([place])
-    return found
-
-
-def _scores_of(
-    scorer: Scorer, text: Sequence[str], block: Sequence[tuple[int, dict[int, Group]]]
-) -> list[dict[str, float]]:
-    """ln p of every different translation of some sentences, by the text of the field that it is."""
     one = scorer.ensemble[0]
-    fields_of_all = [
-        list(dict.fromkeys(fields[1] for group in groups.values() for fields in group)) for _, groups in block
-    ]
-    ids = [one.source.ids(split(text[sentence]), eos=True) for sentence, _ in block]
-    lists = [[one.target.ids(split(field), eos=True) for field in fields] for fields in fields_of_all]
-    found = scorer.score(ids, lists)
-    return [
-        dict(zip(fields, scores.tolist(), strict=True)) for fields, scores in zip(fields_of_all, found, strict=True)
-    ]
+    entries = [0] * len(nbest)
+    scored = 0
+    streams = [_entries(path, place, len(sources), feature) for place, path in enumerate(nbest)]
+    merged = track(heapq.merge(*streams, key=lambda entry: entry.sentence), "scoring", unit="translations")
+    groups = groupby(merged, key=lambda entry: entry.sentence)
+    with ExitStack() as stack:
+        files = [stack.enter_context(atomic_text(path)) for path in outputs]
+        while block := [(sentence, list(group)) for sentence, group in islice(groups, SENTENCES)]:
+            distinct = [list(dict.fromkeys(entry.text for entry in group)) for _, group in block]
+            ids = [one.source.ids(split(sources[sentence]), eos=True) for sentence, _ in block]
+            lists = [[one.target.ids(split(text), eos=True) for text in texts] for texts in distinct]
+            scores = scorer.score(ids, lists)
+            for (_, group), texts, values in zip(block, distinct, scores, strict=True):
+                score_of = dict(zip(texts, values.tolist(), strict=True))
+                for entry in group:
+                    files[entry.place].write(with_feature(entry.fields, feature, score_of[entry.text]) + "\n")
+                    entries[entry.place] += 1
+                scored += len(texts)
+        for path, number in zip(nbest, entries, strict=True):
+            if not number:
+                raise InputError(f"{path}: is empty, an n-best list is needed")
+    return sum(entries), scored
 
 
-def _side_by_side(streams: Sequence[Iterator[tuple[int, Group]]]) -> Iterator[tuple[int, dict[int, Group]]]:
-    """Sentences, each with the groups of those lists that have come to it: list -> group.
+class _Entry(NamedTuple):
+    """A line of the list with the number ``place``: its sentence, its fields, and its translation's words."""
 
-    In every list the groups keep their order. Where all are in ascending order, each sentence comes once.
-    """
-    heads = [next(stream, None) for stream in streams]
-    while numbers := [head[0] for head in heads if head]:
-        sentence = min(numbers)
-        found = {}
-        for place, head in enumerate(heads):
-            if head and head[0] == sentence:
-                found[place] = head[1]
-                heads[place] = next(streams[place], None)
-        yield sentence, found
+    sentence: int
+    place: int
+    fields: list[str]
+    text: str
 
 
-def _groups(path: str, sentences: int, feature: str) -> Iterator[tuple[int, Group]]:
-    """The entries of an n-best list, those of a sentence that follow each other together, and its number.
-
-    Raises:
-        InputError: see ``add_to_nbest``.
-    """
-    empty = True
-    for sentence, entries in groupby(_entries(path, sentences, feature), key=lambda entry: entry[0]):
-        empty = False
-        yield sentence, [fields for _, fields in entries]
-    if empty:
-        raise InputError(f"{path}: is empty, an n-best list is needed")
-
-
-def _entries(path: str, sentences: int, feature: str) -> Iterator[tuple[int, list[str]]]:
-    """The fields of every entry and its sentence.
+def _entries(path: str, place: int, sentences: int, feature: str) -> Iterator[_Entry]:
+    """The entries of a list, in the order of the sentences.
 
     Raises:
         InputError: see ``add_to_nbest``.
     """
+    last = 0
     for number, line in enumerate(read_lines(path), 1):
         fields = fields_of(line, path, number)
+        sentence = int(fields[0])
         if f"{feature}=" in fields[2].split():
             raise InputError(f"{path}, line {number}: has {feature}= already; give another --feature")
-        if int(fields[0]) >= sentences:
-            raise InputError(f"{path}, line {number}: sentence {fields[0].strip()} of {sentences}, which count from 0")
-        yield int(fields[0]), fields
+        if sentence >= sentences:
+            raise InputError(f"{path}, line {number}: sentence {sentence} of {sentences}, which count from 0")
+        if sentence < last:
+            raise InputError(f"{path}, line {number}: sentence {sentence} after {last}; sort the list")
+        last = sentence
+        yield _Entry(sentence, place, fields, " ".join(words_of(fields[1])))
 
 
 def line_scores(scorer: Scorer, lines: Iterable[tuple[str, ...]]) -> Iterator[float]:

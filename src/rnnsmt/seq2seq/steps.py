@@ -96,11 +96,9 @@ class _Layers:
     def __init__(self, embedding: Tensor, layers: nn.ModuleList) -> None:
         """embedding: [classes, E]. layers: of ``nn.LSTM`` with one layer each."""
         self.embedding = embedding.detach()
-        self.weights = [
-            tuple(part.detach() for part in (lstm.weight_ih_l0.t(), lstm.weight_hh_l0.t()))
-            for lstm in layers
-        ]  # fmt: skip
-        self.biases = [(lstm.bias_ih_l0 + lstm.bias_hh_l0).detach() for lstm in layers]
+        parameters = [[parameter.detach() for parameter in lstm.parameters()] for lstm in layers]
+        self.weights = [(W.t(), U.t()) for W, U, _, _ in parameters]
+        self.biases = [own + other for _, _, own, other in parameters]
         self.hidden = len(self.biases[0]) // 4
 
     def zeros(self, rows: int) -> State:

@@ -2,6 +2,7 @@
 
 import argparse
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 from rnnsmt.io import InputError, read_lines, write_json, write_lines
@@ -193,7 +194,7 @@ def optimise(args: argparse.Namespace) -> dict[str, object]:
     The lists are those of a development set in Moses' format, perhaps with further features (`cslm rescore`). The ini
     has exactly their features; its weights are where the optimisation starts. What one iteration of `tuning mert` does,
     but nothing is decoded again: choose with the new weights from lists (`tuning rerank`); a search with them may find
-    what no list has held.
+    what no list has held. Where the weights of the start have a higher BLEU on the lists, they stay.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -219,6 +220,8 @@ def optimise(args: argparse.Namespace) -> dict[str, object]:
     active = tunable_features(flat, lists.names)
     options = replace(optimiser_options(args), interpolation=1.0)  # there are no iterations to steady
     weights = optimise_weights(flat, start, active, [args.seed, 1], options, args.threads)
+    if pool_bleu(flat, weights) < pool_bleu(flat, start):
+        weights = start
     for name, weight in zip(lists.names, weights, strict=True):
         ini.set_weight(name, float(weight))
     ini.write(args.output_ini)
@@ -228,17 +231,31 @@ def optimise(args: argparse.Namespace) -> dict[str, object]:
 
 def rerank_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--ini", required=True, metavar="FILE", help="moses.ini with the features of the lists and their weights")
-    add("--nbest", required=True, metavar="FILE", help="n-best lists of the text")
-    add("--input", required=True, metavar="FILE", help="the text itself")
-    add("--output", required=True, metavar="FILE", help="translations to write, one a line")
+    add("--ini", required=True, nargs="+", metavar="FILE",
+        help="moses.ini with the features of the lists and their weights")  # fmt: skip
+    add(
+        "--nbest",
+        required=True,
+        nargs="+",
+        metavar="FILE",
+        help="n-best lists of every text; of several --ini in their order",
+    )
+    add("--input", required=True, nargs="+", metavar="FILE", help="the texts themselves")
+    add(
+        "--output",
+        required=True,
+        nargs="+",
+        metavar="FILE",
+        help="translations to write, one a line, as many as --nbest",
+    )
+    add("--report", nargs="+", metavar="FILE", help="figures of every output, as JSON")
 
 
 def rerank(args: argparse.Namespace) -> dict[str, object]:
     r"""Choose the best translation of every sentence from its n-best list, with the weights of an ini.
 
-    For lists whose features or weights have changed since they were made: `cslm rescore`, `tuning optimise`. Where two
-    are equally good, the earlier one of the list is taken.
+    For lists whose features or weights have changed since they were made: `cslm rescore`, `seq2seq rescore`, `tuning
+    optimise`. Where two are equally good, the earlier one of the list is taken.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -250,9 +267,22 @@ def rerank(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.moses.ini import MosesIni
     from rnnsmt.moses.nbest import read_lists
 
-    ini = MosesIni.read(args.ini)
-    lists = read_lists(args.nbest, ini, list(read_lines(args.input)))
-    weights = np.array([ini.weight(name) for name in lists.names])
-    best = [int(np.argmax(rows @ weights)) for rows in lists.features]
-    write_lines(args.output, (texts[place] for texts, place in zip(lists.texts, best, strict=True)))
-    return {"sentences": len(best), "not the first of their list": sum(place > 0 for place in best)}
+    tasks = list(product(args.ini, args.input))
+    reports = args.report or [None] * len(tasks)
+    if not len(tasks) == len(args.nbest) == len(args.output) == len(reports):
+        raise InputError(
+            f"{len(args.ini)} --ini and {len(args.input)} --input need {len(tasks)} --nbest, as many --output and "
+            f"--report, if any, but there are {len(args.nbest)}, {len(args.output)} and {len(reports)}"
+        )
+    sums = {"sentences": 0, "not the first of their list": 0}
+    for (path, text), nbest, output, report in zip(tasks, args.nbest, args.output, reports, strict=True):
+        ini = MosesIni.read(path)
+        lists = read_lists(nbest, ini, list(read_lines(text)))
+        weights = np.array([ini.weight(name) for name in lists.names])
+        best = [int(np.argmax(rows @ weights)) for rows in lists.features]
+        write_lines(output, (texts[place] for texts, place in zip(lists.texts, best, strict=True)))
+        found = {"sentences": len(best), "not the first of their list": sum(place > 0 for place in best)}
+        if report is not None:
+            write_json(report, found)
+        sums = {name: sums[name] + number for name, number in found.items()}
+    return dict(sums)

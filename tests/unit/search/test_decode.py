@@ -381,6 +381,27 @@ def test_a_cut_table(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "damaged" in _refused(folder, capsys)
 
 
+def test_lists_of_several_texts(folder: Path) -> None:
+    """Each is what the text alone has."""
+    (folder / "more.txt").write_text("b a\nd\n")
+    texts = [str(folder / name) for name in ("in.txt", "more.txt")]
+    together = [str(folder / f"{number}.nbest") for number in range(2)]
+    command = ["search", "decode", "--ini", str(folder / "model/moses.ini"), "--nbest", "5"]
+    outputs = ["--output", str(folder / "a"), str(folder / "b")]
+    assert main([*command, "--input", *texts, *outputs, "--nbest-file", *together]) == 0
+    for text, nbest in zip(texts, together, strict=True):
+        alone = ["--output", str(folder / "c"), "--nbest-file", str(folder / "alone")]
+        assert main([*command, "--input", text, *alone]) == 0
+        assert Path(nbest).read_bytes() == (folder / "alone").read_bytes() != b""
+
+
+def test_a_score_of_whole_translations_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ini = (folder / "model/moses.ini").read_text()
+    ini = ini.replace("[feature]", "[feature]\nLSTM name=LSTM0").replace("[weight]", "[weight]\nLSTM0= 1")
+    (folder / "model/moses.ini").write_text(ini)
+    assert "LSTM0 is a score of whole translations" in _refused(folder, capsys)
+
+
 @pytest.mark.parametrize("more", [["--nbest", "5"], ["--nbest-file", "x"], ["--nbest", "-1"], ["--threads", "0"]])
 def test_options_that_make_no_sense(folder: Path, capsys: pytest.CaptureFixture[str], more: list[str]) -> None:
     assert "--" in _refused(folder, capsys, *more)

@@ -17,7 +17,6 @@ from rnnsmt.networks.checkpoint import Checkpoint  # noqa: E402
 from rnnsmt.networks.devices import Place  # noqa: E402
 from rnnsmt.networks.training import learning_rate  # noqa: E402
 from rnnsmt.seq2seq.batches import SentenceBatches  # noqa: E402
-from rnnsmt.seq2seq.scoring import Scorer  # noqa: E402
 from rnnsmt.seq2seq.sentences import SentencePairs  # noqa: E402
 from rnnsmt.seq2seq.settings import DEMO, PAPER  # noqa: E402
 from rnnsmt.seq2seq.training import Seq2SeqTrainer  # noqa: E402
@@ -193,6 +192,123 @@ def test_lists_and_lines_score_alike(prepared: Path, text: Path) -> None:
     assert [float(value) for value in found] == pytest.approx(expected, abs=1e-4)
 
 
+LISTS = {
+    "one": "0 ||| u v ||| LM0= -3 ||| -3\n0 ||| u v y ||| LM0= -4 ||| -4\n1 ||| w x ||| LM0= -4 ||| -4\n",
+    "two": "0 ||| u v y ||| LM0= -2 ||| -2\n0 ||| v ||| LM0= -5 ||| -5\n1 ||| w x ||| LM0= -1 ||| -1\n",
+}
+
+INI = "[feature]\nKENLM name=LM0 order=3 path=lm\n\n[weight]\nLM0= 1\n"
+
+
+@pytest.fixture(scope="module")
+def lists(prepared: Path, text: Path) -> Path:
+    """Two n-best lists of a text, the ini of their features, a network."""
+    if not (prepared / "small.pt").exists():
+        assert run_train(prepared, "small") == 0
+    for name, lines in LISTS.items():
+        (text / f"{name}.nbest").write_text(lines)
+    (text / "two.sentences").write_text("a b\nc\n")
+    (text / "lists.ini").write_text(INI)
+    return text
+
+
+def rescored(path: Path) -> list[tuple[str, float]]:
+    """Every line of a rescored list but its score by the network, and that."""
+    parts = [line.split(" LSTM0= ") for line in path.read_text().splitlines()]
+    return [(before + after.partition(" ")[2], float(after.split()[0])) for before, after in parts]
+
+
+def test_several_lists_of_a_text_are_scored_together(
+    lists: Path, prepared: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = f"seq2seq rescore --model {prepared}/small.pt --source {lists}/two.sentences".split()
+    names = list(LISTS)
+    both = ["--nbest", *(f"{lists}/{name}.nbest" for name in names), "--output", *(f"{lists}/{n}.both" for n in names)]
+    capsys.readouterr()
+    assert main([*command, *both]) == 0
+    assert "translations 6, scored 4" in capsys.readouterr().err
+    for name in names:
+        assert main([*command, "--nbest", f"{lists}/{name}.nbest", "--output", f"{lists}/{name}.alone"]) == 0
+        together, alone = rescored(lists / f"{name}.both"), rescored(lists / f"{name}.alone")
+        assert [line for line, _ in together] == [line for line, _ in alone]
+        assert [score for _, score in together] == pytest.approx([score for _, score in alone], abs=1e-5)
+
+
+def test_each_list_by_networks_of_its_own(lists: Path, prepared: Path) -> None:
+    """As the runs of a table, which take turns on several trainings."""
+    if not (prepared / "other.pt").exists():
+        assert run_train(prepared, "other", "--seed", "2") == 0
+    models = [f"{prepared}/small.pt", f"{prepared}/other.pt"]
+    files = f"--nbest {lists}/one.nbest {lists}/one.nbest --source {lists}/two.sentences --output {lists}/a {lists}/b"
+    assert main(["seq2seq", "rescore", *files.split(), "--model", models[0], "--model", models[1]]) == 0
+    for model, output in zip(models, ("a", "b"), strict=True):
+        files = f"--nbest {lists}/one.nbest --source {lists}/two.sentences --output {lists}/alone"
+        assert main(f"seq2seq rescore --model {model} {files}".split()) == 0
+        assert rescored(lists / output) == rescored(lists / "alone")
+    assert rescored(lists / "a") != rescored(lists / "b")
+
+
+@pytest.mark.parametrize("weight", [0, 1])
+def test_even_average_and_none(lists: Path, prepared: Path, weight: int) -> None:
+    """With weight 0 the system's first translations, with 1 those with the largest sum of both scores."""
+    files = f"--nbest {lists}/one.nbest --source {lists}/two.sentences --output {lists}/weighted"
+    inis = f"--ini {lists}/lists.ini --output-ini {lists}/weighted.ini --weight {weight}"
+    assert main(f"seq2seq rescore --model {prepared}/small.pt {files} {inis}".split()) == 0
+    files = f"--nbest {lists}/weighted --input {lists}/two.sentences --output {lists}/best --report {lists}/best.json"
+    assert main(f"tuning rerank --ini {lists}/weighted.ini {files}".split()) == 0
+    sums: dict[str, dict[str, float]] = {"0": {}, "1": {}}
+    for line, score in rescored(lists / "weighted"):
+        number, translation, _, total = (part.strip() for part in line.split("|||"))
+        sums[number][translation] = float(total) + weight * score
+    best = [max(found, key=lambda translation, found=found: found[translation]) for found in sums.values()]
+    assert (lists / "best").read_text().splitlines() == best
+    if not weight:
+        assert best == ["u v", "w x"]
+    assert json.loads((lists / "best.json").read_text())["sentences"] == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("--output {0}/a {0}/b", "as many --output as --nbest"),
+        (
+            "--source {0}/two.sentences {0}/two.sentences {0}/two.sentences",
+            "--source and --model: give one, or one for",
+        ),
+        ("--ini {0}/lists.ini", "as many --output-ini as --ini"),
+        ("--nbest {0}/one.nbest {0}/unsorted --output {0}/a {0}/b", "line 2: sentence 0 after 1; sort the list"),
+        ("--feature LM0 --ini {0}/lists.ini --output-ini {0}/refused.ini", "LM0"),
+    ],
+)
+def test_bad_input_of_several_lists(
+    lists: Path, prepared: Path, capsys: pytest.CaptureFixture[str], change: str, said: str
+) -> None:
+    (lists / "unsorted").write_text("1 ||| u ||| LM0= -3 ||| -1\n0 ||| u ||| LM0= -3 ||| -1\n")
+    files = f"--model {prepared}/small.pt --source {lists}/two.sentences --nbest {lists}/one.nbest --output {lists}/a"
+    assert main(f"seq2seq rescore {files} {change.format(lists)}".split()) == 2
+    assert said in capsys.readouterr().err
+    assert not (lists / "refused.ini").exists()
+
+
+def test_texts_of_several_runs(lists: Path, prepared: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every text by every --model; the same networks translate once."""
+    if not (prepared / "other.pt").exists():
+        assert run_train(prepared, "other", "--seed", "2") == 0
+    (lists / "more").write_text("d a\n")
+    small, other = f"--model {prepared}/small.pt", f"--model {prepared}/other.pt"
+    texts = f"--input {lists}/two.sentences {lists}/more --beam 3 --output"
+    runs = " ".join(f"{lists}/{run}.{name}" for run in (1, 2, 3) for name in ("two", "more"))
+    reports = " ".join(f"{lists}/{run}.{name}.json" for run in (1, 2, 3) for name in ("two", "more"))
+    assert main(f"seq2seq translate {small} {other} {small} {texts} {runs} --report {reports}".split()) == 0
+    assert (lists / "1.two").read_bytes() == (lists / "3.two").read_bytes()
+    assert main(f"seq2seq translate {other} {texts} {lists}/two.alone {lists}/more.alone".split()) == 0
+    assert (lists / "2.two").read_bytes() == (lists / "two.alone").read_bytes()
+    report = json.loads((lists / "2.two.json").read_text())
+    assert (report["sentences"], report["words"], report["unknown_words"]) == (2, 3, 0)
+    assert main(f"seq2seq translate {small} {other} {texts} {lists}/two.alone".split()) == 2
+    assert "2 --model and 2 --input need 4 --output" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [
@@ -220,97 +336,3 @@ def test_no_pair_left_is_said(prepared: Path) -> None:
     pairs = SentencePairs.open(prepared)
     with pytest.raises(InputError, match="no pair is left to train on"):
         SentenceBatches(pairs, 4, 1, np.arange(900))
-
-
-@pytest.fixture(scope="module")
-def lists(prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three lists of two texts, and the trained network as ``model``; sentence 1 of the first text is in one list."""
-    folder = tmp_path_factory.mktemp("lists")
-    if not (prepared / "small.pt").exists():
-        assert run_train(prepared, "small") == 0
-    (folder / "model").symlink_to(prepared / "small.pt")
-    (folder / "s").write_text("a b\nc\nd d b\n")
-    (folder / "other").write_text("b\nc\nd\n")
-    rng = random.Random(3)
-    for name, numbers in (("n1", (0, 2)), ("n2", (0, 1, 2)), ("n3", (0, 2))):
-        rows = [
-            f"{number} ||| {' '.join(rng.choices('uvwxy', k=rng.randint(0, 3)))}  ||| LM0= -{place} ||| -{place}.5\n"
-            for number in numbers
-            for place in range(40)
-        ]
-        (folder / name).write_text("".join(rows))
-    return folder
-
-
-def rescore(folder: Path, nbests: str, outputs: str, source: str = "s") -> int:
-    def paths(names: str) -> list[str]:
-        return [str(folder / name) for name in names.split()]
-
-    command = ["seq2seq", "rescore", "--model", str(folder / "model"), "--nbest", *paths(nbests)]
-    return main([*command, "--source", *paths(source), "--output", *paths(outputs), "--threads", "1"])
-
-
-def test_lists_together_are_the_lists_one_by_one(lists: Path) -> None:
-    assert rescore(lists, "n1 n2 n3", "t1 t2.gz t3", "s s other") == 0
-    for name, source in (("1", "s"), ("2", "s"), ("3", "other")):
-        assert rescore(lists, f"n{name}", f"alone{name}", source) == 0
-    with gzip.open(lists / "t2.gz", "rb") as found:
-        assert found.read() == (lists / "alone2").read_bytes()
-    for name in "13":
-        assert (lists / f"t{name}").read_bytes() == (lists / f"alone{name}").read_bytes()
-    assert rescore(lists, "n3", "alone4", "s") == 0
-    assert (lists / "alone4").read_bytes() != (lists / "alone3").read_bytes()
-
-
-def test_every_different_translation_of_a_sentence_is_scored_once(
-    lists: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    scored: list[int] = []
-    score = Scorer.score
-
-    def counting(self: Scorer, sources: list[np.ndarray], translations: list[list[np.ndarray]]) -> list[np.ndarray]:
-        scored.extend(map(len, translations))
-        return score(self, sources, translations)
-
-    monkeypatch.setattr(Scorer, "score", counting)
-    (lists / "again").write_bytes((lists / "n1").read_bytes())
-    (lists / "s-again").write_bytes((lists / "s").read_bytes())
-    assert rescore(lists, "n1 again n2", "o1 o2 o3", "s s-again s") == 0
-    pairs = {
-        tuple(line.split(" ||| ")[:2]) for name in ("n1", "n2") for line in (lists / name).read_text().splitlines()
-    }
-    assert sum(scored) == len(pairs) < 200
-    assert len(scored) == 3
-    assert f"translations 280, distinct {len(pairs)}" in capsys.readouterr().err
-    assert (lists / "o1").read_bytes() == (lists / "o2").read_bytes()
-
-
-def test_lists_whose_sentences_are_out_of_order_stay_so(lists: Path) -> None:
-    rows = (lists / "n2").read_text().splitlines(keepends=True)
-    (lists / "backwards").write_text("".join(rows[::-1]))
-    assert rescore(lists, "backwards n2", "back there") == 0
-    back, there = ((lists / name).read_text().splitlines() for name in ("back", "there"))
-    assert back[::-1] == there
-
-
-@pytest.mark.parametrize(
-    ("nbests", "outputs", "source", "said"),
-    [
-        ("n1 n2", "x1", "s", "2 --nbest but 1 --output files"),
-        ("n1", "x1 x2", "s", "1 --nbest but 2 --output files"),
-        ("n1 n2 n3", "x1 x2 x3", "s s", "2 --source but 3 --nbest files"),
-        ("n1 n2", "x1 x1", "s", "is there twice"),
-        ("n1 empty", "x1 x2", "s", "empty: is empty"),
-        ("n1 bad", "x1 x2", "s", "bad, line 1: not number"),
-        ("n1 n2", "x1 x2", "s short", "n2, line 41: sentence 1 of 1"),
-    ],
-)
-def test_bad_lists_together_are_refused_and_nothing_is_written(
-    lists: Path, capsys: pytest.CaptureFixture[str], nbests: str, outputs: str, source: str, said: str
-) -> None:
-    (lists / "empty").write_text("")
-    (lists / "bad").write_text("u v\n")
-    (lists / "short").write_text("a b\n")
-    assert rescore(lists, nbests, outputs, source) == 2
-    assert said in capsys.readouterr().err
-    assert not [path for path in lists.iterdir() if path.name.startswith("x")]

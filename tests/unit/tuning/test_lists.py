@@ -1,5 +1,6 @@
 """The stages ``tuning optimise`` and ``tuning rerank`` on the lists of the real search with a tiny model."""
 
+import json
 import random
 import re
 from pathlib import Path
@@ -64,6 +65,27 @@ def test_better_weights(model, tmp_path, capsys, optimiser):
     weights = MosesIni.read(tmp_path / "tuned.ini").weights
     assert weights["UnknownWordPenalty0"] == [1.0]
     assert sum(abs(w) for name, ws in weights.items() if name[0] != "U" for w in ws) == pytest.approx(1)
+
+
+def test_weights_that_are_worse_are_not_taken(model, tmp_path, monkeypatch):
+    monkeypatch.setattr("rnnsmt.tuning.optimisation.optimise_weights", lambda pool, start, *_: -start)
+    assert optimise(model, tmp_path / "kept.ini") == 0
+    assert MosesIni.read(tmp_path / "kept.ini").weights == MosesIni.read(model / "moses.ini").weights
+
+
+def test_lists_of_several_runs_are_ranked_together(model, tmp_path, capsys):
+    (tmp_path / "other.ini").write_text((model / "moses.ini").read_text().replace("LM0= ", "LM0= -"))
+    inis = [model / "moses.ini", tmp_path / "other.ini"]
+    alone = [rerank(model, ini, tmp_path / "out") for ini in inis]
+    assert alone[0] != alone[1]
+    outputs = [str(tmp_path / name) for name in ("a", "b")]
+    nbest, reports = [str(model / "nbest")] * 2, [str(tmp_path / name) for name in ("a.json", "b.json")]
+    command = ["tuning", "rerank", "--ini", *map(str, inis), "--nbest", *nbest, "--input", str(model / "dev.en")]
+    assert main([*command, "--output", *outputs, "--report", *reports]) == 0
+    assert [Path(path).read_text().splitlines() for path in outputs] == alone
+    assert json.loads(Path(reports[0]).read_text()) == {"sentences": 31, "not the first of their list": 0}
+    assert main([*command, "--output", outputs[0]]) == 2
+    assert "2 --ini and 1 --input need 2 --nbest" in capsys.readouterr().err
 
 
 def test_rerank_refuses_lists_that_lack_sentences(model, tmp_path, capsys):

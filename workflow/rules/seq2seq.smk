@@ -1,0 +1,289 @@
+# LSTM encoder-decoders (Sutskever et al. 2014): trained on the bitext of the phrase table, they translate alone, or score the
+# n-best lists of a phrase-based system. An ensemble of N takes networks 1 to N, with networks.seeds the next training's the
+# next N.
+from rnnsmt.seq2seq.settings import PRESETS as SEQ2SEQ_PRESETS
+
+SENTENCES = "results/seq2seq/sentences"
+SENTENCE_FILES = [f"{SENTENCES}/vocab.{side}.txt" for side in ("source", "target")] + [
+    f"{SENTENCES}/{side}.{part}.npy" for side in ("source", "target") for part in ("words", "offsets")
+]
+
+
+def networks_of(system, run):
+    """The numbers of the networks that a run of a system with LSTMs takes."""
+    number = config["systems"][system].get("ensemble", 1)
+    return range((network_of(run) - 1) * number + 1, network_of(run) * number + 1)
+
+
+def lstm_models(system, run):
+    """Their files."""
+    return [f"results/{config['systems'][system]['network']}/network{n}/model.pt" for n in networks_of(system, run)]
+
+
+def lstm_models_of_all(wildcards):
+    """Input function: the files of the networks of all runs of a system."""
+    return list(dict.fromkeys(path for run in RUNS for path in lstm_models(wildcards.system, run)))
+
+
+def model_options(wildcards):
+    """The option --model for every run of a system."""
+    return " ".join(f"--model {' '.join(map(shlex.quote, lstm_models(wildcards.system, run)))}" for run in RUNS)
+
+
+def added_by_lstms(system):
+    """What the LSTMs of a system are called where it rescores another one."""
+    return [system.partition("+")[2]] if system in RESCORED else []
+
+
+def lstm_settings(name):
+    """What the training of a network is told beside the preset."""
+    return config["seq2seq"]["settings"] | config["seq2seq"]["networks"][name]
+
+
+# The networks of the systems that are compared: their files, as the provenance names them.
+LSTM_MODELS = list(
+    dict.fromkeys(
+        path
+        for name in config["compare"]
+        if name not in PHRASE_BASED
+        for run in RUNS
+        for path in lstm_models(name, run)
+    )
+)
+LSTM_HISTORIES = [path.replace("/model.pt", "/history.json") for path in LSTM_MODELS]
+LSTM_NAMES = [path.split("/")[1] + path.split("/")[2].removeprefix("network") for path in LSTM_MODELS]
+LSTMS = list(dict.fromkeys(path.split("/")[1] for path in LSTM_MODELS))
+
+for lstm in config["seq2seq"]["networks"]:
+    try:
+        preset_with(SEQ2SEQ_PRESETS[config["seq2seq"]["preset"]], lstm_settings(lstm))
+    except InputError as error:
+        raise WorkflowError(f"The configuration has mistakes:\n  seq2seq.networks.{lstm}: {error}")
+
+
+rule seq2seq_prepare:
+    input:
+        source=training_text(SOURCE),
+        target=training_text(TARGET),
+    output:
+        f"{SENTENCES}/sentences.json",
+        SENTENCE_FILES,
+    log:
+        "results/logs/seq2seq/prepare.log",
+    conda:
+        BASE_ENV
+    resources:
+        mem_mb=memory(1000, 3),
+        runtime=minutes(15, 0.1),
+    params:
+        version=version("seq2seq", "prepare"),
+        sizes=f"--source-vocab-size {config['seq2seq']['source_vocab_size']} "
+        f"--target-vocab-size {config['seq2seq']['target_vocab_size']} --max-length {config['text']['max_length']}",
+        folder=subpath(output[0], parent=True),
+    shell:
+        "rnnsmt seq2seq prepare --source {input.source:q} --target {input.target:q} {params.sizes} "
+        "--output-dir {params.folder:q} &> {log:q}"
+
+
+# A training that is killed, or stops before its time is up, goes on from its last checkpoint in its folder's state.
+rule seq2seq_train:
+    input:
+        f"{SENTENCES}/sentences.json",
+        SENTENCE_FILES,
+    output:
+        model="results/{lstm}/network{network}/model.pt",
+        history="results/{lstm}/network{network}/history.json",
+    log:
+        "results/logs/seq2seq/train.{lstm}.{network}.log",
+    priority: 5
+    conda:
+        TORCH_ENV
+    threads: beside_tuning(16)
+    resources:
+        mem_mb=memory(4000, 0.5),
+        runtime=LONG,
+        gpu=GPU,
+        device=DEVICE,
+    params:
+        version=version("seq2seq", "train"),
+        preset=config["seq2seq"]["preset"],
+        preset_says=SEQ2SEQ_PRESETS[config["seq2seq"]["preset"]].as_dict(),
+        settings=lambda w: " ".join(
+            f"--{name.replace('_', '-')} {value}" for name, value in lstm_settings(w.lstm).items()
+        ),
+        seed=lambda w: network_seed(w.network),
+        sentences=subpath(input[0], parent=True),
+        folder=subpath(output.model, parent=True),
+    shell:
+        "rnnsmt seq2seq train --sentences {params.sentences:q} --preset {params.preset} {params.settings} "
+        "--seed {params.seed} --output-model {output.model:q} --output-history {output.history:q} "
+        "--state-dir {params.folder:q}/state --device {resources.device} --threads {threads} "
+        "--time-limit $(({resources.runtime} * 60)) &> {log:q}"
+
+
+# The sets of all runs by the networks alone; runs of the same networks have the same translations.
+rule seq2seq_translate:
+    input:
+        models=lstm_models_of_all,
+        source=[set_text("usual", name, SOURCE) for name in SETS],
+    output:
+        text=of_every_run("output"),
+        report=of_every_run("decode.json"),
+    log:
+        "results/logs/seq2seq/translate.{system}.log",
+    wildcard_constraints:
+        system=any_of(LSTMS_ALONE),
+    conda:
+        TORCH_ENV
+    threads: search_threads
+    resources:
+        mem_mb=memory(4000, 2),
+        runtime=minutes(min(240 * len(SETS), LONG)),
+        gpu=GPU,
+        device=DEVICE,
+    params:
+        version=version("seq2seq", "translate"),
+        models=model_options,
+        options=f"--beam {config['seq2seq']['beam']} --unknown {config['seq2seq']['unknown']}",
+    shell:
+        "rnnsmt seq2seq translate {params.models} --input {input.source:q} --output {output.text:q} "
+        "--report {output.report:q} {params.options} --device {resources.device} --threads {threads} &> {log:q}"
+
+
+# The lists of a phrase-based system under the tuned weights of every run, which several systems with LSTMs choose from.
+rule nbest_lists:
+    input:
+        ini=expand(f"{RUN}/moses.ini", run=RUNS, allow_missing=True),
+        lm="results/model/lm.arpa.gz",
+        network=neural_model,
+        tables=lambda w: filtered_tables(w.system, "all"),
+        source=[set_text("usual", name, SOURCE) for name in SETS],
+    output:
+        nbest=of_every_run("nbest.gz"),
+        best=temp(of_every_run("nbest.output")),
+    log:
+        "results/logs/seq2seq/nbest.{system}.log",
+    wildcard_constraints:
+        system=any_of(PHRASE_BASED),
+    conda:
+        search_env
+    threads: search_threads
+    resources:
+        mem_mb=search_memory,
+        runtime=minutes(min(240 * len(SETS) * len(RUNS), LONG)),
+        gpu=search_gpu,
+        device=DEVICE,
+    params:
+        version=version("search", "decode"),
+        limits=search_limits,
+        nbest=config["seq2seq"]["nbest"],
+        tables=table_folders,
+    shell:
+        "rnnsmt search decode --ini {input.ini:q} --model-dir {params.tables:q} "
+        "--input {input.source:q} --output {output.best:q} --nbest {params.nbest} --nbest-file {output.nbest:q} "
+        "{params.limits} --device {resources.device} --threads {threads} &> {log:q}"
+
+
+# ln p of every translation of the lists by the LSTMs, as a feature behind the others. Its weight is 1, the even average of
+# both scores, or 0, what tuning begins with.
+rule seq2seq_rescore:
+    input:
+        models=lstm_models_of_all,
+        nbest=lambda w: expand(
+            f"{RUN}/{{set}}.nbest.gz", system=config["systems"][w.system]["rescores"], run=RUNS, set=SETS
+        ),
+        ini=lambda w: expand(f"{RUN}/moses.ini", system=config["systems"][w.system]["rescores"], run=RUNS),
+        source=[set_text("usual", name, SOURCE) for name in SETS],
+    output:
+        nbest=of_every_run("lstm.nbest.gz"),
+        ini=expand(f"{RUN}/moses.ini", run=RUNS, allow_missing=True),
+    log:
+        "results/logs/seq2seq/rescore.{system}.log",
+    wildcard_constraints:
+        system=any_of(name for name in RESCORED if config["systems"][name].get("weight", "even") == "even"),
+    conda:
+        TORCH_ENV
+    threads: search_threads
+    resources:
+        mem_mb=memory(4000, 2),
+        runtime=LONG,
+        gpu=GPU,
+        device=DEVICE,
+    params:
+        version=version("seq2seq", "rescore"),
+        models=lambda w: " ".join(
+            f"--model {' '.join(map(shlex.quote, lstm_models(w.system, run)))}" for run in RUNS for _ in SETS
+        ),
+        source=lambda w, input: [path for _ in RUNS for path in input.source],
+        weight=1,
+    shell:
+        "rnnsmt seq2seq rescore {params.models} --nbest {input.nbest:q} --source {params.source:q} "
+        "--output {output.nbest:q} --ini {input.ini:q} --output-ini {output.ini:q} --weight {params.weight} "
+        "--device {resources.device} --threads {threads} &> {log:q}"
+
+
+use rule seq2seq_rescore as seq2seq_rescore_untuned with:
+    output:
+        nbest=of_every_run("lstm.nbest.gz"),
+        ini=expand(f"{RUN}/untuned.ini", run=RUNS, allow_missing=True),
+    wildcard_constraints:
+        system=any_of(name for name in RESCORED if config["systems"][name].get("weight") == "tuned"),
+    params:
+        version=version("seq2seq", "rescore"),
+        models=lambda w: " ".join(
+            f"--model {' '.join(map(shlex.quote, lstm_models(w.system, run)))}" for run in RUNS for _ in SETS
+        ),
+        source=lambda w, input: [path for _ in RUNS for path in input.source],
+        weight=0,
+
+
+rule tune_lists:
+    input:
+        ini=f"{RUN}/untuned.ini",
+        nbest=f"{RUN}/dev.lstm.nbest.gz",
+        source=set_text("usual", "dev", SOURCE),
+        reference=set_text("usual", "dev", TARGET),
+    output:
+        f"{RUN}/moses.ini",
+    log:
+        "results/logs/seq2seq/tune.{system}.{run}.log",
+    wildcard_constraints:
+        system=any_of(name for name in RESCORED if config["systems"][name].get("weight") == "tuned"),
+    conda:
+        BASE_ENV
+    resources:
+        mem_mb=memory(2000, 60),
+        runtime=minutes(120, 5),
+    params:
+        version=version("tuning", "optimise"),
+        options=f"--optimiser {config['tuning']['optimiser']} --restarts {config['tuning']['restarts']} "
+        f"--combine {config['tuning']['combine']}",
+        seed=lambda w: config["seed"] + int(w.run),
+    shell:
+        "rnnsmt tuning optimise --ini {input.ini:q} --nbest {input.nbest:q} --source {input.source:q} "
+        "--reference {input.reference:q} --seed {params.seed} {params.options} --threads {threads} "
+        "--output-ini {output:q} &> {log:q}"
+
+
+rule rerank:
+    input:
+        ini=expand(f"{RUN}/moses.ini", run=RUNS, allow_missing=True),
+        nbest=of_every_run("lstm.nbest.gz"),
+        source=[set_text("usual", name, SOURCE) for name in SETS],
+    output:
+        text=of_every_run("output"),
+        report=of_every_run("decode.json"),
+    log:
+        "results/logs/seq2seq/rerank.{system}.log",
+    wildcard_constraints:
+        system=any_of(RESCORED),
+    conda:
+        BASE_ENV
+    resources:
+        mem_mb=memory(2000, 60 / len(RUNS)),
+        runtime=minutes(60, 1),
+    params:
+        version=version("tuning", "rerank"),
+    shell:
+        "rnnsmt tuning rerank --ini {input.ini:q} --nbest {input.nbest:q} --input {input.source:q} "
+        "--output {output.text:q} --report {output.report:q} &> {log:q}"
