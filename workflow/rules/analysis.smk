@@ -7,6 +7,8 @@ from rnnsmt.systems import label
 HAS_RNN = "rnn" in NETWORKS and settings_of("rnn").get("direction") != "inverse"
 SHOWN = HAS_RNN and not LEAVE_OUT
 PICTURES = [f"learning-{name}" for name in [*NETWORKS, *LSTMS]] + ["mert"] * bool(COMPARED) + ["scores-rnn"] * HAS_RNN
+PICTURES += [f"bleu-curves-{name}" for name in TEST if LSTMS]
+PICTURES += ["sentence-vectors"] if LSTMS and config["seq2seq"]["sentences"] else []
 MAPS = ["words", "phrases"] if SHOWN else []
 EXAMPLES = ["results/analysis/phrase-examples.json"] if SHOWN else []
 COMPARISONS = [
@@ -74,6 +76,69 @@ rule mert_curves:
         ],
     shell:
         "rnnsmt analysis mert-curves --history {params.histories:q} --output {output:q} &> {log:q}"
+
+
+# Figures 2 and 3 of Sutskever et al. (2014).
+rule bleu_curves:
+    input:
+        systems=expand(f"{RUN}/{{set}}.tokens", system=config["compare"], run=RUNS, allow_missing=True),
+        source=lambda w: set_text("usual", w.set, SOURCE),
+        reference=lambda w: set_text("tokenized", w.set, TARGET),
+        text=training_text(SOURCE),
+    output:
+        report(
+            "results/figures/bleu-curves-{set}.png",
+            caption="../report/bleu-curves.rst",
+            category="Figures",
+            labels={"figure": "BLEU by length and by rare words, {set}"},
+        ),
+        "results/figures/bleu-curves-{set}.svg",
+        json="results/analysis/bleu-curves-{set}.json",
+    log:
+        "results/logs/analysis/bleu-curves.{set}.log",
+    conda:
+        BASE_ENV
+    resources:
+        mem_mb=memory(2000),
+        runtime=minutes(60, 0.1),
+    params:
+        version=version("analysis", "bleu-curves"),
+        systems=lambda w: " ".join(
+            f"--system {system} " + " ".join(f"results/systems/{system}/run{run}/{w.set}.tokens" for run in RUNS)
+            for system in config["compare"]
+        ),
+        pictures=lambda w, output: output[:2],
+    shell:
+        "rnnsmt analysis bleu-curves {params.systems} --reference {input.reference:q} --source {input.source:q} "
+        "--rank-text {input.text:q} --output {params.pictures:q} --output-json {output.json:q} &> {log:q}"
+
+
+rule sentence_vectors:
+    input:
+        model=LSTM_MODELS[:1],
+        sentences=config["seq2seq"]["sentences"] or [],
+    output:
+        report(
+            "results/figures/sentence-vectors.png",
+            caption="../report/sentence-vectors.rst",
+            category="Figures",
+            labels={"figure": "Sentences in the plane"},
+        ),
+        "results/figures/sentence-vectors.svg",
+        json="results/analysis/sentence-vectors.json",
+    log:
+        "results/logs/analysis/sentence-vectors.log",
+    conda:
+        TORCH_ENV
+    resources:
+        mem_mb=memory(3000),
+        runtime=minutes(10),
+    params:
+        version=version("analysis", "sentence-vectors"),
+        pictures=lambda w, output: output[:2],
+    shell:
+        "rnnsmt analysis sentence-vectors --model {input.model:q} --sentences {input.sentences:q} "
+        "--output {params.pictures:q} --output-json {output.json:q} &> {log:q}"
 
 
 rule score_scatter:

@@ -25,6 +25,7 @@ TITLES = {
     "learning-cslm": "Learning curve, CSLM",
     "mert": "Tuning: BLEU of the development text by iterations",
     "scores-rnn": "Scores of phrase pairs (Figure 3 of the paper)",
+    "sentence-vectors": "Sentences in the plane (Figure 2 of Sutskever et al.)",
     "words-zooms": "Clusters of source words (Figure 4 of the paper)",
     "phrases-zooms": "Clusters of source phrases (Figure 5 of the paper)",
 }
@@ -67,7 +68,9 @@ def picture_of(path: str) -> dict[str, str]:
         raise InputError(f"{path}: no SVG; draw it again")
     name = Path(path).stem
     content = base64.b64encode(text.encode("utf-8")).decode("ascii")
-    return {"name": name, "title": TITLES.get(name, name), "address": f"data:image/svg+xml;base64,{content}"}
+    title = TITLES.get(name) or name.replace("bleu-curves-", "BLEU by length and by rare words, ")
+    title = title.replace("learning-lstm", "Learning curve, LSTM").replace("learning-", "Learning curve, scorer ")
+    return {"name": name, "title": title, "address": f"data:image/svg+xml;base64,{content}"}
 
 
 def provenance_of(content: Mapping[str, Any]) -> dict[str, Any]:

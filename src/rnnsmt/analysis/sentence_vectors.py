@@ -105,7 +105,7 @@ def _label(axes: "Axes", points: Floats, sentences: Sequence[str]) -> None:
     axes.set_ylim(y.min() - 0.1 * span, y.max() + 0.1 * span)
     for side in (on_the_left, ~on_the_left):
         height = -np.inf
-        for i in sorted(np.flatnonzero(side), key=lambda i: y[i]):
+        for i in sorted(np.flatnonzero(side).tolist(), key=lambda i: float(y[i])):
             height = max(y[i], height + 0.06 * span)
             aside, aligned = (-0.01, "right") if on_the_left[i] else (0.01, "left")
             axes.text(x[i] + aside * (high - low), height, sentences[i], fontsize=8, color=INK, va="center", ha=aligned)

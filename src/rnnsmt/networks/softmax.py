@@ -5,6 +5,7 @@ with it. In scoring only some of its probabilities are asked for: all its units 
 """
 
 import hashlib
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from rnnsmt.networks.kernels.softmax import add_exponentials, take_units
+from rnnsmt.networks.kernels.softmax import add_exponentials, keep_largest, take_units
 
 SOFTMAX_ROWS = 256
 """Rows of the softmax that are computed together on a CPU: few enough to stay in its cache."""
@@ -166,6 +167,7 @@ class ExactSoftmax:
 
     def __init__(self, weights: Tensor, biases: Tensor) -> None:
         """weights: [classes, E]. biases: [classes]."""
+        self.classes = len(biases)
         columns = len(biases) if biases.is_cuda else COLUMNS
         parts = zip(weights.split(columns), biases.split(columns), strict=True)
         self._parts = [(part.t().contiguous(), bias) for part, bias in parts]
@@ -180,12 +182,30 @@ class ExactSoftmax:
         owner, classes = rows.numpy(), words.numpy()
         tops, totals = np.full(len(g), -np.inf, np.float32), np.zeros(len(g))
         chosen = np.empty(len(classes), np.float32)
+        for first, part in self._units(g):
+            add_exponentials(part, tops, totals)
+            take_units(part, first, owner, classes, chosen)
+        return torch.from_numpy(chosen - (np.log(totals) + tops)[owner])
+
+    @torch.inference_mode()
+    def best(self, g: Tensor, width: int, least_class: int = 0) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """ln p of the likeliest classes of each row of g [B, E], on a processor, and which they are: [B, width].
+
+        Classes below ``least_class`` are left out, but have their part of the sum. Where fewer are left, ln p is -inf.
+        """
+        tops, totals = np.full(len(g), -np.inf, np.float32), np.zeros(len(g))
+        best, classes = np.full((len(g), width), -np.inf, np.float32), np.zeros((len(g), width), np.int64)
+        for first, units in self._units(g):
+            add_exponentials(units, tops, totals)
+            keep_largest(units, first, least_class, best, classes)
+        return best.astype(np.float64) - (np.log(totals) + tops)[:, None], classes
+
+    def _units(self, g: Tensor) -> Iterator[tuple[int, NDArray[np.float32]]]:
+        """The output units of g [B, E], some classes at a time: the first of them, and [B, classes]."""
         space = torch.empty(len(g) * COLUMNS)
         first = 0
         for weights, biases in self._parts:
             units = space[: len(g) * len(biases)].view(len(g), len(biases))
             torch.addmm(biases, g, weights, out=units)
-            add_exponentials(units.numpy(), tops, totals)
-            take_units(units.numpy(), first, owner, classes, chosen)
+            yield first, units.numpy()
             first += len(biases)
-        return torch.from_numpy(chosen - (np.log(totals) + tops)[owner])

@@ -11,14 +11,16 @@ from numpy.typing import NDArray
 
 from rnnsmt.networks.vocabulary import NULL
 from rnnsmt.progress import track
-from rnnsmt.seq2seq.model import State, Trained
-from rnnsmt.seq2seq.sentences import as_read, padded
+from rnnsmt.seq2seq.model import Trained
+from rnnsmt.seq2seq.steps import Ids, Steps
 from rnnsmt.seq2seq.unknown import Fill
-
-Ids = NDArray[np.int32]
 
 BEAM = 12
 """As in Sutskever et al. (2014)."""
+
+
+Likeliest = tuple[NDArray[np.float64], NDArray[np.int64]]
+"""ln p and words, [hypotheses, width]."""
 
 
 class Hypothesis(NamedTuple):
@@ -37,14 +39,16 @@ class Beams:
     """The open hypotheses of some sentences, and those that have ended."""
 
     def __init__(self, ensemble: Sequence[Trained], sources: Sequence[Ids], beam: int) -> None:
-        self.ensemble, self.beam = ensemble, beam
+        self.steps, self.beam, self.eos = [Steps(one) for one in ensemble], beam, ensemble[0].target.eos
         self.finished: list[list[Hypothesis]] = [[] for _ in sources]
         self.limits = [longest_target(len(source) - 1) for source in sources]
         self.owners = list(range(len(sources)))
         """The sentence of every open hypothesis; those of one sentence lie together."""
         self.words: list[list[int]] = [[] for _ in sources]
         self.scores = np.zeros(len(sources))
-        self.states = [encoded(one, sources) for one in ensemble]
+        self.parents = np.arange(len(sources))
+        """The row of ``states`` that every open hypothesis goes on from."""
+        self.states = [steps.encode(sources) for steps in self.steps]
 
     @torch.inference_mode()
     def step(self) -> None:
@@ -52,27 +56,48 @@ class Beams:
 
         A hypothesis that ends leaves the beam, which is one narrower from then on (Sutskever et al. 2014, section 3.2).
         """
-        eos = self.ensemble[0].target.eos
-        device = self.states[0].h.device
-        last = torch.tensor([words[-1] if words else eos for words in self.words], device=device)
-        logs = []
-        for number, one in enumerate(self.ensemble):
-            g, self.states[number] = one.model.decode(last[None], self.states[number])
-            logs.append(torch.log_softmax(one.model.logits(g[0]), -1))
+        last = np.array([words[-1] if words else self.eos for words in self.words])
+        found = []
+        for number, steps in enumerate(self.steps):
+            g, self.states[number] = steps.step(last, self.parents, self.states[number])
+            found.append(g)
+        full = [row for row, words in enumerate(self.words) if len(words) >= self.limits[self.owners[row]]]
+        if len(found) == 1 and found[0].device.type == "cpu":
+            best, following = self._best_of_one(found[0], full)
+        else:
+            best, following = self._best_of_all(found, full)
+        self._keep_best(self.scores[:, None] + best, following)
+
+    def _best_of_one(self, g: torch.Tensor, full: list[int]) -> Likeliest:
+        """As ``_best_of_all`` for one network on a processor, whose output units are never in memory all at once."""
+        width = min(self.beam, self.steps[0].softmax.classes)
+        best, following = self.steps[0].best(g, width, least_class=NULL + 1)
+        best, following = best[: len(self.words)], following[: len(self.words)]
+        if full:
+            rows = np.array(full)
+            ends = self.steps[0].log_p(g, rows, np.full(len(rows), self.eos))
+            best[rows], following[rows] = -math.inf, NULL
+            best[rows, 0], following[rows, 0] = ends, self.eos
+        return best, following
+
+    def _best_of_all(self, found: Sequence[torch.Tensor], full: list[int]) -> Likeliest:
+        """ln p of the words that may follow each hypothesis, as many as its sentence could want, and which they are.
+
+        found: the states g [at least the hypotheses, H] of every network. full: hypotheses that only the end may
+        follow. Returns: two arrays [hypotheses, width], the likeliest first.
+        """
+        units = [steps.trained.model.logits(g[: len(self.words)]) for steps, g in zip(self.steps, found, strict=True)]
+        logs = [torch.log_softmax(each, -1) for each in units]
         log_p = torch.logsumexp(torch.stack(logs), 0) - math.log(len(logs)) if len(logs) > 1 else logs[0]
         log_p[:, NULL] = -math.inf
-        full = [row for row, words in enumerate(self.words) if len(words) >= self.limits[self.owners[row]]]
-        if full:  # nothing but the end may follow
-            ends = log_p[full, eos]
+        if full:
+            ends = log_p[full, self.eos]
             log_p[full] = -math.inf
-            log_p[full, eos] = ends
-        # of every hypothesis, as many as its sentence could want
-        width = min(self.beam, log_p.shape[1])
-        best, following = (part.cpu().numpy() for part in log_p.topk(width, 1))
-        totals = self.scores[:, None] + best.astype(np.float64)
-        self._keep_best(totals, following, eos)
+            log_p[full, self.eos] = ends
+        best, following = (part.cpu().numpy() for part in log_p.topk(min(self.beam, log_p.shape[1]), 1))
+        return best.astype(np.float64), following
 
-    def _keep_best(self, totals: NDArray[np.float64], following: NDArray[np.int64], eos: int) -> None:
+    def _keep_best(self, totals: NDArray[np.float64], following: NDArray[np.int64]) -> None:
         rows: list[int] = []
         owners, words, scores = [], [], []
         begin = 0
@@ -88,7 +113,7 @@ class Beams:
                 score, word = float(totals[row, column]), int(following[row, column])
                 if score == -math.inf:
                     continue
-                if word == eos:
+                if word == self.eos:
                     self.finished[sentence].append(Hypothesis(self.words[row], score))
                 else:
                     rows.append(row)
@@ -97,16 +122,7 @@ class Beams:
                     scores.append(score)
             begin = end
         self.owners, self.words, self.scores = owners, words, np.array(scores)
-        if rows:
-            index = torch.tensor(rows, device=self.states[0].h.device)
-            self.states = [state.select(index) for state in self.states]
-
-
-def encoded(one: Trained, sources: Sequence[Ids]) -> State:
-    """The decoder's first state for sources that end in EOS."""
-    device = one.model.W_o.device
-    ids = padded([as_read(source, one.source_order) for source in sources])
-    return one.model.encode(torch.from_numpy(ids).to(device))
+        self.parents = np.array(rows, np.int64)
 
 
 @torch.inference_mode()

@@ -16,17 +16,13 @@ from numpy.typing import NDArray
 
 from rnnsmt.io import InputError, atomic_text, read_lines, words_of
 from rnnsmt.moses.nbest import fields_of, with_feature
-from rnnsmt.networks.softmax import ExactSoftmax
 from rnnsmt.networks.vocabulary import NULL, split
 from rnnsmt.progress import track
-from rnnsmt.seq2seq.decoding import Ids, encoded
-from rnnsmt.seq2seq.model import State, Trained
+from rnnsmt.seq2seq.model import Trained
+from rnnsmt.seq2seq.steps import Ids, Steps
 
 NODES = 8192
 """Beginnings that are computed together, at most but for those of one sentence."""
-
-SOFTMAX_ROWS = 256
-"""States whose softmax is computed together."""
 
 
 class Scorer:
@@ -34,7 +30,7 @@ class Scorer:
 
     def __init__(self, ensemble: Sequence[Trained]) -> None:
         self.ensemble = ensemble
-        self.softmaxes = [ExactSoftmax(one.model.W_o, one.model.b_o) for one in ensemble]
+        self.steps = [Steps(one) for one in ensemble]
 
     @torch.inference_mode()
     def score(self, sources: Sequence[Ids], lists: Sequence[Sequence[Ids]]) -> list[NDArray[np.float64]]:
@@ -49,37 +45,17 @@ class Scorer:
     def _score(self, sources: Sequence[Ids], lists: Sequence[Sequence[Ids]]) -> NDArray[np.float64]:
         tree = _Tree(lists)
         totals = np.zeros(len(tree.words))
-        states = [encoded(one, sources) for one in self.ensemble]
+        states = [steps.encode(sources) for steps in self.steps]
         for level in tree.levels():
             logs = []
-            for number, (one, softmax) in enumerate(zip(self.ensemble, self.softmaxes, strict=True)):
-                device = one.model.W_o.device
-                reads = torch.from_numpy(level.reads).to(device)
-                state = states[number].select(torch.from_numpy(level.parents).to(device))
-                g, states[number] = _decoded(one, reads, state)
-                logs.append(_log_p(softmax, g, level.edge_nodes, level.edge_words))
+            for number, steps in enumerate(self.steps):
+                g, states[number] = steps.step(level.reads, level.parents, states[number])
+                logs.append(steps.log_p(g, level.edge_nodes, level.edge_words))
             log_p = np.logaddexp.reduce(logs) - np.log(len(logs)) if len(logs) > 1 else logs[0]
             totals[level.rows] += log_p[level.edge_of_row]
         scores = np.empty(len(totals))
         scores[tree.order] = totals
         return scores
-
-
-def _decoded(one: Trained, reads: torch.Tensor, state: State) -> tuple[torch.Tensor, State]:
-    g, after = one.model.decode(reads[None], state)
-    return g[0], after
-
-
-def _log_p(
-    softmax: ExactSoftmax, g: torch.Tensor, nodes: NDArray[np.int64], words: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """ln p of words [R] at nodes [R], ascending, with the states g [nodes, H]."""
-    found = []
-    for begin in range(0, len(g), SOFTMAX_ROWS):
-        first, last = np.searchsorted(nodes, [begin, begin + SOFTMAX_ROWS])
-        rows, own = (torch.from_numpy(part).to(g.device) for part in (nodes[first:last] - begin, words[first:last]))
-        found.append(softmax.log_p(g[begin : begin + SOFTMAX_ROWS].contiguous(), rows, own).cpu().numpy())
-    return np.concatenate(found)
 
 
 class _Level(NamedTuple):

@@ -98,6 +98,32 @@ def take_units(
             out[r] = units[rows[r], word]
 
 
+@kernel()
+def keep_largest(
+    units: NDArray[np.float32], first: int, least_class: int, best: NDArray[np.float32], classes: NDArray[np.int64]
+) -> None:
+    """Go on with the largest units of rows by some more classes.
+
+    units: [B, classes], of the classes from ``first`` on; those below ``least_class`` do not count. best, classes:
+    [B, width], the largest so far, descending, the lower class first where two are equal, and which they are; -inf
+    and 0 before the first.
+    """
+    width = best.shape[1]
+    for row in range(len(units)):
+        own, values, names = units[row], best[row], classes[row]
+        for begin in range(0, len(own), LANES):
+            if not largest(own[begin : begin + LANES]) > values[width - 1]:
+                continue
+            for i in range(begin, min(begin + LANES, len(own))):
+                x = own[i]
+                if x > values[width - 1] and first + i >= least_class:
+                    place = width - 1
+                    while place > 0 and values[place - 1] < x:
+                        values[place], names[place] = values[place - 1], names[place - 1]
+                        place -= 1
+                    values[place], names[place] = x, first + i
+
+
 @kernel(**INNER)
 def widened(bits: np.uint16) -> np.float32:
     """The number that 16 bits are in bfloat16."""
