@@ -384,5 +384,5 @@ def test_killed_in_tuning_and_started_again(copy_of_finished, finished, small_co
         assert ours.read_bytes() == theirs.read_bytes()
     tables = [pandas.read_csv(w.folder / FINAL[0], sep="\t") for w in (copy_of_finished, finished)]
     columns = ["system", "test_set", "bleu", "bleu_sd", "sacrebleu", "runs", "diff_baseline", "p_value"]
-    ours, theirs = (table[columns][table["system"].isin(systems)] for table in tables)
+    ours, theirs = (table[columns][table["system"].isin(systems)].reset_index(drop=True) for table in tables)
     pandas.testing.assert_frame_equal(ours, theirs)
