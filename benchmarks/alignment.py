@@ -61,8 +61,10 @@ def hold_out(number: int, work: Path) -> None:
 def align(name: str, text: list[Path], folder: Path, threads: int) -> float:
     """Both directions and grow-diag-final-and by one of our aligners, into ``folder``/NAME.gz; the CPU seconds."""
     forward, reverse = folder / f"{name}.forward.gz", folder / f"{name}.reverse.gz"
-    options = ["--output-forward", forward, "--output-reverse", reverse, "--threads", threads]
-    seconds = rnnsmt("align", "words", "--source", text[0], "--target", text[1], "--aligner", name, *options)
+    seconds = 0.0
+    for direction, output in (("forward", forward), ("reverse", reverse)):
+        options = ["--direction", direction, "--output", output, "--threads", threads]
+        seconds += rnnsmt("align", "words", "--source", text[0], "--target", text[1], "--aligner", name, *options)
     seconds += rnnsmt(
         *["align", "symmetrize", "--forward", forward, "--reverse", reverse], "--output", folder / f"{name}.gz"
     )

@@ -106,14 +106,15 @@ def train(arguments: list[str]) -> None:
     if option(arguments, "-first-step") == "1":
         assert "-mgiza" in arguments and Path(option(arguments, "-external-bin-dir"), "mgiza").is_file()
         texts = ["--source", source, "--target", target]
-        ours("align", "words", *texts, "--output-forward", root / "f", "--output-reverse", root / "r")
+        for direction in ("forward", "reverse"):
+            ours("align", "words", *texts, "--direction", direction, "--output", root / direction)
         ours(
             "align",
             "symmetrize",
             "--forward",
-            root / "f",
+            root / "forward",
             "--reverse",
-            root / "r",
+            root / "reverse",
             "--heuristic",
             kind,
             "--output",

@@ -26,6 +26,9 @@ FOLDERS = ("output_dir", "state_dir")
 
 OTHER_OUTPUTS = ("report", "curve", "nbest_file")
 
+NO_PATHS = ("chapter", "stage", "aligner", "direction", "heuristic", "optimiser", "preset", "smoothing")
+"""Options whose values are names, which an output may have too."""
+
 
 def positive(text: str) -> int:
     """A whole number above 0, as the type of an option."""
@@ -111,7 +114,7 @@ def _outputs(args: argparse.Namespace) -> Iterator[tuple[str, str | Path]]:
 def _paths(args: argparse.Namespace) -> Iterator[tuple[str, str | Path]]:
     """All values of options that may be paths."""
     for name, value in vars(args).items():
-        if name in ("chapter", "stage"):
+        if name in NO_PATHS:
             continue
         for item in _values(value):
             if isinstance(item, (str, Path)) and str(item):

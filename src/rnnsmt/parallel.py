@@ -1,4 +1,4 @@
-"""Work on chunks of lines in several processes, in order, with bounded memory."""
+"""Work shared by processes (chunks of lines, in order, with bounded memory) or by threads (kernels without the GIL)."""
 
 import multiprocessing
 import os
@@ -6,8 +6,8 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import partial
@@ -105,3 +105,19 @@ def map_lines(make: Callable[[], Callable[[str], str]], lines: Iterable[str], th
 def _lines_function(make: Callable[[], Callable[[str], str]]) -> Callable[[tuple[str, ...]], list[str]]:
     function = make()
     return lambda lines: [function(line) for line in lines]
+
+
+def in_threads(function: Callable[[Item], Result], items: Sequence[Item], threads: int) -> Iterator[Result]:
+    """Apply a function that releases the GIL to items, in threads; yield its results in order.
+
+    An exception, of the function or a signal, ends it as soon as the items at work are done.
+    """
+    if threads <= 1:
+        yield from map(function, items)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            yield from pool.map(function, items)
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise

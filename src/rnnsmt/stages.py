@@ -58,7 +58,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "select": Stage(1, "keep the lines with the lowest scores"),
     },
     "align": {
-        "words": Stage(2, "align words in both directions"),
+        "words": Stage(3, "align words in one direction"),
         "check": Stage(1, "check an alignment made elsewhere against the text"),
         "symmetrize": Stage(1, "combine the two directions"),
     },

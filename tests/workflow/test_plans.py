@@ -18,7 +18,7 @@ import yaml
 from rnnsmt.stages import STAGES
 from tests.workflow.conftest import ROOT, Workflow, copy_of_checkout
 
-BASELINE = {"align_words": 2, "symmetrize": 2, "lexical": 1, "extract": 1, "phrase_table": 1, "reordering_table": 1}
+BASELINE = {"align_words": 4, "symmetrize": 2, "lexical": 1, "extract": 1, "phrase_table": 1, "reordering_table": 1}
 RNN = {"rnn_prepare": 1, "rnn_train": 1, "rnn_score": 2, "augment": 1, "augmented_ini": 1}
 CSLM = {"cslm_prepare": 1, "cslm_train": 1, "cslm_perplexity": 1}
 NETWORKS = RNN | CSLM | {"shortlist": 1, "augment": 3, "augmented_ini": 7}

@@ -39,26 +39,30 @@ if "alignment" in MOSES_PARTS:
 
 else:
 
+    # What is killed, or stops before its time is up, goes on after its last saved pass over the corpus.
     rule align_words:
         input:
             source=training_text(SOURCE),
             target=training_text(TARGET),
         output:
-            forward="results/align/{aligner}/forward.gz",
-            backward="results/align/{aligner}/reverse.gz",
+            "results/align/{aligner}/{direction}.gz",
         log:
-            "results/logs/align/words.{aligner}.log",
+            "results/logs/align/{aligner}.{direction}.log",
+        wildcard_constraints:
+            direction="forward|reverse",
         conda:
             BASE_ENV
-        threads: STAGE_THREADS
+        threads: 1 if is_embedded(config) else max(1, cores() // 2)
         resources:
             mem_mb=memory(1000, 40),
-            runtime=minutes(30, 0.5),
+            runtime=LONG,
         params:
             version=version("align", "words"),
+            folder=subpath(output[0], parent=True),
         shell:
             "rnnsmt align words --source {input.source:q} --target {input.target:q} --aligner {wildcards.aligner} "
-            "--output-forward {output.forward:q} --output-reverse {output.backward:q} --threads {threads} &> {log:q}"
+            "--direction {wildcards.direction} --output {output:q} --threads {threads} "
+            "--state-dir {params.folder:q}/state.{wildcards.direction} --time-limit $(({resources.runtime} * 60)) &> {log:q}"
 
     rule symmetrize:
         input:

@@ -1,8 +1,12 @@
 """The commands of word alignment."""
 
 import argparse
+from collections.abc import Iterator
+from contextlib import nullcontext
 
-from rnnsmt.io import InputError
+from rnnsmt.io import InputError, count_lines
+from rnnsmt.options import positive
+from rnnsmt.stopping import Stop
 
 ALIGNERS = ("fast_align", "hmm", "model4")
 
@@ -12,19 +16,30 @@ def words_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", required=True, metavar="FILE", help="its translation, line by line")
     parser.add_argument("--aligner", choices=ALIGNERS, default="model4", help="the model, see above")
     parser.add_argument(
-        "--output-forward", required=True, metavar="FILE", help="at most one source word for each target word"
+        "--direction",
+        choices=("forward", "reverse"),
+        required=True,
+        help="forward: at most one source word for each target word; reverse: the other way round",
     )
+    parser.add_argument("--output", required=True, metavar="FILE", help="the links, source-target in both directions")
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument(
-        "--output-reverse", required=True, metavar="FILE", help="at most one target word for each source word"
+        "--max-pairs",
+        type=positive,
+        default=500_000_000,
+        metavar="N",
+        help="pairs of words that may be linked; where more occur together, the strongest are kept (16 bytes each)",
     )
-    parser.add_argument("--threads", type=int, default=1, help="2: both directions at the same time")
+    parser.add_argument("--state-dir", metavar="DIR", help="where what was learnt is kept, to go on after a stop")
+    parser.add_argument("--save-every", type=float, default=300.0, metavar="SECONDS", help="time between savings")
+    parser.add_argument("--time-limit", type=float, metavar="SECONDS", help="stop before, save, and exit with 75")
 
 
 def words(args: argparse.Namespace) -> dict[str, object]:
-    r"""Align the words of a parallel corpus in both directions.
+    r"""Align the words of a parallel corpus in one direction.
 
-    Both outputs are in Pharaoh format, ``i-j`` = source word i with target word j, from 0; line n belongs to sentence
-    pair n, a pair with an empty side gets an empty line.
+    The output is in Pharaoh format, ``i-j`` = source word i with target word j, from 0; line n belongs to sentence pair
+    n, a pair with an empty side gets an empty line.
 
     Aligners:
 
@@ -33,27 +48,34 @@ def words(args: argparse.Namespace) -> dict[str, object]:
     * model4: IBM Model 4 with word classes (Brown et al. 1993) after the HMM and Model 3, with the schedule, the
       smoothing and the counts over neighbourhoods of GIZA++ and MGIZA in Moses' standard recipe.
 
-    No aligner draws random numbers, and the number of threads does not change the result.
+    No aligner draws random numbers, and the number of threads does not change the result. With ``--state-dir`` what was
+    learnt is saved between passes over the corpus, and the same command goes on where an earlier one was interrupted.
 
     Example, in the folder of a run of the embedded corpus:
 
         rnnsmt align words --source results/corpus/joined/train.en.gz \
-            --target results/corpus/joined/train.fr.gz --aligner model4 --output-forward try/forward.gz \
-            --output-reverse try/reverse.gz --threads 2
+            --target results/corpus/joined/train.fr.gz --aligner model4 --direction forward --output try/forward.gz \
+            --threads 2
     """
     from rnnsmt.align.bitext import read_bitext
-    from rnnsmt.align.directions import align_both_directions
     from rnnsmt.align.pharaoh import write_links
+    from rnnsmt.align.training import AlignmentState, align, fingerprint
+    from rnnsmt.stages import STAGES
+    from rnnsmt.state_folder import StateFolder
 
     bitext = read_bitext(args.source, args.target)
-    forward, reverse = align_both_directions(bitext, args.aligner, args.threads)
-    write_links(args.output_forward, forward)
-    write_links(args.output_reverse, reverse)
-    return {
-        "sentences": bitext.sentences,
-        "forward links": len(forward.source),
-        "reverse links": len(reverse.source),
-    }
+    with Stop(args.time_limit) if args.state_dir else nullcontext() as stop:
+        state = None
+        if stop is not None:
+            settings = {"--aligner": args.aligner, "--direction": args.direction, "--max-pairs": args.max_pairs}
+            settings["version of this stage"] = STAGES["align"]["words"].version
+            folder = StateFolder(args.state_dir, settings | fingerprint(bitext))
+            state = AlignmentState(folder, args.save_every, stop)
+        links = align(bitext, args.aligner, args.direction, args.threads, args.max_pairs, state)
+        written = write_links(args.output, links)
+        if state:
+            state.finish()
+    return {"sentences": bitext.sentences, "links": written}
 
 
 def check_options(parser: argparse.ArgumentParser) -> None:
@@ -76,20 +98,20 @@ def check(args: argparse.Namespace) -> dict[str, object]:
     """
     import numpy as np
 
-    from rnnsmt.align.bitext import read_bitext
-    from rnnsmt.align.pharaoh import check_bounds, distinct, read_links, write_links
+    from rnnsmt.align.pharaoh import Links, distinct, read_links_of, write_links
 
-    bitext = read_bitext(args.source, args.target)
-    links = read_links(args.alignment)
-    check_bounds(args.alignment, links, bitext.source.lengths, bitext.target.lengths)
-    once = distinct(links)
-    write_links(args.output, once)
-    return {
-        "sentences": links.sentences,
-        "links": len(once.source),
-        "doubled links dropped": len(links.source) - len(once.source),
-        "sentences without links": int(np.count_nonzero(np.diff(links.offsets) == 0)),
-    }
+    counts = {"sentences": 0, "links": 0, "doubled links dropped": 0, "sentences without links": 0}
+
+    def once_each() -> Iterator[Links]:
+        for links in read_links_of(args.alignment, args.source, args.target):
+            once = distinct(links)
+            counts["sentences"] += links.sentences
+            counts["doubled links dropped"] += len(links.source) - len(once.source)
+            counts["sentences without links"] += int(np.count_nonzero(np.diff(links.offsets) == 0))
+            yield once
+
+    counts["links"] = write_links(args.output, once_each())
+    return dict(counts)
 
 
 def symmetrize_options(parser: argparse.ArgumentParser) -> None:
@@ -126,20 +148,25 @@ def symmetrize(args: argparse.Namespace) -> dict[str, object]:
         rnnsmt align symmetrize --forward try/forward.gz --reverse try/reverse.gz \
             --heuristic grow-diag-final-and --output try/aligned.gz
     """
-    from rnnsmt.align.pharaoh import read_links, write_links
+    from itertools import zip_longest
+
+    from rnnsmt.align.pharaoh import Links, read_link_blocks, write_links
     from rnnsmt.align.symmetrization import symmetrize_links
 
-    forward, reverse = read_links(args.forward), read_links(args.reverse)
-    if forward.sentences != reverse.sentences:
-        raise InputError(
-            f"{args.forward} has {forward.sentences} lines, but {args.reverse} has {reverse.sentences}; "
-            "both must be alignments of the same text"
-        )
-    links = symmetrize_links(forward, reverse, args.heuristic, args.order)
-    write_links(args.output, links)
-    return {
-        "sentences": links.sentences,
-        "forward links": len(forward.source),
-        "reverse links": len(reverse.source),
-        "links": len(links.source),
-    }
+    counts = {"sentences": 0, "forward links": 0, "reverse links": 0, "links": 0}
+
+    def combined() -> Iterator[Links]:
+        blocks = zip_longest(read_link_blocks(args.forward), read_link_blocks(args.reverse))
+        for forward, reverse in blocks:
+            if forward is None or reverse is None or forward.sentences != reverse.sentences:
+                raise InputError(
+                    f"{args.forward} has {count_lines(args.forward)} lines, but {args.reverse} has "
+                    f"{count_lines(args.reverse)}; both must be alignments of the same text"
+                )
+            counts["sentences"] += forward.sentences
+            counts["forward links"] += len(forward.source)
+            counts["reverse links"] += len(reverse.source)
+            yield symmetrize_links(forward, reverse, args.heuristic, args.order)
+
+    counts["links"] = write_links(args.output, combined())
+    return dict(counts)

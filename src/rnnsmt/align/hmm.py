@@ -7,16 +7,14 @@ word is linked to the given word with the highest posterior probability, unless 
 drawn.
 """
 
-from typing import NamedTuple
-
 import numpy as np
-import numpy.typing as npt
 
 from rnnsmt.align import model1
-from rnnsmt.align.bitext import BitextSide
-from rnnsmt.align.kernels.hmm import hmm_pass
+from rnnsmt.align.direction import Direction, Parameters
+from rnnsmt.align.kernels.hmm import hmm_block
 from rnnsmt.align.kernels.lexicon import relative_frequencies
-from rnnsmt.align.lexicon import AfterPass, Lexicon
+from rnnsmt.align.word_classes import word_classes
+from rnnsmt.kernels.fixed_point import ONE
 
 ITERATIONS = 5
 
@@ -29,61 +27,44 @@ LONGEST = 200
 """Sentences over so many words are aligned by Model 1: time grows with the cube of the length."""
 
 
-class HmmModel(NamedTuple):
-    """What training leaves behind, for the links and for Models 3 and 4."""
+def begin(direction: Direction) -> Parameters:
+    """What Model 1 begins with, and equal weights of all jumps.
 
-    t: npt.NDArray[np.float64]  # p(f | e), [pairs of the lexicon]
-    t_null: npt.NDArray[np.float64]  # p(f | NULL), [generated vocabulary]
-    jumps: npt.NDArray[np.float64]  # weights of the jumps -W .. W, [given classes, 2 W + 1]
-    first: npt.NDArray[np.float64]  # weights of the first position, [W]
-    best: npt.NDArray[np.int32]  # [generated words]: position in the given sentence or -1
-    log_likelihoods: list[float]  # of every iteration, natural logarithm, before its update
-
-
-def train_hmm(
-    given: BitextSide,
-    generated: BitextSide,
-    lexicon: Lexicon,
-    given_classes: npt.NDArray[np.int32],
-    after_pass: AfterPass | None = None,
-    links: bool = True,
-) -> HmmModel:
-    """Train one direction: every generated word takes a given word or none; ``after_pass`` as for Model 1.
-
-    Without ``links`` the last pass is left out, and ``best`` has the links of long sentences alone.
+    ``jumps``: weights of the jumps -W .. W, [given classes, 2 W + 1]; ``beginnings``: of the first position, [W];
+    ``log_likelihoods``: of every iteration of the HMM, natural logarithm, before its update.
     """
-    t, t_null, best = model1.train_model1(given, generated, lexicon, after_pass)
-    width = int(np.minimum(given.lengths, LONGEST).max())
-    jumps, first = np.ones((int(given_classes.max()) + 1, 2 * width + 1)), np.ones(width)
-    corpus = (*lexicon, given.ids, given.offsets, generated.ids, generated.offsets, given_classes)
-    log_likelihoods = []
-    for iteration in range(ITERATIONS + links):
-        last = iteration == ITERATIONS
-        counts, null_counts = np.zeros(0 if last else len(t)), np.zeros_like(t_null)
-        jump_counts, first_counts = np.zeros_like(jumps), np.zeros_like(first)
-        log_likelihoods.append(
-            hmm_pass(
-                *corpus,
-                t,
-                t_null,
-                jumps,
-                first,
-                P_NULL if iteration else 0.0,
-                UNIFORM,
-                LONGEST,
-                last,
-                counts,
-                null_counts,
-                jump_counts,
-                first_counts,
-                best,
-            )
-        )
-        if after_pass:
-            after_pass()
-        if not last:
-            relative_frequencies(lexicon.starts, counts, t)
-            relative_frequencies(np.array([0, len(t_null)]), null_counts, t_null)
-            # a class without jumps, and a sentence of which none was seen, still needs a distribution
-            jumps, first = jump_counts + 1e-9, first_counts + 1e-9
-    return HmmModel(t, t_null, jumps, first, best, log_likelihoods)
+    classes = word_classes(direction.given)
+    width = int(np.minimum(direction.given.lengths, LONGEST).max())
+    return {
+        **model1.begin(direction),
+        "given_classes": classes,
+        "jumps": np.ones((int(classes.max()) + 1, 2 * width + 1)),
+        "beginnings": np.ones(width),
+        "log_likelihoods": np.zeros(0),
+    }
+
+
+def iterate(direction: Direction, parameters: Parameters) -> None:
+    """One iteration of EM."""
+    counts, null_counts = direction.lexical_counts()
+    jumps, beginnings = (np.zeros(parameters[name].size, np.int64) for name in ("jumps", "beginnings"))
+    _pass(direction, parameters, False, counts, null_counts, jumps, beginnings)
+    direction.estimate(parameters, counts, null_counts, relative_frequencies)
+    # a class without jumps, and a sentence of which none was seen, still needs a distribution
+    parameters["jumps"] = (jumps / ONE + 1e-9).reshape(parameters["jumps"].shape)
+    parameters["beginnings"] = beginnings / ONE + 1e-9
+
+
+def align(direction: Direction, parameters: Parameters) -> None:
+    """Link every generated word to the given word with the highest posterior probability, unless NULL's is higher."""
+    _pass(direction, parameters, True, *[np.zeros(0, np.int64)] * 4)
+
+
+def _pass(direction: Direction, parameters: Parameters, last: bool, *counts: object) -> None:
+    learnt = [parameters[name] for name in ("given_classes", "t", "t_null", "jumps", "beginnings")]
+    p_null = P_NULL if len(parameters["log_likelihoods"]) else 0.0
+    settings = (p_null, UNIFORM, LONGEST, last)
+    log_likelihood = direction.over_blocks(
+        lambda *block: hmm_block(*block, *direction.corpus, *learnt, *settings, *counts, parameters["best"])
+    )
+    parameters["log_likelihoods"] = np.append(parameters["log_likelihoods"], log_likelihood)

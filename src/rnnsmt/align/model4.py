@@ -18,17 +18,16 @@ another way; of its links, 97 % in one direction and 98 % in the other are the s
 random numbers are drawn.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 import numpy.typing as npt
 
 from rnnsmt.align import hmm
-from rnnsmt.align.bitext import BitextSide
+from rnnsmt.align.direction import Direction, Parameters
 from rnnsmt.align.kernels.lexicon import FLOOR, relative_frequencies
 from rnnsmt.align.kernels.model3 import MAX_FERTILITY
-from rnnsmt.align.kernels.model4 import HMM, MODEL3, MODEL4, Tables, distortion_row, fertility_pass
-from rnnsmt.align.lexicon import AfterPass, Lexicon
+from rnnsmt.align.kernels.model4 import HMM, MODEL3, MODEL4, Tables, distortion_row, fertility_block
+from rnnsmt.align.word_classes import word_classes
+from rnnsmt.kernels.fixed_point import ONE
 
 PASSES = ((HMM, MODEL3), (MODEL3, MODEL3), (MODEL3, MODEL3), (MODEL3, MODEL4), (MODEL4, MODEL4), (MODEL4, 0))
 """The model that a pass over the corpus aligns with, and the model whose parameters it counts: none in the last."""
@@ -42,76 +41,61 @@ FERTILITY_PRIOR = 4.0
 """Weight, in words, of the mean fertility distribution of the words of equal length in that of one."""
 
 
-class Model4(NamedTuple):
-    """The links and how training went."""
+def begin(direction: Direction) -> Parameters:
+    """What the HMM begins with, and room for the parameters of Models 3 and 4, named as in ``kernels.model4.Tables``.
 
-    best: npt.NDArray[np.int32]  # [generated words]: position in the given sentence or -1
-    log_probabilities: list[float]  # of the alignments of every pass
-
-
-def train_model4(
-    given: BitextSide,
-    generated: BitextSide,
-    lexicon: Lexicon,
-    given_classes: npt.NDArray[np.int32],
-    generated_classes: npt.NDArray[np.int32],
-    after_pass: AfterPass | None = None,
-) -> Model4:
-    """Train one direction: every generated word takes a given word or none; ``after_pass`` as for Model 1."""
-    start = hmm.train_hmm(given, generated, lexicon, given_classes, after_pass, links=False)
-    nothing = np.repeat(given.lengths, generated.lengths)
-    links = np.where(start.best < 0, nothing, start.best).astype(np.int64)
+    ``log_probabilities``: of the alignments of every pass of Models 3 and 4.
+    """
+    parameters = hmm.begin(direction)
+    given, generated = direction.given, direction.generated
     width = min(int(max(given.lengths.max(), generated.lengths.max())), hmm.LONGEST)
-    classes = int(given_classes.max()) + 1, int(generated_classes.max()) + 1
-    tables = Tables(
-        start.t,
-        start.t_null,
-        np.zeros(distortion_row(0, width + 1, width)),
-        np.zeros((len(given.vocabulary), MAX_FERTILITY + 1)),
-        np.zeros((classes[0] + 1, classes[1], 2 * width + 1)),
-        np.zeros((classes[1], width + 1)),
+    parameters["generated_classes"] = word_classes(generated)
+    classes = int(parameters["given_classes"].max()) + 1, int(parameters["generated_classes"].max()) + 1
+    return {
+        **parameters,
+        "distortion": np.zeros(distortion_row(0, width + 1, width)),
+        "fertility": np.zeros((len(given.vocabulary), MAX_FERTILITY + 1)),
+        "head": np.zeros((classes[0] + 1, classes[1], 2 * width + 1)),
+        "inner": np.zeros((classes[1], width + 1)),
+        "log_probabilities": np.zeros(0),
+    }
+
+
+def iterate(direction: Direction, parameters: Parameters) -> None:
+    """The next one of ``PASSES``; the last one links every generated word to a given word or (-1) to none."""
+    model, counted = PASSES[len(parameters["log_probabilities"])]
+    tables = Tables(*[parameters[name] for name in Tables._fields])
+    counts = Tables(*[np.zeros(table.shape if counted else [0] * table.ndim, np.int64) for table in tables])
+    if counted:
+        counts = counts._replace(t=counts.t[: direction.pairs])
+    learnt = (parameters["jumps"], parameters["beginnings"], hmm.P_NULL, hmm.UNIFORM, tables, counts, P_NULL, CLIMBS)
+    classes = (parameters["given_classes"], parameters["generated_classes"])
+    log_probability = direction.over_blocks(
+        lambda *block: fertility_block(*block, *direction.corpus, *classes, model, counted, *learnt, parameters["best"])
     )
-    letters = np.array([len(word) for word in given.vocabulary])
-    corpus = (*lexicon, given.ids, given.offsets, generated.ids, generated.offsets, given_classes, generated_classes)
-    log_probabilities = []
-    for model, counted in PASSES:
-        counts = Tables(*[np.zeros_like(table) if counted else table[:0] for table in tables])
-        log_probabilities.append(
-            fertility_pass(
-                model,
-                counted,
-                *corpus,
-                start.jumps,
-                start.first,
-                hmm.P_NULL,
-                hmm.UNIFORM,
-                tables,
-                counts,
-                P_NULL,
-                CLIMBS,
-                links,
-            )
-        )
-        if after_pass:
-            after_pass()
-        if counted:
-            tables = _estimate(counts, lexicon, letters, width)
-    return Model4(np.where(links < nothing, links, -1).astype(np.int32), log_probabilities)
+    parameters["log_probabilities"] = np.append(parameters["log_probabilities"], log_probability)
+    if counted:
+        direction.estimate(parameters, counts.t, counts.t_null, relative_frequencies)
+        width = tables.inner.shape[1] - 1
+        letters = np.array([len(word) for word in direction.given.vocabulary])
+        parameters.update(_estimate(counts, letters, width))
 
 
-def _estimate(counts: Tables, lexicon: Lexicon, letters: npt.NDArray[np.int64], width: int) -> Tables:
-    """Parameters from counts; ``letters`` is the length of every given word."""
-    relative_frequencies(lexicon.starts, counts.t, counts.t)
-    relative_frequencies(np.array([0, len(counts.t_null)]), counts.t_null, counts.t_null)
+def _estimate(counts: Tables, letters: npt.NDArray[np.int64], width: int) -> Parameters:
+    """Parameters but the lexical ones from counts in fixed point; ``letters``: the length of every given word."""
     sizes = np.repeat(np.arange(width + 1), width)  # of the rows of the distortion table: J, for every position
     starts = np.concatenate([[0], np.cumsum(sizes)])
-    relative_frequencies(starts, counts.distortion, counts.distortion)
+    distortion = np.empty(len(counts.distortion))
+    relative_frequencies(starts, counts.distortion, distortion)
     # expected fertilities are differences and can be a rounding error below 0; the last column is for impossible ones
-    fertility = np.maximum(counts.fertility, FLOOR)
+    fertility = np.maximum(counts.fertility / ONE, FLOOR)
     fertility[:, MAX_FERTILITY] = 0.0
     by_letters = np.zeros((letters.max() + 1, MAX_FERTILITY + 1))
     np.add.at(by_letters, letters, fertility)
     by_letters /= np.maximum(by_letters.sum(1, keepdims=True), FLOOR)
     fertility += FERTILITY_PRIOR * by_letters[letters]
-    head, inner = (table / np.maximum(table.sum(-1, keepdims=True), 1e-9) for table in (counts.head, counts.inner))
-    return counts._replace(fertility=fertility / fertility.sum(1, keepdims=True), head=head, inner=inner)
+    fertility /= fertility.sum(1, keepdims=True)
+    head, inner = (
+        table / ONE / np.maximum(table.sum(-1, keepdims=True) / ONE, 1e-9) for table in (counts.head, counts.inner)
+    )
+    return {"distortion": distortion, "fertility": fertility, "head": head, "inner": inner}

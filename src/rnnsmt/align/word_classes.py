@@ -9,6 +9,9 @@ import numpy.typing as npt
 from rnnsmt.align.bitext import BitextSide
 from rnnsmt.align.kernels.word_classes import exchange_words
 
+SENTENCES = 1_000_000
+"""So many are counted together: memory grows with the number of distinct bigrams, not of all."""
+
 
 def word_classes(side: BitextSide, classes: int = 50, passes: int = 5) -> npt.NDArray[np.int32]:
     """The class of every word, 0 .. ``classes`` - 1, as an array [vocabulary].
@@ -22,8 +25,7 @@ def word_classes(side: BitextSide, classes: int = 50, passes: int = 5) -> npt.ND
     assignment = np.empty(words + 1, np.int32)
     assignment[order] = np.arange(words) % classes
     assignment[words] = classes  # sentence boundary: a class of its own
-    first, second = _bigrams(side)
-    keys, counts = np.unique(first * (words + 1) + second, return_counts=True)
+    keys, counts = _bigrams(side)
     f = _rows(keys // (words + 1), keys % (words + 1), counts, words + 1)
     turned = np.argsort(keys % (words + 1), kind="stable")
     b = _rows((keys % (words + 1))[turned], (keys // (words + 1))[turned], counts[turned], words + 1)
@@ -32,10 +34,21 @@ def word_classes(side: BitextSide, classes: int = 50, passes: int = 5) -> npt.ND
 
 
 def _bigrams(side: BitextSide) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Both words of all bigrams; a boundary, the word after the last one, stands before and after every sentence."""
+    """All bigrams, ascending, and how often each occurs; one is first word * (vocabulary + 1) + second word.
+
+    A boundary, the word after the last one, stands before and after every sentence.
+    """
     boundary = len(side.vocabulary)
-    text = np.insert(side.ids.astype(np.int64), side.offsets, boundary)
-    return text[:-1], text[1:]
+    keys, counts = np.zeros(0, np.int64), np.zeros(0, np.int64)
+    for first in range(0, len(side.offsets) - 1, SENTENCES):
+        offsets = side.offsets[first : first + SENTENCES + 1]
+        ids = side.ids[offsets[0] : offsets[-1]].astype(np.int64)
+        text = np.insert(ids, offsets - offsets[0], boundary)
+        found, times = np.unique(text[:-1] * (boundary + 1) + text[1:], return_counts=True)
+        everything, place = np.unique(np.concatenate([keys, found]), return_inverse=True)
+        counts = np.bincount(place, np.concatenate([counts, times]), len(everything)).astype(np.int64)
+        keys = everything
+    return keys, counts
 
 
 def _rows(first, second, counts, size):

@@ -1,33 +1,123 @@
-"""The stage ``align words``: files in, files out, malformed input."""
+"""The stage ``align words``: files in, files out, interrupted jobs, malformed input."""
 
 import gzip
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
 
+import numpy as np
 import pytest
 
-from rnnsmt.align import directions
-from rnnsmt.align.bitext import read_bitext
+from rnnsmt.align import training
 from rnnsmt.cli import main
 
 
-def words(folder, source: bytes, target: bytes, *options: str) -> int:
+def options(folder, *more: str) -> list[str]:
+    names = ["--source", str(folder / "s"), "--target", str(folder / "t"), "--output", str(folder / "out.gz")]
+    return ["align", "words", *names, *([] if "--direction" in more else ["--direction", "forward"]), *more]
+
+
+def words(folder, source: bytes, target: bytes, *more: str) -> int:
     (folder / "s").write_bytes(source)
     (folder / "t").write_bytes(target)
-    names = ["--source", str(folder / "s"), "--target", str(folder / "t")]
-    outputs = ["--output-forward", str(folder / "forward.gz"), "--output-reverse", str(folder / "reverse.gz")]
-    return main(["align", "words", *names, *outputs, *options])
+    return main(options(folder, *more))
 
 
 def test_same_bytes_again_and_with_threads_and_without_the_end_of_the_last_line(tmp_path):
     source, target = b"a b\nb\n\na\nb a" * 9, b"x y\ny\nx\n\ny x" * 9
-    written = []
-    for options in ([], ["--threads", "2"], ["--threads", "8"]):
-        assert words(tmp_path, source, target, *options) == 0
-        written.append([(tmp_path / name).read_bytes() for name in ("forward.gz", "reverse.gz")])
-    assert written[0] == written[1] == written[2]
-    lines = gzip.decompress(written[0][0]).decode().split("\n")
-    assert len(lines) == source.count(b"\n") + 2
-    assert lines[0] == "0-0 1-1"
-    assert lines[2] == lines[3] == ""
+    for direction in ("forward", "reverse"):
+        written = []
+        for more in ([], ["--threads", "2"], ["--threads", "8"]):
+            assert words(tmp_path, source, target, "--direction", direction, *more) == 0
+            written.append((tmp_path / "out.gz").read_bytes())
+        assert written[0] == written[1] == written[2]
+        lines = gzip.decompress(written[0]).decode().split("\n")
+        assert len(lines) == source.count(b"\n") + 2
+        assert lines[0] == "0-0 1-1"
+        assert lines[2] == lines[3] == ""
+
+
+def text(sentences: int) -> tuple[bytes, bytes]:
+    """A source text of 40 words and its translation in another order."""
+    draw = random.Random(1)
+    lines = [[draw.randint(1, 40) for _ in range(draw.randint(1, 12))] for _ in range(sentences)]
+    source = "".join(" ".join(f"e{word}" for word in line) + "\n" for line in lines)
+    target = "".join(" ".join(f"f{word}" for word in line[::-1]) + "\n" for line in lines)
+    return source.encode(), target.encode()
+
+
+@pytest.mark.parametrize("aligner", ["fast_align", "hmm", "model4"])
+def test_ended_after_any_pass_and_gone_on_with(tmp_path, monkeypatch, aligner):
+    assert words(tmp_path, *text(300), "--aligner", aligner) == 0
+    right = (tmp_path / "out.gz").read_bytes()
+    (tmp_path / "out.gz").unlink()
+    state = ["--aligner", aligner, "--state-dir", str(tmp_path / "state"), "--save-every", "0"]
+    passes = training.ALIGNERS[aligner].passes
+    for number in range(1, len(passes) + 1):  # every process makes one pass and is lost in the next one
+
+        def lose(*_):
+            raise KeyboardInterrupt
+
+        rest = [*passes[:number], lose, *passes[number + 1 :]][: len(passes)]
+        monkeypatch.setitem(training.ALIGNERS, aligner, training.ALIGNERS[aligner]._replace(passes=rest))
+        if number < len(passes):
+            assert main(options(tmp_path, *state)) == 130
+            with np.load(tmp_path / "state/passes.npz") as saved:
+                assert saved["done"] == number
+            assert not (tmp_path / "out.gz").exists()
+        else:
+            assert main(options(tmp_path, *state)) == 0
+    assert (tmp_path / "out.gz").read_bytes() == right
+    assert not (tmp_path / "state/passes.npz").exists()
+
+
+def test_killed_and_stopped(tmp_path):
+    """kill -9 between any two passes; SIGTERM and the time limit end it with the state saved, exit code 75."""
+    source, target = text(4000)
+    assert words(tmp_path, source, target, "--threads", "2") == 0
+    right = (tmp_path / "out.gz").read_bytes()
+    (tmp_path / "out.gz").unlink()
+    state = ["--state-dir", str(tmp_path / "state"), "--save-every", "0"]
+    command = [sys.executable, "-m", "rnnsmt", *options(tmp_path, *state)]
+
+    def until_saved(number: signal.Signals) -> int:
+        before = (tmp_path / "state/passes.npz").stat().st_mtime_ns if (tmp_path / "state/passes.npz").exists() else 0
+        process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        while process.poll() is None:
+            found = (tmp_path / "state/passes.npz").exists()
+            if found and (tmp_path / "state/passes.npz").stat().st_mtime_ns != before:
+                process.send_signal(number)
+                break
+            time.sleep(0.005)
+        return process.wait()
+
+    assert until_saved(signal.SIGKILL) == -signal.SIGKILL
+    assert until_saved(signal.SIGTERM) == 75
+    assert subprocess.run([*command, "--time-limit", "0.001"], stderr=subprocess.DEVNULL, check=False).returncode == 75
+    assert not (tmp_path / "out.gz").exists()
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 0
+    assert "going on after pass" in done.stderr
+    assert (tmp_path / "out.gz").read_bytes() == right
+
+
+def test_state_of_another_job_and_damaged_state(tmp_path, capsys):
+    state = ["--state-dir", str(tmp_path / "state"), "--save-every", "0", "--time-limit", "0.001"]
+    assert words(tmp_path, *text(50)) == 0
+    command = [sys.executable, "-m", "rnnsmt", *options(tmp_path, *state)]
+    assert subprocess.run(command, stderr=subprocess.DEVNULL, check=False).returncode == 75
+    capsys.readouterr()
+    assert words(tmp_path, *text(51), *state) == 2
+    assert "begun with other settings, changed since: source text, target text" in capsys.readouterr().err
+    assert words(tmp_path, *text(50), "--aligner", "hmm", *state) == 2
+    assert "--aligner (was model4, is hmm)" in capsys.readouterr().err
+    saved = tmp_path / "state/passes.npz"
+    os.truncate(saved, saved.stat().st_size // 2)
+    assert words(tmp_path, *text(50), *state) == 2
+    assert "passes.npz: damaged" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -50,11 +140,9 @@ def test_malformed(tmp_path, capsys, source, target, says):
 
 
 def test_truncated_gzip(tmp_path, capsys):
-    (tmp_path / "s.gz").write_bytes(gzip.compress(b"a b c\n" * 1000)[:-12])
+    (tmp_path / "s").write_bytes(gzip.compress(b"a b c\n" * 1000)[:-12])
     (tmp_path / "t").write_bytes(b"x y z\n" * 1000)
-    names = ["--source", str(tmp_path / "s.gz"), "--target", str(tmp_path / "t")]
-    outputs = ["--output-forward", str(tmp_path / "f"), "--output-reverse", str(tmp_path / "r")]
-    assert main(["align", "words", *names, *outputs]) == 2
+    assert main(options(tmp_path)) == 2
     assert "damaged after line" in capsys.readouterr().err
 
 
@@ -63,19 +151,3 @@ def test_unknown_aligner(tmp_path, capsys):
         words(tmp_path, b"a\n", b"x\n", "--aligner", "giza")
     assert stopped.value.code == 2
     assert "fast_align" in capsys.readouterr().err
-
-
-def test_a_failing_direction_ends_the_other(tmp_path, monkeypatch):
-    """The forward direction fails at once; the reverse one would go on for ever."""
-
-    def train(given, generated, after_pass):
-        if given.vocabulary == ["a"]:
-            raise MemoryError
-        while True:
-            after_pass()
-
-    monkeypatch.setitem(directions.TRAINERS, "fast_align", train)
-    (tmp_path / "s").write_text("a\n")
-    (tmp_path / "t").write_text("x\n")
-    with pytest.raises(MemoryError):
-        directions.align_both_directions(read_bitext(tmp_path / "s", tmp_path / "t"), "fast_align", 2)

@@ -313,7 +313,8 @@ def test_aligner_and_extraction_see_the_same_words(tmp_path, capsys):
     source, target, alignment = write_corpus(tmp_path, [("a b", "50\u00a0000 x", "")] * 20)
     forward, reverse = str(tmp_path / "fw"), str(tmp_path / "rv")
     text = ["--source", source, "--target", target]
-    assert main(["align", "words", *text, "--output-forward", forward, "--output-reverse", reverse]) == 0
+    for direction, output in (("forward", forward), ("reverse", reverse)):
+        assert main(["align", "words", *text, "--direction", direction, "--output", output]) == 0
     links = ["--forward", forward, "--reverse", reverse, "--heuristic", "union", "--output", alignment]
     assert main(["align", "symmetrize", *links]) == 0
     assert main(["phrases", "extract", *text, "--alignment", alignment, "--output", str(tmp_path / "x")]) == 0

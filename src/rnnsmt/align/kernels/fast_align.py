@@ -1,21 +1,22 @@
-"""Kernels of fast_align (Dyer, Chahuneau and Smith 2013): a pass over the corpus, and the fit of the tension."""
+"""Kernels of fast_align (Dyer et al. 2013): a pass over a block of sentences, and the fit of the tension."""
 
 import numpy as np
 
 from rnnsmt.align.kernels.lexicon import look_up
 from rnnsmt.kernels.decorator import kernel
+from rnnsmt.kernels.fixed_point import add_count, add_counts
 
 P_NULL = 0.08
 
 
 @kernel()
-def fast_align_pass(
-    starts, words, cells, given_ids, given_offsets, generated_ids, generated_offsets, t, t_null, tension,
-    last, counts, null_counts, best,
+def fast_align_block(
+    first, behind, at, starts, words, cells, given_ids, given_offsets, generated_ids, generated_offsets, t, t_null,
+    tension, last, counts, null_counts, best,
 ):  # fmt: skip
-    """One iteration over the corpus: expected counts, or (``last``) the best link of every word; the mean feature."""
-    feature, at = 0.0, 0
-    for s in range(len(given_offsets) - 1):
+    """One iteration over a block: expected counts, or (``last``) the best links; returns the sum of the feature."""
+    feature, nulls = 0.0, np.zeros(len(t_null))
+    for s in range(first, behind):
         given = given_ids[given_offsets[s] : given_offsets[s + 1]]
         start = generated_offsets[s]
         n, m = len(given), generated_offsets[s + 1] - start
@@ -36,13 +37,16 @@ def fast_align_pass(
             if last:
                 best[start + j] = best_i
                 continue
-            null_counts[f] += null / total
+            nulls[f] += null / total
             for i in range(n):
                 p = probability[i] / total
-                counts[found[i]] += p
+                if found[i] < len(counts):
+                    add_count(counts, found[i], p)
                 # fast_align counts the generated position from 0 here and from 1 everywhere else
                 feature -= p * abs((i + 1) / n - j / m)
-    return feature / len(generated_ids)
+    if not last:
+        add_counts(null_counts, nulls)
+    return feature
 
 
 @kernel()

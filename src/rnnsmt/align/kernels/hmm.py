@@ -1,4 +1,4 @@
-"""Kernels of the HMM alignment model: forward-backward of one sentence pair, one EM pass over a corpus.
+"""Kernels of the HMM alignment model: forward-backward of one sentence pair, an EM pass over a block.
 
 A state is the position of the last given word that generated a word; NULL generates a word without leaving the state
 (Och and Ney 2003), and before the first link there is a start state. All arrays of a sentence pair are of its size:
@@ -9,6 +9,7 @@ import numpy as np
 
 from rnnsmt.align.kernels.lexicon import look_up
 from rnnsmt.kernels.decorator import kernel
+from rnnsmt.kernels.fixed_point import add_count, add_counts
 
 
 @kernel()
@@ -159,17 +160,18 @@ def path_score(links, lexical, log_step, log_begin, log_null):
 
 
 @kernel()
-def hmm_pass(  # noqa: PLR0912
-    starts, words, cells, given_ids, given_offsets, generated_ids, generated_offsets, given_classes, t, t_null, jumps,
-    first, p_null, uniform, longest, last, counts, null_counts, jump_counts, first_counts, best,
+def hmm_block(  # noqa: PLR0912
+    first, behind, at, starts, words, cells, given_ids, given_offsets, generated_ids, generated_offsets, given_classes,
+    t, t_null, jumps, beginnings, p_null, uniform, longest, last, counts, null_counts, jump_counts, beginning_counts,
+    best,
 ):  # fmt: skip
-    """One pass over the corpus; sentences over ``longest`` words are left out. Returns the log-likelihood.
+    """One pass over a block; sentences over ``longest`` words are left out. Returns the log-likelihood.
 
     It adds up expected counts, or (``last``) fills ``best`` [generated words] with the given position of the highest
     posterior probability or -1 where NULL's is higher. With ``p_null`` 0 NULL is as probable as a given word.
     """
     size = 1
-    for s in range(len(given_offsets) - 1):
+    for s in range(first, behind):
         n, m = given_offsets[s + 1] - given_offsets[s], generated_offsets[s + 1] - generated_offsets[s]
         if max(n, m) <= longest:
             size = max(size, n, m)
@@ -179,12 +181,13 @@ def hmm_pass(  # noqa: PLR0912
     alpha, beta = np.empty((size, size + 1)), np.empty((size, size + 1))
     begin, null = np.empty(size), np.empty(size)
     width = jumps.shape[1] // 2
-    log_likelihood, behind = 0.0, 0
-    for s in range(len(given_offsets) - 1):
+    nulls, moved, begun = np.zeros(len(t_null)), np.zeros(jumps.shape), np.zeros(len(beginnings))
+    log_likelihood, pairs = 0.0, at
+    for s in range(first, behind):
         given = given_ids[given_offsets[s] : given_offsets[s + 1]]
         start = generated_offsets[s]
         n, m = len(given), generated_offsets[s + 1] - start
-        at, behind = behind, behind + n * m
+        at, pairs = pairs, pairs + n * m
         if n == 0 or m == 0 or max(n, m) > longest:
             continue
         empty = p_null if p_null > 0.0 else 1.0 / (n + 1)
@@ -194,7 +197,7 @@ def hmm_pass(  # noqa: PLR0912
             look_up(starts, words, cells, at + j * n, given, f, found[j])
             for i in range(n):
                 emission[j, i] = t[found[j, i]]
-        transitions(given_classes[given], jumps, first, empty, uniform, step[:n, :n], begin[:n])
+        transitions(given_classes[given], jumps, beginnings, empty, uniform, step[:n, :n], begin[:n])
         log_likelihood += forward_backward(
             emission[:m, :n], null[:m], step[:n, :n], begin[:n], alpha[:m, : n + 1], beta[:m, : n + 1],
             posterior[:m, :n], moves[:n, :n],
@@ -209,11 +212,16 @@ def hmm_pass(  # noqa: PLR0912
                 best[start + j] = position if highest >= left else -1
                 continue
             for i in range(n):
-                counts[found[j, i]] += posterior[j, i]
-            null_counts[generated_ids[start + j]] += max(left, 0.0)
+                if found[j, i] < len(counts):
+                    add_count(counts, found[j, i], posterior[j, i])
+            nulls[generated_ids[start + j]] += max(left, 0.0)
         if not last:
             for i in range(n):
-                first_counts[min(i, len(first) - 1)] += posterior[0, i]
+                begun[min(i, len(beginnings) - 1)] += posterior[0, i]
                 for k in range(n):
-                    jump_counts[given_classes[given[i]], min(max(k - i, -width), width) + width] += moves[i, k]
+                    moved[given_classes[given[i]], min(max(k - i, -width), width) + width] += moves[i, k]
+    if not last:
+        add_counts(null_counts, nulls)
+        add_counts(jump_counts, moved.ravel())
+        add_counts(beginning_counts, begun)
     return log_likelihood

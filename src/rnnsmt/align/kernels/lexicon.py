@@ -3,52 +3,90 @@
 import numpy as np
 
 from rnnsmt.kernels.decorator import kernel
+from rnnsmt.kernels.fixed_point import ONE
 
 FLOOR = 1e-7
 """No probability that is estimated by relative frequencies is taken for less."""
 
+WEAKEST = 255
+"""The last step of ``weakness``."""
+
 
 @kernel()
-def partners_of_words(sentence_starts, sentences, ids, offsets, vocabulary, sizes, words):
-    """Without room in ``words``: sizes[e + 1] = distinct partners of e. With room: fill row e from sizes[e] on."""
-    seen = np.full(vocabulary, -1, np.int32)
-    count = len(words) == 0
-    for e in range(len(sentence_starts) - 1):
-        size = 0
+def sentences_of_words(ids, offsets, starts, sentences):
+    """Fill ``sentences`` from ``starts[w]`` on with the sentences that word w is in, one for each occurrence."""
+    free = starts[:-1].copy()
+    for s in range(len(offsets) - 1):
+        for p in range(offsets[s], offsets[s + 1]):
+            sentences[free[ids[p]]] = s
+            free[ids[p]] += 1
+
+
+@kernel()
+def sentence_frequencies(ids, offsets, frequencies):
+    """Fill ``frequencies`` [vocabulary] with the number of sentences that a word is in."""
+    last = np.full(len(frequencies), -1, np.int64)
+    for s in range(len(offsets) - 1):
+        for p in range(offsets[s], offsets[s + 1]):
+            if last[ids[p]] != s:
+                last[ids[p]] = s
+                frequencies[ids[p]] += 1
+
+
+@kernel()
+def weakness(together, one, other):
+    """How little two words have to do with each other: 4 log2 of n(e) n(f) / n(e, f)^2, in sentences; 0 .. 255."""
+    return min(np.int64(4.0 * np.log2(np.float64(one) * other / (np.float64(together) * together))), WEAKEST)
+
+
+@kernel()
+def partners_of_words(
+    first, behind, sentence_starts, sentences, ids, offsets, given_frequencies, generated_frequencies, weakest, sizes,
+    words, strengths,
+):  # fmt: skip
+    """Distinct partners of the given words ``first`` .. ``behind`` - 1, without pairs weaker than ``weakest``.
+
+    Without room in ``words``: sizes[e + 1] = how many, and ``strengths`` [WEAKEST + 1] gets the number of pairs of each
+    ``weakness``. With room: the partners of e, ascending, from words[sizes[e]] on.
+    """
+    row = np.full(len(generated_frequencies), -1, np.int32)
+    together, last = np.empty(len(row), np.int32), np.empty(len(row), np.int32)
+    found = np.empty(len(row), np.int32)
+    for e in range(first, behind):
+        partners = 0
         for k in range(sentence_starts[e], sentence_starts[e + 1]):
             s = sentences[k]
             for p in range(offsets[s], offsets[s + 1]):
                 f = ids[p]
-                if seen[f] != e:
-                    seen[f] = e
-                    if not count:
-                        words[sizes[e] + size] = f
-                    size += 1
-        if count:
+                if row[f] != e:
+                    row[f], together[f], last[f] = e, 1, s
+                    found[partners] = f
+                    partners += 1
+                elif last[f] != s:
+                    together[f] += 1
+                    last[f] = s
+        if len(words) == 0:
+            size = 0
+            for k in range(partners):
+                f = found[k]
+                step = weakness(together[f], given_frequencies[e], generated_frequencies[f])
+                strengths[step] += 1
+                size += step <= weakest
             sizes[e + 1] = size
-
-
-@kernel()
-def transpose(starts, words, vocabulary):
-    """Rows of the other side; each of them ascending."""
-    other_starts = np.zeros(vocabulary + 1, np.int64)
-    for f in words:
-        other_starts[f + 1] += 1
-    for f in range(vocabulary):
-        other_starts[f + 1] += other_starts[f]
-    free = other_starts[:-1].copy()
-    other_words = np.empty(len(words), np.int32)
-    for e in range(len(starts) - 1):
-        for k in range(starts[e], starts[e + 1]):
-            f = words[k]
-            other_words[free[f]] = e
-            free[f] += 1
-    return other_starts, other_words
+            continue
+        at = sizes[e]
+        for k in range(partners):
+            f = found[k]
+            if weakest < WEAKEST and weakness(together[f], given_frequencies[e], generated_frequencies[f]) > weakest:
+                continue
+            words[at] = f
+            at += 1
+        words[sizes[e] : at].sort()
 
 
 @kernel()
 def find(starts, words, e, f):
-    """Where the lexicon keeps the pair (e, f); the pair must be in it."""
+    """Where the lexicon keeps the pair (e, f); ``len(words)`` where it does not."""
     low, high = starts[e], starts[e + 1] - 1
     while low < high:
         middle = (low + high) >> 1
@@ -56,7 +94,7 @@ def find(starts, words, e, f):
             low = middle + 1
         else:
             high = middle
-    return low
+    return low if low == high and words[low] == f else len(words)
 
 
 @kernel()
@@ -74,10 +112,11 @@ def look_up(starts, words, cells, at, given, f, found):
 
 
 @kernel()
-def corpus_cells(starts, words, given_ids, given_offsets, generated_ids, generated_offsets, cells):
-    """Fill ``cells`` for ``look_up``: by sentence, generated and given word, as far as it has room."""
-    at = 0
-    for s in range(len(given_offsets) - 1):
+def corpus_cells(
+    first, behind, at, starts, words, given_ids, given_offsets, generated_ids, generated_offsets, cells
+):  # fmt: skip
+    """Fill ``cells`` for ``look_up``, of a block of sentences: by sentence, generated and given word."""
+    for s in range(first, behind):
         for p in range(generated_offsets[s], generated_offsets[s + 1]):
             for k in range(given_offsets[s], given_offsets[s + 1]):
                 if at == len(cells):
@@ -99,15 +138,18 @@ def relative_frequencies(starts, counts, t):
 
 @kernel()
 def normalise(starts, counts, alpha, t):
-    """Mean-field update of every row of t = p(f | e) under a symmetric Dirichlet prior over the words seen with e."""
+    """Mean-field update of every row of t = p(f | e) under a symmetric Dirichlet prior over the words seen with e.
+
+    ``counts`` as ``kernels.fixed_point`` keeps them.
+    """
     for e in range(len(starts) - 1):
         total = 0.0
         for k in range(starts[e], starts[e + 1]):
-            total += counts[k] + alpha
+            total += counts[k] / ONE + alpha
         if total > 0.0:
             log_total = digamma(total)
             for k in range(starts[e], starts[e + 1]):
-                t[k] = max(np.exp(digamma(counts[k] + alpha) - log_total), 1e-12)
+                t[k] = max(np.exp(digamma(counts[k] / ONE + alpha) - log_total), 1e-12)
 
 
 @kernel()

@@ -1,22 +1,24 @@
-"""Kernel of IBM Model 1: one EM pass over a corpus."""
+"""Kernel of IBM Model 1: an EM pass over a block of sentences."""
 
 import numpy as np
 
 from rnnsmt.align.kernels.lexicon import look_up
 from rnnsmt.kernels.decorator import kernel
+from rnnsmt.kernels.fixed_point import add_count, add_counts
 
 
 @kernel()
-def model1_pass(
-    starts, words, cells, given_ids, given_offsets, generated_ids, generated_offsets, t, t_null, counts, null_counts,
-    best,
+def model1_block(
+    first, behind, at, starts, words, cells, given_ids, given_offsets, generated_ids, generated_offsets, t, t_null,
+    counts, null_counts, best,
 ):  # fmt: skip
     """Add up expected counts; ``best`` [generated words] gets the most probable given position or -1 for NULL."""
-    longest, at = 0, 0
-    for s in range(len(given_offsets) - 1):
+    longest = 0
+    for s in range(first, behind):
         longest = max(longest, given_offsets[s + 1] - given_offsets[s])
     found = np.empty(longest, np.int64)
-    for s in range(len(given_offsets) - 1):
+    nulls = np.zeros(len(t_null))
+    for s in range(first, behind):
         given = given_ids[given_offsets[s] : given_offsets[s + 1]]
         if len(given) == 0:
             continue
@@ -26,11 +28,13 @@ def model1_pass(
             look_up(starts, words, cells, at, given, f, found)
             at += len(given)
             for i in range(len(given)):
-                probability = t[found[i]]
+                probability = np.float64(t[found[i]])
                 total += probability
                 if probability > highest:
                     highest, position = probability, i
             best[p] = position
-            null_counts[f] += t_null[f] / total
+            nulls[f] += t_null[f] / total
             for i in range(len(given)):
-                counts[found[i]] += t[found[i]] / total
+                if found[i] < len(counts):
+                    add_count(counts, found[i], t[found[i]] / total)
+    add_counts(null_counts, nulls)

@@ -8,6 +8,7 @@ links (a swap). Model 4 shares NULL, fertilities and lexical translations with M
 import numpy as np
 
 from rnnsmt.kernels.decorator import kernel
+from rnnsmt.kernels.fixed_point import add_count
 
 MAX_FERTILITY = 10
 """This fertility stands for all from it on; none of them is thought possible."""
@@ -98,7 +99,7 @@ def neighbour_counts(  # noqa: PLR0912
         moves, swaps: gains of the neighbours; filled with their probabilities.
         given: ids of the given words, [I].
         posterior: filled with p(link) of every word, [J, I + 1].
-        fertility_counts: grow by the expected fertilities, [given vocabulary, MAX_FERTILITY + 1].
+        fertility_counts: grow by the expected fertilities, [given vocabulary, MAX_FERTILITY + 1], in fixed point.
 
     Returns:
         The probability of the alignment itself.
@@ -136,8 +137,8 @@ def neighbour_counts(  # noqa: PLR0912
             else:
                 more += moves[j, i]
         counts = fertility_counts[given[i]]
-        counts[min(phi, MAX_FERTILITY)] += 1.0 - more - less
-        counts[min(phi + 1, MAX_FERTILITY)] += more
+        add_count(counts, min(phi, MAX_FERTILITY), 1.0 - more - less)
+        add_count(counts, min(phi + 1, MAX_FERTILITY), more)
         if phi > 0:
-            counts[min(phi - 1, MAX_FERTILITY)] += less
+            add_count(counts, min(phi - 1, MAX_FERTILITY), less)
     return 1.0 / total

@@ -20,6 +20,7 @@ from rnnsmt.align.kernels.model3 import (
     null_score,
 )
 from rnnsmt.kernels.decorator import kernel
+from rnnsmt.kernels.fixed_point import add_count, add_counts
 
 HMM, MODEL3, MODEL4 = 0, 3, 4
 
@@ -34,9 +35,9 @@ _BETTER = 1e-4  # what a change must add to the log-probability
 
 
 class Tables(NamedTuple):
-    """Parameters of the models, or expected counts of the same shapes; longer sentences than W words are left out."""
+    """Parameters of the models, or expected counts in fixed point; longer sentences than W words are left out."""
 
-    t: Any  # p(f | e), [pairs of the lexicon]
+    t: Any  # p(f | e), [pairs of the lexicon + 1]; counts have no place for the pairs that it does not have
     t_null: Any  # p(f | NULL), [generated vocabulary]
     distortion: Any  # Model 3's p(j | i, J) at ``distortion_row(i, J, W)`` + j
     fertility: Any  # p(phi | e), [given vocabulary, MAX_FERTILITY + 1]
@@ -52,7 +53,7 @@ def distortion_row(i, words, width):
 
 @kernel()
 def placement(links, given_classes, generated_classes, head, inner, first, following, head_counts, inner_counts, add):
-    """Log-probability of the positions of all cepts; with ``add`` the counts of what was used grow by it.
+    """Log-probability of the positions of all cepts; with ``add`` the counts (fixed point) of what was used grow by it.
 
     Args:
         given_classes, generated_classes: class of every word, [I] and [J].
@@ -73,13 +74,13 @@ def placement(links, given_classes, generated_classes, head, inner, first, follo
         if j < 0:
             continue
         if add > 0.0:
-            head_counts[before, generated_classes[j], j - centre + width] += add
+            add_count(head_counts[before, generated_classes[j]], j - centre + width, add)
         product *= uniform_head + (1.0 - SMOOTHING) * head[before, generated_classes[j], j - centre + width]
         positions, number, last = j, 1, j
         j = following[j]
         while j >= 0:
             if add > 0.0:
-                inner_counts[generated_classes[j], j - last] += add
+                add_count(inner_counts[generated_classes[j]], j - last, add)
             product *= uniform_inner + (1.0 - SMOOTHING) * inner[generated_classes[j], j - last]
             if product < 1e-250:
                 score += np.log(product)
@@ -174,21 +175,21 @@ def _hmm_gains(links, lexical, log_step, log_begin, log_null, moves, swaps):
 
 
 @kernel()
-def fertility_pass(  # noqa: PLR0912, PLR0915
-    model, counted, starts, words, cells, given_ids, given_offsets, generated_ids, generated_offsets, given_classes,
-    generated_classes, jumps, first_jumps, hmm_null, hmm_uniform, tables, counts, p_null, climbs, all_links,
+def fertility_block(  # noqa: PLR0912, PLR0915
+    first, behind, at, starts, words, cells, given_ids, given_offsets, generated_ids, generated_offsets, given_classes,
+    generated_classes, model, counted, jumps, beginnings, hmm_null, hmm_uniform, tables, counts, p_null, climbs, best,
 ):  # fmt: skip
-    """One pass over the corpus: the best alignment that hill climbing finds, and counts over its neighbourhood.
+    """One pass over a block: the best alignment that hill climbing finds, and counts over its neighbourhood.
 
     Args:
         model: the climb starts from the most probable path of the HMM and follows Model 3 or 4. ``HMM``: there is none,
             that path and its neighbours have their probabilities in the HMM.
         counted: the model whose parameters ``counts`` is for, or 0 for no counts.
-        starts ... generated_classes: the lexicon, the corpus and the classes of all words.
-        jumps, first_jumps, hmm_null, hmm_uniform: of the HMM, see ``kernels.hmm.transitions``.
+        first ... generated_classes: the sentences, the lexicon, the corpus and the classes of all words.
+        jumps, beginnings, hmm_null, hmm_uniform: of the HMM, see ``kernels.hmm.transitions``.
         p_null: NULL's probability in Models 3 and 4.
         climbs: most steps of one climb.
-        all_links: filled with the alignments, [generated words] given positions, I for NULL.
+        best: without ``counted`` filled with the alignments, [generated words] given positions, -1 for NULL.
 
     Returns:
         The log-probability of the alignments.
@@ -202,27 +203,29 @@ def fertility_pass(  # noqa: PLR0912, PLR0915
     all_lexical, posterior, all_phi = (np.empty((size, size + 1)), np.empty((size, size + 1)),
                                        np.empty((size, MAX_FERTILITY + 1)))  # fmt: skip
     emission, null, all_step, all_begin = np.empty((size, size)), np.empty(size), np.empty((size, size)), np.empty(size)
-    best, back = np.empty((2, size + 1)), np.empty((size, size + 1), np.int64)
-    all_fertilities, first, following = (
+    paths, back = np.empty((2, size + 1)), np.empty((size, size + 1), np.int64)
+    all_fertilities, heads, following, all_links = (
         np.empty(size + 1, np.int64),
         np.empty(size + 1, np.int64),
         np.empty(size, np.int64),
+        np.empty(size, np.int64),
     )
-    nothing = np.zeros((1, 1, 1))
+    nothing = np.zeros((1, 1, 1), np.int64)
+    nulls = np.zeros(len(tables.t_null))
     log_fertility = np.log(np.maximum(tables.fertility, FLOOR))
     log_factorials = np.zeros(size + MAX_FERTILITY + 1)
     for k in range(1, len(log_factorials)):
         log_factorials[k] = log_factorials[k - 1] + np.log(k)
-    log_probability, pairs = 0.0, 0
-    for s in range(len(given_offsets) - 1):
+    log_probability, pairs = 0.0, at
+    for s in range(first, behind):
         given = given_ids[given_offsets[s] : given_offsets[s + 1]]
-        start, behind = generated_offsets[s], generated_offsets[s + 1]
-        generated = generated_ids[start:behind]
+        start = generated_offsets[s]
+        generated = generated_ids[start : generated_offsets[s + 1]]
         n, m = len(given), len(generated)
         at, pairs = pairs, pairs + n * m
         if n == 0 or m == 0 or max(n, m) > size:
             continue
-        links, classes, others = all_links[start:behind], given_classes[given], generated_classes[generated]
+        links, classes, others = all_links[:m], given_classes[given], generated_classes[generated]
         lexical, moves, swaps = all_lexical[:m, : n + 1], all_moves[:m, : n + 1], all_swaps[:m, :m]
         found, step, begin, phi = all_found[:m, :n], all_step[:n, :n], all_begin[:n], all_phi[:n]
         fertilities = all_fertilities[: n + 1]
@@ -233,8 +236,8 @@ def fertility_pass(  # noqa: PLR0912, PLR0915
             for i in range(n):
                 emission[j, i] = tables.t[found[j, i]]
                 lexical[j, i] = np.log(emission[j, i])
-        transitions(classes, jumps, first_jumps, hmm_null, hmm_uniform, step, begin)
-        viterbi(emission[:m, :n], null[:m], step, begin, best, back, links)
+        transitions(classes, jumps, beginnings, hmm_null, hmm_uniform, step, begin)
+        viterbi(emission[:m, :n], null[:m], step, begin, paths, back, links)
         fertilities[:] = 0
         for j in range(m):
             fertilities[links[j]] += 1
@@ -254,7 +257,7 @@ def fertility_pass(  # noqa: PLR0912, PLR0915
                 neighbour_gains(links, lexical, phi, fertilities, p_null, log_factorials, moves, swaps)
                 if model == MODEL4:
                     placement_gains(
-                        links, classes, others, tables.head, tables.inner, first, following, nothing, moves, swaps
+                        links, classes, others, tables.head, tables.inner, heads, following, nothing, moves, swaps
                     )  # fmt: skip
                 gain, word, other, position = best_neighbour(moves, swaps)
                 if gain < _BETTER or climb == climbs:
@@ -267,21 +270,26 @@ def fertility_pass(  # noqa: PLR0912, PLR0915
                 log_probability += lexical[j, links[j]]
             if model == MODEL4:
                 log_probability += placement(
-                    links, classes, others, tables.head, tables.inner, first, following, nothing, nothing[0], 0.0
+                    links, classes, others, tables.head, tables.inner, heads, following, nothing, nothing[0], 0.0
                 )  # fmt: skip
         if counted == 0:
+            for j in range(m):
+                best[start + j] = links[j] if links[j] < n else -1
             continue
         itself = neighbour_counts(links, moves, swaps, given, fertilities, posterior, counts.fertility)
         if counted == MODEL4:
             placement_counts(
-                links, classes, others, tables.head, tables.inner, first, following, counts.head, counts.inner, moves,
+                links, classes, others, tables.head, tables.inner, heads, following, counts.head, counts.inner, moves,
                 swaps, itself,
             )  # fmt: skip
         for j in range(m):
             if posterior[j, n] > _RARE:
-                counts.t_null[generated[j]] += posterior[j, n]
+                nulls[generated[j]] += posterior[j, n]
             for i in range(n):
                 if posterior[j, i] > _RARE:
-                    counts.t[found[j, i]] += posterior[j, i]
-                    counts.distortion[distortion_row(i, m, size) + j] += posterior[j, i]
+                    if found[j, i] < len(counts.t):
+                        add_count(counts.t, found[j, i], posterior[j, i])
+                    add_count(counts.distortion, distortion_row(i, m, size) + j, posterior[j, i])
+    if counted != 0:
+        add_counts(counts.t_null, nulls)
     return log_probability

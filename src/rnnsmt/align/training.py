@@ -1,0 +1,152 @@
+"""Training of an aligner in one direction, pass by pass over the corpus, from where an earlier process ended."""
+
+import hashlib
+import time
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+from zipfile import BadZipFile
+
+import numpy as np
+
+from rnnsmt.align import fast_align, hmm, model1, model4
+from rnnsmt.align.bitext import Bitext
+from rnnsmt.align.direction import Direction, Parameters
+from rnnsmt.align.lexicon import MAX_PAIRS
+from rnnsmt.align.pharaoh import BLOCK, Links
+from rnnsmt.io import InputError, atomic_path
+from rnnsmt.progress import Meter, say
+from rnnsmt.state_folder import StateFolder
+from rnnsmt.stopping import Stop
+
+DIRECTIONS = ("forward", "reverse")
+
+Pass = Callable[[Direction, Parameters], None]
+
+
+class Aligner(NamedTuple):
+    """What training begins with, and its passes over the corpus, the last of which sets the links."""
+
+    begin: Callable[[Direction], Parameters]
+    passes: list[Pass]
+
+
+_HMM = [model1.iterate] * model1.ITERATIONS + [hmm.iterate] * hmm.ITERATIONS
+
+ALIGNERS = {
+    "fast_align": Aligner(fast_align.begin, [fast_align.iterate] * fast_align.ITERATIONS),
+    "hmm": Aligner(hmm.begin, [*_HMM, hmm.align]),
+    "model4": Aligner(model4.begin, [*_HMM, *[model4.iterate] * len(model4.PASSES)]),
+}
+
+
+def train(
+    direction: Direction, aligner: Aligner, state: "AlignmentState | None" = None, what: str = "aligning"
+) -> Parameters:
+    """All passes, or those that are not over yet; ``best`` holds the links."""
+    meter = Meter(what, len(aligner.passes), "passes")
+    done, parameters = state.load() if state else (0, {})
+    if done:
+        meter.add(done)
+    else:
+        parameters = aligner.begin(direction)
+    for number, iterate in enumerate(aligner.passes[done:], done + 1):
+        iterate(direction, parameters)
+        meter.add(1)
+        if state and number < len(aligner.passes):
+            state.after_pass(number, parameters)
+    return parameters
+
+
+def align(
+    bitext: Bitext,
+    aligner: str,
+    direction: str,
+    threads: int = 1,
+    max_pairs: int = MAX_PAIRS,
+    state: "AlignmentState | None" = None,
+) -> Iterator[Links]:
+    """Links, source-target, of the ``forward`` (one source word a target word) or the ``reverse`` direction.
+
+    They do not depend on the number of threads, and come ``BLOCK`` sentence pairs at a time.
+    """
+    given, generated = bitext if direction == "forward" else (bitext.target, bitext.source)
+    one = Direction(given, generated, threads, max_pairs)
+    best = train(one, ALIGNERS[aligner], state, f"aligning with {aligner}, {direction}")["best"]
+    del one
+    for first in range(0, bitext.sentences, BLOCK):
+        bounds = generated.offsets[first : first + BLOCK + 1]
+        positions = best[bounds[0] : bounds[-1]].astype(np.int32)
+        lengths, linked = np.diff(bounds), positions >= 0
+        sentence_of = np.repeat(np.arange(len(lengths)), lengths)
+        words = (np.arange(len(positions)) + bounds[0] - bounds[sentence_of]).astype(np.int32)
+        offsets = np.zeros(len(bounds), np.int64)
+        np.cumsum(np.bincount(sentence_of[linked], minlength=len(lengths)), out=offsets[1:])
+        ends = positions[linked], words[linked]
+        yield Links(offsets, *(ends if direction == "forward" else ends[::-1]))
+
+
+class AlignmentState:
+    """The parameters after a pass, on disk."""
+
+    def __init__(self, folder: StateFolder, save_every: float, stop: Stop) -> None:
+        """save_every: seconds between two savings, which are only made after a pass."""
+        self._folder, self._save_every, self._stop = folder, save_every, stop
+        self._path = folder.path / "passes.npz"
+        self._saved = self._last = time.monotonic()
+        folder.lock()
+        folder.clear_finished(self._path.name)
+
+    def load(self) -> tuple[int, Parameters]:
+        """How many passes are over and what they have learnt: 0 and nothing without a state.
+
+        Raises:
+            InputError: the state is of another job, or damaged.
+        """
+        if not self._path.exists():
+            return 0, {}
+        try:
+            with np.load(self._path, allow_pickle=False) as saved:
+                arrays = {name: saved[name] for name in saved.files}
+            fingerprint = dict(zip(arrays.pop("names").tolist(), arrays.pop("values").tolist(), strict=True))
+            done = int(arrays.pop("done"))
+        except (ValueError, KeyError, OSError, EOFError, BadZipFile) as error:
+            raise InputError(f"{self._path}: damaged ({error}); {self._folder.remedy}") from None
+        self._folder.check(fingerprint)
+        say(f"{self._folder.path}: going on after pass {done}")
+        return done, arrays
+
+    def after_pass(self, done: int, parameters: Parameters) -> None:
+        """Save when it is time to.
+
+        Raises:
+            SystemExit: a signal or the time limit ask to stop; the state is saved.
+        """
+        now = time.monotonic()
+        stopping = self._stop.asked(ahead=now - self._last)
+        self._last = now
+        if not stopping and now - self._saved < self._save_every:
+            return
+        self._saved = now
+        names, values = zip(*self._folder.fingerprint.items(), strict=True)
+        with atomic_path(self._path) as temporary:
+            about = {"names": np.array(names), "values": np.array(values), "done": np.array(done)}
+            np.savez(temporary, allow_pickle=False, **about, **parameters)
+        if stopping:
+            say(f"stopped {self._stop.reason()} after pass {done}; the same command goes on")
+            raise SystemExit(self._stop.exit_code())
+
+    def finish(self) -> None:
+        """The links are written: nothing is to be gone on with."""
+        self._folder.finish()
+        self._path.unlink(missing_ok=True)
+
+
+def fingerprint(bitext: Bitext) -> dict[str, object]:
+    """Of the text, for a ``StateFolder``."""
+    digests: dict[str, object] = {}
+    for name, side in zip(("source", "target"), bitext, strict=True):
+        digest = hashlib.sha256("\n".join(side.vocabulary).encode())
+        for array in (side.ids, side.offsets):
+            digest.update(array.tobytes())
+        digests[f"{name} text"] = digest.hexdigest()
+    return digests
