@@ -142,6 +142,7 @@ STAGES: dict[str, dict[str, Stage]] = {
     },
     "workflow": {
         "status": Stage(1, "how far a run is, and what failed"),
+        "usage": Stage(1, "what the jobs of a run took"),
     },
 }
 

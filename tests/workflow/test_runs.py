@@ -18,6 +18,7 @@ import yaml
 
 from rnnsmt.cli import main
 from rnnsmt.moses.ini import MosesIni
+from rnnsmt.workflow.usage import jobs
 from tests.workflow.conftest import ROOT, SMALL, Workflow, copy_of_checkout
 
 FINAL = [
@@ -215,6 +216,14 @@ def test_what_a_run_prints(finished):
 
 def test_nothing_half_written_stays(finished):
     assert not list(finished.folder.rglob(".tmp-*"))
+
+
+def test_memory_that_jobs_ask_for(finished):
+    """Enough, and at most twice what they take, or half a gigabyte."""
+    found = jobs(finished.folder)
+    assert len({job.rule for job in found}) > 40
+    for job in found:
+        assert job.peak_mb <= job.asked_mb <= max(2 * job.peak_mb, 500), job
 
 
 def test_nothing_to_do_after_a_run(finished, small_config):

@@ -54,7 +54,7 @@ else:
             BASE_ENV
         threads: 1 if is_embedded(config) else max(1, cores() // 2)
         resources:
-            mem_mb=memory(1000, 40),
+            mem_mb=memory(400, 40),
             runtime=LONG,
         params:
             version=version("align", "words"),
@@ -77,7 +77,7 @@ else:
         conda:
             BASE_ENV
         resources:
-            mem_mb=memory(1000, 20),
+            mem_mb=memory(350),
             runtime=minutes(15, 0.05),
         params:
             version=version("align", "symmetrize"),
@@ -98,7 +98,7 @@ rule check_alignment:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(1000, 20),
+        mem_mb=memory(350),
         runtime=minutes(15, 0.05),
     params:
         version=version("align", "check"),

@@ -21,7 +21,7 @@ rule fetch:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(500),
+        mem_mb=memory(100),
         runtime=minutes(720),
     params:
         version=version("corpus", "fetch"),
@@ -46,7 +46,7 @@ rule unpack:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(500),
+        mem_mb=memory(100),
         runtime=minutes(15, 0.05),
     params:
         version=version("corpus", "unpack"),
@@ -73,7 +73,7 @@ rule prepare_bitext:
         BASE_ENV
     threads: STAGE_THREADS
     resources:
-        mem_mb=memory(2000),
+        mem_mb=memory(100 + 100 * STAGE_THREADS),
         runtime=minutes(15, 0.1),
     params:
         version=version("corpus", "prepare"),
@@ -101,7 +101,7 @@ rule prepare_mono:
         BASE_ENV
     threads: STAGE_THREADS
     resources:
-        mem_mb=memory(2000),
+        mem_mb=memory(100 + 100 * STAGE_THREADS),
         runtime=minutes(15, 0.1),
     params:
         version=version("corpus", "prepare"),
@@ -124,7 +124,7 @@ rule raw_reference:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(1000),
+        mem_mb=memory(200),
         runtime=minutes(30),
     params:
         version=version("corpus", "prepare"),
@@ -146,7 +146,7 @@ rule train_truecaser:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(1000, 2),
+        mem_mb=memory(150, 2),
         runtime=minutes(10, 0.02),
     params:
         version=version("corpus", "train-truecaser"),
@@ -166,7 +166,7 @@ rule truecase:
         BASE_ENV
     threads: STAGE_THREADS
     resources:
-        mem_mb=memory(1000, 1),
+        mem_mb=memory(100 + 100 * STAGE_THREADS),
         runtime=minutes(15, 0.1),
     params:
         version=version("corpus", "truecase"),
@@ -187,7 +187,7 @@ rule join_dev:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(500),
+        mem_mb=memory(100),
         runtime=minutes(10),
     params:
         version=version("corpus", "join"),

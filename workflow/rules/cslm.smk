@@ -18,7 +18,7 @@ rule cslm_prepare:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(1000),
+        mem_mb=memory(150),
         runtime=minutes(15, 0.05),
     params:
         version=version("cslm", "prepare"),
@@ -43,7 +43,7 @@ rule cslm_train:
         TORCH_ENV
     threads: beside_tuning(16)
     resources:
-        mem_mb=memory(4000, 0.5),
+        mem_mb=training_memory("cslm"),
         runtime=LONG,
         gpu=GPU,
         device=DEVICE,
@@ -73,7 +73,7 @@ rule cslm_perplexity:
     conda:
         TORCH_ENV
     resources:
-        mem_mb=memory(4000, 10),
+        mem_mb=memory(1000, 10),
         runtime=minutes(60),
         gpu=GPU,
         device=DEVICE,

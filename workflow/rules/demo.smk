@@ -16,7 +16,7 @@ rule demo:
         BASE_ENV
     threads: 2
     resources:
-        mem_mb=memory(500),
+        mem_mb=memory(150),
         runtime=minutes(10),
     params:
         version=version("demo", "make"),

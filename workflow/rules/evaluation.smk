@@ -87,7 +87,7 @@ rule detokenize_reference:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(1000),
+        mem_mb=memory(200),
         runtime=minutes(30),
     params:
         version=version("corpus", "detokenize"),
@@ -109,7 +109,7 @@ rule score:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(1000),
+        mem_mb=memory(200),
         runtime=minutes(30),
     params:
         version=version("evaluation", "score"),

@@ -13,7 +13,7 @@ rule language_model:
         BASE_ENV
     threads: STAGE_THREADS
     resources:
-        mem_mb=memory(3000, 10),
+        mem_mb=memory(400, 60, BUDGET),
         runtime=minutes(30, 0.5),
     params:
         version=version("lm", "estimate"),

@@ -16,7 +16,7 @@ rule augment:
         BASE_ENV
     threads: beside_tuning(2)
     resources:
-        mem_mb=memory(1000),
+        mem_mb=memory(350),
         runtime=minutes(10, 0.02),
     params:
         version=version("phrases", "augment"),
@@ -38,7 +38,7 @@ rule moses_ini:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(500),
+        mem_mb=memory(100),
         runtime=minutes(10),
     params:
         version=version("moses", "ini"),
@@ -65,7 +65,7 @@ rule augmented_ini:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(500),
+        mem_mb=memory(100),
         runtime=minutes(10),
     params:
         version=version("moses", "ini"),
@@ -96,7 +96,7 @@ rule filter_tables:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(1000),
+        mem_mb=memory(400),
         runtime=minutes(10, 0.02),
     params:
         version=version("phrases", "filter"),

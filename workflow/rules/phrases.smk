@@ -56,7 +56,7 @@ else:
         conda:
             BASE_ENV
         resources:
-            mem_mb=memory(1000, 15),
+            mem_mb=memory(300, 30),
             runtime=minutes(15, 0.05),
         params:
             version=version("phrases", "lexical"),
@@ -77,7 +77,7 @@ else:
             BASE_ENV
         threads: STAGE_THREADS
         resources:
-            mem_mb=memory(3000, 10),
+            mem_mb=memory(600, 150, BUDGET),
             runtime=minutes(30, 0.1),
         params:
             version=version("phrases", "extract"),
@@ -101,7 +101,7 @@ else:
             BASE_ENV
         threads: STAGE_THREADS
         resources:
-            mem_mb=memory(3000, 2),
+            mem_mb=memory(500, 15, BUDGET),
             runtime=minutes(30, 0.05),
         params:
             version=version("phrases", "score"),
@@ -122,7 +122,7 @@ else:
             BASE_ENV
         threads: STAGE_THREADS
         resources:
-            mem_mb=memory(3000, 2),
+            mem_mb=memory(400, 15, BUDGET),
             runtime=minutes(30, 0.05),
         params:
             version=version("phrases", "reordering"),

@@ -33,11 +33,15 @@ def asked(base, per_mb, input):
     return base + per_mb * input.size_mb if per_mb else base
 
 
-def memory(base, per_mb=0.0):
+# Stages that are told how much they may use (--memory-mb) spill to disk beyond it.
+BUDGET = 16000
+
+
+def memory(base, per_mb=0.0, most=float("inf")):
     """mem_mb of a rule."""
 
     def mem_mb(wildcards, input, attempt):
-        needed = int(asked(base, per_mb, input) * attempt)
+        needed = int(min(asked(base, per_mb, input), most) * attempt)
         return needed if CLUSTER else min(needed, MOST_MEMORY)
 
     return mem_mb
@@ -49,6 +53,11 @@ def search_memory(wildcards, input, attempt):
     size = sum(mb for path, mb in zip(input, input.size_files_mb) if path in sources)
     neural = min(1000 + 20000 * size, MOST_NEURAL_MEGABYTES) if input.network else 0
     return memory(600 + neural, 18)(wildcards, input, attempt)
+
+
+def training_memory(chapter):
+    """mem_mb of a training, which its preset decides, not the size of its text."""
+    return memory({"demo": 700, "small": 2800, "paper": 8000}[config[chapter]["preset"]])
 
 
 def minutes(base, per_mb=0.0, parts=lambda wildcards: 1):

@@ -28,7 +28,7 @@ rule rnn_prepare:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(1000, 3),
+        mem_mb=memory(400, 0.5),
         runtime=minutes(15, 0.02),
     params:
         version=version("rnn", "prepare"),
@@ -58,7 +58,7 @@ rule rnn_train:
         TORCH_ENV
     threads: beside_tuning(16)
     resources:
-        mem_mb=memory(4000, 0.5),
+        mem_mb=training_memory("rnn"),
         runtime=LONG,
         gpu=GPU,
         device=DEVICE,
@@ -90,7 +90,7 @@ rule shortlist:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(1000),
+        mem_mb=memory(300),
         runtime=minutes(30),
     params:
         version=version("rnn", "shortlist"),
@@ -112,7 +112,7 @@ rule rnn_score:
         TORCH_ENV
     threads: scoring_threads
     resources:
-        mem_mb=memory(4000, 0.5),
+        mem_mb=memory(1000, 0.5),
         runtime=minutes(30, 0.6 * len(LEFT_OUT), scoring_parts),
         gpu=GPU,
         device=DEVICE,
@@ -144,7 +144,7 @@ rule propose:
         TORCH_ENV
     threads: beside_tuning(16)
     resources:
-        mem_mb=memory(4000, 0.5),
+        mem_mb=memory(1500, 0.5),
         runtime=minutes(60, 1),
         gpu=GPU,
         device=DEVICE,

@@ -22,7 +22,7 @@ rule selection_models:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(2000),
+        mem_mb=memory(500, 20),
         runtime=minutes(15, 0.05),
     params:
         version=version("selection", "models"),
@@ -48,7 +48,7 @@ rule selection_score_bitext:
         BASE_ENV
     threads: STAGE_THREADS
     resources:
-        mem_mb=memory(2000),
+        mem_mb=memory(100 + 100 * STAGE_THREADS),
         runtime=minutes(15, 0.05),
     params:
         version=version("selection", "score"),
@@ -72,7 +72,7 @@ rule selection_score_mono:
         BASE_ENV
     threads: STAGE_THREADS
     resources:
-        mem_mb=memory(2000),
+        mem_mb=memory(100 + 100 * STAGE_THREADS),
         runtime=minutes(15, 0.05),
     params:
         version=version("selection", "score"),
@@ -97,7 +97,7 @@ rule select_bitext:
         BASE_ENV
     threads: STAGE_THREADS
     resources:
-        mem_mb=memory(2000, 8),
+        mem_mb=memory(400, 10, BUDGET),
         runtime=minutes(30, 0.1),
     params:
         version=version("selection", "select"),
@@ -126,7 +126,7 @@ rule select_mono:
         BASE_ENV
     threads: STAGE_THREADS
     resources:
-        mem_mb=memory(2000, 8),
+        mem_mb=memory(400, 10, BUDGET),
         runtime=minutes(30, 0.1),
     params:
         version=version("selection", "select"),
@@ -150,7 +150,7 @@ rule join_training:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(500),
+        mem_mb=memory(100),
         runtime=minutes(15, 0.02),
     params:
         version=version("corpus", "join"),

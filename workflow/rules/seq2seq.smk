@@ -22,7 +22,7 @@ rule seq2seq_prepare:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(1000, 3),
+        mem_mb=memory(150, 3),
         runtime=minutes(15, 0.1),
     params:
         version=version("seq2seq", "prepare"),
@@ -50,7 +50,7 @@ rule seq2seq_train:
         TORCH_ENV
     threads: beside_tuning(16)
     resources:
-        mem_mb=memory(4000, 0.5),
+        mem_mb=training_memory("seq2seq"),
         runtime=LONG,
         gpu=GPU,
         device=DEVICE,
@@ -88,7 +88,7 @@ rule seq2seq_translate:
         TORCH_ENV
     threads: search_threads
     resources:
-        mem_mb=memory(4000, 2),
+        mem_mb=memory(2000, 2),
         runtime=minutes(min(240 * len(SETS), LONG)),
         gpu=GPU,
         device=DEVICE,
@@ -152,7 +152,7 @@ rule seq2seq_rescore:
         TORCH_ENV
     threads: search_threads
     resources:
-        mem_mb=memory(4000, 2),
+        mem_mb=memory(2000, 2),
         runtime=LONG,
         gpu=GPU,
         device=DEVICE,
@@ -180,7 +180,7 @@ rule even_weights:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(500),
+        mem_mb=memory(100),
         runtime=minutes(10),
     params:
         version=version("moses", "add-feature"),

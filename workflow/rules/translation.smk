@@ -16,7 +16,7 @@ rule describe_system:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(500),
+        mem_mb=memory(250),
         runtime=minutes(10),
     params:
         version=version("translation", "describe"),

@@ -1,4 +1,4 @@
-"""The command that looks at a run of the workflow."""
+"""The commands that look at a run of the workflow."""
 
 import argparse
 from pathlib import Path
@@ -21,5 +21,21 @@ def status(args: argparse.Namespace) -> None:
         rnnsmt status
     """
     from rnnsmt.workflow.status import status as lines_of
+
+    write_lines_or_stdout(STANDARD_STREAM, lines_of(Path(args.directory)))
+
+
+def usage_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--directory", default=".", metavar="DIR", help="folder of the run, as snakemake's --directory")
+
+
+def usage(args: argparse.Namespace) -> None:
+    """Say what the jobs of a run of the workflow took, rule by rule: seconds, and memory beside what was asked for.
+
+    Example, in the folder of a run:
+
+        rnnsmt workflow usage
+    """
+    from rnnsmt.workflow.usage import usage as lines_of
 
     write_lines_or_stdout(STANDARD_STREAM, lines_of(Path(args.directory)))
