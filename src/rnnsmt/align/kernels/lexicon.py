@@ -119,7 +119,7 @@ def corpus_cells(
     for s in range(first, behind):
         for p in range(generated_offsets[s], generated_offsets[s + 1]):
             for k in range(given_offsets[s], given_offsets[s + 1]):
-                if at == len(cells):
+                if at >= len(cells):
                     return
                 cells[at] = find(starts, words, given_ids[k], generated_ids[p])
                 at += 1
