@@ -152,7 +152,7 @@ rule seq2seq_rescore:
         TORCH_ENV
     threads: search_threads
     resources:
-        mem_mb=memory(2000, 2),
+        mem_mb=memory(1100, 0.5),
         runtime=LONG,
         gpu=GPU,
         device=DEVICE,
@@ -215,7 +215,7 @@ rule tune_lists:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(2000, 60),
+        mem_mb=memory(400, 25),
         runtime=minutes(120, 5),
     params:
         version=version("tuning", "optimise"),
@@ -245,7 +245,7 @@ rule rerank:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(2000, 60 / len(RUNS)),
+        mem_mb=memory(600, 8 / len(RUNS)),
         runtime=minutes(60, 1),
     params:
         version=version("tuning", "rerank"),
