@@ -81,6 +81,15 @@ def test_the_experiment_of_the_paper_without_its_data(workflow):
     assert jobs.items() >= (BASELINE | NETWORKS | expected).items()
 
 
+@pytest.mark.parametrize("config", [None, "small", "wmt14.yaml"])
+def test_groups_of_small_jobs(workflow, plan, small_config, config):
+    """The profile for small corpora has a plan of the same jobs: no group needs what comes of itself."""
+    path = small_config if config == "small" else ROOT / "workflow/configs" / str(config)
+    options = ["--configfile", str(path)] if config else []
+    jobs = workflow.plan("--workflow-profile", str(ROOT / "profiles/slurm-small"), *options)
+    assert jobs == (workflow.plan(*options) if config else plan)
+
+
 def test_every_rule_asks_for_memory_and_time():
     """A rule without is cut off at what a cluster gives by default."""
     assert len(RULES) > 40
