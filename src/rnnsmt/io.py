@@ -36,6 +36,15 @@ _FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 """What a full disk, a limit of size and a quota say, without the name of the file."""
 
 
+SCRATCH = "RNNSMT_SCRATCH"
+"""The environment variable that names the folder for scratch files."""
+
+
+def is_full(error: OSError) -> bool:
+    """Whether an error of the system says that there is no room for a file."""
+    return error.errno in _FULL
+
+
 class InputError(Exception):
     """Bad input: one sentence that names the file, the line and what to do. Ends a stage with exit code 2."""
 
@@ -307,7 +316,7 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         temporary.replace(path)
     except OSError as error:
         places = {str(place) for place in (temporary, path, *path.parents)}
-        if str(error.filename) in places or error.errno in _FULL:
+        if str(error.filename) in places or is_full(error):
             raise InputError(
                 f"{path}: could not be written ({error.strerror}); what was there before is kept: make room or choose "
                 "another place, and run the same command again"
@@ -320,17 +329,20 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def scratch_folder(output: str | Path) -> Iterator[Path]:
-    """Give an empty folder beside ``output`` for what a stage keeps on disk while it works; it is removed at the end.
+    """Give an empty folder for what a stage keeps on disk while it works; it is removed at the end.
 
-    Every process has its own, so that two that make the same output do not disturb each other. What a process that was
-    killed on this machine left is removed.
+    It lies beside ``output``, or in the folder that the environment variable ``RNNSMT_SCRATCH`` names, as on a local
+    disk; variables in it are looked up where the stage runs (``RNNSMT_SCRATCH='$TMPDIR'``). Every process has its own,
+    so that two that make the same output do not disturb each other. What a process that was killed on this machine left
+    is removed.
 
     Raises:
         InputError: no folder can be made there.
     """
     output = Path(output)
     _check_parents(output)
-    path = output.with_name(f"{output.name}.scratch")
+    path = _scratch_place(output)
+    _check_parents(path)
     folder = _temporary(path)
     folder.parent.mkdir(parents=True, exist_ok=True)
     _remove_leftovers(path)
@@ -340,6 +352,17 @@ def scratch_folder(output: str | Path) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _scratch_place(output: Path) -> Path:
+    """What the scratch folder of an output is called, without what tells processes apart."""
+    if not (said := os.environ.get(SCRATCH)):
+        return output.with_name(f"{output.name}.scratch")
+    place = Path(os.path.expandvars(said))
+    if not place.is_dir():
+        raise InputError(f"{SCRATCH}={said}: {place} is no folder here; make it, or take the variable away")
+    outputs_name = hashlib.sha256(str(output.absolute()).encode()).hexdigest()[:16]
+    return place / f"{outputs_name}-{output.name}.scratch"
 
 
 def check_output(path: str | Path) -> Path:

@@ -3,8 +3,11 @@
 A killed Snakemake leaves its lock behind, and the next one refuses to start. So every run of these rules keeps a file
 in ``.snakemake/rnnsmt-runs`` under a lock of the system, which goes with its process however that ends; an orderly end
 removes the file. Snakemake's lock is stale, and removed, where files of dead runs are there and no run is alive.
-Everything stays for the user to decide (``snakemake --unlock``) where a dead run gave its jobs to a cluster, as they
-may still be at work, or where a run started on another host, because some file systems keep locks to one host.
+
+The jobs that a dead run gave to a cluster may still be at work. Slurm is asked for them: while there are some, a new
+run would give it the same jobs once more, and is refused. Where there is no Slurm to ask, or a run started on another
+host, because some file systems keep locks to one host, everything stays for the user to decide (``snakemake
+--unlock``).
 """
 
 import atexit
@@ -14,10 +17,13 @@ import os
 import re
 import shutil
 import socket
+import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
+
+from rnnsmt.io import InputError
 
 RUNS = "rnnsmt-runs"
 
@@ -36,6 +42,9 @@ NO_RUNS = (
 """Options of Snakemake with which it executes nothing, or one job for a run (mode). There are more: to take a plan for
 a run does no harm."""
 
+IN_QUEUE = "PENDING,CONFIGURING,RUNNING,SUSPENDED,STOPPED,COMPLETING"
+"""States of a job of Slurm that has not ended."""
+
 _kept: dict[Path, IO[str]] = {}
 """The locked files of this process, open until it ends."""
 
@@ -50,6 +59,9 @@ def enter(folder: Path, cluster: bool, arguments: Sequence[str] = ()) -> bool:
 
     Returns:
         Whether a stale lock was removed.
+
+    Raises:
+        InputError: jobs that a dead run gave to Slurm are still at work.
     """
     runs = (folder / RUNS).resolve()
     if runs in _kept or any(_is_no_run(argument) for argument in arguments):
@@ -90,22 +102,17 @@ def _one_at_a_time(runs: Path) -> Iterator[None]:
 
 def _clear(folder: Path, runs: Path, unlock: bool) -> bool:
     """Remove Snakemake's lock if it is stale, and the files of dead runs that nobody has to know of any more."""
-    alive: list[Path] = []
-    here: list[Path] = []
-    elsewhere: list[Path] = []
-    for path in runs.glob("*.json"):
-        if not _is_dead(path):
-            alive.append(path)
-        else:
-            (here if _was_here(path) else elsewhere).append(path)
-    if alive:
+    paths = list(runs.glob("*.json"))
+    if not all(_is_dead(path) for path in paths):
         return False
+    over = [path for path in paths if unlock or _is_over(path, folder)]
     locks = folder / "locks"
     locked = locks.is_dir() and any(locks.iterdir())
-    if unlock or not elsewhere:
-        for path in here + elsewhere:
-            path.unlink(missing_ok=True)
-    if unlock or elsewhere or not here or not locked:
+    if len(over) < len(paths):  # of the others nobody here knows
+        return False
+    for path in over:
+        path.unlink(missing_ok=True)
+    if unlock or not over or not locked:
         return False
     shutil.rmtree(locks)
     return True
@@ -123,15 +130,63 @@ def _is_dead(path: Path) -> bool:
     return True
 
 
-def _was_here(path: Path) -> bool:
-    """Whether a run executed its jobs on this machine; not if it did not come to say so."""
+def _is_over(path: Path, folder: Path) -> bool:
+    """Whether a dead run and its jobs are over: it started on this machine, and so did its jobs, or Slurm has none."""
     with suppress(FileNotFoundError):  # it has just ended by itself
-        return _says_here(path)
+        about = _about(path)
+        if about is None or about["host"] != socket.gethostname():
+            return False
+        return not about["cluster"] or _no_jobs_left(folder)
     return True
 
 
-def _says_here(path: Path) -> bool:
+def _about(path: Path) -> dict[str, object] | None:
+    """What a run said of itself; None if it did not come to say so."""
     with suppress(ValueError, TypeError, KeyError):
         about = json.loads(path.read_text(encoding="utf-8"))
-        return about["host"] == socket.gethostname() and not about["cluster"]
-    return False
+        return {"host": about["host"], "cluster": about["cluster"]}
+    return None
+
+
+def _no_jobs_left(folder: Path) -> bool:
+    """Whether Slurm has no job of this folder any more; not where it cannot be asked.
+
+    Raises:
+        InputError: it has some.
+    """
+    jobs = slurm_jobs(folder)
+    if jobs:
+        raise InputError(
+            f"a run in {folder.resolve().parent} was killed, and of its jobs Slurm still has {', '.join(jobs)}: wait "
+            f"until they have ended, or end them (scancel {' '.join(jobs)}), and start again; finished work is kept"
+        )
+    return jobs is not None
+
+
+def slurm_jobs(folder: Path) -> list[str] | None:
+    """The numbers of the jobs in Slurm's queue that Snakemake's executor gave it for a folder.
+
+    They are known by their logs, which that executor writes to ``.snakemake/slurm_logs``.
+
+    Args:
+        folder: Snakemake's own, ``.snakemake``.
+
+    Returns:
+        None where that executor was not at work in the folder, or Slurm does not answer.
+    """
+    logs = (folder / "slurm_logs").resolve()
+    if not logs.is_dir():
+        return None
+    question = [
+        "squeue",
+        "--noheader",
+        f"--user={os.getuid()}",
+        f"--states={IN_QUEUE}",
+        "--Format=JobArrayID:40,STDOUT:4096",
+    ]
+    try:
+        answer = subprocess.run(question, capture_output=True, text=True, check=True, timeout=60).stdout
+    except (OSError, subprocess.SubprocessError):
+        return None
+    jobs = [line.split(None, 1) for line in answer.splitlines() if line.strip()]
+    return [number for number, log in jobs if Path(log.rstrip()).is_relative_to(logs)]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from rnnsmt import run_lock
+from rnnsmt.io import InputError
 
 HERE = socket.gethostname()
 
@@ -69,6 +70,44 @@ def test_jobs_that_may_go_on_elsewhere(folder, host, cluster):
     assert not run_lock.enter(folder, cluster=False)
     assert (folder / "locks").exists()
     assert left.exists()
+
+
+def squeue(bin_folder: Path, monkeypatch, answer: str) -> None:
+    """A squeue that gives this answer, as shell code."""
+    bin_folder.mkdir()
+    (bin_folder / "squeue").write_text(f"#!/bin/sh\n{answer}\n")
+    (bin_folder / "squeue").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{bin_folder}:/usr/bin:/bin")
+
+
+def test_jobs_that_slurm_still_has(folder, tmp_path_factory, monkeypatch):
+    """A run whose submitter died is over when its jobs are; those of other folders do not count."""
+    left = dead(folder, cluster=True)
+    (folder / "slurm_logs").mkdir()
+    other, own = (
+        "echo '8   /else/.snakemake/slurm_logs/x/%j.log  '",
+        f"echo '12_3  {folder}/slurm_logs/rule_x/%j.log  '",
+    )
+    squeue(tmp_path_factory.mktemp("q") / "bin", monkeypatch, f"{other}\n{own}")
+    with pytest.raises(InputError, match=r"of its jobs Slurm still has 12_3: wait .* \(scancel 12_3\)"):
+        run_lock.enter(folder, cluster=True)
+    assert left.exists()
+    assert (folder / "locks").exists()
+    squeue(tmp_path_factory.mktemp("q") / "bin", monkeypatch, other)
+    assert run_lock.enter(folder, cluster=True)
+    assert not left.exists()
+
+
+@pytest.mark.parametrize("answer", ["exit 1", None])
+def test_slurm_that_does_not_answer(folder, tmp_path_factory, monkeypatch, answer):
+    """Nor does it where another executor submitted the jobs."""
+    left = dead(folder, cluster=True)
+    squeue(tmp_path_factory.mktemp("q") / "bin", monkeypatch, answer or "exit 0")
+    if answer:
+        (folder / "slurm_logs").mkdir()
+    assert not run_lock.enter(folder, cluster=True)
+    assert left.exists()
+    assert (folder / "locks").exists()
 
 
 def test_whoever_unlocks_knows_better(folder):

@@ -316,6 +316,21 @@ with scratch_folder({str(tmp_path / "new" / "out")!r}) as folder:
     assert not list((tmp_path / "new").iterdir())
 
 
+def test_scratch_folders_on_a_local_disk(tmp_path, monkeypatch):
+    """The environment names it, with other variables; outputs of one name in two folders are two things."""
+    (tmp_path / "local").mkdir()
+    monkeypatch.setenv("DISK", str(tmp_path / "local"))
+    monkeypatch.setenv("RNNSMT_SCRATCH", "$DISK")
+    with io.scratch_folder(tmp_path / "a" / "out") as first, io.scratch_folder(tmp_path / "b" / "out") as second:
+        assert {first.parent, second.parent} == {tmp_path / "local"}
+        assert first != second
+    assert not list((tmp_path / "local").iterdir())
+    assert not (tmp_path / "a").exists()
+    monkeypatch.setenv("RNNSMT_SCRATCH", "$DISK/none")
+    with pytest.raises(InputError, match="local/none is no folder here"), io.scratch_folder(tmp_path / "out"):
+        pass
+
+
 def test_no_scratch_folder_below_a_file(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="is a file, not a folder"), io.scratch_folder(tmp_path / "file" / "out"):

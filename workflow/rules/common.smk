@@ -55,8 +55,11 @@ if settled := settle(config):
 
 # Whether jobs run on other machines than this process. What a killed run left locked is freed, see run_lock.py.
 CLUSTER = config["cluster"]
-if enter(Path(".snakemake"), CLUSTER, sys.argv):
-    logger.info("Removed the lock that a run which was killed had left in this folder.")
+try:
+    if enter(Path(".snakemake"), CLUSTER, sys.argv):
+        logger.info("Removed the lock that a run which was killed had left in this folder.")
+except InputError as error:
+    raise WorkflowError(str(error))
 
 SOURCE, TARGET = config["languages"]["source"], config["languages"]["target"]
 CORPORA = corpora(config)

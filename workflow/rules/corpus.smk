@@ -8,7 +8,7 @@ TEXT_STEPS = " ".join(
 CLEANING = f"--max-length {config['text']['max_length']} --max-ratio {config['text']['max_ratio']} {TEXT_STEPS}"
 
 
-# A server that does not answer is asked again; what a stage refuses otherwise is refused once.
+# What has come of a file stays beside it (file.part), and the next attempt, or the next run, goes on with it.
 rule fetch:
     output:
         "results/downloads/{key}/{file}",
@@ -17,7 +17,6 @@ rule fetch:
     wildcard_constraints:
         key="[^/]+",
         file="[^/]+",
-    retries: 2
     conda:
         BASE_ENV
     resources:

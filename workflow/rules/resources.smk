@@ -36,12 +36,15 @@ def asked(base, per_mb, input):
 # Stages that are told how much they may use (--memory-mb) spill to disk beyond it.
 BUDGET = 16000
 
+# What Snakemake takes beside the stage in a job of a cluster.
+SNAKEMAKE_MEMORY = 300 if CLUSTER else 0
+
 
 def memory(base, per_mb=0.0, most=float("inf")):
     """mem_mb of a rule."""
 
     def mem_mb(wildcards, input, attempt):
-        needed = int(min(asked(base, per_mb, input), most) * attempt)
+        needed = int(min(asked(base, per_mb, input), most) * attempt) + SNAKEMAKE_MEMORY
         return needed if CLUSTER else min(needed, MOST_MEMORY)
 
     return mem_mb

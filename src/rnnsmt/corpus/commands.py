@@ -28,8 +28,9 @@ def fetch_options(parser: argparse.ArgumentParser) -> None:
 def fetch(args: argparse.Namespace) -> dict[str, object]:
     """Download one corpus file, check its sha256 and put it in place whole.
 
-    The URL is tried first, then the mirrors in their order. A file that is already there with the right sum stays.
-    http(s), ftp and file URLs work.
+    The URL is tried first, then the mirrors in their order; a server that breaks off or has no time is asked again,
+    with growing pauses. What has come lies in FILE.part, and the same command goes on with it. A file that is already
+    there with the right sum stays. http(s), ftp and file URLs work.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -63,7 +64,7 @@ def unpack(args: argparse.Namespace) -> dict[str, object]:
 
         rnnsmt corpus unpack --archive try/fetched.tar.gz --member try/demo/dev.en --output try/unpacked.en
     """
-    from rnnsmt.corpus.download import extract_member
+    from rnnsmt.corpus.archive import extract_member
 
     size, passed = extract_member(args.archive, args.member, args.output)
     return {"bytes": size, "files passed": passed}

@@ -1,50 +1,165 @@
-"""Corpus files from elsewhere: downloaded and checked by their sha256, or taken out of a tar archive."""
+"""Corpus files from elsewhere: downloaded in as many pieces as it takes, and checked by their sha256.
 
-import difflib
-import hashlib
+What has come of FILE lies in ``FILE.part`` until it is whole; ``FILE.part.json`` says of which address and which
+version of the file it is. So a connection that breaks off, a process that is killed and a full disk cost nothing that
+has come: the next attempt, or the next run of the command, asks the server for the rest (a range, RFC 9110 section 14).
+Where the server has no ranges, or the file has changed there, it begins anew.
+"""
+
+import fcntl
 import http.client
-import lzma
-import shutil
-import tarfile
+import os
+import ssl
+import time
 import urllib.error
 import urllib.request
-import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
-from rnnsmt.io import InputError, atomic_path, open_binary
+from rnnsmt.io import InputError, check_output, is_full, read_json, sha256, write_json
 from rnnsmt.progress import Meter, say
 
 BLOCK = 1 << 20
 
 TIMEOUT = 60.0
-"""Seconds without a byte until a server is given up."""
+"""Seconds without a byte until an attempt is given up."""
+
+PAUSES = (2.0, 8.0, 30.0, 60.0)
+"""Seconds before an address is asked once more, failure by failure; then comes the next address. A connection that
+brought at least a ``BLOCK`` that was not there yet is no failure: the pauses begin with the first again."""
+
+TRANSIENT = (408, 425, 429, 500, 502, 503, 504)
+"""Answers of a server that may be others later."""
 
 
-def download(url: str, path: Path) -> tuple[int, str]:
-    """Copy what a URL gives to a file.
+class BrokenOffError(Exception):
+    """An attempt that ended before the file was whole, at a place from which a further one may go on."""
 
-    Returns:
-        Number of bytes and their sha256.
+
+class Partial:
+    """``FILE.part``: what has come so far, locked against other processes while this object is open."""
+
+    def __init__(self, output: Path) -> None:
+        self.path = output.with_name(f"{output.name}.part")
+        self._about = output.with_name(f"{output.name}.part.json")
+        self.file: BinaryIO
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Wait until no other process fetches the same file. At the end, an empty one is removed."""
+        while True:
+            self.file = self.path.open("ab", buffering=0)
+            try:
+                fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                say(f"another process fetches {self.path}; waiting until it ends")
+                fcntl.flock(self.file, fcntl.LOCK_EX)
+            except OSError as error:  # some file systems of clusters have no locks
+                say(f"{self.path}: cannot be locked ({error.strerror}); take care that no other process fetches it")
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(self.file.fileno()), self.path.stat()):
+                    break
+            self.file.close()  # the other process was done with it
+        try:
+            yield
+        finally:
+            if not self.size:
+                self.path.unlink(missing_ok=True)
+            if not self.path.exists():
+                self._about.unlink(missing_ok=True)
+            self.file.close()
+
+    @property
+    def size(self) -> int:
+        """Bytes that have come."""
+        return os.fstat(self.file.fileno()).st_size
+
+    def validator(self, url: str) -> str | None:
+        """The version (ETag or date) of the file at this address that the bytes are of; none where it is not known."""
+        with suppress(InputError, TypeError, AttributeError):
+            about = read_json(self._about) if self._about.exists() else {}
+            if about.get("url") == url:
+                return str(about["validator"]) if about.get("validator") else None
+        return None
+
+    def begin(self, url: str, validator: str | None) -> None:
+        """Throw away what has come, and note of what the next bytes are."""
+        self.file.truncate(0)
+        write_json(self._about, {"url": url, "validator": validator})
+
+    def write(self, block: bytes) -> None:
+        """Add bytes; where the disk is full, those that have room."""
+        left = memoryview(block)
+        while left:
+            left = left[self.file.write(left) :]
+
+    def finish(self, output: Path) -> None:
+        """Give the whole file its name."""
+        os.fsync(self.file.fileno())
+        self.path.replace(output)
+
+
+def download(url: str, part: Partial, known: bool) -> None:
+    """Fetch what is missing of a file.
+
+    Args:
+        known: the sum of the whole file is known. Then bytes from another address, or of a version that cannot be told,
+            are continued too: what does not fit together shows in the sum.
 
     Raises:
-        ValueError: not a URL, or the connection ended early.
-        OSError: the server or the disk failed.
+        BrokenOffError: the connection ended early, or the server asks to come again later.
+        OSError, ValueError, http.client.HTTPException: it is of no use to ask this address again; or the disk is full.
     """
-    digest = hashlib.sha256()
-    size = 0
-    request = urllib.request.Request(url, headers={"User-Agent": "rnnsmt"})
-    with urllib.request.urlopen(request, timeout=TIMEOUT) as response, path.open("wb") as out:
-        length = response.headers.get("Content-Length")
-        meter = Meter("downloading", int(length) if length else None, "bytes")
-        while block := response.read(BLOCK):
-            out.write(block)
-            digest.update(block)
-            size += len(block)
-            meter.add(len(block))
-    if length and size != int(length):
-        raise ValueError(f"ended after {size} of {length} bytes")
-    return size, digest.hexdigest()
+    begun, version = part.size, part.validator(url)
+    headers = {"User-Agent": "rnnsmt", "Accept-Encoding": "identity"}
+    if begun and (known or version):
+        headers["Range"] = f"bytes={begun}-"
+        if version:
+            headers["If-Range"] = version
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=TIMEOUT) as response:
+            length = _receive(response, url, part)
+    except urllib.error.HTTPError as error:
+        if error.code == http.client.REQUESTED_RANGE_NOT_SATISFIABLE and begun:
+            if error.headers.get("Content-Range") == f"bytes */{begun}":
+                return  # it is whole
+            part.begin(url, None)
+            raise BrokenOffError("the server has less than what had come") from None
+        if error.code in TRANSIENT:
+            raise BrokenOffError(str(error)) from None
+        raise
+    except urllib.error.URLError as error:
+        late = isinstance(error.reason, OSError) and not isinstance(error.reason, ssl.SSLCertVerificationError)
+        if late and url.lower().startswith(("http:", "https:", "ftp:")):
+            raise BrokenOffError(str(error)) from None
+        raise
+    except (http.client.IncompleteRead, ssl.SSLError, ConnectionError, TimeoutError) as error:
+        raise BrokenOffError(str(error) or type(error).__name__) from None
+    if length is not None and part.size != length:
+        raise BrokenOffError(f"ended after {part.size} of {length} bytes")
+
+
+def _receive(response: "http.client.HTTPResponse", url: str, part: Partial) -> int | None:
+    """Put what an answer holds where it belongs; the length of the whole file, where the server says it."""
+    size = response.headers.get("Content-Length")
+    rest = int(size) if size and size.isdecimal() else None
+    ranges = response.headers.get("Content-Range", "")
+    if getattr(response, "status", None) != http.client.PARTIAL_CONTENT:
+        etag = response.headers.get("ETag", "")
+        part.begin(url, etag if etag.startswith('"') else response.headers.get("Last-Modified"))
+    elif not ranges.startswith(f"bytes {part.size}-"):
+        part.begin(url, None)
+        raise BrokenOffError(f"the server answered with another range ({ranges})")
+    begun = part.size
+    if begun:
+        say(f"going on after {begun:,} bytes")
+    meter = Meter("downloading", rest, "bytes")
+    while block := response.read(BLOCK):
+        part.write(block)
+        meter.add(len(block))
+    return None if rest is None else begun + rest
 
 
 def fetch_first(urls: Sequence[str], expected: str | None, output: Path) -> tuple[int, str, str]:
@@ -57,64 +172,75 @@ def fetch_first(urls: Sequence[str], expected: str | None, output: Path) -> tupl
         Number of bytes, their sha256, the address.
 
     Raises:
-        InputError: no address gives such a file.
+        InputError: no address gives such a file, or it has no room.
     """
+    check_output(output)
+    if output.is_symlink():
+        output = output.resolve()
+    part = Partial(output)
     failures = []
-    for url in urls:
-        try:
-            with atomic_path(output) as temporary:
-                size, digest = download(url, temporary)
-                if expected not in (None, digest):
-                    raise ValueError(f"its sha256 is {digest}, not {expected}")
-            return size, digest, url
-        except (ValueError, urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
-            failures.append(f"{url}: {error}")
-            say(f"failed: {failures[-1]}")
-    raise InputError(f"{output} could not be fetched; check the address and the sha256 ({'; '.join(failures)})")
-
-
-def extract_member(path: str, wanted: str, output: str) -> tuple[int, int]:
-    """Copy one file of a tar archive, which is read up to there and no further.
-
-    Returns:
-        Its size in bytes, and how many files were passed before it.
-
-    Raises:
-        InputError: the archive is missing or damaged, or has no such file.
-    """
-    open_binary(path).close()  # a missing file is one sentence, here as everywhere
-    seen: list[str] = []
-    with atomic_path(output) as temporary:
-        try:
-            size = _copy_member(path, wanted, temporary, seen)
-        except _DAMAGED as error:
-            if isinstance(error, OSError) and error.errno is not None and not isinstance(error, tarfile.TarError):
-                raise
+    before = _identity(output)
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        with part.lock():
+            if _identity(output) != before and expected in (None, digest := sha256(output)):
+                return output.stat().st_size, digest, "another process, which has just fetched it"
+            for url in urls:
+                try:
+                    size, digest = _fetch(url, part, expected)
+                except (ValueError, urllib.error.URLError, http.client.HTTPException, BrokenOffError) as error:
+                    failures.append(f"{url}: {error}")
+                    say(f"failed: {failures[-1]}")
+                    continue
+                part.finish(output)
+                return size, digest, url
+            kept = f"; {part.size:,} bytes are kept in {part.path}" if part.size else ""
+    except OSError as error:
+        if is_full(error) or str(error.filename) in {str(place) for place in (part.path, output, *output.parents)}:
             raise InputError(
-                f"{path}: not a tar archive, or damaged after {len(seen)} file(s) ({error}); fetch it again"
+                f"{output}: could not be written ({error.strerror}); what has come is kept in {part.path}: make room "
+                "or choose another place, and run the same command again"
             ) from None
-        if size is None:
-            near = difflib.get_close_matches(wanted, seen, 1)
-            hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(seen[:5]) or 'no files'}"
-            raise InputError(f"{path}: no file {wanted} in it; {hint}")
-    return size, len(seen) - 1
+        raise
+    raise InputError(f"{output} could not be fetched; check the address and the sha256 ({'; '.join(failures)}){kept}")
 
 
-_DAMAGED = (tarfile.TarError, EOFError, OSError, lzma.LZMAError, zlib.error)
-
-
-def _copy_member(path: str, wanted: str, output: Path, seen: list[str]) -> int | None:
-    """Copy a file of the archive and return its size; none where it is not there. seen: the names passed."""
-    with tarfile.open(path, "r|*") as archive:
-        for member in archive:
-            seen.append(member.name)
-            stream = archive.extractfile(member) if _plain(member.name) == _plain(wanted) else None
-            if stream is not None:
-                with output.open("wb") as out:
-                    shutil.copyfileobj(stream, out, 1 << 20)
-                return member.size
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file lies in a place; none where there is none."""
+    with suppress(FileNotFoundError):
+        about = path.stat()
+        return about.st_ino, about.st_mtime_ns
     return None
 
 
-def _plain(name: str) -> str:
-    return name.removeprefix("./")
+def _fetch(url: str, part: Partial, expected: str | None) -> tuple[int, str]:
+    """Fetch from one address, in as many attempts as it is worth; size and sha256.
+
+    Raises:
+        BrokenOffError: it failed too often.
+        ValueError: not the file that was expected; nothing of it is kept.
+    """
+    continued = part.size > 0
+    failed, most = 0, part.size
+    while True:
+        try:
+            download(url, part, expected is not None)
+        except BrokenOffError as error:
+            continued = continued or part.size > 0
+            if part.size >= most + BLOCK:
+                failed, most = 0, part.size
+            if failed == len(PAUSES):
+                raise
+            say(f"{url}: {error}; again in {PAUSES[failed]:g} s")
+            time.sleep(PAUSES[failed])
+            failed += 1
+            continue
+        digest = sha256(part.path)
+        if expected in (None, digest):
+            return part.size, digest
+        size = part.size
+        part.begin(url, None)
+        if not continued:
+            raise ValueError(f"its sha256 is {digest}, not {expected}")
+        continued = False
+        say(f"{url}: the {size:,} bytes have another sha256 than {expected}; once more from the beginning")

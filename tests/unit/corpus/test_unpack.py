@@ -50,7 +50,9 @@ def test_refusals(tmp_path, capsys):
     (tmp_path / "empty.tar").touch()
     for name, member, sentence in (
         ("a.tgz", "training/a.eng", "no file training/a.eng in it; did you mean training/a.en?"),
-        ("a.tgz", "training", "no file training in it"),
+        ("a.tgz", "training", "training is a folder in it, no file"),
+        ("a.tgz", "../a.en", "--member ../a.en: leads out of the archive"),
+        ("a.tgz", "/training/a.en", "--member /training/a.en: leads out of the archive"),
         ("a.tgz", "zzz", "it has training, "),
         ("cut.tgz", "b.fr.gz", "cut.tgz: not a tar archive, or damaged after"),
         ("text.tar", "x", "text.tar: not a tar archive, or damaged after 0 file(s)"),
@@ -61,3 +63,39 @@ def test_refusals(tmp_path, capsys):
         assert code == 2
         assert sentence in capsys.readouterr().err.replace("\n", " ")
         assert not output.parent.exists() or not list(output.parent.iterdir())
+
+
+def test_an_archive_that_means_harm(tmp_path, capsys):
+    """Of names that lead out, links and devices nothing is made; the file that is asked for comes all the same."""
+    path = tmp_path / "in" / "a.tar"
+    path.parent.mkdir()
+    (tmp_path / "secret").write_text("secret")
+    kinds = {
+        "link": (tarfile.SYMTYPE, "../secret"), "hard": (tarfile.LNKTYPE, "../secret"), "null": (tarfile.CHRTYPE, ""),
+        "fifo": (tarfile.FIFOTYPE, ""), "../outside": (tarfile.REGTYPE, ""), "/tmp/absolute": (tarfile.REGTYPE, ""),
+    }  # fmt: skip
+    with tarfile.open(path, "w") as out:
+        for name, (kind, target) in kinds.items():
+            member = tarfile.TarInfo(name)
+            member.type, member.linkname = kind, target
+            out.addfile(member, io.BytesIO())
+        member = tarfile.TarInfo("a.en")
+        member.size = 4
+        out.addfile(member, io.BytesIO(b"one\n"))
+    for name, sentence in (
+        ("link", "link is a link to ../secret in it, no file"),
+        ("hard", "hard is a link to ../secret in it, no file"),
+        ("null", "null is a device or a pipe in it, no file"),
+        ("fifo", "fifo is a device or a pipe in it, no file"),
+        ("../outside", "leads out of the archive"),
+    ):
+        code, output = unpack(path, name)
+        assert code == 2
+        assert sentence in capsys.readouterr().err
+        assert not output.exists()
+    code, output = unpack(path, "a.en")
+    assert code == 0
+    assert output.read_bytes() == b"one\n"
+    assert {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")} == {
+        "in", "in/a.tar", "in/out", "in/out/a.en", "secret",
+    }  # fmt: skip

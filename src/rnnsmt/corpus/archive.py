@@ -1,0 +1,70 @@
+"""One file out of a tar archive, as the corpora of WMT come; nothing else of it is written anywhere."""
+
+import difflib
+import lzma
+import shutil
+import tarfile
+import zlib
+from pathlib import Path, PurePosixPath
+
+from rnnsmt.io import InputError, atomic_path, open_binary
+
+
+def extract_member(path: str, wanted: str, output: str) -> tuple[int, int]:
+    """Copy one file of a tar archive, which is read up to there and no further.
+
+    Returns:
+        Its size in bytes, and how many files were passed before it.
+
+    Raises:
+        InputError: the archive is missing or damaged, has no such file, or what has its name there is a link, a folder
+            or a device; or the name leads out of an archive.
+    """
+    if PurePosixPath(wanted).is_absolute() or ".." in PurePosixPath(wanted).parts:
+        raise InputError(f"--member {wanted}: leads out of the archive; give a name without .. that begins with no /")
+    open_binary(path).close()  # a missing file is one sentence, here as everywhere
+    seen: list[str] = []
+    with atomic_path(output) as temporary:
+        try:
+            size = _copy_member(path, wanted, temporary, seen)
+        except _DAMAGED as error:
+            if isinstance(error, OSError) and error.errno is not None and not isinstance(error, tarfile.TarError):
+                raise
+            raise InputError(
+                f"{path}: not a tar archive, or damaged after {len(seen)} file(s) ({error}); fetch it again"
+            ) from None
+        if size is None:
+            near = difflib.get_close_matches(wanted, seen, 1)
+            hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(seen[:5]) or 'no files'}"
+            raise InputError(f"{path}: no file {wanted} in it; {hint}")
+    return size, len(seen) - 1
+
+
+_DAMAGED = (tarfile.TarError, EOFError, OSError, lzma.LZMAError, zlib.error)
+
+
+def _copy_member(path: str, wanted: str, output: Path, seen: list[str]) -> int | None:
+    """Copy a file of the archive and return its size; none where it is not there. seen: the names passed."""
+    with tarfile.open(path, "r|*") as archive:
+        for member in archive:
+            seen.append(member.name)
+            if _plain(member.name) != _plain(wanted):
+                continue
+            stream = archive.extractfile(member) if member.isreg() else None
+            if stream is None:
+                raise InputError(f"{path}: {wanted} is {_kind(member)} in it, no file; name another member")
+            with output.open("wb") as out:
+                shutil.copyfileobj(stream, out, 1 << 20)
+            return member.size
+    return None
+
+
+def _kind(member: tarfile.TarInfo) -> str:
+    """What a member is that is no file."""
+    if member.issym() or member.islnk():
+        return f"a link to {member.linkname}"
+    return "a folder" if member.isdir() else "a device or a pipe"
+
+
+def _plain(name: str) -> str:
+    return name.removeprefix("./")

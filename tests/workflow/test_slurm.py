@@ -1,0 +1,246 @@
+"""The workflow on a real Slurm, started for these tests: ``make test-slurm``."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas
+import pytest
+import yaml
+
+from .conftest import ROOT, SMALL, Workflow
+from .slurm_cluster import SlurmCluster, missing, wait_until
+
+pytestmark = [
+    pytest.mark.skipif("RNNSMT_TEST_SLURM" not in os.environ, reason="RNNSMT_TEST_SLURM is not set: make test-slurm"),
+    pytest.mark.skipif(missing() is not None, reason=f"{missing()}; Debian: apt install slurm-wlm munge"),
+]
+
+TWO_SYSTEMS = {key: value for key, value in SMALL.items() if key not in ("networks", "seq2seq", "systems")} | {
+    "tuning": SMALL["tuning"] | {"runs": 1},
+    "compare": ["baseline", "cslm_rnn"],
+}
+"""Everything but LSTMs, once."""
+
+TABLE = "results/table1.tsv"
+
+SHARED = "".join(f"include: {str(ROOT / 'workflow/rules' / name)!r}\n" for name in ("common.smk", "resources.smk"))
+
+
+@pytest.fixture(scope="module")
+def slurm() -> Iterator[SlurmCluster]:
+    """A cluster of one node with eight processors, in a folder of its own (sockets need short paths)."""
+    folder = Path(tempfile.mkdtemp(prefix="rnnsmt-slurm-"))
+    cluster = SlurmCluster(folder, cpus=8, memory=48000)
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
+        shutil.rmtree(folder)
+
+
+@pytest.fixture(autouse=True)
+def _variables(slurm, monkeypatch):
+    for name, value in slurm.environment.items():
+        monkeypatch.setenv(name, value)
+
+
+class OnSlurm(Workflow):
+    """A workflow whose jobs go to Slurm."""
+
+    profile = "slurm-small"
+
+    def command(self, *options: str) -> list[str]:
+        # This Slurm has no accounting, which the executor asks otherwise.
+        profile = str(ROOT / "profiles" / self.profile)
+        return [*super().command("--workflow-profile", profile, "--slurm-status-command", "squeue", *options)]
+
+
+@pytest.fixture
+def on_slurm(tmp_path) -> OnSlurm:
+    """A workflow in an empty folder."""
+    return OnSlurm(tmp_path)
+
+
+def write_config(folder: Path, **changes: object) -> str:
+    """A config file of the small corpus with two systems."""
+    path = folder / "config.yaml"
+    path.write_text(yaml.safe_dump(TWO_SYSTEMS | changes))
+    return str(path)
+
+
+def own_rules(folder: Path, lines: str) -> OnSlurm:
+    """A workflow of these rules with what all chapters share."""
+    (folder / "Snakefile").write_text(SHARED + lines)
+    return OnSlurm(folder, folder / "Snakefile")
+
+
+def new_jobs(slurm: SlurmCluster, before: set[str]) -> list[tuple[str, str, str]]:
+    """Number, state and comment of the jobs that came after, the first one first."""
+    return [
+        (number, *about)
+        for number, about in sorted(slurm.jobs().items(), key=lambda job: int(job[0]))
+        if number not in before
+    ]
+
+
+def test_the_table_is_that_of_one_machine(slurm, on_slurm, tmp_path_factory):
+    """With the scratch files on another disk; one job of Slurm holds many of the workflow."""
+    local = Workflow(tmp_path_factory.mktemp("local"))
+    scratch = tmp_path_factory.mktemp("scratch")
+    os.utime(scratch, (0, 0))
+    before = set(slurm.jobs())
+    config = write_config(on_slurm.folder)
+    done = local.call(TABLE, "--configfile", config)
+    assert done.returncode == 0, done.stdout + done.stderr
+    done = on_slurm.call(
+        TABLE, "--configfile", config, timeout=1500, RNNSMT_SCRATCH="$DISK_OF_NODE", DISK_OF_NODE=str(scratch)
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    tables = [pandas.read_csv(run.folder / TABLE, sep="\t") for run in (on_slurm, local)]
+    pandas.testing.assert_frame_equal(*(table.drop(columns="decode_seconds") for table in tables))
+    for path in ("rnn/network1/model.pt", "cslm/network1/model.pt", "systems/cslm_rnn/run1/moses.ini"):
+        assert (on_slurm.folder / "results" / path).read_bytes() == (local.folder / "results" / path).read_bytes(), path
+    jobs = new_jobs(slurm, before)
+    assert {state for _, state, _ in jobs} == {"COMPLETED"}
+    assert len(jobs) < 20, jobs
+    assert len(list(on_slurm.folder.glob("results/logs/**/*.log"))) > 50
+    assert not list(scratch.iterdir())
+    assert scratch.stat().st_mtime > 0, "there has been something"
+    assert not [path for path in on_slurm.folder.rglob("*") if ".tmp-" in path.name]
+
+
+def test_a_training_is_cancelled_and_runs_out_of_time(slurm, on_slurm):
+    """It saves its state, is submitted again and goes on at the same update, both times."""
+    settings = SMALL["rnn"]["settings"] | {"updates": 10**7}
+    config = write_config(on_slurm.folder, rnn={"settings": settings})
+    pairs = on_slurm.call("results/rnn/pairs/pairs.json", "--configfile", config, timeout=900)
+    assert pairs.returncode == 0, pairs.stdout + pairs.stderr
+    before = set(slurm.jobs())
+    log = on_slurm.folder / "results/logs/rnn/train.1.log"
+    limit = ("--set-resources", "rnn_train:runtime=1", "--configfile", config)
+    command = on_slurm.command(*limit, "--", "results/rnn/network1/model.pt")
+    saved = "0"
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            for reason in ("by SIGTERM", "before the time limit"):
+                began = "begins: 0 of" if saved == "0" else f"goes on after {saved} of"
+                wait_until(lambda text=began: text in read(log), 120, f"a training that {began}")
+                if reason == "by SIGTERM":
+                    wait_until(lambda: "update " in read(log), 60, "some updates")
+                    slurm.call("scancel", new_jobs(slurm, before)[0][0])
+                ended = re.compile(rf"stopped {reason} after ([\d,]+) updates, state saved")
+                wait_until(lambda sign=ended: sign.search(read(log)), 120, f"a training stopped {reason}")
+                found = ended.search(read(log))
+                assert found
+                assert int(found[1].replace(",", "")) > int(saved.replace(",", ""))
+                saved = found[1]
+            wait_until(lambda: f"goes on after {saved} of" in read(log), 120, "the third attempt")
+        finally:
+            process.send_signal(signal.SIGINT)  # which ends its jobs
+            process.wait(120)
+    assert [state for _, state, _ in new_jobs(slurm, before)][:2] == ["CANCELLED", "FAILED"]
+    assert not slurm.alive()
+
+
+def read(log: Path) -> str:
+    """A log that Snakemake removes before every attempt."""
+    return log.read_text() if log.exists() else ""
+
+
+MORE_MEMORY = """
+rule large:
+    output: "large"
+    resources: mem_mb=memory(500), runtime=minutes(5)
+    shell:
+        "echo {resources.mem_mb} >> tries; "
+        "python -c 'import time; block = bytearray(600 << 20); time.sleep(6)' && touch {output}"
+"""
+"""A job with too little memory at the first attempt."""
+
+
+def test_a_job_out_of_memory_gets_more(slurm, tmp_path):
+    """Slurm ends the first attempt; the second has twice as much."""
+    before = set(slurm.jobs())
+    done = own_rules(tmp_path, MORE_MEMORY).call("large", timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "tries").read_text() == "500\n1000\n"
+    assert [state for _, state, _ in new_jobs(slurm, before)] == ["FAILED", "COMPLETED"]
+    logs = tmp_path.glob(".snakemake/slurm_logs/**/*.log")
+    assert "exceeded memory limit" in "".join(path.read_text() for path in logs)
+
+
+STATUS = """#!/bin/sh
+case $(squeue --noheader --states=all --jobs="$1" --format=%T) in
+    COMPLETED) echo success ;;
+    PENDING | CONFIGURING | RUNNING | SUSPENDED | COMPLETING) echo running ;;
+    *) echo failed ;;
+esac
+"""
+"""What has become of a job, as cluster-generic asks."""
+
+
+def test_any_command_that_submits(slurm, tmp_path):
+    """The executor for LSF, PBS and the like, here with Slurm's commands; it asks what has become of a job."""
+    pytest.importorskip("snakemake_executor_plugin_cluster_generic")
+    before = set(slurm.jobs())
+    submit = "sbatch --parsable --mem={resources.mem_mb} --time={resources.runtime} --cpus-per-task={threads}"
+    executor = ("--executor", "cluster-generic", "--cluster-generic-submit-cmd", submit, "--jobs", "9")
+    (tmp_path / "Snakefile").write_text(SHARED + MORE_MEMORY)
+    status = tmp_path / "status"
+    status.write_text(STATUS)
+    status.chmod(0o755)
+    workflow = Workflow(tmp_path, tmp_path / "Snakefile")
+    options = ("--workflow-profile", "none", "--retries", "2", "--cluster-generic-status-cmd", str(status))
+    done = workflow.call("large", *executor, *options, "--config", "cluster=true", timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "tries").read_text() == "500\n1000\n"
+    assert [state for _, state, _ in new_jobs(slurm, before)][-1] == "COMPLETED"
+
+
+def test_jobs_outlive_the_process_that_submitted_them(slurm, tmp_path):
+    """The next run does not start them once more: it is refused while they work, then takes what they have made."""
+    rules = """
+rule both:
+    default_target: True
+    input: "first"
+    output: "second"
+    resources: mem_mb=memory(500), runtime=minutes(5)
+    shell: "touch {output}"
+
+rule long:
+    output: "first"
+    resources: mem_mb=memory(500), runtime=minutes(5)
+    shell: "echo try >> tries; while [ ! -e go-on ]; do sleep 0.2; done; touch {output}"
+"""
+    workflow = own_rules(tmp_path, rules)
+    before = set(slurm.jobs())
+    with subprocess.Popen(workflow.command(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        wait_until((tmp_path / "tries").exists, 60, "the first job runs")
+        process.kill()
+    [(number, state, _)] = new_jobs(slurm, before)
+    assert state == "RUNNING"
+    done = workflow.call()
+    assert done.returncode != 0
+    assert f"of its jobs Slurm still has {number}: wait" in done.stdout + done.stderr
+    (tmp_path / "go-on").touch()
+    wait_until(lambda: not slurm.alive(), 60, "the end of the job")
+    done = workflow.call(timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "second").exists()
+    assert (tmp_path / "tries").read_text() == "try\n"
+    assert [state for _, state, _ in new_jobs(slurm, before)] == ["COMPLETED"] * 2
+
+
+def test_a_thousand_jobs_side_by_side(on_slurm):
+    """A plan of more parts than there are pairs, all of which could go at once."""
+    many = OnSlurm(on_slurm.folder)
+    many.profile = "slurm"
+    plan = many.plan("--jobs", "1000", "--set-scatter", "rnn_score=500")
+    assert plan["rnn_score"] == 500
