@@ -219,11 +219,12 @@ def test_nothing_half_written_stays(finished):
 
 
 def test_memory_that_jobs_ask_for(finished):
-    """Enough, and at most twice what they take, or half a gigabyte."""
+    """Enough, and at most twice what they take, or half a gigabyte; three times where they keep what a CSLM said."""
     found = jobs(finished.folder)
     assert len({job.rule for job in found}) > 40
     for job in found:
-        assert job.peak_mb <= job.asked_mb <= max(2 * job.peak_mb, 500), job
+        most = 3 if job.rule in ("mert", "decode", "nbest_lists", "compare_systems") else 2
+        assert job.peak_mb <= job.asked_mb <= max(most * job.peak_mb, 500), job
 
 
 def test_nothing_to_do_after_a_run(finished, small_config):

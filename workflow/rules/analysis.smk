@@ -42,7 +42,7 @@ rule learning_curve:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(1000),
+        mem_mb=memory(250),
         runtime=minutes(10),
     params:
         version=version("analysis", "learning-curve"),
@@ -67,7 +67,7 @@ rule mert_curves:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(1000),
+        mem_mb=memory(250),
         runtime=minutes(10),
     params:
         version=version("analysis", "mert-curves"),
@@ -99,7 +99,7 @@ rule bleu_curves:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(2000),
+        mem_mb=memory(400),
         runtime=minutes(60, 0.1),
     params:
         version=version("analysis", "bleu-curves"),
@@ -158,7 +158,7 @@ rule score_scatter:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(2000),
+        mem_mb=memory(350),
         runtime=minutes(10, 0.02),
     params:
         version=version("analysis", "score-scatter"),
@@ -225,7 +225,7 @@ rule phrase_examples:
     conda:
         TORCH_ENV
     resources:
-        mem_mb=memory(3000, 2),
+        mem_mb=memory(600, 2),
         runtime=minutes(30, 0.05),
     params:
         version=version("analysis", "phrase-examples"),
@@ -266,7 +266,7 @@ rule embeddings:
     conda:
         TORCH_ENV
     resources:
-        mem_mb=memory(3000, 2),
+        mem_mb=memory(1000, 2),
         runtime=minutes(60),
     params:
         version=version("analysis", "embeddings"),
@@ -299,7 +299,7 @@ rule report_page:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(1000, 5),
+        mem_mb=memory(150, 5),
         runtime=minutes(10),
     params:
         version=version("analysis", "report"),

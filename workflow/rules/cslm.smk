@@ -43,7 +43,7 @@ rule cslm_train:
         TORCH_ENV
     threads: beside_tuning(16)
     resources:
-        mem_mb=training_memory("cslm"),
+        mem_mb=of_preset("cslm", 700, 2800, 8000),
         runtime=LONG,
         gpu=GPU,
         device=DEVICE,
@@ -73,7 +73,7 @@ rule cslm_perplexity:
     conda:
         TORCH_ENV
     resources:
-        mem_mb=memory(1000, 10),
+        mem_mb=memory(600, 10),
         runtime=minutes(60),
         gpu=GPU,
         device=DEVICE,

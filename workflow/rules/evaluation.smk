@@ -142,7 +142,7 @@ rule table1:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(2000),
+        mem_mb=memory(450),
         runtime=minutes(120),
     params:
         version=version("evaluation", "table"),
@@ -202,7 +202,7 @@ rule provenance:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(1000),
+        mem_mb=memory(250),
         runtime=minutes(60),
     params:
         version=version("evaluation", "provenance"),

@@ -125,7 +125,7 @@ rule fill_up:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(1000),
+        mem_mb=memory(250),
         runtime=minutes(10, 0.5),
     params:
         version=version("phrases", "fill-up"),

@@ -77,7 +77,7 @@ else:
             BASE_ENV
         threads: STAGE_THREADS
         resources:
-            mem_mb=memory(600, 150, BUDGET),
+            mem_mb=memory(450, 150, BUDGET),
             runtime=minutes(30, 0.1),
         params:
             version=version("phrases", "extract"),
@@ -101,7 +101,7 @@ else:
             BASE_ENV
         threads: STAGE_THREADS
         resources:
-            mem_mb=memory(500, 15, BUDGET),
+            mem_mb=memory(450, 15, BUDGET),
             runtime=minutes(30, 0.05),
         params:
             version=version("phrases", "score"),

@@ -4,8 +4,8 @@
 #
 # Memory and time grow with the size of the input in MB, compressed as it lies there, and with every attempt, because Slurm
 # ends what takes more. Trainings and MERT ask for a day and go on from their checkpoint after it. The factors are those of
-# Multi30k and mini-wmt (the last line of every log has `peak` and seconds) and half as much again. What grows with the
-# vocabulary grows slower than the text, so large corpora get more than they need; --set-resources and the profile change it.
+# Multi30k and mini-wmt (`rnnsmt workflow usage`), at most twice what was taken. What grows with the vocabulary grows slower
+# than the text, so large corpora get more than they need; --set-resources and the profile change it.
 import os
 
 from rnnsmt.search.memory import MOST_NEURAL_MEGABYTES
@@ -54,13 +54,13 @@ def search_memory(wildcards, input, attempt):
     """mem_mb of MERT and decoding: the tables and the LM; with a CSLM its first layer and the n-grams it has scored."""
     sources = {input.source} if isinstance(input.source, str) else set(input.source)
     size = sum(mb for path, mb in zip(input, input.size_files_mb) if path in sources)
-    neural = min(1000 + 20000 * size, MOST_NEURAL_MEGABYTES) if input.network else 0
-    return memory(600 + neural, 18)(wildcards, input, attempt)
+    neural = min(300 + 37000 * size, MOST_NEURAL_MEGABYTES) if input.network else 0
+    return memory(500 + neural, 18)(wildcards, input, attempt)
 
 
-def training_memory(chapter):
-    """mem_mb of a training, which its preset decides, not the size of its text."""
-    return memory({"demo": 700, "small": 2800, "paper": 8000}[config[chapter]["preset"]])
+def of_preset(chapter, demo, small, paper):
+    """mem_mb of what a network's preset decides, not the size of its text."""
+    return memory({"demo": demo, "small": small, "paper": paper}[config[chapter]["preset"]])
 
 
 def minutes(base, per_mb=0.0, parts=lambda wildcards: 1):

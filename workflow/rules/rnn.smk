@@ -58,7 +58,7 @@ rule rnn_train:
         TORCH_ENV
     threads: beside_tuning(16)
     resources:
-        mem_mb=training_memory("rnn"),
+        mem_mb=of_preset("rnn", 700, 2800, 8000),
         runtime=LONG,
         gpu=GPU,
         device=DEVICE,
@@ -112,7 +112,7 @@ rule rnn_score:
         TORCH_ENV
     threads: scoring_threads
     resources:
-        mem_mb=memory(1000, 0.5),
+        mem_mb=of_preset("rnn", 600, 900, 4000),
         runtime=minutes(30, 0.6 * len(LEFT_OUT), scoring_parts),
         gpu=GPU,
         device=DEVICE,
@@ -144,7 +144,7 @@ rule propose:
         TORCH_ENV
     threads: beside_tuning(16)
     resources:
-        mem_mb=memory(1500, 0.5),
+        mem_mb=of_preset("rnn", 600, 1500, 4000),
         runtime=minutes(60, 1),
         gpu=GPU,
         device=DEVICE,

@@ -22,7 +22,7 @@ rule selection_models:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(500, 20),
+        mem_mb=memory(400, 20),
         runtime=minutes(15, 0.05),
     params:
         version=version("selection", "models"),

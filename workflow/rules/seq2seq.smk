@@ -50,7 +50,7 @@ rule seq2seq_train:
         TORCH_ENV
     threads: beside_tuning(16)
     resources:
-        mem_mb=training_memory("seq2seq"),
+        mem_mb=of_preset("seq2seq", 800, 3200, 12000),
         runtime=LONG,
         gpu=GPU,
         device=DEVICE,
@@ -88,7 +88,7 @@ rule seq2seq_translate:
         TORCH_ENV
     threads: search_threads
     resources:
-        mem_mb=memory(2000, 2),
+        mem_mb=of_preset("seq2seq", 600, 1600, 6000),
         runtime=minutes(min(240 * len(SETS), LONG)),
         gpu=GPU,
         device=DEVICE,
@@ -152,7 +152,7 @@ rule seq2seq_rescore:
         TORCH_ENV
     threads: search_threads
     resources:
-        mem_mb=memory(1100, 0.5),
+        mem_mb=of_preset("seq2seq", 600, 1600, 6000),
         runtime=LONG,
         gpu=GPU,
         device=DEVICE,
@@ -245,7 +245,7 @@ rule rerank:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(600, 8 / len(RUNS)),
+        mem_mb=memory(300, 9 / len(RUNS)),
         runtime=minutes(60, 1),
     params:
         version=version("tuning", "rerank"),
