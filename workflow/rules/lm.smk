@@ -22,4 +22,4 @@ rule language_model:
     shell:
         "rnnsmt lm estimate --input {input:q} --order {params.order} --estimator {params.estimator} "
         + LMPLZ
-        + "--output {output:q} --threads {threads} --memory-mb $(({resources.mem_mb} - {SNAKEMAKE_MEMORY})) &> {log:q}"
+        + "--output {output:q} --threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"

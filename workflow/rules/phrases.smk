@@ -38,7 +38,7 @@ if "training" in MOSES_PARTS:
         shell:
             "rnnsmt moses train --moses-home {params.home:q} --source {input.source:q} --target {input.target:q} "
             "--alignment {input.alignment:q} --max-length {params.max_length} --smoothing {params.smoothing} "
-            "--output-dir {params.folder:q} --threads {threads} --memory-mb $(({resources.mem_mb} - {SNAKEMAKE_MEMORY})) "
+            "--output-dir {params.folder:q} --threads {threads} --memory-mb {resources.mem_mb} "
             "--program-log {log.program:q} &> {log[0]:q}"
 
 else:
@@ -85,7 +85,7 @@ else:
         shell:
             "rnnsmt phrases extract --source {input.source:q} --target {input.target:q} --alignment {input.alignment:q} "
             "--max-length {params.max_length} --output {output:q} --threads {threads} "
-            "--memory-mb $(({resources.mem_mb} - {SNAKEMAKE_MEMORY})) &> {log:q}"
+            "--memory-mb {resources.mem_mb} &> {log:q}"
 
     rule phrase_table:
         input:
@@ -109,7 +109,7 @@ else:
         shell:
             "rnnsmt phrases score --extract {input.extract:q} --lex-e2f {input.e2f:q} --lex-f2e {input.f2e:q} "
             "--smoothing {params.smoothing} --output {output.table:q} --output-origins {output.origins:q} "
-            "--threads {threads} --memory-mb $(({resources.mem_mb} - {SNAKEMAKE_MEMORY})) &> {log:q}"
+            "--threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"
 
     rule reordering_table:
         input:
@@ -128,4 +128,4 @@ else:
             version=version("phrases", "reordering"),
         shell:
             "rnnsmt phrases reordering --extract {input.extract:q} --output {output:q} "
-            "--threads {threads} --memory-mb $(({resources.mem_mb} - {SNAKEMAKE_MEMORY})) &> {log:q}"
+            "--threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"

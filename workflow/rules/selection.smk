@@ -31,7 +31,7 @@ rule selection_models:
     shell:
         "rnnsmt selection models --in-domain {input.in_domain:q} --pool {input.pool:q} "
         "--output-dir {params.folder:q} "
-        "--seed {params.seed} --memory-mb $(({resources.mem_mb} - {SNAKEMAKE_MEMORY})) &> {log:q}"
+        "--seed {params.seed} --memory-mb {resources.mem_mb} &> {log:q}"
 
 
 rule selection_score_bitext:
@@ -108,7 +108,7 @@ rule select_bitext:
     shell:
         "rnnsmt selection select {params.corpora} --fraction {params.fraction} --held-out {input.held_out:q} "
         "{params.random} --output-dir {params.folder:q} --curve {output.curve:q} "
-        "--threads {threads} --memory-mb $(({resources.mem_mb} - {SNAKEMAKE_MEMORY})) &> {log:q}"
+        "--threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"
 
 
 rule select_mono:
@@ -137,7 +137,7 @@ rule select_mono:
     shell:
         "rnnsmt selection select {params.corpora} --fraction {params.fraction} --held-out {input.held_out:q} "
         "{params.random} --output-dir {params.folder:q} --curve {output.curve:q} "
-        "--threads {threads} --memory-mb $(({resources.mem_mb} - {SNAKEMAKE_MEMORY})) &> {log:q}"
+        "--threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"
 
 
 rule join_training:
