@@ -1,6 +1,6 @@
-"""How the stages from text to tables grow with the corpus: time, memory, disk, and what they come to at another size.
+"""How the rules from text to scored phrase pairs grow with the corpus, and what they come to at another size.
 
-    python benchmarks/growth.py --data DATA --work DIR --sizes 1.5 3 6 12 --extrapolate 348
+    python benchmarks/growth.py --data DATA --work DIR --sizes 0.75 1.5 3 6 --extrapolate 348
 
 DATA: the files of workflow/configs/mini-wmt.yaml. Its four bitexts, tokenised, have about 6 million French words. A
 smaller corpus is the first lines of them in a shuffled order; a larger one repeats them. In a repetition words and
@@ -10,15 +10,17 @@ sentences are new as they would be in more text of the same kind:
   that of the corpus itself between its first half and the whole;
 * sentences: pairs of up to 60 words together are joined to one at random, so that other words meet in a sentence.
 
-Every stage is run on one thread; its CPU seconds, peak memory and output size are kept in DIR/growth.json (what is
-there is not measured again), and fitted by a power of the number of French words.
+The workflow runs on the text of every size, one job on one thread at a time, with newstest2012 and 2013 as dev text:
+from raw text to the tables and the language model, and one of 64 shards of the phrase pairs scored by a network of
+preset small. Selection scores all lines and keeps nearly all. `rnnsmt workflow usage` says what the jobs took; CPU
+seconds and megabytes are fitted by a power of the number of French words. What a size has taken is in its folder: the
+same command does not repeat it.
 """
 
 import argparse
 import gzip
 import json
 import multiprocessing
-import os
 import random
 import subprocess
 import sys
@@ -29,32 +31,35 @@ import numpy as np
 
 BITEXTS = ("laws", "tatoeba", "python-docs", "news0811")
 
-MEMORY_MB = 4000
+SHARDS = 64
+
+TARGETS = [
+    "results/model/moses.ini",
+    "results/model/filtered/dev/phrase-table.gz",
+    f"results/rnn/network1/scores/1-of-{SHARDS}.npy",
+]
+
+MEMORY_MB = 6000
 
 
-def run(*words: object) -> dict[str, float]:
-    """Run one stage on its own; CPU seconds and peak megabytes."""
-    command = [str(Path(sys.executable).with_name("rnnsmt")), *map(str, words)]
-    process = subprocess.Popen(command)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise SystemExit(f"exit code {process.returncode}: {' '.join(command)}")
-    return {"cpu_s": usage.ru_utime + usage.ru_stime, "peak_mb": usage.ru_maxrss / 1024}
+def command(name: str) -> str:
+    """A program beside the Python that runs this."""
+    return str(Path(sys.executable).with_name(name))
 
 
 def base_text(data: Path, work: Path) -> list[tuple[list[str], list[str]]]:
     """All sentence pairs of the bitexts, tokenised, in a shuffled order."""
+    from rnnsmt.io import read_parallel
+
     rows = []
     for name in BITEXTS:
         outputs = [work / f"{name}.{language}.gz" for language in ("en", "fr")]
         if not all(path.exists() for path in outputs):
             inputs = ["--source", data / f"{name}.en.xz", "--target", data / f"{name}.fr.xz"]
-            languages = ["--source-lang", "en", "--target-lang", "fr"]
             written = ["--output-source", outputs[0], "--output-target", outputs[1]]
-            run("corpus", "prepare", *inputs, *languages, *written, "--report", work / f"{name}.json", "--threads", 2)
-        from rnnsmt.io import read_parallel
-
+            options = ["--no-escape", "--report", work / f"{name}.json", "--threads", 2]
+            words = [command("rnnsmt"), "corpus", "prepare", *inputs, *written, *options]
+            subprocess.run(list(map(str, words)), check=True)
         rows += [(source.split(), target.split()) for source, target in read_parallel(*outputs)]
     random.Random(1).shuffle(rows)
     return rows
@@ -79,8 +84,7 @@ def repetition(rows: list[tuple[list[str], list[str]]], number: int) -> list[tup
         renamed.append(set(order[:wanted]))
     new = [
         tuple(
-            [f"{word}\u00a7{number}" if word in names else word for word in row[side]]
-            for side, names in enumerate(renamed)
+            [f"{word}qz{number}" if word in names else word for word in row[side]] for side, names in enumerate(renamed)
         )
         for row in rows
     ]
@@ -118,40 +122,54 @@ def write_text(data: Path, words: float, folder: Path) -> None:
     (folder / "text.json").write_text(json.dumps(found))
 
 
-def stages(folder: Path) -> dict[str, tuple[list[object], list[str]]]:
-    """Every stage: its command, and what it writes."""
-    text = ["--source", folder / "text.en.gz", "--target", folder / "text.fr.gz"]
-    links = ["--alignment", folder / "aligned.gz"]
-    lexical = ["--lex-e2f", folder / "lex.e2f", "--lex-f2e", folder / "lex.f2e"]
-    memory = ["--memory-mb", MEMORY_MB]
-    extract = ["--extract", folder / "extract.parquet"]
-    table = folder / "phrase-table.gz"
-    found: dict[str, tuple[list[object], list[str]]] = {}
-    for aligner in ("fast_align", "model4"):
-        for direction in ("forward", "reverse") if aligner == "model4" else ("forward",):
-            output = f"{aligner}.{direction}.gz"
-            options = ["--aligner", aligner, "--direction", direction, "--output", folder / output]
-            found[f"align words, {aligner}, {direction}"] = (["align", "words", *text, *options], [output])
-    ends = ["--forward", folder / "model4.forward.gz", "--reverse", folder / "model4.reverse.gz"]
-    found["align symmetrize"] = (["align", "symmetrize", *ends, "--output", folder / "aligned.gz"], ["aligned.gz"])
-    lexes = ["--output-e2f", folder / "lex.e2f", "--output-f2e", folder / "lex.f2e"]
-    found["phrases lexical"] = (["phrases", "lexical", *text, *links, *lexes], ["lex.e2f", "lex.f2e"])
-    counted = ["--output", folder / "extract.parquet"]
-    found["phrases extract"] = (["phrases", "extract", *text, *links, *counted, *memory], ["extract.parquet"])
-    scored = ["--output", table, "--output-origins", folder / "origins.npy"]
-    smoothing = ["--smoothing", "kneser-ney"]
-    found["phrases score"] = (["phrases", "score", *extract, *lexical, *smoothing, *scored, *memory], [table.name])
-    turned = ["--output", folder / "reordering.gz"]
-    found["phrases reordering"] = (["phrases", "reordering", *extract, *turned, *memory], ["reordering.gz"])
-    arpa = ["--input", folder / "text.fr.gz", "--order", 5, "--output", folder / "lm.arpa.gz", "--estimator", "builtin"]
-    found["lm estimate"] = (["lm", "estimate", *arpa, *memory], ["lm.arpa.gz"])
-    return found
+def configuration(data: Path, folder: Path) -> dict:
+    """The configuration of a run on the text of a folder."""
+    text = {
+        "name": "text",
+        "role": "bitext",
+        "source": str(folder / "text.en.gz"),
+        "target": str(folder / "text.fr.gz"),
+    }
+    sets = [
+        {"name": name, "role": role, "source": str(data / f"{name}.en.xz"), "target": str(data / f"{name}.fr.xz")}
+        for name, role in (("newstest2012", "dev"), ("newstest2013", "test"))
+    ]
+    return {
+        "corpora": [text, *sets],
+        "selection": {"bitext": 0.99, "mono": 0.99},
+        "rnn": {"preset": "small", "vocab_size": 15000, "settings": {"updates": 20, "evaluations": 1}},
+        "compare": ["baseline", "rnn"],
+    }
+
+
+def run(data: Path, folder: Path) -> None:
+    """Run the workflow; what is there is not made again."""
+    (folder / "config.json").write_text(json.dumps(configuration(data, folder), indent=1))
+    snakefile = Path(__file__).resolve().parents[1] / "Snakefile"
+    words = [command("snakemake"), "-s", snakefile, "--cores", 1, "--directory", folder, *TARGETS]
+    words += ["--configfile", folder / "config.json", "--resources", f"mem_mb={MEMORY_MB}"]
+    words += ["--set-scatter", f"rnn_score={SHARDS}"]
+    subprocess.run(list(map(str, words)), check=True)
 
 
 def fit(sizes: list[float], values: list[float]) -> tuple[float, float]:
     """a and b of value = a size^b, by least squares of the logarithms."""
     b, log_a = np.polyfit(np.log(sizes), np.log(np.maximum(values, 1e-3)), 1)
     return float(np.exp(log_a)), float(b)
+
+
+def taken(folder: Path) -> dict[str, dict[str, float]]:
+    """What the rules of a run took in all their jobs: CPU seconds, megabytes of memory of the largest, of disk."""
+    from rnnsmt.workflow.usage import by_rule
+
+    return {
+        rule: {
+            "CPU s": sum(job.cpu for job in jobs),
+            "MB of memory": max(job.peak_mb for job in jobs),
+            "MB of disk": sum(job.output_mb for job in jobs),
+        }
+        for rule, jobs in by_rule(folder).items()
+    }
 
 
 def main() -> None:
@@ -161,50 +179,34 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--sizes", type=float, nargs="+", required=True, help="millions of French words")
     parser.add_argument("--extrapolate", type=float, default=348.0, help="millions of French words")
-    parser.add_argument("--only", nargs="+", help="stages whose names begin so")
     args = parser.parse_args()
-    args.work.mkdir(parents=True, exist_ok=True)
-    results_path = args.work / "growth.json"
-    results = json.loads(results_path.read_text()) if results_path.exists() else {}
+    data, work = args.data.resolve(), args.work.resolve()
+    results = []
     for size in args.sizes:
-        folder = args.work / f"{size:g}"
-        folder.mkdir(exist_ok=True)
-        found = results.setdefault(f"{size:g}", {})
-        if not (
-            folder / "text.json"
-        ).exists():  # in a process of its own: what this one holds would count as a stage's peak
-            process = multiprocessing.get_context("spawn").Process(
-                target=write_text, args=(args.data, size * 1e6, folder)
-            )
+        folder = work / f"{size:g}"
+        folder.mkdir(parents=True, exist_ok=True)
+        if not (folder / "text.json").exists():
+            # In a process of its own, and so gone: what this one holds would count as the peak of what it starts.
+            process = multiprocessing.get_context("spawn").Process(target=write_text, args=(data, size * 1e6, folder))
             process.start()
             process.join()
-        for name, (command, outputs) in stages(folder).items():
-            if name in found or (args.only and not name.startswith(tuple(args.only))):
-                continue
-            found[name] = run(*command)
-            found[name]["disk_mb"] = sum((folder / output).stat().st_size for output in outputs) / 1e6
-            results_path.write_text(json.dumps(results, indent=1))
-    names = [name for name in stages(args.work) if all(name in results[f"{size:g}"] for size in args.sizes)]
+        run(data, folder)
+        results.append(taken(folder))
+    kinds = ["CPU s", "MB of memory", "MB of disk"]
     sizes = " / ".join(f"{size:g}" for size in args.sizes)
-    kinds = {"cpu_s": "CPU s", "peak_mb": "peak MB", "disk_mb": "disk MB"}
-    print(
-        f"| {sizes} million words | "
-        + " | ".join(f"{kind}, exponent, at {args.extrapolate:g}" for kind in kinds.values())
-        + " |"
-    )
+    print(f"| rule | {' | '.join(f'{kind} at {sizes}; exponent; at {args.extrapolate:g}' for kind in kinds)} |")
     print("|---" * (len(kinds) + 1) + "|")
-    for name in names:
-        rows = [results[f"{size:g}"][name] for size in args.sizes]
-        cells = [name]
-        for key in kinds:
-            values = [row[key] for row in rows]
+    for rule in results[-1]:
+        cells = [rule]
+        for kind in kinds:
+            values = [found[rule][kind] for found in results]
             a, b = fit(args.sizes, values)
             at = a * args.extrapolate**b
-            far = f"{at / 3600:.1f} h" if key == "cpu_s" else f"{at / 1000:.1f} GB"
-            cells.append(f"{' / '.join(f'{value:.0f}' for value in values)}, {b:.2f}, {far}")
+            far = f"{at / 3600:.2f} h" if kind == "CPU s" else f"{at / 1000:.2f} GB"
+            cells.append(f"{' / '.join(f'{value:.4g}' for value in values)}; {b:.2f}; {far}")
         print("| " + " | ".join(cells) + " |")
     for size in args.sizes:
-        print(size, (args.work / f"{size:g}" / "text.json").read_text())
+        print(f"{size:g}: {(work / f'{size:g}' / 'text.json').read_text()}")
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ def usage_options(parser: argparse.ArgumentParser) -> None:
 
 
 def usage(args: argparse.Namespace) -> None:
-    """Say what the jobs of a run of the workflow took, rule by rule: seconds, and memory beside what was asked for.
+    """Say what the jobs of a run of the workflow took, rule by rule: seconds, memory beside what was asked for, and disk.
 
     Example, in the folder of a run:
 

@@ -32,15 +32,16 @@ def test_usage_of_a_run(tmp_path, capsys):
         "results/logs/score.1.log": "done, 1.0 s, 2.0 CPU s, peak 83 MB\n",
         "results/logs/score.2.log": "done, 1,000.2 s, 2,000.1 CPU s, peak 1,083 MB\n",
         "results/logs/fails.log": "error\n",
+        "results/align/model4/forward.gz": "x" * 123_000,
     }
     for name, text in logs.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     assert main(["workflow", "usage", "--directory", str(tmp_path)]) == 0
     assert capsys.readouterr().out.splitlines()[2:] == [
-        "| align_words | 1 | 25 | 32 | 1,044 | 397 |",
-        "| score | 2 | 1,001 | 2,002 | 301 | 1,083 |",
-        "| all | 3 | 1,026 | 2,034 | | |",
+        "| align_words | 1 | 25 | 32 | 1,044 | 397 | 0.1 |",
+        "| score | 2 | 1,001 | 2,002 | 301 | 1,083 | 0.0 |",
+        "| all | 3 | 1,026 | 2,034 | | | 0.1 |",
     ]
 
 
