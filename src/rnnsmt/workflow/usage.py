@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 from rnnsmt.io import InputError
 
-_JOB = re.compile(r"^(?:local)?rule (?P<rule>\w+):\n(?P<about>(?:    .*\n)*)", re.M)
+# Jobs of a group are indented.
+_JOB = re.compile(r"^(?P<margin> *)(?:local)?rule (?P<rule>\w+):\n(?P<about>(?:(?P=margin)    .*\n)*)", re.M)
 
-_LOG = re.compile(r"^    log: ([^,\n]+)", re.M)
+_LOG = re.compile(r"^ +log: ([^,\n]+)", re.M)
 
 _MEMORY = re.compile(r"\bmem_mb=(\d+)")
 
