@@ -168,6 +168,11 @@ def test_only_passes_count_for_the_time_of_the_next_one(tmp_path, monkeypatch):
     assert asked == [10.0]
 
 
+def test_a_time_limit_needs_a_place_for_the_state(tmp_path, capsys):
+    assert words(tmp_path, b"a\n", b"x\n", "--time-limit", "10") == 2
+    assert "--time-limit: where is the state to be saved? give --state-dir too" in capsys.readouterr().err
+
+
 def test_truncated_gzip(tmp_path, capsys):
     (tmp_path / "s").write_bytes(gzip.compress(b"a b c\n" * 1000)[:-12])
     (tmp_path / "t").write_bytes(b"x y z\n" * 1000)
