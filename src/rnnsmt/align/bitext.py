@@ -14,6 +14,9 @@ from rnnsmt.kernels.strings import Interner
 Ids = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
 
+MAX_WORDS = 2**31 - 1
+"""Words of a side: so much one expected count can hold (``rnnsmt.kernels.fixed_point``)."""
+
 
 class BitextSide(NamedTuple):
     """One language: the words of sentence ``s`` are ``ids[offsets[s]:offsets[s + 1]]``."""
@@ -47,7 +50,7 @@ def read_bitext(source: str | Path, target: str | Path) -> Bitext:
 
     Raises:
         InputError: as ``rnnsmt.io.read_line_blocks``; text that is not UTF-8; files of different lengths; no line at
-            all; a sentence of more than ``MAX_POSITION`` words.
+            all; a sentence of more than ``MAX_POSITION`` words; a side of more than ``MAX_WORDS``.
     """
     first, second = _read_side(source), _read_side(target)
     lines = len(first.offsets) - 1, len(second.offsets) - 1
@@ -86,5 +89,7 @@ def _read_side(path: str | Path) -> BitextSide:
         lines += len(sizes)
     offsets = np.zeros(lines + 1, np.int64)
     np.cumsum(np.concatenate([*lengths, np.zeros(0, np.int32)]), out=offsets[1:])
+    if offsets[-1] > MAX_WORDS:
+        raise InputError(f"{path}: {offsets[-1]:,} words, more than {MAX_WORDS:,}; align the corpus in parts")
     vocabulary = [word.decode("utf-8") for word in words.strings()]
     return BitextSide(np.concatenate([*ids, np.zeros(0, np.int32)]), offsets, vocabulary)

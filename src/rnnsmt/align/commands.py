@@ -63,6 +63,8 @@ def words(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.stages import STAGES
     from rnnsmt.state_folder import StateFolder
 
+    if args.time_limit is not None and not args.state_dir:
+        raise InputError("--time-limit: where is the state to be saved? give --state-dir too")
     bitext = read_bitext(args.source, args.target)
     with Stop(args.time_limit) if args.state_dir else nullcontext() as stop:
         state = None

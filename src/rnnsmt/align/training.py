@@ -102,6 +102,7 @@ class AlignmentState:
         Raises:
             InputError: the state is of another job, or damaged.
         """
+        self._last = time.monotonic()  # a pass takes no time before this
         if not self._path.exists():
             return 0, {}
         try:
@@ -130,7 +131,7 @@ class AlignmentState:
         names, values = zip(*self._folder.fingerprint.items(), strict=True)
         with atomic_path(self._path) as temporary:
             about = {"names": np.array(names), "values": np.array(values), "done": np.array(done)}
-            np.savez(temporary, allow_pickle=False, **about, **parameters)
+            np.savez(temporary, **about, **parameters)  # type: ignore[arg-type]
         if stopping:
             say(f"stopped {self._stop.reason()} after pass {done}; the same command goes on")
             raise SystemExit(self._stop.exit_code())
@@ -147,6 +148,6 @@ def fingerprint(bitext: Bitext) -> dict[str, object]:
     for name, side in zip(("source", "target"), bitext, strict=True):
         digest = hashlib.sha256("\n".join(side.vocabulary).encode())
         for array in (side.ids, side.offsets):
-            digest.update(array.tobytes())
+            digest.update(array.data)
         digests[f"{name} text"] = digest.hexdigest()
     return digests

@@ -26,7 +26,7 @@ def learning_curve_options(parser: argparse.ArgumentParser) -> None:
 def learning_curve(args: argparse.Namespace) -> dict[str, object]:
     r"""Draw the learning curve of a network: perplexity per word of the trained and of the held-out data by epochs.
 
-    Reads the histories that `rnn train` or `cslm train` wrote; a line for each.
+    Reads the histories that `rnn train`, `cslm train` or `seq2seq train` wrote; a line for each.
 
     Example, in the folder of a run of the embedded corpus:
 

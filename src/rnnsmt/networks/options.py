@@ -1,4 +1,4 @@
-"""Options that the stages of both networks share: the device, the settings of a training, its files; nothing heavy."""
+"""Options that the stages of the networks share: the device, the settings of a training, its files; nothing heavy."""
 
 import argparse
 from collections.abc import Mapping

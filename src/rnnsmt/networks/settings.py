@@ -1,4 +1,4 @@
-"""What the sizes of both networks, and the settings of their trainings, have in common; imports nothing heavy."""
+"""What the sizes of the networks, and the settings of their trainings, have in common; imports nothing heavy."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection

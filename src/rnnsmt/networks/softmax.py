@@ -1,4 +1,4 @@
-"""What both networks spend their time on: matrix products of rounded factors, and the softmax.
+"""What the networks spend their time on: matrix products of rounded factors, and the softmax.
 
 In training the softmax is computed for a few rows at a time while it is still in the processor's cache, its gradient
 with it. In scoring only some of its probabilities are asked for: all its units are computed, none is kept.

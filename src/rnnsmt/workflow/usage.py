@@ -12,11 +12,12 @@ from typing import NamedTuple
 
 from rnnsmt.io import InputError
 
-_JOB = re.compile(r"^(?:local)?rule (?P<rule>\w+):\n(?P<about>(?:    .*\n)*)", re.M)
+# Jobs of a group are indented.
+_JOB = re.compile(r"^(?P<margin> *)(?:local)?rule (?P<rule>\w+):\n(?P<about>(?:(?P=margin)    .*\n)*)", re.M)
 
-_OUTPUT = re.compile(r"^    output: (.+)$", re.M)
+_OUTPUT = re.compile(r"^ +output: (.+)$", re.M)
 
-_LOG = re.compile(r"^    log: ([^,\n]+)", re.M)
+_LOG = re.compile(r"^ +log: ([^,\n]+)", re.M)
 
 _MEMORY = re.compile(r"\bmem_mb=(\d+)")
 

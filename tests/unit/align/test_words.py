@@ -11,8 +11,10 @@ import time
 import numpy as np
 import pytest
 
-from rnnsmt.align import training
+from rnnsmt.align import bitext, training
 from rnnsmt.cli import main
+from rnnsmt.state_folder import StateFolder
+from rnnsmt.stopping import Stop
 
 
 def options(folder, *more: str) -> list[str]:
@@ -56,6 +58,13 @@ def test_ended_after_any_pass_and_gone_on_with(tmp_path, monkeypatch, aligner):
     (tmp_path / "out.gz").unlink()
     state = ["--aligner", aligner, "--state-dir", str(tmp_path / "state"), "--save-every", "0"]
     passes = training.ALIGNERS[aligner].passes
+    savez = np.savez
+
+    def savez_of_numpy_2_0(file, **arrays):  # it takes every word for the name of an array
+        assert all(isinstance(array, np.ndarray) for array in arrays.values())
+        savez(file, **arrays)
+
+    monkeypatch.setattr(np, "savez", savez_of_numpy_2_0)
     for number in range(1, len(passes) + 1):  # every process makes one pass and is lost in the next one
 
         def lose(*_):
@@ -137,6 +146,31 @@ def test_malformed(tmp_path, capsys, source, target, says):
     assert says in error
     assert error.count("\n") == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["s", "t"]
+
+
+def test_more_words_than_a_count_can_hold(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(bitext, "MAX_WORDS", 3)
+    assert words(tmp_path, b"a b\nc\n", b"x\ny\n") == 0
+    assert words(tmp_path, b"a b\nc\n", b"x y\nx y\n") == 2
+    assert "t: 4 words, more than 3; align the corpus in parts" in capsys.readouterr().err
+
+
+def test_only_passes_count_for_the_time_of_the_next_one(tmp_path, monkeypatch):
+    """Not what was read and counted before them: a job would stop that long before its time limit."""
+    clock, asked = [0.0], []
+    monkeypatch.setattr(training.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(Stop, "asked", lambda _, ahead: asked.append(ahead) or False)
+    state = training.AlignmentState(StateFolder(tmp_path / "state", {}), 1e9, Stop(None))
+    clock[0] = 1000.0
+    assert state.load() == (0, {})
+    clock[0] = 1010.0
+    state.after_pass(1, {})
+    assert asked == [10.0]
+
+
+def test_a_time_limit_needs_a_place_for_the_state(tmp_path, capsys):
+    assert words(tmp_path, b"a\n", b"x\n", "--time-limit", "10") == 2
+    assert "--time-limit: where is the state to be saved? give --state-dir too" in capsys.readouterr().err
 
 
 def test_truncated_gzip(tmp_path, capsys):

@@ -21,6 +21,17 @@ rule score:
 rule fails:
     log: results/logs/fails.log
     resources: mem_mb=100
+[Mon Nov 23 08:39:25 2026] group job model (jobs in lexicogr. order):
+    [Mon Nov 23 08:39:25 2026]
+    rule extract:
+        output: results/phrases/extract.parquet
+        log: results/logs/extract.log
+        resources: tmpdir=<TBD>, mem_mb=500
+    [Mon Nov 23 08:39:25 2026]
+    rule lexical:
+        log: results/logs/lexical.log
+        resources: mem_mb=400
+Select jobs to execute...
 """
 
 
@@ -33,6 +44,8 @@ def test_usage_of_a_run(tmp_path, capsys):
         "results/logs/score.2.log": "done, 1,000.2 s, 2,000.1 CPU s, peak 1,083 MB\n",
         "results/logs/fails.log": "error\n",
         "results/align/model4/forward.gz": "x" * 123_000,
+        "results/logs/extract.log": "done, 3.0 s, 3.0 CPU s, peak 93 MB\n",
+        "results/logs/lexical.log": "done, 4.0 s, 4.0 CPU s, peak 94 MB\n",
     }
     for name, text in logs.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -41,7 +54,9 @@ def test_usage_of_a_run(tmp_path, capsys):
     assert capsys.readouterr().out.splitlines()[2:] == [
         "| align_words | 1 | 25 | 32 | 1,044 | 397 | 0.1 |",
         "| score | 2 | 1,001 | 2,002 | 301 | 1,083 | 0.0 |",
-        "| all | 3 | 1,026 | 2,034 | | | 0.1 |",
+        "| extract | 1 | 3 | 3 | 500 | 93 | 0.0 |",
+        "| lexical | 1 | 4 | 4 | 400 | 94 | 0.0 |",
+        "| all | 5 | 1,033 | 2,041 | | | 0.1 |",
     ]
 
 

@@ -1,0 +1,218 @@
+"""What a run will take before it has any of its files: hours, memory and disk of its rules, by the words of its corpora.
+
+The figures are powers of millions of target words, fitted to runs of the workflow on text of 0.75 to 6 million words
+(benchmarks/growth.py, docs/scale.md), and what one core took for an update of a network or a word of a text. Those of
+GPUs are reckoned from floating-point operations, memory traffic and launches: nothing of them is measured.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from rnnsmt.config import corpora, features_of, kept_whole
+
+
+class Words(NamedTuple):
+    """Millions of target words: of all bitext, of what selection keeps of it, of all text that a language model may learn
+    from, of what is kept of that, of the dev text, of dev and tests."""
+
+    pool: float
+    bitext: float
+    mono_pool: float
+    mono: float
+    dev: float
+    sets: float
+
+
+class Power(NamedTuple):
+    """``factor`` times a number of millions of words to the power ``exponent``."""
+
+    factor: float
+    exponent: float = 1.0
+
+    def at(self, words: float) -> float:
+        return self.factor * words**self.exponent
+
+
+class Growth(NamedTuple):
+    """All jobs of a rule: what they read (a field of ``Words``), CPU seconds, megabytes of memory of the largest and of
+    disk."""
+
+    reads: str
+    seconds: Power
+    memory: Power
+    disk: Power
+
+
+GROWTHS: dict[str, Growth] = {"align_words": Growth("bitext", Power(300), Power(400), Power(1))}
+
+# Millions of phrase pairs.
+PAIRS = Power(3.0, 0.9)
+
+# Stages that are told how much memory they may use take no more, and spill to disk beyond it.
+SPILLING = ("selection_models", "select_bitext", "select_mono", "language_model", "extract", "phrase_table", "reordering_table")
+
+BUDGET_MB = 16000
+
+
+class Cost(NamedTuple):
+    """Seconds of one core, and of a GPU."""
+
+    core: float
+    gpu: float
+
+
+# An update, by the preset, and a million phrase pairs that are scored.
+RNN_UPDATE = {"demo": Cost(0.02, 0.002), "small": Cost(0.1, 0.002), "paper": Cost(0.33, 0.003)}
+
+RNN_SCORE = {"demo": Cost(30, 1), "small": Cost(60, 1), "paper": Cost(700, 3)}
+
+CSLM_UPDATE = {"demo": Cost(0.01, 0.001), "small": Cost(0.033, 0.001), "paper": Cost(1.0, 0.0036)}
+
+# Epochs after which an early stop is reckoned with, where the preset has more.
+CSLM_EPOCHS = 10
+
+# A million target words that are translated; what a CSLM takes on top; an optimisation of the weights, per million words.
+SEARCH = Cost(500, 0)
+
+NEURAL = Cost(500, 50)
+
+OPTIMISATION = 200
+
+# Iterations of a tuning run.
+ITERATIONS = 10
+
+
+class Estimate(NamedTuple):
+    """A rule: hours of one core and of a GPU for all its jobs, gigabytes of memory of the largest and of disk."""
+
+    rule: str
+    core_hours: float
+    gpu_hours: float
+    memory: float
+    disk: float
+
+
+def words_of(config: Mapping[str, Any]) -> Words | None:
+    """The words of a run, where every corpus of the configuration says how many it has. ``auto`` may keep everything."""
+    if not all("words" in entry for entry in config["corpora"]):
+        return None
+    number = {entry["name"]: entry["words"] for entry in config["corpora"]}
+
+    def kept(name: str, kind: str) -> float:
+        keep, usual = corpora(config)[name].keep, config["selection"][kind]
+        share = 1.0 if kept_whole(keep, usual) or (keep or usual) == "auto" else float(keep or usual)
+        return number[name] * share
+
+    def of(*roles: str) -> list[str]:
+        return [entry["name"] for entry in config["corpora"] if entry["role"] in roles]
+
+    return Words(
+        pool=sum(number[name] for name in of("bitext")),
+        bitext=sum(kept(name, "bitext") for name in of("bitext")),
+        mono_pool=sum(number[name] for name in of("bitext", "mono")),
+        mono=sum(kept(name, "mono") for name in of("bitext", "mono")),
+        dev=sum(number[name] for name in of("dev")),
+        sets=sum(number[name] for name in of("dev", "test")),
+    )
+
+
+def estimates(config: Mapping[str, Any]) -> list[Estimate]:
+    """What the rules of a run will take, in the order of the pipeline; nothing where a corpus does not say its words."""
+    if (words := words_of(config)) is None:
+        return []
+    rows = [_grown(rule, growth, words) for rule, growth in GROWTHS.items()]
+    systems = [features_of(config, name) for name in config["compare"]]
+    scorers = [name for name in ("rnn", *config["scorers"]) if any(name in features for features in systems)]
+    trainings = config["networks"]["seeds"]
+    if scorers:
+        rows += _of_scorers(config, words, len(scorers) * trainings * max(1, config["rnn"]["leave_out"]))
+    neural = sum("cslm" in features for features in systems)
+    if neural:
+        rows.append(_of_cslm(config, words, trainings))
+    tables = len({tuple(name for name in features if name != "cslm") for features in systems}) * trainings
+    if "filter_tables" in GROWTHS:
+        once = _grown("filter_tables", GROWTHS["filter_tables"], words)
+        rows = [row for row in rows if row.rule != "filter_tables"]
+        rows.append(once._replace(core_hours=2 * tables * once.core_hours, disk=2 * tables * once.disk))
+    return rows + _of_search(config, words, len(systems) - neural, neural)
+
+
+def _grown(rule: str, growth: Growth, words: Words) -> Estimate:
+    size = getattr(words, growth.reads)
+    memory = growth.memory.at(size)
+    if rule in SPILLING:
+        memory = min(memory, BUDGET_MB)
+    return Estimate(rule, growth.seconds.at(size) / 3600, 0.0, memory / 1000, growth.disk.at(size) / 1000)
+
+
+def _hours(config: Mapping[str, Any], cost: Cost, times: float) -> tuple[float, float]:
+    """Hours of cores and of GPUs: of one of them."""
+    on_gpu = config["rnn"]["device"] == "cuda"
+    return (0.0, cost.gpu * times / 3600) if on_gpu else (cost.core * times / 3600, 0.0)
+
+
+def _of_scorers(config: Mapping[str, Any], words: Words, networks: int) -> list[Estimate]:
+    from rnnsmt.networks.options import preset_with
+    from rnnsmt.rnn.settings import PRESETS
+
+    preset = config["rnn"]["preset"]
+    settings = preset_with(PRESETS[preset], config["rnn"]["settings"])
+    pairs = PAIRS.at(words.bitext)
+    updates = settings.updates or settings.epochs * pairs * 1e6 / settings.batch
+    trained = Estimate("rnn_train", *_hours(config, RNN_UPDATE[preset], updates * networks), 3.0, 0.3 * networks)
+    disk = 4 * pairs * networks / 1000
+    return [trained, Estimate("rnn_score", *_hours(config, RNN_SCORE[preset], pairs * networks), 4.0, disk)]
+
+
+def _of_cslm(config: Mapping[str, Any], words: Words, networks: int) -> Estimate:
+    from rnnsmt.cslm.settings import PRESETS
+    from rnnsmt.networks.options import preset_with
+
+    preset = config["cslm"]["preset"]
+    settings = preset_with(PRESETS[preset], config["cslm"]["settings"])
+    updates = min(settings.epochs, CSLM_EPOCHS) * words.mono * 1e6 / settings.batch
+    return Estimate("cslm_train", *_hours(config, CSLM_UPDATE[preset], updates * networks), 4.0, 0.3 * networks)
+
+
+def _of_search(config: Mapping[str, Any], words: Words, plain: int, neural: int) -> list[Estimate]:
+    """Tuning of all runs, whose first decoding is one, and a translation of all sets with every run."""
+    runs, core = config["tuning"]["runs"], config["rnn"]["device"] != "cuda"
+    words_tuned = words.dev * (1 + runs * (ITERATIONS - 1))
+    rows = []
+    for rule, number in (("mert", words_tuned), ("decode", words.sets * runs)):
+        cores = number * (SEARCH.core * (plain + neural) + (NEURAL.core * neural if core else 0))
+        if rule == "mert":
+            cores += words.dev * runs * ITERATIONS * OPTIMISATION * (plain + neural)
+        gpus = 0.0 if core else number * NEURAL.gpu * neural
+        rows.append(Estimate(rule, cores / 3600, gpus / 3600, 8.0 if neural else 3.0, 0.1 * runs * (plain + neural)))
+    return rows
+
+
+def lines(config: Mapping[str, Any]) -> Iterator[str]:
+    """What the plan of a run says of its time, memory and disk: a line for each rule of at least six minutes or a
+    gigabyte, one for all others together, and the sum."""
+    if not (rows := estimates(config)):
+        return
+    words = words_of(config)
+    assert words is not None
+    yield (
+        f"Estimate for {words.bitext:,.0f} of {words.pool:,.0f} million target words of bitext and {words.mono:,.0f} of "
+        f"{words.mono_pool:,.0f} million for the language models (docs/scale.md; GPUs are reckoned, not measured):"
+    )
+    yield f"{'rule':<24}{'core hours':>12}{'GPU hours':>12}{'GB memory':>12}{'GB disk':>12}"
+    small = [row for row in rows if row.core_hours + row.gpu_hours < 0.1 and row.disk < 1]
+    shown = [row for row in rows if row not in small]
+    if small:
+        shown.append(_sum(f"{len(small)} others", small))
+    for row in [*shown, _sum("all", rows)]:
+        yield f"{row.rule:<24}{row.core_hours:>12,.1f}{row.gpu_hours:>12,.1f}{row.memory:>12,.1f}{row.disk:>12,.1f}"
+
+
+def _sum(name: str, rows: list[Estimate]) -> Estimate:
+    return Estimate(
+        name,
+        sum(row.core_hours for row in rows),
+        sum(row.gpu_hours for row in rows),
+        max(row.memory for row in rows),
+        sum(row.disk for row in rows),
+    )
