@@ -9,6 +9,11 @@
 import os
 
 from rnnsmt.search.memory import MOST_NEURAL_MEGABYTES
+from rnnsmt.workflow.estimate import lines as estimate
+
+if workflow.is_main_process:
+    for line in estimate(config):
+        logger.info(line)
 
 MOST_MEMORY = int(0.4 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e6)
 
