@@ -385,8 +385,9 @@ def check_output(path: str | Path) -> Path:
     return path
 
 
-def _check_parents(path: Path) -> None:
-    parent = next(parent for parent in path.parents if parent.exists())
+def _check_parents(path: Path, itself: bool = False) -> None:
+    """itself: the path is that of a folder."""
+    parent = next(parent for parent in [*[path] * itself, *path.parents] if parent.exists())
     if not parent.is_dir():
         raise InputError(f"{path}: {parent} is a file, not a folder; choose another output")
     if not os.access(parent, os.W_OK | os.X_OK):
@@ -400,7 +401,7 @@ def check_output_folder(path: str | Path) -> None:
         InputError: as ``check_output``.
     """
     try:
-        _check_parents(Path(path) / "file")
+        _check_parents(Path(path), itself=True)
     except OSError as error:
         raise InputError(f"{path}: cannot be a folder of outputs ({error.strerror}); choose another") from None
 
