@@ -36,6 +36,9 @@ _FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 """What a full disk, a limit of size and a quota say, without the name of the file."""
 
 
+TEMPORARY = ".tmp-"
+"""The beginning of the names of files that are not whole yet."""
+
 SCRATCH = "RNNSMT_SCRATCH"
 """The environment variable that names the folder for scratch files."""
 
@@ -412,7 +415,7 @@ def _temporary(path: Path) -> Path:
 
 
 def _temporary_prefix() -> str:
-    return f".tmp-{platform.node()}-"
+    return f"{TEMPORARY}{platform.node()}-"
 
 
 def _remove_leftovers(path: Path) -> None:
