@@ -36,6 +36,9 @@ _FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 """What a full disk, a limit of size and a quota say, without the name of the file."""
 
 
+TEMPORARY = ".tmp-"
+"""The beginning of the names of files that are not whole yet."""
+
 SCRATCH = "RNNSMT_SCRATCH"
 """The environment variable that names the folder for scratch files."""
 
@@ -385,8 +388,9 @@ def check_output(path: str | Path) -> Path:
     return path
 
 
-def _check_parents(path: Path) -> None:
-    parent = next(parent for parent in path.parents if parent.exists())
+def _check_parents(path: Path, itself: bool = False) -> None:
+    """itself: the path is that of a folder."""
+    parent = next(parent for parent in [*[path] * itself, *path.parents] if parent.exists())
     if not parent.is_dir():
         raise InputError(f"{path}: {parent} is a file, not a folder; choose another output")
     if not os.access(parent, os.W_OK | os.X_OK):
@@ -400,7 +404,7 @@ def check_output_folder(path: str | Path) -> None:
         InputError: as ``check_output``.
     """
     try:
-        _check_parents(Path(path) / "file")
+        _check_parents(Path(path), itself=True)
     except OSError as error:
         raise InputError(f"{path}: cannot be a folder of outputs ({error.strerror}); choose another") from None
 
@@ -411,7 +415,7 @@ def _temporary(path: Path) -> Path:
 
 
 def _temporary_prefix() -> str:
-    return f".tmp-{platform.node()}-"
+    return f"{TEMPORARY}{platform.node()}-"
 
 
 def _remove_leftovers(path: Path) -> None:

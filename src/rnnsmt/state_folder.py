@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
 
-from rnnsmt.io import InputError, read_json, write_json
+from rnnsmt.io import TEMPORARY, InputError, read_json, write_json
 from rnnsmt.progress import say
 
 FINISHED = "finished.json"
@@ -36,7 +36,10 @@ class StateFolder:
         return (Path(path) / FINISHED).exists()
 
     def lock(self) -> None:
-        """Wait until no other process works in the folder; the lock is held as long as this object lives."""
+        """Wait until no other process works in the folder; the lock is held as long as this object lives.
+
+        What a process that was killed, on whatever machine, had begun to write there is removed.
+        """
         self.path.mkdir(parents=True, exist_ok=True)
         self._lock = (self.path / "lock").open("w")
         try:
@@ -46,6 +49,9 @@ class StateFolder:
             fcntl.flock(self._lock, fcntl.LOCK_EX)
         except OSError as error:  # some file systems of clusters have no locks
             say(f"{self.path}: cannot be locked ({error.strerror}); take care that no other process works there")
+            return
+        for leftover in self.path.glob(f"{TEMPORARY}*"):
+            leftover.unlink(missing_ok=True)
 
     @property
     def descriptors(self) -> tuple[int, ...]:

@@ -356,6 +356,14 @@ def test_only_finished_states_are_replaced(tmp_path, capsys):
     assert "finished with other settings before, starting over; changed since: epochs" in capsys.readouterr().err
 
 
+def test_what_a_killed_process_left_in_a_state_folder_goes(tmp_path):
+    """On another node too; a state may have gigabytes, and a job goes on wherever there is room."""
+    (tmp_path / ".tmp-another-node-17-passes.npz").write_text("half")
+    (tmp_path / "passes.npz").write_text("whole")
+    StateFolder(tmp_path, {}).lock()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["lock", "passes.npz"]
+
+
 @pytest.mark.parametrize(
     "error",
     [MemoryError(), RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to ...")],

@@ -81,6 +81,18 @@ def test_the_experiment_of_the_paper_without_its_data(workflow):
     assert jobs.items() >= (BASELINE | NETWORKS | expected).items()
 
 
+@pytest.mark.parametrize("name", ["slurm", "slurm-small"])
+def test_threads_on_a_cluster(name):
+    """Rules do not know the cores of its nodes: the profile has a number for every rule that shares them."""
+    profile = yaml.safe_load((ROOT / "profiles" / name / "config.yaml").read_text())
+    said = {line.split("=")[0] for line in profile["set-threads"]}
+    assert said <= set(RULES)
+    shared = {rule for rule, block in RULES.items() if re.search(r"\bthreads: .*[a-z]", block, re.I)}
+    searches = {rule for rule, block in RULES.items() if "threads: search_threads" in block}
+    assert {"mert", "decode"} < searches < shared
+    assert (shared if name == "slurm" else {rule for rule in searches if "seq2seq" not in rule}) <= said
+
+
 @pytest.mark.parametrize("config", [None, "small", "wmt14.yaml"])
 def test_groups_of_small_jobs(workflow, plan, small_config, config):
     """The profile for small corpora has a plan of the same jobs: no group needs what comes of itself."""
