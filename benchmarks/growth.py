@@ -12,9 +12,9 @@ sentences are new as they would be in more text of the same kind:
 
 The workflow runs on the text of every size, one job on one thread at a time, with newstest2012 and 2013 as dev text:
 from raw text to the tables and the language model, and one of 64 shards of the phrase pairs scored by a network of
-preset small. Selection scores all lines and keeps nearly all. `rnnsmt workflow usage` says what the jobs took; CPU
-seconds and megabytes are fitted by a power of the number of French words. What a size has taken is in its folder: the
-same command does not repeat it.
+preset small. Selection scores all lines and keeps nearly all. `rnnsmt workflow usage` says what the jobs took. Over
+millions of French words N, CPU seconds and memory are fitted by a line, for what a stage takes to begin is much of a
+small run, disk by a power. What a size has taken is in its folder: the same command does not repeat it.
 """
 
 import argparse
@@ -152,7 +152,18 @@ def run(data: Path, folder: Path) -> None:
     subprocess.run(list(map(str, words)), check=True)
 
 
-def fit(sizes: list[float], values: list[float]) -> tuple[float, float]:
+def line(sizes: list[float], values: list[float]) -> tuple[float, float]:
+    """a and b of value = a + b size, both at least 0, by least squares of the relative errors."""
+    x, y = np.array(sizes), np.maximum(values, 1e-3)
+    b, a = np.polyfit(x, y, 1, w=1 / y)
+    if a < 0:
+        return 0.0, float((x / y).sum() / ((x / y) ** 2).sum())
+    if b < 0:
+        return float((1 / y).sum() / (1 / y**2).sum()), 0.0
+    return float(a), float(b)
+
+
+def power(sizes: list[float], values: list[float]) -> tuple[float, float]:
     """a and b of value = a size^b, by least squares of the logarithms."""
     b, log_a = np.polyfit(np.log(sizes), np.log(np.maximum(values, 1e-3)), 1)
     return float(np.exp(log_a)), float(b)
@@ -194,16 +205,17 @@ def main() -> None:
         results.append(taken(folder))
     kinds = ["CPU s", "MB of memory", "MB of disk"]
     sizes = " / ".join(f"{size:g}" for size in args.sizes)
-    print(f"| rule | {' | '.join(f'{kind} at {sizes}; exponent; at {args.extrapolate:g}' for kind in kinds)} |")
+    print(f"| rule | {' | '.join(f'{kind} at {sizes}; fit; at {args.extrapolate:g}' for kind in kinds)} |")
     print("|---" * (len(kinds) + 1) + "|")
     for rule in results[-1]:
         cells = [rule]
         for kind in kinds:
             values = [found[rule][kind] for found in results]
-            a, b = fit(args.sizes, values)
-            at = a * args.extrapolate**b
+            a, b = (power if kind == "MB of disk" else line)(args.sizes, values)
+            at = a * args.extrapolate**b if kind == "MB of disk" else a + b * args.extrapolate
+            fitted = f"{a:.3g} N^{b:.2f}" if kind == "MB of disk" else f"{a:.3g} + {b:.3g} N"
             far = f"{at / 3600:.2f} h" if kind == "CPU s" else f"{at / 1000:.2f} GB"
-            cells.append(f"{' / '.join(f'{value:.4g}' for value in values)}; {b:.2f}; {far}")
+            cells.append(f"{' / '.join(f'{value:.4g}' for value in values)}; {fitted}; {far}")
         print("| " + " | ".join(cells) + " |")
     for size in args.sizes:
         print(f"{size:g}: {(work / f'{size:g}' / 'text.json').read_text()}")

@@ -81,6 +81,18 @@ def test_the_experiment_of_the_paper_without_its_data(workflow):
     assert jobs.items() >= (BASELINE | NETWORKS | expected).items()
 
 
+def test_the_estimate_of_a_plan(workflow):
+    """Hours, memory and disk of every rule that takes long, once, where the corpora say their words."""
+    done = workflow.call("-n", "--configfile", str(ROOT / "workflow/configs/wmt14.yaml"))
+    said = done.stdout + done.stderr
+    assert done.returncode == 0, said
+    assert said.count("Estimate for 348 of 1,358 million target words of bitext") == 1
+    assert re.search(r"^align_words +[\d.]+ +0\.0 +[\d.]+ +[\d.]+$", said, re.M)
+    assert re.search(r"^all +[\d.,]+ +[\d.]+ +[\d.]+ +[\d.,]+$", said, re.M)
+    without = workflow.call("-n")
+    assert "Estimate for" not in without.stdout + without.stderr
+
+
 @pytest.mark.parametrize("name", ["slurm", "slurm-small"])
 def test_threads_on_a_cluster(name):
     """Rules do not know the cores of its nodes: the profile has a number for every rule that shares them."""

@@ -30,7 +30,7 @@ def usage_options(parser: argparse.ArgumentParser) -> None:
 
 
 def usage(args: argparse.Namespace) -> None:
-    """Say what the jobs of a run of the workflow took, rule by rule: seconds, memory beside what was asked for, and disk.
+    """Say what the jobs of a run of the workflow took, rule by rule: seconds, memory beside what was asked for, disk.
 
     Memory is that of the largest process of a job: those that share work among processes took more together.
 

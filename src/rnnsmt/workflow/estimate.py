@@ -1,8 +1,9 @@
-"""What a run will take before it has any of its files: hours, memory and disk of its rules, by the words of its corpora.
+"""What a run will take before it has any of its files: hours, memory and disk of its rules, by the words of its text.
 
-The figures are powers of millions of target words, fitted to runs of the workflow on text of 0.75 to 6 million words
-(benchmarks/growth.py, docs/scale.md), and what one core took for an update of a network or a word of a text. Those of
-GPUs are reckoned from floating-point operations, memory traffic and launches: nothing of them is measured.
+The figures are lines over millions of target words (disk: powers), fitted to runs of the workflow on text of up to 3
+million words (benchmarks/growth.py, docs/scale.md), and what one core took for an update of a network, a million phrase
+pairs, or a million words that are translated. Those of GPUs are reckoned from floating-point operations, memory traffic
+and launches: nothing of them is measured.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,9 +13,16 @@ from rnnsmt.config import corpora, features_of, kept_whole
 
 
 class Words(NamedTuple):
-    """Millions of target words: of all bitext, of what selection keeps of it, of all text that a language model may learn
-    from, of what is kept of that, of the dev text, of dev and tests."""
+    """Millions of target words.
 
+    Attributes:
+        text: all text; of a monolingual corpus, which has one side, half.
+        pool, bitext: all bitext, and what selection keeps of it.
+        mono_pool, mono: all that the language models may learn from, and what selection keeps of it.
+        dev, sets: the dev text, all dev and test sets.
+    """
+
+    text: float
     pool: float
     bitext: float
     mono_pool: float
@@ -23,11 +31,21 @@ class Words(NamedTuple):
     sets: float
 
 
+class Line(NamedTuple):
+    """``base`` and ``slope`` times a number of millions of words."""
+
+    base: float
+    slope: float
+
+    def at(self, words: float) -> float:
+        return self.base + self.slope * words
+
+
 class Power(NamedTuple):
     """``factor`` times a number of millions of words to the power ``exponent``."""
 
     factor: float
-    exponent: float = 1.0
+    exponent: float
 
     def at(self, words: float) -> float:
         return self.factor * words**self.exponent
@@ -38,18 +56,44 @@ class Growth(NamedTuple):
     disk."""
 
     reads: str
-    seconds: Power
-    memory: Power
+    seconds: Line
+    memory: Line
     disk: Power
 
 
-GROWTHS: dict[str, Growth] = {"align_words": Growth("bitext", Power(300), Power(400), Power(1))}
+GROWTHS: dict[str, Growth] = {
+    "prepare_bitext": Growth("text", Line(1.24, 5.78), Line(62.4, 2.32), Power(4.13, 0.849)),
+    "train_truecaser": Growth("pool", Line(0.597, 0.979), Line(53.7, 9.27), Power(0.943, 0.508)),
+    "truecase": Growth("text", Line(1.23, 1.4), Line(52.6, 4.58), Power(4.1, 0.849)),
+    "selection_models": Growth("pool", Line(5.3, 0), Line(216, 0), Power(17.9, -0.00122)),
+    "selection_score_mono": Growth("mono_pool", Line(0.375, 0.599), Line(42.3, 0), Power(0.214, 0.98)),
+    "select_mono": Growth("mono_pool", Line(0.539, 1.34), Line(177, 79), Power(2.13, 0.999)),
+    "language_model": Growth("mono", Line(0.71, 1.5), Line(194, 77.7), Power(25.4, 0.863)),
+    "selection_score_bitext": Growth("pool", Line(0.487, 1.16), Line(56, 0), Power(0.22, 0.98)),
+    "select_bitext": Growth("pool", Line(0.507, 1.51), Line(175, 79.1), Power(4, 1)),
+    "align_words": Growth("bitext", Line(13.7, 159), Line(359, 103), Power(4.3, 0.996)),
+    "symmetrize": Growth("bitext", Line(3.13, 0.902), Line(232, 40.8), Power(2.18, 0.993)),
+    "extract": Growth("bitext", Line(1.58, 9.56), Line(252, 1.08e03), Power(79, 0.958)),
+    "reordering_table": Growth("bitext", Line(1.58, 3.71), Line(340, 41.5), Power(34.2, 0.916)),
+    "lexical": Growth("bitext", Line(1.27, 1.9), Line(241, 7.26), Power(11.6, 0.63)),
+    "phrase_table": Growth("bitext", Line(5.72, 7.49), Line(433, 65.5), Power(145, 0.917)),
+    "rnn_prepare": Growth("bitext", Line(4.05, 3.87), Line(236, 33.9), Power(230, 0.916)),
+    "filter_tables": Growth("bitext", Line(2, 4.67), Line(252, 0), Power(16.5, 0.788)),
+}
 
 # Millions of phrase pairs.
-PAIRS = Power(3.0, 0.9)
+PAIRS = Power(3.73, 0.91)
 
 # Stages that are told how much memory they may use take no more, and spill to disk beyond it.
-SPILLING = ("selection_models", "select_bitext", "select_mono", "language_model", "extract", "phrase_table", "reordering_table")
+SPILLING = (
+    "selection_models",
+    "select_bitext",
+    "select_mono",
+    "language_model",
+    "extract",
+    "phrase_table",
+    "reordering_table",
+)
 
 BUDGET_MB = 16000
 
@@ -64,17 +108,17 @@ class Cost(NamedTuple):
 # An update, by the preset, and a million phrase pairs that are scored.
 RNN_UPDATE = {"demo": Cost(0.02, 0.002), "small": Cost(0.1, 0.002), "paper": Cost(0.33, 0.003)}
 
-RNN_SCORE = {"demo": Cost(30, 1), "small": Cost(60, 1), "paper": Cost(700, 3)}
+RNN_SCORE = {"demo": Cost(60, 1), "small": Cost(120, 1), "paper": Cost(700, 3)}
 
-CSLM_UPDATE = {"demo": Cost(0.01, 0.001), "small": Cost(0.033, 0.001), "paper": Cost(1.0, 0.0036)}
+CSLM_UPDATE = {"demo": Cost(0.01, 0.001), "small": Cost(0.033, 0.001), "paper": Cost(1.8, 0.0036)}
 
 # Epochs after which an early stop is reckoned with, where the preset has more.
 CSLM_EPOCHS = 10
 
-# A million target words that are translated; what a CSLM takes on top; an optimisation of the weights, per million words.
+# A million target words that are translated; what a CSLM takes on top; an optimisation of the weights for so many.
 SEARCH = Cost(500, 0)
 
-NEURAL = Cost(500, 50)
+NEURAL = {"demo": Cost(300, 10), "small": Cost(500, 10), "paper": Cost(20000, 50)}
 
 OPTIMISATION = 200
 
@@ -93,7 +137,7 @@ class Estimate(NamedTuple):
 
 
 def words_of(config: Mapping[str, Any]) -> Words | None:
-    """The words of a run, where every corpus of the configuration says how many it has. ``auto`` may keep everything."""
+    """The words of a run, where every corpus of its configuration says how many it has. ``auto`` may keep all."""
     if not all("words" in entry for entry in config["corpora"]):
         return None
     number = {entry["name"]: entry["words"] for entry in config["corpora"]}
@@ -107,6 +151,7 @@ def words_of(config: Mapping[str, Any]) -> Words | None:
         return [entry["name"] for entry in config["corpora"] if entry["role"] in roles]
 
     return Words(
+        text=sum(number[name] for name in of("bitext")) + sum(number[name] for name in of("mono")) / 2,
         pool=sum(number[name] for name in of("bitext")),
         bitext=sum(kept(name, "bitext") for name in of("bitext")),
         mono_pool=sum(number[name] for name in of("bitext", "mono")),
@@ -117,7 +162,10 @@ def words_of(config: Mapping[str, Any]) -> Words | None:
 
 
 def estimates(config: Mapping[str, Any]) -> list[Estimate]:
-    """What the rules of a run will take, in the order of the pipeline; nothing where a corpus does not say its words."""
+    """What the rules of a run will take, in the order of the pipeline; nothing where a corpus does not say its words.
+
+    What takes seconds whatever the text is left out.
+    """
     if (words := words_of(config)) is None:
         return []
     rows = [_grown(rule, growth, words) for rule, growth in GROWTHS.items()]
@@ -177,13 +225,14 @@ def _of_cslm(config: Mapping[str, Any], words: Words, networks: int) -> Estimate
 def _of_search(config: Mapping[str, Any], words: Words, plain: int, neural: int) -> list[Estimate]:
     """Tuning of all runs, whose first decoding is one, and a translation of all sets with every run."""
     runs, core = config["tuning"]["runs"], config["rnn"]["device"] != "cuda"
+    neural_cost = NEURAL[config["cslm"]["preset"]]
     words_tuned = words.dev * (1 + runs * (ITERATIONS - 1))
     rows = []
     for rule, number in (("mert", words_tuned), ("decode", words.sets * runs)):
-        cores = number * (SEARCH.core * (plain + neural) + (NEURAL.core * neural if core else 0))
+        cores = number * (SEARCH.core * (plain + neural) + (neural_cost.core * neural if core else 0))
         if rule == "mert":
             cores += words.dev * runs * ITERATIONS * OPTIMISATION * (plain + neural)
-        gpus = 0.0 if core else number * NEURAL.gpu * neural
+        gpus = 0.0 if core else number * neural_cost.gpu * neural
         rows.append(Estimate(rule, cores / 3600, gpus / 3600, 8.0 if neural else 3.0, 0.1 * runs * (plain + neural)))
     return rows
 
@@ -196,8 +245,8 @@ def lines(config: Mapping[str, Any]) -> Iterator[str]:
     words = words_of(config)
     assert words is not None
     yield (
-        f"Estimate for {words.bitext:,.0f} of {words.pool:,.0f} million target words of bitext and {words.mono:,.0f} of "
-        f"{words.mono_pool:,.0f} million for the language models (docs/scale.md; GPUs are reckoned, not measured):"
+        f"Estimate for {words.bitext:,.0f} of {words.pool:,.0f} million target words of bitext and {words.mono:,.0f} "
+        f"of {words.mono_pool:,.0f} million for the language models (docs/scale.md; GPUs are reckoned, not measured):"
     )
     yield f"{'rule':<24}{'core hours':>12}{'GPU hours':>12}{'GB memory':>12}{'GB disk':>12}"
     small = [row for row in rows if row.core_hours + row.gpu_hours < 0.1 and row.disk < 1]

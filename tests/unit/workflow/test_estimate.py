@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from rnnsmt.config import settle
-from rnnsmt.workflow.estimate import GROWTHS, Growth, Power, estimates, lines, words_of
+from rnnsmt.workflow.estimate import GROWTHS, Growth, Line, Power, estimates, lines, words_of
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -42,7 +42,7 @@ def test_what_is_kept(config):
     config["selection"] = {"bitext": 0.5, "mono": "auto"}
     words = words_of(config)
     assert words is not None
-    assert words == (30, 12, 70, 10 + 2 + 40, 0, 0)
+    assert words == (50, 30, 12, 70, 10 + 2 + 40, 0, 0)
 
 
 def test_no_estimate_without_words(config):
@@ -54,12 +54,12 @@ def test_no_estimate_without_words(config):
 
 def test_powers(config, monkeypatch):
     """CPU seconds become hours, megabytes gigabytes; a stage that spills takes no more than it is told."""
-    growth = Growth("pool", Power(36.0), Power(1000.0, 0.5), Power(2.0))
+    growth = Growth("pool", Line(36.0, 36.0), Line(500.0, 1000.0), Power(2.0, 0.5))
     monkeypatch.setattr("rnnsmt.workflow.estimate.GROWTHS", {"align_words": growth, "extract": growth})
     align, extract = estimates(config)[:2]
     pool = 1357.5
     assert align.rule == "align_words"
-    assert align[1:] == pytest.approx((pool / 100, 0, pool**0.5, 2 * pool / 1000))
+    assert align[1:] == pytest.approx((0.01 + pool / 100, 0, 0.5 + pool, 2 * pool**0.5 / 1000))
     assert extract.memory == 16
     assert extract.core_hours == align.core_hours
 
