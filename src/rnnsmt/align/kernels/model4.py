@@ -212,7 +212,6 @@ def fertility_block(  # noqa: PLR0912, PLR0915
     )
     nothing = np.zeros((1, 1, 1), np.int64)
     nulls = np.zeros(len(tables.t_null))
-    log_fertility = np.log(np.maximum(tables.fertility, FLOOR))
     log_factorials = np.zeros(size + MAX_FERTILITY + 1)
     for k in range(1, len(log_factorials)):
         log_factorials[k] = log_factorials[k - 1] + np.log(k)
@@ -249,7 +248,8 @@ def fertility_block(  # noqa: PLR0912, PLR0915
             for i in range(n):
                 row = distortion_row(i, m, size)
                 for k in range(MAX_FERTILITY + 1):
-                    phi[i, k] = log_fertility[given[i], k] + (log_factorials[k] if model == MODEL3 else 0.0)
+                    phi[i, k] = np.log(max(tables.fertility[given[i], k], FLOOR))
+                    phi[i, k] += log_factorials[k] if model == MODEL3 else 0.0
                 if model == MODEL3:
                     for j in range(m):
                         lexical[j, i] += np.log(max(tables.distortion[row + j], FLOOR))
