@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from rnnsmt.io import read_json
 from rnnsmt.languages import code_mistake
-from rnnsmt.options import MAX_INT, MAX_SEED
+from rnnsmt.options import MAX_INT, MAX_SEED, pruning_mistake
 from rnnsmt.systems import named_features
 
 EMBEDDED = "results/demo/"
@@ -308,6 +308,8 @@ def _cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
     yield from _check_engine(config)
     if config["proposals"]["source_length"] > config["phrases"]["max_length"]:
         yield "proposals.source_length: above phrases.max_length, which no phrase of the table is longer than"
+    if wrong := pruning_mistake(config["lm"]["prune"], config["lm"]["order"]):
+        yield f"lm.prune: {wrong}"
     for side in ("source", "target"):
         if wrong := code_mistake(config["languages"][side]):
             yield f"languages.{side}: {wrong}"

@@ -130,6 +130,15 @@ MISTAKES = {
         lambda c: (c["corpora"][3].update(in_domain=False), c["corpora"][2].update(in_domain=True)),
         ["selection.bitext: no corpus with both sides is in_domain"],
     ),
+    "thresholds that fall": (
+        lambda c: c["lm"].update(prune=[0, 1, 0]),
+        ["lm.prune: a threshold is below the one before it; a longer n-gram cannot stay where a part of it goes"],
+    ),
+    "more thresholds than orders": (
+        lambda c: c["lm"].update(prune=[0, 0, 1, 1], order=3),
+        ["lm.prune: 4 thresholds for a model of order 3; give at most one for each order"],
+    ),
+    "a threshold below 0": (lambda c: c["lm"].update(prune=[-1]), ["lm.prune[0]: -1 is less than the minimum of 0"]),
     "a joint of nothing": (
         lambda c: c["evaluation"]["joint"].update(all=["harbour-test", "other"]),
         ["evaluation.joint.all: other is not a test corpus; there are harbour-test"],

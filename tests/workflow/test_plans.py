@@ -483,6 +483,14 @@ def test_options_of_preparing_and_selecting(workflow):
     assert "--keep-all" not in of["harbour"] + of["general"] + of["gazette"]
 
 
+def test_pruning_of_the_language_model(workflow):
+    """The command of a model that is not pruned has no option for it, so that none is estimated again."""
+    assert " --prune 0 0 1 --output results/model/lm.arpa.gz " in workflow.commands(
+        "language_model", "lm={prune: [0, 0, 1]}"
+    )
+    assert "--prune" not in workflow.commands("language_model", "lm={order: 4}")
+
+
 def test_lower_case_everywhere(workflow):
     commands = workflow.commands("raw_reference", "text={lowercase: true}")
     assert "--no-escape --lowercase --keep-all" in commands

@@ -1,5 +1,7 @@
 # The n-gram language model: by Moses' lmplz where Moses trains.
 LMPLZ = f"--lmplz {shlex.quote(str(moses.program('lmplz')))} " if "training" in MOSES_PARTS else ""
+# Only where something is pruned, so that a model that is not pruned stays what it is.
+LM_PRUNING = f"--prune {' '.join(map(str, config['lm']['prune']))} " if config["lm"]["prune"] else ""
 
 
 rule language_model:
@@ -22,4 +24,5 @@ rule language_model:
     shell:
         "rnnsmt lm estimate --input {input:q} --order {params.order} --estimator {params.estimator} "
         + LMPLZ
+        + LM_PRUNING
         + "--output {output:q} --threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"
