@@ -26,7 +26,7 @@ FOLDERS = ("output_dir", "state_dir")
 
 OTHER_OUTPUTS = ("report", "curve", "nbest_file")
 
-NO_PATHS = ("chapter", "stage", "aligner", "direction", "heuristic", "optimiser", "preset", "smoothing")
+NO_PATHS = ("chapter", "stage", "aligner", "direction", "heuristic", "optimiser", "preset", "smoothing", "threshold")
 """Options whose values are names, which an output may have too."""
 
 

@@ -130,6 +130,10 @@ MISTAKES = {
         lambda c: (c["corpora"][3].update(in_domain=False), c["corpora"][2].update(in_domain=True)),
         ["selection.bitext: no corpus with both sides is in_domain"],
     ),
+    "another significance": (
+        lambda c: c["phrases"].update(prune="a"),
+        ["phrases.prune: 'a' is not possible; it must be none or a+e or a-e or a number above 0 and up to 1000"],
+    ),
     "thresholds that fall": (
         lambda c: c["lm"].update(prune=[0, 1, 0]),
         ["lm.prune: a threshold is below the one before it; a longer n-gram cannot stay where a part of it goes"],
