@@ -118,7 +118,7 @@ def expected_significance(pair: Pair, text: tuple[list[str], list[str]]) -> floa
 
 
 def test_what_the_thresholds_keep(tmp_path: Path) -> None:
-    """c-C, d-D, d d-D D and e-F have 1, 1, 1 of 5 sentence pairs; a and b are in three of each side, always together."""
+    """c-C, d-D, d d-D D and e-F have 1, 1, 1 of 5 sentence pairs; a and b are in three of each side, and together."""
     table, source, target = write(tmp_path, TABLE, TEXT)
     output = tmp_path / "out.gz"
     figures = prune_table(table, source, target, "a-e", str(output))
