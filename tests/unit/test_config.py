@@ -143,6 +143,17 @@ MISTAKES = {
         ["lm.prune: 4 thresholds for a model of order 3; give at most one for each order"],
     ),
     "a threshold below 0": (lambda c: c["lm"].update(prune=[-1]), ["lm.prune[0]: -1 is less than the minimum of 0"]),
+    "a language model of a test set, one of nothing known": (
+        lambda c: c["lm"].update(models={"near": ["harbour", "harbour-dev"], "far": ["gazete"]}),
+        [
+            "lm.models.near: harbour-dev: a corpus of role dev is for tuning and tests; did you mean harbour?",
+            "lm.models.far: gazete: no such corpus; did you mean gazette?",
+        ],
+    ),
+    "a language model of no corpora": (
+        lambda c: c["lm"].update(models={"near": []}),
+        ["lm.models.near: [] should be non-empty"],
+    ),
     "a joint of nothing": (
         lambda c: c["evaluation"]["joint"].update(all=["harbour-test", "other"]),
         ["evaluation.joint.all: other is not a test corpus; there are harbour-test"],

@@ -491,6 +491,22 @@ def test_pruning_of_the_language_model(workflow):
     assert "--prune" not in workflow.commands("language_model", "lm={order: 4}")
 
 
+def test_further_language_models(workflow):
+    """Each of the text of its corpora; all systems have them, in one order, and wait for them."""
+    settings = ["lm={models: {near: [harbour], far: [gazette, general]}}", "compare=[baseline, cslm]"]
+    jobs = workflow.plan("--config", *settings)
+    assert jobs.items() >= {"language_model": 1, "further_language_model": 2, "mert": 2, "decode": 2}.items()
+    commands = workflow.commands("further_language_model", *settings)
+    texts = {"near": ["harbour"], "far": ["gazette", "general"]}
+    for name, corpora in texts.items():
+        paths = " ".join(f"results/selection/mono/{corpus}.1.gz" for corpus in corpora)
+        assert f"--input {paths} --order 5 " in commands
+        assert f"--output results/model/lm.{name}.arpa.gz " in commands
+    for rule in ("moses_ini", "augmented_ini"):
+        assert "--lm lm.arpa.gz lm.near.arpa.gz lm.far.arpa.gz --lm-order 5 " in workflow.commands(rule, *settings)
+    assert "further_language_model" not in workflow.plan()
+
+
 def test_a_pruned_phrase_table(workflow):
     """All that comes after the pruning takes the pruned table, with the origins of its lines."""
     settings = ["phrases={prune: a+e}", "compare=[baseline, rnn]"]
