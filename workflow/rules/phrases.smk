@@ -151,7 +151,7 @@ if PRUNING:
             BASE_ENV
         threads: STAGE_THREADS
         resources:
-            mem_mb=memory(450, 15, BUDGET),
+            mem_mb=memory(300, 8),
             runtime=minutes(30, 0.05),
         params:
             version=version("phrases", "prune"),
