@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from rnnsmt.io import read_json
 from rnnsmt.languages import code_mistake
-from rnnsmt.options import MAX_INT, MAX_SEED
+from rnnsmt.options import MAX_INT, MAX_SEED, pruning_mistake
 from rnnsmt.systems import named_features
 
 EMBEDDED = "results/demo/"
@@ -308,6 +308,9 @@ def _cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
     yield from _check_engine(config)
     if config["proposals"]["source_length"] > config["phrases"]["max_length"]:
         yield "proposals.source_length: above phrases.max_length, which no phrase of the table is longer than"
+    if wrong := pruning_mistake(config["lm"]["prune"], config["lm"]["order"]):
+        yield f"lm.prune: {wrong}"
+    yield from _check_lms(config)
     for side in ("source", "target"):
         if wrong := code_mistake(config["languages"][side]):
             yield f"languages.{side}: {wrong}"
@@ -318,6 +321,17 @@ def _cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
         yield f"data_dir: {folder} is no folder seen from {Path.cwd()}, the run's folder; an absolute path is safest"
     else:
         yield from _check_files(config)
+
+
+def _check_lms(config: Mapping[str, Any]) -> Iterator[str]:
+    """The corpora of further n-gram language models."""
+    roles = {entry["name"]: entry["role"] for entry in config["corpora"]}
+    training = [name for name, role in roles.items() if role in ("bitext", "mono")]
+    for model, names in config["lm"]["models"].items():
+        for name in names:
+            if name not in training:
+                what = f"a corpus of role {roles[name]} is for tuning and tests" if name in roles else "no such corpus"
+                yield f"lm.models.{model}: {name}: {what}; {_hint(name, training)}"
 
 
 def _check_engine(config: Mapping[str, Any]) -> Iterator[str]:

@@ -5,7 +5,7 @@ Outputs are the options whose names begin with ``--output``, and those of ``OTHE
 
 import argparse
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ FOLDERS = ("output_dir", "state_dir")
 
 OTHER_OUTPUTS = ("report", "curve", "nbest_file")
 
-NO_PATHS = ("chapter", "stage", "aligner", "direction", "heuristic", "optimiser", "preset", "smoothing")
+NO_PATHS = ("chapter", "stage", "aligner", "direction", "heuristic", "optimiser", "preset", "smoothing", "threshold")
 """Options whose values are names, which an output may have too."""
 
 
@@ -51,6 +51,15 @@ def bounds_of_part(part: tuple[int, int], total: int) -> tuple[int, int]:
     """The first of ``total`` things, from 0, that are in part K of N nearly equal ones, and the one after its last."""
     number, parts = part
     return total * (number - 1) // parts, total * number // parts
+
+
+def pruning_mistake(thresholds: Sequence[int], order: int) -> str | None:
+    """What is wrong with thresholds of pruning n-grams of orders 1, 2 and so on; None where nothing is."""
+    if len(thresholds) > order:
+        return f"{len(thresholds)} thresholds for a model of order {order}; give at most one for each order"
+    if list(thresholds) != sorted(thresholds):
+        return "a threshold is below the one before it; a longer n-gram cannot stay where a part of it goes"
+    return None
 
 
 def check_options(args: argparse.Namespace) -> None:

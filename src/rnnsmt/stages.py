@@ -67,6 +67,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "extract": Stage(4, "phrase pairs consistent with the alignment"),
         "score": Stage(4, "the phrase table"),
         "reordering": Stage(2, "the lexicalised reordering table"),
+        "prune": Stage(1, "leave out pairs that may be chance"),
         "filter": Stage(1, "keep what a given input can use"),
         "fill-up": Stage(1, "add the pairs of another phrase table"),
         "augment": Stage(1, "add columns of scores to the phrase table"),

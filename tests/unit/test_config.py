@@ -130,6 +130,30 @@ MISTAKES = {
         lambda c: (c["corpora"][3].update(in_domain=False), c["corpora"][2].update(in_domain=True)),
         ["selection.bitext: no corpus with both sides is in_domain"],
     ),
+    "another significance": (
+        lambda c: c["phrases"].update(prune="a"),
+        ["phrases.prune: 'a' is not possible; it must be none or a+e or a-e or a number above 0 and up to 1000"],
+    ),
+    "thresholds that fall": (
+        lambda c: c["lm"].update(prune=[0, 1, 0]),
+        ["lm.prune: a threshold is below the one before it; a longer n-gram cannot stay where a part of it goes"],
+    ),
+    "more thresholds than orders": (
+        lambda c: c["lm"].update(prune=[0, 0, 1, 1], order=3),
+        ["lm.prune: 4 thresholds for a model of order 3; give at most one for each order"],
+    ),
+    "a threshold below 0": (lambda c: c["lm"].update(prune=[-1]), ["lm.prune[0]: -1 is less than the minimum of 0"]),
+    "a language model of a test set, one of nothing known": (
+        lambda c: c["lm"].update(models={"near": ["harbour", "harbour-dev"], "far": ["gazete"]}),
+        [
+            "lm.models.near: harbour-dev: a corpus of role dev is for tuning and tests; did you mean harbour?",
+            "lm.models.far: gazete: no such corpus; did you mean gazette?",
+        ],
+    ),
+    "a language model of no corpora": (
+        lambda c: c["lm"].update(models={"near": []}),
+        ["lm.models.near: [] should be non-empty"],
+    ),
     "a joint of nothing": (
         lambda c: c["evaluation"]["joint"].update(all=["harbour-test", "other"]),
         ["evaluation.joint.all: other is not a test corpus; there are harbour-test"],

@@ -507,6 +507,49 @@ def test_options_of_preparing_and_selecting(workflow):
     assert "--keep-all" not in of["harbour"] + of["general"] + of["gazette"]
 
 
+def test_pruning_of_the_language_model(workflow):
+    """The command of a model that is not pruned has no option for it, so that none is estimated again."""
+    assert " --prune 0 0 1 --output results/model/lm.arpa.gz " in workflow.commands(
+        "language_model", "lm={prune: [0, 0, 1]}"
+    )
+    assert "--prune" not in workflow.commands("language_model", "lm={order: 4}")
+
+
+def test_further_language_models(workflow):
+    """Each of the text of its corpora; all systems have them, in one order, and wait for them."""
+    settings = ["lm={models: {near: [harbour], far: [gazette, general]}}", "compare=[baseline, cslm]"]
+    jobs = workflow.plan("--config", *settings)
+    assert jobs.items() >= {"language_model": 1, "further_language_model": 2, "mert": 2, "decode": 2}.items()
+    commands = workflow.commands("further_language_model", *settings)
+    texts = {"near": ["harbour"], "far": ["gazette", "general"]}
+    for name, corpora in texts.items():
+        paths = " ".join(f"results/selection/mono/{corpus}.1.gz" for corpus in corpora)
+        assert f"--input {paths} --order 5 " in commands
+        assert f"--output results/model/lm.{name}.arpa.gz " in commands
+    for rule in ("moses_ini", "augmented_ini"):
+        assert "--lm lm.arpa.gz lm.near.arpa.gz lm.far.arpa.gz --lm-order 5 " in workflow.commands(rule, *settings)
+    assert "further_language_model" not in workflow.plan()
+
+
+def test_a_pruned_phrase_table(workflow):
+    """All that comes after the pruning takes the pruned table, with the origins of its lines."""
+    settings = ["phrases={prune: a+e}", "compare=[baseline, rnn]"]
+    jobs = workflow.plan("--config", *settings)
+    assert jobs.items() >= (BASELINE | RNN | {"prune_table": 1, "filter_tables": 4, "mert": 2}).items()
+    command = workflow.commands("prune_table", *settings)
+    pruned = "results/phrases/origins.pruned.npy"
+    assert "--phrase-table results/model/phrase-table.gz " in command
+    assert "--threshold a+e --output results/model/phrase-table.pruned.gz " in command
+    assert f"--origins results/phrases/origins.npy --output-origins {pruned} " in command
+    prepare = workflow.commands("rnn_prepare", *settings)
+    assert f"--phrase-table results/model/phrase-table.pruned.gz --origins {pruned} " in prepare
+    for rule in ("augment", "filter_tables", "score_scatter", "moses_ini", "augmented_ini"):
+        commands = workflow.commands(rule, *settings)
+        assert "phrase-table.pruned.gz" in commands
+        assert "phrase-table.gz" not in commands
+    assert_absent(workflow.plan(), "prune_table")
+
+
 def test_lower_case_everywhere(workflow):
     commands = workflow.commands("raw_reference", "text={lowercase: true}")
     assert "--no-escape --lowercase --keep-all" in commands

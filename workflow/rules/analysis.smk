@@ -175,7 +175,7 @@ rule compare_systems:
         system=expand(f"{RUN}/{{set}}.tokens", run=RUNS, allow_missing=True),
         details=["results/systems/{other}/run1/{set}.details", "results/systems/{system}/run1/{set}.details"],
         ini="results/systems/{system}/run1/moses.ini",
-        lm="results/model/lm.arpa.gz",
+        lm=LMS,
         network=lambda w: neural_model(w)[:1],
         tables=lambda w: filtered_tables(w.system, "all")[:2],
         source=lambda w: set_text("usual", w.set, SOURCE),

@@ -11,7 +11,7 @@ if "decoding" in MOSES_PARTS:
     rule moses_decode:
         input:
             ini=expand(f"{RUN}/moses.ini", run=RUNS, allow_missing=True),
-            lm="results/model/lm.arpa.gz",
+            lm=LMS,
             tables=lambda w: filtered_tables(w.system, "all"),
             source=[set_text("usual", name, SOURCE) for name in SETS],
         output:
@@ -46,7 +46,7 @@ else:
     rule decode:
         input:
             ini=expand(f"{RUN}/moses.ini", run=RUNS, allow_missing=True),
-            lm="results/model/lm.arpa.gz",
+            lm=LMS,
             network=neural_model,
             tables=lambda w: filtered_tables(w.system, "all"),
             source=[set_text("usual", name, SOURCE) for name in SETS],

@@ -1,5 +1,10 @@
-# The n-gram language model: by Moses' lmplz where Moses trains.
+# The n-gram language models: one of all text, and one for each of lm.models. By Moses' lmplz where Moses trains.
+LM_MODELS = config["lm"]["models"]
+LM_NAMES = ["lm.arpa.gz", *(f"lm.{name}.arpa.gz" for name in LM_MODELS)]
+LMS = [f"results/model/{name}" for name in LM_NAMES]
 LMPLZ = f"--lmplz {shlex.quote(str(moses.program('lmplz')))} " if "training" in MOSES_PARTS else ""
+# Only where something is pruned, so that a model that is not pruned stays what it is.
+LM_PRUNING = f"--prune {' '.join(map(str, config['lm']['prune']))} " if config["lm"]["prune"] else ""
 
 
 rule language_model:
@@ -22,4 +27,18 @@ rule language_model:
     shell:
         "rnnsmt lm estimate --input {input:q} --order {params.order} --estimator {params.estimator} "
         + LMPLZ
+        + LM_PRUNING
         + "--output {output:q} --threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"
+
+
+if LM_MODELS:
+
+    use rule language_model as further_language_model with:
+        input:
+            lambda w: [selected_text("mono", name, TARGET) for name in LM_MODELS[w.model]],
+        output:
+            "results/model/lm.{model}.arpa.gz",
+        log:
+            "results/logs/lm/estimate.{model}.log",
+        wildcard_constraints:
+            model="|".join(LM_MODELS),

@@ -30,7 +30,7 @@ rule moses_ini:
     input:
         f"results/model/{PHRASE_TABLE}",
         f"results/model/{REORDERING_TABLE}",
-        "results/model/lm.arpa.gz",
+        LMS,
     output:
         "results/model/moses.ini",
     log:
@@ -47,7 +47,7 @@ rule moses_ini:
         folder=subpath(input[1], parent=True),
     shell:
         f"rnnsmt moses ini --model-dir {{params.folder:q}} --phrase-table {PHRASE_TABLE} "
-        f"--reordering-table {REORDERING_TABLE} --lm lm.arpa.gz --lm-order {{params.order}} {{params.limits}} "
+        f"--reordering-table {REORDERING_TABLE} --lm {' '.join(LM_NAMES)} --lm-order {{params.order}} {{params.limits}} "
         "--output {output:q} &> {log:q}"
 
 
@@ -56,6 +56,7 @@ rule augmented_ini:
         lambda w: [ancient(f"results/{path}") for path in moses_tables(w.features.split("_"), w.network)],
         lambda w: [CSLM_MODEL.format(network=w.network)] if "cslm" in w.features.split("_") else [],
         lm="results/model/lm.arpa.gz",
+        further_lms=LMS[1:],
     output:
         "results/augmented/{features}/network{network}/moses.ini",
     log:
@@ -74,7 +75,7 @@ rule augmented_ini:
         folder=subpath(input.lm, parent=True),
         model=lambda w: ini_options(w.features.split("_"), w.network),
     shell:
-        "rnnsmt moses ini --model-dir {params.folder:q} --lm lm.arpa.gz "
+        f"rnnsmt moses ini --model-dir {{params.folder:q}} --lm {' '.join(LM_NAMES)} "
         "--lm-order {params.order} {params.limits} {params.model} --output {output:q} &> {log:q}"
 
 

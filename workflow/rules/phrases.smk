@@ -1,11 +1,14 @@
 # Phrase table and lexicalised reordering table, in the Moses model directory results/model. Phrases are extracted from the
-# links of every aligner, and counted together.
-PHRASE_TABLE = "phrase-table.gz"
+# links of every aligner, and counted together. Where the table is pruned, all that comes after takes the pruned one.
+PRUNING = config["phrases"]["prune"] != "none"
+FULL_TABLE = "phrase-table.gz"
+PHRASE_TABLE = "phrase-table.pruned.gz" if PRUNING else FULL_TABLE
 REORDERING_TABLE = "reordering-table.wbe-msd-bidirectional-fe.gz"
 
 
 # Which pairs come from one sentence alone, for the training of networks; Moses' programs do not say.
-ORIGINS = [] if "training" in MOSES_PARTS else ["results/phrases/origins.npy"]
+FULL_ORIGINS = [] if "training" in MOSES_PARTS else ["results/phrases/origins.npy"]
+ORIGINS = ["results/phrases/origins.pruned.npy"] if PRUNING and FULL_ORIGINS else FULL_ORIGINS
 
 
 if "training" in MOSES_PARTS:
@@ -18,7 +21,7 @@ if "training" in MOSES_PARTS:
         output:
             "results/model/lex.e2f",
             "results/model/lex.f2e",
-            f"results/model/{PHRASE_TABLE}",
+            f"results/model/{FULL_TABLE}",
             f"results/model/{REORDERING_TABLE}",
         log:
             "results/logs/phrases/moses.log",
@@ -93,7 +96,7 @@ else:
             e2f="results/model/lex.e2f",
             f2e="results/model/lex.f2e",
         output:
-            table=f"results/model/{PHRASE_TABLE}",
+            table=f"results/model/{FULL_TABLE}",
             origins="results/phrases/origins.npy",
         log:
             "results/logs/phrases/score.log",
@@ -129,3 +132,32 @@ else:
         shell:
             "rnnsmt phrases reordering --extract {input.extract:q} --output {output:q} "
             "--threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"
+
+
+if PRUNING:
+
+    rule prune_table:
+        input:
+            phrase_table=f"results/model/{FULL_TABLE}",
+            source=training_text(SOURCE),
+            target=training_text(TARGET),
+            origins=FULL_ORIGINS,
+        output:
+            table=f"results/model/{PHRASE_TABLE}",
+            origins=ORIGINS,
+        log:
+            "results/logs/phrases/prune.log",
+        conda:
+            BASE_ENV
+        threads: STAGE_THREADS
+        resources:
+            mem_mb=memory(300, 8),
+            runtime=minutes(30, 0.05),
+        params:
+            version=version("phrases", "prune"),
+            threshold=config["phrases"]["prune"],
+        shell:
+            "rnnsmt phrases prune --phrase-table {input.phrase_table:q} --source {input.source:q} --target {input.target:q} "
+            "--threshold {params.threshold} --output {output.table:q} "
+            + ("--origins {input.origins:q} --output-origins {output.origins:q} " if ORIGINS else "")
+            + "--threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"

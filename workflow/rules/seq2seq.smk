@@ -106,7 +106,7 @@ rule seq2seq_translate:
 rule nbest_lists:
     input:
         ini=expand(f"{RUN}/moses.ini", run=RUNS, allow_missing=True),
-        lm="results/model/lm.arpa.gz",
+        lm=LMS,
         network=neural_model,
         tables=lambda w: filtered_tables(w.system, "all"),
         source=[set_text("usual", name, SOURCE) for name in SETS],

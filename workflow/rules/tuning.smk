@@ -12,7 +12,7 @@ if "tuning" in MOSES_PARTS:
     rule moses_tune:
         input:
             ini=untuned_ini,
-            lm="results/model/lm.arpa.gz",
+            lm=LMS,
             tables=lambda w: filtered_tables(w.system, "dev"),
             source=set_text("usual", "dev", SOURCE),
             reference=set_text("usual", "dev", TARGET),
@@ -54,7 +54,7 @@ else:
         input:
             ini=untuned_ini,
             nested=lambda w: expand(f"{RUN}/moses.ini", system=nested_systems(w.system), run=RUNS),
-            lm="results/model/lm.arpa.gz",
+            lm=LMS,
             network=neural_model,
             tables=lambda w: filtered_tables(w.system, "dev"),
             source=set_text("usual", "dev", SOURCE),

@@ -5,7 +5,7 @@ Format: a ``\\data\\`` header with ``ngram N=COUNT`` lines, one section ``\\N-gr
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -182,7 +182,8 @@ def write_arpa(
     model: list[SmoothedOrder],
     threads: int = 1,
     only: Iterable[str] | None = None,
-) -> None:
+    thresholds: Sequence[int] = (),
+) -> list[int]:
     """Write an ARPA file, whole or not at all, compressed by suffix; n-grams stand in suffix order.
 
     Logarithms are base 10 with six decimals. The same model gives the same bytes whatever ``threads`` is.
@@ -190,36 +191,47 @@ def write_arpa(
     Args:
         only: write the n-grams of these words and of ``<unk>``, ``<s>``, ``</s>`` and no others: the probabilities of
             any text made of these words stay what they are.
+        thresholds: as the model was smoothed with; n-grams that are pruned are not written.
+
+    Returns:
+        How many n-grams of each order there are in the file.
     """
+    least = thresholds or [0] * len(model)
     wanted = None if only is None else counts.vocabulary.mask(only)
+    numbers: list[int] = []
     with atomic_blocks(path, threads) as out:
         out.write(b"\\data\\\n")
         for k, level in enumerate(counts.orders, 1):
             number = len(level)
-            if wanted is not None:
-                number = sum(len(words) for _, words in _ngrams(counts, k, wanted))
+            if wanted is not None or least[k - 1]:
+                number = sum(len(words) for _, words in _ngrams(counts, k, wanted, least[k - 1]))
+            numbers.append(number)
             out.write(f"ngram {k}={number}\n".encode())
-        meter = Meter("writing", sum(map(len, counts.orders)) if wanted is None else None, "n-grams")
+        meter = Meter("writing", sum(numbers), "n-grams")
         for k, smoothed in enumerate(model, 1):
             out.write(f"\n\\{k}-grams:\n".encode())
-            for rows, words in _ngrams(counts, k, wanted):
+            for rows, words in _ngrams(counts, k, wanted, least[k - 1]):
                 meter.add(len(rows))
                 start, stop = int(rows[0]), int(rows[-1]) + 1
                 probability = smoothed.probability.read(start, stop)[rows - start]
                 backoff = smoothed.backoff.read(start, stop)
                 out.write(_format(counts, words, probability, backoff[rows - start] if len(backoff) else backoff))
         out.write(b"\n\\end\\\n")
+    return numbers
 
 
 def _ngrams(
-    counts: Counts, order: int, wanted: npt.NDArray[np.bool_] | None
+    counts: Counts, order: int, wanted: npt.NDArray[np.bool_] | None, threshold: int
 ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]]:
-    """Blocks of (n-gram numbers [n], words [n, order]), of the n-grams whose words are all wanted."""
+    """Blocks of (n-gram numbers [n], words [n, order]), of the n-grams that are not pruned, whose words are wanted."""
     for start, stop in slices(len(counts.orders[order - 1]), NGRAMS_PER_BLOCK):
         words, rows = counts.words(order, start, stop), np.arange(start, stop)
-        if wanted is not None:
-            kept = wanted[words].all(axis=1)
+        if threshold:
+            kept = counts.orders[order - 1].kept(start, stop, threshold)
             words, rows = words[kept], rows[kept]
+        if wanted is not None:
+            chosen = wanted[words].all(axis=1)
+            words, rows = words[chosen], rows[chosen]
         if len(rows):
             yield rows, words
 

@@ -14,6 +14,14 @@ def estimate_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--input", nargs="+", required=True, metavar="FILE", help="tokenised text, one segment a line")
     parser.add_argument("--output", required=True, metavar="ARPA", help="compressed by suffix")
     parser.add_argument("--order", type=order_between(1, MAX_ORDER), default=5, help="length of the longest n-grams")
+    parser.add_argument(
+        "--prune",
+        nargs="+",
+        type=int,
+        default=[],
+        metavar="N",
+        help="leave out n-grams that occur at most N times, N for order 1, 2 ..., the last for all longer ones",
+    )
     parser.add_argument("--estimator", choices=["auto", "lmplz", "builtin"], default="auto")
     parser.add_argument("--lmplz", metavar="FILE", help="KenLM's program, where it is not on PATH")
     parser.add_argument("--memory-mb", type=positive, default=2000, help="memory to stay within")
@@ -23,10 +31,12 @@ def estimate_options(parser: argparse.ArgumentParser) -> None:
 def estimate(args: argparse.Namespace) -> dict[str, object]:
     r"""Estimate an interpolated modified Kneser-Ney language model and write it as an ARPA file.
 
-    The figures are those of KenLM's lmplz without options (Heafield et al. 2013): no pruning, interpolated unigrams,
-    ``<s>``-initial n-grams counted as they occur. ``--estimator auto`` takes lmplz where it is on PATH and the built-in
-    estimator where it is not. Words are separated by space and tab; ``<s>``, ``</s>`` and ``<unk>`` may not occur as
-    words. A text that is too small to estimate discounts gets lmplz's fallback discounts 0.5, 1 and 1.5, and a warning.
+    The figures are those of KenLM's lmplz (Heafield et al. 2013): interpolated unigrams,
+    ``<s>``-initial n-grams counted as they occur. ``--prune 0 0 1`` leaves out the n-grams of three and more words that
+    occur once, and their probability goes to the shorter contexts. ``--estimator auto`` takes lmplz where it is on PATH
+    and the built-in estimator where it is not. Words are separated by space and tab; ``<s>``, ``</s>`` and ``<unk>``
+    may not occur as words. A text that is too small to estimate discounts gets lmplz's fallback discounts 0.5, 1 and
+    1.5, and a warning.
 
     Memory: the text and its n-grams stay in memory while they fit in ``--memory-mb``, and go to temporary files beside
     the output when they do not; the vocabulary always stays in memory.
@@ -35,14 +45,16 @@ def estimate(args: argparse.Namespace) -> dict[str, object]:
 
         rnnsmt lm estimate \
             --input results/corpus/truecased/harbour.fr.gz results/corpus/truecased/gazette.fr.gz --order 5 \
-            --output try/lm.arpa.gz --threads 2 --memory-mb 2000
+            --output try/lm.arpa.gz --threads 2 --memory-mb 2000 --prune 0 0 1
     """
     from rnnsmt.lm.estimation import estimate, find_lmplz, run_lmplz
 
     lmplz = args.lmplz or find_lmplz(args.estimator)
     if lmplz is not None:
-        return run_lmplz(lmplz, args.input, args.order, args.output, args.memory_mb)
-    return estimate(args.input, args.order, args.output, memory_mb=args.memory_mb, threads=args.threads)
+        return run_lmplz(lmplz, args.input, args.order, args.output, args.memory_mb, args.prune)
+    return estimate(
+        args.input, args.order, args.output, prune=args.prune, memory_mb=args.memory_mb, threads=args.threads
+    )
 
 
 def perplexity_options(parser: argparse.ArgumentParser) -> None:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from rnnsmt.io import InputError
 from rnnsmt.lm.columns import Column, Workspace, slices
 from rnnsmt.lm.kernels.counts import NONE, collect, distinct, sort_keys, spread
-from rnnsmt.lm.kernels.text import BOS
+from rnnsmt.lm.kernels.text import BOS, EOS
 from rnnsmt.lm.text import LmVocabulary, number_files
 from rnnsmt.progress import Meter
 
@@ -41,6 +41,13 @@ class OrderCounts:
 
     def __len__(self) -> int:
         return len(self.first)
+
+    def kept(self, start: int, stop: int, threshold: int) -> npt.NDArray[np.bool_]:
+        """Which of the n-grams ``start <= i < stop`` occur more often than that: bool [n]. Reserved words stay."""
+        kept = self.raw.read(start, stop) > threshold
+        if not len(self.suffix) and start <= EOS:
+            kept[: EOS + 1 - start] = True
+        return kept
 
 
 @dataclass

@@ -12,6 +12,7 @@ from rnnsmt.lm.columns import Workspace
 from rnnsmt.lm.counts import count_ngrams
 from rnnsmt.lm.smoothing import smooth
 from rnnsmt.lm.text import LmVocabulary
+from rnnsmt.options import pruning_mistake
 from rnnsmt.progress import say
 
 MAX_ORDER = 10
@@ -42,6 +43,7 @@ def estimate(
     *,
     vocabulary: Iterable[str] | None = None,
     only: Iterable[str] | None = None,
+    prune: Sequence[int] = (),
     memory_mb: int = 2000,
     threads: int = 1,
 ) -> dict[str, object]:
@@ -50,22 +52,33 @@ def estimate(
     Args:
         vocabulary: where given, every other word of the text is counted as ``<unk>``.
         only: see ``rnnsmt.lm.arpa.write_arpa``.
+        prune: thresholds of the orders from 1 on, the last for all that follow: n-grams that do not occur more often
+            are left out. Empty: none is.
 
     Raises:
-        InputError: see ``rnnsmt.lm.counts.count_ngrams``.
+        InputError: see ``rnnsmt.lm.counts.count_ngrams``; the thresholds do not fit.
     """
+    thresholds = _padded(prune, order)
     workspace = Workspace(max(memory_mb - OWN_MB, 16) << 20, Path(output).parent)
     counts = count_ngrams(inputs, order, LmVocabulary(vocabulary), workspace)
-    model, discounts = smooth(counts, workspace)
-    write_arpa(output, counts, model, threads, only)
+    model, discounts = smooth(counts, workspace, thresholds)
+    written = write_arpa(output, counts, model, threads, only, thresholds)
     return {
         "lines": counts.lines,
         "words": counts.tokens,
         "types": counts.vocabulary.size,
-        "n-grams": "/".join(str(len(level)) for level in counts.orders),
+        "n-grams": "/".join(map(str, written)),
+        **({"before pruning": "/".join(str(len(level)) for level in counts.orders)} if prune else {}),
         "fallback discounts": sum(d.fallback for d in discounts),
         "on disk": "yes" if workspace.on_disk else "no",
     }
+
+
+def _padded(prune: Sequence[int], order: int) -> list[int]:
+    """A threshold for every order, or none at all."""
+    if wrong := pruning_mistake(prune, order):
+        raise InputError(f"--prune {' '.join(map(str, prune))}: {wrong}")
+    return [*prune, *[prune[-1]] * (order - len(prune))] if prune else []
 
 
 def find_lmplz(estimator: str) -> str | None:
@@ -84,18 +97,24 @@ def find_lmplz(estimator: str) -> str | None:
 
 
 def run_lmplz(
-    lmplz: str, inputs: Sequence[str | Path], order: int, output: str | Path, memory_mb: int
+    lmplz: str,
+    inputs: Sequence[str | Path],
+    order: int,
+    output: str | Path,
+    memory_mb: int,
+    prune: Sequence[int] = (),
 ) -> dict[str, object]:
     """Estimate with lmplz, reading compressed input and writing the ARPA file whole or not at all.
 
     Raises:
-        InputError: lmplz failed; its last words are in the sentence.
+        InputError: lmplz failed; its last words are in the sentence. Or as ``estimate``, of the thresholds.
     """
+    thresholds = ["--prune", *map(str, _padded(prune, order))] if prune else []
     lines = 0
     with scratch_folder(output) as temporary:
         arpa = temporary / "lm.arpa"
         memory = ["-S", f"{memory_mb}M", "-T", f"{temporary}/"]
-        command = [lmplz, "-o", str(order), *memory, "--discount_fallback", "--arpa", str(arpa)]
+        command = [lmplz, "-o", str(order), *memory, *thresholds, "--discount_fallback", "--arpa", str(arpa)]
         say("running " + " ".join(command))
         log = temporary / "log"
         with log.open("wb") as errors:

@@ -9,15 +9,20 @@ context v::
 D_k depends on the order k and on a = 1, 2, 3 or more. Below the unigrams stands the uniform distribution over all
 words with ``<unk>`` and ``</s>`` and without ``<s>``. ``<s>`` is never predicted and ``<unk>``, of count 0, gets the
 uniform share alone; with a closed vocabulary ``<unk>`` is counted like any word.
+
+Of an n-gram that is pruned gamma takes the whole count, not the discount. The discounts, the sums of a context's counts
+and the counts of shorter n-grams are those of the text, whatever is pruned; the uniform distribution is over the words
+that stay.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from rnnsmt.lm.columns import Column, Workspace, slices
-from rnnsmt.lm.counts import Counts, OrderCounts
+from rnnsmt.lm.counts import Counts
 from rnnsmt.lm.kernels.smoothing import add_contexts, discounted
 from rnnsmt.progress import say
 
@@ -59,8 +64,16 @@ def estimate_discounts(counts_of_counts: npt.NDArray[np.int64]) -> Discounts:
     return Discounts((values[0], values[1], values[2]), False)
 
 
-def smooth(counts: Counts, workspace: Workspace) -> tuple[list[SmoothedOrder], list[Discounts]]:
-    """Probabilities and back-off weights of all orders."""
+def smooth(
+    counts: Counts, workspace: Workspace, thresholds: Sequence[int] = ()
+) -> tuple[list[SmoothedOrder], list[Discounts]]:
+    """Probabilities and back-off weights of all orders.
+
+    Args:
+        thresholds: per order, those n-grams are pruned that do not occur more often, see ``OrderCounts.kept``; what is
+            said of them in the result has no meaning. Empty: none is pruned.
+    """
+    least = thresholds or [0] * len(counts.orders)
     all_discounts = []
     for k, level in enumerate(counts.orders, 1):
         n = np.zeros(5, np.int64)
@@ -73,18 +86,22 @@ def smooth(counts: Counts, workspace: Workspace) -> tuple[list[SmoothedOrder], l
                 "regular to estimate discounts, using 0.5, 1 and 1.5 (is the text very small or artificial?)"
             )
         all_discounts.append(discounts)
-    result = [_unigrams(counts, all_discounts[0], workspace)]
+    result = [_unigrams(counts, all_discounts[0], least[0], workspace)]
     for k in range(2, len(counts.orders) + 1):
-        result.append(_order(counts.orders[k - 1], k, all_discounts[k - 1], result[-1], counts, workspace))
+        result.append(_order(counts, k, all_discounts[k - 1], least[k - 1], result[-1], workspace))
     return result, all_discounts
 
 
-def _unigrams(counts: Counts, discounts: Discounts, workspace: Workspace) -> SmoothedOrder:
+def _unigrams(counts: Counts, discounts: Discounts, threshold: int, workspace: Workspace) -> SmoothedOrder:
     adjusted = counts.orders[0].adjusted.read(0, counts.vocabulary.size).astype(np.float64)
     table = np.array([0.0, *discounts.values])
     taken = table[np.minimum(adjusted, 3).astype(np.int64)]
+    words = counts.vocabulary.size
+    if threshold:
+        kept = counts.orders[0].kept(0, words, threshold)
+        taken, words = np.where(kept, taken, adjusted), int(kept.sum())
     total = adjusted.sum()
-    uniform = taken.sum() / total / (counts.vocabulary.size - 1)
+    uniform = taken.sum() / total / (words - 1)
     result = SmoothedOrder(workspace.column(np.float32), workspace.column(np.float32))
     probability = (adjusted - taken) / total + uniform
     probability[1] = 1.0  # <s>: lmplz writes logarithm 0, nobody asks for it
@@ -93,19 +110,20 @@ def _unigrams(counts: Counts, discounts: Discounts, workspace: Workspace) -> Smo
 
 
 def _order(
-    level: OrderCounts, k: int, discounts: Discounts, below: SmoothedOrder, counts: Counts, workspace: Workspace
+    counts: Counts, k: int, discounts: Discounts, threshold: int, below: SmoothedOrder, workspace: Workspace
 ) -> SmoothedOrder:
     """One order, and the back-off weights of the order below."""
-    contexts = len(counts.orders[k - 2])
+    level, contexts = counts.orders[k - 1], len(counts.orders[k - 2])
+    occurrences = level.raw if threshold else level.adjusted  # both are above 0
     table = np.array([0.0, *discounts.values])
     denominators = workspace.column(np.float64)
     step = workspace.slice_length(32)
     for low, high in slices(contexts, step):
         denominator, mass = np.zeros(high - low), np.zeros(high - low)
         for start, stop in slices(len(level), step):
-            add_contexts(
-                level.context.read(start, stop), level.adjusted.read(start, stop), table, low, denominator, mass
-            )
+            context, adjusted = level.context.read(start, stop), level.adjusted.read(start, stop)
+            often = occurrences.read(start, stop)
+            add_contexts(context, adjusted, often, threshold, table, low, denominator, mass)
         denominators.append(denominator)
         below.backoff.append(np.divide(mass, denominator, out=np.ones(high - low), where=denominator > 0))
     result = SmoothedOrder(workspace.column(np.float32), workspace.column(np.float32))

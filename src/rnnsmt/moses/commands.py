@@ -19,8 +19,10 @@ def ini_options(parser: argparse.ArgumentParser) -> None:
         default="reordering-table.wbe-msd-bidirectional-fe.gz",
         help="file name inside the model directory; 'none' for distance-based reordering alone",
     )
-    parser.add_argument("--lm", default="lm.arpa.gz", help="file name inside the model directory")
-    parser.add_argument("--lm-order", type=int, default=5, help="order of the LM")
+    parser.add_argument(
+        "--lm", nargs="+", default=["lm.arpa.gz"], metavar="FILE", help="in the model directory; each is a feature"
+    )
+    parser.add_argument("--lm-order", type=int, default=5, help="order of the LMs")
     parser.add_argument(
         "--cslm", metavar="FILE", help="model of a continuous-space LM, relative to the model directory"
     )
@@ -54,7 +56,7 @@ def ini(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.moses.ini import default_ini
 
     reordering = None if args.reordering_table == "none" else args.reordering_table
-    for name in [args.phrase_table, args.lm, *(name for name in (reordering, args.cslm) if name)]:
+    for name in [args.phrase_table, *args.lm, *(name for name in (reordering, args.cslm) if name)]:
         if not (args.model_dir / name).is_file():
             raise InputError(f"{args.model_dir / name}: no such file; build the model before its moses.ini")
     if args.num_features < 1 or args.lm_order < 1 or args.table_limit < 0 or args.distortion_limit < -1:
@@ -68,7 +70,7 @@ def ini(args: argparse.Namespace) -> dict[str, object]:
         args.model_dir,
         args.phrase_table,
         reordering,
-        args.lm,
+        args.lm[0],
         args.lm_order,
         args.num_features,
         args.distortion_limit,
@@ -76,6 +78,7 @@ def ini(args: argparse.Namespace) -> dict[str, object]:
         args.cslm,
         args.further_weights,
         args.cslm_unknown,
+        args.lm[1:],
     )
     ini.write(args.output)
     return {"features": len(ini.features), "weights": sum(len(w) for w in ini.weights.values())}

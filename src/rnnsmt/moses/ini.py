@@ -404,12 +404,14 @@ def default_ini(
     cslm: str | None = None,
     further_weights: Sequence[float] | None = None,
     cslm_unknown: str = CSLM_UNKNOWN[0],
+    further_lms: Sequence[str] = (),
 ) -> MosesIni:
     """The ini that training ends with: the features of a phrase-based baseline with Moses' untuned weights.
 
     The weights are those that Moses' ``train-model.perl`` writes: 0.2 for every phrase score and the phrase penalty,
-    0.3 for every reordering score and distortion, 0.5 for the LM, -1 for the word penalty. A neural LM gets 0.25.
-    ``further_weights`` are those of the phrase scores after the fourth. ``cslm_unknown`` is one of ``CSLM_UNKNOWN``.
+    0.3 for every reordering score and distortion, 0.5 for every n-gram LM, -1 for the word penalty. A neural LM gets
+    0.25. ``further_weights`` are those of the phrase scores after the fourth. ``cslm_unknown`` is one of
+    ``CSLM_UNKNOWN``. ``further_lms`` are the features LM1, LM2 and so on, of the same order.
     """
     factors = {"input-factor": "0", "output-factor": "0"}
     table = {"name": "TranslationModel0", "num-features": str(num_features), "path": phrase_table, **factors}
@@ -431,10 +433,11 @@ def default_ini(
         weights["LexicalReordering0"] = [0.3] * 6
     features.append(Feature("Distortion", "Distortion0"))
     weights["Distortion0"] = [0.3]
-    features.append(
-        Feature("KENLM", "LM0", {"lazyken": "0", "name": "LM0", "factor": "0", "path": lm, "order": str(lm_order)})
-    )
-    weights["LM0"] = [0.5]
+    for number, path in enumerate([lm, *further_lms]):
+        name = f"LM{number}"
+        options = {"lazyken": "0", "name": name, "factor": "0", "path": path, "order": str(lm_order)}
+        features.append(Feature("KENLM", name, options))
+        weights[name] = [0.5]
     if cslm is not None:
         features.append(Feature("CSLM", "CSLM0", {"name": "CSLM0", "path": cslm, "unknown": cslm_unknown}))
         weights["CSLM0"] = [0.25]

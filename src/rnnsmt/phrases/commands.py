@@ -1,6 +1,7 @@
 """The commands that make the phrase table and the reordering table, filter them, add pairs and columns."""
 
 import argparse
+import math
 
 from rnnsmt.options import positive
 
@@ -135,6 +136,58 @@ def reordering(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.phrases.reordering import write_reordering_table
 
     return write_reordering_table(args.extract, args.output, args.smoothing, args.threads, args.memory_mb)
+
+
+def prune_options(parser: argparse.ArgumentParser) -> None:
+    def threshold(text: str) -> str:
+        if text not in ("a+e", "a-e") and not 0 < float(text) < math.inf:
+            raise argparse.ArgumentTypeError(f"{text}: must be a+e, a-e or a number above 0")
+        return text
+
+    parser.add_argument("--phrase-table", required=True, metavar="FILE")
+    parser.add_argument("--source", nargs="+", required=True, metavar="FILE", help="source text that it comes from")
+    parser.add_argument("--target", nargs="+", required=True, metavar="FILE", help="target text, in parallel")
+    parser.add_argument(
+        "--threshold",
+        type=threshold,
+        default="a+e",
+        metavar="a+e|a-e|N",
+        help="least significance of a pair that stays",
+    )
+    parser.add_argument("--output", required=True, metavar="FILE", help="the phrase table, pruned")
+    parser.add_argument("--origins", metavar="FILE", help="where the table's pairs come from, of `phrases score`")
+    parser.add_argument("--output-origins", metavar="FILE", help="to write: those of the pairs that stay")
+    add_resources(parser)
+
+
+def prune(args: argparse.Namespace) -> dict[str, object]:
+    r"""Leave out of a phrase table the pairs that may share their sentences by chance (Johnson et al. 2007).
+
+    As Moses' ``filter-pt -l``: of N sentence pairs count those that hold the source phrase, the target phrase and both,
+    aligned or not. The significance of a pair is -ln p of Fisher's exact test, one-sided. A pair whose phrases occur in
+    one sentence pair alone has ln N, called alpha: ``a-e``, a little below it, keeps such pairs, ``a+e``, a little
+    above, leaves them out. A number is a threshold of its own. What stays, stays as it is: probabilities are not
+    estimated again. A reordering table may keep the pairs that went.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt phrases prune --phrase-table try/phrase-table.gz --source results/corpus/joined/train.en.gz \
+            --target results/corpus/joined/train.fr.gz --threshold a+e --output try/pruned.gz \
+            --origins try/origins.npy --output-origins try/pruned.origins.npy
+    """
+    from rnnsmt.phrases.significance import prune_table
+
+    return prune_table(
+        args.phrase_table,
+        args.source,
+        args.target,
+        args.threshold,
+        args.output,
+        origins=args.origins,
+        output_origins=args.output_origins,
+        threads=args.threads,
+        memory_mb=args.memory_mb,
+    )
 
 
 def filter_options(parser: argparse.ArgumentParser) -> None:

@@ -1,7 +1,7 @@
 """Modified Kneser-Ney written down slowly and exactly, from the definitions: dictionaries and fractions."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import cache
 
@@ -10,9 +10,18 @@ Ngram = tuple[str, ...]
 
 
 class Twin:
-    """The model of a text; ``probability`` and ``backoff`` are exact fractions by n-gram."""
+    """The model of a text; ``probability`` and ``backoff`` are exact fractions by n-gram.
 
-    def __init__(self, sentences: Iterable[list[str]], order: int, vocabulary: set[str] | None = None) -> None:
+    ``adjusted`` has all n-grams of the text, ``kept`` those that occur more often than the threshold of their order.
+    """
+
+    def __init__(
+        self,
+        sentences: Iterable[list[str]],
+        order: int,
+        vocabulary: set[str] | None = None,
+        thresholds: Sequence[int] = (),
+    ) -> None:
         raw: dict[Ngram, int] = defaultdict(int)
         left: dict[Ngram, set[str]] = defaultdict(set)
         self.words = {"<unk>", "<s>", "</s>", *(vocabulary or ())}
@@ -33,6 +42,12 @@ class Twin:
             for ngram, count in raw.items()
         }
         self.adjusted[("<s>",)] = 0
+        self.kept = {
+            ngram
+            for ngram, count in raw.items()
+            if not thresholds or count > thresholds[len(ngram) - 1] or ngram in {("<unk>",), ("<s>",), ("</s>",)}
+        }
+        self.uniform = Fraction(1, sum(len(ngram) == 1 for ngram in self.kept) - 1)
         self.order = order
         self.discounts = [self._discounts(k) for k in range(1, order + 1)]
         self.followers: dict[Ngram, list[Ngram]] = defaultdict(list)
@@ -50,7 +65,10 @@ class Twin:
         return values if all(0 <= v <= c for c, v in enumerate(values, 1)) else FALLBACK
 
     def _discount(self, ngram: Ngram) -> Fraction:
+        """What the n-gram gives to shorter contexts: all, if it is pruned."""
         adjusted = self.adjusted[ngram]
+        if ngram not in self.kept:
+            return Fraction(adjusted)
         return self.discounts[len(ngram) - 1][min(adjusted, 3) - 1] if adjusted else Fraction(0)
 
     def _total(self, context: Ngram) -> int:
@@ -65,7 +83,7 @@ class Twin:
     def probability(self, ngram: Ngram) -> Fraction:
         """p(last word | the words before it), for any n-gram of known words."""
         context = ngram[:-1]
-        lower = self.probability(ngram[1:]) if context else Fraction(1, len(self.words) - 1)
+        lower = self.probability(ngram[1:]) if context else self.uniform
         total = self.total(context)
         if not total:
             return lower

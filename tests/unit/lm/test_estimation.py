@@ -1,7 +1,10 @@
 """Modified Kneser-Ney against an exact twin, against lmplz's own output and against KenLM as reader."""
 
 import math
+import shutil
+from collections.abc import Sequence
 from fractions import Fraction
+from itertools import accumulate
 from pathlib import Path
 
 import kenlm
@@ -10,11 +13,11 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from rnnsmt.io import read_lines
+from rnnsmt.io import InputError, read_lines
 from rnnsmt.lm import columns
 from rnnsmt.lm.columns import Workspace
 from rnnsmt.lm.counts import count_ngrams
-from rnnsmt.lm.estimation import estimate
+from rnnsmt.lm.estimation import estimate, run_lmplz
 from rnnsmt.lm.queries import load_kenlm
 from rnnsmt.lm.smoothing import FALLBACK, estimate_discounts, smooth
 from rnnsmt.lm.text import LmVocabulary
@@ -57,7 +60,7 @@ def read_arpa(path: Path) -> Arpa:
 
 
 def assert_equals_twin(model: Arpa, twin: Twin) -> None:
-    assert set(model) == set(twin.adjusted)
+    assert set(model) == twin.kept
     for ngram, (log10, backoff) in model.items():
         expected = math.log10(twin.probability(ngram)) if ngram != ("<s>",) else 0.0
         assert log10 == pytest.approx(expected, abs=2e-6), ngram
@@ -68,10 +71,10 @@ def assert_equals_twin(model: Arpa, twin: Twin) -> None:
             assert backoff == pytest.approx(math.log10(gamma) if gamma else -99, abs=2e-6), ngram
 
 
-def build(folder: Path, text: str, order: int, vocabulary: list[str] | None = None) -> Path:
+def build(folder: Path, text: str, order: int, vocabulary: list[str] | None = None, prune: Sequence[int] = ()) -> Path:
     source, arpa = folder / "text", folder / "lm.arpa"
     source.write_text(text, "utf-8")
-    estimate([source], order, arpa, vocabulary=vocabulary)
+    estimate([source], order, arpa, vocabulary=vocabulary, prune=prune)
     return arpa
 
 
@@ -126,39 +129,53 @@ def test_closed_vocabulary_counts_other_words_as_unknown(tmp_path: Path) -> None
 sentences = st.lists(st.lists(st.sampled_from(["a", "b", "c", "é", "d"]), max_size=7), min_size=1, max_size=12)
 
 
-@example(text=[["a"]], order=5, disk=False)
-@example(text=[["a"]], order=5, disk=True)
+@example(text=[["a"]], order=5, steps=[], disk=False)
+@example(text=[["a"]], order=5, steps=[], disk=True)
+@example(text=[["a"]], order=5, steps=[1, 0, 0, 0, 0], disk=False)
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(text=sentences.filter(any), order=st.integers(1, 5), disk=st.booleans())
+@given(
+    text=sentences.filter(any),
+    order=st.integers(1, 5),
+    steps=st.just([]) | st.lists(st.integers(0, 2), min_size=5, max_size=5),
+    disk=st.booleans(),
+)
 def test_any_corpus_equals_the_twin(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: list[list[str]], order: int, disk: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: list[list[str]], order: int, steps: list[int], disk: bool
 ) -> None:
+    """steps: from each order's threshold of pruning to the next; empty: nothing is pruned."""
     source = tmp_path / "text"
     source.write_text("".join(" ".join(s) + "\n" for s in text), "utf-8")
     monkeypatch.setattr(columns, "LEAST", 3 if disk else 1 << 16)
     workspace = Workspace(1 if disk else 1 << 30, tmp_path)
     counts = count_ngrams([source], order, LmVocabulary(), workspace)
     assert workspace.on_disk is disk
-    model, _ = smooth(counts, workspace)
-    twin = Twin(text, order)
+    thresholds = list(accumulate(steps))[:order]
+    model, _ = smooth(counts, workspace, thresholds)
+    twin = Twin(text, order, thresholds=thresholds)
     names = counts.vocabulary.words()
     seen = 0
     for k, level in enumerate(model, 1):
         probability, backoff = level.probability.read(0, 1 << 30), level.backoff.read(0, 1 << 30)
         for i, row in enumerate(counts.words(k, 0, len(probability))):
             ngram = tuple(names[w] for w in row)
+            assert not thresholds or bool(counts.orders[k - 1].kept(i, i + 1, thresholds[k - 1])[0]) is (
+                ngram in twin.kept
+            )
+            if ngram not in twin.kept:
+                continue
             if ngram != ("<s>",):
                 assert probability[i] == pytest.approx(float(twin.probability(ngram)), rel=1e-5)
             if k < order:
                 assert backoff[i] == pytest.approx(float(twin.backoff(ngram)), rel=1e-5, abs=1e-7)
             seen += 1
-    assert seen == len(twin.adjusted)
+    assert seen == len(twin.kept)
 
 
 @pytest.mark.parametrize("closed", [False, True])
-def test_probabilities_sum_to_one_in_kenlm(tmp_path: Path, closed: bool) -> None:
+@pytest.mark.parametrize("prune", [[], [0, 0, 1], [0, 1], [1, 2]])
+def test_probabilities_sum_to_one_in_kenlm(tmp_path: Path, closed: bool, prune: list[int]) -> None:
     vocabulary = ["the", "cat", "dog", "sat"] if closed else None
-    arpa = build(tmp_path, CORPUS + "\n", 3, vocabulary)
+    arpa = build(tmp_path, CORPUS + "\n", 3, vocabulary, prune)
     model = load_kenlm(arpa)
     words = [ngram[0] for ngram in read_arpa(arpa) if len(ngram) == 1 and ngram != ("<s>",)]
     for context in [[], ["the"], ["the", "cat"], ["mat", "dog"], ["nowhere"], ["dog", "nowhere", "sat"]]:
@@ -171,6 +188,43 @@ def test_probabilities_sum_to_one_in_kenlm(tmp_path: Path, closed: bool) -> None
                 state = after
             total = sum(10 ** model.BaseScore(state, word, kenlm.State()) for word in words)
             assert total == pytest.approx(1, abs=1e-4)
+
+
+@pytest.mark.parametrize("prune", [[0, 0, 1], [0, 1, 1, 2], [1], [0]])
+@pytest.mark.parametrize("order", [1, 2, 4])
+def test_pruned_model_equals_the_twin(tmp_path: Path, prune: list[int], order: int) -> None:
+    prune = prune[:order]
+    thresholds = [*prune, *[prune[-1]] * (order - len(prune))]
+    model = read_arpa(build(tmp_path, CORPUS + "\n", order, prune=prune))
+    assert_equals_twin(model, Twin([line.split() for line in CORPUS.split("\n")], order, thresholds=thresholds))
+
+
+def test_pruning_by_hand(tmp_path: Path) -> None:
+    # n1, n2, n3 = 2, 2, 1: Y = 1/3, D1 = 1/3, D2 = 3/2. After a: b twice, c once; "a c" goes: gamma(a) = (3/2 + 1) / 3
+    text = "a b\na b\na c\n"
+    whole = read_arpa(build(tmp_path, text, 2))
+    pruned = read_arpa(build(tmp_path, text, 2, prune=[0, 1]))
+    assert set(whole) - set(pruned) == {("a", "c"), ("c", "</s>")}
+    assert whole[("a",)][1] == pytest.approx(math.log10((3 / 2 + 1 / 3) / 3), abs=1e-6)
+    assert pruned[("a",)][1] == pytest.approx(math.log10(2.5 / 3), abs=1e-6)
+    assert pruned[("c",)][1] == 0
+    assert all(pruned[word][0] == whole[word][0] for word in pruned if len(word) == 1)
+    expected = 0.5 / 3 + 2.5 / 3 * 10 ** whole[("b",)][0]
+    assert pruned[("a", "b")][0] == pytest.approx(math.log10(expected), abs=1e-6)
+
+
+def test_thresholds_of_0_prune_nothing(tmp_path: Path) -> None:
+    whole = build(tmp_path, CORPUS + "\n", 4).read_bytes()
+    assert build(tmp_path, CORPUS + "\n", 4, prune=[0]).read_bytes() == whole
+
+
+@pytest.mark.parametrize(
+    ("prune", "wrong"),
+    [([0, 1, 0], "a threshold is below the one before"), ([0, 0, 0, 1], "4 thresholds for a model of order 3")],
+)
+def test_thresholds_that_do_not_fit_are_refused(tmp_path: Path, prune: list[int], wrong: str) -> None:
+    with pytest.raises(InputError, match=f"--prune {' '.join(map(str, prune))}: {wrong}"):
+        build(tmp_path, CORPUS, 3, prune=prune)
 
 
 def test_writing_some_words_only_keeps_the_probabilities(tmp_path: Path) -> None:
@@ -213,5 +267,18 @@ def test_equals_lmplz_on_multi30k(tmp_path: Path, moses_fixture: Path, multi30k_
     figures = estimate([multi30k_tok / "train.fr.xz"], 5, tmp_path / "lm.arpa")
     found = flat_arpa(tmp_path / "lm.arpa")
     assert figures["n-grams"] == "11222/74209/166096/243085/283764"
+    assert "before pruning" not in figures
     assert found.keys() == expected.keys()
     assert max(max(abs(found[g][0] - p), abs(found[g][1] - b)) for g, (p, b) in expected.items()) < 2e-6
+
+
+def test_pruned_equals_lmplz(tmp_path: Path, multi30k_tok: Path) -> None:
+    lmplz = shutil.which("lmplz")
+    if lmplz is None:
+        pytest.skip("lmplz is not on PATH")
+    for prune in ([0, 0, 1], [0, 1, 1, 2], [1]):
+        estimate([multi30k_tok / "train.fr.xz"], 5, tmp_path / "lm.arpa", prune=prune)
+        run_lmplz(lmplz, [multi30k_tok / "train.fr.xz"], 5, tmp_path / "lmplz.arpa", 2000, prune)
+        found, expected = flat_arpa(tmp_path / "lm.arpa"), flat_arpa(tmp_path / "lmplz.arpa")
+        assert found.keys() == expected.keys()
+        assert max(max(abs(found[g][0] - p), abs(found[g][1] - b)) for g, (p, b) in expected.items()) < 2e-6

@@ -184,6 +184,23 @@ def test_weights_of_further_columns(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "1 given, but --num-features 6 leaves 2 columns" in capsys.readouterr().err
 
 
+def test_further_language_models_are_features(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("pt", "all.arpa", "news.arpa", "b.arpa"):
+        (tmp_path / name).touch()
+    lms = ["--lm", "all.arpa", "news.arpa", "b.arpa", "--lm-order", "4"]
+    words = ["moses", "ini", "--model-dir", str(tmp_path), "--phrase-table", "pt", "--reordering-table", "none", *lms]
+    assert main([*words, "--output", str(tmp_path / "moses.ini")]) == 0
+    ini = MosesIni.read(tmp_path / "moses.ini")
+    found = [
+        (feature.name, feature.options["path"], feature.options["order"]) for feature in ini.features if feature.is_lm
+    ]
+    assert found == [("LM0", "all.arpa", "4"), ("LM1", "news.arpa", "4"), ("LM2", "b.arpa", "4")]
+    assert [ini.weights[name] for name in ("LM0", "LM1", "LM2")] == [[0.5], [0.5], [0.5]]
+    (tmp_path / "b.arpa").unlink()
+    assert main([*words, "--output", str(tmp_path / "moses.ini")]) == 2
+    assert "b.arpa: no such file" in capsys.readouterr().err
+
+
 def test_distance_based_reordering_alone(tmp_path: Path) -> None:
     ini = default_ini(tmp_path, "pt", None, "lm", table_limit=50)
     ini.write(tmp_path / "moses.ini")

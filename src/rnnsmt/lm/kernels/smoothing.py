@@ -6,18 +6,24 @@ from rnnsmt.kernels.decorator import kernel
 
 
 @kernel()
-def add_contexts(context, count, discounts, low, denominator, mass):
+def add_contexts(context, count, occurrences, threshold, discounts, low, denominator, mass):
     """Add adjusted counts and discounts to their contexts ``low <= context < low + len(mass)``.
 
+    Of an n-gram that is pruned the whole count goes to the mass.
+
     Args:
-        context: uint32 [n]; count: uint32 [n], adjusted; discounts: float64 [4] for counts 0, 1, 2, 3 and more.
+        context: uint32 [n]; count: uint32 [n], adjusted; occurrences: uint32 [n], above ``threshold`` where it is kept.
+        discounts: float64 [4] for counts 0, 1, 2, 3 and more.
         denominator: float64 [contexts]; mass: float64 [contexts]; both added to.
     """
     for i in range(len(context)):
         at = np.int64(context[i]) - low
         if 0 <= at < len(mass):
             denominator[at] += count[i]
-            mass[at] += discounts[min(count[i], np.uint32(3))]
+            if occurrences[i] > threshold:
+                mass[at] += discounts[min(count[i], np.uint32(3))]
+            else:
+                mass[at] += count[i]
 
 
 @kernel()

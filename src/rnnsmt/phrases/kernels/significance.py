@@ -1,0 +1,254 @@
+"""Compiled counting of the sentences that phrases share, and Fisher's exact test.
+
+The phrases of one side are the nodes of a trie; node 0 is the empty phrase. A sentence is looked through from each of
+its words down the trie, so that every phrase in it is found, however often a sentence repeats it, once.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rnnsmt.kernels.decorator import INNER, kernel
+from rnnsmt.kernels.hashing import mix
+from rnnsmt.kernels.strings import find, hash_bytes, intern
+
+_SPACE, _NEWLINE = 32, 10
+
+NOWHERE = -1
+
+SEARCHED = 8
+"""So many times as long as the other must a list of sentences be to be searched rather than read."""
+
+
+class Trie(NamedTuple):
+    """Phrases as paths of words.
+
+    Attributes:
+        keys: int64 [slots, a power of two], node << 32 | word, or -1 in a free slot.
+        children: int32 [slots], the node that this word leads to.
+        is_phrase: bool [capacity], whether a phrase ends at a node.
+        size: int64 [2], how many nodes, and the words of the longest phrase.
+    """
+
+    keys: np.ndarray
+    children: np.ndarray
+    is_phrase: np.ndarray
+    size: np.ndarray
+
+
+@kernel(inline="always")
+def _slot(trie: Any, node: Any, word: Any) -> Any:
+    """The key of (node, word) and the slot where it is or would be."""
+    key = (np.int64(node) << np.int64(32)) | np.int64(word)
+    mask = trie.keys.shape[0] - 1
+    slot = np.int64(mix(np.uint64(key)) & np.uint64(mask))
+    while trie.keys[slot] != key and trie.keys[slot] != NOWHERE:
+        slot = (slot + 1) & mask
+    return key, slot
+
+
+@kernel()
+def copy_trie(old: Any, new: Any) -> None:
+    """Enter the nodes of a trie into an empty one with more room."""
+    for place in range(old.keys.shape[0]):
+        if old.keys[place] != NOWHERE:
+            key, slot = _slot(new, old.keys[place] >> np.int64(32), old.keys[place] & np.int64(0xFFFFFFFF))
+            new.keys[slot] = key
+            new.children[slot] = old.children[place]
+    new.is_phrase[: old.size[0]] = old.is_phrase[: old.size[0]]
+    new.size[:] = old.size
+
+
+@kernel()
+def add_phrases(block: Any, bounds: Any, side: Any, words: Any, trie: Any, nodes: Any) -> None:
+    """Enter the phrases of one side of a table's lines; words and trie have room for those of the block.
+
+    Args:
+        block: uint8, lines.
+        bounds: int64 [lines, 3, 2], of ``split_phrase_lines``.
+        side: SOURCE or TARGET.
+        words: ``rnnsmt.kernels.strings.InternTable``, grows.
+        nodes: int32 [lines], filled with the node of each phrase.
+    """
+    for line in range(bounds.shape[0]):
+        position, end = bounds[line, side, 0], bounds[line, side, 1]
+        node, length = np.int64(0), 0
+        while position < end:
+            stop = position
+            while stop < end and block[stop] != _SPACE:
+                stop += 1
+            if stop > position:
+                key, slot = _slot(trie, node, intern(words, block, position, stop))
+                if trie.keys[slot] == NOWHERE:
+                    trie.keys[slot] = key
+                    trie.children[slot] = trie.size[0]
+                    trie.size[0] += 1
+                node = np.int64(trie.children[slot])
+                length += 1
+            position = stop + 1
+        trie.is_phrase[node] = True
+        trie.size[1] = max(trie.size[1], length)
+        nodes[line] = node
+
+
+@kernel()
+def number_lines(text: Any, words: Any, numbers: Any, offsets: Any) -> Any:
+    """Turn whole lines into word numbers; return how many.
+
+    Args:
+        text: uint8, lines with their newline.
+        words: ``rnnsmt.kernels.strings.InternTable``; other words become NOWHERE.
+        numbers: int32, with room for all words.
+        offsets: int64 [lines + 1], filled with where each line begins.
+    """
+    filled, line, position = 0, 0, 0
+    offsets[0] = 0
+    while position < text.size:
+        stop = position
+        while text[stop] != _SPACE and text[stop] != _NEWLINE:
+            stop += 1
+        if stop > position:
+            numbers[filled] = find(words, text, position, stop, hash_bytes(text, position, stop))
+            filled += 1
+        if text[stop] == _NEWLINE:
+            line += 1
+            offsets[line] = filled
+        position = stop + 1
+    return filled
+
+
+@kernel()
+def find_phrases(numbers: Any, offsets: Any, trie: Any, latest: Any, nodes: Any, sentences: Any) -> Any:
+    """Find the phrases of every sentence, each once; return how many were found.
+
+    Args:
+        numbers, offsets: of ``number_lines``.
+        latest: int32 [nodes], NOWHERE; overwritten.
+        nodes, sentences: int32, with room for all; filled with phrases and the sentences, ascending, that hold them.
+    """
+    found = 0
+    for sentence in range(offsets.shape[0] - 1):
+        for first in range(offsets[sentence], offsets[sentence + 1]):
+            node = np.int64(0)
+            for place in range(first, offsets[sentence + 1]):
+                if numbers[place] == NOWHERE:
+                    break
+                _, slot = _slot(trie, node, numbers[place])
+                if trie.keys[slot] == NOWHERE:
+                    break
+                node = np.int64(trie.children[slot])
+                if trie.is_phrase[node] and latest[node] != sentence:
+                    latest[node] = sentence
+                    nodes[found] = node
+                    sentences[found] = sentence
+                    found += 1
+    return found
+
+
+@kernel()
+def sort_by_phrase(nodes: Any, sentences: Any, ends: Any, out: Any) -> None:
+    """Put the sentences of each phrase side by side, in their order.
+
+    Args:
+        nodes, sentences: int32 [found], of ``find_phrases``.
+        ends: int64 [nodes], where the sentences of each phrase begin in ``out``; where they end afterwards.
+        out: int32 [found].
+    """
+    for i in range(nodes.shape[0]):
+        out[ends[nodes[i]]] = sentences[i]
+        ends[nodes[i]] += 1
+
+
+@kernel(**INNER)
+def _holds(sentences: Any, low: Any, high: Any, wanted: Any) -> Any:
+    """Whether ``wanted`` is among ``sentences[low:high]``, ascending; and where the next larger one can begin."""
+    end = high
+    while low < high:
+        middle = (low + high) // 2
+        if sentences[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low < end and sentences[low] == wanted, low
+
+
+@kernel()
+def count_together(sources: Any, targets: Any, source_lists: Any, target_lists: Any, marks: Any, joint: Any) -> None:
+    """Add to ``joint`` the sentence pairs that hold both phrases of a pair.
+
+    Args:
+        sources, targets: int32 [pairs], the nodes; quick where pairs of one source follow each other.
+        source_lists, target_lists: (int64 [nodes + 1], int32): where the sentences of a node begin, and these.
+        marks: int32 [sentences], NOWHERE; overwritten.
+        joint: int32 [pairs].
+    """
+    source_starts, source_sentences = source_lists
+    target_starts, target_sentences = target_lists
+    marked = np.int64(NOWHERE)
+    for pair in range(sources.shape[0]):
+        source, target = sources[pair], targets[pair]
+        begin, end = source_starts[source], source_starts[source + 1]
+        low, high = target_starts[target], target_starts[target + 1]
+        if begin == end or low == high:
+            continue
+        together = 0
+        if high - low > SEARCHED * (end - begin):
+            for i in range(begin, end):
+                found, low = _holds(target_sentences, low, high, source_sentences[i])
+                together += int(found)
+        else:
+            if marked != source:
+                for i in range(begin, end):
+                    marks[source_sentences[i]] = source
+                marked = np.int64(source)
+            for i in range(low, high):
+                together += int(marks[target_sentences[i]] == source)
+        joint[pair] += together
+
+
+@kernel()
+def negative_log_p(joint: Any, source: Any, target: Any, total: Any) -> Any:
+    """Fisher's exact test, one-sided: -ln of the probability that phrases share ``joint`` sentences or more by chance.
+
+    Args:
+        joint, source, target: how many of the ``total`` sentence pairs hold both phrases, the one, the other.
+    """
+    if joint <= 0:
+        return 0.0
+    a, b, c = float(joint), float(source - joint), float(target - joint)
+    d = float(total - source - target + joint)
+    log_p = math.lgamma(a + b + 1) + math.lgamma(c + d + 1) + math.lgamma(a + c + 1) + math.lgamma(b + d + 1)
+    log_p -= math.lgamma(a + b + c + d + 1) + math.lgamma(a + 1) + math.lgamma(b + 1)
+    log_p -= math.lgamma(c + 1) + math.lgamma(d + 1)
+    term, tail = 1.0, 1.0
+    while b > 0 and c > 0 and term > 1e-18 * tail:
+        a, d = a + 1, d + 1
+        term *= b * c / (a * d)
+        b, c = b - 1, c - 1
+        tail += term
+    return max(0.0, -log_p - math.log(tail))
+
+
+@kernel()
+def significances(joint: Any, sources: Any, targets: Any, by_source: Any, by_target: Any, total: Any, out: Any) -> None:
+    """Fill ``out`` float64 [pairs] with ``negative_log_p``; by_source, by_target: int32 [nodes], sentences of each."""
+    for pair in range(joint.shape[0]):
+        out[pair] = negative_log_p(joint[pair], by_source[sources[pair]], by_target[targets[pair]], total)
+
+
+@kernel()
+def copy_lines(block: Any, kept: Any, out: Any) -> Any:
+    """Copy the whole lines that are kept (bool [lines]) to ``out``; return the bytes written."""
+    begin, line, at = 0, 0, 0
+    while begin < block.size:
+        end = begin
+        while block[end] != _NEWLINE:
+            end += 1
+        if kept[line]:
+            for position in range(begin, end + 1):
+                out[at] = block[position]
+                at += 1
+        begin = end + 1
+        line += 1
+    return at

@@ -1,0 +1,255 @@
+"""Significance pruning of a phrase table (Johnson et al. 2007): pairs go that may share their sentences by chance.
+
+Of N sentence pairs C(s) hold the source phrase, C(t) the target phrase and C(s, t) both, however often and whether or
+not the pair is aligned there. Under chance C(s, t) is hypergeometric; the significance of a pair is -ln of the
+probability of C(s, t) or more. For a pair with all three counts 1 it is ln N, called alpha.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnnsmt.io import InputError, atomic_path, check_utf8, read_byte_lines, read_line_blocks
+from rnnsmt.kernels.strings import POW10, Interner
+from rnnsmt.kernels.table_lines import SOURCE, TARGET, split_phrase_lines
+from rnnsmt.parallel_gzip import atomic_blocks
+from rnnsmt.phrases.kernels.significance import (
+    NOWHERE,
+    Trie,
+    add_phrases,
+    copy_lines,
+    copy_trie,
+    count_together,
+    find_phrases,
+    number_lines,
+    significances,
+    sort_by_phrase,
+)
+from rnnsmt.phrases.table import refuse_line
+from rnnsmt.progress import Meter
+
+EPSILON = 0.001
+"""What a+e and a-e add to alpha and take from it, in Moses too."""
+
+LINES = 20_000
+"""Sentence pairs that are read at once."""
+
+LEAST_TOKENS = 1 << 16
+"""Words of the sentences that are counted together at least, however little memory is allowed."""
+
+Lists = tuple[NDArray[np.int64], NDArray[np.int32]]
+
+
+def least_significance(threshold: str, sentences: int) -> float:
+    """The significance that a pair needs to stay: ``a+e``, ``a-e`` or a number."""
+    if threshold in ("a+e", "a-e"):
+        return math.log(sentences) + (EPSILON if threshold == "a+e" else -EPSILON)
+    return float(threshold)
+
+
+class PhraseSide:
+    """The phrases of one side of a table, and how many sentences hold each.
+
+    nodes: parts of the column of phrases, int32 [lines]. totals: int32 [nodes], sentences so far.
+    """
+
+    def __init__(self) -> None:
+        self.words = Interner()
+        self.trie = _empty_trie(1 << 12)
+        self.parts: list[NDArray[np.int32]] = []
+        self.totals = np.zeros(0, np.int32)
+
+    def add(self, block: NDArray[np.uint8], bounds: NDArray[np.int64], side: int) -> None:
+        """Enter the phrases of a block of lines."""
+        size = int((bounds[:, side, 1] - bounds[:, side, 0]).sum())
+        most = size // 2 + len(bounds)
+        self.words.reserve(most, size)
+        if int(self.trie.size[0]) + most > len(self.trie.is_phrase):
+            larger = _empty_trie(max(int(self.trie.size[0]) + most, 3 * len(self.trie.is_phrase) // 2))
+            copy_trie(self.trie, larger)
+            self.trie = larger
+        nodes = np.empty(len(bounds), np.int32)
+        add_phrases(block, bounds, side, self.words.table, self.trie, nodes)
+        self.parts.append(nodes)
+
+    def number(self, lines: list[bytes]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """The words of text lines and where each line begins."""
+        text = np.frombuffer(b"\n".join(lines) + b"\n", np.uint8)
+        numbers, offsets = np.empty(len(text) // 2 + 1, np.int32), np.empty(len(lines) + 1, np.int64)
+        filled = number_lines(text, self.words.table, numbers, offsets)
+        return numbers[:filled].copy(), offsets
+
+    def sentence_lists(self, numbers: NDArray[np.int32], offsets: NDArray[np.int64]) -> Lists:
+        """Where the sentences of every node begin, int64 [nodes + 1], and the sentences; counted in ``totals``."""
+        size, longest = map(int, self.trie.size)
+        nodes, sentences = np.empty((2, max(longest * len(numbers), 1)), np.int32)
+        found = find_phrases(numbers, offsets, self.trie, np.full(size, NOWHERE, np.int32), nodes, sentences)
+        starts = np.zeros(size + 1, np.int64)
+        counts = np.bincount(nodes[:found], minlength=size)
+        np.cumsum(counts, out=starts[1:])
+        ordered = np.empty(found, np.int32)
+        sort_by_phrase(nodes[:found], sentences[:found], starts[:-1].copy(), ordered)
+        if not len(self.totals):
+            self.totals = np.zeros(size, np.int32)
+        self.totals += counts.astype(np.int32)
+        return starts, ordered
+
+
+def _empty_trie(capacity: int) -> Trie:
+    slots = 1 << max(2 * capacity - 1, 1).bit_length()
+    size = np.array([1, 0], np.int64)
+    return Trie(np.full(slots, NOWHERE, np.int64), np.zeros(slots, np.int32), np.zeros(capacity, np.bool_), size)
+
+
+def prune_table(
+    table: str,
+    source: Sequence[str],
+    target: Sequence[str],
+    threshold: str,
+    output: str,
+    *,
+    origins: str | None = None,
+    output_origins: str | None = None,
+    threads: int = 1,
+    memory_mb: int = 2000,
+) -> dict[str, object]:
+    """Write the lines of the table whose pairs are significant, byte by byte; the figures of the stage.
+
+    source, target: the text that the table was extracted from. threshold: see ``least_significance``. origins: what
+    ``phrases score`` wrote of the table; its rows of the lines that stay go to ``output_origins``.
+
+    Raises:
+        InputError: a missing or malformed table, text of different lengths or none, origins of another table; no pair
+            is significant.
+    """
+    if (origins is None) != (output_origins is None):
+        raise InputError("--origins and --output-origins: give both or none")
+    sides = PhraseSide(), PhraseSide()
+    _read_pairs(table, sides)
+    sources, targets = (np.concatenate(side.parts) for side in sides)
+    known = None if origins is None else _open_origins(origins, len(sources))
+    joint = np.zeros(len(sources), np.int32)
+    sentences = 0
+    for slice_lists in _slices(source, target, sides, memory_mb):
+        offsets = slice_lists[0][1]
+        lists = [side.sentence_lists(*text) for side, text in zip(sides, slice_lists, strict=True)]
+        marks = np.full(len(offsets) - 1, NOWHERE, np.int32)
+        count_together(sources, targets, lists[0], lists[1], marks, joint)
+        sentences += len(offsets) - 1
+    if not sentences:
+        raise InputError(f"{source[0]}: no sentence pair to read; the file is empty")
+    significance = np.empty(len(joint))
+    significances(joint, sources, targets, sides[0].totals, sides[1].totals, sentences, significance)
+    least = least_significance(threshold, sentences)
+    kept = significance >= least
+    if not kept.any():
+        raise InputError(f"{table}: no pair has a significance of {least:.4g}; was it extracted from this text?")
+    _write_lines(table, kept, output, threads)
+    if known is not None and output_origins is not None:
+        with atomic_path(output_origins) as temporary, temporary.open("wb") as stream:
+            np.save(stream, known[kept])
+    once = (joint == 1) & (sides[0].totals[sources] == 1) & (sides[1].totals[targets] == 1)
+    figures: dict[str, object] = {
+        "sentence pairs": sentences,
+        "least significance": round(least, 4),
+        "phrase pairs": len(kept),
+        "whose phrases occur once": int(once.sum()),
+        "kept": int(kept.sum()),
+        "source phrases": int(np.count_nonzero(np.bincount(sources))),
+        "source phrases kept": int(np.count_nonzero(np.bincount(sources[kept]))),
+    }
+    if absent := int((joint == 0).sum()):
+        figures["pairs that no sentence pair holds"] = absent
+    return figures
+
+
+def _read_pairs(table: str, sides: tuple[PhraseSide, PhraseSide]) -> None:
+    """Enter the phrases of all lines of a table."""
+    meter = Meter("reading the phrase table", unit="pairs")
+    lines, scores = 0, 0
+    for block in read_line_blocks(table):
+        check_utf8(block, table, lines)
+        text, bounds = np.frombuffer(block, np.uint8), np.empty((block.count(b"\n"), 3, 2), np.int64)
+        scores, bad = split_phrase_lines(text, POW10, scores, bounds)
+        if bad >= 0:
+            refuse_line(block.split(b"\n")[bad], table, lines + bad + 1, scores or None, reordering=False)
+        for side, place in zip(sides, (SOURCE, TARGET), strict=True):
+            side.add(text, bounds, place)
+        lines += len(bounds)
+        meter.add(len(bounds))
+    if not lines:
+        raise InputError(f"{table}: the table is empty; make it again")
+
+
+Text = tuple[NDArray[np.int32], NDArray[np.int64]]
+
+
+def _slices(
+    source: Sequence[str], target: Sequence[str], sides: tuple[PhraseSide, PhraseSide], memory_mb: int
+) -> Iterator[tuple[Text, Text]]:
+    """Yield the text in parts of sentences that are counted together: (words, where each sentence begins) of both."""
+    if len(source) != len(target):
+        raise InputError(f"--source names {len(source)} files, --target {len(target)}; give the same number to each")
+    most = max((memory_mb << 20) // (32 * int(max(side.trie.size[1] for side in sides))), LEAST_TOKENS)
+    meter = Meter("counting sentence pairs")
+    parts: tuple[list[Text], list[Text]] = ([], [])
+    tokens = 0
+    for paths in zip(source, target, strict=True):
+        streams = [read_byte_lines(path) for path in paths]
+        number = 0
+        while True:
+            lines = [list(islice(stream, LINES)) for stream in streams]
+            if len(lines[0]) != len(lines[1]):
+                longer, shorter = (0, 1) if len(lines[0]) > len(lines[1]) else (1, 0)
+                raise InputError(
+                    f"{paths[longer]} goes on after line {number + len(lines[shorter])}, where {paths[shorter]} ended; "
+                    "source and target need the same number of lines"
+                )
+            if not lines[0]:
+                break
+            number += len(lines[0])
+            for side, of_side, part in zip(sides, lines, parts, strict=True):
+                part.append(side.number(of_side))
+                tokens += len(part[-1][0])
+            meter.add(len(lines[0]))
+            if tokens >= most:
+                yield _joined(parts[0]), _joined(parts[1])
+                parts, tokens = ([], []), 0
+    if parts[0]:
+        yield _joined(parts[0]), _joined(parts[1])
+
+
+def _joined(parts: list[Text]) -> Text:
+    numbers = np.concatenate([words for words, _ in parts])
+    lengths = np.concatenate([np.diff(offsets) for _, offsets in parts])
+    return numbers, np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+
+
+def _open_origins(path: str, pairs: int) -> NDArray[np.int32]:
+    """int32 [pairs, 3], mapped."""
+    try:
+        found = np.load(path, mmap_mode="r", allow_pickle=False)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(f"{path}: not a .npy file of origins ({error}); score the phrases again") from None
+    if not isinstance(found, np.ndarray) or found.shape != (pairs, 3) or found.dtype != np.int32:
+        raise InputError(f"{path}: not the origins of a table of {pairs} pairs; score the phrases again")
+    return found
+
+
+def _write_lines(table: str, kept: NDArray[np.bool_], output: str, threads: int) -> None:
+    """Copy the lines that are kept."""
+    meter = Meter("writing", len(kept), "pairs")
+    lines = 0
+    with atomic_blocks(output, threads) as out:
+        for block in read_line_blocks(table):
+            text, count = np.frombuffer(block, np.uint8), block.count(b"\n")
+            buffer = np.empty(len(block), np.uint8)
+            filled = copy_lines(text, kept[lines : lines + count], buffer)
+            out.write(buffer[:filled].data)
+            lines += count
+            meter.add(count)
