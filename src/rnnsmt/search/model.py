@@ -24,6 +24,7 @@ from rnnsmt.moses.ini import (
     MosesIni,
     feature_count,
 )
+from rnnsmt.search.binary import ModelTables, ModelText, fitting_tables
 from rnnsmt.search.kernels.records import MAX_WINDOW
 from rnnsmt.search.marked_input import MarkedSentence, read_marks, walls_at_punctuation
 from rnnsmt.search.neural import NeuralFeature, load_feature
@@ -209,6 +210,40 @@ def _without_marks(sentences: list[str], xml_input: str | None, monotone_at_punc
     return marked
 
 
+def model_texts(ini: MosesIni, folder: Path | None) -> list[ModelText]:
+    """The text files of a model: its phrase tables, its reordering table, its n-gram LMs. folder: as ``load_model``.
+
+    Raises:
+        InputError: a file is missing, or the ini has no phrase table, no LM, or several reordering tables.
+    """
+    tables, lms = _some(ini, PHRASE_TABLES), _some(ini, LANGUAGE_MODELS)
+    reordering = _single(ini, "LexicalReordering")
+    scored = [*tables, reordering] if reordering is not None else tables
+    found = [ModelText(one.kind, feature_count(one, str(ini.path)), ini.located(one, folder)) for one in scored]
+    return found + [ModelText("LM", 0, ini.located(one, folder)) for one in lms]
+
+
+def binary_folders(texts: Sequence[ModelText], folder: Path | None) -> list[Path]:
+    """Where a binary file of a model may lie: in ``folder``, or beside the first phrase table."""
+    beside = texts[0].path.parent
+    return [beside] if folder is None else [folder, beside]
+
+
+def read_tables(texts: Sequence[ModelText], sentences: list[str] | None = None) -> ModelTables:
+    """Read the text files of a model, as ``model_texts`` has them. sentences: as ``load_model``.
+
+    Raises:
+        InputError: one of them is missing or malformed.
+    """
+    tables = [(text.path, text.columns) for text in texts if text.kind in PHRASE_TABLES]
+    table = load_phrase_tables(tables, sentences)
+    reordering = ReorderingTable(np.zeros((1, 1)), np.zeros(len(table.source_of), np.int32))
+    for text in texts:
+        if text.kind == "LexicalReordering":
+            reordering = load_reordering_table(text.path, table, text.columns)
+    return ModelTables(table, reordering, [load_automaton(text.path) for text in texts if text.kind == "LM"])
+
+
 def load_model(
     ini: MosesIni,
     sentences: list[str] | None = None,
@@ -217,11 +252,11 @@ def load_model(
     device: str = "auto",
     precision: str = "reduced",
 ) -> SearchModel:
-    """Read the tables and the LM that an ini names.
+    """Read the tables and the LM that an ini names, or map a binary file that was made of them.
 
     Args:
         ini: the ini; its weights are not looked at.
-        sentences: keep only phrases that occur in these tokenised sentences; None keeps all.
+        sentences: of text files, keep only phrases that occur in these tokenised sentences; None keeps all.
         model_dir: take files of the same base name from here where they exist (filtered tables).
         threads: threads of a neural LM.
         device: where a neural LM is computed, see ``rnnsmt.networks.devices.choose_place``.
@@ -229,7 +264,7 @@ def load_model(
 
     Raises:
         InputError: a missing or malformed file, an unknown feature or section of the ini, a reordering type that is
-                not supported.
+                not supported, a damaged binary file.
     """
     folder = Path(model_dir) if model_dir is not None else None
     if folder is not None and not folder.is_dir():
@@ -242,21 +277,18 @@ def load_model(
     names, columns = _layout(ini)
     for kind in ("WordPenalty", "PhrasePenalty", "UnknownWordPenalty", "Distortion"):
         _single(ini, kind)
-    table_features, lm_features = _some(ini, PHRASE_TABLES), _some(ini, LANGUAGE_MODELS)
+    texts = model_texts(ini, folder)
+    table_features = _some(ini, PHRASE_TABLES)
     reordering_feature, neural_feature = _single(ini, "LexicalReordering"), _single(ini, "CSLM")
-    paths = {
-        f.name: ini.located(f, folder) for f in (*table_features, *lm_features, reordering_feature, neural_feature) if f
-    }
+    neural_path = ini.located(neural_feature, folder) if neural_feature is not None else Path()
     scores, hierarchical = np.full(8, -1, np.int64), False
     if reordering_feature is not None:
         scores, hierarchical = reordering_scores(ini, reordering_feature)
-    table = load_phrase_tables([(paths[f.name], feature_count(f, str(ini.path))) for f in table_features], sentences)
-    reordering, places = ReorderingTable(np.zeros((1, 1)), np.zeros(len(table.source_of), np.int32)), scores
+    tables = fitting_tables(binary_folders(texts, folder), texts)
+    table, reordering, lms = read_tables(texts, sentences) if tables is None else tables
+    places = scores
     if reordering_feature is not None:
-        own = columns["LexicalReordering"]
-        reordering = load_reordering_table(paths[reordering_feature.name], table, len(own))
-        places = np.where(scores >= 0, own[scores], -1)
-    lms = [load_automaton(paths[feature.name]) for feature in lm_features]
+        places = np.where(scores >= 0, columns["LexicalReordering"][scores], -1)
     neural = None
     if neural_feature is not None:
         unknown = neural_feature.options.get("unknown", CSLM_UNKNOWN[0])
@@ -264,7 +296,7 @@ def load_model(
             raise InputError(
                 f"{ini.path}: {neural_feature.name} has unknown={unknown}; it must be {' or '.join(CSLM_UNKNOWN)}"
             )
-        neural = load_feature(paths[neural_feature.name], unknown, threads, device, precision)
+        neural = load_feature(neural_path, unknown, threads, device, precision)
     limit = MAX_WINDOW if ini.distortion_limit == NO_LIMIT else min(ini.distortion_limit, MAX_WINDOW)
     return SearchModel(
         ini,
