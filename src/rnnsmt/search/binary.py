@@ -1,9 +1,9 @@
 """A model as one binary file, ``model.binary`` beside its phrase table, which all processes of a machine share.
 
-The file has the flat arrays that reading the tables and LMs as text makes. It is mapped into memory, not read: a process
-starts at once, and the pages that it needs are those of all others. The first line names the format, the length of the
-header and its SHA-256; the header is JSON: byte order, the text files that the arrays were made of with their sizes,
-times and SHA-256, the arrays with their types, shapes and places. Every array begins at a multiple of 64 bytes.
+The file has the flat arrays that reading the tables and LMs as text makes. It is mapped into memory, not read: a
+process starts at once, and the pages that it needs are those of all others. The first line names the format, the length
+of the header and its SHA-256; the header is JSON: byte order, the text files that the arrays were made of with their
+sizes, times and SHA-256, the arrays with their types, shapes and places. Every array begins at a multiple of 64 bytes.
 
 A file that was made of other text files than those that an ini names is not used. A text file is known by its size and
 time; where the time differs, or is one of whole seconds, as archives and some file systems have it, by its SHA-256.
@@ -120,7 +120,7 @@ def _write(path: Path, texts: list[dict[str, Any]], tables: ModelTables) -> int:
         written = out.write(first_line) + out.write(content)
         for array in arrays.values():
             out.write(bytes(_aligned(written) - written))
-            out.write(memoryview(np.ascontiguousarray(array)).cast("B") if array.size else b"")
+            out.write(np.ascontiguousarray(array).view(np.uint8).data if array.size else b"")
             written = _aligned(written) + array.nbytes
         out.write(bytes(_aligned(written) - written))
     return path.stat().st_size
