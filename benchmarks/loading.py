@@ -2,10 +2,10 @@
 
     python benchmarks/loading.py MODEL TEXT
 
-MODEL: a folder with moses.ini and its tables, as results/model; TEXT: tokenised source text, plain or compressed. A copy
-of MODEL is used. Of every measurement the median of --repeat is printed, wall and CPU seconds of whole processes; memory
-is that of the second of two processes that have loaded the whole model and translated TEXT, from
-/proc/PID/smaps_rollup, less that of one that has only imported the same modules and compiled code.
+MODEL: a folder with moses.ini and its tables, as results/model; TEXT: tokenised source text, plain or compressed. A
+copy of MODEL is used. Of every measurement the median of --repeat is printed, wall and CPU seconds of whole processes.
+Memory is that of the second of two processes that have loaded the whole model and translated a sentence, from
+/proc/PID/smaps_rollup, less that of a process with a model of one phrase pair.
 """
 
 import argparse
@@ -31,10 +31,7 @@ from rnnsmt.search import SearchOptions, decode, load_model
 ini = MosesIni.read(sys.argv[1])
 sentences = list(read_lines(sys.argv[2]))
 model = load_model(ini)
-found = decode(model, sentences, model.weights(ini), SearchOptions())
-del found
-model.looked_up = None
-print(len(sentences), flush=True)
+print(len(decode(model, sentences, model.weights(ini), SearchOptions())), flush=True)
 sys.stdin.readline()
 """
 
@@ -105,7 +102,7 @@ def main() -> None:
             [*run, "translation", "describe", "--name", "x", "--source-lang", "en", "--target-lang", "fr",
              "--no-normalize", "--no-tokenize", "--output-dir", str(system)], check=True, capture_output=True,
         )  # fmt: skip
-        base = memory(tiny_model(folder / "tiny", args.model), text, 2)
+        base = memory(tiny_model(folder / "tiny", args.model), one, 2)
         print("modules alone, MB:", {name: round(size) for name, size in base.items()})
         written: dict[str, bytes] = {}
         for kind in ("text", "binary"):
@@ -124,7 +121,7 @@ def main() -> None:
                 f"{kind}: translate, one line of a pipe:",
                 median(lambda: timed(pipe, sentences[0] + "\n"), args.repeat),  # noqa: B023
             )
-            sizes = memory(ini, text, 2)
+            sizes = memory(ini, one, 2)
             print(f"{kind}: model in a second process, MB:", {n: round(sizes[n] - base[n], 1) for n in sizes})
 
 
