@@ -32,6 +32,10 @@ from rnnsmt.search.table_reader import PhraseTable, ReorderingTable
 
 NAME = "model.binary"
 
+LARGE = 1 << 24
+"""Bytes. Up to the size of the largest block that was freed so far, glibc takes memory from its heap, not new pages of
+the system for each array of a sentence: who reads text has freed such blocks, who maps a file has not."""
+
 FORMAT = 1
 """Another number for everything that makes old files unreadable: the arrays, hash functions, what their values mean."""
 
@@ -171,6 +175,7 @@ def fitting_tables(folders: Iterable[Path], texts: Sequence[ModelText]) -> Model
             binary = _Binary(path)
             misfit = _misfit(binary.header["texts"], texts)
             if misfit is None:
+                np.empty(LARGE, np.uint8)
                 return binary.tables()
             say(
                 f"warning: {path}: {misfit}; the text files are read instead: make it again with rnnsmt search "
