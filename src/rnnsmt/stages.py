@@ -104,6 +104,7 @@ STAGES: dict[str, dict[str, Stage]] = {
     },
     "search": {
         "decode": Stage(4, "translate a text with a Moses model directory"),
+        "binarise": Stage(1, "a model as one binary file, which loads at once"),
     },
     "tuning": {
         "mert": Stage(7, "weights by MERT, batch MIRA or PRO, decoding again and again"),

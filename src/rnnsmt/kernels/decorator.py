@@ -15,6 +15,28 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from numba.np import linalg as _numba_linalg
+
+
+def _import_without_scipy() -> None:
+    """Import the module of numba that imports scipy for the question whether it has a BLAS; the answer is no.
+
+    Scipy is a third of what numba takes until its first kernel runs. The module asks for no more than np.convolve and
+    np.correlate, which then do without a BLAS; products of matrices ask on their own.
+    """
+
+    def no_blas() -> None:
+        raise ImportError("no kernel needs it")
+
+    asked = _numba_linalg.ensure_blas
+    _numba_linalg.ensure_blas = no_blas
+    try:
+        import numba.np.arraymath  # noqa: F401
+    finally:
+        _numba_linalg.ensure_blas = asked
+
+
+_import_without_scipy()
 
 INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """Options of kernels that are only called by kernels: nothing to call them from Python is compiled."""

@@ -237,6 +237,29 @@ class Interner:
         bounds = self.table.offsets[: len(self) + 1].tolist()
         return [data[a:b] for a, b in pairwise(bounds)]
 
+    def bytes_of(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The strings with these ids one after another, ``uint8``, and where each begins, ``int64`` [ids + 1]."""
+        begins, ends = self.table.offsets[ids], self.table.offsets[ids + 1]
+        offsets = np.concatenate([[0], np.cumsum(ends - begins)])
+        places = np.arange(offsets[-1]) + np.repeat(begins - offsets[:-1], ends - begins)
+        return self.table.arena[places], offsets
+
+    def without_room(self) -> InternTable:
+        """A copy of the arrays that is no longer than the strings need, for a file."""
+        count, used = len(self), self.arena_used
+        old, new = self.table, self._empty(count, used)
+        _place_all(new.slots, old.hashes, count)
+        return InternTable(
+            new.slots, old.hashes[:count].copy(), old.offsets[: count + 1].copy(), old.arena[:used].copy(), old.size
+        )
+
+    @classmethod
+    def of(cls, table: InternTable) -> "Interner":
+        """The strings of arrays that ``without_room`` has made; more of them go into a copy."""
+        found = cls(0, 0)
+        found.table = table
+        return found
+
     def ids_of(self, other: "Interner") -> np.ndarray:
         """For every string of ``other`` its id here or -1, ``int64`` [len(other)]."""
         out = np.zeros(len(other), np.int64)

@@ -68,7 +68,7 @@ def build_automaton(arpa: Arpa, where: str = "the LM") -> Automaton:
     counts = [len(p) for p in probs]
     if sum(counts) + 1 >= 1 << 31:
         raise InputError(f"{where}: more than 2^31 n-grams")
-    rows = np.empty(1 << max(int(sum(counts[1:]) * 1.5), 8).bit_length(), ROW)
+    rows = np.zeros(1 << max(int(sum(counts[1:]) * 1.5), 8).bit_length(), ROW)
     rows["key"] = -1
     node_links = np.zeros(1 + sum(counts), np.int32)
     extends = np.zeros(1 + sum(counts), np.uint8)

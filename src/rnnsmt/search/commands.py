@@ -1,4 +1,4 @@
-"""The command of the decoder."""
+"""The commands of the decoder."""
 
 import argparse
 import math
@@ -153,3 +153,43 @@ def _translate(
         stats["ngrams_scored"] = counts.scored - before.scored
         stats["batches"] = counts.batches - before.batches
     return stats
+
+
+def binarise_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--ini", type=Path, required=True, metavar="FILE", help="moses.ini of the model; weights do not matter")
+    add("--model-dir", type=Path, metavar="DIR", help="take files of the same base name from here where they exist")
+    add("--output-dir", type=Path, metavar="DIR",
+        help="folder of the binary file; without it that of the (first) phrase table")  # fmt: skip
+
+
+def binarise(args: argparse.Namespace) -> dict[str, object]:
+    """Write the tables and n-gram LMs of a model as one binary file, as processPhraseTableMin and build_binary do.
+
+    The file is called model.binary and lies beside the phrase table, or in the folder that decoding will be given as
+    --model-dir. Whatever decodes with an ini that names the same text files then maps it into memory instead of reading
+    them: `search decode`, `translate`, `tuning mert`. All processes of a machine share its pages. Translations and
+    scores are the same, and no ini changes. It has everything that the text files have, nothing is quantised; they
+    stay, and Moses reads them.
+
+    When one of the text files has changed, the binary file is not used, with a warning: run the same command again.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt search binarise --ini results/systems/rnn/run1/moses.ini
+    """
+    from rnnsmt.moses.ini import MosesIni
+    from rnnsmt.search.binary import NAME, make_binary
+    from rnnsmt.search.model import binary_folders, model_texts, read_tables
+
+    if args.model_dir is not None and not args.model_dir.is_dir():
+        raise InputError(f"{args.model_dir}: no such folder")
+    texts = model_texts(MosesIni.read(args.ini), args.model_dir)
+    output = (args.output_dir or binary_folders(texts, None)[0]) / NAME
+    tables, size = make_binary(output, texts, read_tables)
+    say(f"{output}: made of {', '.join(text.path.name for text in texts)}")
+    return {
+        "phrase pairs": len(tables.phrases.source_of),
+        "language models": len(tables.lms),
+        "bytes": size,
+    }

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.io import InputError
-from rnnsmt.kernels.strings import Interner
 from rnnsmt.lm.automaton import Automaton, load_automaton
 from rnnsmt.moses.ini import (
     CSLM_UNKNOWN,
@@ -25,16 +24,16 @@ from rnnsmt.moses.ini import (
     MosesIni,
     feature_count,
 )
-from rnnsmt.search.kernels import tables as table_kernels
-from rnnsmt.search.kernels.features import score_alone
+from rnnsmt.search.binary import ModelTables, ModelText, fitting_tables
 from rnnsmt.search.kernels.records import MAX_WINDOW
 from rnnsmt.search.marked_input import MarkedSentence, read_marks, walls_at_punctuation
 from rnnsmt.search.neural import NeuralFeature, load_feature
 from rnnsmt.search.table_reader import (
+    MAX_SOURCE_PHRASE,
     PhraseTable,
-    TargetPhrases,
+    ReorderingTable,
     load_phrase_tables,
-    load_reordering_scores,
+    load_reordering_table,
 )
 
 UNKNOWN_WORD_SCORE = -100.0
@@ -64,17 +63,16 @@ class SearchModel:
         feature_names: one per scalar weight, ``NAME:INDEX``; stateful features first, in the order of the ini, then the
             others, the unknown-word penalty last.
         table: the phrase pairs of all tables, sorted by source phrase.
-        reordering: ``float64`` [pairs, 8], backward scores of the four orientations, then forward ones; 0 for none.
+        reordering: the scores of the reordering table.
+        reordering_scores: ``int64`` [8], which of its columns are the backward scores of the four orientations, then
+            the forward ones; -1 for none.
         reordering_places: ``int64`` [8], where these lie in a feature vector, some in the same place; -1 for none.
-        forward_class: ``int32`` [pairs], equal where the four forward scores are equal.
         hierarchical: the reordering model is of blocks (Galley and Manning 2008), not of words or phrases.
-        targets: target phrases of the table.
-        vocabulary: target words by id.
         lms: the n-gram language models.
         columns: where the features lie in a feature vector: kind to indices.
         distortion_limit: in words, at most ``MAX_WINDOW``.
         table_limits: of every table, translations per source phrase, 0 for all.
-        longest: words of the longest source phrase.
+        longest: words of the longest source phrase that is looked for.
         xml_input: what is done with XML in the input: ``exclusive`` (no other translations of words that have one),
             ``inclusive``, or ``ignore`` (left out); None: it is text.
         monotone_at_punctuation: no phrase jumps over punctuation.
@@ -86,12 +84,10 @@ class SearchModel:
     ini: MosesIni
     feature_names: list[str]
     table: PhraseTable
-    reordering: np.ndarray
+    reordering: ReorderingTable
+    reordering_scores: np.ndarray
     reordering_places: np.ndarray
-    forward_class: np.ndarray
     hierarchical: bool
-    targets: TargetPhrases
-    vocabulary: list[str]
     lms: list[Automaton]
     columns: dict[str, np.ndarray]
     distortion_limit: int
@@ -120,32 +116,6 @@ class SearchModel:
         """The columns of the features that n-best lists show: all but the unknown-word penalty, as in Moses."""
         count = len(self.feature_names)
         return np.setdiff1d(np.arange(count), self.columns.get("UnknownWordPenalty", np.zeros(0, np.int64)))
-
-
-def target_phrases(
-    phrases: Interner, vocabulary: Interner, lms: Sequence[Automaton], neural: NeuralFeature | None, path: Path
-) -> tuple[TargetPhrases, list[str]]:
-    """Split target phrases into words (entered in ``vocabulary``) and score them alone; also the words by id.
-
-    Raises:
-        InputError: a word of the table ``path`` is not UTF-8.
-    """
-    count = len(phrases)
-    size = phrases.arena_used
-    vocabulary.reserve(size // 2 + count + 1, size + 1)
-    flat, bounds = np.zeros(size // 2 + count + 1, np.int32), np.zeros(count + 1, np.int64)
-    filled = table_kernels.split_words(
-        phrases.table.arena, phrases.table.offsets, count, vocabulary.table, flat, bounds
-    )
-    words = flat[:filled].copy()
-    lm_words, states = np.zeros((len(lms), filled), np.int32), np.zeros((len(lms), filled), np.int32)
-    rest, totals = np.zeros((len(lms), filled)), np.zeros((len(lms), count))
-    for number, lm in enumerate(lms):
-        lm_words[number] = lm.word_ids(vocabulary)[words] if filled else words
-        score_alone(lm.arrays, bounds, lm_words[number], states[number], rest[number], totals[number])
-    strings = _decoded(vocabulary, path)
-    classes = neural.scorer.ids(strings)[words] if neural is not None and filled else words[:0]
-    return TargetPhrases(bounds, words, lm_words, states, rest, totals, classes), strings
 
 
 def _single(ini: MosesIni, kind: str) -> Feature | None:
@@ -240,6 +210,40 @@ def _without_marks(sentences: list[str], xml_input: str | None, monotone_at_punc
     return marked
 
 
+def model_texts(ini: MosesIni, folder: Path | None) -> list[ModelText]:
+    """The text files of a model: its phrase tables, its reordering table, its n-gram LMs. folder: as ``load_model``.
+
+    Raises:
+        InputError: a file is missing, or the ini has no phrase table, no LM, or several reordering tables.
+    """
+    tables, lms = _some(ini, PHRASE_TABLES), _some(ini, LANGUAGE_MODELS)
+    reordering = _single(ini, "LexicalReordering")
+    scored = [*tables, reordering] if reordering is not None else tables
+    found = [ModelText(one.kind, feature_count(one, str(ini.path)), ini.located(one, folder)) for one in scored]
+    return found + [ModelText("LM", 0, ini.located(one, folder)) for one in lms]
+
+
+def binary_folders(texts: Sequence[ModelText], folder: Path | None) -> list[Path]:
+    """Where a binary file of a model may lie: in ``folder``, or beside the first phrase table."""
+    beside = texts[0].path.parent
+    return [beside] if folder is None else [folder, beside]
+
+
+def read_tables(texts: Sequence[ModelText], sentences: list[str] | None = None) -> ModelTables:
+    """Read the text files of a model, as ``model_texts`` has them. sentences: as ``load_model``.
+
+    Raises:
+        InputError: one of them is missing or malformed.
+    """
+    tables = [(text.path, text.columns) for text in texts if text.kind in PHRASE_TABLES]
+    table = load_phrase_tables(tables, sentences)
+    reordering = ReorderingTable(np.zeros((1, 1)), np.zeros(len(table.source_of), np.int32))
+    for text in texts:
+        if text.kind == "LexicalReordering":
+            reordering = load_reordering_table(text.path, table, text.columns)
+    return ModelTables(table, reordering, [load_automaton(text.path) for text in texts if text.kind == "LM"])
+
+
 def load_model(
     ini: MosesIni,
     sentences: list[str] | None = None,
@@ -248,11 +252,11 @@ def load_model(
     device: str = "auto",
     precision: str = "reduced",
 ) -> SearchModel:
-    """Read the tables and the LM that an ini names.
+    """Read the tables and the LM that an ini names, or map a binary file that was made of them.
 
     Args:
         ini: the ini; its weights are not looked at.
-        sentences: keep only phrases that occur in these tokenised sentences; None keeps all.
+        sentences: of text files, keep only phrases that occur in these tokenised sentences; None keeps all.
         model_dir: take files of the same base name from here where they exist (filtered tables).
         threads: threads of a neural LM.
         device: where a neural LM is computed, see ``rnnsmt.networks.devices.choose_place``.
@@ -260,7 +264,7 @@ def load_model(
 
     Raises:
         InputError: a missing or malformed file, an unknown feature or section of the ini, a reordering type that is
-                not supported.
+                not supported, a damaged binary file.
     """
     folder = Path(model_dir) if model_dir is not None else None
     if folder is not None and not folder.is_dir():
@@ -273,21 +277,18 @@ def load_model(
     names, columns = _layout(ini)
     for kind in ("WordPenalty", "PhrasePenalty", "UnknownWordPenalty", "Distortion"):
         _single(ini, kind)
-    table_features, lm_features = _some(ini, PHRASE_TABLES), _some(ini, LANGUAGE_MODELS)
+    texts = model_texts(ini, folder)
+    table_features = _some(ini, PHRASE_TABLES)
     reordering_feature, neural_feature = _single(ini, "LexicalReordering"), _single(ini, "CSLM")
-    paths = {
-        f.name: ini.located(f, folder) for f in (*table_features, *lm_features, reordering_feature, neural_feature) if f
-    }
+    neural_path = ini.located(neural_feature, folder) if neural_feature is not None else Path()
     scores, hierarchical = np.full(8, -1, np.int64), False
     if reordering_feature is not None:
         scores, hierarchical = reordering_scores(ini, reordering_feature)
-    table = load_phrase_tables([(paths[f.name], feature_count(f, str(ini.path))) for f in table_features], sentences)
-    reordering, places = np.zeros((len(table.source_of), 8)), scores
+    tables = fitting_tables(binary_folders(texts, folder), texts)
+    table, reordering, lms = read_tables(texts, sentences) if tables is None else tables
+    places = scores
     if reordering_feature is not None:
-        own = columns["LexicalReordering"]
-        found = load_reordering_scores(paths[reordering_feature.name], table, len(own))
-        reordering, places = np.where(scores >= 0, found[:, scores], 0.0), np.where(scores >= 0, own[scores], -1)
-    lms = [load_automaton(paths[feature.name]) for feature in lm_features]
+        places = np.where(scores >= 0, columns["LexicalReordering"][scores], -1)
     neural = None
     if neural_feature is not None:
         unknown = neural_feature.options.get("unknown", CSLM_UNKNOWN[0])
@@ -295,38 +296,26 @@ def load_model(
             raise InputError(
                 f"{ini.path}: {neural_feature.name} has unknown={unknown}; it must be {' or '.join(CSLM_UNKNOWN)}"
             )
-        neural = load_feature(paths[neural_feature.name], unknown, threads, device, precision)
-    vocabulary = Interner(1 << 12, 1 << 16)
-    targets, words = target_phrases(table.targets, vocabulary, lms, neural, paths[table_features[0].name])
-    forward_class = np.unique(reordering[:, 4:], axis=0, return_inverse=True)[1].reshape(-1).astype(np.int32)
+        neural = load_feature(neural_path, unknown, threads, device, precision)
     limit = MAX_WINDOW if ini.distortion_limit == NO_LIMIT else min(ini.distortion_limit, MAX_WINDOW)
     return SearchModel(
         ini,
         names,
         table,
         reordering,
+        scores,
         places,
-        forward_class,
         hierarchical,
-        targets,
-        words,
         lms,
         columns,
         max(limit, 0),
         [ini.table_limit_of(feature) for feature in table_features],
-        table.longest_source,
+        min(table.longest_source, MAX_SOURCE_PHRASE),
         ini.is_on(DROP_UNKNOWN),
         xml_input,
         ini.is_on(MONOTONE_AT_PUNCTUATION),
         neural,
     )
-
-
-def _decoded(vocabulary: Interner, path: Path) -> list[str]:
-    try:
-        return [word.decode("utf-8") for word in vocabulary.strings()]
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: a target phrase is not UTF-8; convert the table") from None
 
 
 def kinds_of_features(model: SearchModel, columns: Sequence[str]) -> list[str]:

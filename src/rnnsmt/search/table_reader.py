@@ -39,6 +39,7 @@ class PhraseTable:
         log_scores: ``float64`` [pairs, columns]; of several tables, those of all, 0 in those that a pair is not from.
         table_of: ``int8`` [pairs], which of the tables a pair is from.
         first: ``int64`` [sources + 1], pairs of source s are first[s]..first[s + 1].
+        longest_source: words of the longest source phrase.
     """
 
     sources: Interner
@@ -48,11 +49,19 @@ class PhraseTable:
     log_scores: np.ndarray
     table_of: np.ndarray
     first: np.ndarray
+    longest_source: int
 
-    @property
-    def longest_source(self) -> int:
-        """Words of the longest source phrase."""
-        return max((phrase.count(b" ") + 1 for phrase in self.sources.strings()), default=1)
+
+class ReorderingTable(NamedTuple):
+    """The reordering scores of phrase pairs.
+
+    Attributes:
+        log_scores: ``float64`` [rows, columns], natural logarithms.
+        row_of: ``int32`` [pairs], the row of every pair of a ``PhraseTable``.
+    """
+
+    log_scores: np.ndarray
+    row_of: np.ndarray
 
 
 class TargetPhrases(NamedTuple):
@@ -171,11 +180,12 @@ def _grouped(
     np.cumsum(np.bincount(source_of, minlength=len(sources)), out=first[1:])
     with np.errstate(divide="ignore"):
         logs = np.maximum(np.log(scores[order]), LOG_FLOOR)
-    return PhraseTable(sources, targets, source_of[order], target_of[order], logs, table_of[order], first)
+    longest = max((phrase.count(b" ") + 1 for phrase in sources.strings()), default=1)
+    return PhraseTable(sources, targets, source_of[order], target_of[order], logs, table_of[order], first, longest)
 
 
-def load_reordering_scores(path: Path, table: PhraseTable, columns: int) -> np.ndarray:
-    """The reordering scores of every phrase pair, natural logarithms, ``float64`` [pairs, columns].
+def load_reordering_table(path: Path, table: PhraseTable, columns: int) -> ReorderingTable:
+    """The reordering scores of the pairs of a phrase table.
 
     Pairs that the file does not have get 0 everywhere, as in Moses; the log says how many these are.
 
@@ -202,7 +212,7 @@ def load_reordering_scores(path: Path, table: PhraseTable, columns: int) -> np.n
         logs = np.maximum(np.log(probabilities), LOG_FLOOR)
     logs[found == 0] = 0.0
     _tell_missing(path, int((found[row_of] == 0).sum()), len(row_of), number - 1)
-    return logs[row_of.reshape(-1)]
+    return ReorderingTable(logs, row_of.reshape(-1).astype(np.int32))
 
 
 def _tell_missing(path: Path, missing: int, pairs: int, lines: int) -> None:

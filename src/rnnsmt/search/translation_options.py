@@ -1,6 +1,5 @@
 """Translation options: the phrase pairs for the spans of sentences, unknown words included; ranked under weights."""
 
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -8,10 +7,11 @@ import numpy as np
 from rnnsmt.io import words_of
 from rnnsmt.kernels.strings import Interner
 from rnnsmt.search.kernels import tables as table_kernels
+from rnnsmt.search.kernels.features import score_alone
 from rnnsmt.search.kernels.future_cost import suffix_maxima
 from rnnsmt.search.kernels.records import RankedOptions
 from rnnsmt.search.marked_input import GivenTranslation, walls_before
-from rnnsmt.search.model import UNKNOWN_WORD_SCORE, SearchModel, target_phrases
+from rnnsmt.search.model import UNKNOWN_WORD_SCORE, SearchModel
 from rnnsmt.search.source_text import check_lengths, sentence_bytes
 from rnnsmt.search.table_reader import TargetPhrases
 
@@ -22,7 +22,7 @@ class TranslationOptions(NamedTuple):
     Attributes:
         spans: per sentence ``int32`` [words, longest], source phrase by first word and length - 1, or -1.
         words: target vocabulary including the unknown words.
-        targets: target phrases including the unknown words.
+        targets: target phrases of the pairs, including the unknown words.
         source_of, target_of: ``int32`` [rows] of the pairs for these sentences, those of one source phrase together.
         static: ``float64`` [rows, F], the feature values that depend on the pair alone.
         reordering: ``float64`` [rows, 8]; forward_class: ``int32`` [rows].
@@ -142,44 +142,32 @@ def _with_further_pairs(
     interner = Interner()
     words = ["" if _dropped(model, word) else word for word in unknown]
     phrase_of = interner.add([text.encode("utf-8") for text in [*words, *(one.target for one in given)]])
-    extra, strings = target_phrases(interner, Interner(), model.lms, model.neural, Path("input"))
-    base, size = model.targets, len(model.targets.bounds) - 1
-    # the same text is the same words, whether a pair brought them or they are passed through
-    numbers = {word: number for number, word in enumerate(model.vocabulary)} if strings else {}
-    places = np.array([numbers.setdefault(word, len(numbers)) for word in strings], np.int32)
-    passed = places[extra.words]
-    targets = TargetPhrases(
-        np.concatenate([base.bounds, base.bounds[-1] + extra.bounds[1:]]),
-        np.concatenate([base.words, passed]),
-        np.concatenate([base.lm_words, extra.lm_words], axis=1),
-        np.concatenate([base.alone_state, extra.alone_state], axis=1),
-        np.concatenate([base.alone_rest, extra.alone_rest], axis=1),
-        np.concatenate([base.alone_total, extra.alone_total], axis=1),
-        np.concatenate([base.neural_words, extra.neural_words]),
-    )
-    used, first = _rows_of(model.table.source_of, spans), model.table.first
-    known, end = len(model.table.sources), len(used) + len(unknown)
-    # source phrase, row of the table, target phrase and score of what XML gives, and of the table's pairs beside it
-    targets_of = (phrase_of[len(unknown) :] + size).tolist()
-    further = [(one.source, -1, phrase, one.score) for one, phrase in zip(given, targets_of, strict=True)]
+    table = model.table
+    used, first = _rows_of(table.source_of, spans), table.first
+    known, end = len(table.sources), len(used) + len(unknown)
+    # source phrase, row of the table, new target phrase and score of what XML gives, and of the table's pairs beside it
+    phrases_of = phrase_of[len(unknown) :].tolist()
+    further = [(one.source, -1, phrase, one.score) for one, phrase in zip(given, phrases_of, strict=True)]
     for source, before in dict.fromkeys((one.source, one.beside) for one in given if one.beside >= 0):
-        rows = range(int(first[before]), int(first[before + 1]))
-        further += [(source, row, int(model.table.target_of[row]), 0.0) for row in rows]
+        further += [(source, row, -1, 0.0) for row in range(int(first[before]), int(first[before + 1]))]
     further.sort(key=lambda pair: pair[0])
     sources, pairs, phrases, scores = np.array(further).reshape(-1, 4).T
     row_of = np.concatenate([used, np.full(len(unknown), -1), pairs.astype(np.int64)])
     ids = np.arange(known, known + len(unknown))
-    source_of = np.concatenate([model.table.source_of[used], ids, sources]).astype(np.int32)
-    target_of = np.concatenate([model.table.target_of[used], phrase_of[: len(unknown)] + size, phrases]).astype(
-        np.int32
-    )
+    source_of = np.concatenate([table.source_of[used], ids, sources]).astype(np.int32)
+    target_of = np.concatenate([np.full(len(used), -1), phrase_of[: len(unknown)], phrases]).astype(np.int32)
+    of_table = row_of >= 0
+    kept, number_of = np.unique(table.target_of[row_of[of_table]], return_inverse=True)
+    target_of[~of_table] += np.int32(len(kept))
+    target_of[of_table] = number_of
+    targets, strings = _target_phrases(model, kept, interner)
     lengths = np.diff(targets.bounds)[target_of]
     static = np.zeros((len(row_of), len(model.feature_names)))
-    table = model.columns["PhraseDictionaryMemory"]
-    static[:, table] = _taken(model.table.log_scores, row_of, 0.0)
+    columns = model.columns["PhraseDictionaryMemory"]
+    static[:, columns] = _taken(table.log_scores, row_of, 0.0)
     # as in Moses, the scores of the first table share the probability of what XML gives
-    names = [model.feature_names[column].rpartition(":")[0] for column in table]
-    shares = table[: names.count(names[0])]
+    names = [model.feature_names[column].rpartition(":")[0] for column in columns]
+    shares = columns[: names.count(names[0])]
     static[end:, shares] += (scores / len(shares))[:, None]
     if "WordPenalty" in model.columns:
         static[:, model.columns["WordPenalty"][0]] = -lengths
@@ -187,22 +175,60 @@ def _with_further_pairs(
         static[:, model.columns["PhrasePenalty"][0]] = 1.0
     if "UnknownWordPenalty" in model.columns:
         static[len(used) : end, model.columns["UnknownWordPenalty"][0]] = UNKNOWN_WORD_SCORE
+    reordering, forward_class = _reordering(model, row_of)
     return TranslationOptions(
         spans,
-        list(numbers) if strings else model.vocabulary,
+        strings,
         targets,
         source_of,
         target_of,
         static,
-        _taken(model.reordering, row_of, 0.0),
-        _taken(model.forward_class, row_of, int(model.forward_class.max(initial=-1)) + 1),
-        _taken(model.table.table_of, row_of, -1),
+        reordering,
+        forward_class,
+        _taken(table.table_of, row_of, -1),
         walls,
-        max((table.shape[1] for table in spans), default=1),
+        max((own.shape[1] for own in spans), default=1),
         known + len(unknown) + len({one.source for one in given}),
         len(used),
         unknown,
     )
+
+
+def _target_phrases(model: SearchModel, ids: np.ndarray, further: Interner) -> tuple[TargetPhrases, list[str]]:
+    """The target phrases ``ids`` of the table, then further ones, scored alone by the LMs; also their words by id.
+
+    The same text is the same word, whether a pair brought it or it is passed through.
+    """
+    (arena, offsets), own = model.table.targets.bytes_of(ids), further.table
+    offsets = np.concatenate([offsets, offsets[-1] + own.offsets[1 : len(further) + 1]])
+    arena = np.concatenate([arena, own.arena[: further.arena_used]])
+    count, most = len(offsets) - 1, len(arena) // 2 + len(offsets)  # words; an empty phrase has none
+    vocabulary = Interner(1 << 12, 1 << 16)
+    vocabulary.reserve(most, len(arena) + 1)
+    flat, bounds = np.zeros(most, np.int32), np.zeros(count + 1, np.int64)
+    filled = table_kernels.split_words(arena, offsets, count, vocabulary.table, flat, bounds)
+    words = flat[:filled].copy()
+    lms = model.lms
+    lm_words, states = np.zeros((len(lms), filled), np.int32), np.zeros((len(lms), filled), np.int32)
+    rest, totals = np.zeros((len(lms), filled)), np.zeros((len(lms), count))
+    for number, lm in enumerate(lms):
+        lm_words[number] = lm.word_ids(vocabulary)[words] if filled else words
+        score_alone(lm.arrays, bounds, lm_words[number], states[number], rest[number], totals[number])
+    strings = [word.decode("utf-8") for word in vocabulary.strings()]
+    classes = model.neural.scorer.ids(strings)[words] if model.neural is not None and filled else words[:0]
+    return TargetPhrases(bounds, words, lm_words, states, rest, totals, classes), strings
+
+
+def _reordering(model: SearchModel, row_of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Reordering scores ``float64`` [rows, 8] of rows of the table, 0 for row -1, and the classes of forward scores."""
+    scores, of_table = model.reordering_scores, row_of >= 0
+    reordering = np.zeros((len(row_of), len(scores)))
+    found = model.reordering.log_scores[model.reordering.row_of[row_of[of_table]]]
+    reordering[of_table] = np.where(scores >= 0, found[:, scores], 0.0)
+    classes = np.unique(reordering[of_table, 4:], axis=0, return_inverse=True)[1].reshape(-1)
+    forward_class = np.full(len(row_of), classes.max(initial=-1) + 1, np.int32)
+    forward_class[of_table] = classes
+    return reordering, forward_class
 
 
 def _taken(values: np.ndarray, rows: np.ndarray, other: float) -> np.ndarray:

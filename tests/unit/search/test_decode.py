@@ -16,7 +16,7 @@ from rnnsmt.cli import main
 from rnnsmt.io import InputError, read_lines, write_lines
 from rnnsmt.moses.ini import same_models
 from rnnsmt.moses.nbest import segmentation
-from rnnsmt.search.table_reader import load_phrase_tables, load_reordering_scores
+from rnnsmt.search.table_reader import load_phrase_tables, load_reordering_table
 
 from .twin import parse_segmentation, tiny_model
 
@@ -430,7 +430,8 @@ def test_tables_are_filtered_by_the_sentences_and_floored(tmp_path: Path) -> Non
     assert len(load_phrase_tables([(path, 2)], None).source_of) == 4
     assert len(load_phrase_tables([(path, 2)], []).source_of) == 0
     (tmp_path / "rt").write_text("a ||| x ||| .1 .2 .3 .4 .5 0\nnot ||| known ||| 1\n")
-    scores = load_reordering_scores(tmp_path / "rt", table, 6)
+    reordering = load_reordering_table(tmp_path / "rt", table, 6)
+    scores = reordering.log_scores[reordering.row_of]
     assert scores[0] == pytest.approx([*np.log([0.1, 0.2, 0.3, 0.4, 0.5]), -100])
     assert (scores[1:] == 0).all()
 
@@ -440,15 +441,15 @@ def test_pairs_without_reordering_scores_are_counted(tmp_path: Path, capsys: pyt
     (tmp_path / "pt").write_text("".join(f"a ||| {i} ||| 1\n" for i in range(12)))
     table = load_phrase_tables([(tmp_path / "pt", 1)], None)
     (tmp_path / "rt").write_text("a ||| 3 ||| .5 .5 .5 .5 .5 .5\nb ||| 3 ||| .5 .5 .5 .5 .5 .5\n")
-    assert (load_reordering_scores(tmp_path / "rt", table, 6) != 0).any(axis=1).sum() == 1
+    assert (load_reordering_table(tmp_path / "rt", table, 6).log_scores != 0).any(axis=1).sum() == 1
     assert capsys.readouterr().err == (
         f"{tmp_path / 'rt'}: 11 of 12 phrase pairs are not there, their reordering scores are 0\n"
     )
     (tmp_path / "rt").write_text("b ||| 3 ||| .5 .5 .5 .5 .5 .5\n")
     with pytest.raises(InputError, match="rt: has none of the 12 phrase pairs that the input can use"):
-        load_reordering_scores(tmp_path / "rt", table, 6)
+        load_reordering_table(tmp_path / "rt", table, 6)
     few = load_phrase_tables([(tmp_path / "pt", 1)], ["b"])
-    assert len(load_reordering_scores(tmp_path / "rt", few, 6)) == 0
+    assert len(load_reordering_table(tmp_path / "rt", few, 6).row_of) == 0
 
 
 word = st.text(st.characters(exclude_categories=["C", "Z"], exclude_characters="|"), min_size=1, max_size=4)

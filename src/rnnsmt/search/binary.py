@@ -1,0 +1,281 @@
+"""A model as one binary file, ``model.binary`` beside its phrase table, which all processes of a machine share.
+
+The file has the flat arrays that reading the tables and LMs as text makes. It is mapped into memory, not read: a
+process starts at once, and the pages that it needs are those of all others. The first line names the format, the length
+of the header and its SHA-256; the header is JSON: byte order, the text files that the arrays were made of with their
+sizes, times and SHA-256, the arrays with their types, shapes and places. Every array begins at a multiple of 64 bytes.
+
+A file that was made of other text files than those that an ini names is not used. A text file is known by its size and
+time; where the time differs, or is one of whole seconds, as archives and some file systems have it, by its SHA-256.
+"""
+
+import hashlib
+import json
+import mmap
+import re
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import prod
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from rnnsmt.io import InputError, atomic_binary, sha256
+from rnnsmt.kernels.strings import Interner, InternTable
+from rnnsmt.lm.automaton import Automaton
+from rnnsmt.lm.kernels.automaton import ROW, STATE, UNIGRAM, LmArrays
+from rnnsmt.progress import say
+from rnnsmt.search.table_reader import PhraseTable, ReorderingTable
+
+NAME = "model.binary"
+
+LARGE = 1 << 24
+"""Bytes. Up to the size of the largest block that was freed so far, glibc takes memory from its heap, not new pages of
+the system for each array of a sentence: who reads text has freed such blocks, who maps a file has not."""
+
+FORMAT = 1
+"""Another number for everything that makes old files unreadable: the arrays, hash functions, what their values mean."""
+
+ALIGNMENT = 64
+
+_START = b"rnnsmt binary model "
+
+_FIRST_LINE = re.compile(_START + rb"(\d{1,9}) (\d{1,12}) ([0-9a-f]{64})\n")
+
+_LONGEST_FIRST_LINE = 128
+
+_TICK = 50_000_000
+"""Nanoseconds after which a file that is written again has another time."""
+
+
+class ModelText(NamedTuple):
+    """A text file of a model: the kind of its feature, how many columns of scores it has (an LM 0), and its path."""
+
+    kind: str
+    columns: int
+    path: Path
+
+
+class ModelTables(NamedTuple):
+    """What the text files of a model say: the pairs of all phrase tables, the reordering table, the n-gram LMs."""
+
+    phrases: PhraseTable
+    reordering: ReorderingTable
+    lms: list[Automaton]
+
+
+def make_binary(
+    path: Path, texts: Sequence[ModelText], read: Callable[[Sequence[ModelText]], ModelTables]
+) -> tuple[ModelTables, int]:
+    """Read the text files of a model and write them as one binary file, whole or not at all.
+
+    read: makes the tables of the text files.
+
+    Returns:
+        The tables, and the size of the file in bytes.
+
+    Raises:
+        InputError: as ``read``; a text file changed meanwhile; the file cannot be written.
+    """
+    before = [_state(text) for text in texts]
+    hashes = [sha256(text.path) for text in texts]
+    tables = read(texts)
+    age = time.time_ns() - max(changed for _, changed in before)
+    if 0 <= age < _TICK:
+        time.sleep((_TICK - age) / 1e9)
+    for text, state in zip(texts, before, strict=True):
+        if _state(text) != state:
+            raise InputError(f"{text.path}: was changed while it was read; run the same command again")
+    described = [
+        {"kind": text.kind, "columns": text.columns, "name": text.path.name, "bytes": size, "mtime_ns": changed,
+         "sha256": digest}
+        for text, (size, changed), digest in zip(texts, before, hashes, strict=True)
+    ]  # fmt: skip
+    return tables, _write(path, described, tables)
+
+
+def _state(text: ModelText) -> tuple[int, int]:
+    """Size in bytes and time of the last change in ns."""
+    found = text.path.stat()
+    return found.st_size, found.st_mtime_ns
+
+
+def _write(path: Path, texts: list[dict[str, Any]], tables: ModelTables) -> int:
+    arrays = dict(_arrays(tables))
+    places, end = {}, 0
+    for name, array in arrays.items():
+        places[name] = {"dtype": _type_of(array.dtype), "shape": array.shape, "offset": end}
+        end = _aligned(end + array.nbytes)
+    header = {
+        "byte_order": sys.byteorder,
+        "texts": texts,
+        "longest_source": tables.phrases.longest_source,
+        "lms": [{"order": lm.order, "start": lm.start, "unk": lm.unk, "end": lm.end} for lm in tables.lms],
+        "arrays": places,
+        "bytes": end,
+    }
+    content = json.dumps(header, ensure_ascii=False).encode("utf-8")
+    digest = hashlib.sha256(content).hexdigest()
+    first_line = b"%s%d %d %s\n" % (_START, FORMAT, len(content), digest.encode())
+    with atomic_binary(path) as out:
+        written = out.write(first_line) + out.write(content)
+        for array in arrays.values():
+            out.write(bytes(_aligned(written) - written))
+            out.write(np.ascontiguousarray(array).view(np.uint8).data if array.size else b"")
+            written = _aligned(written) + array.nbytes
+        out.write(bytes(_aligned(written) - written))
+    return path.stat().st_size
+
+
+def _aligned(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+def _type_of(dtype: DTypeLike) -> object:
+    """A type of arrays as JSON has it."""
+    return json.loads(json.dumps(np.lib.format.dtype_to_descr(np.dtype(dtype))))
+
+
+def _arrays(tables: ModelTables) -> Iterator[tuple[str, NDArray[Any]]]:
+    table = tables.phrases
+    yield from _strings("sources", table.sources)
+    yield from _strings("targets", table.targets)
+    for name in ("source_of", "target_of", "log_scores", "table_of", "first"):
+        yield f"pairs.{name}", getattr(table, name)
+    # many pairs have the same scores: those that were seen once
+    scores, numbers = np.unique(tables.reordering.log_scores, axis=0, return_inverse=True)
+    yield "reordering.log_scores", scores
+    yield "reordering.row_of", numbers.reshape(-1).astype(np.int32)[tables.reordering.row_of]
+    for number, lm in enumerate(tables.lms):
+        yield from _strings(f"lm{number}.words", lm.words)
+        for name, array in lm.arrays._asdict().items():
+            yield f"lm{number}.{name}", array
+
+
+def _strings(name: str, strings: Interner) -> Iterator[tuple[str, NDArray[Any]]]:
+    for part, array in strings.without_room()._asdict().items():
+        if part != "size":
+            yield f"{name}.{part}", array
+
+
+def fitting_tables(folders: Iterable[Path], texts: Sequence[ModelText]) -> ModelTables | None:
+    """The tables of the first binary file in some folders that was made of these text files; None: there is none.
+
+    The log tells of those that do not fit.
+
+    Raises:
+        InputError: one of them is damaged, not complete, or of another version of this program.
+    """
+    for folder in dict.fromkeys(folders):
+        path = folder / NAME
+        if path.is_file():
+            binary = _Binary(path)
+            misfit = _misfit(binary.header["texts"], texts)
+            if misfit is None:
+                np.empty(LARGE, np.uint8)
+                return binary.tables()
+            say(
+                f"warning: {path}: {misfit}; the text files are read instead: make it again with rnnsmt search "
+                "binarise, or remove it"
+            )
+    return None
+
+
+def _misfit(described: list[dict[str, Any]], texts: Sequence[ModelText]) -> str | None:
+    """Why a binary file that was made of the files ``described`` is not that of ``texts``; None: it is."""
+    if [(one["kind"], one["columns"]) for one in described] != [(text.kind, text.columns) for text in texts]:
+        return "was made of other files than this moses.ini names"
+    for one, text in zip(described, texts, strict=True):
+        size, changed = _state(text)
+        if size == one["bytes"] and changed == one["mtime_ns"] and changed % 1_000_000_000:
+            continue
+        if size != one["bytes"] or sha256(text.path) != one["sha256"]:
+            return f"was not made of {text.path} as it is now"
+    return None
+
+
+class _Binary:
+    """A binary file that is mapped into memory."""
+
+    def __init__(self, path: Path) -> None:
+        """Map it; no more than its header is read.
+
+        Raises:
+            InputError: as ``fitting_tables``.
+        """
+        self.path = path
+        with path.open("rb") as stream:
+            size = path.stat().st_size
+            start = stream.read(_LONGEST_FIRST_LINE)
+            if not start.startswith(_START):
+                raise self._unusable("is no binary model")
+            line = _FIRST_LINE.match(start)
+            if line is not None and int(line[1]) != FORMAT:
+                raise self._unusable(f"has the format {int(line[1])}, but this version of rnnsmt reads {FORMAT}")
+            if line is None:
+                raise self._unusable("is damaged in its first line")
+            stream.seek(line.end())
+            content = stream.read(int(line[2]))
+            if hashlib.sha256(content).hexdigest().encode() != line[3]:
+                raise self._unusable("is damaged in its header, or not complete")
+            self.header = json.loads(content)
+            self._begin = _aligned(line.end() + len(content))
+            if self.header["byte_order"] != sys.byteorder:
+                raise self._unusable("was made on a machine with another byte order")
+            if size != self._begin + self.header["bytes"]:
+                raise self._unusable(f"is not complete: {size:,} of {self._begin + self.header['bytes']:,} bytes")
+            # a page that nobody writes to is everybody's; kernels are compiled for arrays that may be written
+            flags = mmap.MAP_PRIVATE | getattr(mmap, "MAP_NORESERVE", 0)
+            self._map = mmap.mmap(stream.fileno(), size, flags, mmap.PROT_READ | mmap.PROT_WRITE)
+
+    def _unusable(self, why: str) -> InputError:
+        return InputError(
+            f"{self.path}: {why}; make it again with rnnsmt search binarise, or remove it: then the text files are read"
+        )
+
+    def tables(self) -> ModelTables:
+        """What it has, as arrays that are parts of the file."""
+        array, numbers = self._array, self.header
+        phrases = PhraseTable(
+            self._strings("sources"),
+            self._strings("targets"),
+            array("pairs.source_of", np.int32),
+            array("pairs.target_of", np.int32),
+            array("pairs.log_scores", np.float64),
+            array("pairs.table_of", np.int8),
+            array("pairs.first", np.int64),
+            numbers["longest_source"],
+        )
+        reordering = ReorderingTable(array("reordering.log_scores", np.float64), array("reordering.row_of", np.int32))
+        lms = []
+        for number, lm in enumerate(numbers["lms"]):
+            types = (("rows", ROW), ("states", STATE), ("unigrams", UNIGRAM))
+            arrays = LmArrays(*(array(f"lm{number}.{name}", dtype) for name, dtype in types))
+            words = self._strings(f"lm{number}.words")
+            lms.append(Automaton(arrays, words, lm["order"], lm["start"], lm["unk"], lm["end"]))
+        return ModelTables(phrases, reordering, lms)
+
+    def _array(self, name: str, dtype: DTypeLike) -> NDArray[Any]:
+        place = self.header["arrays"][name]
+        if place["dtype"] != _type_of(dtype):
+            raise self._unusable(f"has {name} as {place['dtype']}")
+        shape = tuple(place["shape"])
+        if not prod(shape):
+            return np.zeros(shape, dtype)
+        found = np.frombuffer(self._map, dtype, prod(shape), self._begin + place["offset"])
+        return found.reshape(shape)
+
+    def _strings(self, name: str) -> Interner:
+        hashes = self._array(f"{name}.hashes", np.uint64)
+        return Interner.of(
+            InternTable(
+                self._array(f"{name}.slots", np.int32),
+                hashes,
+                self._array(f"{name}.offsets", np.int64),
+                self._array(f"{name}.arena", np.uint8),
+                np.array([len(hashes)], np.int64),
+            )
+        )

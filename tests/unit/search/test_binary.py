@@ -1,0 +1,321 @@
+"""``model.binary``: the same translations as from text, shared pages, never one that does not fit the text files."""
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rnnsmt.cli import main
+from rnnsmt.io import InputError
+from rnnsmt.moses.ini import MosesIni
+from rnnsmt.search import SearchOptions, binary, decode, load_model
+from rnnsmt.search.model import model_texts, read_tables
+
+from .twin import SOURCE, tiny_model
+
+LINES = ["a b c", "", "b x a d", "c c a b", "d e"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A tiny model directory with an input text; its files are not of whole seconds."""
+    tiny_model(tmp_path / "model", 1)
+    (tmp_path / "in.txt").write_text("".join(f"{line}\n" for line in LINES))
+    for number, path in enumerate(sorted((tmp_path / "model").iterdir())):
+        os.utime(path, ns=(1_700_000_000_500_000_000 + number,) * 2)
+    return tmp_path
+
+
+def binarise(folder: Path, *more: str) -> Path:
+    assert main(["search", "binarise", "--ini", str(folder / "model/moses.ini"), *more]) == 0
+    return folder / "model" / binary.NAME
+
+
+def outputs(folder: Path, *more: str) -> list[bytes]:
+    """Translations, n-best lists and details of the input."""
+    files = [folder / name for name in ("out.txt", "out.nbest", "out.details")]
+    assert main([
+        "search", "decode", "--ini", str(folder / "model/moses.ini"), "--input", str(folder / "in.txt"),
+        "--output", str(files[0]), "--nbest", "20", "--nbest-file", str(files[1]), "--output-details", str(files[2]),
+        *more,
+    ]) == 0  # fmt: skip
+    return [file.read_bytes() for file in files]
+
+
+def refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    capsys.readouterr()
+    ini = str(folder / "model/moses.ini")
+    out = str(folder / "none.txt")
+    assert main(["search", "decode", "--ini", ini, "--input", str(folder / "in.txt"), "--output", out]) == 2
+    assert not Path(out).exists()
+    (line,) = capsys.readouterr().err.splitlines()
+    return line
+
+
+def is_mapped(path: Path) -> bool:
+    """Whether this process has a file in its memory."""
+    return str(path) in Path("/proc/self/maps").read_text()
+
+
+@pytest.mark.parametrize("two", [False, True])
+@pytest.mark.parametrize(
+    "reordering", ["wbe-msd-bidirectional-fe-allff", "hier-mslr-bidirectional-fe", "phrase-leftright-forward-fe"]
+)
+def test_translations_are_those_of_the_text_files(tmp_path: Path, reordering: str, two: bool) -> None:
+    for seed in range(3):
+        model = tmp_path / f"model{seed}"
+        tiny_model(model, seed, reordering_type=reordering, two=two)
+        ini = MosesIni.read(model / "moses.ini")
+        text = load_model(ini)
+        binary.make_binary(model / binary.NAME, model_texts(ini, None), read_tables)
+        mapped = load_model(ini)
+        assert is_mapped(model / binary.NAME)
+        sentences = [" ".join(words) for words in ([*SOURCE], ["a"], ["b", "a", "c", "a"], ["e", "a"], [])]
+        weights = text.weights(ini)
+        for options in (SearchOptions(), SearchOptions(nbest=30, threads=2)):
+            found, expected = decode(mapped, sentences, weights, options), decode(text, sentences, weights, options)
+            for one, other in zip(found, expected, strict=True):
+                assert (one.text, one.score, one.phrases) == (other.text, other.score, other.phrases)
+                assert np.array_equal(one.features, other.features)
+                if options.nbest:
+                    assert one.nbest.texts == other.nbest.texts
+                    assert np.array_equal(one.nbest.scores, other.nbest.scores)
+                    assert np.array_equal(one.nbest.features, other.nbest.features)
+
+
+def test_outputs_of_the_command_are_the_same_bytes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = outputs(folder)
+    capsys.readouterr()
+    path = binarise(folder)
+    said = capsys.readouterr().err
+    assert f"{path}: made of phrase-table, reordering, lm.arpa" in said and f"bytes {path.stat().st_size:,}" in said
+    assert outputs(folder) == before
+    assert "warning" not in capsys.readouterr().err
+    first = path.read_bytes()
+    binarise(folder)
+    assert path.read_bytes() == first
+
+
+def test_a_model_without_a_reordering_table(folder: Path) -> None:
+    ini = folder / "model/moses.ini"
+    ini.write_text(re.sub(r"(?m)^LexicalReordering.*\n", "", ini.read_text()))
+    before = outputs(folder)
+    path = binarise(folder)
+    assert outputs(folder) == before
+    assert len(json.loads(path.read_bytes().split(b"\n")[1].split(b"\0")[0])["texts"]) == 2
+
+
+def test_folders(folder: Path) -> None:
+    """A folder that replaces files has its own, made of those; that beside the tables is not that of others."""
+    tables = folder / "tables"
+    tables.mkdir()
+    lines = (folder / "model/phrase-table").read_text().splitlines(keepends=True)
+    (tables / "phrase-table").write_text("".join(lines[1:]))
+    replaced = outputs(folder, "--model-dir", str(tables))
+    assert replaced != outputs(folder)
+    beside = binarise(folder)
+    assert outputs(folder, "--model-dir", str(tables)) == replaced
+    path = binarise(folder, "--model-dir", str(tables))
+    assert path == beside
+    assert (tables / binary.NAME).is_file()
+    assert outputs(folder, "--model-dir", str(tables)) == replaced
+    binarise(folder, "--output-dir", str(folder / "elsewhere"))
+    assert (folder / "elsewhere" / binary.NAME).read_bytes() == beside.read_bytes()
+
+
+def test_moved_and_touched_text_files_still_fit(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = binarise(folder)
+    for time_ns in (1_600_000_000_000_000_000, 0, 1_800_000_000_123_456_789):
+        os.utime(folder / "model/lm.arpa", ns=(time_ns, time_ns))
+        capsys.readouterr()
+        load_model(MosesIni.read(folder / "model/moses.ini"))
+        assert "warning" not in capsys.readouterr().err
+    (folder / "model").rename(folder / "moved")
+    model = load_model(MosesIni.read(folder / "moved/moses.ini"))
+    assert is_mapped(folder / "moved" / path.name)
+    assert model.table.log_scores.base is not None
+
+
+@pytest.mark.parametrize("name", ["phrase-table", "reordering", "lm.arpa"])
+@pytest.mark.parametrize("same_size", [True, False])
+@pytest.mark.parametrize("seconds", [True, False])
+def test_a_changed_text_file_is_read(
+    folder: Path, capsys: pytest.CaptureFixture[str], name: str, same_size: bool, seconds: bool
+) -> None:
+    """Also where size and time are the same, if the time is one of whole seconds, as of files from an archive."""
+    file = folder / "model" / name
+    if seconds:
+        os.utime(file, (1_700_000_000, 1_700_000_000))
+    path = binarise(folder)
+    stat, text = file.stat(), file.read_text()
+    changed = re.sub(r"0\.(\d)(\d)", lambda found: f"0.{9 - int(found[1])}{found[2]}", text)
+    assert len(changed) == len(text) and changed != text
+    longer = {
+        "phrase-table": (" 1 1 1 |||", " 1 1 11 |||"),
+        "reordering": (" ||| 0.", " ||| 00."),
+        "lm.arpa": ("\n\n", "\n\n\n"),
+    }
+    file.write_text(changed if same_size else changed.replace(*longer[name]))
+    if seconds:
+        os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    capsys.readouterr()
+    found = outputs(folder)
+    said = capsys.readouterr().err
+    assert said.count(f"warning: {path}: was not made of {file} as it is now; the text files are read instead: ") == 1
+    path.unlink()
+    assert outputs(folder) == found
+    binarise(folder)
+    capsys.readouterr()
+    assert outputs(folder) == found
+    assert "warning" not in capsys.readouterr().err
+
+
+def test_other_files_than_the_ini_names(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    binarise(folder)
+    ini = folder / "model/moses.ini"
+    ini.write_text(re.sub(r"(?m)^LexicalReordering.*\n", "", ini.read_text()))
+    capsys.readouterr()
+    found = outputs(folder)
+    assert "model.binary: was made of other files than this moses.ini names; the text files are" in (
+        capsys.readouterr().err
+    )
+    (folder / "model" / binary.NAME).unlink()
+    assert outputs(folder) == found
+
+
+def _changed_header(data: bytes, **changes: object) -> bytes:
+    """A binary file with other entries of its header, which is whole."""
+    first, _, rest = data.partition(b"\n")
+    length = int(first.split()[4])
+    header = json.dumps(json.loads(rest[:length]) | changes).encode()
+    digest = hashlib.sha256(header).hexdigest().encode()
+    begin = -(-(len(first) + 1 + length) // 64) * 64
+    start = b" ".join([*first.split()[:4], b"%d" % len(header), digest]) + b"\n" + header
+    return start + bytes(-len(start) % 64) + data[begin:]
+
+
+@pytest.mark.parametrize(
+    ("damage", "sentence"),
+    [
+        (lambda data: b"", "is no binary model"),
+        (lambda data: b"phrase ||| table\n", "is no binary model"),
+        (lambda data: os.urandom(4000), "is no binary model"),
+        (lambda data: data[:10], "is no binary model"),
+        (lambda data: data[:40], "is damaged in its first line"),
+        (lambda data: data[:300], "is damaged in its header, or not complete"),
+        (lambda data: data.replace(b'"offset"', b'"offsey"', 1), "is damaged in its header, or not complete"),
+        (lambda data: data[:-1], r"is not complete: [\d,]+ of [\d,]+ bytes"),
+        (lambda data: data[: len(data) // 2], r"is not complete: [\d,]+ of [\d,]+ bytes"),
+        (lambda data: data + b"x", r"is not complete: [\d,]+ of [\d,]+ bytes"),
+        (lambda data: data.replace(b"model 1 ", b"model 0 ", 1), "has the format 0, but this version of rnnsmt reads"),
+        (lambda data: data.replace(b"model 1 ", b"model 12 ", 1), "has the format 12, but this version of rnnsmt"),
+        (lambda data: _changed_header(data, byte_order="none"), "was made on a machine with another byte order"),
+    ],
+)  # fmt: skip
+def test_damaged_files(folder: Path, capsys: pytest.CaptureFixture[str], damage, sentence: str) -> None:
+    path = binarise(folder)
+    path.write_bytes(damage(path.read_bytes()))
+    found = refused(folder, capsys)
+    assert re.search(
+        rf"{re.escape(str(path))}: {sentence}.*; make it again with rnnsmt search binarise, or remove it: then", found
+    ), found
+
+
+def test_the_header_can_be_changed_by_the_test(folder: Path) -> None:
+    path = binarise(folder)
+    before = outputs(folder)
+    path.write_bytes(_changed_header(path.read_bytes(), comment="x" * 100))
+    assert outputs(folder) == before
+
+
+def test_an_array_of_another_type(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = binarise(folder)
+    header = json.loads(path.read_bytes().split(b"\n", 1)[1].split(b"\0")[0])
+    header["arrays"]["pairs.first"]["dtype"] = "<i4"
+    path.write_bytes(_changed_header(path.read_bytes(), arrays=header["arrays"]))
+    assert "has pairs.first as <i4" in refused(folder, capsys)
+
+
+def test_wrong_text_files_leave_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with (folder / "model/phrase-table").open("a") as out:
+        out.write("no table line\n")
+    before = sorted(folder.rglob("*"))
+    assert main(["search", "binarise", "--ini", str(folder / "model/moses.ini")]) == 2
+    assert "phrase-table, line" in capsys.readouterr().err
+    assert sorted(folder.rglob("*")) == before
+    assert main(["search", "binarise", "--ini", str(folder / "model/moses.ini"), "--model-dir", "nowhere"]) == 2
+    assert "nowhere: no such folder" in capsys.readouterr().err
+
+
+def test_a_text_file_that_changes_meanwhile(folder: Path) -> None:
+    texts = model_texts(MosesIni.read(folder / "model/moses.ini"), None)
+
+    def read(given):
+        tables = read_tables(given)
+        os.utime(texts[1].path)
+        return tables
+
+    with pytest.raises(InputError, match="reordering: was changed while it was read; run the same command again"):
+        binary.make_binary(folder / "out", texts, read)
+    assert not (folder / "out").exists()
+
+
+def test_a_file_just_written_gets_another_time_when_it_is_written_again(folder: Path) -> None:
+    """What is written after the binary file differs in time from what was read."""
+    lm = folder / "model/lm.arpa"
+    os.utime(lm)
+    path = binarise(folder)
+    assert time.time_ns() - lm.stat().st_mtime_ns >= 50_000_000
+    assert path.is_file()
+
+
+PROCESS = """
+import sys
+from pathlib import Path
+from rnnsmt.moses.ini import MosesIni
+from rnnsmt.search import SearchOptions, decode, load_model
+
+ini = MosesIni.read(sys.argv[1])
+model = load_model(ini)
+print([one.text for one in decode(model, ["a b c", "b x a d"], model.weights(ini), SearchOptions(nbest=5))], flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc/PID/smaps")
+def test_processes_share_its_pages(folder: Path) -> None:
+    path = binarise(folder)
+    command = [sys.executable, "-c", PROCESS, str(folder / "model/moses.ini")]
+    processes = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    try:
+        texts = [process.stdout.readline() for process in processes]
+        assert texts[0] == texts[1] != ""
+        for process in processes:
+            maps = re.split(r"(?m)^(?=[0-9a-f]+-[0-9a-f]+ )", Path(f"/proc/{process.pid}/smaps").read_text())
+            (own,) = (one for one in maps if str(path) in one.partition("\n")[0])
+            assert re.search(r"Private_Dirty: +0 kB", own), own
+            assert re.search(r"(Shared_Clean|Shared_Dirty): +[1-9]\d* kB", own), own
+    finally:
+        for process in processes:
+            process.communicate("\n")
+
+
+def test_the_format_is_what_its_number_says(folder: Path) -> None:
+    """Other hashes, other slots: a file of another version would be misread. Then FORMAT needs another number."""
+    (folder / "model/lm.arpa").write_text(
+        "\\data\\\nngram 1=5\nngram 2=3\n\n\\1-grams:\n-1\t<unk>\n-99\t<s>\t-.3\n-1\t</s>\n-2\tu\t-.1\n-3\tv\t-.2\n"
+        "\n\\2-grams:\n-1\t<s> u\n-1\tu v\n-1\tv </s>\n\n\\end\\\n"
+    )
+    path = binarise(folder)
+    lm = load_model(MosesIni.read(folder / "model/moses.ini")).lms[0]
+    assert is_mapped(path)
+    places = {int(row["key"]): slot for slot, row in enumerate(lm.arrays.rows) if row["key"] >= 0}
+    slots = [name for name in lm.words.table.slots.tolist() if name]
+    assert (binary.FORMAT, places, slots) == (1, {4 << 32 | 4: 0, 2 << 32 | 3: 2, 5 << 32 | 2: 8}, [3, 5, 4, 1, 2])
