@@ -75,10 +75,10 @@ class PhraseSide:
         add_phrases(block, bounds, side, self.words.table, self.trie, nodes)
         self.parts.append(nodes)
 
-    def number(self, lines: list[bytes]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """The words of text lines and where each line begins."""
-        text = np.frombuffer(b"\n".join(lines) + b"\n", np.uint8)
-        numbers, offsets = np.empty(len(text) // 2 + 1, np.int32), np.empty(len(lines) + 1, np.int64)
+    def number(self, block: bytes) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """The words of whole lines of text and where each line begins."""
+        text = np.frombuffer(block, np.uint8)
+        numbers, offsets = np.empty(len(text) // 2 + 1, np.int32), np.empty(block.count(b"\n") + 1, np.int64)
         filled = number_lines(text, self.words.table, numbers, offsets)
         return numbers[:filled].copy(), offsets
 
@@ -122,8 +122,8 @@ def prune_table(
     ``phrases score`` wrote of the table; its rows of the lines that stay go to ``output_origins``.
 
     Raises:
-        InputError: a missing or malformed table, text of different lengths or none, origins of another table; no pair
-            is significant.
+        InputError: a missing or malformed table, text that is missing, not UTF-8 or of different lengths, origins of
+            another table; no pair is significant.
     """
     if (origins is None) != (output_origins is None):
         raise InputError("--origins and --output-origins: give both or none")
@@ -210,10 +210,12 @@ def _slices(
                 )
             if not lines[0]:
                 break
-            number += len(lines[0])
-            for side, of_side, part in zip(sides, lines, parts, strict=True):
-                part.append(side.number(of_side))
+            for path, side, of_side, part in zip(paths, sides, lines, parts, strict=True):
+                block = b"\n".join(of_side) + b"\n"
+                check_utf8(block, path, number)
+                part.append(side.number(block))
                 tokens += len(part[-1][0])
+            number += len(lines[0])
             meter.add(len(lines[0]))
             if tokens >= most:
                 yield _joined(parts[0]), _joined(parts[1])
