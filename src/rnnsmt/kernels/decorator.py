@@ -9,31 +9,35 @@ therefore be defined in a ``kernels`` folder, in that of the function or of a ke
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from hashlib import sha256
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numba
-from numba.np import linalg as _numba_linalg
 
 
 def _import_without_scipy() -> None:
     """Import the module of numba that imports scipy for the question whether it has a BLAS; the answer is no.
 
     Scipy is a third of what numba takes until its first kernel runs. The module asks for no more than np.convolve and
-    np.correlate, which then do without a BLAS; products of matrices ask on their own.
+    np.correlate, which then do without a BLAS; products of matrices ask on their own. A numba that is made otherwise
+    imports what it wants, and starts as slowly as it does.
     """
 
     def no_blas() -> None:
         raise ImportError("no kernel needs it")
 
-    asked = _numba_linalg.ensure_blas
-    _numba_linalg.ensure_blas = no_blas
-    try:
-        import numba.np.arraymath  # noqa: F401
-    finally:
-        _numba_linalg.ensure_blas = asked
+    with suppress(ImportError, AttributeError):
+        linalg = import_module("numba.np.linalg")
+        asked = linalg.ensure_blas
+        linalg.ensure_blas = no_blas
+        try:
+            import_module("numba.np.arraymath")
+        finally:
+            linalg.ensure_blas = asked
 
 
 _import_without_scipy()
