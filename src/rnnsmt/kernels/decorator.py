@@ -31,7 +31,7 @@ def _import_without_scipy() -> None:
         raise ImportError("no kernel needs it")
 
     with suppress(ImportError, AttributeError):
-        linalg = import_module("numba.np.linalg")
+        linalg: Any = import_module("numba.np.linalg")
         asked = linalg.ensure_blas
         linalg.ensure_blas = no_blas
         try:
