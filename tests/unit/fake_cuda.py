@@ -56,6 +56,9 @@ WAITS = {"nonzero", "masked_select", "_unique2", "unique_dim", "is_nonzero", "eq
 INDICES = {"index", "index_put", "index_put_"}
 """Operations that take indices from the processor."""
 
+PACKING = "_pack_padded_sequence"
+"""Lengths, and numbers of rows, stay on the processor."""
+
 
 class MixedDevicesError(RuntimeError):
     """What CUDA says of tensors that lie in two places."""
@@ -152,15 +155,18 @@ class Device(TorchDispatchMode):
             into = args[0].device.type if name == "copy_" else target
             self._copied(source.device.type, into)
         else:
-            self._check(func, name, args, tensors, here)
+            if name != PACKING:
+                self._check(func, name, args, tensors, here)
             self._launched(func, name, args)
         plain = [x.inner if isinstance(x, CudaTensor) else torch.device("cpu") if _is_cuda(x) else x for x in flat]
         plain_args, plain_kwargs = tree_unflatten(plain, spec)
         if plain_kwargs.get("pin_memory"):
             plain_kwargs["pin_memory"] = False
-        found = func(*plain_args, **plain_kwargs)
+        found = ONLY_CUDA.get(name, func)(*plain_args, **plain_kwargs)
         if name == "_local_scalar_dense" or target == "cpu":
             return found
+        if name == PACKING:
+            return CudaTensor(found[0]), found[1]
         known = {id(x.inner if isinstance(x, CudaTensor) else x): x for x in tensors}
         return tree_map_only(torch.Tensor, lambda x: known[id(x)] if id(x) in known else CudaTensor(x), found)
 
@@ -182,7 +188,7 @@ class Device(TorchDispatchMode):
                 self.to_device += len(indices)
                 self.waits += len(indices)
             others = [x for x in others if not any(x is index for index in indices)]
-        if torch.Tag.pointwise in func.tags or name in ("fill_", "fill", "where"):
+        if torch.Tag.pointwise in func.tags or name in INDICES or name == "fill_":
             others = [x for x in others if x.dim()]
         if others:
             shapes = ", ".join(str(tuple(x.shape)) for x in others)
@@ -195,11 +201,26 @@ class Device(TorchDispatchMode):
                 self.waits += 1
                 return
             masks = name in INDICES and any(x is not None and x.dtype == torch.bool for x in args[1])
-            if name in WAITS or masks:
+            fills = masks and name != "index" and args[2].dim() == 0  # torch takes masked_fill
+            if name in WAITS or (masks and not fills):
                 self.to_host += 1
                 self.waits += 1
             if name not in FREE and not func.is_view:
                 self.launches[name] += LAUNCHES.get(name, 1)
+
+
+def lstm_cell(
+    inputs: torch.Tensor, hidden: torch.Tensor, c: torch.Tensor, *biases: torch.Tensor
+) -> tuple[torch.Tensor, ...]:
+    """An LSTM's unit from the terms of its four gates [B, 4H] and its cells [B, H]: states, cells, gates."""
+    gates = inputs + hidden + sum(biases)
+    i, f, g, o = gates.chunk(4, 1)
+    c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+    return torch.sigmoid(o) * torch.tanh(c), c, gates
+
+
+ONLY_CUDA: dict[str, Callable[..., Any]] = {"_thnn_fused_lstm_cell": lstm_cell}
+"""Operations that a processor does not have."""
 
 
 def _is_cuda(x: Any) -> bool:
@@ -225,7 +246,13 @@ class _Generator(torch.Generator):
     """Of any device; its numbers are those of the processor."""
 
     def __new__(cls, device: Any = "cpu") -> "_Generator":
-        return super().__new__(cls)
+        found = super().__new__(cls)
+        found.place = torch.device(device)
+        return found
+
+    @property
+    def device(self) -> torch.device:
+        return self.place
 
 
 class _Pool(ThreadPoolExecutor):
