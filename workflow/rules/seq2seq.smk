@@ -124,6 +124,7 @@ rule nbest_lists:
         mem_mb=search_memory,
         runtime=minutes(min(240 * len(SETS) * len(RUNS), LONG)),
         gpu=search_gpu,
+        gpu_share=search_gpu_share,
         device=DEVICE,
     params:
         version=version("search", "decode"),

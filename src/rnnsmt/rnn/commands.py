@@ -144,7 +144,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.progress import say
     from rnnsmt.rnn.model import check_lengths, load_model_of
     from rnnsmt.rnn.pairs import Pairs
-    from rnnsmt.rnn.scoring import mean_of_networks, score_batches
+    from rnnsmt.rnn.scoring import batches_at_once, mean_of_networks, score_batches
 
     pairs, place = Pairs.open(args.pairs), choose_place(args.device, 1)
     bounds = bounds_of_part(args.shard, len(pairs))
@@ -153,7 +153,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
         raise InputError("--model: networks of both directions; score with those of one at a time")
     for model, _, _ in networks:
         check_lengths(model.sizes, pairs)
-    threads = max(1, args.threads // len(networks))
+    threads = batches_at_once(place.device, args.threads, len(networks))
     batches = [score_batches(model, own, *bounds, place.device, threads) for model, own, _ in networks]
     left_out = [own for _, _, own in networks]
     parts = {tuple(own) for own in left_out if own}
