@@ -432,6 +432,17 @@ def test_one_gpu_job_at_a_time(workflow):
     assert not any("gpu_share=1" in job for job in searches), "a cluster gives GPUs as a whole"
 
 
+@pytest.mark.parametrize(
+    ("config", "gpus", "expected"), [("cpu", [], 0), ("cuda", [], 1), ("cuda", ["rnn_train:gpu=4"], 4)]
+)
+def test_a_training_has_a_process_for_each_of_its_gpus(workflow, config, gpus, expected):
+    options = ["--set-resources", *gpus, "--resources", "gpu=4"] if gpus else []
+    plan = workflow.call("--dry-run", "--printshellcmds", *options, "--config", f"rnn={{device: {config}}}")
+    assert plan.returncode == 0, plan.stderr
+    command = plan.stdout.split("rnnsmt rnn train ")[1].split("\n")[0]
+    assert f" --device {config} --processes {expected} " in command
+
+
 def test_the_table_knows_what_systems_are_made_of(workflow):
     """By their features, not by their names; and only the joined dev text is one that MERT saw."""
     settings = ["systems={rnn_big: {features: [rnn]}}", "compare=[baseline, rnn_big]"]
