@@ -13,6 +13,7 @@ from rnnsmt.cslm.settings import CslmSizes
 from rnnsmt.cslm.training import centre
 from rnnsmt.networks.checkpoint import load_file, save_file
 from rnnsmt.networks.devices import Place, choose_place
+from rnnsmt.networks.dropout import Dropout
 from rnnsmt.networks.vocabulary import Vocabulary
 from rnnsmt.rnn import scoring as rnn_scoring
 from rnnsmt.rnn.generation import beam_search, sample_targets
@@ -115,6 +116,20 @@ def test_a_checkpoint_goes_on(tmp_path, text, pairs, place, make):
         trainer.step()
     assert isinstance(again.flat, CudaTensor)
     assert torch.equal(first.flat.detach().cpu(), again.flat.detach().cpu())
+
+
+def test_dropout_of_a_minibatch_is_drawn_at_once():
+    """From the number of its first example: a training that goes on leaves out what it would have."""
+    dropout, found = Dropout(0.25, 1), []
+    for first in (0, 0, 64):
+        Device.current.reset()
+        rows = torch.arange(first, first + 64)
+        found.append(dropout.factors(64, 501, dropout.generators(rows, torch.device("cuda"))).cpu())
+        assert within(Device.current.counts(), {"launches": 4, "to_device": 0, "to_host": 1}), Device.current.counts()
+    assert torch.equal(found[0], found[1])
+    assert not torch.equal(found[0], found[2])
+    assert found[0].unique().tolist() == [0.0, pytest.approx(4 / 3)]
+    assert float(found[0].mean()) == pytest.approx(1.0, abs=0.02)
 
 
 # scores
