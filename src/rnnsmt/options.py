@@ -38,6 +38,14 @@ def positive(text: str) -> int:
     return value
 
 
+def not_negative(text: str) -> int:
+    """A whole number from 0 on, as the type of an option."""
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{text}: must be at least 0")
+    return value
+
+
 def part(text: str) -> tuple[int, int]:
     """``K/N``, or ``K-of-N`` as Snakemake's scattergather writes it, as the type of an option: K from 1 to N."""
     found = re.fullmatch(r"(\d+)[/-](?:of-)?(\d+)", text)

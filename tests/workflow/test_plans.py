@@ -434,7 +434,7 @@ def test_the_parts_of_the_scoring_share_the_cores(workflow):
 
 
 def test_one_gpu_job_at_a_time(workflow):
-    """Without a cap Snakemake would start all jobs that take a GPU at once, on the same device."""
+    """Without a cap Snakemake would start all jobs that take a GPU at once, on the same device; searches share it."""
     common = ["--config", "rnn={device: cuda}", "demo={scale: 0.02}", "--until", "demo", "--forcerun", "demo"]
     for options, expected in (([], 1), (["--resources", "gpu=3"], 3)):
         done = workflow.call(*options, *common)
@@ -447,7 +447,24 @@ def test_one_gpu_job_at_a_time(workflow):
     assert all("gpu=1" in job for job in networks)
     searches = [job for job in jobs if job.startswith(("mert:", "decode:"))]
     assert len(searches) == 16
+    assert all(("gpu_share=1" in job) == ("system=cslm" in job) for job in searches)
+    assert not any("gpu=1" in job for job in searches), "they share one"
+    plan = workflow.call("--dry-run", "--config", "rnn={device: cuda}", "cluster=true", "--resources", "gpu=8").stdout
+    searches = [job for job in plan.split("\nrule ") if job.startswith(("mert:", "decode:"))]
+    assert len(searches) == 16
     assert all(("gpu=1" in job) == ("system=cslm" in job) for job in searches)
+    assert not any("gpu_share=1" in job for job in searches), "a cluster gives GPUs as a whole"
+
+
+@pytest.mark.parametrize(
+    ("config", "gpus", "expected"), [("cpu", [], 0), ("cuda", [], 1), ("cuda", ["rnn_train:gpu=4"], 4)]
+)
+def test_a_training_has_a_process_for_each_of_its_gpus(workflow, config, gpus, expected):
+    options = ["--set-resources", *gpus, "--resources", "gpu=4"] if gpus else []
+    plan = workflow.call("--dry-run", "--printshellcmds", *options, "--config", f"rnn={{device: {config}}}")
+    assert plan.returncode == 0, plan.stderr
+    command = plan.stdout.split("rnnsmt rnn train ")[1].split("\n")[0]
+    assert f" --device {config} --processes {expected} " in command
 
 
 def test_the_table_knows_what_systems_are_made_of(workflow):

@@ -193,6 +193,7 @@ rule compare_systems:
         mem_mb=search_memory,
         runtime=minutes(60),
         gpu=search_gpu,
+        gpu_share=search_gpu_share,
         device=DEVICE,
     params:
         version=version("evaluation", "compare"),

@@ -58,7 +58,8 @@ rule cslm_train:
     shell:
         "rnnsmt cslm train --text {params.text:q} --preset {params.preset} {params.settings} --seed {params.seed} "
         "--output-model {output.model:q} --output-history {output.history:q} --state-dir {params.folder:q}/state "
-        "--device {resources.device} --threads {threads} --time-limit $(({resources.runtime} * 60)) &> {log:q}"
+        "--device {resources.device} --processes {resources.gpu} --threads {threads} "
+        "--time-limit $(({resources.runtime} * 60)) &> {log:q}"
 
 
 rule cslm_perplexity:

@@ -65,6 +65,7 @@ else:
             mem_mb=search_memory,
             runtime=minutes(min(240 * len(SETS) * len(RUNS), LONG)),
             gpu=search_gpu,
+            gpu_share=search_gpu_share,
             device=DEVICE,
         params:
             version=version("search", "decode"),

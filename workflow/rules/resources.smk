@@ -87,8 +87,8 @@ def beside_tuning(most):
 
 
 def search_threads(wildcards):
-    """A share of the cores for each system, so that all are tuned together; those that take turns on a GPU get half."""
-    return max(1, cores() // (2 if search_gpu(wildcards) else len(config["compare"])))
+    """A share of the cores for each system, so that all are tuned together; those with a CSLM share the GPU."""
+    return max(1, cores() // len(config["compare"]))
 
 
 def scoring_parts(wildcards):

@@ -75,7 +75,8 @@ rule rnn_train:
         "rnnsmt rnn train --pairs {params.pairs:q} --preset {params.preset} {params.settings} --seed {params.seed} "
         "{params.leave_out} --output-model {output.model:q} --output-history {output.history:q} "
         "--state-dir {params.folder:q}/state{wildcards.left_out} "
-        "--device {resources.device} --threads {threads} --time-limit $(({resources.runtime} * 60)) &> {log:q}"
+        "--device {resources.device} --processes {resources.gpu} --threads {threads} "
+        "--time-limit $(({resources.runtime} * 60)) &> {log:q}"
 
 
 # How many words of the target lie outside the shortlist: the column of the feature wp.

@@ -67,8 +67,8 @@ rule seq2seq_train:
     shell:
         "rnnsmt seq2seq train --sentences {params.sentences:q} --preset {params.preset} {params.settings} "
         "--seed {params.seed} --output-model {output.model:q} --output-history {output.history:q} "
-        "--state-dir {params.folder:q}/state --device {resources.device} --threads {threads} "
-        "--time-limit $(({resources.runtime} * 60)) &> {log:q}"
+        "--state-dir {params.folder:q}/state --device {resources.device} --processes {resources.gpu} "
+        "--threads {threads} --time-limit $(({resources.runtime} * 60)) &> {log:q}"
 
 
 # The sets of all runs by the networks alone; runs of the same networks have the same translations.
@@ -124,6 +124,7 @@ rule nbest_lists:
         mem_mb=search_memory,
         runtime=minutes(min(240 * len(SETS) * len(RUNS), LONG)),
         gpu=search_gpu,
+        gpu_share=search_gpu_share,
         device=DEVICE,
     params:
         version=version("search", "decode"),

@@ -164,8 +164,13 @@ def search_env(wildcards):
 
 
 def search_gpu(wildcards):
-    """Whether the decoder takes the GPU."""
-    return GPU if neural_model(wildcards) else 0
+    """Whether the decoder takes a GPU for itself: on a cluster, which gives GPUs as a whole."""
+    return GPU if CLUSTER and neural_model(wildcards) else 0
+
+
+def search_gpu_share(wildcards):
+    """Whether the decoder works on a GPU beside other jobs of this machine: it leaves it idle for most of the time."""
+    return GPU if not CLUSTER and neural_model(wildcards) else 0
 
 
 def column_options(wildcards, input):

@@ -73,6 +73,7 @@ else:
             mem_mb=search_memory,
             runtime=LONG,
             gpu=search_gpu,
+            gpu_share=search_gpu_share,
             device=DEVICE,
         params:
             version=version("tuning", "mert"),

@@ -110,7 +110,8 @@ def train(args: argparse.Namespace) -> dict[str, object]:
     not become better for --patience epochs, and the best parameters are kept. The state folder holds the last
     checkpoint: a run that is ended at any time goes on from it, and on a CPU ends bit for bit like one that was not. On
     SIGTERM, and shortly before --time-limit, the state is saved and the exit code is 75 (after Ctrl-C 130): run the
-    same command again. Started by torchrun, all processes share every minibatch.
+    same command again. With --processes, or started by torchrun, several processes share every minibatch: the network
+    is that of one process, up to rounding, and to what --dropout, --singletons and --sampled-classes draw.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -120,7 +121,9 @@ def train(args: argparse.Namespace) -> dict[str, object]:
     settings = chosen_settings(args, PRESETS)
     need_torch()
 
-    with Stop(args.time_limit) as stop:
+    from rnnsmt.networks.processes import started_processes
+
+    with Stop(args.time_limit) as stop, started_processes(args.processes):
         from rnnsmt.cslm.text import Text
         from rnnsmt.cslm.training import CslmTrainer
         from rnnsmt.networks.devices import choose_place

@@ -24,11 +24,12 @@ def loss_and_gradient(
 ) -> Tensor:
     """Fill ``.grad`` of every parameter with the gradient of sum(-ln p(word | context) + alpha (ln Z)^2).
 
-    contexts: [B, C], words, rows: [B]; rows are the numbers of the n-grams, see ``Dropout``. Every parameter must have
-    its ``.grad``; what it held is replaced. mm: how matrices are multiplied. sampler: of the classes from which Z is
-    estimated, if not from all. Returns float64 [2]: the sum of -ln p, and of (ln Z)^2 if alpha is not 0.
+    contexts: [B, C], words, rows: [B]; rows are the numbers of the n-grams, on the processor, see ``Dropout``. Every
+    parameter must have its ``.grad``; what it held is replaced. mm: how matrices are multiplied. sampler: of the
+    classes from which Z is estimated, if not from all. Returns float64 [2]: the sum of -ln p, and of (ln Z)^2 if alpha
+    is not 0.
     """
-    generators = dropout.generators(rows)
+    generators = dropout.generators(rows, contexts.device)
     x = model.R.index_select(0, contexts.flatten()).view(len(contexts), -1)
     x_factors = _leave_out(dropout, x, generators)
     x = mm.round(x)

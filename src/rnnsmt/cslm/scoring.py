@@ -175,11 +175,13 @@ class CudaEngine:
         found = []
         for begin in range(0, len(contexts), CUDA_ROWS):
             first, last = np.searchsorted(owner, [begin, begin + CUDA_ROWS])
-            rows = torch.from_numpy(contexts[begin : begin + CUDA_ROWS]).to(device).long() + self.places
+            part = contexts[begin : begin + CUDA_ROWS]
+            # one copy for all: the device waits for each
+            ids = torch.from_numpy(np.concatenate([part.ravel(), owner[first:last] - begin, words[first:last]]))
+            rows, own, word = ids.to(device).long().split([part.size, last - first, last - first])
+            rows = rows.view(part.shape) + self.places
             h = torch.nn.functional.embedding_bag(rows, self.table.flatten(0, 1), mode="sum")
             g = torch.addmm(model.b_2, (h + model.b_1).relu_(), model.W_2.t()).relu_()
-            own = torch.from_numpy(owner[first:last] - begin).to(device).long()
-            word = torch.from_numpy(words[first:last]).to(device).long()
             if self.softmax:
                 found.append(self.softmax.log_p(g, own, word).float())
             else:

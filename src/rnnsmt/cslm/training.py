@@ -61,15 +61,14 @@ class CslmTrainer(Trainer):
         return {"version of cslm train": version, "text": text, "seed": self.seed, **self.settings.as_dict()}
 
     def minibatch(self, index: Index) -> tuple[Tensor, ...]:
-        """Contexts [B, C], words [B] and numbers [B] of n-grams."""
-        device = self.place.device
+        """Contexts [B, C], words [B] and, on the processor, numbers [B] of n-grams."""
         contexts = contexts_at(self.text.words, index, self.model.sizes.context, self.text.vocabulary.eos)
         ids = np.concatenate([contexts, self.text.words[index][:, None]], 1)
         if self.settings.singletons:
             draws = np.random.default_rng([self.seed, 4, self.update, self.place.rank]).random(ids.shape, np.float32)
             ids[self.rare[ids] & (draws < self.settings.singletons)] = UNK
-        tensor = torch.from_numpy(ids).to(device)
-        rows = torch.arange(len(index), device=device) * self.place.processes + self.place.rank
+        tensor = torch.from_numpy(ids).to(self.place.device)
+        rows = torch.arange(len(index)) * self.place.processes + self.place.rank
         return tensor[:, :-1], tensor[:, -1], rows + self.update * self.settings.batch
 
     def loss_and_gradient(self, model: FeedForwardLM, *batch: Tensor) -> Tensor:

@@ -92,9 +92,7 @@ def choose_place(name: str, threads: int, precision: str = "float32", join: bool
     number, rank = int(started.get("WORLD_SIZE", "1")), int(started.get("RANK", "0"))
     device = torch.device(kind)
     if kind == "cuda":
-        local = int(started["LOCAL_RANK"]) if "LOCAL_RANK" in started else free_gpu()
-        if local >= torch.cuda.device_count():
-            raise InputError(f"process {local} of this machine has no GPU of its own; start fewer processes")
+        local = take_gpu(int(started["LOCAL_RANK"])) if "LOCAL_RANK" in started else free_gpu()
         device = torch.device(kind, local)
         torch.cuda.set_device(device)
     if number > 1:
@@ -127,24 +125,47 @@ DRIVER = Path("/dev/nvidia0")
 _taken: list[tuple[int, IO[str]]] = []
 """The GPU that this process has taken, and its lock, which is held until it ends."""
 
+SHARES = 16
+"""Processes of this package that tell each other that they work on a GPU."""
+
 
 def free_gpu() -> int:
-    """The first GPU that no other process of this package on this machine has taken; the first one if all are taken.
+    """A GPU that no other process of this package on this machine has taken; if all are taken, one that few share.
 
     Snakemake counts GPUs but names none: jobs that run at the same time would all take the first.
     """
     if _taken:
         return _taken[0][0]
-    for number in range(torch.cuda.device_count()):
-        name = f"rnnsmt-gpu-{torch.cuda.get_device_properties(number).uuid}.lock"
-        try:
-            lock = (Path(tempfile.gettempdir()) / name).open("a")
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:  # taken, or the file is somebody else's
-            continue
-        _taken.append((number, lock))
-        return number
+    for share in range(SHARES):
+        for number in range(torch.cuda.device_count()):
+            if _lock(number, share):
+                return number
     return 0
+
+
+def take_gpu(number: int) -> int:
+    """This GPU, for a process that must not choose: one of several that train together.
+
+    Raises:
+        InputError: there are not so many.
+    """
+    if number >= torch.cuda.device_count():
+        raise InputError(f"process {number} of this machine has no GPU of its own; start fewer processes")
+    if not _taken and not _lock(number, 0):
+        say(f"GPU {number}: another process of this package works on it too")
+    return number
+
+
+def _lock(number: int, share: int) -> bool:
+    """Take a share of a GPU, if it is free."""
+    name = f"rnnsmt-gpu-{torch.cuda.get_device_properties(number).uuid}{f'.{share}' if share else ''}.lock"
+    try:
+        lock = (Path(tempfile.gettempdir()) / name).open("a")
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # taken, or the file is somebody else's
+        return False
+    _taken.append((number, lock))
+    return True
 
 
 @contextmanager

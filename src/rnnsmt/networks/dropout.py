@@ -3,8 +3,10 @@
 import torch
 from torch import Tensor
 
+CPU = torch.device("cpu")
+
 DROPOUT_ROWS = 32
-"""Examples that share a random generator: minibatches are shared out to threads in multiples of it."""
+"""Examples that share a random generator on a processor: minibatches are shared out to threads in multiples of it."""
 
 
 class Dropout:
@@ -18,19 +20,23 @@ class Dropout:
         self.limit = min(max(round(256 * share), 1), 255) if share > 0 else 0
         self.seed = seed
 
-    def generators(self, rows: Tensor) -> list[torch.Generator]:
-        """For a batch of examples with these numbers; none: nothing is left out."""
+    def generators(self, rows: Tensor, device: torch.device = CPU) -> list[torch.Generator]:
+        """For a batch of examples with these numbers, which lie on the processor; none: nothing is left out.
+
+        On a GPU one generator draws for the whole batch, whose choices then are others than a processor's.
+        """
         if not self.limit:
             return []
-        firsts = rows[::DROPOUT_ROWS].tolist()
-        return [torch.Generator(rows.device).manual_seed((self.seed * 1_000_003 + n) % (1 << 63)) for n in firsts]
+        firsts = rows[:: DROPOUT_ROWS if device.type == "cpu" else len(rows)].tolist()
+        return [torch.Generator(device).manual_seed((self.seed * 1_000_003 + n) % (1 << 63)) for n in firsts]
 
     def factors(self, rows: int, units: int, generators: list[torch.Generator]) -> Tensor | None:
         """The next factors ``[rows, units]``, float32: 0 for units that are left out; None where none is."""
         if not generators:
             return None
-        size = DROPOUT_ROWS * units
-        draws = torch.empty(len(generators), -(-size // 8), dtype=torch.int64, device=generators[0].device)
+        device = generators[0].device
+        size = (DROPOUT_ROWS if device.type == "cpu" else rows) * units
+        draws = torch.empty(len(generators), -(-size // 8), dtype=torch.int64, device=device)
         for part, generator in zip(draws, generators, strict=True):
             part.random_(-(1 << 63), None, generator=generator)
         bytes_ = draws.view(torch.uint8)[:, :size].reshape(-1)[: rows * units]

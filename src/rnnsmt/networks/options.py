@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from rnnsmt.io import InputError
 from rnnsmt.networks.settings import NetworkSizes, TrainingSettings
-from rnnsmt.options import option, positive
+from rnnsmt.options import not_negative, option, positive
 
 SomeSettings = TypeVar("SomeSettings", bound=TrainingSettings)
 
@@ -81,6 +81,12 @@ def add_training(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--state-dir", required=True, metavar="DIR", help="where checkpoints are kept")
     parser.add_argument("--save-every", type=float, default=300.0, metavar="SECONDS", help="time between checkpoints")
     parser.add_argument("--time-limit", type=float, metavar="SECONDS", help="stop before, save, and exit with 75")
+    parser.add_argument(
+        "--processes",
+        type=not_negative,
+        default=1,
+        help="that train together, each on a GPU of its own; 0 and 1: this one alone",
+    )
     add_device(parser)
 
 

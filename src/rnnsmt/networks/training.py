@@ -58,7 +58,10 @@ class Trainer(ABC):
     ) -> None:
         """model: on the device of ``place``. threads: on a CPU. dimension, grain: as ``GradientThreads`` takes them."""
         self._settings, self.place, self.batches = settings, place, batches
-        self.flat = flatten(model)
+        number = sum(parameter.numel() for parameter in model.parameters())
+        self.shared = torch.zeros(number + self.n_sums, device=place.device)
+        """The gradient, and behind it the sums of the minibatch: what several processes add up, all at once."""
+        self.flat = flatten(model, self.shared)
         self.optimiser = make_optimiser(self.flat, settings)
         threads = threads if place.device.type == "cpu" else 1
         self.threads = GradientThreads(model, self.flat, threads, dimension, grain)
@@ -116,8 +119,9 @@ class Trainer(ABC):
             sums = self.threads.run(self.loss_and_gradient, self.minibatch(own)).reshape(-1)
         else:
             sums = gradient.zero_()[: self.n_sums].double()
-        place.sum(gradient)
-        place.sum(sums)
+        if place.processes > 1:
+            self.shared[len(gradient) :] = sums
+            sums = place.sum(self.shared)[len(gradient) :].double()
         # a minibatch at the end of an epoch may be smaller: its examples weigh as much as others
         scale = 1.0 if self.sum_of_losses else 1.0 / settings.batch
         norm = torch.linalg.vector_norm(gradient) * scale
@@ -333,13 +337,14 @@ def lay_out(model: nn.Module, values: Tensor, gradients: Tensor) -> None:
         parameter.grad = gradient.view(parameter.shape)
 
 
-def flatten(model: nn.Module) -> nn.Parameter:
+def flatten(model: nn.Module, space: Tensor | None = None) -> nn.Parameter:
     """Lay all parameters, and all gradients, one after the other in one tensor each, of which they become views.
 
-    Norm, clipping, the sum over processes and the optimiser then are one operation each.
+    Norm, clipping, the sum over processes and the optimiser then are one operation each. space: for the gradients, of
+    zeros, perhaps larger.
     """
     flat = nn.Parameter(torch.cat([parameter.detach().flatten() for parameter in model.parameters()]))
-    flat.grad = torch.zeros_like(flat)
+    flat.grad = torch.zeros_like(flat) if space is None else space[: len(flat)]
     lay_out(model, flat.data, flat.grad)
     return flat
 

@@ -17,14 +17,15 @@ from rnnsmt.rnn.pairs import Pairs
 
 
 def pair_tensors(pairs: Pairs, index: Index, device: torch.device | str = "cpu") -> tuple[Tensor, Tensor]:
-    """Pairs of equal lengths as ids with EOS: source [N, B], target [T, B]."""
+    """Pairs of equal lengths as ids with EOS: source [N, B], target [T, B]; one copy to a device for both."""
     found = []
     for side in pairs.sides:
         begin = np.asarray(side.offsets[index])
         length = int(side.offsets[index[0] + 1] - begin[0])
         places = begin[None, :] + np.arange(length)[:, None]
-        found.append(torch.from_numpy(side.words[places].astype(np.int64)).to(device, non_blocking=True))
-    return found[0], found[1]
+        found.append(side.words[places].astype(np.int64))
+    source, target = torch.from_numpy(np.concatenate(found)).to(device, non_blocking=True).split([*map(len, found)])
+    return source, target
 
 
 def group_by_length(pairs: Pairs, index: Index) -> list[Index]:

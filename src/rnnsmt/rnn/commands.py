@@ -91,7 +91,9 @@ def train(args: argparse.Namespace) -> dict[str, object]:
 
     The state folder holds the last checkpoint: a run that is ended at any time goes on from it, and on a CPU ends bit
     for bit like one that was not. On SIGTERM, and shortly before --time-limit, the state is saved and the exit code is
-    75 (after Ctrl-C 130): run the same command again. Started by torchrun, all processes share every minibatch.
+    75 (after Ctrl-C 130): run the same command again. With --processes, or started by torchrun, several processes share
+    every minibatch: the network is that of one process, up to rounding, and to what --dropout and --sampled-classes
+    draw.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -101,7 +103,9 @@ def train(args: argparse.Namespace) -> dict[str, object]:
     settings = chosen_settings(args, PRESETS)
     need_torch()
 
-    with Stop(args.time_limit) as stop:
+    from rnnsmt.networks.processes import started_processes
+
+    with Stop(args.time_limit) as stop, started_processes(args.processes):
         from rnnsmt.networks.devices import choose_place
         from rnnsmt.rnn.pairs import Pairs
         from rnnsmt.rnn.training import RnnTrainer
@@ -144,7 +148,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.progress import say
     from rnnsmt.rnn.model import check_lengths, load_model_of
     from rnnsmt.rnn.pairs import Pairs
-    from rnnsmt.rnn.scoring import mean_of_networks, score_batches
+    from rnnsmt.rnn.scoring import batches_at_once, mean_of_networks, score_batches
 
     pairs, place = Pairs.open(args.pairs), choose_place(args.device, 1)
     bounds = bounds_of_part(args.shard, len(pairs))
@@ -153,7 +157,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
         raise InputError("--model: networks of both directions; score with those of one at a time")
     for model, _, _ in networks:
         check_lengths(model.sizes, pairs)
-    threads = max(1, args.threads // len(networks))
+    threads = batches_at_once(place.device, args.threads, len(networks))
     batches = [score_batches(model, own, *bounds, place.device, threads) for model, own, _ in networks]
     left_out = [own for _, _, own in networks]
     parts = {tuple(own) for own in left_out if own}

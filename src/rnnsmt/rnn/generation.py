@@ -172,11 +172,11 @@ def _collect(found: list[list[Target]], searched: Tensor, words: Tensor, ending:
 def _context(model: RNNEncoderDecoder, sources: Sequence[NDArray[np.int32]]) -> tuple[DecoderContext, torch.device]:
     """The decoder's context of padded sources, and the device of the network."""
     device = model.output.G_l.device
-    lengths = torch.tensor([len(source) for source in sources], device=device)
-    padded = torch.zeros(len(sources), int(lengths.max()), dtype=torch.int64, device=device)
+    lengths = torch.tensor([len(source) for source in sources])
+    padded = torch.zeros(len(sources), int(lengths.max()), dtype=torch.int64)
     for i, source in enumerate(sources):
         padded[i, : len(source)] = torch.from_numpy(np.asarray(source, np.int64))
-    return model.decoder_context(model.encode(padded, lengths)), device
+    return model.decoder_context(model.encode(padded.to(device), lengths.to(device))), device
 
 
 def _log_softmax(model: RNNEncoderDecoder, states: Tensor, previous: Tensor | None, readout: Tensor) -> Tensor:

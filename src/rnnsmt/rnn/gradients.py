@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from rnnsmt.networks.dropout import Dropout
-from rnnsmt.networks.softmax import ClassSampler, Products, put_gradient, softmax_gradient
+from rnnsmt.networks.softmax import ClassSampler, Products, put_gradient, put_gradients, softmax_gradient
 from rnnsmt.rnn.model import (
     BagOfWords,
     Decoder,
@@ -34,13 +34,20 @@ from rnnsmt.rnn.model import (
 
 
 class Trace(NamedTuple):
-    """What a pass over K steps leaves for its gradient; gates [K, B, 2H] (reset, update), the others [K, B, H]."""
+    """What a pass over K steps leaves for its gradient.
 
-    before: Tensor
+    states: [K + 1, B, H], before and after every step. gates: [K, B, 2H] (reset, update). reset_state, candidate: [K,
+    B, H]. recurrent, candidate_matrix: [2H, H] and [H, H], U_r above U_z, and U, rounded; of_inputs: [3H, E], W_r, W_z
+    and W.
+    """
+
+    states: Tensor
     gates: Tensor
     reset_state: Tensor
     candidate: Tensor
-    after: Tensor
+    recurrent: Tensor
+    candidate_matrix: Tensor
+    of_inputs: Tensor
 
 
 NO_DROPOUT = Dropout(0.0, 0)
@@ -61,11 +68,11 @@ def loss_and_gradient(
     source: [N, B], target: [T, B], ids, the last row is EOS. Every parameter must have its ``.grad``; what it held is
     replaced. mm: how matrices are multiplied; not rounded unless it says so. dropout: of units that recur in no state,
     the embeddings and those of the maxout (Zaremba et al. 2014). sampler: of the classes that the softmax is summed
-    over. rows: [B], the numbers of the pairs, from which both draw. Returns a scalar tensor in float64. Not for the
-    supplementary's variant.
+    over. rows: [B], on the processor, the numbers of the pairs, from which both draw. Returns a scalar tensor in
+    float64. Not for the supplementary's variant.
     """
     mm = mm or Products()
-    generators = [] if rows is None else dropout.generators(rows)
+    generators = [] if rows is None else dropout.generators(rows, source.device)
     embed = partial(_embed, dropout=dropout, generators=generators)
     x, x_factors = embed(model.encoder, source)
     c, encoder_gradient = _encode(model.encoder, mm, x)
@@ -95,12 +102,10 @@ def _(encoder: Encoder, mm: Products, x: Tensor) -> tuple[Tensor, EncoderGradien
     trace = _forward(mm, encoder, x, x.new_zeros(x.shape[1], len(encoder.b)), None)
 
     def gradient(d_c: Tensor) -> Tensor:
-        d_after = torch.zeros_like(trace.after)
-        d_after[-1] = d_c
-        _, d_inputs = _backward(mm, encoder, trace, d_after)
-        return _input_gradient(mm, encoder, x, d_inputs)
+        _, d_inputs = _backward(mm, encoder, trace, d_c, None)
+        return _input_gradient(mm, encoder, trace, x, d_inputs)
 
-    return trace.after[-1], gradient
+    return trace.states[-1], gradient
 
 
 @_encode.register
@@ -170,16 +175,15 @@ def _(decoder: Decoder, mm: Products, output: Output, c: Tensor, target: Tensor,
 
     def gradient(d_states: Tensor, d_y: Tensor | None, d_context: Tensor) -> Tensor:
         assert d_y is not None
-        d_s0, d_inputs = _backward(mm, decoder, trace, d_states[1:])
-        _embedding_gradient(decoder, target[:-1], _input_gradient(mm, decoder, y, d_inputs) + d_y, factors)
-        d_first = torch.ops.aten.tanh_backward(d_s0 + d_states[0], s_0)
+        d_s0, d_inputs = _backward(mm, decoder, trace, d_states[-1], d_states[1:-1])
+        _embedding_gradient(decoder, target[:-1], _input_gradient(mm, decoder, trace, y, d_inputs) + d_y, factors)
+        d_first = torch.ops.aten.tanh_backward(d_s0 + d_states[0] if len(y) else d_s0, s_0)
         d_uses = torch.cat([d_first, d_inputs.sum(0), d_context], 1)
-        for matrix, part in zip(users, mm(d_uses.t(), c).split([len(matrix) for matrix in users]), strict=True):
-            put_gradient(matrix, part)
+        put_gradients(users, mm(d_uses.t(), c).split([len(matrix) for matrix in users]))
         put_gradient(decoder.b_V, d_first.sum(0))
         return mm(d_uses, matrices)
 
-    return Decoding(torch.cat([s_0[None], trace.after]), y, context, gradient)
+    return Decoding(trace.states, y, context, gradient)
 
 
 @_decode.register
@@ -220,60 +224,76 @@ def _factors(dropout: Dropout, K: int, B: int, units: int, generators: list[torc
 def _forward(mm: Products, unit: GatedUnit, x: Tensor, h: Tensor, terms: Tensor | None) -> Trace:
     """Run a gated unit over x [K, B, E] from the state h [B, H]; terms: [B, 3H], what c adds at every step."""
     K, B, H = *x.shape[:2], h.shape[1]
-    inputs = mm(x.flatten(0, 1), torch.cat([unit.W_r, unit.W_z, unit.W]).t()).view(K, B, 3 * H)
+    of_inputs = torch.cat([unit.W_r, unit.W_z, unit.W])
+    inputs = mm(x.flatten(0, 1), of_inputs.t()).view(K, B, 3 * H)
     inputs[:, :, 2 * H :] += unit.b
     if terms is not None:
         inputs += terms
-    gate_matrix, candidate_matrix = mm.round(torch.cat([unit.U_r, unit.U_z])).t(), mm.round(unit.U).t()
-    trace = Trace(*(x.new_empty(K, B, size) for size in (H, 2 * H, H, H, H)))
+    for_gates, for_candidate = inputs.split([2 * H, H], 2)
+    matrices = mm.round(torch.cat([unit.U_r, unit.U_z])), mm.round(unit.U)
+    # a GPU adds the products to the inputs; on a processor what is written in one piece is faster
+    own = not x.is_cuda or mm.dtype is not None
+    gates, candidates = (part.new_empty(part.shape) if own else part for part in (for_gates, for_candidate))
+    trace = Trace(x.new_empty(K + 1, B, H), gates, x.new_empty(K, B, H), candidates, *matrices, of_inputs)
+    trace.states[0] = h
     for k in range(K):
-        trace.before[k] = h
-        gates = torch.add(mm(h, gate_matrix), inputs[k, :, : 2 * H], out=trace.gates[k]).sigmoid_()
-        reset_state = torch.mul(gates[:, :H], h, out=trace.reset_state[k])
-        candidate = torch.add(mm(reset_state, candidate_matrix), inputs[k, :, 2 * H :], out=trace.candidate[k]).tanh_()
-        h = torch.lerp(candidate, h, gates[:, H:], out=trace.after[k])
+        h, gate, candidate = trace.states[k], gates[k], candidates[k]
+        _sum_into(gate, mm, h, trace.recurrent.t(), for_gates[k] if own else None)
+        gate.sigmoid_()
+        reset_state = torch.mul(gate[:, :H], h, out=trace.reset_state[k])
+        _sum_into(candidate, mm, reset_state, trace.candidate_matrix.t(), for_candidate[k] if own else None)
+        candidate.tanh_()
+        torch.lerp(candidate, h, gate[:, H:], out=trace.states[k + 1])
     return trace
 
 
-def _backward(mm: Products, unit: GatedUnit, trace: Trace, d_after: Tensor) -> tuple[Tensor, Tensor]:
+def _sum_into(out: Tensor, mm: Products, a: Tensor, b: Tensor, total: Tensor | None) -> None:
+    """total + a @ b; total: None where it is in ``out``, which is on a GPU."""
+    if total is None:
+        out.addmm_(a, b)
+    else:
+        torch.add(mm(a, b), total, out=out)
+
+
+def _backward(
+    mm: Products, unit: GatedUnit, trace: Trace, d_last: Tensor, d_between: Tensor | None
+) -> tuple[Tensor, Tensor]:
     """The gradient of ``_forward``; fills that of U, U_r and U_z.
 
-    d_after: [K, B, H], what reaches each state from outside the recurrence.
+    d_last: [B, H], what reaches the last state from outside the recurrence. d_between: [K - 1, B, H], the same of the
+    states between the first and the last; None: nothing.
 
-    Returns: the gradients of the first state [B, H] and of the inputs [K, B, 3H].
+    Returns: the gradients of the first state [B, H] (with ``d_last`` where K is 0) and of the inputs [K, B, 3H].
     """
-    K, B, H = d_after.shape
-    d = d_after.new_zeros(B, H)
-    d_inputs = d.new_empty(K, B, 3 * H)
-    gate_matrix, candidate_matrix = mm.round(torch.cat([unit.U_r, unit.U_z])), mm.round(unit.U)
+    K, B, H = trace.candidate.shape
+    d, d_inputs = d_last, d_last.new_empty(K, B, 3 * H)
+    before = trace.states[:-1]
+    gains = before - trace.candidate
+    aten = torch.ops.aten
     for k in reversed(range(K)):
-        d += d_after[k]
-        h, candidate = trace.before[k], trace.candidate[k]
+        if d_between is not None and k < K - 1:
+            d += d_between[k]
         r, z = trace.gates[k].split(H, 1)
         d_r, d_z, d_candidate = d_inputs[k].split(H, 1)
         kept = d * z
-        d_candidate.copy_(torch.ops.aten.tanh_backward(d - kept, candidate))
-        d_z.copy_(torch.ops.aten.sigmoid_backward(d * (h - candidate), z))
-        d_reset_state = mm(d_candidate, candidate_matrix)
-        d_r.copy_(torch.ops.aten.sigmoid_backward(d_reset_state * h, r))
-        d = mm(d_inputs[k, :, : 2 * H], gate_matrix).add_(kept).addcmul_(d_reset_state, r)
+        aten.tanh_backward.grad_input(d - kept, trace.candidate[k], grad_input=d_candidate)
+        aten.sigmoid_backward.grad_input(d * gains[k], z, grad_input=d_z)
+        d_reset_state = mm(d_candidate, trace.candidate_matrix)
+        aten.sigmoid_backward.grad_input(d_reset_state * before[k], r, grad_input=d_r)
+        d = mm.add_to(kept, d_inputs[k, :, : 2 * H], trace.recurrent).addcmul_(d_reset_state, r)
     flat = mm.round(d_inputs.view(K * B, 3 * H))
-    d_gates = mm(flat[:, : 2 * H].t(), trace.before.view(-1, H)).split(H)
-    for parameter, part in zip((unit.U_r, unit.U_z), d_gates, strict=True):
-        put_gradient(parameter, part)
+    put_gradients((unit.U_r, unit.U_z), mm(flat[:, : 2 * H].t(), before.flatten(0, 1)).split(H))
     put_gradient(unit.U, mm(flat[:, 2 * H :].t(), trace.reset_state.view(-1, H)))
     return d, d_inputs
 
 
-def _input_gradient(mm: Products, unit: GatedUnit, x: Tensor, d_inputs: Tensor) -> Tensor:
+def _input_gradient(mm: Products, unit: GatedUnit, trace: Trace, x: Tensor, d_inputs: Tensor) -> Tensor:
     """Fill the gradients of W, W_r, W_z and b; that of x [K, B, E]. d_inputs: [K, B, 3H]."""
     flat = d_inputs.flatten(0, 1)
     put_gradient(unit.b, flat[:, 2 * len(unit.b) :].sum(0))
     flat = mm.round(flat)
-    parts = mm(flat.t(), x.flatten(0, 1)).split(len(unit.W))
-    for parameter, part in zip((unit.W_r, unit.W_z, unit.W), parts, strict=True):
-        put_gradient(parameter, part)
-    return mm(flat, torch.cat([unit.W_r, unit.W_z, unit.W])).view_as(x)
+    put_gradients((unit.W_r, unit.W_z, unit.W), mm(flat.t(), x.flatten(0, 1)).split(len(unit.W)))
+    return mm(flat, trace.of_inputs).view_as(x)
 
 
 def _embedding_gradient(unit: WordReader, words: Tensor, d_x: Tensor, factors: Tensor | None) -> None:

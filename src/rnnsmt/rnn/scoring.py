@@ -105,20 +105,25 @@ def score_range(
     return np.concatenate([np.zeros(0, np.float32), *score_batches(model, pairs, begin, end, device)])
 
 
+def batches_at_once(device: torch.device, threads: int, networks: int = 1) -> int:
+    """How many batches each of some networks computes at the same time: all together ``CUDA_BATCHES`` on a GPU, as many
+    as threads on a processor, and one at least.
+    """
+    return max(1, (min(threads, CUDA_BATCHES) if device.type == "cuda" else threads) // networks)
+
+
 def score_batches(
     model: RNNEncoderDecoder, pairs: Pairs, begin: int, end: int, device: torch.device, threads: int = 1
 ) -> Iterator[NDArray[np.float32]]:
     """Natural-log scores of the pairs ``begin`` to ``end - 1``, batch by batch, each target with its EOS.
 
-    threads: batches that are computed at the same time, at most ``CUDA_BATCHES`` on a GPU; they change no score.
+    threads: batches that are computed at the same time (``batches_at_once``); they change no score.
 
     Raises:
         InputError: a score is not finite: the network is spoilt.
     """
     meter = Meter("scoring", end - begin, "pairs")
-    sizing = CPU
-    if device.type == "cuda":
-        sizing, threads = CUDA, min(threads, CUDA_BATCHES)
+    sizing, threads = CUDA if device.type == "cuda" else CPU, batches_at_once(device, threads)
     bounds = _batches(pairs, begin, end, sizing.lines)
     softmax = ExactSoftmax(model.output.G_l, model.output.b_G)
     waiting: deque[Future[NDArray[np.float32]]] = deque()

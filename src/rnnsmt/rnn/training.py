@@ -83,10 +83,11 @@ class RnnTrainer(Trainer):
         return about | self.settings.as_dict()
 
     def minibatch(self, index: Index) -> tuple[Tensor, ...]:
-        """Source and target words, [length, B] each: all pairs of a minibatch have the same lengths; numbers [1, B]."""
-        device = self.place.device
-        rows = torch.arange(len(index), device=device) * self.place.processes + self.place.rank
-        return *pair_tensors(self.pairs, index, device), (rows + self.update * self.settings.batch)[None]
+        """Source and target words, [length, B] each: all pairs of a minibatch have the same lengths. On the processor:
+        the numbers of the pairs [1, B].
+        """
+        rows = torch.arange(len(index)) * self.place.processes + self.place.rank
+        return *pair_tensors(self.pairs, index, self.place.device), (rows + self.update * self.settings.batch)[None]
 
     def loss_and_gradient(self, model: RNNEncoderDecoder, *batch: Tensor) -> Tensor:
         source, target, rows = batch

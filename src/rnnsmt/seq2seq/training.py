@@ -60,10 +60,9 @@ class Seq2SeqTrainer(Trainer):
         return about | self.settings.as_dict()
 
     def minibatch(self, index: Index) -> tuple[Tensor, ...]:
-        """Source [N, B] and target words [T, B], and numbers [1, B] of pairs."""
-        device = self.place.device
-        rows = torch.arange(len(index), device=device) * self.place.processes + self.place.rank
-        tensors = pair_tensors(self.pairs, index, self.settings.source_order, device)
+        """Source [N, B] and target words [T, B]; on the processor the numbers [1, B] of the pairs."""
+        rows = torch.arange(len(index)) * self.place.processes + self.place.rank
+        tensors = pair_tensors(self.pairs, index, self.settings.source_order, self.place.device)
         return *tensors, (rows + self.update * self.settings.batch)[None]
 
     def loss_and_gradient(self, model: Seq2Seq, *batch: Tensor) -> Tensor:
@@ -145,7 +144,7 @@ def loss_and_gradient(
         parameter.grad.zero_()
     mm = mm or Products()
     numbers = torch.arange(target.shape[1]) if rows is None else rows
-    generators = dropout.generators(numbers)
+    generators = dropout.generators(numbers, target.device)
     with torch.autocast(target.device.type, mm.dtype, enabled=mm.dtype is not None):
         g, _ = model.decode(model.read_before(target), model.encode(source, dropout, generators), dropout, generators)
     there = target != NULL

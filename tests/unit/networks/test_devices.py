@@ -8,6 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from rnnsmt.io import InputError  # noqa: E402
 from rnnsmt.networks import devices  # noqa: E402
 
 HOLD = """
@@ -19,7 +20,9 @@ sys.stdin.read()
 """
 
 
-def test_every_process_takes_a_gpu_of_its_own(tmp_path, monkeypatch):
+@pytest.fixture
+def taken(tmp_path, monkeypatch):
+    """Three GPUs, of which another process has taken the first; what this one takes."""
     monkeypatch.setattr(devices.tempfile, "gettempdir", lambda: str(tmp_path))
     taken = []
     monkeypatch.setattr(devices, "_taken", taken)
@@ -28,16 +31,32 @@ def test_every_process_takes_a_gpu_of_its_own(tmp_path, monkeypatch):
     command = [sys.executable, "-c", HOLD, str(tmp_path / "rnnsmt-gpu-u0.lock")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout.readline() == b"held\n"
-        assert [devices.free_gpu() for _ in range(3)] == [1, 1, 1], "a process keeps its own"
-        held = list(taken)
-        found = []
-        for _ in range(2):
-            taken.clear()
-            found.append(devices.free_gpu())
-            held += taken
-        assert found == [2, 0], "the last one shares: all are taken"
+        yield taken
+
+
+def test_every_process_takes_a_gpu_of_its_own(taken):
+    assert [devices.free_gpu() for _ in range(3)] == [1, 1, 1], "a process keeps its own"
+    held, found = list(taken), []
+    for _ in range(6):
+        taken.clear()
+        found.append(devices.free_gpu())
+        held += taken
+    assert found == [2, 0, 1, 2, 0, 1], "where all are taken they are shared evenly"
+    assert len(held) == 7
+
+
+def test_processes_that_train_together_tell_the_others_which_gpu_they_take(taken, capsys):
+    assert devices.take_gpu(1) == 1
+    held = list(taken)
     taken.clear()
-    assert devices.free_gpu() == 0
+    assert devices.free_gpu() == 2
+    assert not capsys.readouterr().err
+    held += taken
+    taken.clear()
+    assert devices.take_gpu(0) == 0
+    assert "GPU 0: another process of this package works on it too" in capsys.readouterr().err
+    with pytest.raises(InputError, match="process 3 of this machine has no GPU of its own"):
+        devices.take_gpu(3)
     assert len(held) == 2
 
 

@@ -192,6 +192,13 @@ def test_batches_at_the_same_time(folder, monkeypatch, kind, least, most):
     assert least <= max(found) <= most
 
 
+def test_several_networks_share_the_memory_of_a_gpu():
+    for kind, threads, networks, expected in (
+        ("cpu", 8, 1, 8), ("cpu", 8, 3, 2), ("cpu", 2, 4, 1), ("cuda", 32, 1, 2), ("cuda", 32, 4, 1), ("cuda", 1, 1, 1),
+    ):  # fmt: skip
+        assert scoring.batches_at_once(torch.device(kind), threads, networks) == expected
+
+
 @NEEDS_GPU
 def test_gpu_equals_cpu(folder):
     pairs = Pairs.open(folder / "pairs")

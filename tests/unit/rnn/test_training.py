@@ -686,6 +686,16 @@ def test_threads_share_a_minibatch(pairs, variant):
     assert found[1][1] == found[2][1]
 
 
+def test_an_update_adds_up_once_over_the_processes(pairs, monkeypatch):
+    added = []
+    monkeypatch.setattr("torch.distributed.all_reduce", lambda values: added.append(values.numel()))
+    trainer = RnnTrainer(pairs, TINY, 1, Place(torch.device("cpu"), rank=1, processes=2))
+    alone = RnnTrainer(pairs, TINY, 1, CPU)
+    trainer.step()
+    assert added == [trainer.flat.numel() + 1], "the gradient and the loss"
+    assert alone.flat.shape == trainer.flat.shape
+
+
 def test_two_processes_train_like_one(folder, tmp_path):
     options = ["--updates", "40", "--precision", "float32", "--evaluations", "2", "--device", "cpu"]
     (tmp_path / "one").mkdir()

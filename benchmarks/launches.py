@@ -1,0 +1,63 @@
+"""What an update, and a batch of the search, ask of a GPU: launches, copies, waits. Needs no GPU, but a C++ compiler.
+
+    python benchmarks/launches.py
+
+Counted on the device of ``tests/unit/fake_cuda.py``, whose docstring says what is a launch. The numbers depend on the
+lengths of the phrases and the settings, not on the widths of the layers, which are small here.
+"""
+
+import contextlib
+import io
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tests.unit.fake_cuda import Device, fake_cuda, load_guard
+from tests.unit.launches import counts_of_update, cslm_trainer, make_pairs, make_text, rnn_trainer
+
+from rnnsmt.cslm.model import FeedForwardLM
+from rnnsmt.cslm.scoring import CudaEngine
+from rnnsmt.cslm.settings import CslmSizes
+from rnnsmt.networks.devices import choose_place
+
+Row = tuple[str, dict[str, int]]
+
+
+def rows(folder: Path) -> Iterator[Row]:
+    """What is counted, and its counts."""
+    place = choose_place("cuda", 1)
+    for length in (3, 5, 8):
+        data = folder / str(length)
+        data.mkdir()
+        pairs = make_pairs(data, length)
+        for preset in ("paper", "small"):
+            counts = counts_of_update(rnn_trainer(pairs, place, preset))
+            yield f"RNN Encoder-Decoder, `{preset}`, {length} + {length} ids", counts
+    text = make_text(folder)
+    for preset in ("paper", "small"):
+        yield f"CSLM, `{preset}`", counts_of_update(cslm_trainer(text, place, preset))
+    for normalize in (True, False):
+        engine = CudaEngine(FeedForwardLM(CslmSizes(60, 7, 8, 16, 12), 1).requires_grad_(False).to("cuda"), normalize)
+        Device.current.reset()
+        engine.score(np.ones((300, 6), np.int32), np.arange(300, dtype=np.int32), np.ones(300, np.int32))
+        kind = "exact softmax" if normalize else "self-normalised"
+        yield f"up to 4,096 contexts of the search, {kind}", Device.current.counts()
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        load_guard(Path(name))
+        with fake_cuda(), contextlib.redirect_stderr(io.StringIO()):
+            found = list(rows(Path(name)))
+    print("| | launches | copies to the GPU | back | waits |\n|---|---:|---:|---:|---:|")
+    for what, counts in found:
+        print(f"| {what} | " + " | ".join(map(str, counts.values())) + " |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,310 @@
+"""A CUDA device that is none: what runs on it is computed on the processor, and mixed devices fail as on a GPU.
+
+For a torch without CUDA. A tensor of the device is a ``CudaTensor``: it says that it is on ``cuda:0`` and keeps its
+values in a tensor of the processor. Every operation of ATen on such tensors comes to ``Device``, which
+
+* refuses tensors of the processor beside those of the device, but for what CUDA takes: scalars of no dimension in
+  pointwise operations, and indices;
+* counts copies between the two, one after the other where the processor has to wait for the device (``waits``);
+* counts launches: one for every operation that is neither a view nor memory alone, and what ``LAUNCHES`` says for those
+  that are put together of several kernels.
+
+So the branches of the program for GPUs run with true values. What it cannot show: speed, memory, rounding, the order of
+streams. A few lines of C++ are compiled against torch's headers: torch asks for the guard of a device type before it
+looks at a tensor of it. They hold for the whole process, so tests start one of their own.
+"""
+
+import ctypes
+import shutil
+import subprocess
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_flatten, tree_map_only, tree_unflatten
+
+aten = torch.ops.aten
+
+CUDA = torch.device("cuda", 0)
+
+GUARD = """
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+namespace c10::impl { C10_REGISTER_GUARD_IMPL(CUDA, NoOpDeviceGuardImpl<DeviceType::CUDA>) }
+"""
+
+FREE = {
+    "alias", "detach", "empty", "empty_like", "empty_strided", "lift_fresh", "new_empty", "new_empty_strided",
+    "_unsafe_view",
+}  # fmt: skip
+"""Operations that launch nothing though they are no views."""
+
+LAUNCHES = {"logsumexp": 6, "linalg_vector_norm": 1, "_softmax": 1, "_log_softmax": 1, "embedding_bag": 1}
+"""Of operations that CUDA puts together of several kernels (greatest, difference, exp, sum, log, sum)."""
+
+WAITS = {"nonzero", "masked_select", "_unique2", "unique_dim", "is_nonzero", "equal"}
+"""Operations whose result is as large as the values say, or that answer the processor."""
+
+INDICES = {"index", "index_put", "index_put_"}
+"""Operations that take indices from the processor."""
+
+PACKING = "_pack_padded_sequence"
+"""Lengths, and numbers of rows, stay on the processor."""
+
+
+class MixedDevicesError(RuntimeError):
+    """What CUDA says of tensors that lie in two places."""
+
+
+class CudaTensor(torch.Tensor):
+    """A tensor of the device; ``inner`` has its values."""
+
+    inner: torch.Tensor
+
+    __torch_function__ = torch._C._disabled_torch_function_impl
+
+    @staticmethod
+    def __new__(cls, inner: torch.Tensor) -> "CudaTensor":
+        found = torch.Tensor._make_wrapper_subclass(
+            cls,
+            inner.shape,
+            strides=inner.stride(),
+            storage_offset=inner.storage_offset(),
+            dtype=inner.dtype,
+            device=CUDA,
+        )
+        found.inner = inner
+        return found
+
+    def __repr__(self) -> str:  # type: ignore[override]
+        return f"CudaTensor({self.inner!r})"
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.cpu().__reduce_ex__(protocol)
+
+    def tolist(self) -> Any:
+        return self.cpu().tolist()
+
+    @property
+    def data(self) -> torch.Tensor:  # type: ignore[override]
+        return self.detach()
+
+    @data.setter
+    def data(self, value: torch.Tensor) -> None:
+        assert isinstance(value, CudaTensor)
+        assert value.shape == self.shape
+        self.inner = value.inner
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Also in threads that know of no mode."""
+        return Device.current.run(func, args, kwargs or {})
+
+
+class Device(TorchDispatchMode):
+    """The device, and what it was asked for.
+
+    launches: by operation. to_device, to_host: copies. waits: how often the processor waited for a value.
+    """
+
+    current: "Device"
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:  # else torch imports its compiler
+        return False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lock = threading.Lock()
+        self.reset()
+
+    def reset(self) -> None:
+        """Count anew."""
+        self.launches: Counter[str] = Counter()
+        self.to_device = self.to_host = self.waits = 0
+
+    def counts(self) -> dict[str, int]:
+        """All numbers."""
+        launches = sum(self.launches.values())
+        return {"launches": launches, "to_device": self.to_device, "to_host": self.to_host, "waits": self.waits}
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return self.run(func, args, kwargs or {})
+
+    def run(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """An operation of ATen on tensors of both kinds."""
+        name = func.overloadpacket.__name__
+        flat, spec = tree_flatten((args, kwargs))
+        tensors = [x for x in flat if isinstance(x, torch.Tensor)]
+        here = [x for x in tensors if isinstance(x, CudaTensor)]
+        given = kwargs.get("device")
+        target = torch.device(given).type if given is not None else ("cuda" if here else "cpu")
+        if not here and target == "cpu":
+            return func(*args, **kwargs)
+        copies = name in ("_to_copy", "copy_")
+        if copies:
+            source = args[1] if name == "copy_" else args[0]
+            into = args[0].device.type if name == "copy_" else target
+            self._copied(source.device.type, into)
+        else:
+            if name != PACKING:
+                self._check(func, name, args, tensors, here)
+            self._launched(func, name, args)
+        plain = [x.inner if isinstance(x, CudaTensor) else torch.device("cpu") if _is_cuda(x) else x for x in flat]
+        plain_args, plain_kwargs = tree_unflatten(plain, spec)
+        if plain_kwargs.get("pin_memory"):
+            plain_kwargs["pin_memory"] = False
+        found = ONLY_CUDA.get(name, func)(*plain_args, **plain_kwargs)
+        if name == "_local_scalar_dense" or target == "cpu":
+            return found
+        if name == PACKING:
+            return CudaTensor(found[0]), found[1]
+        known = {id(x.inner if isinstance(x, CudaTensor) else x): x for x in tensors}
+        return tree_map_only(torch.Tensor, lambda x: known[id(x)] if id(x) in known else CudaTensor(x), found)
+
+    def _copied(self, source: str, into: str) -> None:
+        with self.lock:
+            if source == into:
+                self.launches["copy"] += 1
+            elif into == "cuda":
+                self.to_device += 1
+            else:
+                self.to_host += 1
+                self.waits += 1
+
+    def _check(self, func: Any, name: str, args: Any, tensors: list[Any], here: list[Any]) -> None:
+        others = [x for x in tensors if not isinstance(x, CudaTensor)]
+        if name in INDICES:
+            indices = [x for x in others if any(x is index for index in args[1])]
+            with self.lock:
+                self.to_device += len(indices)
+                self.waits += len(indices)
+            others = [x for x in others if not any(x is index for index in indices)]
+        if torch.Tag.pointwise in func.tags or name in INDICES or name == "fill_":
+            others = [x for x in others if x.dim()]
+        if others:
+            shapes = ", ".join(str(tuple(x.shape)) for x in others)
+            raise MixedDevicesError(f"{name}: all tensors should be on cuda:0, but {shapes} is on the processor")
+
+    def _launched(self, func: Any, name: str, args: Any) -> None:
+        with self.lock:
+            if name == "_local_scalar_dense":
+                self.to_host += 1
+                self.waits += 1
+                return
+            masks = name in INDICES and any(x is not None and x.dtype == torch.bool for x in args[1])
+            fills = masks and name != "index" and args[2].dim() == 0  # torch takes masked_fill
+            if name in WAITS or (masks and not fills):
+                self.to_host += 1
+                self.waits += 1
+            if name not in FREE and not func.is_view:
+                self.launches[name] += LAUNCHES.get(name, 1)
+
+
+def lstm_cell(
+    inputs: torch.Tensor, hidden: torch.Tensor, c: torch.Tensor, *biases: torch.Tensor
+) -> tuple[torch.Tensor, ...]:
+    """An LSTM's unit from the terms of its four gates [B, 4H] and its cells [B, H]: states, cells, gates."""
+    gates = inputs + hidden + sum(biases)
+    i, f, g, o = gates.chunk(4, 1)
+    c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+    return torch.sigmoid(o) * torch.tanh(c), c, gates
+
+
+ONLY_CUDA: dict[str, Callable[..., Any]] = {"_thnn_fused_lstm_cell": lstm_cell}
+"""Operations that a processor does not have."""
+
+
+def _is_cuda(x: Any) -> bool:
+    return isinstance(x, torch.device) and x.type == "cuda"
+
+
+def compiler() -> str | None:
+    """A C++ compiler, if there is one."""
+    return shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
+
+
+def load_guard(folder: Path) -> None:
+    """Tell torch that there is a device type CUDA; for the rest of the process."""
+    root = Path(torch.__file__).parent
+    source, library = folder / "guard.cpp", folder / "guard.so"
+    source.write_text(GUARD)
+    build = [compiler() or "c++", "-std=c++20", "-shared", "-fPIC", f"-I{root / 'include'}", str(source)]
+    subprocess.run([*build, "-o", str(library), f"-L{root / 'lib'}", "-lc10"], check=True)
+    ctypes.CDLL(str(library))
+
+
+class _Generator(torch.Generator):
+    """Of any device; its numbers are those of the processor."""
+
+    def __new__(cls, device: Any = "cpu") -> "_Generator":
+        found = super().__new__(cls)
+        found.place = torch.device(device)
+        return found
+
+    @property
+    def device(self) -> torch.device:
+        return self.place
+
+
+class _Pool(ThreadPoolExecutor):
+    """Its threads know the device too."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        def on_device() -> Any:
+            with Device.current:
+                return fn(*args, **kwargs)
+
+        return super().submit(on_device)
+
+
+@contextmanager
+def fake_cuda() -> Iterator[Device]:
+    """The device for what runs inside; ``load_guard`` must have been called."""
+    device = Device.current = Device()
+    load = torch.load
+
+    def load_onto(path: Any, map_location: Any = None, **options: Any) -> Any:
+        found = load(path, map_location="cpu", **options)
+        on_device = torch.device(map_location or "cpu").type == "cuda"
+        return tree_map_only(torch.Tensor, lambda x: x.to(CUDA), found) if on_device else found
+
+    replaced = {
+        "torch.cuda.is_available": lambda: True,
+        "torch.cuda.device_count": lambda: 1,
+        "torch.cuda.set_device": lambda device: None,
+        "torch.cuda.synchronize": lambda device=None: None,
+        "torch.cuda.get_device_name": lambda device=None: "a device that is none",
+        "torch.cuda.get_device_properties": lambda device=None: SimpleNamespace(uuid="none"),
+        "torch.cuda._lazy_init": lambda: None,
+        "torch._has_compatible_shallow_copy_type": lambda *_, **__: False,  # Module.to makes new parameters
+        "torch._C._InferenceMode": lambda mode: torch.no_grad(),  # its tensors cannot be wrapped
+        "torch.Generator": _Generator,
+        "torch.load": load_onto,
+        "torch.optim.optimizer._foreach_supported_types": [torch.Tensor, torch.nn.Parameter, CudaTensor],
+        "rnnsmt.rnn.scoring.ThreadPoolExecutor": _Pool,
+    }
+    with ExitStack() as stack:
+        for name, value in replaced.items():
+            stack.enter_context(patch(name, value))
+        torch._C._set_only_lift_cpu_tensors(True)  # torch.tensor(..., device=...) makes one of the processor first
+        stack.callback(torch._C._set_only_lift_cpu_tensors, False)
+        stack.enter_context(device)
+        yield device
+
+
+def pytest_configure(config: Any) -> None:
+    """As a plugin (``-p tests.unit.fake_cuda``): the device is there for all tests of the process."""
+    with TemporaryDirectory() as folder:
+        load_guard(Path(folder))
+    stack = ExitStack()
+    stack.enter_context(fake_cuda())
+    config.add_cleanup(stack.close)

@@ -1,0 +1,68 @@
+"""What an update of a network asks of a GPU, counted on the device of ``fake_cuda``: launches, copies, waits.
+
+The numbers depend on the lengths of the phrases and on the settings, not on the widths of the layers, which are small.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from rnnsmt.cli import main
+from rnnsmt.cslm.settings import PRESETS as CSLM_PRESETS
+from rnnsmt.cslm.text import Text
+from rnnsmt.cslm.training import CslmTrainer
+from rnnsmt.networks.devices import Place
+from rnnsmt.networks.training import Trainer
+from rnnsmt.rnn.pairs import Pairs
+from rnnsmt.rnn.settings import PRESETS as RNN_PRESETS
+from rnnsmt.rnn.training import RnnTrainer
+
+from .fake_cuda import Device
+
+WORDS = [f"w{i}" for i in range(40)]
+
+SMALL_RNN = {"embedding": 8, "hidden": 16, "maxout": 8, "deviation": 0.1, "precision": "float32"}
+
+SMALL_CSLM = {"projection": 8, "hidden_1": 16, "hidden_2": 12, "spread": 0.3, "precision": "float32"}
+
+
+def make_pairs(folder: Path, length: int, number: int = 400) -> Pairs:
+    """Pairs of phrases that all have so many ids with EOS."""
+    rng = np.random.default_rng(1)
+    phrases = {" ".join(rng.choice(WORDS, length - 1)) for _ in range(number)}
+    lines = [f"{phrase} ||| {phrase.upper()} ||| 1 1 1 1\n" for phrase in sorted(phrases)]
+    (folder / "table").write_text("".join(lines))
+    (folder / "source").write_text(" ".join(WORDS) + "\n")
+    (folder / "target").write_text(" ".join(WORDS).upper() + "\n")
+    command = ["rnn", "prepare", "--phrase-table", folder / "table", "--source", folder / "source"]
+    command += ["--target", folder / "target", "--output-dir", folder / "pairs"]
+    assert main([str(part) for part in command]) == 0
+    return Pairs.open(folder / "pairs")
+
+
+def make_text(folder: Path, lines: int = 500) -> Text:
+    """A text of random words."""
+    rng = np.random.default_rng(1)
+    (folder / "text").write_text("".join(" ".join(rng.choice(WORDS, 8)) + "\n" for _ in range(lines)))
+    command = ["cslm", "prepare", "--input", folder / "text", "--vocab-size", "30", "--output-dir", folder / "ids"]
+    assert main([str(part) for part in command]) == 0
+    return Text.open(folder / "ids")
+
+
+def rnn_trainer(pairs: Pairs, place: Place, preset: str = "paper", **settings: object) -> RnnTrainer:
+    """With the settings of a preset but for the widths."""
+    return RnnTrainer(pairs, replace(RNN_PRESETS[preset], **{**SMALL_RNN, **settings}), 1, place)
+
+
+def cslm_trainer(text: Text, place: Place, preset: str = "paper", **settings: object) -> CslmTrainer:
+    """With the settings of a preset but for the widths."""
+    return CslmTrainer(text, replace(CSLM_PRESETS[preset], **{**SMALL_CSLM, **settings}), 1, place)
+
+
+def counts_of_update(trainer: Trainer) -> dict[str, int]:
+    """Of the second update, when the optimiser has its averages."""
+    trainer.step()
+    Device.current.reset()
+    trainer.step()
+    return Device.current.counts()

@@ -1,0 +1,247 @@
+"""What runs on a GPU, on a device that is none: ``test_fake_cuda.py`` runs these tests in a process that has it.
+
+Values are those of the processor; the bounds of launches, copies and waits are what ``docs/cluster.md`` says of GPUs.
+"""
+
+import numpy as np
+import pytest
+import torch
+
+from rnnsmt.cslm import scoring as cslm_scoring
+from rnnsmt.cslm.model import FeedForwardLM
+from rnnsmt.cslm.settings import CslmSizes
+from rnnsmt.cslm.training import centre
+from rnnsmt.networks.checkpoint import load_file, save_file
+from rnnsmt.networks.devices import Place, choose_place
+from rnnsmt.networks.dropout import Dropout
+from rnnsmt.networks.vocabulary import Vocabulary
+from rnnsmt.rnn import scoring as rnn_scoring
+from rnnsmt.rnn.generation import beam_search, sample_targets
+from rnnsmt.seq2seq.model import Seq2Seq, Trained
+from rnnsmt.seq2seq.scoring import Scorer
+from rnnsmt.seq2seq.settings import Seq2SeqSizes
+
+from ..fake_cuda import CudaTensor, Device, MixedDevicesError
+from ..launches import counts_of_update, cslm_trainer, make_pairs, make_text, rnn_trainer
+
+torch.set_num_threads(1)
+CPU = Place(torch.device("cpu"))
+
+
+@pytest.fixture(scope="module")
+def place():
+    return choose_place("cuda", 1)
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory):
+    return make_pairs(tmp_path_factory.mktemp("pairs"), 5)
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    return make_text(tmp_path_factory.mktemp("text"))
+
+
+def close(one, other):
+    return torch.allclose(one.detach().cpu(), other.detach().cpu(), atol=1e-5)
+
+
+def take_steps(make, place, number=4):
+    trainer = make(place)
+    for _ in range(number):
+        trainer.step()
+    return trainer
+
+
+# an update
+
+
+@pytest.mark.parametrize("variant", ["paper", "bag-of-words", "feed-forward"])
+def test_rnn_training_has_the_values_of_the_processor(pairs, place, variant):
+    here, there = (take_steps(lambda at: rnn_trainer(pairs, at, variant=variant), at) for at in (CPU, place))
+    assert isinstance(there.flat, CudaTensor)
+    assert close(here.flat, there.flat)
+    rows = here.evaluate(), there.evaluate()
+    assert rows[0] == pytest.approx(rows[1], rel=1e-4)
+
+
+def test_cslm_training_has_the_values_of_the_processor(text, place):
+    here, there = (take_steps(lambda at: cslm_trainer(text, at, self_normalised=0.1), at) for at in (CPU, place))
+    assert close(here.flat, there.flat)
+    rows = here.evaluate(), there.evaluate()
+    assert rows[0] == pytest.approx(rows[1], rel=1e-4)
+    for trainer in (here, there):
+        centre(trainer.model, text, trainer.held_out, 1)
+    assert close(here.flat, there.flat)
+
+
+RNN_BOUNDS = {
+    ("paper", 3): {"launches": 213, "to_device": 1, "to_host": 0, "waits": 0},
+    ("paper", 5): {"launches": 279, "to_device": 1, "to_host": 0, "waits": 0},
+    ("paper", 8): {"launches": 378, "to_device": 1, "to_host": 0, "waits": 0},
+    ("small", 5): {"launches": 299, "to_device": 4, "to_host": 1, "waits": 1},
+}
+
+CSLM_BOUNDS = {
+    "paper": {"launches": 64, "to_device": 1, "to_host": 0, "waits": 0},
+    "small": {"launches": 102, "to_device": 4, "to_host": 1, "waits": 1},
+}
+
+
+def within(counts, bounds):
+    return all(counts[name] <= bound for name, bound in bounds.items())
+
+
+@pytest.mark.parametrize(("preset", "length"), RNN_BOUNDS)
+def test_rnn_update(tmp_path, place, preset, length):
+    counts = counts_of_update(rnn_trainer(make_pairs(tmp_path, length), place, preset))
+    assert within(counts, RNN_BOUNDS[preset, length]), counts
+
+
+@pytest.mark.parametrize("preset", CSLM_BOUNDS)
+def test_cslm_update(text, place, preset):
+    counts = counts_of_update(cslm_trainer(text, place, preset))
+    assert within(counts, CSLM_BOUNDS[preset]), counts
+
+
+@pytest.mark.parametrize("make", [rnn_trainer, cslm_trainer])
+def test_a_checkpoint_goes_on(tmp_path, text, pairs, place, make):
+    data = pairs if make is rnn_trainer else text
+    first = take_steps(lambda at: make(data, at), place)
+    save_file(tmp_path / "state.pt", first.state())
+    again = make(data, place)
+    again.restore(load_file(tmp_path / "state.pt", place.device, ""))
+    for trainer in (first, again):
+        trainer.step()
+    assert isinstance(again.flat, CudaTensor)
+    assert torch.equal(first.flat.detach().cpu(), again.flat.detach().cpu())
+
+
+def test_dropout_of_a_minibatch_is_drawn_at_once():
+    """From the number of its first example: a training that goes on leaves out what it would have."""
+    dropout, found = Dropout(0.25, 1), []
+    for first in (0, 0, 64):
+        Device.current.reset()
+        rows = torch.arange(first, first + 64)
+        found.append(dropout.factors(64, 501, dropout.generators(rows, torch.device("cuda"))).cpu())
+        assert within(Device.current.counts(), {"launches": 4, "to_device": 0, "to_host": 1}), Device.current.counts()
+    assert torch.equal(found[0], found[1])
+    assert not torch.equal(found[0], found[2])
+    assert found[0].unique().tolist() == [0.0, pytest.approx(4 / 3)]
+    assert float(found[0].mean()) == pytest.approx(1.0, abs=0.02)
+
+
+# scores
+
+
+@pytest.mark.parametrize("variant", ["paper", "supplementary", "bag-of-words", "feed-forward"])
+def test_scores_of_pairs(pairs, place, variant):
+    found = []
+    for at in (CPU, place):
+        model = rnn_trainer(pairs, at, variant=variant, deviation=0.5).model.requires_grad_(False)
+        batches = rnn_scoring.score_batches(model, pairs, 0, len(pairs), at.device, 2)
+        found.append(np.concatenate(list(batches)))
+    assert found[0] == pytest.approx(found[1], abs=1e-4)
+
+
+def test_targets_of_phrases(pairs, place):
+    sources = [pairs.source(i) for i in range(5)]
+    found = []
+    for at in (CPU, place):
+        model = rnn_trainer(pairs, at, deviation=0.5).model.requires_grad_(False)
+        found.append([beam_search(model, sources, 4, 6, 3), sample_targets(model, sources, 20, 1, 6)])
+    for here, there in zip(*found, strict=True):
+        for one, other in zip(here, there, strict=True):
+            assert [target.words for target in one] == [target.words for target in other]
+            assert [t.score for t in one] == pytest.approx([t.score for t in other], abs=1e-4)
+
+
+def ngram_requests(engine_classes):
+    rng = np.random.default_rng(1)
+    owner = np.sort(rng.integers(0, 300, 900)).astype(np.int32)
+    contexts = rng.integers(0, engine_classes, (300, 6)).astype(np.int32)
+    return contexts, owner, rng.integers(1, engine_classes, 900).astype(np.int32)
+
+
+@pytest.mark.parametrize(("normalize", "launches"), [(True, 21), (False, 15)])
+def test_ngrams_of_the_search(normalize, launches):
+    """A batch of up to 4,096 contexts: one copy there, one back."""
+    model = FeedForwardLM(CslmSizes(60, 7, 8, 16, 12), 1, 0.3).requires_grad_(False)
+    asked = ngram_requests(60)
+    here = cslm_scoring.CpuEngine(model, normalize, 1).score(*asked)
+    engine = cslm_scoring.CudaEngine(model.to("cuda"), normalize)
+    Device.current.reset()
+    there = engine.score(*asked)
+    counts = Device.current.counts()
+    assert here == pytest.approx(there, abs=1e-4)
+    assert within(counts, {"launches": launches, "to_device": 1, "to_host": 1, "waits": 1}), counts
+
+
+@pytest.mark.filterwarnings("ignore:PyTorch was compiled without cuDNN")
+def test_scores_of_an_lstm(place):
+    source, target = (Vocabulary([f"w{k}" for k in range(n - 3)]) for n in (40, 70))
+    rng = np.random.default_rng(1)
+    ours = [np.array([*rng.integers(1, 39, 6), 39], np.int32) for _ in range(3)]
+    theirs = [[np.array([*rng.integers(1, 69, 5), 69], np.int32) for _ in range(4)] for _ in range(3)]
+    found = []
+    for at in (CPU, place):
+        model = Seq2Seq(Seq2SeqSizes(40, 70, 8, 12, 2), 1, 0.5).requires_grad_(False).to(at.device)
+        found.append(Scorer([Trained(model, source, target, "reversed", {})]).score(ours, theirs))
+    assert np.concatenate(found[0]) == pytest.approx(np.concatenate(found[1]), abs=1e-4)
+
+
+# a tensor that is left on the processor, and what is counted
+
+
+@pytest.mark.parametrize("make", [rnn_trainer, cslm_trainer])
+def test_a_minibatch_left_on_the_processor(pairs, text, place, monkeypatch, make):
+    trainer = make(pairs if make is rnn_trainer else text, place)
+    minibatch = trainer.minibatch
+    monkeypatch.setattr(trainer, "minibatch", lambda index: tuple(part.cpu() for part in minibatch(index)))
+    with pytest.raises(MixedDevicesError, match="is on the processor"):
+        trainer.step()
+
+
+@pytest.mark.parametrize("make", [rnn_trainer, cslm_trainer])
+def test_held_out_examples_left_on_the_processor(pairs, text, place, make):
+    trainer = make(pairs if make is rnn_trainer else text, CPU).validation
+    model = make(pairs if make is rnn_trainer else text, place).model
+    with pytest.raises(MixedDevicesError):
+        trainer.measure(model)
+
+
+@pytest.mark.parametrize("part", ["encoder.U", "decoder.C_r", "output.O_c", "output.G_r"])
+def test_a_parameter_left_on_the_processor(pairs, place, part):
+    model = rnn_trainer(pairs, place).model.requires_grad_(False)
+    owner, name = part.split(".")
+    module = getattr(model, owner)
+    setattr(module, name, torch.nn.Parameter(getattr(module, name).cpu(), requires_grad=False))
+    with pytest.raises(MixedDevicesError):
+        rnn_scoring.score_range(model, pairs, 0, len(pairs), place.device)
+
+
+@pytest.mark.parametrize("part", ["places", "table"])
+def test_a_part_of_the_search_s_network_left_on_the_processor(part):
+    engine = cslm_scoring.CudaEngine(
+        FeedForwardLM(CslmSizes(60, 7, 8, 16, 12), 1).requires_grad_(False).to("cuda"), True
+    )
+    setattr(engine, part, getattr(engine, part).cpu())
+    with pytest.raises(MixedDevicesError):
+        engine.score(*ngram_requests(60))
+
+
+def test_an_operation_and_a_wait_more_are_seen(pairs, place, monkeypatch):
+    trainer = rnn_trainer(pairs, place)
+    before = counts_of_update(trainer)
+    inner = trainer.loss_and_gradient
+
+    def planted(model, *batch):
+        loss = inner(model, *batch)
+        return loss + 0.0 * loss.item()
+
+    monkeypatch.setattr(trainer, "loss_and_gradient", planted)
+    after = counts_of_update(trainer)
+    assert {name: after[name] - before[name] for name in after} == {
+        "launches": 1, "to_device": 0, "to_host": 1, "waits": 1,
+    }  # fmt: skip
