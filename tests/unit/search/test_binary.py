@@ -103,6 +103,23 @@ def test_outputs_of_the_command_are_the_same_bytes(folder: Path, capsys: pytest.
     assert path.read_bytes() == first
 
 
+def test_tuning_gives_the_same_weights(folder: Path) -> None:
+    (folder / "ref.txt").write_text("u v w\n\nv x u d\nw w u v\nd e\n")
+    tuned = []
+    for kind in ("text", "binary"):
+        out = folder / f"{kind}.ini"
+        assert main([
+            "tuning", "mert", "--ini", str(folder / "model/moses.ini"), "--source", str(folder / "in.txt"),
+            "--reference", str(folder / "ref.txt"), "--seed", "1", "--max-iterations", "3", "--nbest", "20",
+            "--output-ini", str(out), "--output-history", str(folder / f"{kind}.json"),
+            "--state-dir", str(folder / f"{kind}.state"),
+        ]) == 0  # fmt: skip
+        history = re.sub(r".*seconds.*", "", (folder / f"{kind}.json").read_text())
+        tuned.append((out.read_bytes(), history))
+        binarise(folder)
+    assert tuned[0] == tuned[1]
+
+
 def test_a_model_without_a_reordering_table(folder: Path) -> None:
     ini = folder / "model/moses.ini"
     ini.write_text(re.sub(r"(?m)^LexicalReordering.*\n", "", ini.read_text()))
