@@ -113,7 +113,7 @@ rule rnn_score:
         TORCH_ENV
     threads: scoring_threads
     resources:
-        mem_mb=of_preset("rnn", 600, 900, 4000),
+        mem_mb=of_preset("rnn", 600, 1300, 4000),
         runtime=minutes(30, 0.6 * len(LEFT_OUT), scoring_parts),
         gpu=GPU,
         device=DEVICE,
