@@ -7,6 +7,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pandas
@@ -127,7 +128,9 @@ def test_a_training_is_cancelled_and_runs_out_of_time(slurm, on_slurm):
     limit = ("--set-resources", "rnn_train:runtime=1", "--configfile", config)
     command = on_slurm.command(*limit, "--", "results/rnn/network1/model.pt")
     saved = "0"
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    hear = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # it is ignored where the tests run in the background
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, **quiet, preexec_fn=hear) as process:
         try:
             for reason in ("by SIGTERM", "before the time limit"):
                 began = "begins: 0 of" if saved == "0" else f"goes on after {saved} of"
