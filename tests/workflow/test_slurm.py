@@ -7,6 +7,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -118,7 +119,7 @@ def test_the_table_is_that_of_one_machine(slurm, on_slurm, tmp_path_factory):
 
 
 def test_a_training_is_cancelled_and_runs_out_of_time(slurm, on_slurm):
-    """It saves its state, is submitted again and goes on at the same update, both times."""
+    """It saves its state, is submitted again and goes on from there, both times: it saves every five minutes otherwise."""
     settings = SMALL["rnn"]["settings"] | {"updates": 10**7}
     config = write_config(on_slurm.folder, rnn={"settings": settings})
     pairs = on_slurm.call("results/rnn/pairs/pairs.json", "--configfile", config, timeout=900)
@@ -127,24 +128,15 @@ def test_a_training_is_cancelled_and_runs_out_of_time(slurm, on_slurm):
     log = on_slurm.folder / "results/logs/rnn/train.1.log"
     limit = ("--set-resources", "rnn_train:runtime=1", "--configfile", config)
     command = on_slurm.command(*limit, "--", "results/rnn/network1/model.pt")
-    saved = "0"
     hear = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # it is ignored where the tests run in the background
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(command, **quiet, preexec_fn=hear) as process:
         try:
-            for reason in ("by SIGTERM", "before the time limit"):
-                began = "begins: 0 of" if saved == "0" else f"goes on after {saved} of"
-                wait_until(lambda text=began: text in read(log), 120, f"a training that {began}")
-                if reason == "by SIGTERM":
-                    wait_until(lambda: "update " in read(log), 60, "some updates")
-                    slurm.call("scancel", new_jobs(slurm, before)[0][0])
-                ended = re.compile(rf"stopped {reason} after ([\d,]+) updates, state saved")
-                wait_until(lambda sign=ended: sign.search(read(log)), 120, f"a training stopped {reason}")
-                found = ended.search(read(log))
-                assert found
-                assert int(found[1].replace(",", "")) > int(saved.replace(",", ""))
-                saved = found[1]
-            wait_until(lambda: f"goes on after {saved} of" in read(log), 120, "the third attempt")
+            wait_until(lambda: "update " in read(log), 240, "some updates")
+            slurm.call("scancel", new_jobs(slurm, before)[0][0])
+            wait_until(lambda: updates_before(log) > 0, 240, "the second attempt")
+            saved = updates_before(log)
+            wait_until(lambda: updates_before(log) > saved, 360, "the third attempt")
         finally:
             process.send_signal(signal.SIGINT)  # which ends its jobs
             process.wait(120)
@@ -154,7 +146,15 @@ def test_a_training_is_cancelled_and_runs_out_of_time(slurm, on_slurm):
 
 def read(log: Path) -> str:
     """A log that Snakemake removes before every attempt."""
-    return log.read_text() if log.exists() else ""
+    with suppress(FileNotFoundError):
+        return log.read_text()
+    return ""
+
+
+def updates_before(log: Path) -> int:
+    """How many updates the attempt that writes a log has found saved."""
+    found = re.search(r"goes on after ([\d,]+) of", read(log))
+    return int(found[1].replace(",", "")) if found else 0
 
 
 MORE_MEMORY = """
