@@ -119,7 +119,7 @@ def test_the_table_is_that_of_one_machine(slurm, on_slurm, tmp_path_factory):
 
 
 def test_a_training_is_cancelled_and_runs_out_of_time(slurm, on_slurm):
-    """It saves its state, is submitted again and goes on from there, both times: it saves every five minutes otherwise."""
+    """It saves its state, is submitted again and goes on, both times. Without, it saves every five minutes."""
     settings = SMALL["rnn"]["settings"] | {"updates": 10**7}
     config = write_config(on_slurm.folder, rnn={"settings": settings})
     pairs = on_slurm.call("results/rnn/pairs/pairs.json", "--configfile", config, timeout=900)
