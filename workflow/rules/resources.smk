@@ -60,7 +60,7 @@ def search_memory(wildcards, input, attempt):
     sources = {input.source} if isinstance(input.source, str) else set(input.source)
     size = sum(mb for path, mb in zip(input, input.size_files_mb) if path in sources)
     neural = min(300 + 37000 * size, MOST_NEURAL_MEGABYTES) if input.network else 0
-    return memory(500 + neural, 18)(wildcards, input, attempt)
+    return memory(450 + neural, 18)(wildcards, input, attempt)
 
 
 def of_preset(chapter, demo, small, paper):
