@@ -160,7 +160,7 @@ def entry() -> None:
         code = _main_with_streams()
     except KeyboardInterrupt:
         code = 128 + signal.SIGINT
-    # The end of the process frees memory anyway: looking for what could be freed takes 0.2 s with numba. DuckDB tells on
+    # The end of the process frees memory anyway: looking for what could be freed takes 0.2 s with numba. DuckDB tells
     # stderr of what is not.
     if "_duckdb" not in sys.modules:
         gc.freeze()
