@@ -4,6 +4,7 @@ import numpy as np
 
 from rnnsmt.kernels.decorator import kernel
 from rnnsmt.kernels.fixed_point import ONE
+from rnnsmt.kernels.sorted_values import lower_bound
 
 FLOOR = 1e-7
 """No probability that is estimated by relative frequencies is taken for less."""
@@ -87,14 +88,9 @@ def partners_of_words(
 @kernel()
 def find(starts, words, e, f):
     """Where the lexicon keeps the pair (e, f); ``len(words)`` where it does not."""
-    low, high = starts[e], starts[e + 1] - 1
-    while low < high:
-        middle = (low + high) >> 1
-        if words[middle] < f:
-            low = middle + 1
-        else:
-            high = middle
-    return low if low == high and words[low] == f else len(words)
+    end = starts[e + 1]
+    place = lower_bound(words, starts[e], end, f)
+    return place if place < end and words[place] == f else len(words)
 
 
 @kernel()

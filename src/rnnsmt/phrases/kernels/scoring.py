@@ -6,6 +6,7 @@ import numpy as np
 
 from rnnsmt.kernels.decorator import kernel
 from rnnsmt.kernels.numbers import NUMBER_BYTES, put_integer, put_number
+from rnnsmt.kernels.sorted_values import lower_bound
 from rnnsmt.phrases.kernels.lines import (
     phrase_bytes,
     put_phrase,
@@ -90,16 +91,10 @@ def choose_links(links: Any, joint: Any, begin: int, end: int) -> Any:
 @kernel()
 def _look_up(word: int, given: int, offsets: Any, words: Any, probabilities: Any) -> float:
     """p(word | given) of a lexical table, −1 where it is not there."""
-    low, high = offsets[given], offsets[given + 1]
-    end = high
-    while low < high:
-        middle = (low + high) // 2
-        if words[middle] < word:
-            low = middle + 1
-        else:
-            high = middle
-    if low < end and words[low] == word:
-        return probabilities[low]
+    end = offsets[given + 1]
+    place = lower_bound(words, offsets[given], end, word)
+    if place < end and words[place] == word:
+        return probabilities[place]
     return -1.0
 
 

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rnnsmt.kernels.decorator import INNER, kernel
+from rnnsmt.kernels.decorator import kernel
 from rnnsmt.kernels.hashing import mix
+from rnnsmt.kernels.sorted_values import lower_bound
 from rnnsmt.kernels.strings import find, hash_bytes, intern
 
 _SPACE, _NEWLINE = 32, 10
@@ -160,19 +161,6 @@ def sort_by_phrase(nodes: Any, sentences: Any, ends: Any, out: Any) -> None:
         ends[nodes[i]] += 1
 
 
-@kernel(**INNER)
-def _holds(sentences: Any, low: Any, high: Any, wanted: Any) -> Any:
-    """Whether ``wanted`` is among ``sentences[low:high]``, ascending; and where the next larger one can begin."""
-    end = high
-    while low < high:
-        middle = (low + high) // 2
-        if sentences[middle] < wanted:
-            low = middle + 1
-        else:
-            high = middle
-    return low < end and sentences[low] == wanted, low
-
-
 @kernel()
 def count_together(sources: Any, targets: Any, source_lists: Any, target_lists: Any, marks: Any, joint: Any) -> None:
     """Add to ``joint`` the sentence pairs that hold both phrases of a pair.
@@ -195,8 +183,8 @@ def count_together(sources: Any, targets: Any, source_lists: Any, target_lists: 
         together = 0
         if high - low > SEARCHED * (end - begin):
             for i in range(begin, end):
-                found, low = _holds(target_sentences, low, high, source_sentences[i])
-                together += int(found)
+                low = lower_bound(target_sentences, low, high, source_sentences[i])
+                together += int(low < high and target_sentences[low] == source_sentences[i])
         else:
             if marked != source:
                 for i in range(begin, end):
