@@ -9,6 +9,7 @@
 import os
 
 from rnnsmt.search.memory import MOST_NEURAL_MEGABYTES
+from rnnsmt.workflow.estimate import BUDGET_MB as BUDGET
 from rnnsmt.workflow.estimate import lines as estimate
 
 if workflow.is_main_process:
@@ -37,9 +38,6 @@ def asked(base, per_mb, input):
     """What input files of this size need."""
     return base + per_mb * input.size_mb if per_mb else base
 
-
-# Stages that are told how much they may use (--memory-mb) spill to disk beyond it.
-BUDGET = 16000
 
 # What Snakemake takes beside the stage in a job of a cluster.
 SNAKEMAKE_MEMORY = 300 if CLUSTER else 0

@@ -9,10 +9,10 @@ and launches: nothing of them is measured.
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from rnnsmt.config import corpora, features_of, kept_whole
+from rnnsmt.config import features_of, kept_whole
 
 
-class Words(NamedTuple):
+class TextSizes(NamedTuple):
     """Millions of target words.
 
     Attributes:
@@ -52,8 +52,8 @@ class Power(NamedTuple):
 
 
 class Growth(NamedTuple):
-    """All jobs of a rule: what they read (a field of ``Words``), CPU seconds, megabytes of memory of the largest and of
-    disk."""
+    """All jobs of a rule: what they read (a field of ``TextSizes``), CPU seconds, megabytes of memory of the largest
+    and of disk."""
 
     reads: str
     seconds: Line
@@ -69,7 +69,7 @@ GROWTHS: dict[str, Growth] = {
     "selection_score_mono": Growth("mono_pool", Line(0.405, 0.55), Line(42.3, 0), Power(0.214, 0.993)),
     "select_mono": Growth("mono_pool", Line(0.508, 1.41), Line(225, 31.8), Power(2.13, 0.999)),
     "language_model": Growth("mono", Line(0.935, 1.3), Line(194, 77.8), Power(25.5, 0.824)),
-    "selection_score_bitext": Growth("pool", Line(0.757, 0.952), Line(56, 6.29e-16), Power(0.22, 0.993)),
+    "selection_score_bitext": Growth("pool", Line(0.757, 0.952), Line(56, 0), Power(0.22, 0.993)),
     "select_bitext": Growth("pool", Line(0.54, 1.51), Line(223, 29.9), Power(4, 1)),
     "align_words": Growth("bitext", Line(0, 182), Line(430, 53.4), Power(4.3, 0.994)),
     "symmetrize": Growth("bitext", Line(3.27, 1.07), Line(288, 0), Power(2.18, 0.997)),
@@ -78,8 +78,10 @@ GROWTHS: dict[str, Growth] = {
     "phrase_table": Growth("bitext", Line(7.08, 6.75), Line(457, 46.2), Power(145, 0.884)),
     "rnn_prepare": Growth("bitext", Line(5.25, 3.27), Line(225, 44.5), Power(230, 0.886)),
     "reordering_table": Growth("bitext", Line(2.1, 3.22), Line(371, 10.8), Power(34.2, 0.885)),
-    "filter_tables": Growth("bitext", Line(2.53, 4.21), Line(245, 0), Power(16.5, 0.759)),
 }
+
+FILTER_TABLES = Growth("bitext", Line(2.53, 4.21), Line(245, 0), Power(16.5, 0.759))
+"""One filtering of a table for some text."""
 
 # Millions of phrase pairs; what a table with further columns takes for each million of them.
 PAIRS = Power(3.74, 0.88)
@@ -98,29 +100,30 @@ SPILLING = (
 )
 
 BUDGET_MB = 16000
+"""Megabytes that they are told at most, also by the rules."""
 
 
-class Cost(NamedTuple):
-    """Seconds of one core, and of a GPU."""
+class Seconds(NamedTuple):
+    """What something takes on one core, and on a GPU."""
 
     core: float
     gpu: float
 
 
 # An update, by the preset, and a million phrase pairs that are scored.
-RNN_UPDATE = {"demo": Cost(0.02, 0.002), "small": Cost(0.1, 0.002), "paper": Cost(0.33, 0.003)}
+RNN_UPDATE = {"demo": Seconds(0.02, 0.002), "small": Seconds(0.1, 0.002), "paper": Seconds(0.33, 0.003)}
 
-RNN_SCORE = {"demo": Cost(60, 1), "small": Cost(120, 1), "paper": Cost(700, 3)}
+RNN_SCORE = {"demo": Seconds(60, 1), "small": Seconds(120, 1), "paper": Seconds(700, 3)}
 
-CSLM_UPDATE = {"demo": Cost(0.01, 0.001), "small": Cost(0.033, 0.001), "paper": Cost(1.8, 0.0036)}
+CSLM_UPDATE = {"demo": Seconds(0.01, 0.001), "small": Seconds(0.033, 0.001), "paper": Seconds(1.8, 0.0036)}
 
 # Epochs after which an early stop is reckoned with, where the preset has more.
 CSLM_EPOCHS = 10
 
 # A million target words that are translated; what a CSLM takes on top; an optimisation of the weights for so many.
-SEARCH = Cost(1200, 0)
+SEARCH = 1200
 
-NEURAL = {"demo": Cost(300, 10), "small": Cost(500, 10), "paper": Cost(20000, 50)}
+NEURAL = {"demo": Seconds(300, 10), "small": Seconds(500, 10), "paper": Seconds(20000, 50)}
 
 OPTIMISATION = 300
 
@@ -138,40 +141,45 @@ class Estimate(NamedTuple):
     disk: float
 
 
-def words_of(config: Mapping[str, Any]) -> Words | None:
+def sizes_of(config: Mapping[str, Any]) -> TextSizes | None:
     """The words of a run, where every corpus of its configuration says how many it has. ``auto`` may keep all."""
     if not all("words" in entry for entry in config["corpora"]):
         return None
-    number = {entry["name"]: entry["words"] for entry in config["corpora"]}
 
-    def kept(name: str, kind: str) -> float:
-        keep, usual = corpora(config)[name].keep, config["selection"][kind]
-        share = 1.0 if kept_whole(keep, usual) or (keep or usual) == "auto" else float(keep or usual)
-        return number[name] * share
+    def total(*roles: str) -> float:
+        return sum(entry["words"] for entry in config["corpora"] if entry["role"] in roles)
 
-    def of(*roles: str) -> list[str]:
-        return [entry["name"] for entry in config["corpora"] if entry["role"] in roles]
+    def kept(kind: str, *roles: str) -> float:
+        usual = config["selection"][kind]
+        return sum(_kept(entry, usual) for entry in config["corpora"] if entry["role"] in roles)
 
-    return Words(
-        text=sum(number[name] for name in of("bitext")) + sum(number[name] for name in of("mono")) / 2,
-        pool=sum(number[name] for name in of("bitext")),
-        bitext=sum(kept(name, "bitext") for name in of("bitext")),
-        mono_pool=sum(number[name] for name in of("bitext", "mono")),
-        mono=sum(kept(name, "mono") for name in of("bitext", "mono")),
-        dev=sum(number[name] for name in of("dev")),
-        sets=sum(number[name] for name in of("dev", "test")),
+    return TextSizes(
+        text=total("bitext") + total("mono") / 2,
+        pool=total("bitext"),
+        bitext=kept("bitext", "bitext"),
+        mono_pool=total("bitext", "mono"),
+        mono=kept("mono", "bitext", "mono"),
+        dev=total("dev"),
+        sets=total("dev", "test"),
     )
+
+
+def _kept(entry: Mapping[str, Any], usual: str | float) -> float:
+    """Millions of words of a corpus that selection keeps."""
+    share = entry.get("keep") or usual
+    return float(entry["words"]) * (1.0 if share == "auto" or kept_whole(share, usual) else float(share))
 
 
 def estimates(config: Mapping[str, Any]) -> list[Estimate]:
     """What the rules of a run will take, in the order of the pipeline; nothing where a corpus does not say its words.
 
-    What takes seconds whatever the text is left out.
+    What takes seconds whatever the text is left out, and LSTMs.
     """
-    if (words := words_of(config)) is None:
+    if (words := sizes_of(config)) is None:
         return []
     rows = [_grown(rule, growth, words) for rule, growth in GROWTHS.items()]
-    systems = [features_of(config, name) for name in config["compare"]]
+    names = {config["systems"][name].get("rescores", name) for name in config["compare"]}
+    systems = [features_of(config, name) for name in names if "features" in config["systems"][name]]
     scorers = [name for name in ("rnn", *config["scorers"]) if any(name in features for features in systems)]
     trainings = config["networks"]["seeds"]
     if scorers:
@@ -184,14 +192,13 @@ def estimates(config: Mapping[str, Any]) -> list[Estimate]:
     if augmented:
         pairs = augmented * PAIRS.at(words.bitext)
         rows.append(Estimate("augment", pairs * AUGMENTED_SECONDS / 3600, 0.0, 0.4, pairs * AUGMENTED_MB / 1000))
-    if once := next((row for row in rows if row.rule == "filter_tables"), None):
-        rows.remove(once)
-        times = 2 * (augmented + (() in tables))  # for the dev text, for all sets
-        rows.append(once._replace(core_hours=times * once.core_hours, disk=times * once.disk))
+    once = _grown("filter_tables", FILTER_TABLES, words)
+    times = 2 * (augmented + (() in tables))  # for the dev text, for all sets
+    rows.append(once._replace(core_hours=times * once.core_hours, disk=times * once.disk))
     return rows + _of_search(config, words, len(systems) - neural, neural)
 
 
-def _grown(rule: str, growth: Growth, words: Words) -> Estimate:
+def _grown(rule: str, growth: Growth, words: TextSizes) -> Estimate:
     size = getattr(words, growth.reads)
     memory = growth.memory.at(size)
     if rule in SPILLING:
@@ -199,13 +206,13 @@ def _grown(rule: str, growth: Growth, words: Words) -> Estimate:
     return Estimate(rule, growth.seconds.at(size) / 3600, 0.0, memory / 1000, growth.disk.at(size) / 1000)
 
 
-def _hours(config: Mapping[str, Any], cost: Cost, times: float) -> tuple[float, float]:
+def _hours(config: Mapping[str, Any], cost: Seconds, times: float) -> tuple[float, float]:
     """Hours of cores and of GPUs: of one of them."""
     on_gpu = config["rnn"]["device"] == "cuda"
     return (0.0, cost.gpu * times / 3600) if on_gpu else (cost.core * times / 3600, 0.0)
 
 
-def _of_scorers(config: Mapping[str, Any], words: Words, networks: int) -> list[Estimate]:
+def _of_scorers(config: Mapping[str, Any], words: TextSizes, networks: int) -> list[Estimate]:
     from rnnsmt.networks.options import preset_with
     from rnnsmt.rnn.settings import PRESETS
 
@@ -218,7 +225,7 @@ def _of_scorers(config: Mapping[str, Any], words: Words, networks: int) -> list[
     return [trained, Estimate("rnn_score", *_hours(config, RNN_SCORE[preset], pairs * networks), 4.0, disk)]
 
 
-def _of_cslm(config: Mapping[str, Any], words: Words, networks: int) -> Estimate:
+def _of_cslm(config: Mapping[str, Any], words: TextSizes, networks: int) -> Estimate:
     from rnnsmt.cslm.settings import PRESETS
     from rnnsmt.networks.options import preset_with
 
@@ -228,28 +235,25 @@ def _of_cslm(config: Mapping[str, Any], words: Words, networks: int) -> Estimate
     return Estimate("cslm_train", *_hours(config, CSLM_UPDATE[preset], updates * networks), 4.0, 0.3 * networks)
 
 
-def _of_search(config: Mapping[str, Any], words: Words, plain: int, neural: int) -> list[Estimate]:
+def _of_search(config: Mapping[str, Any], words: TextSizes, plain: int, neural: int) -> list[Estimate]:
     """Tuning of all runs, whose first decoding is one, and a translation of all sets with every run."""
-    runs, core = config["tuning"]["runs"], config["rnn"]["device"] != "cuda"
-    neural_cost = NEURAL[config["cslm"]["preset"]]
-    words_tuned = words.dev * (1 + runs * (ITERATIONS - 1))
+    runs, systems = config["tuning"]["runs"], plain + neural
+    decoded = {"mert": words.dev * (1 + runs * (ITERATIONS - 1)), "decode": words.sets * runs}
+    optimised = {"mert": words.dev * runs * ITERATIONS, "decode": 0.0}
     rows = []
-    for rule, number in (("mert", words_tuned), ("decode", words.sets * runs)):
-        cores = number * (SEARCH.core * (plain + neural) + (neural_cost.core * neural if core else 0))
-        if rule == "mert":
-            cores += words.dev * runs * ITERATIONS * OPTIMISATION * (plain + neural)
-        gpus = 0.0 if core else number * neural_cost.gpu * neural
-        rows.append(Estimate(rule, cores / 3600, gpus / 3600, 8.0 if neural else 3.0, 0.1 * runs * (plain + neural)))
+    for rule, number in decoded.items():
+        core = (number * SEARCH + optimised[rule] * OPTIMISATION) * systems / 3600
+        neural_core, gpu = _hours(config, NEURAL[config["cslm"]["preset"]], number * neural)
+        rows.append(Estimate(rule, core + neural_core, gpu, 8.0 if neural else 3.0, 0.1 * runs * systems))
     return rows
 
 
 def lines(config: Mapping[str, Any]) -> Iterator[str]:
     """What the plan of a run says of its time, memory and disk: a line for each rule of at least six minutes or a
     gigabyte, one for all others together, and the sum."""
-    if not (rows := estimates(config)):
+    if (words := sizes_of(config)) is None:
         return
-    words = words_of(config)
-    assert words is not None
+    rows = estimates(config)
     yield (
         f"Estimate for {words.bitext:,.0f} of {words.pool:,.0f} million target words of bitext and {words.mono:,.0f} "
         f"of {words.mono_pool:,.0f} million for the language models (docs/scale.md; GPUs are reckoned, not measured):"

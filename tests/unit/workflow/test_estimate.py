@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from rnnsmt.config import settle
-from rnnsmt.workflow.estimate import GROWTHS, Growth, Line, Power, estimates, lines, words_of
+from rnnsmt.workflow.estimate import GROWTHS, Growth, Line, Power, estimates, lines, sizes_of
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -25,7 +25,7 @@ def config() -> dict[str, Any]:
 
 
 def test_words_of_the_paper(config):
-    words = words_of(config)
+    words = sizes_of(config)
     assert words is not None
     assert (round(words.pool), round(words.bitext)) == (1358, 348)
     assert (round(words.mono_pool), round(words.mono)) == (2069, 418)
@@ -40,14 +40,14 @@ def test_what_is_kept(config):
         {"name": "c", "role": "mono", "target": "c", "words": 40},
     ]
     config["selection"] = {"bitext": 0.5, "mono": "auto"}
-    words = words_of(config)
+    words = sizes_of(config)
     assert words is not None
     assert words == (50, 30, 12, 70, 10 + 2 + 40, 0, 0)
 
 
 def test_no_estimate_without_words(config):
     del config["corpora"][0]["words"]
-    assert words_of(config) is None
+    assert sizes_of(config) is None
     assert estimates(config) == []
     assert list(lines(config)) == []
 
