@@ -39,6 +39,9 @@ TARGETS = [
     f"results/rnn/network1/scores/1-of-{SHARDS}.npy",
 ]
 
+NOT_SCALED = ("join_dev", "moses_ini", "rnn_train", "rnn_score")
+"""Rules whose work is that of the dev text, of some updates, of a part of the pairs."""
+
 MEMORY_MB = 6000
 
 
@@ -203,22 +206,30 @@ def main() -> None:
             process.join()
         run(data, folder)
         results.append(taken(folder))
-    kinds = ["CPU s", "MB of memory", "MB of disk"]
-    sizes = " / ".join(f"{size:g}" for size in args.sizes)
-    print(f"| rule | {' | '.join(f'{kind} at {sizes}; fit; at {args.extrapolate:g}' for kind in kinds)} |")
-    print("|---" * (len(kinds) + 1) + "|")
-    for rule in results[-1]:
-        cells = [rule]
-        for kind in kinds:
-            values = [found[rule][kind] for found in results]
-            a, b = (power if kind == "MB of disk" else line)(args.sizes, values)
-            at = a * args.extrapolate**b if kind == "MB of disk" else a + b * args.extrapolate
-            fitted = f"{a:.3g} N^{b:.2f}" if kind == "MB of disk" else f"{a:.3g} + {b:.3g} N"
-            far = f"{at / 3600:.2f} h" if kind == "CPU s" else f"{at / 1000:.2f} GB"
-            cells.append(f"{' / '.join(f'{value:.4g}' for value in values)}; {fitted}; {far}")
-        print("| " + " | ".join(cells) + " |")
+    print_table(args.sizes, results, args.extrapolate)
     for size in args.sizes:
         print(f"{size:g}: {(work / f'{size:g}' / 'text.json').read_text()}")
+
+
+def print_table(sizes: list[float], results: list[dict[str, dict[str, float]]], far: float) -> None:
+    """A Markdown table: for each rule what the runs took, the fit, and what that is at ``far`` million words."""
+    print(f"| rule | CPU s | at {far:g} M, hours | MB of memory | GB | MB of disk | GB |")
+    print("|---" * 7 + "|")
+    for rule in results[-1]:
+        if rule in NOT_SCALED:
+            continue
+        cells = [rule]
+        for kind, units in (("CPU s", 3600), ("MB of memory", 1000), ("MB of disk", 1000)):
+            values = [found[rule][kind] for found in results]
+            if kind == "MB of disk":
+                a, b = power(sizes, values)
+                fitted, at = f"{a:.3g} N^{b:.2f}", a * far**b
+            else:
+                a, b = line(sizes, values)
+                fitted, at = f"{a:.3g} + {b:.3g} N", a + b * far
+            took = " / ".join(f"{value:.3g}" if value < 1000 else f"{value:,.0f}" for value in values)
+            cells += [f"{took}: {fitted}", f"{at / units:.{2 if kind == 'CPU s' else 1}f}"]
+        print("| " + " | ".join(cells) + " |")
 
 
 if __name__ == "__main__":

@@ -36,6 +36,25 @@ sys.stdin.readline()
 """
 
 
+ONE_BY_ONE = """
+import sys
+import time
+from rnnsmt.io import read_lines
+from rnnsmt.moses.ini import MosesIni
+from rnnsmt.search import decode, load_model
+
+ini = MosesIni.read(sys.argv[1])
+sentences = list(read_lines(sys.argv[2]))[:300]
+model = load_model(ini)
+weights = model.weights(ini)
+decode(model, sentences[:3], weights)
+began = time.process_time()
+for sentence in sentences:
+    decode(model, [sentence], weights)
+print(round(len(sentences) / (time.process_time() - began), 1))
+"""
+
+
 def timed(command: list[str], text: str | None = None) -> tuple[float, float]:
     """Wall and CPU seconds of a process. text: its standard input."""
     before, began = os.times(), time.perf_counter()
@@ -121,6 +140,9 @@ def main() -> None:
                 f"{kind}: translate, one line of a pipe:",
                 median(lambda: timed(pipe, sentences[0] + "\n"), args.repeat),  # noqa: B023
             )
+            alone = [sys.executable, "-c", ONE_BY_ONE, str(ini), str(text)]
+            speed = [float(subprocess.run(alone, check=True, capture_output=True).stdout) for _ in range(args.repeat)]
+            print(f"{kind}: sentences a CPU second, one by one:", statistics.median(speed))
             sizes = memory(ini, one, 2)
             print(f"{kind}: model in a second process, MB:", {n: round(sizes[n] - base[n], 1) for n in sizes})
 
