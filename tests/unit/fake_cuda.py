@@ -7,7 +7,8 @@ values in a tensor of the processor. Every operation of ATen on such tensors com
   pointwise operations, and indices;
 * counts copies between the two, one after the other where the processor has to wait for the device (``waits``);
 * counts launches: one for every operation that is neither a view nor memory alone, and what ``LAUNCHES`` says for those
-  that are put together of several kernels.
+  that are put together of several kernels;
+* records what a CUDA graph captures (``FakeGraph``).
 
 So the branches of the program for GPUs run with true values. What it cannot show: speed, memory, rounding, the order of
 streams. A few lines of C++ are compiled against torch's headers: torch asks for the guard of a device type before it
@@ -25,7 +26,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import torch
@@ -109,6 +110,55 @@ class CudaTensor(torch.Tensor):
         return Device.current.run(func, args, kwargs or {})
 
 
+class Captured(NamedTuple):
+    """An operation of a graph: what is called, and the tensors that it gave."""
+
+    function: Callable[..., Any]
+    args: Any
+    kwargs: Any
+    found: Any
+
+    def outputs(self) -> list[torch.Tensor]:
+        """The tensors that it wrote."""
+        return [x for x in tree_flatten(self.found)[0] if isinstance(x, torch.Tensor)]
+
+    def replay(self) -> None:
+        """Write to the same tensors."""
+        again = tree_flatten(self.function(*self.args, **self.kwargs))[0]
+        for out, new in zip(self.outputs(), (x for x in again if isinstance(x, torch.Tensor)), strict=True):
+            if out is not new:
+                out.copy_(new)
+
+
+class FakeGraph:
+    """``torch.cuda.CUDAGraph``: its operations, which read and write the tensors that were there when it was made.
+
+    What is captured is not computed: afterwards the tensors have no values that could be used by mistake.
+    """
+
+    def __init__(self) -> None:
+        self.operations: list[Captured] = []
+
+    def replay(self) -> None:
+        Device.current.launches["graph"] += 1
+        for operation in self.operations:
+            operation.replay()
+
+
+@contextmanager
+def capture(graph: FakeGraph, pool: Any = None, capture_error_mode: str = "global") -> Iterator[None]:
+    """``torch.cuda.graph``."""
+    device = Device.current
+    launches, device.captured = device.launches.copy(), graph.operations
+    try:
+        yield
+    finally:
+        device.captured, device.launches = None, launches
+        for operation in graph.operations:
+            for out in operation.outputs():
+                out.fill_(float("nan") if out.is_floating_point() else 0)
+
+
 class Device(TorchDispatchMode):
     """The device, and what it was asked for.
 
@@ -124,6 +174,7 @@ class Device(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()
         self.lock = threading.Lock()
+        self.captured: list[Captured] | None = None
         self.reset()
 
     def reset(self) -> None:
@@ -149,6 +200,7 @@ class Device(TorchDispatchMode):
         target = torch.device(given).type if given is not None else ("cuda" if here else "cpu")
         if not here and target == "cpu":
             return func(*args, **kwargs)
+        before = self.to_device, self.to_host, self.waits
         copies = name in ("_to_copy", "copy_")
         if copies:
             source = args[1] if name == "copy_" else args[0]
@@ -162,7 +214,12 @@ class Device(TorchDispatchMode):
         plain_args, plain_kwargs = tree_unflatten(plain, spec)
         if plain_kwargs.get("pin_memory"):
             plain_kwargs["pin_memory"] = False
-        found = ONLY_CUDA.get(name, func)(*plain_args, **plain_kwargs)
+        function = ONLY_CUDA.get(name, func)
+        if self.captured is not None and before != (self.to_device, self.to_host, self.waits):
+            raise RuntimeError(f"{name}: operation not permitted when stream is capturing")
+        found = function(*plain_args, **plain_kwargs)
+        if self.captured is not None and not func.is_view:
+            self.captured.append(Captured(function, plain_args, plain_kwargs, found))
         if name == "_local_scalar_dense" or target == "cpu":
             return found
         if name == PACKING:
@@ -285,6 +342,9 @@ def fake_cuda() -> Iterator[Device]:
         "torch.cuda.get_device_name": lambda device=None: "a device that is none",
         "torch.cuda.get_device_properties": lambda device=None: SimpleNamespace(uuid="none"),
         "torch.cuda._lazy_init": lambda: None,
+        "torch.cuda.CUDAGraph": FakeGraph,
+        "torch.cuda.graph": capture,
+        "torch.cuda.graph_pool_handle": lambda: None,
         "torch._has_compatible_shallow_copy_type": lambda *_, **__: False,  # Module.to makes new parameters
         "torch._C._InferenceMode": lambda mode: torch.no_grad(),  # its tensors cannot be wrapped
         "torch.Generator": _Generator,

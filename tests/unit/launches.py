@@ -30,8 +30,12 @@ SMALL_CSLM = {"projection": 8, "hidden_1": 16, "hidden_2": 12, "spread": 0.3, "p
 def make_pairs(folder: Path, length: int, number: int = 400) -> Pairs:
     """Pairs of phrases that all have so many ids with EOS."""
     rng = np.random.default_rng(1)
-    phrases = {" ".join(rng.choice(WORDS, length - 1)) for _ in range(number)}
-    lines = [f"{phrase} ||| {phrase.upper()} ||| 1 1 1 1\n" for phrase in sorted(phrases)]
+    return pairs_of(folder, sorted({" ".join(rng.choice(WORDS, length - 1)) for _ in range(number)}))
+
+
+def pairs_of(folder: Path, phrases: list[str]) -> Pairs:
+    """Phrases, each with itself in capitals."""
+    lines = [f"{phrase} ||| {phrase.upper()} ||| 1 1 1 1\n" for phrase in phrases]
     (folder / "table").write_text("".join(lines))
     (folder / "source").write_text(" ".join(WORDS) + "\n")
     (folder / "target").write_text(" ".join(WORDS).upper() + "\n")
@@ -61,7 +65,8 @@ def cslm_trainer(text: Text, place: Place, preset: str = "paper", **settings: ob
 
 
 def counts_of_update(trainer: Trainer) -> dict[str, int]:
-    """Of the second update, when the optimiser has its averages."""
+    """Of the third update, when the optimiser has its averages and what can be a graph is one."""
+    trainer.step()
     trainer.step()
     Device.current.reset()
     trainer.step()

@@ -77,6 +77,10 @@ class CslmTrainer(Trainer):
             model, contexts, words, rows, self.products, self.settings.self_normalised, self.dropout, self.sampler
         )
 
+    @property
+    def same_launches(self) -> bool:
+        return not self.dropout.limit and self.sampler is None
+
     def words(self, index: Index) -> int:
         return len(index)
 

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from rnnsmt.io import InputError
 from rnnsmt.networks.batches import Batches, Index
 from rnnsmt.networks.checkpoint import Checkpoint, corrupt_as_input_error
+from rnnsmt.networks.cuda_graphs import GraphedGradient
 from rnnsmt.networks.devices import Place
 from rnnsmt.networks.settings import TrainingSettings
 from rnnsmt.progress import LOG_SECONDS, say
@@ -65,6 +66,10 @@ class Trainer(ABC):
         self.optimiser = make_optimiser(self.flat, settings)
         threads = threads if place.device.type == "cpu" else 1
         self.threads = GradientThreads(model, self.flat, threads, dimension, grain)
+        self.graphed: GraphedGradient | None = None
+        if place.device.type == "cuda" and self.same_launches:
+            assert self.flat.grad is not None
+            self.graphed = GraphedGradient(lambda *batch: self.loss_and_gradient(model, *batch), self.flat.grad)
         self.update = self.seen = 0
         self.sums = Sums(self.n_sums, place.device)
         self.history: list[dict[str, Any]] = []
@@ -116,7 +121,8 @@ class Trainer(ABC):
         index = next(self.batches)
         own = index[place.rank :: place.processes]
         if len(own):
-            sums = self.threads.run(self.loss_and_gradient, self.minibatch(own)).reshape(-1)
+            batch = self.minibatch(own)
+            sums = self.gradient(batch).reshape(-1)
         else:
             sums = gradient.zero_()[: self.n_sums].double()
         if place.processes > 1:
@@ -134,6 +140,12 @@ class Trainer(ABC):
         self.sums.add(len(index), self.words(index), sums, norm > settings.clip, norm)
         if self.update % CHECK_EVERY == 0:
             self.check()
+
+    def gradient(self, batch: tuple[Tensor, ...]) -> Tensor:
+        """Fill the gradient; the sums over the minibatch."""
+        if self.graphed is not None:
+            return self.graphed(batch)
+        return self.threads.run(self.loss_and_gradient, batch)
 
     def check(self) -> None:
         """Refuse to go on where the loss or the gradient has become infinite or not a number.
@@ -243,6 +255,11 @@ class Trainer(ABC):
     @abstractmethod
     def loss_and_gradient(self, model: Any, *batch: Tensor) -> Tensor:
         """Fill ``.grad`` of the network's parameters with the sum over what ``minibatch`` gave; the ``n_sums`` sums."""
+
+    @property
+    def same_launches(self) -> bool:
+        """Whether ``loss_and_gradient`` does the same for all minibatches of a shape, as ``GraphedGradient`` needs."""
+        return False
 
     @abstractmethod
     def words(self, index: Index) -> int:

@@ -95,6 +95,10 @@ class RnnTrainer(Trainer):
             return loss_and_gradient(model, source, target, self.products, self.dropout, self.sampler, rows[0])
         return autograd_loss_and_gradient(model, source, target)
 
+    @property
+    def same_launches(self) -> bool:
+        return self.settings.variant != "supplementary" and not self.dropout.limit and self.sampler is None
+
     def words(self, index: Index) -> int:
         return len(index) * int(self.pairs.sides[1].lengths(index[:1])[0])
 

@@ -22,7 +22,7 @@ from rnnsmt.seq2seq.scoring import Scorer
 from rnnsmt.seq2seq.settings import Seq2SeqSizes
 
 from ..fake_cuda import CudaTensor, Device, MixedDevicesError
-from ..launches import counts_of_update, cslm_trainer, make_pairs, make_text, rnn_trainer
+from ..launches import WORDS, counts_of_update, cslm_trainer, make_pairs, make_text, pairs_of, rnn_trainer
 
 torch.set_num_threads(1)
 CPU = Place(torch.device("cpu"))
@@ -76,17 +76,21 @@ def test_cslm_training_has_the_values_of_the_processor(text, place):
     assert close(here.flat, there.flat)
 
 
+LAUNCHED = {"to_device": 1, "to_host": 0, "waits": 0}
+
 RNN_BOUNDS = {
-    ("paper", 3): {"launches": 213, "to_device": 1, "to_host": 0, "waits": 0},
-    ("paper", 5): {"launches": 279, "to_device": 1, "to_host": 0, "waits": 0},
-    ("paper", 8): {"launches": 378, "to_device": 1, "to_host": 0, "waits": 0},
+    ("paper", 3): {"launches": 27, **LAUNCHED},
+    ("paper", 8): {"launches": 27, **LAUNCHED},
     ("small", 5): {"launches": 299, "to_device": 4, "to_host": 1, "waits": 1},
 }
 
 CSLM_BOUNDS = {
-    "paper": {"launches": 64, "to_device": 1, "to_host": 0, "waits": 0},
+    "paper": {"launches": 18, **LAUNCHED},
     "small": {"launches": 102, "to_device": 4, "to_host": 1, "waits": 1},
 }
+
+WITHOUT_GRAPH = {3: 213, 5: 279, 8: 378}
+"""Launches of an update of the RNN's preset ``paper``, by the ids of either side."""
 
 
 def within(counts, bounds):
@@ -103,6 +107,64 @@ def test_rnn_update(tmp_path, place, preset, length):
 def test_cslm_update(text, place, preset):
     counts = counts_of_update(cslm_trainer(text, place, preset))
     assert within(counts, CSLM_BOUNDS[preset]), counts
+
+
+@pytest.mark.parametrize("length", WITHOUT_GRAPH)
+def test_rnn_update_without_a_graph(tmp_path, place, length):
+    trainer = rnn_trainer(make_pairs(tmp_path, length), place)
+    trainer.graphed = None
+    counts = counts_of_update(trainer)
+    assert within(counts, {"launches": WITHOUT_GRAPH[length], **LAUNCHED}), counts
+
+
+# CUDA graphs
+
+
+def of_two_lengths(folder):
+    """Pairs of two lengths, two minibatches of each and a smaller one."""
+    rng = np.random.default_rng(2)
+    phrases = {" ".join(rng.choice(WORDS, length)) for length in (2, 4) for _ in range(150)}
+    return pairs_of(folder, sorted(phrases))
+
+
+def test_replays_have_the_values_of_launches(tmp_path, place):
+    """Over three epochs of phrases of two lengths, with a smaller minibatch of each."""
+    pairs = of_two_lengths(tmp_path)
+    here, there = (take_steps(lambda at: rnn_trainer(pairs, at, dropout=0.0), at, 18) for at in (CPU, place))
+    assert len(there.graphed._captured) == 4
+    assert close(here.flat, there.flat)
+    assert here.evaluate() == pytest.approx(there.evaluate(), rel=1e-4)
+
+
+@pytest.mark.parametrize("problem", ["waits", "differs"])
+def test_what_is_no_graph_is_launched(pairs, place, capsys, problem):
+    trainers = [rnn_trainer(pairs, place) for _ in range(2)]
+    inner, calls = trainers[0].loss_and_gradient, []
+
+    def planted(model, *batch):
+        loss = inner(model, *batch)
+        calls.append(None)
+        if problem == "waits":
+            return loss + 0.0 * loss.item()
+        if len(calls) == 3:  # what is captured
+            trainers[0].flat.grad.mul_(1.01)
+        return loss
+
+    trainers[0].loss_and_gradient = planted
+    for _ in range(4):
+        for trainer in trainers:
+            trainer.step()
+    assert len(calls) == 5
+    assert close(trainers[0].flat, trainers[1].flat)
+    said = capsys.readouterr().err
+    expected = {"waits": "the capture failed: ", "differs": "away from the launched one"}[problem]
+    assert said.count("without CUDA graphs") == said.count(expected) == 1
+
+
+@pytest.mark.parametrize("setting", [{"dropout": 0.2}, {"sampled_classes": 20}, {"variant": "supplementary"}])
+def test_what_is_drawn_for_every_minibatch_is_no_graph(pairs, place, setting):
+    assert rnn_trainer(pairs, place).graphed is not None
+    assert rnn_trainer(pairs, place, **setting).graphed is None
 
 
 @pytest.mark.parametrize("make", [rnn_trainer, cslm_trainer])
@@ -233,6 +295,7 @@ def test_a_part_of_the_search_s_network_left_on_the_processor(part):
 
 def test_an_operation_and_a_wait_more_are_seen(pairs, place, monkeypatch):
     trainer = rnn_trainer(pairs, place)
+    trainer.graphed = None
     before = counts_of_update(trainer)
     inner = trainer.loss_and_gradient
 
