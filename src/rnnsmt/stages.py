@@ -74,6 +74,7 @@ STAGES: dict[str, dict[str, Stage]] = {
     },
     "lm": {
         "estimate": Stage(1, "interpolated modified Kneser-Ney, ARPA file"),
+        "interpolate": Stage(1, "several models as one, with weights that suit a text"),
         "perplexity": Stage(1, "perplexity of a text"),
     },
     "rnn": {

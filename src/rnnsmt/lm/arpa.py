@@ -220,6 +220,27 @@ def write_arpa(
     return numbers
 
 
+def write_ngrams(path: str | Path, arpa: Arpa, threads: int = 1) -> None:
+    """Write a model that is in memory as ``write_arpa`` does; the n-grams of an order stand as they are."""
+    table = arpa.words.table
+    lengths = np.diff(table.offsets[: len(arpa.words) + 1])
+    with atomic_blocks(path, threads) as out:
+        out.write(b"\\data\\\n")
+        for k, ngrams in enumerate(arpa.ngrams, 1):
+            out.write(f"ngram {k}={len(ngrams)}\n".encode())
+        meter = Meter("writing", sum(map(len, arpa.ngrams)), "n-grams")
+        for k, ngrams in enumerate(arpa.ngrams, 1):
+            out.write(f"\n\\{k}-grams:\n".encode())
+            for start, stop in slices(len(ngrams), NGRAMS_PER_BLOCK):
+                meter.add(stop - start)
+                words, logs = ngrams[start:stop], arpa.log10_probs[k - 1][start:stop].astype(np.float64)
+                backoffs = arpa.log10_backoffs[k - 1][start : stop if k < arpa.order else start].astype(np.float64)
+                block = np.empty(int(lengths[words].sum()) + words.size + 34 * len(words), np.uint8)
+                written = format_ngrams(words, logs, backoffs, table.offsets, table.arena, block)
+                out.write(memoryview(block[:written]))  # type: ignore[arg-type]
+        out.write(b"\n\\end\\\n")
+
+
 def _ngrams(
     counts: Counts, order: int, wanted: npt.NDArray[np.bool_] | None, threshold: int
 ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]]:

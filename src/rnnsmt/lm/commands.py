@@ -57,6 +57,31 @@ def estimate(args: argparse.Namespace) -> dict[str, object]:
     )
 
 
+def interpolate_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--models", nargs="+", required=True, metavar="ARPA", help="the models to interpolate")
+    parser.add_argument("--tune", required=True, metavar="FILE", help="tokenised text that the weights are to suit")
+    parser.add_argument("--output", required=True, metavar="ARPA", help="compressed by suffix")
+    parser.add_argument("--threads", type=positive, default=1)
+
+
+def interpolate(args: argparse.Namespace) -> dict[str, object]:
+    r"""Interpolate language models linearly into one ARPA file, with weights that suit a text.
+
+    EM finds the weights of least perplexity. The result has the n-grams of all models and back-off weights of its own,
+    as SRILM's ``-mix-lm`` (Stolcke 2002). Words that a model does not know have probability 0 under it; words that no
+    model knows take no part in finding the weights. The last line of the log has the weights and the perplexities of
+    the models and of the result, ``<unk>`` and ``</s>`` counted, as ``rnnsmt lm perplexity`` has them.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt lm interpolate --models results/model/lm.arpa.gz try/lm.arpa.gz \
+            --tune results/corpus/joined/truecased/dev.fr.gz --output try/mixed.arpa.gz
+    """
+    from rnnsmt.lm.interpolation import interpolate
+
+    return interpolate(args.models, args.tune, args.output, args.threads)
+
+
 def perplexity_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lm", required=True, metavar="ARPA")
     parser.add_argument("--input", nargs="+", required=True, metavar="FILE", help="tokenised text, one segment a line")
