@@ -90,5 +90,5 @@ def test_a_model_with_itself(tmp_path: Path) -> None:
     estimate([text(tmp_path / "a.txt", "aabcdef", 60, 1)], 3, path)
     interpolate([path, path], text(tmp_path / "dev.txt", "abc", 9, 2), tmp_path / "c.arpa.gz")
     one, two = Slow(path), Slow(tmp_path / "c.arpa.gz")
-    for ngram, context in itertools.product(one.probs, [(), ("a",), ("a", "b")]):
+    for ngram, context in itertools.product(set(one.probs) - {("<s>",)}, [(), ("a",), ("a", "b")]):
         assert two.asked((*context, *ngram)[-3:]) == pytest.approx(one.asked((*context, *ngram)[-3:]), abs=2e-6)
