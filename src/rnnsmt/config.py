@@ -327,6 +327,8 @@ def _check_lms(config: Mapping[str, Any]) -> Iterator[str]:
     """The corpora of further n-gram language models."""
     roles = {entry["name"]: entry["role"] for entry in config["corpora"]}
     training = [name for name, role in roles.items() if role in ("bitext", "mono")]
+    if config["lm"]["interpolate"] and not config["lm"]["models"]:
+        yield "lm.interpolate: the model of all text is the only one; name further ones in lm.models"
     for model, names in config["lm"]["models"].items():
         for name in names:
             if name not in training:

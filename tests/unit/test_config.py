@@ -154,6 +154,10 @@ MISTAKES = {
         lambda c: c["lm"].update(models={"near": []}),
         ["lm.models.near: [] should be non-empty"],
     ),
+    "nothing to interpolate": (
+        lambda c: c["lm"].update(interpolate=True),
+        ["lm.interpolate: the model of all text is the only one; name further ones in lm.models"],
+    ),
     "a joint of nothing": (
         lambda c: c["evaluation"]["joint"].update(all=["harbour-test", "other"]),
         ["evaluation.joint.all: other is not a test corpus; there are harbour-test"],

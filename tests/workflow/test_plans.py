@@ -545,7 +545,23 @@ def test_further_language_models(workflow):
         assert f"--output results/model/lm.{name}.arpa.gz " in commands
     for rule in ("moses_ini", "augmented_ini"):
         assert "--lm lm.arpa.gz lm.near.arpa.gz lm.far.arpa.gz --lm-order 5 " in workflow.commands(rule, *settings)
+    assert_absent(workflow.plan("--config", *settings), "interpolated_language_model")
     assert "further_language_model" not in workflow.plan()
+
+
+def test_interpolated_language_models(workflow):
+    """The model of all text and those of lm.models as one, which is the only one that systems have."""
+    settings = ["lm={models: {near: [harbour], far: [gazette]}, interpolate: true}", "compare=[baseline, cslm]"]
+    jobs = workflow.plan("--config", *settings)
+    wanted = {"language_model": 1, "further_language_model": 2, "interpolated_language_model": 1, "mert": 2}
+    assert jobs.items() >= wanted.items()
+    command = workflow.commands("interpolated_language_model", *settings)
+    models = " ".join(f"results/model/lm{name}.arpa.gz" for name in ("", ".near", ".far"))
+    output = "results/model/lm-interpolated.arpa.gz"
+    assert f"--models {models} --tune results/corpus/joined/truecased/dev.fr.gz --output {output} " in command
+    for rule in ("moses_ini", "augmented_ini"):
+        assert "--lm lm-interpolated.arpa.gz --lm-order 5 " in workflow.commands(rule, *settings)
+    assert f" --lm {output} " in workflow.commands("cslm_perplexity", *settings)
 
 
 def test_a_pruned_phrase_table(workflow):

@@ -66,7 +66,7 @@ rule cslm_perplexity:
     input:
         model=CSLM_MODEL,
         text=set_text("usual", "dev", TARGET),
-        lm="results/model/lm.arpa.gz",
+        lm=LMS[0],
     output:
         "results/cslm/network{network}/perplexity.json",
     log:

@@ -1,6 +1,8 @@
-# The n-gram language models: one of all text, and one for each of lm.models. By Moses' lmplz where Moses trains.
+# The n-gram language models: one of all text, and one for each of lm.models; with lm.interpolate the systems have one that
+# is made of these. By Moses' lmplz where Moses trains.
 LM_MODELS = config["lm"]["models"]
-LM_NAMES = ["lm.arpa.gz", *(f"lm.{name}.arpa.gz" for name in LM_MODELS)]
+ESTIMATED = ["lm.arpa.gz", *(f"lm.{name}.arpa.gz" for name in LM_MODELS)]
+LM_NAMES = ["lm-interpolated.arpa.gz"] if config["lm"]["interpolate"] else ESTIMATED
 LMS = [f"results/model/{name}" for name in LM_NAMES]
 LMPLZ = f"--lmplz {shlex.quote(str(moses.program('lmplz')))} " if "training" in MOSES_PARTS else ""
 # Only where something is pruned, so that a model that is not pruned stays what it is.
@@ -42,3 +44,24 @@ if LM_MODELS:
             "results/logs/lm/estimate.{model}.log",
         wildcard_constraints:
             model="|".join(LM_MODELS),
+
+
+rule interpolated_language_model:
+    input:
+        models=[f"results/model/{name}" for name in ESTIMATED],
+        tune=set_text("usual", "dev", TARGET),
+    output:
+        "results/model/lm-interpolated.arpa.gz",
+    log:
+        "results/logs/lm/interpolate.log",
+    conda:
+        BASE_ENV
+    threads: STAGE_THREADS
+    resources:
+        mem_mb=memory(300, 18),
+        runtime=minutes(30, 0.1),
+    params:
+        version=version("lm", "interpolate"),
+    shell:
+        "rnnsmt lm interpolate --models {input.models:q} --tune {input.tune:q} --output {output:q} "
+        "--threads {threads} &> {log:q}"

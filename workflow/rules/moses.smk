@@ -55,7 +55,7 @@ rule augmented_ini:
     input:
         lambda w: [ancient(f"results/{path}") for path in moses_tables(w.features.split("_"), w.network)],
         lambda w: [CSLM_MODEL.format(network=w.network)] if "cslm" in w.features.split("_") else [],
-        lm="results/model/lm.arpa.gz",
+        lm=LMS[0],
         further_lms=LMS[1:],
     output:
         "results/augmented/{features}/network{network}/moses.ini",

@@ -69,8 +69,9 @@ def interpolate(args: argparse.Namespace) -> dict[str, object]:
 
     EM finds the weights of least perplexity. The result has the n-grams of all models and back-off weights of its own,
     as SRILM's ``-mix-lm`` (Stolcke 2002). Words that a model does not know have probability 0 under it; words that no
-    model knows take no part in finding the weights. The last line of the log has the weights and the perplexities of
-    the models and of the result, ``<unk>`` and ``</s>`` counted, as ``rnnsmt lm perplexity`` has them.
+    model knows take no part in finding the weights. A model of weight 0 leaves no n-gram behind. The last line of the
+    log has the weights and the perplexities of the models and of the result, ``<unk>`` and ``</s>`` counted, as
+    ``rnnsmt lm perplexity`` has them. All models and the result are in memory.
 
     Example, in the folder of a run of the embedded corpus:
 

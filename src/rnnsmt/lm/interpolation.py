@@ -27,6 +27,10 @@ TOLERANCE = 1e-10
 
 MOST_ITERATIONS = 10_000
 
+LEAST_WEIGHT = 1e-6
+"""A model of less weight is left out: words that no other knows would have a probability of almost 0, not that of
+``<unk>``."""
+
 
 class TuningText:
     """Tokenised text as numbers of its own: ``words`` int32 [n] with ``</s>`` after each sentence, ``ends`` int64.
@@ -81,7 +85,10 @@ def mix(arpas: Sequence[Arpa], models: Sequence[Automaton], weights: npt.NDArray
     """
     words = Interner()
     words.add([b"<unk>", b"<s>", b"</s>"])
-    ids = [words.add(arpa.words.strings()) for arpa in arpas]
+    ids = [
+        words.add([b"<unk>" if word == b"<UNK>" else word for word in arpa.words.strings()]).astype(np.int32)
+        for arpa in arpas
+    ]
     result = Arpa(words, [], [], [], [])
     keys: list[npt.NDArray[np.int64]] = []
     own = [model.word_ids(words) for model in models]
@@ -154,8 +161,11 @@ def interpolate(
     logs, known = (np.column_stack(x) for x in zip(*map(text.log_probabilities, models), strict=True))
     some = known.any(axis=1)
     weights = best_weights(np.where(known, np.exp(logs), 0)[some])
+    weights[weights < LEAST_WEIGHT] = 0
+    weights /= weights.sum()
     say("weights " + " ".join(f"{weight:.6f}" for weight in weights))
-    result = mix(arpas, models, weights)
+    used = np.flatnonzero(weights)
+    result = mix([arpas[i] for i in used], [models[i] for i in used], weights[used])
     write_ngrams(output, result, threads)
     mixed, _ = text.log_probabilities(build_automaton(result))
     return {

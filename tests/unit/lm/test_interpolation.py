@@ -9,8 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rnnsmt.lm.arpa import read_arpa
+from rnnsmt.lm.automaton import build_automaton
 from rnnsmt.lm.estimation import estimate
-from rnnsmt.lm.interpolation import best_weights, interpolate
+from rnnsmt.lm.interpolation import best_weights, interpolate, mix
+from rnnsmt.lm.kernels.interpolation import score_last
 from rnnsmt.lm.queries import load_kenlm, measure
 
 
@@ -83,6 +86,44 @@ def test_equals_the_slow_version(tmp_path: Path, orders: tuple[int, int], prune:
     ):
         found = measure(load_kenlm(path), dev.read_text().splitlines(), "dev")
         assert found.perplexity == pytest.approx(float(str(printed)), rel=1e-4)
+
+
+def test_contexts_sum_to_one_before_decimals_are_cut(tmp_path: Path) -> None:
+    """The six decimals of the files are what the sums above are off by."""
+    arpas = []
+    for words, order, seed in (("aabcdef", 2, 1), ("adefghh", 4, 2)):
+        path = tmp_path / f"{seed}.arpa.gz"
+        estimate([text(tmp_path / f"{seed}.txt", words, 60, seed)], order, path)
+        arpas.append(read_arpa(path))
+    result = mix(arpas, [build_automaton(arpa) for arpa in arpas], np.array([0.3, 0.7]))
+    model = build_automaton(result)
+    predicted = np.array([i for i, word in enumerate(result.words.strings()) if word != b"<s>"], np.int32)
+    for ngrams in result.ngrams[:-1]:
+        for context in ngrams:
+            whole = np.column_stack([np.tile(context, (len(predicted), 1)), predicted]).astype(np.int32)
+            out = np.empty(len(whole))
+            score_last(model.arrays, whole, out)
+            assert np.exp(out).sum() == pytest.approx(1, abs=1e-6)
+
+
+def test_unknown_words_by_their_other_name(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("a.arpa.gz", "b.arpa.gz", "c.arpa.gz", "d.arpa.gz")]
+    dev = text(tmp_path / "dev.txt", "abg", 9, 3)
+    for path, words, seed in ((paths[0], "aabc", 1), (paths[1], "abgg", 2)):
+        estimate([text(tmp_path / "text", words, 60, seed)], 2, path)
+    interpolate(paths[:2], dev, paths[2])
+    paths[0].write_bytes(gzip.compress(gzip.decompress(paths[0].read_bytes()).replace(b"<unk>", b"<UNK>")))
+    interpolate(paths[:2], dev, paths[3])
+    assert paths[3].read_bytes() == paths[2].read_bytes()
+
+
+def test_a_model_of_no_weight_leaves_nothing_behind(tmp_path: Path) -> None:
+    paths = [tmp_path / "a.arpa.gz", tmp_path / "b.arpa.gz"]
+    for path, words in zip(paths, ("ab", "abcdefgh"), strict=True):
+        estimate([text(tmp_path / "text", words, 60, 1)], 2, path)
+    report = interpolate(paths, text(tmp_path / "dev.txt", "ab", 60, 1), tmp_path / "c.arpa.gz")
+    assert report["weights"] == "1.0000/0.0000"
+    assert set(Slow(tmp_path / "c.arpa.gz").probs) == set(Slow(paths[0]).probs)
 
 
 def test_a_model_with_itself(tmp_path: Path) -> None:
