@@ -195,7 +195,7 @@ def test_every_stage_has_help_and_refuses_no_options(words, capsys, tmp_path, mo
         ("truecas", "did you mean rnnsmt corpus truecase?"),
         ("alin", "did you mean rnnsmt align?"),
         ("xyzzy", "there are demo, corpus, "),
-        ("lm xyzzy", "there are estimate, perplexity"),
+        ("lm xyzzy", "there are estimate, interpolate, perplexity"),
     ],
 )
 def test_unknown_commands_are_answered_with_known_ones(capsys, words, hint):
