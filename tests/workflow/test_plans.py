@@ -138,7 +138,7 @@ rule grows:
     input: "text"
     output: "{scatteritem}.out"
     retries: 2
-    resources: mem_mb=memory(100, 10), runtime=minutes(5, 2), part=minutes(5, 2, scoring_parts), made=minutes(10)
+    resources: mem_mb=memory(100, 10), runtime=minutes(5, 2), part=minutes(5, 2, parts_of), made=minutes(10)
     shell:
         "echo {resources.mem_mb} {resources.runtime} {resources.part} >> tries; "
         "[ $(wc -l < tries) -gt 2 ] > {output}"
