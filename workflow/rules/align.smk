@@ -75,11 +75,6 @@ else:
 
     # The corpus in parts; in every pass the counts of each part, then the parameters after it. What is killed makes its part
     # of its pass again. {done}: the passes before.
-    def counts_of_pass(wildcards, done):
-        """What the pass after so many others has found in all parts."""
-        folder = f"results/align/{wildcards.aligner}/{wildcards.direction}.passes"
-        return gather.align_words(f"{folder}/counts.{done}.{{scatteritem}}.npz")
-
     rule align_cut:
         input:
             source=training_text(SOURCE),
@@ -134,7 +129,9 @@ else:
         input:
             corpus="results/align/{aligner}/{direction}.passes/corpus.npz",
             parameters=lambda w: f"results/align/{w.aligner}/{w.direction}.passes/parameters.{int(w.done) - 1}.npz",
-            counts=lambda w: counts_of_pass(w, int(w.done) - 1),
+            counts=lambda w: gather.align_words(
+                f"results/align/{w.aligner}/{w.direction}.passes/counts.{int(w.done) - 1}.{{scatteritem}}.npz"
+            ),
         output:
             temp("results/align/{aligner}/{direction}.passes/parameters.{done}.npz"),
         log:
@@ -156,7 +153,9 @@ else:
     rule align_links:
         input:
             corpus="results/align/{aligner}/{direction}.passes/corpus.npz",
-            counts=lambda w: counts_of_pass(w, PASSES_OF[w.aligner] - 1),
+            counts=lambda w: gather.align_words(
+                f"results/align/{w.aligner}/{w.direction}.passes/counts.{PASSES_OF[w.aligner] - 1}.{{scatteritem}}.npz"
+            ),
         output:
             "results/align/{aligner}/{direction}.gz",
         log:

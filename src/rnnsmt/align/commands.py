@@ -105,7 +105,7 @@ def cut(args: argparse.Namespace) -> dict[str, object]:
     the links are written by 'align links', in place of the last 'align estimate'. They are those of 'align words', for
     any number of parts.
 
-    A part has whole blocks of sentences: 500, or a 256th of a large corpus. Where there are fewer, some parts are empty.
+    A part has whole blocks of sentences: 500, or a 256th of a large corpus. Where there are too few, parts are empty.
 
     Example, in the folder of a run of the embedded corpus:
 

@@ -6,6 +6,7 @@ One process makes all passes (``align``), or jobs on several machines share them
 import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import BadZipFile
@@ -26,7 +27,8 @@ from rnnsmt.stopping import Stop
 DIRECTIONS = ("forward", "reverse")
 
 
-class Pass(NamedTuple):
+@dataclass(frozen=True)
+class Pass:
     """Counting, which sentences may share, and what the counts of all of them change in the parameters."""
 
     count: Callable[[Sentences, Parameters], Counts]
@@ -161,7 +163,7 @@ def save_arrays(path: str | Path, fingerprint: Mapping[str, str], **arrays: npt.
     """Write arrays, and what they depend on, as .npz, whole or not at all."""
     names, values = zip(*fingerprint.items(), strict=True)
     with atomic_path(path) as temporary:
-        np.savez(temporary, names=np.array(names), values=np.array(values), **arrays)
+        np.savez(temporary, names=np.array(names), values=np.array(values), **arrays)  # type: ignore[arg-type]
 
 
 def load_arrays(path: str | Path, remedy: str, *names: str) -> tuple[dict[str, str], dict[str, npt.NDArray[Any]]]:
