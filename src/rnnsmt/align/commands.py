@@ -14,7 +14,7 @@ def _add_job(parser: argparse.ArgumentParser) -> None:
     """The options that decide about the links."""
     parser.add_argument("--source", required=True, metavar="FILE", help="tokenised text, one sentence a line")
     parser.add_argument("--target", required=True, metavar="FILE", help="its translation, line by line")
-    parser.add_argument("--aligner", choices=tuple(PASSES_OF), default="model4", help="the model, see above")
+    parser.add_argument("--aligner", choices=tuple(PASSES_OF), default="model4", help="the model, see align words --help")
     parser.add_argument(
         "--direction",
         choices=("forward", "reverse"),
@@ -111,6 +111,15 @@ def cut(args: argparse.Namespace) -> dict[str, object]:
 
         rnnsmt align cut --source results/corpus/joined/train.en.gz --target results/corpus/joined/train.fr.gz \
             --aligner fast_align --direction forward --parts 2 --output-dir try/parts
+        for pass in 0 1 2 3 4; do
+            for part in 1 2; do
+                rnnsmt align count --part try/parts/part.$part-of-2.npz --parameters try/parts/parameters.$pass.npz \
+                    --output try/parts/counts.$pass.$part.npz
+            done
+            rnnsmt align estimate --corpus try/parts/corpus.npz --parameters try/parts/parameters.$pass.npz \
+                --counts try/parts/counts.$pass.*.npz --output try/parts/parameters.$((pass + 1)).npz
+        done
+        rnnsmt align links --corpus try/parts/corpus.npz --counts try/parts/counts.4.*.npz --output try/in-parts.gz
     """
     from rnnsmt.align import parts
     from rnnsmt.align.bitext import read_bitext
@@ -132,10 +141,10 @@ def count_options(parser: argparse.ArgumentParser) -> None:
 def count(args: argparse.Namespace) -> dict[str, object]:
     r"""Count what the next pass over the corpus finds in one of its parts; 'align cut' says what it belongs to.
 
-    Example, after that of 'align cut':
+    Example, in the loop of 'align cut --help':
 
-        rnnsmt align count --part try/parts/part.1-of-2.npz --parameters try/parts/parameters.0.npz \
-            --output try/parts/counts.0.1.npz
+        rnnsmt align count --part try/parts/part.$part-of-2.npz --parameters try/parts/parameters.$pass.npz \
+            --output try/parts/counts.$pass.$part.npz
     """
     from rnnsmt.align import parts
 
@@ -152,10 +161,10 @@ def estimate_options(parser: argparse.ArgumentParser) -> None:
 def estimate(args: argparse.Namespace) -> dict[str, object]:
     r"""Estimate the parameters after a pass over the corpus from the counts of all parts; see 'align cut'.
 
-    Example, after that of 'align count' for both parts:
+    Example, in the loop of 'align cut --help':
 
-        rnnsmt align estimate --corpus try/parts/corpus.npz --parameters try/parts/parameters.0.npz \
-            --counts try/parts/counts.0.*.npz --output try/parts/parameters.1.npz
+        rnnsmt align estimate --corpus try/parts/corpus.npz --parameters try/parts/parameters.$pass.npz \
+            --counts try/parts/counts.$pass.*.npz --output try/parts/parameters.$((pass + 1)).npz
     """
     from rnnsmt.align import parts
 
