@@ -59,6 +59,10 @@ STAGES: dict[str, dict[str, Stage]] = {
     },
     "align": {
         "words": Stage(3, "align words in one direction"),
+        "cut": Stage(3, "cut a corpus into parts that are aligned side by side"),
+        "count": Stage(3, "expected counts of a part in a pass"),
+        "estimate": Stage(3, "parameters after a pass from the counts of all parts"),
+        "links": Stage(3, "the links of a corpus that was aligned in parts"),
         "check": Stage(1, "check an alignment made elsewhere against the text"),
         "symmetrize": Stage(1, "combine the two directions"),
     },

@@ -138,7 +138,7 @@ rule grows:
     input: "text"
     output: "{scatteritem}.out"
     retries: 2
-    resources: mem_mb=memory(100, 10), runtime=minutes(5, 2), part=minutes(5, 2, scoring_parts), made=minutes(10)
+    resources: mem_mb=memory(100, 10), runtime=minutes(5, 2), part=minutes(5, 2, parts_of), made=minutes(10)
     shell:
         "echo {resources.mem_mb} {resources.runtime} {resources.part} >> tries; "
         "[ $(wc -l < tries) -gt 2 ] > {output}"
@@ -423,6 +423,15 @@ def test_settings_that_do_not_go_together_are_told_at_once(workflow):
 def test_parts_of_the_scoring(workflow):
     jobs = workflow.plan("--set-scatter", "rnn_score=5")
     assert (jobs["rnn_score"], jobs["augment"]) == (5, 3)
+
+
+def test_parts_of_the_alignment(workflow, plan):
+    """A job for each part of a pass, 16 of model4 and 5 of fast_align, in both directions; nothing else changes."""
+    jobs = workflow.plan("--set-scatter", "align_words=3")
+    chain = {"align_cut": 4, "align_count": 2 * (16 + 5) * 3, "align_estimate": 2 * (15 + 4), "align_links": 4}
+    assert {rule: number for rule, number in jobs.items() if rule.startswith("align_")} == chain
+    assert_absent(plan, *chain)
+    assert {**jobs, "align_words": 4}.items() >= plan.items()
 
 
 def test_the_parts_of_the_scoring_share_the_cores(workflow):

@@ -396,6 +396,17 @@ def test_killed_in_alignment_and_started_again(workflow, finished, small_config)
         assert (workflow.folder / name).read_bytes() == (finished.folder / name).read_bytes(), name
 
 
+def test_killed_in_an_alignment_in_parts_and_started_again(workflow, finished, small_config):
+    """It goes on with the pass in which it was killed, and has the links of one job."""
+    links = "results/align/model4/forward.gz"
+    options = [links, "--set-scatter", "align_words=2", "--configfile", str(small_config)]
+    kill_and_start_again(workflow, "results/logs/align/count.model4.forward.3.2-of-2.log", *options)
+    assert "rule align_cut:" not in workflow.log()
+    assert workflow.log().count("rule align_count:") <= (16 - 3) * 2
+    assert (workflow.folder / links).read_bytes() == (finished.folder / links).read_bytes()
+    assert not list(workflow.folder.glob("results/align/*/*.passes"))
+
+
 def test_killed_in_tuning_and_started_again(copy_of_finished, finished, small_config):
     """In the second run of a system; the results are those of a workflow that nobody disturbed."""
     shutil.rmtree(copy_of_finished.folder / "results/systems")

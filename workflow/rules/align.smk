@@ -10,6 +10,13 @@ ALIGNED = (
 )
 
 
+# Parts of the corpus that are aligned side by side, by machines that share its files: --set-scatter align_words=4.
+scattergather:
+    align_words=1,
+
+
+ALIGN_PARTS = len(gather.align_words("{scatteritem}"))
+
 if "alignment" in MOSES_PARTS:
 
     rule moses_align:
@@ -37,7 +44,7 @@ if "alignment" in MOSES_PARTS:
             "--aligner {wildcards.aligner} --heuristic {wildcards.heuristic} --output {output:q} --threads {threads} "
             "--program-log {log.program:q} &> {log[0]:q}"
 
-else:
+elif ALIGN_PARTS == 1:
 
     # What is killed, or stops before its time is up, goes on after its last saved pass over the corpus.
     rule align_words:
@@ -63,6 +70,110 @@ else:
             "rnnsmt align words --source {input.source:q} --target {input.target:q} --aligner {wildcards.aligner} "
             "--direction {wildcards.direction} --output {output:q} --threads {threads} "
             "--state-dir {params.folder:q}/state.{wildcards.direction} --time-limit $(({resources.runtime} * 60)) &> {log:q}"
+
+else:
+
+    # The corpus in parts; in every pass the counts of each part, then the parameters after it. What is killed makes its part
+    # of its pass again. {done}: the passes before.
+    rule align_cut:
+        input:
+            source=training_text(SOURCE),
+            target=training_text(TARGET),
+        output:
+            temp("results/align/{aligner}/{direction}.passes/corpus.npz"),
+            temp("results/align/{aligner}/{direction}.passes/parameters.0.npz"),
+            temp(scatter.align_words("results/align/{{aligner}}/{{direction}}.passes/part.{scatteritem}.npz")),
+        log:
+            "results/logs/align/cut.{aligner}.{direction}.log",
+        wildcard_constraints:
+            direction="forward|reverse",
+        conda:
+            BASE_ENV
+        threads: max(1, cores() // 2)
+        resources:
+            mem_mb=memory(400, 40),
+            runtime=minutes(60, 1),
+        params:
+            version=version("align", "cut"),
+            parts=ALIGN_PARTS,
+            folder=subpath(output[0], parent=True),
+        shell:
+            "rnnsmt align cut --source {input.source:q} --target {input.target:q} --aligner {wildcards.aligner} "
+            "--direction {wildcards.direction} --parts {params.parts} --output-dir {params.folder:q} --threads {threads} "
+            "&> {log:q}"
+
+    rule align_count:
+        input:
+            part="results/align/{aligner}/{direction}.passes/part.{scatteritem}.npz",
+            parameters="results/align/{aligner}/{direction}.passes/parameters.{done}.npz",
+        output:
+            temp("results/align/{aligner}/{direction}.passes/counts.{done}.{scatteritem}.npz"),
+        log:
+            "results/logs/align/count.{aligner}.{direction}.{done}.{scatteritem}.log",
+        wildcard_constraints:
+            direction="forward|reverse",
+            done=r"\d+",
+        conda:
+            BASE_ENV
+        threads: part_threads
+        resources:
+            mem_mb=memory(400, 3),
+            runtime=minutes(30, 0.1),
+        params:
+            version=version("align", "count"),
+        shell:
+            "rnnsmt align count --part {input.part:q} --parameters {input.parameters:q} --output {output:q} "
+            "--threads {threads} &> {log:q}"
+
+    rule align_estimate:
+        input:
+            corpus="results/align/{aligner}/{direction}.passes/corpus.npz",
+            parameters=lambda w: f"results/align/{w.aligner}/{w.direction}.passes/parameters.{int(w.done) - 1}.npz",
+            counts=lambda w: gather.align_words(
+                f"results/align/{w.aligner}/{w.direction}.passes/counts.{int(w.done) - 1}.{{scatteritem}}.npz"
+            ),
+        output:
+            temp("results/align/{aligner}/{direction}.passes/parameters.{done}.npz"),
+        log:
+            "results/logs/align/estimate.{aligner}.{direction}.{done}.log",
+        wildcard_constraints:
+            direction="forward|reverse",
+            done=r"[1-9]\d*",
+        conda:
+            BASE_ENV
+        resources:
+            mem_mb=memory(400, 3),
+            runtime=minutes(30, 0.1),
+        params:
+            version=version("align", "estimate"),
+        shell:
+            "rnnsmt align estimate --corpus {input.corpus:q} --parameters {input.parameters:q} --counts {input.counts:q} "
+            "--output {output:q} &> {log:q}"
+
+    rule align_links:
+        input:
+            corpus="results/align/{aligner}/{direction}.passes/corpus.npz",
+            counts=lambda w: gather.align_words(
+                f"results/align/{w.aligner}/{w.direction}.passes/counts.{PASSES_OF[w.aligner] - 1}.{{scatteritem}}.npz"
+            ),
+        output:
+            "results/align/{aligner}/{direction}.gz",
+        log:
+            "results/logs/align/{aligner}.{direction}.log",
+        wildcard_constraints:
+            direction="forward|reverse",
+        conda:
+            BASE_ENV
+        resources:
+            mem_mb=memory(350, 5),
+            runtime=minutes(30, 0.1),
+        params:
+            version=version("align", "words"),
+        shell:
+            "rnnsmt align links --corpus {input.corpus:q} --counts {input.counts:q} --output {output:q} &> {log:q}"
+
+
+if "alignment" not in MOSES_PARTS:
 
     rule symmetrize:
         input:

@@ -89,11 +89,11 @@ def search_threads(wildcards):
     return max(1, cores() // len(config["compare"]))
 
 
-def scoring_parts(wildcards):
-    """How many jobs share the scoring of phrase pairs."""
+def parts_of(wildcards):
+    """How many jobs share the work of this one."""
     return int(wildcards.scatteritem.split("-of-")[1])
 
 
-def scoring_threads(wildcards):
+def part_threads(wildcards):
     """A share of the cores for each part."""
-    return max(1, cores() // scoring_parts(wildcards))
+    return max(1, cores() // parts_of(wildcards))

@@ -111,10 +111,10 @@ rule rnn_score:
         "results/logs/{scorer}/score.{network}.{scatteritem}.log",
     conda:
         TORCH_ENV
-    threads: scoring_threads
+    threads: part_threads
     resources:
         mem_mb=of_preset("rnn", 600, 1300, 4000),
-        runtime=minutes(30, 0.6 * len(LEFT_OUT), scoring_parts),
+        runtime=minutes(30, 0.6 * len(LEFT_OUT), parts_of),
         gpu=GPU,
         device=DEVICE,
     params:

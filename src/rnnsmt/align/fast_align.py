@@ -7,7 +7,7 @@ which only aligns. The tension is fitted by gradient steps between the iteration
 
 import numpy as np
 
-from rnnsmt.align.direction import Direction, Parameters
+from rnnsmt.align.direction import Counts, Direction, Parameters, Sentences, Statistics, no_counts
 from rnnsmt.align.kernels.fast_align import fast_align_block, fit_tension
 from rnnsmt.align.kernels.lexicon import normalise
 
@@ -23,24 +23,26 @@ def begin(direction: Direction) -> Parameters:
     return {**direction.uniform(1e-9), "tension": np.array([TENSION]), "passes": np.array([0])}
 
 
-def iterate(direction: Direction, parameters: Parameters) -> None:
-    """One iteration; the last one aligns every generated word with a given word or (-1) with none."""
-    number = int(parameters["passes"][0])
-    last = number == ITERATIONS - 1
-    counts = direction.lexical_counts() if not last else (np.zeros(0, np.int64), np.zeros(0, np.int64))
+def count(sentences: Sentences, parameters: Parameters) -> Counts:
+    """Expected counts; the last iteration aligns every generated word with a given word or (-1) with none instead."""
+    last = int(parameters["passes"][0]) == ITERATIONS - 1
+    counts = {} if last else no_counts(parameters, "t", "t_null")
+    lexical = counts.values() if counts else (np.zeros(0, np.int64), np.zeros(0, np.int64))
     tension = parameters["tension"][0]
-    learnt = (parameters["t"], parameters["t_null"], tension, last, *counts, parameters["best"])
-    feature = direction.over_blocks(lambda *block: fast_align_block(*block, *direction.corpus, *learnt))
+    learnt = (parameters["t"], parameters["t_null"], tension, last, *lexical, parameters["best"])
+    features = sentences.over_blocks(lambda *block: fast_align_block(*block, *sentences.corpus, *learnt))
+    return {"best": parameters["best"]} if last else {**counts, "sums": features}
+
+
+def estimate(statistics: Statistics, parameters: Parameters, counts: Counts) -> None:
+    """From the second iteration on also the tension; nothing in the last one."""
+    number = int(parameters["passes"][0])
     parameters["passes"] = np.array([number + 1])
-    if last:
+    if "t" not in counts:
         return
     if number > 0:
-        sizes = _sizes(direction.generated.lengths, direction.given.lengths)
-        parameters["tension"][0] = fit_tension(*sizes, feature / len(direction.generated.ids), tension)
-    direction.estimate(parameters, *counts, normalise, ALPHA)
-
-
-def _sizes(generated, given):
-    """Distinct pairs of lengths [n, 2] and how often each occurs [n], of pairs without an empty side."""
-    both = (generated > 0) & (given > 0)
-    return np.unique(np.stack([generated[both], given[both]], 1), axis=0, return_counts=True)
+        lengths, times = statistics.lengths, statistics.length_counts
+        feature = sum(counts["sums"].tolist()) / int((lengths[:, 0] * times).sum())
+        both = lengths.all(1)  # sides have words
+        parameters["tension"][0] = fit_tension(lengths[both], times[both], feature, parameters["tension"][0])
+    statistics.estimate(parameters, counts, normalise, ALPHA)

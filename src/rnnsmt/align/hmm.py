@@ -8,9 +8,10 @@ drawn.
 """
 
 import numpy as np
+import numpy.typing as npt
 
 from rnnsmt.align import model1
-from rnnsmt.align.direction import Direction, Parameters
+from rnnsmt.align.direction import Counts, Direction, Parameters, Sentences, Statistics, no_counts
 from rnnsmt.align.kernels.hmm import hmm_block
 from rnnsmt.align.kernels.lexicon import relative_frequencies
 from rnnsmt.align.word_classes import word_classes
@@ -44,27 +45,32 @@ def begin(direction: Direction) -> Parameters:
     }
 
 
-def iterate(direction: Direction, parameters: Parameters) -> None:
-    """One iteration of EM."""
-    counts, null_counts = direction.lexical_counts()
-    jumps, beginnings = (np.zeros(parameters[name].size, np.int64) for name in ("jumps", "beginnings"))
-    _pass(direction, parameters, False, counts, null_counts, jumps, beginnings)
-    direction.estimate(parameters, counts, null_counts, relative_frequencies)
-    # a class without jumps, and a sentence of which none was seen, still needs a distribution
-    parameters["jumps"] = (jumps / ONE + 1e-9).reshape(parameters["jumps"].shape)
-    parameters["beginnings"] = beginnings / ONE + 1e-9
+def count(sentences: Sentences, parameters: Parameters) -> Counts:
+    """Expected counts of EM."""
+    counts = no_counts(parameters, "t", "t_null", "jumps", "beginnings")
+    return {**counts, "sums": _pass(sentences, parameters, False, *[array.ravel() for array in counts.values()])}
 
 
-def align(direction: Direction, parameters: Parameters) -> None:
+def align(sentences: Sentences, parameters: Parameters) -> Counts:
     """Link every generated word to the given word with the highest posterior probability, unless NULL's is higher."""
-    _pass(direction, parameters, True, *[np.zeros(0, np.int64)] * 4)
+    values = _pass(sentences, parameters, True, *[np.zeros(0, np.int64)] * 4)
+    return {"sums": values, "best": parameters["best"]}
 
 
-def _pass(direction: Direction, parameters: Parameters, last: bool, *counts: object) -> None:
+def estimate(statistics: Statistics, parameters: Parameters, counts: Counts) -> None:
+    """The update of EM; after the last pass the log-likelihood alone."""
+    parameters["log_likelihoods"] = np.append(parameters["log_likelihoods"], sum(counts["sums"].tolist()))
+    if "t" in counts:
+        statistics.estimate(parameters, counts, relative_frequencies)
+        # a class without jumps, and a sentence of which none was seen, still needs a distribution
+        for name in ("jumps", "beginnings"):
+            parameters[name] = counts[name] / ONE + 1e-9
+
+
+def _pass(sentences: Sentences, parameters: Parameters, last: bool, *counts: object) -> npt.NDArray[np.float64]:
     learnt = [parameters[name] for name in ("given_classes", "t", "t_null", "jumps", "beginnings")]
     p_null = P_NULL if len(parameters["log_likelihoods"]) else 0.0
     settings = (p_null, UNIFORM, LONGEST, last)
-    log_likelihood = direction.over_blocks(
-        lambda *block: hmm_block(*block, *direction.corpus, *learnt, *settings, *counts, parameters["best"])
+    return sentences.over_blocks(
+        lambda *block: hmm_block(*block, *sentences.corpus, *learnt, *settings, *counts, parameters["best"])
     )
-    parameters["log_likelihoods"] = np.append(parameters["log_likelihoods"], log_likelihood)

@@ -3,7 +3,7 @@
 Plain EM from uniform distributions. No random numbers are drawn.
 """
 
-from rnnsmt.align.direction import Direction, Parameters
+from rnnsmt.align.direction import Counts, Direction, Parameters, Sentences, Statistics, no_counts
 from rnnsmt.align.kernels.lexicon import FLOOR, relative_frequencies
 from rnnsmt.align.kernels.model1 import model1_block
 
@@ -17,9 +17,14 @@ def begin(direction: Direction) -> Parameters:
     return parameters
 
 
-def iterate(direction: Direction, parameters: Parameters) -> None:
-    """One iteration of EM; ``best`` [generated words] becomes the links before it: given positions, -1 for NULL."""
-    counts = direction.lexical_counts()
-    learnt = (parameters["t"], parameters["t_null"], *counts, parameters["best"])
-    direction.over_blocks(lambda *block: model1_block(*block, *direction.corpus, *learnt))
-    direction.estimate(parameters, *counts, relative_frequencies)
+def count(sentences: Sentences, parameters: Parameters) -> Counts:
+    """Expected counts of EM; ``best`` becomes the links before them: given positions, -1 for NULL."""
+    counts = no_counts(parameters, "t", "t_null")
+    learnt = (parameters["t"], parameters["t_null"], *counts.values(), parameters["best"])
+    sentences.over_blocks(lambda *block: model1_block(*block, *sentences.corpus, *learnt))
+    return {**counts, "best": parameters["best"]}
+
+
+def estimate(statistics: Statistics, parameters: Parameters, counts: Counts) -> None:
+    """The update of EM."""
+    statistics.estimate(parameters, counts, relative_frequencies)

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rnnsmt.align import hmm
-from rnnsmt.align.direction import Direction, Parameters
+from rnnsmt.align.direction import Counts, Direction, Parameters, Sentences, Statistics, no_counts
 from rnnsmt.align.kernels.lexicon import FLOOR, relative_frequencies
 from rnnsmt.align.kernels.model3 import MAX_FERTILITY
 from rnnsmt.align.kernels.model4 import HMM, MODEL3, MODEL4, Tables, distortion_row, fertility_block
@@ -61,24 +61,27 @@ def begin(direction: Direction) -> Parameters:
     }
 
 
-def iterate(direction: Direction, parameters: Parameters) -> None:
+def count(sentences: Sentences, parameters: Parameters) -> Counts:
     """The next one of ``PASSES``; the last one links every generated word to a given word or (-1) to none."""
     model, counted = PASSES[len(parameters["log_probabilities"])]
     tables = Tables(*[parameters[name] for name in Tables._fields])
-    counts = Tables(*[np.zeros(table.shape if counted else [0] * table.ndim, np.int64) for table in tables])
-    if counted:
-        counts = counts._replace(t=counts.t[: direction.pairs])
-    learnt = (parameters["jumps"], parameters["beginnings"], hmm.P_NULL, hmm.UNIFORM, tables, counts, P_NULL, CLIMBS)
+    counts = no_counts(parameters, *Tables._fields) if counted else {}
+    room = Tables(**counts) if counted else Tables(*[np.zeros([0] * table.ndim, np.int64) for table in tables])
+    learnt = (parameters["jumps"], parameters["beginnings"], hmm.P_NULL, hmm.UNIFORM, tables, room, P_NULL, CLIMBS)
     classes = (parameters["given_classes"], parameters["generated_classes"])
-    log_probability = direction.over_blocks(
-        lambda *block: fertility_block(*block, *direction.corpus, *classes, model, counted, *learnt, parameters["best"])
+    counts["sums"] = sentences.over_blocks(
+        lambda *block: fertility_block(*block, *sentences.corpus, *classes, model, counted, *learnt, parameters["best"])
     )
-    parameters["log_probabilities"] = np.append(parameters["log_probabilities"], log_probability)
-    if counted:
-        direction.estimate(parameters, counts.t, counts.t_null, relative_frequencies)
-        width = tables.inner.shape[1] - 1
-        letters = np.array([len(word) for word in direction.given.vocabulary])
-        parameters.update(_estimate(counts, letters, width))
+    return counts if counted else {**counts, "best": parameters["best"]}
+
+
+def estimate(statistics: Statistics, parameters: Parameters, counts: Counts) -> None:
+    """The parameters of the model that was counted; after the last pass the log-probability alone."""
+    parameters["log_probabilities"] = np.append(parameters["log_probabilities"], sum(counts["sums"].tolist()))
+    if "t" in counts:
+        statistics.estimate(parameters, counts, relative_frequencies)
+        tables = Tables(*[counts[name] for name in Tables._fields])
+        parameters.update(_estimate(tables, statistics.letters, tables.inner.shape[1] - 1))
 
 
 def _estimate(counts: Tables, letters: npt.NDArray[np.int64], width: int) -> Parameters:

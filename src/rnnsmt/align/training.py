@@ -1,16 +1,22 @@
-"""Training of an aligner in one direction, pass by pass over the corpus, from where an earlier process ended."""
+"""Training of an aligner in one direction, pass by pass over the corpus, from where an earlier process ended.
+
+One process makes all passes (``align``), or jobs on several machines share them (``rnnsmt.align.parts``).
+"""
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
 from zipfile import BadZipFile
 
 import numpy as np
+import numpy.typing as npt
 
 from rnnsmt.align import fast_align, hmm, model1, model4
-from rnnsmt.align.bitext import Bitext
-from rnnsmt.align.direction import Direction, Parameters
+from rnnsmt.align.bitext import Bitext, BitextSide, Offsets
+from rnnsmt.align.direction import Counts, Direction, Parameters, Sentences, Statistics
 from rnnsmt.align.lexicon import MAX_PAIRS
 from rnnsmt.align.pharaoh import BLOCK, Links
 from rnnsmt.io import InputError, atomic_path
@@ -20,7 +26,13 @@ from rnnsmt.stopping import Stop
 
 DIRECTIONS = ("forward", "reverse")
 
-Pass = Callable[[Direction, Parameters], None]
+
+@dataclass(frozen=True)
+class Pass:
+    """Counting, which sentences may share, and what the counts of all of them change in the parameters."""
+
+    count: Callable[[Sentences, Parameters], Counts]
+    estimate: Callable[[Statistics, Parameters, Counts], None]
 
 
 class Aligner(NamedTuple):
@@ -30,12 +42,14 @@ class Aligner(NamedTuple):
     passes: list[Pass]
 
 
-_HMM = [model1.iterate] * model1.ITERATIONS + [hmm.iterate] * hmm.ITERATIONS
+_FAST_ALIGN = [Pass(fast_align.count, fast_align.estimate)] * fast_align.ITERATIONS
+
+_HMM = [Pass(model1.count, model1.estimate)] * model1.ITERATIONS + [Pass(hmm.count, hmm.estimate)] * hmm.ITERATIONS
 
 ALIGNERS = {
-    "fast_align": Aligner(fast_align.begin, [fast_align.iterate] * fast_align.ITERATIONS),
-    "hmm": Aligner(hmm.begin, [*_HMM, hmm.align]),
-    "model4": Aligner(model4.begin, [*_HMM, *[model4.iterate] * len(model4.PASSES)]),
+    "fast_align": Aligner(fast_align.begin, _FAST_ALIGN),
+    "hmm": Aligner(hmm.begin, [*_HMM, Pass(hmm.align, hmm.estimate)]),
+    "model4": Aligner(model4.begin, [*_HMM, *[Pass(model4.count, model4.estimate)] * len(model4.PASSES)]),
 }
 
 
@@ -49,8 +63,9 @@ def train(
         meter.add(done)
     else:
         parameters = aligner.begin(direction)
-    for number, iterate in enumerate(aligner.passes[done:], done + 1):
-        iterate(direction, parameters)
+    statistics = direction.statistics()
+    for number, step in enumerate(aligner.passes[done:], done + 1):
+        step.estimate(statistics, parameters, step.count(direction, parameters))
         meter.add(1)
         if state and number < len(aligner.passes):
             state.after_pass(number, parameters)
@@ -69,12 +84,22 @@ def align(
 
     They do not depend on the number of threads, and come ``BLOCK`` sentence pairs at a time.
     """
-    given, generated = bitext if direction == "forward" else (bitext.target, bitext.source)
+    given, generated = sides(bitext, direction)
     one = Direction(given, generated, threads, max_pairs)
     best = train(one, ALIGNERS[aligner], state, f"aligning with {aligner}, {direction}")["best"]
     del one
-    for first in range(0, bitext.sentences, BLOCK):
-        bounds = generated.offsets[first : first + BLOCK + 1]
+    yield from links_of(best, generated.offsets, direction)
+
+
+def sides(bitext: Bitext, direction: str) -> tuple[BitextSide, BitextSide]:
+    """The given and the generated side."""
+    return bitext if direction == "forward" else (bitext.target, bitext.source)
+
+
+def links_of(best: npt.NDArray[np.int16], generated: Offsets, direction: str) -> Iterator[Links]:
+    """Links, source-target, from the given positions (-1: NULL) of all words of sentences with these offsets."""
+    for first in range(0, len(generated) - 1, BLOCK):
+        bounds = generated[first : first + BLOCK + 1]
         positions = best[bounds[0] : bounds[-1]].astype(np.int32)
         lengths, linked = np.diff(bounds), positions >= 0
         sentence_of = np.repeat(np.arange(len(lengths)), lengths)
@@ -105,16 +130,11 @@ class AlignmentState:
         self._last = time.monotonic()  # a pass takes no time before this
         if not self._path.exists():
             return 0, {}
-        try:
-            with np.load(self._path, allow_pickle=False) as saved:
-                arrays = {name: saved[name] for name in saved.files}
-            fingerprint = dict(zip(arrays.pop("names").tolist(), arrays.pop("values").tolist(), strict=True))
-            done = int(arrays.pop("done"))
-        except (ValueError, KeyError, OSError, EOFError, BadZipFile) as error:
-            raise InputError(f"{self._path}: damaged ({error}); {self._folder.remedy}") from None
+        fingerprint, parameters = load_arrays(self._path, self._folder.remedy)
         self._folder.check(fingerprint)
+        done = int(parameters.pop("done"))
         say(f"{self._folder.path}: going on after pass {done}")
-        return done, arrays
+        return done, parameters
 
     def after_pass(self, done: int, parameters: Parameters) -> None:
         """Save when it is time to.
@@ -128,10 +148,7 @@ class AlignmentState:
         if not stopping and now - self._saved < self._save_every:
             return
         self._saved = now
-        names, values = zip(*self._folder.fingerprint.items(), strict=True)
-        with atomic_path(self._path) as temporary:
-            about = {"names": np.array(names), "values": np.array(values), "done": np.array(done)}
-            np.savez(temporary, **about, **parameters)  # type: ignore[arg-type]
+        save_arrays(self._path, self._folder.fingerprint, done=np.array(done), **parameters)
         if stopping:
             say(f"stopped {self._stop.reason()} after pass {done}; the same command goes on")
             raise SystemExit(self._stop.exit_code())
@@ -140,6 +157,30 @@ class AlignmentState:
         """The links are written: nothing is to be gone on with."""
         self._folder.finish()
         self._path.unlink(missing_ok=True)
+
+
+def save_arrays(path: str | Path, fingerprint: Mapping[str, str], **arrays: npt.NDArray[Any]) -> None:
+    """Write arrays, and what they depend on, as .npz, whole or not at all."""
+    names, values = zip(*fingerprint.items(), strict=True)
+    with atomic_path(path) as temporary:
+        np.savez(temporary, names=np.array(names), values=np.array(values), **arrays)  # type: ignore[arg-type]
+
+
+def load_arrays(path: str | Path, remedy: str, *names: str) -> tuple[dict[str, str], dict[str, npt.NDArray[Any]]]:
+    """The fingerprint and the arrays, or only those of these names, of a file that ``save_arrays`` wrote.
+
+    Raises:
+        InputError: it is not there, damaged, or another file.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as saved:
+            fingerprint = dict(zip(saved["names"].tolist(), saved["values"].tolist(), strict=True))
+            wanted = names or [name for name in saved.files if name not in ("names", "values")]
+            return fingerprint, {name: saved[name] for name in wanted}
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (ValueError, KeyError, OSError, EOFError, BadZipFile) as error:
+        raise InputError(f"{path}: damaged ({error}); {remedy}") from None
 
 
 def fingerprint(bitext: Bitext) -> dict[str, object]:

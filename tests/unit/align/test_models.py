@@ -157,7 +157,7 @@ def test_model1_equals_a_slow_one(tmp_path):
     direction = Direction(bitext.source, bitext.target)
     found = model1.begin(direction)
     for _ in range(model1.ITERATIONS):
-        model1.iterate(direction, found)
+        model1.estimate(direction.statistics(), found, model1.count(direction, found))
     for k, e in enumerate(bitext.source.vocabulary):
         for cell in range(lexicon.starts[k], lexicon.starts[k + 1]):
             assert found["t"][cell] == pytest.approx(t[e, bitext.target.vocabulary[lexicon.words[cell]]])

@@ -70,7 +70,7 @@ def test_ended_after_any_pass_and_gone_on_with(tmp_path, monkeypatch, aligner):
         def lose(*_):
             raise KeyboardInterrupt
 
-        rest = [*passes[:number], lose, *passes[number + 1 :]][: len(passes)]
+        rest = [*passes[:number], training.Pass(lose, lose), *passes[number + 1 :]][: len(passes)]
         monkeypatch.setitem(training.ALIGNERS, aligner, training.ALIGNERS[aligner]._replace(passes=rest))
         if number < len(passes):
             assert main(options(tmp_path, *state)) == 130

@@ -122,6 +122,17 @@ def corpus_cells(
 
 
 @kernel()
+def mark_pairs(
+    first, behind, starts, words, given_ids, given_offsets, generated_ids, generated_offsets, marks
+):  # fmt: skip
+    """Set ``marks`` [pairs + 1] where the lexicon keeps the word pairs of a block of sentences."""
+    for s in range(first, behind):
+        for p in range(generated_offsets[s], generated_offsets[s + 1]):
+            for k in range(given_offsets[s], given_offsets[s + 1]):
+                marks[find(starts, words, given_ids[k], generated_ids[p])] = True
+
+
+@kernel()
 def relative_frequencies(starts, counts, t):
     """Maximum-likelihood estimate of every row of t = p(f | e), but at least ``FLOOR``; uniform without counts."""
     for e in range(len(starts) - 1):

@@ -1,0 +1,172 @@
+"""Training by jobs that see a part of the corpus each, on one or several machines, with files between them.
+
+The passes are those of ``rnnsmt.align.training``, and so are the links, for any number of parts. ``cut`` counts the
+corpus and cuts it; in every pass ``count`` finds the counts of a part and ``estimate`` the next parameters from the
+counts of all; ``links`` puts together what the parts have found in the last pass. A file says of which job it is.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rnnsmt.align.bitext import Bitext
+from rnnsmt.align.direction import Counts, Direction, Parameters, Sentences, Statistics
+from rnnsmt.align.kernels.lexicon import mark_pairs
+from rnnsmt.align.lexicon import MAX_PAIRS, Lexicon
+from rnnsmt.align.pharaoh import Links
+from rnnsmt.align.training import ALIGNERS, links_of, load_arrays, save_arrays, sides
+from rnnsmt.io import InputError
+from rnnsmt.options import bounds_of_part
+from rnnsmt.parallel import in_threads
+
+REMEDY = "make it again, with all that follows"
+
+TEXT = ("given_ids", "given_offsets", "generated_ids", "generated_offsets")
+
+IN_ORDER = ("sums", "best")
+"""Of what a pass finds, what follows each other in the order of the parts; the rest is added up."""
+
+
+def cut(
+    bitext: Bitext, fingerprint: Mapping[str, object], folder: str | Path, threads: int = 1, max_pairs: int = MAX_PAIRS
+) -> int:
+    """Write what all passes need: ``corpus.npz``, ``parameters.0.npz`` and the parts, ``part.K-of-N.npz``.
+
+    Parts are cut between two blocks of a pass: where there are fewer blocks than parts, some are empty.
+
+    Args:
+        fingerprint: of the job, with ``--aligner``, ``--direction`` and ``--parts``.
+
+    Returns:
+        The number of word pairs of the lexicon.
+    """
+    folder, about = Path(folder), {name: str(value) for name, value in fingerprint.items()}
+    given, generated = sides(bitext, about["--direction"])
+    direction = Direction(given, generated, threads, max_pairs)
+    statistics: dict[str, Any] = direction.statistics()._asdict()
+    save_arrays(folder / "corpus.npz", about, **statistics, offsets=generated.offsets)
+    parts = int(about["--parts"])
+    for number in range(1, parts + 1):
+        arrays = _part(direction, (number, parts))
+        save_arrays(folder / f"part.{number}-of-{parts}.npz", about, part=np.array(number), **arrays)
+    parameters = ALIGNERS[about["--aligner"]].begin(direction)
+    save_arrays(folder / "parameters.0.npz", about, done=np.array(0), **parameters)
+    return direction.pairs
+
+
+def _part(direction: Direction, part: tuple[int, int]) -> dict[str, npt.NDArray[Any]]:
+    """The sentences of a part, numbered from 0, and the pairs of the lexicon that occur in them.
+
+    ``words_before``: generated words of the parts before; ``cells`` [pairs]: where the lexicon of the corpus has them.
+    """
+    first, behind = bounds_of_part(part, len(direction.bounds) - 1)
+    bounds = direction.bounds[first : behind + 1]
+    marks = np.zeros(direction.pairs + 1, np.bool_)
+
+    def mark(block: tuple[int, int]) -> None:
+        mark_pairs(*block, *direction.lexicon, *direction.text, marks)
+
+    for _ in in_threads(mark, list(pairwise(bounds.tolist())), direction.threads):
+        pass
+    cells = np.flatnonzero(marks[:-1])
+    text: list[npt.NDArray[Any]] = []
+    for side in (direction.given, direction.generated):
+        offsets = side.offsets[bounds[0] : bounds[-1] + 1]
+        text += [side.ids[offsets[0] : offsets[-1]], offsets - offsets[0]]
+    return {
+        **dict(zip(TEXT, text, strict=True)),
+        "bounds": bounds - bounds[0],
+        "starts": np.searchsorted(cells, direction.lexicon.starts),
+        "words": direction.lexicon.words[cells],
+        "cells": cells.astype(np.min_scalar_type(direction.pairs)),
+        "words_before": np.array(direction.generated.offsets[bounds[0]]),
+    }
+
+
+def count(part: str | Path, parameters: str | Path, output: str | Path, threads: int = 1) -> int:
+    """Write what the next pass finds in a part; the number of that pass, from 1 on.
+
+    Of ``t`` those counts that are not 0, and in ``cells`` where the lexicon of the corpus has their pairs.
+    """
+    names = ("part", "bounds", "starts", "words", "cells", "words_before", *TEXT)
+    about, own = load_arrays(part, REMEDY, *names)
+    done, learnt = _parameters(parameters, about)
+    passes = ALIGNERS[about["--aligner"]].passes
+    if done == len(passes):
+        raise InputError(f"{parameters}: of the last pass; what follows are the links (rnnsmt align links)")
+    text = (own["given_ids"], own["given_offsets"], own["generated_ids"], own["generated_offsets"])
+    sentences = Sentences(Lexicon(own["starts"], own["words"]), text, own["bounds"], threads, room=0)
+    learnt["t"] = np.append(learnt["t"][own["cells"]], learnt["t"][-1])
+    before = int(own["words_before"])
+    learnt["best"] = learnt["best"][before : before + len(own["generated_ids"])].copy()
+    counts = passes[done].count(sentences, learnt)
+    if "t" in counts:
+        found = np.flatnonzero(counts["t"])
+        counts |= {"t": counts["t"][found], "cells": own["cells"][found]}
+    save_arrays(output, about, part=own["part"], done=np.array(done), **counts)
+    return done + 1
+
+
+def estimate(corpus: str | Path, parameters: str | Path, counts: Sequence[str | Path], output: str | Path) -> int:
+    """Write the parameters after a pass, from those before it and what it has found in all parts; its number."""
+    about, statistics = load_arrays(corpus, REMEDY, *Statistics._fields)
+    done, learnt = _parameters(parameters, about)
+    found = _add_up(_in_order(counts, about, done), len(learnt["t"]) - 1)
+    if "best" in found:
+        learnt["best"] = found["best"]
+    ALIGNERS[about["--aligner"]].passes[done].estimate(Statistics(**statistics), learnt, found)
+    save_arrays(output, about, done=np.array(done + 1), **learnt)
+    return done + 1
+
+
+def links(corpus: str | Path, counts: Sequence[str | Path]) -> Iterable[Links]:
+    """The links of the corpus from what the last pass has found in all parts."""
+    about, text = load_arrays(corpus, REMEDY, "offsets")
+    last = len(ALIGNERS[about["--aligner"]].passes) - 1
+    best = [load_arrays(path, REMEDY, "best")[1]["best"] for path in _in_order(counts, about, last)]
+    return links_of(np.concatenate(best), text["offsets"], about["--direction"])
+
+
+def _add_up(paths: Sequence[str | Path], pairs: int) -> Counts:
+    """The counts of the corpus from those of its parts, in their order; ``pairs`` of the lexicon."""
+    totals: Counts = {}
+    rows: dict[str, list[npt.NDArray[Any]]] = {}
+    for path in paths:
+        counts = {name: array for name, array in load_arrays(path, REMEDY)[1].items() if name not in ("part", "done")}
+        if "cells" in counts:
+            cells, found = counts.pop("cells"), counts.pop("t")
+            totals.setdefault("t", np.zeros(pairs, np.int64))[cells] += found
+        for name, array in counts.items():
+            if name in IN_ORDER:
+                rows.setdefault(name, []).append(array)
+            elif name in totals:
+                totals[name] += array
+            else:
+                totals[name] = array
+    return totals | {name: np.concatenate(arrays) for name, arrays in rows.items()}
+
+
+def _parameters(path: str | Path, about: dict[str, str]) -> tuple[int, Parameters]:
+    """How many passes are over, and what they have learnt."""
+    fingerprint, _ = load_arrays(path, REMEDY, "done", "t_null")
+    if fingerprint != about:
+        raise InputError(f"{path}: is not of this alignment; {REMEDY}")
+    learnt = load_arrays(path, REMEDY)[1]
+    return int(learnt.pop("done")), learnt
+
+
+def _in_order(paths: Sequence[str | Path], about: dict[str, str], done: int) -> list[str | Path]:
+    """The counts of all parts, of the pass after ``done`` others, in the order of the parts."""
+    found: dict[int, str | Path] = {}
+    for path in paths:
+        fingerprint, of = load_arrays(path, REMEDY, "part", "done")
+        if fingerprint != about or int(of["done"]) != done:
+            raise InputError(f"{path}: is not of pass {done + 1} of this alignment; {REMEDY}")
+        found[int(of["part"])] = path
+    if missing := [str(k) for k in range(1, int(about["--parts"]) + 1) if k not in found]:
+        raise InputError(f"--counts: part {', '.join(missing)} of {about['--parts']} is missing")
+    return [found[number] for number in sorted(found)]
