@@ -5,7 +5,7 @@ Format: a ``\\data\\`` header with ``ngram N=COUNT`` lines, one section ``\\N-gr
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -176,6 +176,13 @@ def _section(lines: _Lines, arpa: Arpa, order: int, count: int) -> None:
     arpa.log10_backoffs.append(backoffs)
 
 
+_Block = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""N-grams of an order [n, order], and base-10 logarithms of their probabilities and back-off weights, float64 [n].
+
+The highest order has no back-off weights: [0].
+"""
+
+
 def write_arpa(
     path: str | Path,
     counts: Counts,
@@ -199,45 +206,67 @@ def write_arpa(
     least = thresholds or [0] * len(model)
     wanted = None if only is None else counts.vocabulary.mask(only)
     numbers: list[int] = []
-    with atomic_blocks(path, threads) as out:
-        out.write(b"\\data\\\n")
-        for k, level in enumerate(counts.orders, 1):
-            number = len(level)
-            if wanted is not None or least[k - 1]:
-                number = sum(len(words) for _, words in _ngrams(counts, k, wanted, least[k - 1]))
-            numbers.append(number)
-            out.write(f"ngram {k}={number}\n".encode())
-        meter = Meter("writing", sum(numbers), "n-grams")
-        for k, smoothed in enumerate(model, 1):
-            out.write(f"\n\\{k}-grams:\n".encode())
-            for rows, words in _ngrams(counts, k, wanted, least[k - 1]):
-                meter.add(len(rows))
-                start, stop = int(rows[0]), int(rows[-1]) + 1
-                probability = smoothed.probability.read(start, stop)[rows - start]
-                backoff = smoothed.backoff.read(start, stop)
-                out.write(_format(counts, words, probability, backoff[rows - start] if len(backoff) else backoff))
-        out.write(b"\n\\end\\\n")
+    for k, level in enumerate(counts.orders, 1):
+        number = len(level)
+        if wanted is not None or least[k - 1]:
+            number = sum(len(words) for _, words in _ngrams(counts, k, wanted, least[k - 1]))
+        numbers.append(number)
+
+    def blocks(order: int) -> Iterator[_Block]:
+        smoothed = model[order - 1]
+        for rows, words in _ngrams(counts, order, wanted, least[order - 1]):
+            start, stop = int(rows[0]), int(rows[-1]) + 1
+            probability = smoothed.probability.read(start, stop)[rows - start]
+            backoff = smoothed.backoff.read(start, stop)
+            yield words, _log10(probability), _log10(backoff[rows - start] if len(backoff) else backoff)
+
+    vocabulary = counts.vocabulary
+    _write_sections(path, vocabulary.starts[: vocabulary.size + 1], vocabulary.pool, numbers, blocks, threads)
     return numbers
 
 
 def write_ngrams(path: str | Path, arpa: Arpa, threads: int = 1) -> None:
     """Write a model that is in memory as ``write_arpa`` does; the n-grams of an order stand as they are."""
+
+    def blocks(order: int) -> Iterator[_Block]:
+        ngrams, logs, backoffs = (of[order - 1] for of in (arpa.ngrams, arpa.log10_probs, arpa.log10_backoffs))
+        for start, stop in slices(len(ngrams), NGRAMS_PER_BLOCK):
+            with_backoff = stop if order < arpa.order else start
+            yield ngrams[start:stop], logs[start:stop].astype(float), backoffs[start:with_backoff].astype(float)
+
     table = arpa.words.table
-    lengths = np.diff(table.offsets[: len(arpa.words) + 1])
+    numbers = [len(ngrams) for ngrams in arpa.ngrams]
+    _write_sections(path, table.offsets[: len(arpa.words) + 1], table.arena, numbers, blocks, threads)
+
+
+def _write_sections(
+    path: str | Path,
+    starts: np.ndarray,
+    strings: np.ndarray,
+    numbers: Sequence[int],
+    blocks: Callable[[int], Iterable[_Block]],
+    threads: int,
+) -> None:
+    """Write the header and the n-grams of every order.
+
+    Args:
+        starts, strings: where the words begin and end [words + 1], and their bytes.
+        numbers: of n-grams, by order.
+        blocks: the n-grams of an order.
+    """
+    lengths = np.diff(starts)
     with atomic_blocks(path, threads) as out:
         out.write(b"\\data\\\n")
-        for k, ngrams in enumerate(arpa.ngrams, 1):
-            out.write(f"ngram {k}={len(ngrams)}\n".encode())
-        meter = Meter("writing", sum(map(len, arpa.ngrams)), "n-grams")
-        for k, ngrams in enumerate(arpa.ngrams, 1):
-            out.write(f"\n\\{k}-grams:\n".encode())
-            for start, stop in slices(len(ngrams), NGRAMS_PER_BLOCK):
-                meter.add(stop - start)
-                words, logs = ngrams[start:stop], arpa.log10_probs[k - 1][start:stop].astype(np.float64)
-                backoffs = arpa.log10_backoffs[k - 1][start : stop if k < arpa.order else start].astype(np.float64)
-                block = np.empty(int(lengths[words].sum()) + words.size + 34 * len(words), np.uint8)
-                written = format_ngrams(words, logs, backoffs, table.offsets, table.arena, block)
-                out.write(memoryview(block[:written]))  # type: ignore[arg-type]
+        for order, number in enumerate(numbers, 1):
+            out.write(f"ngram {order}={number}\n".encode())
+        meter = Meter("writing", sum(numbers), "n-grams")
+        for order in range(1, len(numbers) + 1):
+            out.write(f"\n\\{order}-grams:\n".encode())
+            for words, logs, backoffs in blocks(order):
+                meter.add(len(words))
+                lines = np.empty(int(lengths[words].sum()) + words.size + 34 * len(words), np.uint8)
+                written = format_ngrams(words, logs, backoffs, starts, strings, lines)
+                out.write(memoryview(lines[:written]))  # type: ignore[arg-type]
         out.write(b"\n\\end\\\n")
 
 
@@ -257,11 +286,5 @@ def _ngrams(
             yield rows, words
 
 
-def _format(counts: Counts, words: np.ndarray, probability: np.ndarray, backoff: np.ndarray) -> memoryview:
-    vocabulary = counts.vocabulary
-    lengths = np.diff(vocabulary.starts[: vocabulary.size + 1])
-    out = np.empty(int(lengths[words].sum()) + words.size + 34 * len(words), np.uint8)
-    logs = np.log10(np.maximum(probability.astype(np.float64), LOWEST))
-    backoffs = np.log10(np.maximum(backoff.astype(np.float64), LOWEST))
-    written = format_ngrams(words, logs, backoffs, vocabulary.starts, vocabulary.pool, out)
-    return memoryview(out[:written])  # type: ignore[arg-type]
+def _log10(values: np.ndarray) -> np.ndarray:
+    return np.log10(np.maximum(values.astype(np.float64), LOWEST))

@@ -85,21 +85,21 @@ def mix(arpas: Sequence[Arpa], models: Sequence[Automaton], weights: npt.NDArray
     """
     words = Interner()
     words.add([b"<unk>", b"<s>", b"</s>"])
-    ids = [
+    in_result = [
         words.add([b"<unk>" if word == b"<UNK>" else word for word in arpa.words.strings()]).astype(np.int32)
         for arpa in arpas
     ]
     result = Arpa(words, [], [], [], [])
     keys: list[npt.NDArray[np.int64]] = []
-    own = [model.word_ids(words) for model in models]
-    known = [np.isin(np.arange(len(words)), of) for of in ids]
+    in_models = [model.word_ids(words) for model in models]
+    known = [np.isin(np.arange(len(words)), ids) for ids in in_result]
     for order in range(1, max(arpa.order for arpa in arpas) + 1):
         if order == 1:
             ngrams, contexts = np.arange(len(words), dtype=np.int32)[:, None], np.zeros(len(words), np.int64)
         else:
             found = [
-                _keys(keys, of[arpa.ngrams[order - 1]])
-                for arpa, of in zip(arpas, ids, strict=True)
+                _keys(keys, ids[arpa.ngrams[order - 1]])
+                for arpa, ids in zip(arpas, in_result, strict=True)
                 if arpa.order >= order
             ]
             keys.append(np.unique(np.concatenate(found)))
@@ -107,12 +107,12 @@ def mix(arpas: Sequence[Arpa], models: Sequence[Automaton], weights: npt.NDArray
             last = (keys[-1] & ((1 << WORD_BITS) - 1)).astype(np.int32)
             ngrams = np.column_stack([result.ngrams[-1][contexts], last])
         mixed = np.zeros(len(ngrams))
-        for weight, model, of, knows in zip(weights, models, own, known, strict=True):
-            mixed += weight * np.where(knows[ngrams[:, -1]], _last(model, of[ngrams]), 0)
+        for weight, model, ids, knows in zip(weights, models, in_models, known, strict=True):
+            mixed += weight * np.where(knows[ngrams[:, -1]], _probabilities(model, ids[ngrams]), 0)
         if order == 1:
             mixed[1] = 1.0  # <s> is never predicted
         else:
-            lower = _last(build_automaton(result), np.ascontiguousarray(ngrams[:, 1:]))
+            lower = _probabilities(build_automaton(result), np.ascontiguousarray(ngrams[:, 1:]))
             left, below = (_remainder(contexts, values, len(result.ngrams[-1])) for values in (mixed, lower))
             backoff = np.divide(left, below, out=np.ones(len(left)), where=below > LOWEST)
             result.log10_backoffs[-1] = _log10(backoff)
@@ -131,7 +131,8 @@ def _keys(keys: Sequence[npt.NDArray[np.int64]], ngrams: npt.NDArray[np.int32]) 
     return context << WORD_BITS | ngrams[:, -1]
 
 
-def _last(model: Automaton, ngrams: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+def _probabilities(model: Automaton, ngrams: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+    """p(last word | the words before) of n-grams in the model's numbers, [n, order]."""
     out = np.empty(len(ngrams))
     score_last(model.arrays, ngrams, out)
     return np.exp(out)
