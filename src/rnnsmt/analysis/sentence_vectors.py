@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from rnnsmt.seq2seq.model import Trained
+    from rnnsmt.seq2seq.model import TrainedSeq2Seq
 
 LEAST = 3
 """Sentences of a group: with two there is one direction only."""
@@ -53,7 +53,7 @@ def read_groups(lines: Iterable[str], path: str) -> list[list[str]]:
     return groups
 
 
-def vectors_of(trained: "Trained", sentences: Sequence[Sequence[str]]) -> Floats:
+def vectors_of(trained: "TrainedSeq2Seq", sentences: Sequence[Sequence[str]]) -> Floats:
     """h of the encoder's last layer behind sentences that are tokenised: [n, H]."""
     import torch
 

@@ -77,7 +77,7 @@ class FeedForwardLM(nn.Module):
 FORMAT = "rnnsmt-cslm-2"
 
 
-class Trained(NamedTuple):
+class TrainedCslm(NamedTuple):
     """What a model file holds.
 
     self_normalised: the output unit of a word is nearly its log probability. unknown_words: distinct words of the
@@ -99,7 +99,7 @@ def save_model(
     unknown_words: int,
     meta: dict[str, Any],
 ) -> None:
-    """Write a model, whole or not at all; see ``Trained``. meta: plain values (seed, settings)."""
+    """Write a model, whole or not at all; see ``TrainedCslm``. meta: plain values (seed, settings)."""
     content = {
         "format": FORMAT,
         "sizes": model.sizes.as_dict(),
@@ -112,7 +112,7 @@ def save_model(
     save_file(path, content)
 
 
-def load_model(path: str | Path, device: torch.device | str = "cpu") -> Trained:
+def load_model(path: str | Path, device: torch.device | str = "cpu") -> TrainedCslm:
     """Read a model onto a device.
 
     Raises:
@@ -127,7 +127,7 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> Trained:
             model = FeedForwardLM(CslmSizes(**content["sizes"]), seed=None)
         model.load_state_dict(content["parameters"], assign=True)
         vocabulary, normalised = Vocabulary(content["words"]), bool(content["self-normalised"])
-        found = Trained(model, vocabulary, normalised, int(content["unknown words"]), dict(content["meta"]))
+        found = TrainedCslm(model, vocabulary, normalised, int(content["unknown words"]), dict(content["meta"]))
     if len(found.vocabulary) != model.sizes.vocabulary:
         raise InputError(f"{path}: its words are not as many as its classes; {remedy}")
     check_parameters(path, model, remedy)

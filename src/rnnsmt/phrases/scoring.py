@@ -19,7 +19,7 @@ COLUMNS = ("links", "joint", "target_total", "target_pairs", "target_discount")
 
 ORIGIN_COLUMNS = ("first_fold", "last_fold")
 
-Lexicon = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
+LexicalProbabilities = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 
 
 def score_phrases(
@@ -101,7 +101,7 @@ def _codes(packing: Packing) -> dict[bytes, int]:
     return codes
 
 
-def _lexicon(path: str, words: dict[bytes, int], given: dict[bytes, int]) -> Lexicon:
+def _lexicon(path: str, words: dict[bytes, int], given: dict[bytes, int]) -> LexicalProbabilities:
     """A lexical table as offsets by given word, words and probabilities."""
     word, condition, probability = read_lexical_table(path, words, given)
     order = np.lexsort((word, condition))

@@ -113,13 +113,13 @@ def score(args: argparse.Namespace) -> dict[str, object]:
             --threads 2
     """
     from rnnsmt.parallel import map_chunks
-    from rnnsmt.selection.scoring import Scorer, SideModels
+    from rnnsmt.selection.scoring import CrossEntropyDifference, SideModels
 
     if (args.text2 is None) != (args.models2 is None):
         raise InputError("--text2 and --models2 go together: give both for a bitext, none for monolingual text")
     texts = [args.text] if args.text2 is None else [args.text, args.text2]
     folders = [args.models] if args.text2 is None else [args.models, args.models2]
-    scorer = Scorer([SideModels.load(Path(folder)) for folder in folders])
+    scorer = CrossEntropyDifference([SideModels.load(Path(folder)) for folder in folders])
     total = 0.0
 
     def formatted() -> Iterator[str]:

@@ -41,7 +41,7 @@ class SideModels:
         return LOG2_10 * (general.score(text) - self.in_domain.score(text)) / (len(text.split()) + 1)
 
 
-class Scorer:
+class CrossEntropyDifference:
     """Scores rows of one line per side."""
 
     def __init__(self, sides: Sequence[SideModels]) -> None:

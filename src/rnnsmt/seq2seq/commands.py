@@ -190,13 +190,15 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.search.source_text import read_sentences
     from rnnsmt.seq2seq.decoding import translate_all
     from rnnsmt.seq2seq.model import load_ensemble
-    from rnnsmt.seq2seq.unknown import Fill, Lexicon, copy, keep
+    from rnnsmt.seq2seq.unknown import Fill, LexicalTranslations, copy, keep
 
     place = choose_place(args.device, args.threads)
     texts = {path: [split(line) for line in read_sentences(path)] for path in args.input}
     fill: Fill = copy if args.unknown == "copy" else keep
     if args.lexicon is not None:
-        fill = Lexicon.read(args.lexicon, {word for text in texts.values() for words in text for word in words})
+        fill = LexicalTranslations.read(
+            args.lexicon, {word for text in texts.values() for words in text for word in words}
+        )
     found = {}
     for models in dict.fromkeys(map(tuple, args.model)):
         ensemble = load_ensemble(list(models), place.device)

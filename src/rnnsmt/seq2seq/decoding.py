@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rnnsmt.networks.vocabulary import NULL
 from rnnsmt.progress import track
-from rnnsmt.seq2seq.model import Trained
+from rnnsmt.seq2seq.model import TrainedSeq2Seq
 from rnnsmt.seq2seq.steps import Ids, Steps
 from rnnsmt.seq2seq.unknown import Fill
 
@@ -38,7 +38,7 @@ def longest_target(source_units: int) -> int:
 class Beams:
     """The open hypotheses of some sentences, and those that have ended."""
 
-    def __init__(self, ensemble: Sequence[Trained], sources: Sequence[Ids], beam: int) -> None:
+    def __init__(self, ensemble: Sequence[TrainedSeq2Seq], sources: Sequence[Ids], beam: int) -> None:
         self.steps, self.beam, self.eos = [Steps(one) for one in ensemble], beam, ensemble[0].target.eos
         self.finished: list[list[Hypothesis]] = [[] for _ in sources]
         self.limits = [longest_target(len(source) - 1) for source in sources]
@@ -126,7 +126,7 @@ class Beams:
 
 
 @torch.inference_mode()
-def beam_search(ensemble: Sequence[Trained], sources: Sequence[Ids], beam: int = BEAM) -> list[list[Hypothesis]]:
+def beam_search(ensemble: Sequence[TrainedSeq2Seq], sources: Sequence[Ids], beam: int = BEAM) -> list[list[Hypothesis]]:
     """The translations of some sentences, best first, at most ``beam`` of each; the averages of the networks' p.
 
     sources: ids with EOS.
@@ -138,7 +138,7 @@ def beam_search(ensemble: Sequence[Trained], sources: Sequence[Ids], beam: int =
 
 
 def translate_all(
-    ensemble: Sequence[Trained], sentences: Sequence[list[str]], beam: int, batch: int, fill: Fill
+    ensemble: Sequence[TrainedSeq2Seq], sentences: Sequence[list[str]], beam: int, batch: int, fill: Fill
 ) -> tuple[list[str], dict[str, float]]:
     """The best translations of sentences, ``batch`` of about the same length together, and the figures of the search.
 

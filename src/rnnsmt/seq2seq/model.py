@@ -125,7 +125,7 @@ FORMAT = "rnnsmt-seq2seq-1"
 REMEDY = "train it again with seq2seq train"
 
 
-class Trained(NamedTuple):
+class TrainedSeq2Seq(NamedTuple):
     """What a model file holds; source, target: what it reads and writes; meta: its training's settings, seed, data."""
 
     model: Seq2Seq
@@ -154,7 +154,7 @@ def save_model(
     save_file(path, {**about, "meta": meta, "parameters": parameters})
 
 
-def load_model(path: str | Path, device: torch.device | str = "cpu") -> Trained:
+def load_model(path: str | Path, device: torch.device | str = "cpu") -> TrainedSeq2Seq:
     """Read a network onto a device.
 
     Raises:
@@ -172,7 +172,7 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> Trained:
         source, target = (
             kind.load(Vocabulary(content["words"][name]), models.get(name, b"")) for name in ("source", "target")
         )
-        found = Trained(model, source, target, str(content["source order"]), dict(content["meta"]))
+        found = TrainedSeq2Seq(model, source, target, str(content["source order"]), dict(content["meta"]))
     if (len(source), len(target)) != (model.sizes.source_vocabulary, model.sizes.target_vocabulary):
         raise InputError(f"{path}: its words are not as many as its classes; {REMEDY}")
     check_parameters(path, model, REMEDY)
@@ -180,7 +180,7 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> Trained:
     return found
 
 
-def load_ensemble(paths: list[str], device: torch.device | str = "cpu") -> list[Trained]:
+def load_ensemble(paths: list[str], device: torch.device | str = "cpu") -> list[TrainedSeq2Seq]:
     """Read networks that answer together.
 
     Raises:

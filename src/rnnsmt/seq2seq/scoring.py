@@ -18,7 +18,7 @@ from rnnsmt.io import InputError, atomic_text, read_lines, words_of
 from rnnsmt.moses.nbest import fields_of, with_feature
 from rnnsmt.networks.vocabulary import NULL, split
 from rnnsmt.progress import track
-from rnnsmt.seq2seq.model import Trained
+from rnnsmt.seq2seq.model import TrainedSeq2Seq
 from rnnsmt.seq2seq.steps import Ids, Steps
 
 NODES = 8192
@@ -28,7 +28,7 @@ NODES = 8192
 class Scorer:
     """An ensemble that scores translations: ln of the mean of its networks' p of every word."""
 
-    def __init__(self, ensemble: Sequence[Trained]) -> None:
+    def __init__(self, ensemble: Sequence[TrainedSeq2Seq]) -> None:
         self.ensemble = ensemble
         self.steps = [Steps(one) for one in ensemble]
 

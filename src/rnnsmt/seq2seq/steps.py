@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from rnnsmt.networks.kernels.lstm import lstm_units
 from rnnsmt.networks.softmax import ExactSoftmax
-from rnnsmt.seq2seq.model import State, Trained
+from rnnsmt.seq2seq.model import State, TrainedSeq2Seq
 from rnnsmt.seq2seq.sentences import as_read, padded
 
 MULTIPLE = 16
@@ -34,7 +34,7 @@ Ids = NDArray[np.int32]
 class Steps:
     """A trained network."""
 
-    def __init__(self, trained: Trained) -> None:
+    def __init__(self, trained: TrainedSeq2Seq) -> None:
         self.trained = trained
         model = trained.model
         self.device = model.W_o.device

@@ -1,8 +1,9 @@
 """What is written for the unknown words of a translation: ``<unk>``, words of the source, or a lexicon's translations.
 
 A network that reads and writes words knows the frequent ones; for every other word it reads, and writes, UNK. Which
-source word an UNK stands for it does not say: ``copy`` goes by the order, ``Lexicon`` by a word alignment's table too,
-in the spirit of Luong, Sutskever, Le, Vinyals and Zaremba (2015), whose network was trained to point at the word.
+source word an UNK stands for it does not say: ``copy`` goes by the order, ``LexicalTranslations`` by a word alignment's
+table too, in the spirit of Luong, Sutskever, Le, Vinyals and Zaremba (2015), whose network was trained to point at the
+word.
 
 A translation comes as its words, None where one is unknown (``Units.words``).
 """
@@ -13,21 +14,21 @@ from pathlib import Path
 from rnnsmt.networks.vocabulary import SECOND
 from rnnsmt.phrases.lexical_table import NULL, lexical_lines
 from rnnsmt.progress import say
-from rnnsmt.seq2seq.model import Trained
+from rnnsmt.seq2seq.model import TrainedSeq2Seq
 
-Fill = Callable[[Trained, Sequence[str | None], Sequence[str]], list[str]]
+Fill = Callable[[TrainedSeq2Seq, Sequence[str | None], Sequence[str]], list[str]]
 """A network, the words of its translation, those of the source -> the translation."""
 
 EXPLAINS = 0.1
 """A word translates another one if its probability is at least this share of the best translation's."""
 
 
-def keep(one: Trained, words: Sequence[str | None], source: Sequence[str]) -> list[str]:
+def keep(one: TrainedSeq2Seq, words: Sequence[str | None], source: Sequence[str]) -> list[str]:
     """``<unk>`` for every unknown word."""
     return [SECOND if word is None else word for word in words]
 
 
-def copy(one: Trained, words: Sequence[str | None], source: Sequence[str]) -> list[str]:
+def copy(one: TrainedSeq2Seq, words: Sequence[str | None], source: Sequence[str]) -> list[str]:
     """The n-th word of the source that the network does not know for the n-th unknown word of the translation.
 
     Unknown words for which the source has none are left out.
@@ -41,7 +42,7 @@ def _in_order(words: Sequence[str | None], unknown: Iterable[str]) -> list[str]:
     return [word for word in filled if word is not None]
 
 
-class Lexicon:
+class LexicalTranslations:
     """The best translations of source words, by the lexical table of a word alignment.
 
     The unknown words of a translation stand for words of the source that its known words do not translate:
@@ -66,7 +67,7 @@ class Lexicon:
         self._best = {x: min(row, key=lambda y: (-row[y], y)) for x, row in self._words.items() if row}
 
     @classmethod
-    def read(cls, path: str | Path, sources: Iterable[str]) -> "Lexicon":
+    def read(cls, path: str | Path, sources: Iterable[str]) -> "LexicalTranslations":
         """Read the lines ``target source p`` of these source words, of what ``phrases lexical`` writes as f2e.
 
         Raises:
@@ -85,12 +86,12 @@ class Lexicon:
         """The best translation of a word, or itself."""
         return self._best.get(word, word)
 
-    def __call__(self, one: Trained, words: Sequence[str | None], source: Sequence[str]) -> list[str]:
+    def __call__(self, one: TrainedSeq2Seq, words: Sequence[str | None], source: Sequence[str]) -> list[str]:
         number = list(words).count(None)
         chosen = self._candidates(one, words, source)[:number] if number else []
         return _in_order(words, (self.translation(source[i]) for i in sorted(chosen)))
 
-    def _candidates(self, one: Trained, words: Sequence[str | None], source: Sequence[str]) -> list[int]:
+    def _candidates(self, one: TrainedSeq2Seq, words: Sequence[str | None], source: Sequence[str]) -> list[int]:
         """The places of the source words that an unknown word may stand for, the best first."""
         explained = self._explained(words, source)
         ranked = []

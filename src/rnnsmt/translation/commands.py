@@ -16,7 +16,7 @@ from rnnsmt.options import positive
 from rnnsmt.progress import say
 
 if TYPE_CHECKING:
-    from rnnsmt.translation.system import Hypothesis, PhraseUse, System
+    from rnnsmt.translation.system import ExplainedTranslation, PhraseUse, System
 
 MOST_WAITING = 256
 """Lines of a pipe that are translated together."""
@@ -198,7 +198,7 @@ def _lines(system: "System", texts: Sequence[str], first: int, args: argparse.Na
         yield from system.translate_all(texts, first + 1)
 
 
-def explanation(best: "Hypothesis", phrases: "list[PhraseUse]") -> Iterator[str]:
+def explanation(best: "ExplainedTranslation", phrases: "list[PhraseUse]") -> Iterator[str]:
     """The translation of a segment, its phrases, and what the features contribute to its score."""
     yield best.text
     for use in phrases:

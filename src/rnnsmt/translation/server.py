@@ -29,7 +29,7 @@ from urllib.parse import urlsplit
 from rnnsmt import __version__
 from rnnsmt.io import InputError
 from rnnsmt.progress import say
-from rnnsmt.translation.system import Hypothesis, PhraseUse, System
+from rnnsmt.translation.system import ExplainedTranslation, PhraseUse, System
 
 MOST_BYTES = 200_000
 """Of a request."""
@@ -144,7 +144,7 @@ class Translator(threading.Thread):
         return found
 
 
-def _explained(best: Hypothesis, phrases: list[PhraseUse]) -> dict[str, Any]:
+def _explained(best: ExplainedTranslation, phrases: list[PhraseUse]) -> dict[str, Any]:
     return {
         "score": best.score,
         "contributions": best.contributions,

@@ -149,7 +149,7 @@ class PhraseUse(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Hypothesis:
+class ExplainedTranslation:
     """A translation.
 
     Attributes:
@@ -246,7 +246,7 @@ class System:
         """
         return [self._detokenize(found.text) for found in self._search(self.prepare(texts, first))]
 
-    def nbest(self, text: str, n: int, first: int = 1) -> list[Hypothesis]:
+    def nbest(self, text: str, n: int, first: int = 1) -> list[ExplainedTranslation]:
         """The n best distinct translations of a raw segment, best first; their search is wider than ``translate``'s.
 
         first: the number of the segment, for errors.
@@ -260,7 +260,7 @@ class System:
             for one in zip(found.texts, found.scores.tolist(), found.features, found.phrases, strict=True)
         ]
 
-    def explain(self, text: str, runners_up: int = 3) -> tuple[Hypothesis, list[PhraseUse]]:
+    def explain(self, text: str, runners_up: int = 3) -> tuple[ExplainedTranslation, list[PhraseUse]]:
         """The translation of a raw segment and the phrase pairs that it is made of.
 
         runners_up: at most so many other targets of every source phrase.
@@ -272,7 +272,7 @@ class System:
 
     def explain_all(
         self, texts: Sequence[str], runners_up: int = 3, first: int = 1
-    ) -> list[tuple[Hypothesis, list[PhraseUse]]]:
+    ) -> list[tuple[ExplainedTranslation, list[PhraseUse]]]:
         """``explain`` of raw segments, searched together. first: the number of the first of them.
 
         Raises:
@@ -339,9 +339,9 @@ class System:
 
     def _hypothesis(
         self, tokens: str, score: float, features: NDArray[np.float64], phrases: list[tuple[int, int, int]]
-    ) -> Hypothesis:
+    ) -> ExplainedTranslation:
         contributions = sum_by_kind(features * self.weights, self.kinds)
-        return Hypothesis(self._detokenize(tokens), tokens, score, contributions, phrases)
+        return ExplainedTranslation(self._detokenize(tokens), tokens, score, contributions, phrases)
 
     def _phrases(
         self, search: SentenceSearch, number: int, sentence: str, found: Translation, runners_up: int

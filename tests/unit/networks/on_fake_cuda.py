@@ -17,7 +17,7 @@ from rnnsmt.networks.dropout import Dropout
 from rnnsmt.networks.vocabulary import Vocabulary
 from rnnsmt.rnn import scoring as rnn_scoring
 from rnnsmt.rnn.generation import beam_search, sample_targets
-from rnnsmt.seq2seq.model import Seq2Seq, Trained
+from rnnsmt.seq2seq.model import Seq2Seq, TrainedSeq2Seq
 from rnnsmt.seq2seq.scoring import Scorer
 from rnnsmt.seq2seq.settings import Seq2SeqSizes
 
@@ -249,7 +249,7 @@ def test_scores_of_an_lstm(place):
     found = []
     for at in (CPU, place):
         model = Seq2Seq(Seq2SeqSizes(40, 70, 8, 12, 2), 1, 0.5).requires_grad_(False).to(at.device)
-        found.append(Scorer([Trained(model, source, target, "reversed", {})]).score(ours, theirs))
+        found.append(Scorer([TrainedSeq2Seq(model, source, target, "reversed", {})]).score(ours, theirs))
     assert np.concatenate(found[0]) == pytest.approx(np.concatenate(found[1]), abs=1e-4)
 
 

@@ -16,7 +16,7 @@ from rnnsmt.networks.softmax import ClassSampler, Products  # noqa: E402
 from rnnsmt.networks.training import flatten  # noqa: E402
 from rnnsmt.networks.vocabulary import Vocabulary  # noqa: E402
 from rnnsmt.seq2seq.decoding import beam_search, longest_target  # noqa: E402
-from rnnsmt.seq2seq.model import Seq2Seq, Trained, load_ensemble, load_model, save_model  # noqa: E402
+from rnnsmt.seq2seq.model import Seq2Seq, TrainedSeq2Seq, load_ensemble, load_model, save_model  # noqa: E402
 from rnnsmt.seq2seq.scoring import Scorer  # noqa: E402
 from rnnsmt.seq2seq.sentences import as_read, padded  # noqa: E402
 from rnnsmt.seq2seq.settings import DEMO, PAPER, SMALL, Seq2SeqSizes  # noqa: E402
@@ -36,8 +36,8 @@ def network(seed: int = 1, sizes: Seq2SeqSizes = SIZES, spread: float = 1.0) -> 
     return model
 
 
-def trained(seed: int = 1, order: str = "reversed") -> Trained:
-    return Trained(network(seed), SOURCE, TARGET, order, {})
+def trained(seed: int = 1, order: str = "reversed") -> TrainedSeq2Seq:
+    return TrainedSeq2Seq(network(seed), SOURCE, TARGET, order, {})
 
 
 def ids(*numbers: int) -> np.ndarray:
@@ -166,7 +166,7 @@ def test_products_of_bfloat16_are_near_those_of_float32(monkeypatch: pytest.Monk
         choose_place("cpu", 1)
 
 
-def _greedy(one: Trained, source: np.ndarray) -> list[int]:
+def _greedy(one: TrainedSeq2Seq, source: np.ndarray) -> list[int]:
     state, word, found = one.model.encode(column(as_read(source, one.source_order))), one.target.eos, []
     while len(found) < longest_target(len(source) - 1):
         g, state = one.model.decode(torch.tensor([[word]]), state)

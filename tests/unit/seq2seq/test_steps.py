@@ -11,7 +11,7 @@ from rnnsmt.networks.kernels.lstm import lstm_units  # noqa: E402
 from rnnsmt.networks.softmax import ExactSoftmax  # noqa: E402
 from rnnsmt.networks.vocabulary import Vocabulary  # noqa: E402
 from rnnsmt.seq2seq.decoding import beam_search  # noqa: E402
-from rnnsmt.seq2seq.model import Seq2Seq, State, Trained  # noqa: E402
+from rnnsmt.seq2seq.model import Seq2Seq, State, TrainedSeq2Seq  # noqa: E402
 from rnnsmt.seq2seq.scoring import Scorer, add_to_nbest  # noqa: E402
 from rnnsmt.seq2seq.sentences import as_read, padded  # noqa: E402
 from rnnsmt.seq2seq.settings import Seq2SeqSizes  # noqa: E402
@@ -25,12 +25,12 @@ EOS = SIZES.target_vocabulary - 1
 
 
 @pytest.fixture(scope="module")
-def one() -> Trained:
+def one() -> TrainedSeq2Seq:
     model = Seq2Seq(SIZES, 1, 0.5)
     for parameter in model.parameters():
         parameter.requires_grad_(False)
     source, target = (Vocabulary([f"w{k}" for k in range(n - 3)]) for n in (40, 700))
-    return Trained(model, source, target, "reversed", {})
+    return TrainedSeq2Seq(model, source, target, "reversed", {})
 
 
 def sentences(number: int, classes: int, longest: int, seed: int = 1) -> list[np.ndarray]:
@@ -40,7 +40,7 @@ def sentences(number: int, classes: int, longest: int, seed: int = 1) -> list[np
 
 
 @pytest.mark.parametrize("number", [1, 5, 16, 300])
-def test_the_encoder_is_the_network_s(one: Trained, number: int) -> None:
+def test_the_encoder_is_the_network_s(one: TrainedSeq2Seq, number: int) -> None:
     sources = sentences(number, 40, 7)
     found = Steps(one).encode(sources)
     expected = one.model.encode(torch.from_numpy(padded([as_read(source, "reversed") for source in sources])))
@@ -49,7 +49,7 @@ def test_the_encoder_is_the_network_s(one: Trained, number: int) -> None:
 
 
 @pytest.mark.parametrize("number", [1, 16, ROWS + 3])
-def test_a_step_of_the_decoder_is_the_network_s(one: Trained, number: int) -> None:
+def test_a_step_of_the_decoder_is_the_network_s(one: TrainedSeq2Seq, number: int) -> None:
     rng = np.random.default_rng(2)
     state = State(*(torch.randn(2, 20, 32) for _ in range(2)))
     words, parents = rng.integers(0, 700, number), rng.integers(0, 20, number)
@@ -94,7 +94,7 @@ def test_of_equal_units_the_lower_class_comes_first() -> None:
     assert np.allclose(found, -np.log(600))
 
 
-def test_scores_have_the_same_bits_whatever_they_are_computed_with(one: Trained) -> None:
+def test_scores_have_the_same_bits_whatever_they_are_computed_with(one: TrainedSeq2Seq) -> None:
     sources = sentences(4, 40, 6)
     lists = [sentences(number, 700, 4, seed) for seed, number in enumerate((400, 3, 1, 60))]
     together = Scorer([one]).score(sources, lists)
@@ -103,7 +103,7 @@ def test_scores_have_the_same_bits_whatever_they_are_computed_with(one: Trained)
         assert Scorer([one]).score([source], [translations[-1:]])[0][0] == scores[-1]
 
 
-def test_translations_and_their_scores_have_the_same_bits_in_every_batch(one: Trained) -> None:
+def test_translations_and_their_scores_have_the_same_bits_in_every_batch(one: TrainedSeq2Seq) -> None:
     sources = sentences(30, 40, 5, 3)
     together = beam_search([one], sources, 5)
     assert together == [beam_search([one], [source], 5)[0] for source in sources]
@@ -111,7 +111,7 @@ def test_translations_and_their_scores_have_the_same_bits_in_every_batch(one: Tr
     assert [found[0].words for found in together] == [found[0].words for found in twice]
 
 
-def test_rescored_lists_have_the_same_bytes_together_and_alone(one: Trained, tmp_path: Path) -> None:
+def test_rescored_lists_have_the_same_bytes_together_and_alone(one: TrainedSeq2Seq, tmp_path: Path) -> None:
     scorer, text = Scorer([one]), ["w1 w2 w3", "w4", ""]
     paths = [str(tmp_path / name) for name in ("a", "b", "c")]
     for seed, path in enumerate(paths):

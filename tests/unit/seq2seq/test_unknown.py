@@ -9,15 +9,15 @@ torch = pytest.importorskip("torch")
 from rnnsmt.cli import main  # noqa: E402
 from rnnsmt.io import InputError  # noqa: E402
 from rnnsmt.networks.vocabulary import Vocabulary  # noqa: E402
-from rnnsmt.seq2seq.model import Seq2Seq, Trained, save_model  # noqa: E402
+from rnnsmt.seq2seq.model import Seq2Seq, TrainedSeq2Seq, save_model  # noqa: E402
 from rnnsmt.seq2seq.settings import Seq2SeqSizes  # noqa: E402
 from rnnsmt.seq2seq.units import Words  # noqa: E402
-from rnnsmt.seq2seq.unknown import Lexicon, copy, keep  # noqa: E402
+from rnnsmt.seq2seq.unknown import LexicalTranslations, copy, keep  # noqa: E402
 
 SOURCE = Words(Vocabulary(["the", "dog", "chases", "a", "badger", ".", "not"]))
 TARGET = Words(Vocabulary(["le", "chien", "un", ".", "court", "pas", "ne"]))
 
-ONE = Trained(Seq2Seq(Seq2SeqSizes(len(SOURCE), len(TARGET), 2, 2, 1), 1), SOURCE, TARGET, "reversed", {})
+ONE = TrainedSeq2Seq(Seq2Seq(Seq2SeqSizes(len(SOURCE), len(TARGET), 2, 2, 1), 1), SOURCE, TARGET, "reversed", {})
 
 TABLE = {
     "the": {"le": 0.6, "la": 0.3, "NULL": 0.1},
@@ -30,7 +30,7 @@ TABLE = {
     "weasel": {"belette": 0.4, "hermine": 0.4, "NULL": 0.2},
 }
 
-LEXICON = Lexicon(TABLE)
+LEXICON = LexicalTranslations(TABLE)
 
 
 def filled(source: str, translation: str) -> str:
@@ -76,7 +76,7 @@ def test_the_lexicon_translates_what_is_not_translated(source: str, translation:
 
 
 def test_of_equal_words_the_nearest_is_translated() -> None:
-    lexicon = Lexicon({"x": {"u": 0.5, "v": 0.5}, "y": {"u": 0.5, "w": 0.5}})
+    lexicon = LexicalTranslations({"x": {"u": 0.5, "v": 0.5}, "y": {"u": 0.5, "w": 0.5}})
     assert lexicon._explained(["u", None], ["x", "y"]) == {0}
     assert lexicon._explained([None, "u"], ["x", "y"]) == {1}
 
@@ -84,14 +84,14 @@ def test_of_equal_words_the_nearest_is_translated() -> None:
 def test_the_table_is_read_for_the_words_of_the_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "lex.f2e"
     path.write_text("chien dog 0.9\nNULL dog 0.1\nchat cat 1\n")
-    lexicon = Lexicon.read(path, ["dog", "Xa"])
+    lexicon = LexicalTranslations.read(path, ["dog", "Xa"])
     assert (lexicon.translation("dog"), lexicon.translation("cat"), lexicon.translation("Xa")) == ("chien", "cat", "Xa")
     assert "warning" not in capsys.readouterr().err
-    Lexicon.read(path, ["chien"])
+    LexicalTranslations.read(path, ["chien"])
     assert "has no word of the texts; is it p(target | source), lex.f2e?" in capsys.readouterr().err
     path.write_text("chien dog 0.9\nchien dog\n")
     with pytest.raises(InputError, match="line 2: needs 'word word probability'"):
-        Lexicon.read(path, ["dog"])
+        LexicalTranslations.read(path, ["dog"])
 
 
 def test_lexicon_and_its_file_go_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
