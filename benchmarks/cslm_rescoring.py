@@ -1,7 +1,7 @@
 """What the CSLM inside the search is worth beyond rescoring n-best lists with the same CSLM.
 
     python benchmarks/cslm_rescoring.py --ini TUNED.ini --cslm MODEL --dev SOURCE=REFERENCE=TABLES
-        --test NAME=SOURCE=REFERENCE=TABLES ... [--nbest 1000] [--seeds 1 2 3]
+        --test NAME=SOURCE=REFERENCE=TABLES ... [--nbest 1000] [--unknown word] [--seeds 1 2 3]
 
 TUNED.ini: a system without CSLM, tuned. Runs the commands of the README: `search decode` for n-best lists of every
 text, `cslm rescore`, `tuning optimise` on those of the development set, `tuning rerank`. Compare with the same system
@@ -34,6 +34,7 @@ def main() -> None:
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--test", nargs="+", required=True)
     parser.add_argument("--nbest", type=int, default=1000)
+    parser.add_argument("--unknown", choices=("class", "word"), default="class")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     args = parser.parse_args()
     texts = {name: files for name, *files in (text.split("=") for text in (f"dev={args.dev}", *args.test))}
@@ -46,7 +47,8 @@ def main() -> None:
         for name, (source, _, tables) in texts.items():
             run(f"search decode --ini {args.ini} --model-dir {tables} --input {source} --output {work}/{name}.out "
                 f"--nbest {args.nbest} --nbest-file {work}/{name}.plain --report {work}/{name}.json")  # fmt: skip
-            run(f"cslm rescore --model {args.cslm} --nbest {work}/{name}.plain --output {work}/{name}.nbest")
+            run(f"cslm rescore --model {args.cslm} --unknown {args.unknown} "
+                f"--nbest {work}/{name}.plain --output {work}/{name}.nbest")  # fmt: skip
         report = json.loads((work / "dev.json").read_text())
         print(
             f"dev: {1000 * report['search_cpu_seconds'] / report['sentences']:.1f} CPU ms a sentence without the CSLM"

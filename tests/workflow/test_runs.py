@@ -237,7 +237,7 @@ def test_nothing_to_do_after_a_run(finished, small_config):
         (
             "tuning={runs: 4}",
             {"mert": 5, "decode": 5, "score": 8, "tune_lists": 4, "table1": 1},
-            ["filter_tables", "rnn_train"],
+            ["filter_tables", "augment_filtered", "rnn_train"],
         ),
         (
             "lm={order: 3}",
@@ -266,8 +266,8 @@ def test_nothing_to_do_after_a_run(finished, small_config):
         ),
         (
             "rnn={settings: {epochs: 3}}",
-            {"rnn_train": 2, "rnn_score": 4, "augment": 4, "propose": 4, "fill_up": 4, "mert": 4},
-            ["shortlist", "seq2seq_train"],
+            {"rnn_train": 2, "rnn_score": 4, "augment": 4, "augment_filtered": 8, "propose": 4, "fill_up": 4, "mert": 4},
+            ["shortlist", "filter_tables", "seq2seq_train"],
         ),
         (
             "seq2seq={settings: {epochs: 3}}",

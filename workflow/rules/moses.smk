@@ -79,20 +79,20 @@ rule augmented_ini:
         "--lm-order {params.order} {params.limits} {params.model} --output {output:q} &> {log:q}"
 
 
-# What dev can use of the tables, and what all sets can, once for all systems that share them: loads in a moment, and everybody
-# can look at it. Dev has its own, so that another test set is no reason to tune again.
+# What dev can use of the tables, and what all sets can: loads in a moment, and everybody can look at it. Dev has its own, so
+# that another test set is no reason to tune again.
 rule filter_tables:
     input:
         text=lambda w: part_texts(w.part),
-        phrase_table=f"results/{{folder}}/{PHRASE_TABLE}",
+        phrase_table=f"results/model/{PHRASE_TABLE}",
         reordering_table=f"results/model/{REORDERING_TABLE}",
     output:
-        f"results/{{folder}}/filtered/{{part}}/{PHRASE_TABLE}",
-        f"results/{{folder}}/filtered/{{part}}/{REORDERING_TABLE}",
+        f"results/model/filtered/{{part}}/{PHRASE_TABLE}",
+        f"results/model/filtered/{{part}}/{REORDERING_TABLE}",
+        lines="results/model/filtered/{part}/lines.npy",
     log:
-        "results/logs/filter/{folder}.{part}.log",
+        "results/logs/filter/{part}.log",
     wildcard_constraints:
-        folder=rf"model|augmented/(?!\w+_proposals/){FEATURE_NAMES}/network\d+",
         part="dev|all",
     conda:
         BASE_ENV
@@ -106,7 +106,37 @@ rule filter_tables:
     shell:
         "rnnsmt phrases filter --input {input.text:q} --phrase-table {input.phrase_table:q} "
         "--reordering-table {input.reordering_table:q} --max-length {params.max_length} "
-        "--output-dir {params.folder:q} &> {log:q}"
+        "--output-dir {params.folder:q} --output-lines {output.lines:q} &> {log:q}"
+
+
+# The same part of a table with further columns: the filtered lines get theirs, which is quicker than filtering it as well.
+# The reordering table is that of all systems.
+rule augment_filtered:
+    input:
+        phrase_table=f"results/model/filtered/{{part}}/{PHRASE_TABLE}",
+        reordering_table=f"results/model/filtered/{{part}}/{REORDERING_TABLE}",
+        lines="results/model/filtered/{part}/lines.npy",
+        scores=lambda w: [path for name in w.columns.split("_") for path in column(name, w.network)],
+    output:
+        phrase_table=f"results/augmented/{{columns}}/network{{network}}/filtered/{{part}}/{PHRASE_TABLE}",
+        reordering_table=f"results/augmented/{{columns}}/network{{network}}/filtered/{{part}}/{REORDERING_TABLE}",
+    log:
+        "results/logs/augment/{columns}.{network}.{part}.log",
+    wildcard_constraints:
+        columns=rf"(?!\w+_proposals/){FEATURE_NAMES}",
+        part="dev|all",
+    conda:
+        BASE_ENV
+    resources:
+        mem_mb=memory(350),
+        runtime=minutes(10),
+    params:
+        version=version("phrases", "augment"),
+        columns=column_options,
+        link=lambda w, input: f"../../../../../{Path(input.reordering_table).relative_to('results')}",
+    shell:
+        "rnnsmt phrases augment --phrase-table {input.phrase_table:q} --kept-lines {input.lines:q} {params.columns} "
+        "--output {output.phrase_table:q} &> {log:q} && ln -sf {params.link:q} {output.reordering_table:q}"
 
 
 # The same part of a table with the pairs that the network of its column proposes for the text.

@@ -132,7 +132,7 @@ def examples_of(
     found = []
     for one, targets in zip(chosen, drawn, strict=True):
         entries = [lines[number] for number in range(one.begin, one.end)]
-        probabilities = column.probabilities(one.begin, one.end)
+        probabilities = column.probabilities(np.arange(one.begin, one.end))
         samples = [(vocabularies[1].text(each.words), each.score, each.times) for each in targets[:top]]
         table_scores = np.array([entry.scores[DIRECT] for entry in entries])
         names = [entry.target for entry in entries]

@@ -46,20 +46,17 @@ def draw_sample(table: str, scores: Sequence[str], size: int, seed: int) -> Phra
     rng = np.random.default_rng(seed)
     chosen = np.sort(rng.choice(total, min(size, total), replace=False))
     found: list[tuple[float, float]] = []
-    network: list[NDArray[np.float64]] = []
     begin = 0
     for block in read_line_blocks(table):
         lines = block.split(b"\n")[:-1]
         inside = chosen[np.searchsorted(chosen, begin) : np.searchsorted(chosen, begin + len(lines))]
         found += [_direct(lines[k - begin], table, int(k) + 1) for k in inside]
-        if len(inside):
-            network.append(np.log(column.probabilities(begin, begin + len(lines))[inside - begin]))
         begin += len(lines)
     if begin != total:
         raise InputError(f"{column.name}: {total} scores, but {table} has {begin} lines; score this table")
     probabilities, counts = np.array(found).T
     logs = np.log(np.maximum(probabilities, np.exp(-100.0)))
-    return PhraseSample(logs, np.concatenate(network), np.maximum(counts, 1.0), total)
+    return PhraseSample(logs, np.log(column.probabilities(chosen)), np.maximum(counts, 1.0), total)
 
 
 def draw_score_scatter(pairs: PhraseSample) -> "Figure":

@@ -40,8 +40,8 @@ class ScoreColumn:
     def __len__(self) -> int:
         return int(self._ends[-1])
 
-    def probabilities(self, begin: int, end: int) -> NDArray[np.float64]:
-        """exp(score) of the lines ``begin`` to ``end - 1``, at least ``LEAST``; fewer where the column ends.
+    def probabilities(self, lines: NDArray[np.int64]) -> NDArray[np.float64]:
+        """exp(score) of lines, by their numbers in rising order, at least ``LEAST``; fewer where the column ends.
 
         Raises:
             InputError: a score is NaN, infinite or above ``MOST``.
@@ -49,12 +49,13 @@ class ScoreColumn:
         pieces = []
         for (path, scores), after in zip(self._parts, self._ends, strict=True):
             first = int(after) - len(scores)
-            piece = np.asarray(scores[max(begin - first, 0) : max(end - first, 0)], np.float64)
+            places = lines[slice(*np.searchsorted(lines, (first, after)))] - first
+            piece = np.asarray(scores[places], np.float64)
             bad = np.flatnonzero(~np.isfinite(piece) | (piece > MOST))
             if len(bad):
-                place = max(begin - first, 0) + int(bad[0])
                 raise InputError(
-                    f"{path}: score {place + 1} is {piece[bad[0]]:g}, no logarithm of a probability; score again"
+                    f"{path}: score {places[bad[0]] + 1} is {piece[bad[0]]:g}, no logarithm of a probability; "
+                    "score again"
                 )
             pieces.append(piece)
         return np.maximum(np.exp(np.concatenate(pieces)), LEAST)
@@ -74,10 +75,32 @@ def _open(path: str) -> NDArray[np.floating]:
     return scores
 
 
-def augment_table(table: str, columns: list[Sequence[str]], output: str, threads: int = 1) -> dict[str, object]:
+def _open_kept_lines(path: str) -> NDArray[np.int64]:
+    """The numbers of the lines that a filter kept, and how many there were, as ``filter_tables`` writes them."""
+    try:
+        kept = np.load(path, allow_pickle=False)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(f"{path}: not a .npy file of line numbers ({error}); filter again") from None
+    if not isinstance(kept, np.ndarray) or kept.ndim != 1 or kept.dtype != np.int64 or not len(kept):
+        raise InputError(f"{path}: not a list of line numbers; filter again")
+    if kept[0] < 0 or np.any(np.diff(kept) <= 0):
+        raise InputError(f"{path}: line numbers that do not rise; filter again")
+    return kept
+
+
+def augment_table(
+    table: str, columns: list[Sequence[str]], output: str, threads: int = 1, kept_lines: str | None = None
+) -> dict[str, object]:
     """Write the table with a further column of probabilities for each of ``columns``; the figures of the stage.
 
-    columns: the files of each, in the order of the table's lines. Everything else stays as it is, byte by byte.
+    Args:
+        table: it is streamed; everything else stays as it is, byte by byte.
+        columns: the files of each, in the order of the table's lines.
+        output: the table to write.
+        threads: those of compression.
+        kept_lines: which lines of the columns' table this one has (``filter_tables``); None: all.
 
     Raises:
         InputError: the table is missing, empty or malformed; a column of another length; scores that are none.
@@ -85,13 +108,15 @@ def augment_table(table: str, columns: list[Sequence[str]], output: str, threads
     if Path(output).exists() and Path(table).exists() and Path(output).samefile(table):
         raise InputError(f"--output {output}: is the table itself; choose another file")
     opened = [ScoreColumn(paths) for paths in columns]
+    kept = None if kept_lines is None else _open_kept_lines(kept_lines)
     meter = Meter("adding columns")
     lines, scores = 0, 0
     with atomic_blocks(output, threads) as out:
         for block in read_line_blocks(table):
             check_utf8(block, table, lines)
             count = block.count(b"\n")
-            parts = [column.probabilities(lines, lines + count) for column in opened]
+            places = np.arange(lines, lines + count) if kept is None else kept[lines : lines + count]
+            parts = [column.probabilities(places) for column in opened]
             if any(len(part) < count for part in parts):
                 lines += count
                 continue  # it is too long: its number of lines is in the message
@@ -105,12 +130,15 @@ def augment_table(table: str, columns: list[Sequence[str]], output: str, threads
             out.write(buffer[:filled].data)
             lines += count
             meter.add(count)
-        if not lines:
+        if not lines and kept is None:
             raise InputError(f"{table}: the table is empty; make it again")
+        if kept is not None and len(kept) - 1 != lines:
+            raise InputError(f"{kept_lines}: {len(kept) - 1} lines, but {table} has {lines}; filter again")
+        total, name = (lines, table) if kept is None else (int(kept[-1]), f"the table of {kept_lines}")
         for column in opened:
-            if len(column) != lines:
+            if len(column) != total:
                 raise InputError(
-                    f"{column.name}: {len(column)} scores, but {table} has {lines} lines; "
+                    f"{column.name}: {len(column)} scores, but {name} has {total} lines; "
                     "these are the scores of another table: score this one"
                 )
     return {"lines": lines, "scores of a line": scores + len(opened)}

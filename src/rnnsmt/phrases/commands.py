@@ -195,6 +195,7 @@ def filter_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--phrase-table", required=True, metavar="FILE")
     parser.add_argument("--reordering-table", required=True, metavar="FILE")
     parser.add_argument("--output-dir", required=True, metavar="DIR", help="where both filtered tables go")
+    parser.add_argument("--output-lines", metavar="FILE", help="which lines of the phrase table stay, to write (.npy)")
     parser.add_argument(
         "--max-length", type=positive, default=7, help="words of the longest source phrase in the tables"
     )
@@ -204,7 +205,7 @@ def filter(args: argparse.Namespace) -> dict[str, object]:
     r"""Keep of a phrase table and a reordering table what given input texts can use.
 
     A line stays when its source phrase occurs in the input. Both tables are streamed; the outputs have the tables'
-    names.
+    names. With --output-lines `phrases augment` can add columns to what is left, from scores of the whole table.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -214,7 +215,9 @@ def filter(args: argparse.Namespace) -> dict[str, object]:
     """
     from rnnsmt.phrases.filtering import filter_tables
 
-    return filter_tables(args.input, args.phrase_table, args.reordering_table, args.output_dir, args.max_length)
+    return filter_tables(
+        args.input, args.phrase_table, args.reordering_table, args.output_dir, args.max_length, args.output_lines
+    )
 
 
 def fill_up_options(parser: argparse.ArgumentParser) -> None:
@@ -250,6 +253,11 @@ def augment_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--column", nargs="+", action="append", required=True, metavar="FILE", help="scores of the table's lines (.npy)"
     )
+    parser.add_argument(
+        "--kept-lines",
+        metavar="FILE",
+        help="the table is what `phrases filter --output-lines` left of another one, which the scores are of",
+    )
     parser.add_argument("--output", required=True, metavar="FILE")
     parser.add_argument("--threads", type=positive, default=1, help="threads of compression")
 
@@ -265,7 +273,9 @@ def augment(args: argparse.Namespace) -> dict[str, object]:
         rnnsmt phrases augment --phrase-table results/model/phrase-table.gz --output try/augmented.gz \
             --column results/rnn/network1/scores/1-of-2.npy results/rnn/network1/scores/2-of-2.npy \
             --column results/rnn/shortlist.npy
+        rnnsmt phrases augment --phrase-table results/model/filtered/dev/phrase-table.gz --output try/augmented.dev.gz \
+            --kept-lines results/model/filtered/dev/lines.npy --column results/rnn/shortlist.npy
     """
     from rnnsmt.phrases.augmentation import augment_table
 
-    return augment_table(args.phrase_table, args.column, args.output, args.threads)
+    return augment_table(args.phrase_table, args.column, args.output, args.threads, args.kept_lines)

@@ -91,6 +91,51 @@ def test_many_blocks_and_a_rerun(tmp_path):
     assert output.read_bytes() == before
 
 
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40)
+@given(st.lists(st.sampled_from("abc"), min_size=1, max_size=30), st.sampled_from(["a", "b c", "d"]), st.data())
+def test_filtered_lines_get_what_the_whole_table_would(tmp_path, sources, text, data):
+    """Columns that are added to filtered lines are those of the whole table, filtered; also where no line is left."""
+    for name, rest in (("pt.gz", "1 0.5 ||| 0-0 ||| 1 1 1"), ("rt.gz", "0.5")):
+        lines_ = [f"{source} ||| {n} ||| {rest}\n" for n, source in enumerate(sources)]
+        (tmp_path / name).write_bytes(gzip.compress("".join(lines_).encode()))
+    (tmp_path / "text").write_text(f"{text}\n")
+    scores = data.draw(st.lists(st.floats(-90, 5), min_size=len(sources), max_size=len(sources)))
+    cut = data.draw(st.integers(0, len(scores)))
+    parts = [column(tmp_path, np.array(s, np.float64), f"{n}.npy") for n, s in enumerate((scores[:cut], scores[cut:]))]
+    assert augment(tmp_path / "pt.gz", "--column", *parts)[0] == 0
+    kept = str(tmp_path / "lines.npy")
+    for table, folder in (("pt.gz", "first"), ("out/augmented.gz", "last")):
+        command = ["--input", str(tmp_path / "text"), "--phrase-table", str(tmp_path / table)]
+        options = ["--reordering-table", str(tmp_path / "rt.gz"), "--output-lines", kept]
+        assert main(["phrases", "filter", *command, *options, "--output-dir", str(tmp_path / folder)]) == 0
+    code, output = augment(tmp_path / "first" / "pt.gz", "--kept-lines", kept, "--column", *parts)
+    assert code == 0
+    assert lines(output) == lines(tmp_path / "last" / "augmented.gz")
+
+
+@pytest.mark.parametrize(
+    ("kept", "values", "said"),
+    [
+        ([0, 1, 4, 6], [-1.0] * 5, "5 scores, but the table of"),
+        ([0, 1, 6, 7], [-1.0] * 5, "5 scores, but the table of"),
+        ([0, 1, 4, 6], [-1.0] * 7, "has 6 lines"),
+        ([0, 1, 6], [-1.0] * 6, "2 lines, but"),
+        ([0, 1, 2, 4, 6], [-1.0] * 6, "4 lines, but"),
+        ([0, 2, 1, 6], [-1.0] * 6, "line numbers that do not rise"),
+        ([-1, 2, 3, 6], [-1.0] * 6, "line numbers that do not rise"),
+        ([0.0, 2.0, 3.0, 6.0], [-1.0] * 6, "not a list of line numbers"),
+        ([], [-1.0] * 6, "not a list of line numbers"),
+        (None, [-1.0] * 6, "no such file"),
+        ([0, 1, 4, 6], [-1.0, -1.0, -1.0, -1.0, math.nan, -1.0], "score 5 is nan"),
+    ],
+)
+def test_refused_kept_lines(table, tmp_path, capsys, kept, values, said):
+    path = tmp_path / "lines.npy"
+    if kept is not None:
+        np.save(path, np.array(kept))
+    refused(augment(table, "--kept-lines", str(path), "--column", column(tmp_path, values)), capsys, said)
+
+
 @pytest.mark.parametrize(
     ("values", "said"),
     [

@@ -112,7 +112,7 @@ def test_all_readers_agree_on_a_line(tmp_path, line):
 
     def keep(name: str) -> int:
         buffer, block = np.empty(path.stat().st_size, np.uint8), np.frombuffer(path.read_bytes(), np.uint8)
-        _, kept, _, bad = keep_lines(block, phrases.table, name == "reordering", POW10, 0, buffer)
+        _, kept, _, bad = keep_lines(block, phrases.table, name == "reordering", POW10, 0, buffer, np.empty(1, np.int64))
         return kept if bad < 0 else -1
 
     try:
@@ -236,11 +236,13 @@ def test_filter_keeps_what_occurs(tmp_path, sources, texts):
     for n, text in enumerate(texts):
         (tmp_path / f"in{n}").write_text(text + "\n")
     inputs = ["--input", *(str(tmp_path / f"in{n}") for n in range(len(texts)))]
-    assert main(["phrases", "filter", *inputs, *options, "--output-dir", str(tmp_path / "out")]) == 0
+    outputs = ["--output-dir", str(tmp_path / "out"), "--output-lines", str(tmp_path / "lines.npy")]
+    assert main(["phrases", "filter", *inputs, *options, *outputs]) == 0
     kept = [any(f" {source} " in f" {text} " for text in texts) for source in sources]
     for name, whole in (("pt.gz", lines), ("rt.gz", reordering)):
         expected = [line for line, keep in zip(whole, kept, strict=True) if keep]
         assert gzip.decompress((tmp_path / "out" / name).read_bytes()).decode().splitlines() == expected
+    assert np.load(tmp_path / "lines.npy").tolist() == [*np.flatnonzero(kept), len(kept)]
 
 
 def run_bad_filter(folder: Path, capsys, options: list[str], message: str, text: str = "a b\n") -> None:

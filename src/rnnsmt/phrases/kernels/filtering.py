@@ -17,7 +17,9 @@ from rnnsmt.kernels.table_lines import (
 
 
 @kernel()
-def keep_lines(block: Any, phrases: Any, reordering: bool, pow10: Any, expected: Any, out: Any) -> Any:
+def keep_lines(
+    block: Any, phrases: Any, reordering: bool, pow10: Any, expected: Any, out: Any, numbers: Any
+) -> Any:
     """Copy the whole lines whose source phrase is wanted.
 
     Args:
@@ -27,6 +29,7 @@ def keep_lines(block: Any, phrases: Any, reordering: bool, pow10: Any, expected:
         pow10: ``rnnsmt.kernels.strings.POW10``.
         expected: how many scores a kept line must have; 0: as many as the first one.
         out: uint8, with room for the block.
+        numbers: int64, with room for a number a line: those of the kept lines, from 0.
 
     Returns:
         Bytes written, lines kept, number of scores of a line, and the first line (from 0) that is refused; -1 where
@@ -54,6 +57,7 @@ def keep_lines(block: Any, phrases: Any, reordering: bool, pow10: Any, expected:
             for position in range(begin, end + 1):
                 out[at] = block[position]
                 at += 1
+            numbers[kept] = line
             kept += 1
         begin = end + 1
         line += 1
