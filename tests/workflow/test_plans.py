@@ -336,7 +336,14 @@ def test_proposals_are_added_to_what_a_text_can_use(workflow):
     """Beside the table of rnn, for dev and for all sets; the ini names the tables of all sets."""
     settings = ["compare=[baseline, rnn, rnn_proposals]", "proposals={source_length: 4, nbest: 2}"]
     jobs = workflow.plan("--config", *settings)
-    expected = RNN | {"augmented_ini": 2, "propose": 2, "fill_up": 2, "filter_tables": 2, "augment_filtered": 2, "mert": 3}
+    expected = RNN | {
+        "augmented_ini": 2,
+        "propose": 2,
+        "fill_up": 2,
+        "filter_tables": 2,
+        "augment_filtered": 2,
+        "mert": 3,
+    }
     assert jobs.items() >= expected.items()
     assert workflow.commands("propose", *settings).count(" --source-length 4 --max-length 7 --nbest 2 ") == 2
     ini = workflow.commands("augmented_ini", *settings)

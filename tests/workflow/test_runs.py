@@ -266,7 +266,15 @@ def test_nothing_to_do_after_a_run(finished, small_config):
         ),
         (
             "rnn={settings: {epochs: 3}}",
-            {"rnn_train": 2, "rnn_score": 4, "augment": 4, "augment_filtered": 8, "propose": 4, "fill_up": 4, "mert": 4},
+            {
+                "rnn_train": 2,
+                "rnn_score": 4,
+                "augment": 4,
+                "augment_filtered": 8,
+                "propose": 4,
+                "fill_up": 4,
+                "mert": 4,
+            },
             ["shortlist", "filter_tables", "seq2seq_train"],
         ),
         (

@@ -118,6 +118,22 @@ def test_the_table_is_that_of_one_machine(slurm, on_slurm, tmp_path_factory):
     assert not [path for path in on_slurm.folder.rglob("*") if ".tmp-" in path.name]
 
 
+def test_an_alignment_in_parts_has_the_links_of_one_job(slurm, on_slurm, tmp_path_factory):
+    """Every pass over a part is a job that any node could take."""
+    local = Workflow(tmp_path_factory.mktemp("local"))
+    links = "results/align/fast_align/forward.gz"
+    options = (links, "--configfile", write_config(on_slurm.folder))
+    done = local.call(*options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    before = set(slurm.jobs())
+    done = on_slurm.call(*options, "--set-scatter", "align_words=2", timeout=900)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (on_slurm.folder / links).read_bytes() == (local.folder / links).read_bytes()
+    jobs = new_jobs(slurm, before)
+    assert {state for _, state, _ in jobs} == {"COMPLETED"}
+    assert sum("align_count" in comment for *_, comment in jobs) >= 4, jobs
+
+
 def test_a_training_is_cancelled_and_runs_out_of_time(slurm, on_slurm):
     """It saves its state, is submitted again and goes on, both times. Without, it saves every five minutes."""
     settings = SMALL["rnn"]["settings"] | {"updates": 10**7}

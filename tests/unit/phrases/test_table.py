@@ -112,7 +112,9 @@ def test_all_readers_agree_on_a_line(tmp_path, line):
 
     def keep(name: str) -> int:
         buffer, block = np.empty(path.stat().st_size, np.uint8), np.frombuffer(path.read_bytes(), np.uint8)
-        _, kept, _, bad = keep_lines(block, phrases.table, name == "reordering", POW10, 0, buffer, np.empty(1, np.int64))
+        _, kept, _, bad = keep_lines(
+            block, phrases.table, name == "reordering", POW10, 0, buffer, np.empty(1, np.int64)
+        )
         return kept if bad < 0 else -1
 
     try:

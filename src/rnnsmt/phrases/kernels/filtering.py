@@ -17,9 +17,7 @@ from rnnsmt.kernels.table_lines import (
 
 
 @kernel()
-def keep_lines(
-    block: Any, phrases: Any, reordering: bool, pow10: Any, expected: Any, out: Any, numbers: Any
-) -> Any:
+def keep_lines(block: Any, phrases: Any, reordering: bool, pow10: Any, expected: Any, out: Any, numbers: Any) -> Any:
     """Copy the whole lines whose source phrase is wanted.
 
     Args:
