@@ -4,12 +4,13 @@ import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import DTypeLike, NDArray
 
+from rnnsmt.arrays import read_array
 from rnnsmt.io import InputError, atomic_path
 
 BLOCK = 1 << 22
@@ -37,21 +38,6 @@ class Sequences(NamedTuple):
         return self.words[places + np.arange(len(places))]
 
 
-def read_array(path: Path, kind: DTypeLike, dimensions: int, remedy: str, mapped: bool = False) -> NDArray[Any]:
-    """Read a ``.npy`` file, or map it.
-
-    Raises:
-        InputError: missing, damaged, of another type or number of dimensions; the sentence ends in ``remedy``.
-    """
-    try:
-        array = np.load(path, mmap_mode="r" if mapped else None)
-    except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"{path}: cannot be read ({error}); {remedy}") from None
-    if array.dtype != kind or array.ndim != dimensions:
-        raise InputError(f"{path}: holds {array.dtype} in {array.ndim} dimensions, not what it must; {remedy}")
-    return np.asarray(array)
-
-
 def open_sequences(folder: Path, prefix: str, number: object, classes: object, remedy: str) -> Sequences:
     """Map ``<prefix>words.npy`` and ``<prefix>offsets.npy`` of a folder; every id is looked at once.
 
@@ -60,18 +46,9 @@ def open_sequences(folder: Path, prefix: str, number: object, classes: object, r
     Raises:
         InputError: missing, damaged, or not what it must be; the sentence ends in ``remedy``.
     """
-    arrays = []
-    for part in ("words", "offsets"):
-        path = folder / f"{prefix}{part}.npy"
-        try:
-            arrays.append(npy.open_memmap(path, mode="r"))
-        except (OSError, ValueError, EOFError) as error:
-            raise InputError(f"{path}: cannot be read ({error}); {remedy}") from None
-    words, offsets = arrays
-    expected = {"words": (np.int32, 1), "offsets": (np.int64, 1)}
-    found = {"words": (words.dtype, words.ndim), "offsets": (offsets.dtype, offsets.ndim)}
-    whole = found == expected and len(offsets) - 1 == number and offsets[-1] == len(words)
-    if not whole or not _sound(words, offsets, classes):
+    words = read_array(folder / f"{prefix}words.npy", np.int32, 1, remedy, mapped=True)
+    offsets = read_array(folder / f"{prefix}offsets.npy", np.int64, 1, remedy, mapped=True)
+    if len(offsets) - 1 != number or offsets[-1] != len(words) or not _sound(words, offsets, classes):
         raise InputError(
             f"{folder}: {prefix}words.npy and {prefix}offsets.npy are inconsistent with the folder's .json; {remedy}"
         )

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnsmt.arrays import read_array
 from rnnsmt.io import InputError, check_utf8, read_line_blocks
 from rnnsmt.kernels.strings import POW10
 from rnnsmt.kernels.table_lines import split_phrase_lines
@@ -20,9 +21,6 @@ LEAST = 1e-40
 MOST = 20.0
 """The largest score: exp(20) is no probability any more, and more no sensible count."""
 
-SMALL = 1 << 16
-"""Bytes of a file that is read rather than mapped."""
-
 
 class ScoreColumn:
     """One score a line of the table, natural logarithms, from one file or the consecutive parts of one."""
@@ -34,7 +32,7 @@ class ScoreColumn:
             InputError: a file is missing, damaged, or no list of floating-point numbers.
         """
         self.name = paths[0] if len(paths) == 1 else f"{paths[0]} to {Path(paths[-1]).name}"
-        self._parts = [(path, _open(path)) for path in paths]
+        self._parts = [(path, read_array(path, np.floating, 1, "score again", mapped=True)) for path in paths]
         self._ends = np.cumsum([len(scores) for _, scores in self._parts])
 
     def __len__(self) -> int:
@@ -61,32 +59,11 @@ class ScoreColumn:
         return np.maximum(np.exp(np.concatenate(pieces)), LEAST)
 
 
-def _open(path: str) -> NDArray[np.floating]:
-    try:
-        # an array of no numbers cannot be mapped
-        small = Path(path).stat().st_size < SMALL
-        scores = np.load(path, mmap_mode=None if small else "r", allow_pickle=False)
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"{path}: not a .npy file of scores ({error}); score again") from None
-    if not isinstance(scores, np.ndarray) or scores.ndim != 1 or scores.dtype.kind != "f":
-        raise InputError(f"{path}: not a list of floating-point scores; score again")
-    return scores
-
-
-def _open_kept_lines(path: str) -> NDArray[np.int64]:
+def _read_kept_lines(path: str) -> NDArray[np.int64]:
     """The numbers of the lines that a filter kept, and how many there were, as ``filter_tables`` writes them."""
-    try:
-        kept = np.load(path, allow_pickle=False)
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"{path}: not a .npy file of line numbers ({error}); filter again") from None
-    if not isinstance(kept, np.ndarray) or kept.ndim != 1 or kept.dtype != np.int64 or not len(kept):
-        raise InputError(f"{path}: not a list of line numbers; filter again")
-    if kept[0] < 0 or np.any(np.diff(kept) <= 0):
-        raise InputError(f"{path}: line numbers that do not rise; filter again")
+    kept = read_array(path, np.int64, 1, "filter again")
+    if not len(kept) or kept[0] < 0 or np.any(np.diff(kept) <= 0):
+        raise InputError(f"{path}: not the rising numbers of lines; filter again")
     return kept
 
 
@@ -108,7 +85,7 @@ def augment_table(
     if Path(output).exists() and Path(table).exists() and Path(output).samefile(table):
         raise InputError(f"--output {output}: is the table itself; choose another file")
     opened = [ScoreColumn(paths) for paths in columns]
-    kept = None if kept_lines is None else _open_kept_lines(kept_lines)
+    kept = None if kept_lines is None else _read_kept_lines(kept_lines)
     meter = Meter("adding columns")
     lines, scores = 0, 0
     with atomic_blocks(output, threads) as out:

@@ -12,6 +12,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnsmt.arrays import read_array
 from rnnsmt.io import InputError, atomic_path, check_utf8, read_byte_lines, read_line_blocks
 from rnnsmt.kernels.strings import POW10, Interner
 from rnnsmt.kernels.table_lines import SOURCE, TARGET, split_phrase_lines
@@ -232,13 +233,8 @@ def _joined(parts: list[Text]) -> Text:
 
 def _open_origins(path: str, pairs: int) -> NDArray[np.int32]:
     """int32 [pairs, 3], mapped."""
-    try:
-        found = np.load(path, mmap_mode="r", allow_pickle=False)
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"{path}: not a .npy file of origins ({error}); score the phrases again") from None
-    if not isinstance(found, np.ndarray) or found.shape != (pairs, 3) or found.dtype != np.int32:
+    found = read_array(path, np.int32, 2, "score the phrases again", mapped=True)
+    if found.shape != (pairs, 3):
         raise InputError(f"{path}: not the origins of a table of {pairs} pairs; score the phrases again")
     return found
 

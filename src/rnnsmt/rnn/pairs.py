@@ -19,11 +19,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnsmt.arrays import read_array
 from rnnsmt.io import InputError, check_utf8, read_json, read_line_blocks, write_json
 from rnnsmt.kernels.strings import POW10, Interner
 from rnnsmt.kernels.table_lines import SOURCE, TARGET, split_phrase_lines
 from rnnsmt.networks.batches import Index
-from rnnsmt.networks.sequences import Sequences, growing_array, open_sequences, read_array
+from rnnsmt.networks.sequences import Sequences, growing_array, open_sequences
 from rnnsmt.networks.vocabulary import UNK, Vocabulary, check_size, count_words
 from rnnsmt.options import bounds_of_part
 from rnnsmt.phrases.folds import FOLDS
@@ -187,7 +188,7 @@ def prepare_pairs(
 
 def _write_origins(origins: str, folder: Path, stats: dict[str, object]) -> dict[str, object]:
     """Write held-out pairs, folds and counts; the number of the first, the new fingerprint."""
-    found = read_array(Path(origins), np.int32, 2, TABLE_AGAIN)
+    found = read_array(origins, np.int32, 2, TABLE_AGAIN)
     if found.shape != (stats["pairs"], 3):
         raise InputError(f"{origins}: knows {len(found)} pairs, the table has {stats['pairs']}; {TABLE_AGAIN}")
     held_out = np.flatnonzero(found[:, 1] == 0)
