@@ -6,8 +6,8 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -140,23 +140,36 @@ def test_a_training_is_cancelled_and_runs_out_of_time(slurm, on_slurm):
     config = write_config(on_slurm.folder, rnn={"settings": settings})
     pairs = on_slurm.call("results/rnn/pairs/pairs.json", "--configfile", config, timeout=900)
     assert pairs.returncode == 0, pairs.stdout + pairs.stderr
-    before = set(slurm.jobs())
     log = on_slurm.folder / "results/logs/rnn/train.1.log"
-    limit = ("--set-resources", "rnn_train:runtime=1", "--configfile", config)
-    command = on_slurm.command(*limit, "--", "results/rnn/network1/model.pt")
+    with training(slurm, on_slurm, config, minutes=30) as jobs:
+        wait_until(lambda: "update " in read(log), 240, "some updates")
+        slurm.call("scancel", jobs()[0][0])
+        wait_until(lambda: updates_before(log) > 0, 240, "the second attempt")
+    assert jobs()[0][1] == "CANCELLED"
+    log.unlink()
+    with training(slurm, on_slurm, config, minutes=1) as jobs:
+        wait_until(lambda: updates_before(log) > 0, 240, "the first attempt")
+        saved = updates_before(log)
+        wait_until(lambda: updates_before(log) > saved, 360, "the attempt after the time limit")
+    assert jobs()[0][1] == "FAILED"
+
+
+@contextmanager
+def training(
+    slurm: SlurmCluster, workflow: OnSlurm, config: str, minutes: int
+) -> Iterator[Callable[[], list[tuple[str, str, str]]]]:
+    """A run that trains the network, with this time limit, and is interrupted in the end; gives its jobs."""
+    before = set(slurm.jobs())
+    limit = ("--set-resources", f"rnn_train:runtime={minutes}", "--configfile", config)
+    command = workflow.command(*limit, "--", "results/rnn/network1/model.pt")
     hear = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # it is ignored where the tests run in the background
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(command, **quiet, preexec_fn=hear) as process:
         try:
-            wait_until(lambda: "update " in read(log), 240, "some updates")
-            slurm.call("scancel", new_jobs(slurm, before)[0][0])
-            wait_until(lambda: updates_before(log) > 0, 240, "the second attempt")
-            saved = updates_before(log)
-            wait_until(lambda: updates_before(log) > saved, 360, "the third attempt")
+            yield partial(new_jobs, slurm, before)
         finally:
             process.send_signal(signal.SIGINT)  # which ends its jobs
             process.wait(120)
-    assert [state for _, state, _ in new_jobs(slurm, before)][:2] == ["CANCELLED", "FAILED"]
     assert not slurm.alive()
 
 
