@@ -1,15 +1,17 @@
 """Arrays in ``.npy`` files, as one stage writes them for another."""
 
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
+from zipfile import BadZipFile
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.lib import format as npy
+from numpy.typing import DTypeLike, NDArray
 
-from rnnsmt.io import InputError
-
-HEADER = 128
-"""Bytes before the elements; a file of no more, an empty array, cannot be mapped."""
+from rnnsmt.io import InputError, atomic_path
 
 
 def read_array(
@@ -28,15 +30,52 @@ def read_array(
         InputError: missing, damaged, of another kind or number of dimensions; the sentence ends in ``remedy``.
     """
     try:
-        mapped = mapped and Path(path).stat().st_size > HEADER
         array = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; {remedy}") from None
-    except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"{path}: cannot be read ({error}); {remedy}") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error}); {remedy}") from None
+    except (ValueError, EOFError, BadZipFile):
+        raise InputError(f"{path}: not a whole .npy file; {remedy}") from None
     if not isinstance(array, np.ndarray):
         raise InputError(f"{path}: holds several arrays, not one; {remedy}")
-    if not np.issubdtype(array.dtype, kind) or array.ndim != dimensions:
+    if not np.issubdtype(array.dtype, kind) or not array.dtype.isnative or array.ndim != dimensions:
         found, needed = f"{array.dtype} in {array.ndim}", f"{kind.__name__} in {dimensions}"
         raise InputError(f"{path}: holds {found} dimension(s), needed: {needed}; {remedy}")
     return array
+
+
+class GrowingArray:
+    """A one-dimensional ``.npy`` file that is written piece by piece."""
+
+    def __init__(self, out: BinaryIO, dtype: DTypeLike) -> None:
+        self.dtype, self.length = np.dtype(dtype), 0
+        self.digest = hashlib.sha256()
+        self._out = out
+        self._write_header()
+
+    def append(self, values: NDArray[np.generic]) -> None:
+        data = np.ascontiguousarray(values, self.dtype).tobytes()
+        self._out.write(data)
+        self.digest.update(data)
+        self.length += len(values)
+
+    def finish(self) -> None:
+        """Write the final length."""
+        self._out.seek(0)
+        self._write_header()
+        self._out.flush()
+
+    def _write_header(self) -> None:
+        """Numpy leaves room behind the shape, so that the header of the final length has the same size."""
+        shape = {"descr": npy.dtype_to_descr(self.dtype), "fortran_order": False, "shape": (self.length,)}
+        npy.write_array_header_1_0(self._out, shape)
+
+
+@contextmanager
+def growing_array(path: str | Path, dtype: DTypeLike) -> Iterator[GrowingArray]:
+    """Write a ``GrowingArray``, whole or not at all."""
+    with atomic_path(path) as temporary, temporary.open("wb+") as out:
+        array = GrowingArray(out, dtype)
+        yield array
+        array.finish()

@@ -39,6 +39,9 @@ CHAPTERS: dict[str, str] = {
     "workflow": "a run of the workflow",
 }
 
+ALIGNMENT = 3
+"""The version of all that decides about links, in one job or in parts."""
+
 STAGES: dict[str, dict[str, Stage]] = {
     "demo": {
         "make": Stage(3, "write the embedded corpus"),
@@ -58,11 +61,11 @@ STAGES: dict[str, dict[str, Stage]] = {
         "select": Stage(1, "keep the lines with the lowest scores"),
     },
     "align": {
-        "words": Stage(3, "align words in one direction"),
-        "cut": Stage(3, "cut a corpus into parts that are aligned side by side"),
-        "count": Stage(3, "expected counts of a part in a pass"),
-        "estimate": Stage(3, "parameters after a pass from the counts of all parts"),
-        "links": Stage(3, "the links of a corpus that was aligned in parts"),
+        "words": Stage(ALIGNMENT, "align words in one direction"),
+        "cut": Stage(ALIGNMENT, "cut a corpus into parts that are aligned side by side"),
+        "count": Stage(ALIGNMENT, "expected counts of a part in a pass"),
+        "estimate": Stage(ALIGNMENT, "parameters after a pass from the counts of all parts"),
+        "links": Stage(ALIGNMENT, "the links of a corpus that was aligned in parts"),
         "check": Stage(1, "check an alignment made elsewhere against the text"),
         "symmetrize": Stage(1, "combine the two directions"),
     },

@@ -227,6 +227,29 @@ def test_memory_that_jobs_ask_for(finished):
         assert job.peak_mb <= job.asked_mb <= max(most * job.peak_mb, 500), job
 
 
+def test_the_tables_of_a_set_with_further_columns(finished):
+    """As many lines as without, one score more; the reordering table is theirs."""
+    whole, added = (finished.folder / "results" / folder for folder in ("model", "augmented/rnn/network1"))
+    for part in ("dev", "all"):
+        plain, augmented = (
+            gzip.decompress((folder / "filtered" / part / "phrase-table.gz").read_bytes()).decode().splitlines()
+            for folder in (whole, added)
+        )
+        assert len(plain) == len(augmented) == len(numpy.load(whole / "filtered" / part / "lines.npy")) - 1
+        for before, after in zip(plain, augmented, strict=True):
+            assert after.split(" ||| ")[2].startswith(f"{before.split(' ||| ')[2]} ")
+        tables = [next((folder / "filtered" / part).glob("reordering-table*")) for folder in (whole, added)]
+        assert tables[0].read_bytes() == tables[1].read_bytes()
+        assert not tables[1].is_symlink()
+
+
+def test_an_interpolated_language_model(finished, small_config):
+    settings = ("--config", "lm={models: {near: [harbour]}, interpolate: true}")
+    done = finished.call("results/model/lm-interpolated.arpa.gz", "--configfile", str(small_config), *settings)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert gzip.decompress((finished.folder / "results/model/lm-interpolated.arpa.gz").read_bytes())[:6] == b"\\data\\"
+
+
 def test_nothing_to_do_after_a_run(finished, small_config):
     assert not finished.plan("--configfile", str(small_config))
 

@@ -168,7 +168,7 @@ else:
             mem_mb=memory(350, 5),
             runtime=minutes(30, 0.1),
         params:
-            version=version("align", "words"),
+            version=version("align", "links"),
         shell:
             "rnnsmt align links --corpus {input.corpus:q} --counts {input.counts:q} --output {output:q} &> {log:q}"
 

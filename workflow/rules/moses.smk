@@ -110,7 +110,7 @@ rule filter_tables:
 
 
 # The same part of a table with further columns: the filtered lines get theirs, which is quicker than filtering it as well.
-# The reordering table is that of all systems.
+# The reordering table is that of all systems, copied.
 rule augment_filtered:
     input:
         phrase_table=f"results/model/filtered/{{part}}/{PHRASE_TABLE}",
@@ -128,15 +128,15 @@ rule augment_filtered:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(350),
+        mem_mb=memory(350, 0.1),
         runtime=minutes(10),
     params:
         version=version("phrases", "augment"),
         columns=column_options,
-        link=lambda w, input: f"../../../../../{Path(input.reordering_table).relative_to('results')}",
     shell:
         "rnnsmt phrases augment --phrase-table {input.phrase_table:q} --kept-lines {input.lines:q} {params.columns} "
-        "--output {output.phrase_table:q} &> {log:q} && ln -sf {params.link:q} {output.reordering_table:q}"
+        "--output {output.phrase_table:q} &> {log:q} "
+        "&& cp {input.reordering_table:q} {output.reordering_table:q}"
 
 
 # The same part of a table with the pairs that the network of its column proposes for the text.

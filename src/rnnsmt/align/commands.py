@@ -15,7 +15,7 @@ def _add_job(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--source", required=True, metavar="FILE", help="tokenised text, one sentence a line")
     parser.add_argument("--target", required=True, metavar="FILE", help="its translation, line by line")
     parser.add_argument(
-        "--aligner", choices=tuple(PASSES_OF), default="model4", help="the model, see align words --help"
+        "--aligner", choices=tuple(PASSES_OF), default="model4", help="the model of the alignment (default: model4)"
     )
     parser.add_argument(
         "--direction",

@@ -162,8 +162,8 @@ class AlignmentState:
 def save_arrays(path: str | Path, fingerprint: Mapping[str, str], **arrays: npt.NDArray[Any]) -> None:
     """Write arrays, and what they depend on, as .npz, whole or not at all."""
     names, values = zip(*fingerprint.items(), strict=True)
-    with atomic_path(path) as temporary:
-        np.savez(temporary, names=np.array(names), values=np.array(values), **arrays)  # type: ignore[arg-type]
+    with atomic_path(path) as temporary, temporary.open("wb") as out:
+        np.savez(out, names=np.array(names), values=np.array(values), **arrays)  # type: ignore[arg-type]
 
 
 def load_arrays(path: str | Path, remedy: str, *names: str) -> tuple[dict[str, str], dict[str, npt.NDArray[Any]]]:
@@ -179,8 +179,10 @@ def load_arrays(path: str | Path, remedy: str, *names: str) -> tuple[dict[str, s
             return fingerprint, {name: saved[name] for name in wanted}
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
-    except (ValueError, KeyError, OSError, EOFError, BadZipFile) as error:
-        raise InputError(f"{path}: damaged ({error}); {remedy}") from None
+    except KeyError:
+        raise InputError(f"{path}: another file of an alignment than is asked for here; give the right one") from None
+    except (ValueError, OSError, EOFError, BadZipFile):
+        raise InputError(f"{path}: damaged; {remedy}") from None
 
 
 def fingerprint(bitext: Bitext) -> dict[str, object]:

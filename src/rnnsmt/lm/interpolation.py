@@ -173,6 +173,6 @@ def interpolate(
         "n-grams": "/".join(str(len(ngrams)) for ngrams in result.ngrams),
         "OOV of all": int((~some).sum()),
         "weights": "/".join(f"{weight:.4f}" for weight in weights),
-        "perplexities": "/".join(f"{np.exp(-column.mean()):.3f}" for column in logs.T),
+        "perplexities": "/".join(f"{np.exp(-column.mean()):.6g}" for column in logs.T),
         "perplexity": float(np.exp(-mixed.mean())),
     }

@@ -1,17 +1,13 @@
 """Sequences of ids on disk, one after the other in a memory-mapped array, and where each begins."""
 
-import hashlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.lib import format as npy
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from rnnsmt.arrays import read_array
-from rnnsmt.io import InputError, atomic_path
+from rnnsmt.io import InputError
 
 BLOCK = 1 << 22
 """Numbers that are read at a time."""
@@ -76,39 +72,3 @@ def count_ids(words: NDArray[np.int32], classes: int) -> NDArray[np.int64]:
     for begin in range(0, len(words), BLOCK):
         counts += np.bincount(words[begin : begin + BLOCK], minlength=classes)
     return counts
-
-
-class GrowingArray:
-    """A one-dimensional ``.npy`` file that is written piece by piece."""
-
-    def __init__(self, out: BinaryIO, dtype: DTypeLike) -> None:
-        self.dtype, self.length = np.dtype(dtype), 0
-        self.digest = hashlib.sha256()
-        self._out = out
-        self._write_header()
-
-    def append(self, values: NDArray[np.generic]) -> None:
-        data = np.ascontiguousarray(values, self.dtype).tobytes()
-        self._out.write(data)
-        self.digest.update(data)
-        self.length += len(values)
-
-    def finish(self) -> None:
-        """Write the final length."""
-        self._out.seek(0)
-        self._write_header()
-        self._out.flush()
-
-    def _write_header(self) -> None:
-        """Numpy leaves room behind the shape, so that the header of the final length has the same size."""
-        shape = {"descr": npy.dtype_to_descr(self.dtype), "fortran_order": False, "shape": (self.length,)}
-        npy.write_array_header_1_0(self._out, shape)
-
-
-@contextmanager
-def growing_array(path: Path, dtype: DTypeLike) -> Iterator[GrowingArray]:
-    """Write a ``GrowingArray``, whole or not at all."""
-    with atomic_path(path) as temporary, temporary.open("wb+") as out:
-        array = GrowingArray(out, dtype)
-        yield array
-        array.finish()

@@ -61,8 +61,8 @@ class ScoreColumn:
 
 def _read_kept_lines(path: str) -> NDArray[np.int64]:
     """The numbers of the lines that a filter kept, and how many there were, as ``filter_tables`` writes them."""
-    kept = read_array(path, np.int64, 1, "filter again")
-    if not len(kept) or kept[0] < 0 or np.any(np.diff(kept) <= 0):
+    kept = read_array(path, np.int64, 1, "filter again", mapped=True)
+    if not len(kept) or kept[0] < 0 or np.any(kept[1:] <= kept[:-1]):
         raise InputError(f"{path}: not the rising numbers of lines; filter again")
     return kept
 
@@ -111,11 +111,15 @@ def augment_table(
             raise InputError(f"{table}: the table is empty; make it again")
         if kept is not None and len(kept) - 1 != lines:
             raise InputError(f"{kept_lines}: {len(kept) - 1} lines, but {table} has {lines}; filter again")
-        total, name = (lines, table) if kept is None else (int(kept[-1]), f"the table of {kept_lines}")
         for column in opened:
-            if len(column) != total:
+            if kept is None and len(column) != lines:
                 raise InputError(
-                    f"{column.name}: {len(column)} scores, but {name} has {total} lines; "
-                    "these are the scores of another table: score this one"
+                    f"{column.name}: {len(column)} scores, but {table} has {lines} lines; these are the scores of "
+                    "another table: score this one, or, if it was filtered since, say --kept-lines"
+                )
+            if kept is not None and len(column) != kept[-1]:
+                raise InputError(
+                    f"{column.name}: {len(column)} scores, but the table that {kept_lines} was made of has {kept[-1]} "
+                    "lines; these are the scores of another table: give those of that one"
                 )
     return {"lines": lines, "scores of a line": scores + len(opened)}

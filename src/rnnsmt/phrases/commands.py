@@ -195,7 +195,7 @@ def filter_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--phrase-table", required=True, metavar="FILE")
     parser.add_argument("--reordering-table", required=True, metavar="FILE")
     parser.add_argument("--output-dir", required=True, metavar="DIR", help="where both filtered tables go")
-    parser.add_argument("--output-lines", metavar="FILE", help="which lines of the phrase table stay, to write (.npy)")
+    parser.add_argument("--output-lines", metavar="FILE", help="numbers of the kept lines of the phrase table (.npy)")
     parser.add_argument(
         "--max-length", type=positive, default=7, help="words of the longest source phrase in the tables"
     )

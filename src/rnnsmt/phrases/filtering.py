@@ -1,12 +1,13 @@
 """Filtering tables for given input texts."""
 
 from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rnnsmt.io import InputError, atomic_path, check_utf8, read_byte_lines, read_line_blocks
+from rnnsmt.arrays import GrowingArray, growing_array
+from rnnsmt.io import InputError, check_utf8, read_byte_lines, read_line_blocks
 from rnnsmt.kernels.strings import POW10, Interner
 from rnnsmt.parallel_gzip import Writer, atomic_blocks
 from rnnsmt.phrases.aligned_text import split_words
@@ -50,28 +51,29 @@ def filter_tables(
     """
     paths = Path(phrase_table), Path(reordering_table)
     outputs = rewritten_tables(phrase_table, reordering_table, output_dir)
+    if output_lines is not None and Path(output_lines).absolute() in [path.absolute() for path in outputs]:
+        raise InputError(f"--output-lines {output_lines}: is also a filtered table; choose another file")
     phrases = input_phrases(inputs, max_length)
     if not phrases:
         raise InputError(f"{inputs[0]}: no words in the input; nothing to filter for")
     wanted = Interner()
     wanted.add(list(phrases))
     figures: dict[str, object] = {"phrases of the input": len(phrases)}
-    with atomic_blocks(outputs[0]) as phrase_out, atomic_blocks(outputs[1]) as reordering_out:
-        kept, lines = _filter(paths[0], phrase_out, wanted, reordering=False)
-        figures |= {"phrase lines": lines, "phrase lines kept": len(kept)}
-        kept_reordering, reordering_lines = _filter(paths[1], reordering_out, wanted, reordering=True)
-        figures |= {"reordering lines": reordering_lines, "reordering lines kept": len(kept_reordering)}
-    if output_lines is not None:
-        with atomic_path(output_lines) as temporary, temporary.open("wb") as out:
-            np.save(out, np.append(kept, lines))
+    with ExitStack() as stack:
+        phrase_out, reordering_out = [stack.enter_context(atomic_blocks(path)) for path in outputs]
+        numbers = stack.enter_context(growing_array(output_lines, np.int64)) if output_lines is not None else None
+        for name, path, out in (("phrase", paths[0], phrase_out), ("reordering", paths[1], reordering_out)):
+            lines, kept = _filter(path, out, wanted, numbers if name == "phrase" else None, name == "reordering")
+            figures |= {f"{name} lines": lines, f"{name} lines kept": kept}
     return figures
 
 
-def _filter(path: Path, out: Writer, phrases: Interner, reordering: bool) -> tuple[NDArray[np.int64], int]:
-    """Copy the lines whose source phrase is among ``phrases``; return their numbers, and how many lines there were."""
+def _filter(
+    path: Path, out: Writer, phrases: Interner, kept_lines: GrowingArray | None, reordering: bool
+) -> tuple[int, int]:
+    """Copy the lines whose source phrase is among ``phrases``; return how many there were and were kept."""
     meter = Meter(f"filtering {path.name}")
-    lines, n_scores = 0, 0
-    kept = [np.empty(0, np.int64)]
+    lines, kept, n_scores = 0, 0, 0
     for block in read_line_blocks(path):
         check_utf8(block, path, lines)
         text, buffer = np.frombuffer(block, np.uint8), np.empty(len(block), np.uint8)
@@ -82,9 +84,13 @@ def _filter(path: Path, out: Writer, phrases: Interner, reordering: bool) -> tup
             line = block.split(b"\n")[bad]
             refuse_line(line, path, lines + bad + 1, n_scores or None, reordering=reordering)
         out.write(buffer[:filled].data)
-        kept.append(lines + numbers[:found])
+        if kept_lines is not None:
+            kept_lines.append(lines + numbers[:found])
+        kept += found
         lines += count
         meter.add(count)
     if not lines:
         raise InputError(f"{path}: the table is empty; make it again")
-    return np.concatenate(kept), lines
+    if kept_lines is not None:
+        kept_lines.append(np.array([lines]))
+    return lines, kept

@@ -1,7 +1,6 @@
 """The commands of the RNN Encoder-Decoder."""
 
 import argparse
-from pathlib import Path
 
 from rnnsmt.io import InputError, write_lines
 from rnnsmt.networks.options import (
@@ -143,8 +142,8 @@ def score(args: argparse.Namespace) -> dict[str, object]:
 
     import numpy as np
 
+    from rnnsmt.arrays import growing_array
     from rnnsmt.networks.devices import choose_place
-    from rnnsmt.networks.sequences import growing_array
     from rnnsmt.progress import say
     from rnnsmt.rnn.model import check_lengths, load_model_of
     from rnnsmt.rnn.pairs import Pairs
@@ -164,7 +163,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     if parts and parts != {(k, len(parts)) for k in range(1, len(parts) + 1)}:
         say("the networks do not leave out all parts of the sentences: other pairs have scores that are memory")
     total, unseen = 0.0, 0
-    with growing_array(Path(args.output), np.float32) as out:
+    with growing_array(args.output, np.float32) as out:
         for every in zip(*batches, strict=True):
             scores, number = mean_of_networks(pairs, bounds[0] + out.length, np.stack(every), left_out)
             out.append(scores)
@@ -196,13 +195,13 @@ def shortlist(args: argparse.Namespace) -> dict[str, object]:
     """
     import numpy as np
 
-    from rnnsmt.networks.sequences import growing_array
+    from rnnsmt.arrays import growing_array
     from rnnsmt.progress import say
     from rnnsmt.rnn.pairs import Pairs, words_outside
 
     pairs = Pairs.open(args.pairs)
     words, touched = 0, 0
-    with growing_array(Path(args.output), np.float32) as out:
+    with growing_array(args.output, np.float32) as out:
         for counts in words_outside(pairs.sides[1]):
             out.append(counts)
             words += int(counts.sum())

@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.arrays import read_array
+from rnnsmt.arrays import growing_array, read_array
 from rnnsmt.io import InputError, check_utf8, read_json, read_line_blocks, write_json
 from rnnsmt.kernels.strings import POW10, Interner
 from rnnsmt.kernels.table_lines import SOURCE, TARGET, split_phrase_lines
 from rnnsmt.networks.batches import Index
-from rnnsmt.networks.sequences import Sequences, growing_array, open_sequences
+from rnnsmt.networks.sequences import Sequences, open_sequences
 from rnnsmt.networks.vocabulary import UNK, Vocabulary, check_size, count_words
 from rnnsmt.options import bounds_of_part
 from rnnsmt.phrases.folds import FOLDS

@@ -132,7 +132,7 @@ def test_files_that_do_not_belong_together(text, capsys):
     shutil.copy(other / "parameters.0.npz", folder)
     assert "parameters.0.npz: is not of this alignment" in refused(count(folder, 0, "1-of-2"))
     shutil.copy(folder / "corpus.npz", folder / "parameters.0.npz")
-    assert "parameters.0.npz: damaged" in refused(count(folder, 0, "1-of-2"))
+    assert "parameters.0.npz: another file of an alignment" in refused(count(folder, 0, "1-of-2"))
     (folder / "part.2-of-2.npz").write_bytes((folder / "part.2-of-2.npz").read_bytes()[:-30])
     assert "part.2-of-2.npz: damaged" in refused(count(folder, 1, "2-of-2"))
     assert "part.3-of-2.npz: no such file" in refused(count(folder, 1, "3-of-2"))
@@ -146,3 +146,10 @@ def test_nothing_is_counted_after_the_last_pass(text, capsys):
     capsys.readouterr()
     assert count(folder, 5, "1-of-1") == 2
     assert "parameters.5.npz: of the last pass" in capsys.readouterr().err
+
+
+def test_files_may_have_any_name(tmp_path):
+    training.save_arrays(tmp_path / "counts", {"--part": "1"}, t=np.arange(3))
+    about, arrays = training.load_arrays(tmp_path / "counts", "make it again")
+    assert about == {"--part": "1"}
+    assert arrays["t"].tolist() == [0, 1, 2]

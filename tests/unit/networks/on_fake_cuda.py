@@ -80,6 +80,7 @@ LAUNCHED = {"to_device": 1, "to_host": 0, "waits": 0}
 
 RNN_BOUNDS = {
     ("paper", 3): {"launches": 27, **LAUNCHED},
+    ("paper", 5): {"launches": 27, **LAUNCHED},
     ("paper", 8): {"launches": 27, **LAUNCHED},
     ("small", 5): {"launches": 299, "to_device": 4, "to_host": 1, "waits": 1},
 }

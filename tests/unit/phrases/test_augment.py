@@ -116,9 +116,9 @@ def test_filtered_lines_get_what_the_whole_table_would(tmp_path, sources, text, 
 @pytest.mark.parametrize(
     ("kept", "values", "said"),
     [
-        ([0, 1, 4, 6], [-1.0] * 5, "5 scores, but the table of"),
-        ([0, 1, 6, 7], [-1.0] * 5, "5 scores, but the table of"),
-        ([0, 1, 4, 6], [-1.0] * 7, "has 6 lines"),
+        ([0, 1, 4, 6], [-1.0] * 5, "5 scores, but the table that"),
+        ([0, 1, 6, 7], [-1.0] * 5, "5 scores, but the table that"),
+        ([0, 1, 4, 6], [-1.0] * 7, "has 6 lines; these"),
         ([0, 1, 6], [-1.0] * 6, "2 lines, but"),
         ([0, 1, 2, 4, 6], [-1.0] * 6, "4 lines, but"),
         ([0, 2, 1, 6], [-1.0] * 6, "not the rising numbers of lines"),
@@ -126,6 +126,7 @@ def test_filtered_lines_get_what_the_whole_table_would(tmp_path, sources, text, 
         ([0.0, 2.0, 3.0, 6.0], [-1.0] * 6, "holds float64 in 1 dimension(s), needed: int64 in 1; filter again"),
         (np.zeros(0, np.int64), [-1.0] * 6, "not the rising numbers of lines"),
         (None, [-1.0] * 6, "no such file"),
+        (np.array([0, 1, 4, 6], ">i8"), [-1.0] * 6, "needed: int64"),
         ([0, 1, 4, 6], [-1.0, -1.0, -1.0, -1.0, math.nan, -1.0], "score 5 is nan"),
     ],
 )
@@ -169,11 +170,11 @@ def test_refused_parts_in_sum(table, tmp_path, capsys):
     refused(augment(table, "--column", *parts), capsys, "1.npy to 2.npy: 4 scores, but", "3 lines")
 
 
-@pytest.mark.parametrize("content", [b"", b"no array", b"\x93NUMPY\x01\x00"])
+@pytest.mark.parametrize("content", [b"", b"no array", b"\x93NUMPY\x01\x00", b"PK\x03\x04garbage"])
 def test_refused_files(table, tmp_path, capsys, content):
     path = tmp_path / "scores.npy"
     path.write_bytes(content)
-    refused(augment(table, "--column", str(path)), capsys, "scores.npy")
+    refused(augment(table, "--column", str(path)), capsys, "scores.npy: not a whole .npy file; score again")
 
 
 def test_refused_missing_file(table, tmp_path, capsys):

@@ -278,6 +278,8 @@ def test_filter_refuses_bad_files(tmp_path, capsys):
     run_bad_filter(tmp_path, capsys, [*good, "--output-dir", str(tmp_path)], "holds pt.gz itself")
     run_bad_filter(tmp_path, capsys, [*good[:2], "--reordering-table", str(tmp_path / "none")], "no such file")
     run_bad_filter(tmp_path, capsys, [*good[:3], good[1]], "the same name")
+    lines = ["--output-lines", str(tmp_path / "out" / "pt.gz")]
+    run_bad_filter(tmp_path, capsys, [*good, *lines], "pt.gz: is also a filtered table")
     run_bad_filter(tmp_path, capsys, tables(tmp_path, [GOOD], []), "rt.gz: the table is empty")
     options = tables(tmp_path, [GOOD] * 5000, [GOOD_REORDERING] * 5000)
     cut = (tmp_path / "rt.gz").read_bytes()[:-20]

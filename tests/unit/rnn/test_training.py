@@ -353,7 +353,7 @@ def test_origins_of_another_table_are_refused(folder, tmp_path, capsys):
     assert "knows 3 pairs, the table has" in capsys.readouterr().err
     np.save(tmp_path / "origins.npy", np.zeros(3))
     assert main(command) == 2
-    assert "holds float64 in 1 dimensions" in capsys.readouterr().err
+    assert "holds float64 in 1 dimension(s)" in capsys.readouterr().err
 
 
 def test_dropout_is_the_same_however_the_minibatch_is_shared(pairs):
