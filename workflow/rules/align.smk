@@ -188,7 +188,7 @@ if "alignment" not in MOSES_PARTS:
         conda:
             BASE_ENV
         resources:
-            mem_mb=memory(350),
+            mem_mb=memory(450),
             runtime=minutes(15, 0.05),
         params:
             version=version("align", "symmetrize"),

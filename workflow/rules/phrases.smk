@@ -59,7 +59,7 @@ else:
         conda:
             BASE_ENV
         resources:
-            mem_mb=memory(300, 30),
+            mem_mb=memory(300, 2),
             runtime=minutes(15, 0.05),
         params:
             version=version("phrases", "lexical"),
