@@ -244,7 +244,7 @@ def test_the_tables_of_a_set_with_further_columns(finished):
 
 
 def test_an_interpolated_language_model(finished, small_config):
-    settings = ("--config", "lm={models: {near: [harbour]}, interpolate: true}")
+    settings = ("--config", "lm={models: {other: [harbour]}, interpolate: true}")
     done = finished.call("results/model/lm-interpolated.arpa.gz", "--configfile", str(small_config), *settings)
     assert done.returncode == 0, done.stdout + done.stderr
     assert gzip.decompress((finished.folder / "results/model/lm-interpolated.arpa.gz").read_bytes())[:6] == b"\\data\\"

@@ -211,7 +211,7 @@ def filter(args: argparse.Namespace) -> dict[str, object]:
 
         rnnsmt phrases filter --input results/corpus/joined/truecased/dev.en.gz \
             --phrase-table try/phrase-table.gz --reordering-table try/reordering-table.gz \
-            --output-dir try/filtered
+            --output-dir try/filtered --output-lines try/filtered/lines.npy
     """
     from rnnsmt.phrases.filtering import filter_tables
 
