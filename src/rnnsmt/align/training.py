@@ -180,7 +180,9 @@ def load_arrays(path: str | Path, remedy: str, *names: str) -> tuple[dict[str, s
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except KeyError:
-        raise InputError(f"{path}: another file of an alignment than is asked for here; give the right one") from None
+        raise InputError(
+            f"{path}: another file of an alignment than is asked for here; give that one, or {remedy}"
+        ) from None
     except (ValueError, OSError, EOFError, BadZipFile):
         raise InputError(f"{path}: damaged; {remedy}") from None
 

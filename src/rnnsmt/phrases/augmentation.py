@@ -59,12 +59,12 @@ class ScoreColumn:
         return np.maximum(np.exp(np.concatenate(pieces)), LEAST)
 
 
-def _read_kept_lines(path: str) -> NDArray[np.int64]:
-    """The numbers of the lines that a filter kept, and how many there were, as ``filter_tables`` writes them."""
+def _read_kept_lines(path: str) -> tuple[NDArray[np.int64], int]:
+    """The numbers of the lines that a filter kept, and how many there were, from what ``filter_tables`` writes."""
     kept = read_array(path, np.int64, 1, "filter again", mapped=True)
     if not len(kept) or kept[0] < 0 or np.any(kept[1:] <= kept[:-1]):
         raise InputError(f"{path}: not the rising numbers of lines; filter again")
-    return kept
+    return kept[:-1], int(kept[-1])
 
 
 def augment_table(
@@ -85,7 +85,7 @@ def augment_table(
     if Path(output).exists() and Path(table).exists() and Path(output).samefile(table):
         raise InputError(f"--output {output}: is the table itself; choose another file")
     opened = [ScoreColumn(paths) for paths in columns]
-    kept = None if kept_lines is None else _read_kept_lines(kept_lines)
+    kept, scored = (None, 0) if kept_lines is None else _read_kept_lines(kept_lines)
     meter = Meter("adding columns")
     lines, scores = 0, 0
     with atomic_blocks(output, threads) as out:
@@ -109,17 +109,15 @@ def augment_table(
             meter.add(count)
         if not lines and kept is None:
             raise InputError(f"{table}: the table is empty; make it again")
-        if kept is not None and len(kept) - 1 != lines:
-            raise InputError(f"{kept_lines}: {len(kept) - 1} lines, but {table} has {lines}; filter again")
+        whole, remedy = f"the table that {kept_lines} was made of", "give those of that one"
+        if kept is None:
+            scored, whole, remedy = lines, table, "score this one, or, if it was filtered since, say --kept-lines"
+        elif len(kept) != lines:
+            raise InputError(f"{kept_lines}: {len(kept)} lines, but {table} has {lines}; filter again")
         for column in opened:
-            if kept is None and len(column) != lines:
+            if len(column) != scored:
                 raise InputError(
-                    f"{column.name}: {len(column)} scores, but {table} has {lines} lines; these are the scores of "
-                    "another table: score this one, or, if it was filtered since, say --kept-lines"
-                )
-            if kept is not None and len(column) != kept[-1]:
-                raise InputError(
-                    f"{column.name}: {len(column)} scores, but the table that {kept_lines} was made of has {kept[-1]} "
-                    "lines; these are the scores of another table: give those of that one"
+                    f"{column.name}: {len(column)} scores, but {whole} has {scored} lines; these are the scores of "
+                    f"another table: {remedy}"
                 )
     return {"lines": lines, "scores of a line": scores + len(opened)}

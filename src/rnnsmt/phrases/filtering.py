@@ -62,9 +62,10 @@ def filter_tables(
     with ExitStack() as stack:
         phrase_out, reordering_out = [stack.enter_context(atomic_blocks(path)) for path in outputs]
         numbers = stack.enter_context(growing_array(output_lines, np.int64)) if output_lines is not None else None
-        for name, path, out in (("phrase", paths[0], phrase_out), ("reordering", paths[1], reordering_out)):
-            lines, kept = _filter(path, out, wanted, numbers if name == "phrase" else None, name == "reordering")
-            figures |= {f"{name} lines": lines, f"{name} lines kept": kept}
+        lines, kept = _filter(paths[0], phrase_out, wanted, numbers, reordering=False)
+        figures |= {"phrase lines": lines, "phrase lines kept": kept}
+        lines, kept = _filter(paths[1], reordering_out, wanted, None, reordering=True)
+        figures |= {"reordering lines": lines, "reordering lines kept": kept}
     return figures
 
 
