@@ -14,8 +14,8 @@ The workflow runs on the text of every size, one job on one thread at a time, wi
 from raw text to the tables and the language model, and one of 64 shards of the phrase pairs scored by a network of
 preset small. Selection scores all lines and keeps nearly all. `rnnsmt workflow usage` says what the jobs took. Over
 millions of French words N, CPU seconds and memory are fitted by a line, for what a stage takes to begin is much of a
-small run, disk by a power. What a size has taken is in its folder: the same command does not repeat it. Of a job that was
-ended and went on only what came after counts: remove the folder of a size whose run was interrupted.
+small run, disk by a power. What a size has taken is in its folder: the same command does not repeat it. Of a job that
+was ended and went on only what came after counts: remove the folder of a size whose run was interrupted.
 """
 
 import argparse
