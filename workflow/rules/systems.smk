@@ -101,11 +101,16 @@ def nested_systems(system):
     return [name for name in smaller if not any(set(features(name)) < set(features(other)) for other in smaller)]
 
 
+def start_systems(system):
+    """The nested systems whose tuned weights `tuning mert` also tries for a system; none without tuning.nested."""
+    return nested_systems(system) if config["tuning"]["nested"] else []
+
+
 def nested_options(system, inis):
     """The options of `tuning mert` for the tuned inis of the nested systems, run by run, whose tables lack some columns."""
     own = columns(features(system))
     options = []
-    for name, paths in zip(nested_systems(system), (inis[i : i + len(RUNS)] for i in range(0, len(inis), len(RUNS)))):
+    for name, paths in zip(start_systems(system), (inis[i : i + len(RUNS)] for i in range(0, len(inis), len(RUNS)))):
         places = [0, 1, 2, 3, *(4 + own.index(column) for column in columns(features(name)))]
         files = " ".join(shlex.quote(path) for path in paths)
         options.append(f"--nested-ini {files} --nested-columns {' '.join(map(str, places))}")

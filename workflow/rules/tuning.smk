@@ -53,7 +53,7 @@ else:
     rule mert:
         input:
             ini=untuned_ini,
-            nested=lambda w: expand(f"{RUN}/moses.ini", system=nested_systems(w.system), run=RUNS),
+            nested=lambda w: expand(f"{RUN}/moses.ini", system=start_systems(w.system), run=RUNS),
             lm=LMS,
             network=neural_model,
             tables=lambda w: filtered_tables(w.system, "dev"),

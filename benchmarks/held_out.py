@@ -1,0 +1,204 @@
+"""What a feature is worth on training text that was held out: splits, runs of the workflow, pooled contrasts.
+
+docs/protocol.md says what is measured and why. Three steps, each of which skips what is there already:
+
+    python benchmarks/held_out.py split --source train.en.xz --target train.fr.xz --dev val.en.xz val.fr.xz \\
+        --kind random --output-dir WORK          # WORK/random1 ... random5: train, dev, test, config.yaml
+    python benchmarks/held_out.py run WORK/random? --smoothing kneser-ney none --trainings 1 --cores 1
+    python benchmarks/held_out.py report WORK/random?
+
+``split --kind random`` draws five disjoint sets of 2,000 sentences; each of the five training texts is all other
+sentences. ``--kind topics`` holds out whole topics: clusters of tf-idf vectors; no sentence of the topic is left in the
+training text or in the text that weights are tuned on.
+
+``run`` builds every split once with each kind of phrase table. Text, alignment, language model and networks of the
+second are those of the first: hard links, so nothing is trained twice.
+"""
+
+import argparse
+import gzip
+import json
+import lzma
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+SPLITS = 5
+SENTENCES = 2000
+USED_BEFORE = 20261122
+"""Seed of the 2,000 sentences that served earlier comparisons (benchmarks/worth.md): never drawn again."""
+SEED = 20261124
+SHARED = ("corpus", "align", "alignment", "phrases", "lm", "rnn", "cslm", "selection", "downloads")
+"""Directories below results/ that do not depend on the smoothing of the phrase table."""
+CHECKOUT = Path(__file__).resolve().parents[1]
+
+
+def read(path: str) -> list[str]:
+    """Return the lines of a text file, plain or compressed."""
+    opener = {".xz": lzma.open, ".gz": gzip.open}.get(Path(path).suffix, open)
+    with opener(path, "rt", encoding="utf-8", newline="\n") as file:
+        return [line.rstrip("\n") for line in file]
+
+
+def write(path: Path, lines: Sequence[str]) -> None:
+    """Write lines to a text file."""
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def random_splits(source: list[str]) -> list[list[int]]:
+    """Draw disjoint sets of sentences whose source no other sentence has and that no earlier comparison used."""
+    counts = Counter(source)
+    unique = [number for number, line in enumerate(source) if counts[line] == 1]
+    used = set(random.Random(USED_BEFORE).sample(unique, SENTENCES))
+    drawn = random.Random(SEED).sample([number for number in unique if number not in used], SPLITS * SENTENCES)
+    return [sorted(drawn[k * SENTENCES : (k + 1) * SENTENCES]) for k in range(SPLITS)]
+
+
+def topic_splits(source: list[str], dev: list[str]) -> tuple[list[list[int]], list[list[int]], list[list[str]]]:
+    """Cluster the sentences by topic; return the tightest clusters, their dev sentences and their typical words.
+
+    tf-idf of words that are in at most 3 % of the sentences (so not "man" and "red"), 50 dimensions of its singular
+    value decomposition, rows of length 1, k-means with 16 clusters. Of the clusters of 1,000 to 2,000 sentences the five
+    with the largest mean cosine between a sentence and its cluster's centre.
+    """
+    from sklearn.cluster import KMeans
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.preprocessing import normalize
+
+    words = TfidfVectorizer(
+        stop_words="english", min_df=5, max_df=0.03, sublinear_tf=True, token_pattern=r"[^ ]*[a-z][^ ]*"
+    )
+    table = words.fit_transform(source)
+    svd = TruncatedSVD(50, random_state=0)
+    vectors = normalize(svd.fit_transform(table))
+    clusters = KMeans(n_clusters=16, random_state=SEED, n_init=5).fit(vectors)
+    labels, centres = clusters.labels_, normalize(clusters.cluster_centers_)
+    dev_labels = clusters.predict(normalize(svd.transform(words.transform(dev))))
+    cosine = (vectors * centres[labels]).sum(1)
+    sizes = np.bincount(labels)
+    fitting = [k for k in range(len(sizes)) if 1000 <= sizes[k] <= 2000]
+    chosen = sorted(fitting, key=lambda k: -cosine[labels == k].mean())[:SPLITS]
+    names = words.get_feature_names_out()
+    typical = [
+        [str(names[i]) for i in np.asarray(table[labels == k].mean(0)).ravel().argsort()[::-1][:8]] for k in chosen
+    ]
+    return (
+        [np.flatnonzero(labels == k).tolist() for k in chosen],
+        [np.flatnonzero(dev_labels == k).tolist() for k in chosen],
+        typical,
+    )
+
+
+def config_of(folder: Path) -> dict[str, object]:
+    """Return the configuration of a split: Multi30k as its authors tokenised it, presets `small`, batch MIRA."""
+    roles = {"train": "bitext", "val": "dev", "test": "test"}
+    return {
+        "data_dir": str(folder.resolve()),
+        "corpora": [
+            {"name": name, "role": role, "source": f"{name}.en", "target": f"{name}.fr"} for name, role in roles.items()
+        ],
+        "text": {"normalize": False, "tokenize": False, "escape": False, "truecase": False},
+        "selection": {"bitext": 1, "mono": 1},
+        "rnn": {"preset": "small", "vocab_size": 15000},
+        "cslm": {"preset": "small"},
+        "tuning": {"optimiser": "mira", "nested": False},
+        "compare": ["baseline", "rnn", "cslm", "cslm_rnn"],
+    }
+
+
+def split(args: argparse.Namespace) -> None:
+    """Write the directories of the splits."""
+    source, target = read(args.source), read(args.target)
+    dev = [read(path) for path in args.dev]
+    typical: list[list[str]] = [[] for _ in range(SPLITS)]
+    left_out_of_dev: list[list[int]] = [[] for _ in range(SPLITS)]
+    if args.kind == "random":
+        held_out = random_splits(source)
+    else:
+        held_out, left_out_of_dev, typical = topic_splits(source, dev[0])
+    for number, rows in enumerate(held_out, 1):
+        folder = Path(args.output_dir) / f"{args.kind}{number}"
+        folder.mkdir(parents=True, exist_ok=True)
+        inside, dropped = set(rows), set(left_out_of_dev[number - 1])
+        for lang, lines, dev_lines in (("en", source, dev[0]), ("fr", target, dev[1])):
+            write(folder / f"train.{lang}", [line for k, line in enumerate(lines) if k not in inside])
+            write(folder / f"test.{lang}", [lines[k] for k in rows])
+            write(folder / f"val.{lang}", [line for k, line in enumerate(dev_lines) if k not in dropped])
+        about = {"kind": args.kind, "lines": rows, "dropped from dev": sorted(dropped), "words": typical[number - 1]}
+        (folder / "split.json").write_text(json.dumps(about) + "\n", encoding="utf-8")
+        (folder / "config.yaml").write_text(json.dumps(config_of(folder), indent=1) + "\n", encoding="utf-8")
+        print(folder, len(rows), "sentences held out,", len(dropped), "left out of dev", *typical[number - 1])
+
+
+def snakemake(folder: Path, cores: int, settings: Sequence[str], *targets: str) -> None:
+    """Build targets of a split's run."""
+    command = [sys.executable, "-m", "snakemake", *targets, "--snakefile", str(CHECKOUT / "Snakefile")]
+    command += ["--cores", str(cores), "--directory", str(folder), "--configfile", str(folder.parent / "config.yaml")]
+    environment = {**os.environ, "OMP_NUM_THREADS": str(cores)}
+    subprocess.run([*command, "--config", *settings], check=True, env=environment)
+
+
+def link_shared(other: Path, folder: Path) -> None:
+    """Link what does not depend on the smoothing from one run into another; what is there already stays."""
+    for name in (*SHARED, "model"):
+        for path in sorted((other / "results" / name).rglob("*")):
+            new = folder / "results" / path.relative_to(other / "results")
+            if path.is_file() and not new.exists() and (name != "model" or path.name.startswith(("lex.", "reorder"))):
+                if name == "model" and path.parent.name != "model":
+                    continue  # filtered tables
+                new.parent.mkdir(parents=True, exist_ok=True)
+                os.link(path, new)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Run the workflow on every split with every kind of table."""
+    settings = [f"tuning={{runs: {args.trainings}}}", f"networks={{seeds: {args.trainings}}}", *args.config]
+    for folder in map(Path, args.split):
+        runs = [folder / smoothing for smoothing in args.smoothing]
+        for here, smoothing in zip(runs, args.smoothing, strict=True):
+            own = [*settings, f"phrases={{smoothing: {smoothing}}}"]
+            table = here / "results/model/phrase-table.gz"
+            here.mkdir(exist_ok=True)
+            if here != runs[0]:
+                link_shared(runs[0], here)
+                if not table.exists():
+                    origins = here / "results/phrases/origins.npy"
+                    snakemake(here, args.cores, own, str(table.relative_to(here)))
+                    # The pairs of both tables are the same: nothing that was made of them is out of date.
+                    for made in (table, origins):
+                        shutil.copystat(runs[0] / made.relative_to(here), made)
+            snakemake(here, args.cores, own, "results/table1.tsv")
+
+
+def main() -> None:
+    """Parse the command line and do what it says."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(required=True)
+    new = commands.add_parser("split", help="write training, dev and test text of every split")
+    new.add_argument("--source", required=True, help="source side of the training text")
+    new.add_argument("--target", required=True, help="target side of the training text")
+    new.add_argument("--dev", nargs=2, required=True, metavar=("SOURCE", "TARGET"), help="text for tuning")
+    new.add_argument("--kind", choices=("random", "topics"), required=True, help="what is held out")
+    new.add_argument("--output-dir", required=True)
+    new.set_defaults(function=split)
+    new = commands.add_parser("run", help="run the workflow on every split")
+    new.add_argument("split", nargs="+", help="directories of splits")
+    new.add_argument("--smoothing", nargs="+", default=["kneser-ney", "none"], help="of the phrase table")
+    new.add_argument("--trainings", type=int, default=1, help="networks of each kind, and tuning runs")
+    new.add_argument("--cores", type=int, default=1)
+    new.add_argument("--config", nargs="*", default=[], help="further settings, as --config of snakemake")
+    new.set_defaults(function=run)
+    args = parser.parse_args()
+    args.function(args)
+
+
+if __name__ == "__main__":
+    main()
