@@ -65,8 +65,8 @@ def topic_splits(source: list[str], dev: list[str]) -> tuple[list[list[int]], li
     """Cluster the sentences by topic; return the tightest clusters, their dev sentences and their typical words.
 
     tf-idf of words that are in at most 3 % of the sentences (so not "man" and "red"), 50 dimensions of its singular
-    value decomposition, rows of length 1, k-means with 16 clusters. Of the clusters of 1,000 to 2,000 sentences the five
-    with the largest mean cosine between a sentence and its cluster's centre.
+    value decomposition, rows of length 1, k-means with 16 clusters. Of the clusters of 1,000 to 2,000 sentences the
+    five with the largest mean cosine between a sentence and its cluster's centre.
     """
     from sklearn.cluster import KMeans
     from sklearn.decomposition import TruncatedSVD

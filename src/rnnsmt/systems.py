@@ -70,6 +70,11 @@ def has_network(features: Collection[str] | None) -> bool:
     return features is None or not set(features) <= {"wp"}
 
 
+def share_networks(features: Collection[str] | None, others: Collection[str] | None) -> bool:
+    """Whether two systems with these features have a network in common."""
+    return bool(set(features or ()) & set(others or ()) - {"wp"})
+
+
 def ordered_features(features: Collection[str] | None) -> tuple[str, ...]:
     """Features in the order of the paper, then those that it does not know."""
     known = features or ()

@@ -1,7 +1,7 @@
 # What was learnt, in tables and pictures, and the report.
 import itertools
 
-from rnnsmt.systems import label
+from rnnsmt.systems import label, share_networks
 
 # What is shown of the RNN Encoder-Decoder needs one network that scores all pairs and p(target | source).
 HAS_RNN = "rnn" in NETWORKS and settings_of("rnn").get("direction") != "inverse"
@@ -199,12 +199,13 @@ rule compare_systems:
         version=version("evaluation", "compare"),
         names=lambda w: [label(w.other), label(w.system)],
         trainings=lambda w: [len(set(trainings(name))) for name in (w.other, w.system)],
+        shared=lambda w: switch("shared-networks", share_networks(features(w.other), features(w.system))),
         tables=lambda w, input: Path(input.tables[0]).parent,
         columns=lambda w: columns(features(w.system)),
         precision=f"--cslm-precision {config['search']['cslm_precision']}",
     shell:
         "rnnsmt evaluation compare --baseline {input.baseline:q} --system {input.system:q} --names {params.names:q} "
-        "--trainings {params.trainings} --reference {input.reference:q} --source {input.source:q} "
+        "--trainings {params.trainings} {params.shared} --reference {input.reference:q} --source {input.source:q} "
         "--details {input.details:q} --ini {input.ini:q} --model-dir {params.tables:q} --columns {params.columns} "
         "{params.precision} --device {resources.device} "
         "--output-json {output.json:q} --output-md {output.md:q} &> {log:q}"

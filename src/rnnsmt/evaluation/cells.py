@@ -1,7 +1,7 @@
 """The cells of Table 1 as people read them, shared by Markdown and HTML: an overview, and three tables a test set."""
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from rnnsmt.evaluation.records import contrast_records
 from rnnsmt.evaluation.table import Contrast, Row, deviation, mean
@@ -10,7 +10,7 @@ from rnnsmt.systems import BASELINE, label, published
 DASH = "–"
 
 LEVEL = 0.05
-"""Differences with a smaller p strict are taken for more than chance."""
+"""Differences with a smaller p strict are called detected."""
 
 INTRODUCTION = (
     "BLEU: tokenised and cased as multi-bleu.perl computes it, the metric of the paper; sacreBLEU: of the detokenised "
@@ -31,10 +31,12 @@ SEVERAL_TRAININGS = (
 
 NOTES = (
     "Δ: difference to the baseline, and to the same system without one feature. "
-    "p: stratified approximate randomisation over all runs, two-sided (Clark et al. 2011); p strict: the same with a "
-    "sentence swapped in all runs at once and the noise of the tuning runs added, the one to go by; it takes two runs, "
-    "and three to say much. "
-    "The weights were tuned on dev: its differences say little. Nothing is corrected for the number of comparisons.",
+    "95 %: confidence interval of the difference. Detectable: the smallest true difference that such an experiment "
+    "finds (p strict at most 0.05) in 80 % of the cases. "
+    "p: stratified approximate randomisation over all runs, two-sided (Clark et al. 2011); p boot: paired bootstrap "
+    "over sentences (Koehn 2004), as in sacreBLEU; p strict: a sentence swapped in all runs at once and the noise of "
+    "the tuning runs added, the one to go by; it takes two runs, and three to say much. "
+    "The weights were tuned on dev: its differences say little.",
     "Unknown: input words passed through untranslated. Length: words of the output per word of the reference. "
     "CPU s: the search, without loading; runs share what a CSLM has answered.",
 )
@@ -60,7 +62,19 @@ def introduction(table: Sequence[Row]) -> str:
 def notes(table: Sequence[Row], paper: bool) -> list[str]:
     """How to read the table; paper: with the paper's figures in it."""
     noise = (ONE_TRAINING if trainings(table) == 1 else SEVERAL_TRAININGS)[1]
-    return [introduction(table), noise, *NOTES, *([PAPER_NOTE] if paper else [])]
+    return [introduction(table), noise, *NOTES, comparisons(table), *([PAPER_NOTE] if paper else [])]
+
+
+def comparisons(table: Sequence[Row]) -> str:
+    """How many contrasts a test set has, and what that means for p and the intervals."""
+    number = max(len(contrast_records(rows)) for rows in test_sets(table).values())
+    if not number:
+        return "Nothing is corrected for the number of comparisons."
+    return (
+        f"Every test set has {number} contrast{'s' * (number != 1)}; p and intervals are those of a single one, "
+        f"nothing is corrected for their number. Where nothing differs, {number * LEVEL:.2g} of {number} are expected "
+        f"below {LEVEL} by chance."
+    )
 
 
 class Table(NamedTuple):
@@ -105,8 +119,8 @@ SCORES: list[TableColumn] = [
     ("BLEU", lambda row: spread(row.bleu)),
     ("paper", lambda row: or_dash(row.paper, ".2f")),
     ("Δ baseline", lambda row: gain(row.baseline)),
+    ("95 %", lambda row: _interval(row.baseline)),
     ("paper", lambda row: paper_gain(row.baseline)),
-    ("p", lambda row: or_dash(row.baseline.p_clark if row.baseline else None, ".4f")),
     ("p strict", lambda row: or_dash(row.baseline.p_strict if row.baseline else None, ".4f")),
     ("Δ feature", lambda row: gain(last(row))),
     ("paper", lambda row: paper_gain(last(row))),
@@ -138,30 +152,38 @@ def contrasts(rows: Sequence[Row]) -> Table | None:
             label(one["feature"]),
             label(one["without"]),
             or_dash(one["difference"], "+z.2f"),
+            DASH if one["low"] is None else interval(one["low"], one["high"]),
+            or_dash(one["detectable"], ".2f"),
             or_dash(one["paper_difference"], "+z.2f"),
             or_dash(one["p_value"], ".4f"),
+            or_dash(one["p_bootstrap"], ".4f"),
             or_dash(one["p_strict"], ".4f"),
         ]
         for one in found
     ]
-    return _without_empty(Table(["Feature", "added to", "Δ", "paper", "p", "p strict"], cells))
+    headings = ["Feature", "added to", "Δ", "95 %", "detectable", "paper", "p", "p boot", "p strict"]
+    return _without_empty(Table(headings, cells))
 
 
 def verdict(rows: Sequence[Row]) -> str:
-    """In a sentence which features bring more on one test set than chance explains, and which do not; or nothing."""
+    """Say in a sentence which features make one test set better or worse, and how much others could be worth."""
     known = [one for one in contrast_records(rows) if one["p_strict"] is not None]
     sure = [one for one in known if one["p_strict"] < LEVEL]
     sides = (
-        ("better, beyond what chance explains", [one for one in sure if one["difference"] > 0]),
-        ("worse, beyond what chance explains", [one for one in sure if one["difference"] < 0]),
-        ("no difference that chance could not explain", [one for one in known if one["p_strict"] >= LEVEL]),
+        ("better", [one for one in sure if one["difference"] > 0]),
+        ("worse", [one for one in sure if one["difference"] < 0]),
+        ("not detected", [one for one in known if one["p_strict"] >= LEVEL]),
     )
-    parts = [
-        f"{what}: " + ", ".join(f"{label(one['feature'])} added to {label(one['without'])}" for one in found)
-        for what, found in sides
-        if found
-    ]
-    return f"In words (p strict below {LEVEL} or not): {'; '.join(parts)}." if parts else ""
+    parts = [f"{what}: " + ", ".join(map(_said, found)) for what, found in sides if found]
+    return f"In words (p strict below {LEVEL} or not; 95 % intervals): {'; '.join(parts)}." if parts else ""
+
+
+def _said(one: Mapping[str, Any]) -> str:
+    """A contrast in words: what is not detected is less than the upper end of its interval."""
+    what = f"{label(one['feature'])} added to {label(one['without'])}"
+    if one["p_strict"] < LEVEL:
+        return f"{what} ({interval(one['low'], one['high'])})"
+    return f"{what} (less than {max(one['high'], 0.0):.2f})"
 
 
 def output(rows: Sequence[Row]) -> Table:
@@ -184,6 +206,16 @@ def _without_empty(table: Table) -> Table:
 def last(row: Row) -> Contrast | None:
     """The contrast to the system without the feature that the paper adds last, where that is not the baseline."""
     return row.last if row.last and row.last.reference != BASELINE else None
+
+
+def interval(low: float, high: float) -> str:
+    """``+0.12 to +0.71``."""
+    return f"{low:+z.2f} to {high:+z.2f}"
+
+
+def _interval(contrast: Contrast | None) -> str:
+    """The interval of a contrast, or a dash."""
+    return interval(*contrast.interval) if contrast and contrast.interval else DASH
 
 
 def gain(contrast: Contrast | None) -> str:

@@ -57,20 +57,26 @@ def band(value: float, firsts: Sequence[float]) -> str:
     return f"{firsts[-1]}+"
 
 
-def overall(baseline: Statistics, system: Statistics, trainings: tuple[int, int]) -> dict[str, Any]:
+def overall(
+    baseline: Statistics, system: Statistics, trainings: tuple[int, int], shared: bool = False
+) -> dict[str, Any]:
     """BLEU of both and their difference with its p-values.
 
     baseline, system: ``[R, S, 9]``; trainings: of the networks of both, on which the runs take turns; 1 where every run
-    counts for itself.
+    counts for itself; shared: run by run both have a network in common.
     """
     of_baseline, of_system = (number if number > 1 else None for number in trainings)
-    found = compare(baseline, system, trainings=(of_baseline, of_system))
+    shared = shared and of_baseline is not None
+    found = compare(baseline, system, trainings=(of_baseline, of_system), shared=shared)
     return {
         "runs": len(baseline),
         "sentences": baseline.shape[1],
         "bleu": _bleu(baseline, system),
         "difference": found.difference,
+        "interval": found.interval,
+        "detectable": found.detectable,
         "p_value": found.p_clark,
+        "p_bootstrap": found.p_bootstrap,
         "p_strict": found.p_strict,
     }
 
@@ -176,9 +182,10 @@ class Comparison:
         baseline: Sequence[Sequence[str]],
         system: Sequence[Sequence[str]],
         trainings: tuple[int, int] = (1, 1),
+        shared: bool = False,
     ) -> None:
         """references: one list of texts for each set of references; baseline, system: run by run, tokenised;
-        trainings: as ``overall``."""
+        trainings, shared: as ``overall``."""
         bleu = BatchBleu(references)
         self.references, self.texts = references, (baseline[0], system[0])
         self.statistics = [
@@ -186,7 +193,7 @@ class Comparison:
             for runs in (baseline, system)
         ]
         self.gains = sentence_gains(self.statistics[0][0], self.statistics[1][0])
-        self.trainings = trainings
+        self.trainings, self.shared = trainings, shared
         self.source: Sequence[str] | None = None
         self.pairs: tuple[list[list[Pair]], list[list[Pair]]] | None = None
         self.counts: dict[Pair, float] | None = None
@@ -250,7 +257,7 @@ class Comparison:
     def content(self, examples: int) -> dict[str, Any]:
         """Everything, as `evaluation compare` writes it; examples: how many of the largest gains, and of losses."""
         changed = np.array([one != other for one, other in zip(*self.texts, strict=True)], bool)
-        found = overall(self.statistics[0], self.statistics[1], self.trainings)
+        found = overall(self.statistics[0], self.statistics[1], self.trainings, self.shared)
         found["first run"] = {
             "changed": int(changed.sum()),
             "better": int((self.gains > 0).sum()),

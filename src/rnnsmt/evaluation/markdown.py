@@ -12,6 +12,7 @@ from rnnsmt.evaluation.cells import (
     DASH,
     Table,
     contrasts,
+    interval,
     notes,
     output,
     overview,
@@ -70,7 +71,7 @@ def _comparison(found: Mapping[str, Any]) -> Iterator[str]:
     names = found["baseline"], found["system"]
     yield from (f"# {names[1]} against {names[0]}", "")
     runs = f"means of {found['runs']} runs" if found["runs"] > 1 else "one run"
-    p = "" if found["p_strict"] is None else f", p strict {found['p_strict']:.4f}"
+    p = "" if found["p_strict"] is None else f", p strict {found['p_strict']:.4f}, 95 % {interval(*found['interval'])}"
     yield (
         f"{found['sentences']} sentences, {runs}: BLEU {found['bleu'][0]:.2f} and {found['bleu'][1]:.2f}, "
         f"{found['difference']:+.2f} (p {found['p_value']:.4f}{p})."

@@ -14,7 +14,19 @@ from rnnsmt.templates import write_page
 
 TEMPLATE = "table.html.j2"
 
-DIM = {"p", "p strict", "paper", "paper dev", "paper test", "Length", "Unknown", "CPU s"}
+DIM = {
+    "p",
+    "p boot",
+    "p strict",
+    "95 %",
+    "detectable",
+    "paper",
+    "paper dev",
+    "paper test",
+    "Length",
+    "Unknown",
+    "CPU s",
+}
 """Columns that stand back."""
 
 

@@ -5,21 +5,25 @@ from pathlib import Path
 from typing import Any
 
 from rnnsmt import __version__
-from rnnsmt.evaluation.table import Row, deviation, mean
+from rnnsmt.evaluation.table import Contrast, Row, deviation, mean
 from rnnsmt.io import atomic_text, write_json
 from rnnsmt.systems import PAPER, SEQ2SEQ_PAPER, label, ordered_features
 
-FORMAT = "rnnsmt-table-2"
+FORMAT = "rnnsmt-table-3"
 
 DECIMALS = dict.fromkeys(("paper_bleu", "paper_diff_baseline", "paper_diff_without", "paper_difference"), 2)
 DECIMALS["decode_seconds"] = 1
 """Of numbers in the TSV files; four where nothing is said."""
 
 P_VALUE = "of that difference, stratified approximate randomisation (Clark et al. 2011)"
+P_BOOTSTRAP = "of that difference, paired bootstrap over sentences (Koehn 2004), as in sacreBLEU"
 P_STRICT = (
     "of that difference, sentences swapped in all runs at once, noise of the tuning runs added, and that of training "
     "the networks where the runs take turns on several trainings; none of one run"
 )
+LOW = "lower end of its 95 % confidence interval, by the draws of p_strict"
+HIGH = "upper end"
+DETECTABLE = "smallest true difference that p_strict would find (p <= 0.05) with a power of 80 %"
 
 COLUMNS: dict[str, str] = {
     "system": "name of the system",
@@ -31,11 +35,19 @@ COLUMNS: dict[str, str] = {
     "runs": "number of tuning runs",
     "trainings": "of the system's networks, on which its runs take turns; 1: the noise of training is in no figure",
     "diff_baseline": "BLEU less the baseline's",
+    "low_baseline": LOW,
+    "high_baseline": HIGH,
+    "detectable_baseline": DETECTABLE,
     "p_value": P_VALUE,
+    "p_bootstrap": P_BOOTSTRAP,
     "p_strict": P_STRICT,
     "without": "the system without the feature that the paper adds last; all others are in the contrasts",
     "diff_without": "BLEU less that system's",
+    "low_without": LOW,
+    "high_without": HIGH,
+    "detectable_without": DETECTABLE,
     "p_value_without": "of that difference, as p_value",
+    "p_bootstrap_without": "of that difference, as p_bootstrap",
     "p_strict_without": "of that difference, as p_strict",
     "bleu_runs": "tokenised BLEU of every run",
     "sacrebleu_runs": "sacreBLEU of every run",
@@ -56,15 +68,33 @@ CONTRAST_COLUMNS: dict[str, str] = {
     "system": "name of the system with the feature",
     "without": "the same system without the feature",
     "difference": "BLEU of the system less that of the one without the feature, means over the tuning runs",
+    "low": LOW,
+    "high": HIGH,
+    "detectable": DETECTABLE,
     "p_value": P_VALUE,
+    "p_bootstrap": P_BOOTSTRAP,
     "p_strict": P_STRICT,
     "paper_difference": "the paper's difference for WMT 2014 English-French",
 }
 """What the records of contrasts hold: every feature of every system, where the system without it is in the table."""
 
 
+TESTS = ("difference", "low", "high", "detectable", "p_value", "p_bootstrap", "p_strict")
+"""What is known of a difference, by the names of ``CONTRAST_COLUMNS``."""
+
+
+def _tests(contrast: Contrast | None) -> dict[str, float | None]:
+    """Return the values of ``TESTS``; none everywhere without a contrast."""
+    if contrast is None:
+        return dict.fromkeys(TESTS)
+    low, high = contrast.interval or (None, None)
+    p_values = contrast.p_clark, contrast.p_bootstrap, contrast.p_strict
+    return dict(zip(TESTS, (contrast.difference, low, high, contrast.detectable, *p_values), strict=True))
+
+
 def record(row: Row) -> dict[str, Any]:
     """One row of the table by the names of ``COLUMNS``."""
+    baseline, last = _tests(row.baseline), _tests(row.last)
     return {
         "system": row.system,
         "test_set": row.test_set,
@@ -74,13 +104,12 @@ def record(row: Row) -> dict[str, Any]:
         "sacrebleu_sd": deviation(row.sacrebleu),
         "runs": row.runs,
         "trainings": row.trainings,
-        "diff_baseline": row.baseline and row.baseline.difference,
-        "p_value": row.baseline and row.baseline.p_clark,
-        "p_strict": row.baseline and row.baseline.p_strict,
+        "diff_baseline": baseline["difference"],
+        **{f"{name}_baseline": baseline[name] for name in ("low", "high", "detectable")},
+        **{name: baseline[name] for name in ("p_value", "p_bootstrap", "p_strict")},
         "without": row.last and row.last.reference,
-        "diff_without": row.last and row.last.difference,
-        "p_value_without": row.last and row.last.p_clark,
-        "p_strict_without": row.last and row.last.p_strict,
+        "diff_without": last["difference"],
+        **{f"{name}_without": last[name] for name in TESTS[1:]},
         "bleu_runs": list(row.bleu),
         "sacrebleu_runs": list(row.sacrebleu),
         "length_ratio": row.length_ratio,
@@ -106,9 +135,7 @@ def contrast_records(table: Sequence[Row]) -> list[dict[str, Any]]:
             "feature": feature,
             "system": row.system,
             "without": contrast.reference,
-            "difference": contrast.difference,
-            "p_value": contrast.p_clark,
-            "p_strict": contrast.p_strict,
+            **_tests(contrast),
             "paper_difference": contrast.paper,
         }
         for row, feature, contrast in found

@@ -1,12 +1,12 @@
-"""Is one system better than another? Randomisation tests over the outputs of several tuning runs.
+"""Is one system better than another? Randomisation tests and intervals over the outputs of several tuning runs.
 
-``clark``: stratified approximate randomisation over all runs (Clark et al. 2011, section 4; Riezler and Maxwell 2005).
-Were the systems alike, each output of run r for sentence s could as well be the other system's. So every pair of
+``p_clark``: stratified approximate randomisation over all runs (Clark et al. 2011, section 4; Riezler and Maxwell
+2005). Were the systems alike, each output of run r for sentence s could as well be the other system's. So every pair of
 outputs of the same run and the same sentence is swapped with probability 1/2, each on its own, and the p-value is how
 often the difference of the mean BLEU is then at least as large as the one that was seen.
 
 That test takes the outputs of one sentence in five runs for five independent observations. They are nearly the same
-text, so it finds differences that another test set of the kind would not show. ``strict`` does not. It compares the
+text, so it finds differences that another test set of the kind would not show. ``p_strict`` does not. It compares the
 difference with draws of what two equal systems give on another sample of sentences and of runs:
 
 * Sentences: a sentence is swapped in all runs at once. That contains what single sentences differ between runs.
@@ -16,12 +16,23 @@ difference with draws of what two equal systems give on another sample of senten
 * Trainings: where the runs of a system take turns on several trainings of its networks, those of the same training are
   not independent. Then the means of the trainings count instead of the runs. Systems with and without trainings differ
   in their noise; there each has its own variance, and the degrees of freedom are those of Welch and Satterthwaite.
+* Shared networks: CSLM and CSLM + RNN of the same run have the same CSLM. A better CSLM lifts both, so it is no noise
+  of their difference. There the variance is that of the paired differences of the trainings, with one degree of freedom
+  less than there are trainings.
 * A variance estimated from a few runs is often far too small. So every draw is scaled by ``sqrt(n / chi2_n)``, as in
-  Student's t, with the n of Welch and Satterthwaite: 2(R - 1) where runs dominate, large where sentences do. With two
-  runs, or two trainings, n is too uncertain itself; there the variance of every draw is scaled by ``d / chi2_d``, d the
-  degrees of freedom of the runs' variance (2 with two runs each), and p comes out larger.
+  Student's t, with the n of Welch and Satterthwaite: 2(R - 1) where runs dominate, large where sentences do. That n is
+  too large on average, because it divides by the square of an estimated variance; 2 is taken off, but never below the
+  degrees of freedom of the runs. Where a variance comes from two runs or two trainings, n says nothing; there the
+  variance of every draw is scaled by ``d / chi2_d``, d the degrees of freedom of the runs' variance (2 with two runs
+  each), and p comes out larger.
 
-``benchmarks/significance.md`` has how often equal systems come out below 0.05 and 0.01.
+The same draws give the 95 % interval (the difference plus or minus their 95 % quantile, so that it excludes 0 where
+p_strict is below 0.05) and the smallest difference that would be found with a power of 80 %.
+
+``p_bootstrap``: the paired bootstrap of Koehn (2004) as sacreBLEU computes it, sentences drawn with replacement in all
+runs at once. It knows of no noise but that of sentences.
+
+``benchmarks/significance.md`` has how often equal systems come out below 0.05 and 0.01, and how often unequal ones do.
 
 All on BLEU's sufficient statistics (``multi_bleu``): R runs, S sentences, 9 integers each.
 """
@@ -40,6 +51,13 @@ SHUFFLES = 10_000
 CELLS = 1 << 23
 """Coins that are held at a time."""
 
+RESAMPLES = 1000
+"""As sacreBLEU."""
+
+CONFIDENCE = 0.95
+
+POWER = 0.8
+
 SLACK = 1e-9
 """Differences of BLEU below this are rounding."""
 
@@ -50,12 +68,22 @@ Statistics = NDArray[np.int64]
 class SignificanceResult(NamedTuple):
     """difference: mean BLEU of the runs of the second system less that of the first; two-sided p-values.
 
-    p_strict: none where there is one run, or one training, which says nothing about their noise.
+    margin: half the width of the 95 % interval around the difference. detectable: the smallest true difference that
+    p_strict finds (p <= 0.05) in 80 % of the cases. p_strict, margin, detectable: none where there is one run, or one
+    training, which says nothing about their noise.
     """
 
     difference: float
     p_clark: float
-    p_strict: float | None
+    p_bootstrap: float
+    p_strict: float | None = None
+    margin: float | None = None
+    detectable: float | None = None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95 % confidence interval of the difference."""
+        return None if self.margin is None else (self.difference - self.margin, self.difference + self.margin)
 
 
 def compare(
@@ -64,22 +92,30 @@ def compare(
     seed: int = 1,
     shuffles: int = SHUFFLES,
     trainings: tuple[int | None, int | None] = (None, None),
+    shared: bool = False,
 ) -> SignificanceResult:
     """Compare two systems on a test set; both have the same number of runs R, paired by their number.
 
-    The same seed gives the same p-values, whichever system comes first. trainings: of the networks of each system, on
-    which its runs take turns (run r, from 0, has training r % trainings); none where every run counts for itself.
+    The same seed gives the same p-values, whichever system comes first.
+
+    Args:
+        trainings: number of trainings of the networks of each system; run r, counted from 0, has training
+            r % trainings. None where every run counts for itself.
+        shared: run r of both systems has a network in common, or something else that varies between runs.
 
     Raises:
-        ValueError: the shapes differ, or there are no runs or no sentences.
+        ValueError: the shapes differ, there are no runs or no sentences, or systems that share a network have another
+            number of trainings.
     """
     if first.shape != second.shape or first.size == 0:
         raise ValueError(f"statistics of shapes {first.shape} and {second.shape} cannot be compared")
+    if shared and trainings[0] != trainings[1]:
+        raise ValueError(f"systems that share a network have {trainings[0]} and {trainings[1]} trainings")
     sums = first.sum(1), second.sum(1)
     runs = bleu_of_many(sums[0]), bleu_of_many(sums[1])
     difference = float(runs[1].mean() - runs[0].mean())
     if difference < 0:
-        return compare(second, first, seed, shuffles, trainings[::-1])._replace(difference=difference)
+        return compare(second, first, seed, shuffles, trainings[::-1], shared)._replace(difference=difference)
     gaps = (second - first).astype(np.float64)
     R, S = first.shape[:2]
     clark = 0
@@ -89,17 +125,38 @@ def compare(
         for r in range(R):
             total += _swapped(sums[0][r], sums[1][r], _coins(rng, count, S) @ gaps[r])
         clark += int(np.count_nonzero(np.abs(total / R) >= difference - SLACK))
-    noises = [_noise(system, number or R) for system, number in zip((first, second), trainings, strict=True)]
+    p_clark, p_bootstrap = (clark + 1) / (shuffles + 1), _bootstrap(first, second, seed)
+    noises = _noises(first, second, trainings, shared)
     if not all(noise.degrees for noise in noises):
-        return SignificanceResult(difference, (clark + 1) / (shuffles + 1), None)
+        return SignificanceResult(difference, p_clark, p_bootstrap)
     swapped = []
     for count in _portions(shuffles, S):
         coins = _coins(rng, count, S)
         swapped.append(sum(_swapped(sums[0][r], sums[1][r], coins @ gaps[r]) for r in range(R)) / R)
     alike = (trainings[0] is None) == (trainings[1] is None)
-    draws = _with_runs(rng, np.concatenate(swapped), noises[0], noises[1], pooled=alike)
-    strict = int(np.count_nonzero(np.abs(draws) >= difference - SLACK))
-    return SignificanceResult(difference, (clark + 1) / (shuffles + 1), (strict + 1) / (shuffles + 1))
+    draws = np.abs(_with_runs(rng, np.concatenate(swapped), noises, pooled=alike))
+    strict = int(np.count_nonzero(draws >= difference - SLACK))
+    margin = float(np.quantile(draws, CONFIDENCE))
+    detectable = margin + float(np.quantile(draws, 2 * POWER - 1))  # the one-sided quantile of a symmetric distribution
+    return SignificanceResult(difference, p_clark, p_bootstrap, (strict + 1) / (shuffles + 1), margin, detectable)
+
+
+def _bootstrap(first: Statistics, second: Statistics, seed: int) -> float:
+    """The p-value of the paired bootstrap; second is not worse than first.
+
+    As in sacreBLEU: how often the difference of a resample is as far from the mean of all resamples as the one that was
+    seen is from 0.
+    """
+    rng = np.random.default_rng(seed)
+    R, S = first.shape[:2]
+    drawn = []
+    for count in _portions(RESAMPLES, S):
+        times = rng.multinomial(S, np.full(S, 1.0 / S), count).astype(np.float64)
+        drawn.append(sum(bleu_of_many(times @ second[r]) - bleu_of_many(times @ first[r]) for r in range(R)) / R)
+    differences = np.concatenate(drawn)
+    seen = float((bleu_of_many(second.sum(1)) - bleu_of_many(first.sum(1))).mean())
+    far = int(np.count_nonzero(np.abs(differences - differences.mean()) >= seen - SLACK))
+    return (far + 1) / (RESAMPLES + 1)
 
 
 def _portions(shuffles: int, sentences: int) -> Iterator[int]:
@@ -121,57 +178,72 @@ def _swapped(first: Statistics, second: Statistics, moved: NDArray[np.float64]) 
 
 
 class _Noise(NamedTuple):
-    """Of the mean of a system's runs: its variance, the part of it that single sentences make, degrees of freedom."""
+    """Of a mean over runs: its variance, the part of it that single sentences make, degrees of freedom."""
 
     variance: float
     by_sentences: float
     degrees: int
 
 
-def _noise(system: Statistics, groups: int) -> _Noise:
-    """The noise of runs ``[R, S, 9]`` of which every ``groups``-th ones belong together.
+def _noises(
+    first: Statistics, second: Statistics, trainings: tuple[int | None, int | None], shared: bool
+) -> list[_Noise]:
+    """The noise of the runs of both systems, or of their differences where they share networks."""
+    R = len(first)
+    (bleu, parts), (other_bleu, other_parts) = _contributions(first), _contributions(second)
+    if shared:
+        return [_noise(other_bleu - bleu, other_parts - parts, trainings[0] or R)]
+    return [_noise(bleu, parts, trainings[0] or R), _noise(other_bleu, other_parts, trainings[1] or R)]
 
-    What a sentence contributes to a run is what the run's BLEU loses without it; the differences of these contributions
-    between groups, less the group's own mean, are taken as independent.
-    """
-    S = system.shape[1]
-    if groups == 1:
-        return _Noise(0.0, 0.0, 0)
+
+def _contributions(system: Statistics) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """BLEU of every run [R], and what it loses without a sentence [R, S]."""
     totals = system.sum(1, keepdims=True)
     bleu = bleu_of_many(totals)
+    return bleu[:, 0], bleu - bleu_of_many(totals - system)
+
+
+def _noise(values: NDArray[np.float64], parts: NDArray[np.float64], groups: int) -> _Noise:
+    """The noise of the mean of values of runs [R], of which every ``groups``-th ones belong together.
+
+    parts: what each sentence contributes to each value, [R, S]. Their differences between groups, less the group's own
+    mean, are taken as independent.
+    """
+    S = parts.shape[1]
+    if groups == 1:
+        return _Noise(0.0, 0.0, 0)
     by_sentences = 0.0
     if S > 1:
-        parts = _means(bleu - bleu_of_many(totals - system), groups)
-        parts -= parts.mean(0)
+        parts = _means(parts, groups)
+        parts = parts - parts.mean(0)
         parts -= parts.mean(1, keepdims=True)
         by_sentences = float((parts**2).sum() / (groups - 1) * S / (S - 1))
-    variance = float(_means(bleu, groups).var(ddof=1))
+    variance = float(_means(values, groups).var(ddof=1))
     return _Noise(variance / groups, by_sentences / groups, groups - 1)
 
 
 def _means(values: NDArray[np.float64], groups: int) -> NDArray[np.float64]:
-    """The means of every ``groups``-th rows: ``[R, n]`` -> ``[groups, n]``."""
+    """The means of every ``groups``-th rows: ``[R, ...]`` -> ``[groups, ...]``."""
     return np.array([values[group::groups].mean(0) for group in range(groups)])
 
 
 def _with_runs(
-    rng: np.random.Generator, swapped: NDArray[np.float64], first: _Noise, second: _Noise, pooled: bool
+    rng: np.random.Generator, swapped: NDArray[np.float64], noises: list[_Noise], pooled: bool
 ) -> NDArray[np.float64]:
     """Draws of the difference of two equal systems: those of sentences ``[shuffles]`` with the noise of runs added.
 
     pooled: the variance of the runs is taken to be the same for both systems.
     """
-    noises = first, second
-    variance, by_sentences = first.variance + second.variance, first.by_sentences + second.by_sentences
+    variance, by_sentences = sum(noise.variance for noise in noises), sum(noise.by_sentences for noise in noises)
     if variance == 0.0:
         return swapped
-    degrees: float = first.degrees + second.degrees
+    degrees: float = sum(noise.degrees for noise in noises)
     if not pooled:
         degrees = variance**2 / sum(noise.variance**2 / noise.degrees for noise in noises)
     normal = rng.standard_normal(swapped.size)
-    if min(first.degrees, second.degrees) == 1:
+    if min(noise.degrees for noise in noises) == 1:
         drawn = variance * degrees / rng.chisquare(degrees, swapped.size)
         return swapped + normal * np.sqrt(np.maximum(0.0, drawn - by_sentences))
     runs = max(0.0, variance - by_sentences)
-    n = (swapped.var() + runs) ** 2 / (variance**2 / degrees)
+    n = max(degrees, (swapped.var() + runs) ** 2 / (variance**2 / degrees) - 2)
     return (swapped + normal * np.sqrt(runs)) * np.sqrt(n / rng.chisquare(n, swapped.size))

@@ -21,6 +21,7 @@ from rnnsmt.systems import (
     ordered_features,
     paper_figure,
     paper_gain,
+    share_networks,
     without,
 )
 
@@ -49,9 +50,24 @@ class Contrast:
         return self.comparison.p_clark if self.comparison else None
 
     @property
+    def p_bootstrap(self) -> float | None:
+        """The p-value of the paired bootstrap."""
+        return self.comparison.p_bootstrap if self.comparison else None
+
+    @property
     def p_strict(self) -> float | None:
         """The p-value of the stricter test, the one to go by."""
         return self.comparison.p_strict if self.comparison else None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95 % confidence interval of the difference."""
+        return self.comparison.interval if self.comparison else None
+
+    @property
+    def detectable(self) -> float | None:
+        """The smallest true difference that p_strict finds in 80 % of the cases."""
+        return self.comparison.detectable if self.comparison else None
 
 
 @dataclass(frozen=True)
@@ -254,8 +270,10 @@ def _row(
     own = ordered_features(added[system])
     smaller = {feature: name for feature in own if (name := without(system, feature, added)) is not None}
     found = {
-        reference: _contrast(scores, system, reference, test_set, is_dev, trainings)
-        for reference in dict.fromkeys([BASELINE, *smaller.values()])
+        reference: _contrast(
+            scores, system, reference, test_set, is_dev, trainings, share_networks(added[system], added[reference])
+        )
+        for reference in dict.fromkeys([*([BASELINE] if BASELINE in added else []), *smaller.values()])
     }
     return Row(
         system=system,
@@ -270,15 +288,24 @@ def _row(
         decode_seconds=mean(seconds),
         paper=None if is_dev is None else paper_figure(system, is_dev),
         trainings=trainings[system],
-        baseline=found[BASELINE],
+        baseline=found.get(BASELINE),
         features={f: contrast for f, name in smaller.items() if (contrast := found[name]) is not None},
     )
 
 
 def _contrast(
-    scores: Scores, system: str, reference: str, test_set: str, is_dev: bool | None, trainings: Mapping[str, int]
+    scores: Scores,
+    system: str,
+    reference: str,
+    test_set: str,
+    is_dev: bool | None,
+    trainings: Mapping[str, int],
+    shared: bool,
 ) -> Contrast | None:
-    """A system against another one, where that is in the table; the runs of both are paired by their numbers."""
+    """A system against another one, where that is in the table; the runs of both are paired by their numbers.
+
+    shared: run by run both have a network in common.
+    """
     if reference == system or (reference, test_set) not in scores:
         return None
     runs, others = scores[system, test_set], scores[reference, test_set]
@@ -288,7 +315,12 @@ def _contrast(
         say(f"{system} on {test_set}: not tested for significance, it has not the same runs as {reference}")
     elif all(score.sentences for score in (*others.values(), *runs.values())):
         several = [number if number > 1 else None for number in (trainings[reference], trainings[system])]
-        comparison = compare(_statistics(others), _statistics(runs), trainings=(several[0], several[1]))
+        comparison = compare(
+            _statistics(others),
+            _statistics(runs),
+            trainings=(several[0], several[1]),
+            shared=shared and several[0] is not None,
+        )
     paper = None if is_dev is None else paper_gain(system, reference, is_dev)
     return Contrast(reference, averages[0] - averages[1], paper, comparison)
 

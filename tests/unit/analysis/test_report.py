@@ -15,7 +15,9 @@ ROW = {
     "runs": 2, "trainings": 1, "diff_baseline": None, "p_strict": None, "paper_bleu": 33.3,
 }  # fmt: skip
 RNN = ROW | {"label": "RNN", "system": "rnn", "bleu": 21.0, "diff_baseline": 0.5, "p_strict": 0.0004, "bleu_sd": None}
-CONTRAST = {"test_set": "test", "system": "rnn", "feature": "rnn", "difference": 0.5, "p_strict": 0.2}
+CONTRAST = {"test_set": "test", "system": "rnn", "feature": "rnn", "difference": 0.5, "p_strict": 0.2} | {
+    "low": -0.125, "high": 1.125, "detectable": 0.875
+}  # fmt: skip
 TABLE = {"rows": [ROW, RNN], "contrasts": [CONTRAST | {"paper_difference": 0.57}]}
 PROVENANCE = {
     "software": {"rnnsmt": "0.1.0", "commit": None, "modified": None, "python": "3.11", "packages": {"torch": "2"}},

@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 
 from rnnsmt.cli import main
+from rnnsmt.evaluation import cells
 from tests.unit.evaluation.test_table import ALL, command, score, table, with_sentences, write
 
 SYSTEMS = ("baseline", "rnn", "cslm_rnn", "cslm_rnn_wp", "cslm", "baseline_wp", "rnn_wp", "cslm_wp")
@@ -37,9 +38,10 @@ def test_markdown_has_an_overview_and_three_tables_a_set(outputs):
     assert overview[5][3:] == ["31.50", "34.54"]
     assert [row[0] for row in overview[2:]] == [row[0] for row in others[0][2:]]
     assert others[0][0] == [
-        "System", "BLEU", "paper", "Δ baseline", "paper", "p", "p strict", "Δ feature", "paper", "p strict",
+        "System", "BLEU", "paper", "Δ baseline", "95 %", "paper", "p strict", "Δ feature", "paper", "p strict",
     ]  # fmt: skip
-    assert others[1][0] == ["Feature", "added to", "Δ", "paper", "p", "p strict"]
+    headings = ["Feature", "added to", "Δ", "95 %", "detectable", "paper", "p", "p boot", "p strict"]
+    assert others[1][0] == headings
     assert others[2][0] == ["System", "sacreBLEU", "Length", "Unknown", "CPU s", "BLEU of every run"]
     assert len(others) == 6
     assert re.findall("^## .*", text, re.MULTILINE) == ["## dev: 1 segment, 3 runs", "## test: 2 segments, 3 runs"]
@@ -47,7 +49,7 @@ def test_markdown_has_an_overview_and_three_tables_a_set(outputs):
 
 def test_markdown_reads_well_on_a_terminal(outputs):
     lines = (outputs / "table1.md").read_text().splitlines()
-    assert max(map(len, lines)) <= 120
+    assert max(map(len, lines)) <= 126
     for before, after in pairwise(lines):
         if before.startswith("|") and after.startswith("|"):
             assert [k for k, c in enumerate(before) if c == "|"] == [k for k, c in enumerate(after) if c == "|"]
@@ -56,8 +58,8 @@ def test_markdown_reads_well_on_a_terminal(outputs):
 def test_gains_of_the_paper_stand_beside_ours(outputs):
     _, _, _, _, scores, contrasts, _ = tables((outputs / "table1.md").read_text())
     row = next(row for row in scores if row[0] == "CSLM + RNN")
-    assert (row[2], row[4], row[8]) == ("34.64", "+1.34", "+0.77")
-    assert [row[3] for row in contrasts if row[:2] == ["CSLM", "RNN"]] == ["+0.77"]
+    assert (row[2], row[5], row[8]) == ("34.64", "+1.34", "+0.77")
+    assert [row[5] for row in contrasts if row[:2] == ["CSLM", "RNN"]] == ["+0.77"]
 
 
 def test_what_the_noise_is_stands_in_every_form(outputs):
@@ -155,16 +157,25 @@ def test_plots_take_the_page_s_colours(outputs):
     assert len(names) == len(set(names))
 
 
-def test_a_sentence_says_what_is_more_than_chance(outputs):
+def test_a_sentence_says_what_was_detected_and_how_much_was_missed(outputs):
+    """Every contrast is named once: with its interval where it is detected, else with what it is less than."""
     rows = json.loads((outputs / "table1.json").read_text())["contrasts"]
+    labels = {"cslm": "CSLM", "rnn": "RNN", "wp": "WP", "baseline": "Baseline"}
     for name in ("dev", "test"):
         page = re.sub(r"\s+", " ", (outputs / "table1.md").read_text())
         text = page.split(f"What each feature adds on {name}")[1].split("In words")[1].split("###")[0]
-        chance = text.split("chance could not explain: ")[1] if "could not" in text else ""
         for row in (row for row in rows if row["test_set"] == name):
-            labels = {"cslm": "CSLM", "rnn": "RNN", "wp": "WP", "baseline": "Baseline"}
             added_to = " + ".join(labels[part] for part in row["without"].split("_"))
-            said = f"{labels[row['feature']]} added to {added_to}"
-            assert said in text
-            listed = re.split(r", |; |\.", chance)
-            assert (said in listed) == (row["p_strict"] >= 0.05)
+            said = f"{labels[row['feature']]} added to {added_to} ("
+            assert row["p_strict"] >= 0.05  # of two sentences nothing can be said
+            assert f"{said}less than {max(row['high'], 0):.2f})" in text.split("not detected")[1]
+    found = {"feature": "rnn", "without": "cslm", "low": 0.123, "high": 0.71, "p_strict": 0.01}
+    assert cells._said(found) == "RNN added to CSLM (+0.12 to +0.71)"
+    assert cells._said(found | {"low": -0.9, "high": -0.1, "p_strict": 0.2}) == "RNN added to CSLM (less than 0.00)"
+
+
+def test_the_number_of_contrasts_is_said(outputs):
+    page = " ".join((outputs / "table1.md").read_text().split())
+    rows = json.loads((outputs / "table1.json").read_text())["contrasts"]
+    number = sum(row["test_set"] == "test" for row in rows)
+    assert f"Every test set has {number} contrasts; p and intervals are those of a single one" in page

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from rnnsmt.bleu.batch import bleu_of_many
-from rnnsmt.bleu.multi_bleu import bleu_of
-from rnnsmt.evaluation.significance import _noise, _with_runs, compare
+from rnnsmt.bleu.multi_bleu import bleu_of, corpus_statistics
+from rnnsmt.evaluation.significance import _contributions, _noise, _noises, _with_runs, compare
 
 
 def statistics(rng: np.random.Generator, quality: np.ndarray, length: int = 12) -> np.ndarray:
@@ -70,14 +70,18 @@ def test_one_sentence_by_hand():
     """Two outputs of one sentence: every shuffle has the same difference, so nothing can be told."""
     rng = np.random.default_rng(1)
     first, second = (statistics(rng, np.full((1, 1), quality)) for quality in (0.99, 0.9))
-    assert compare(first, second)[1:] == (1.0, None)
-    twice = np.concatenate([first, first]), np.concatenate([second, second])
-    assert compare(*twice)[1:] == (pytest.approx(0.5, abs=0.02), 1.0)
+    once = compare(first, second)
+    assert (once.p_clark, once.p_strict, once.interval, once.detectable) == (1.0, None, None, None)
+    found = compare(np.concatenate([first, first]), np.concatenate([second, second]))
+    assert (found.p_clark, found.p_strict) == (pytest.approx(0.5, abs=0.02), 1.0)
+    assert found.margin == pytest.approx(found.difference if found.difference > 0 else -found.difference)
 
 
 def test_equal_systems_do_not_differ():
     outputs = statistics(np.random.default_rng(1), np.full((3, 50), 0.8))
-    assert compare(outputs, outputs) == (0.0, 1.0, 1.0)
+    found = compare(outputs, outputs)
+    assert (found.difference, found.p_clark, found.p_bootstrap, found.p_strict) == (0.0, 1.0, 1.0, 1.0)
+    assert found.interval == (-found.margin, found.margin)
 
 
 def test_a_clear_difference_is_found():
@@ -117,7 +121,8 @@ def p_values(trials: int, same_text: bool, run_noise: float) -> np.ndarray:
             else:
                 outputs = statistics(rng, np.clip(base + runs, 0, 1))
             sides.append(outputs)
-        found.append(compare(*sides, shuffles=400)[1:])
+        result = compare(*sides, shuffles=400)
+        found.append((result.p_clark, result.p_strict))
     return np.array(found)
 
 
@@ -162,7 +167,7 @@ def test_noise_of_runs_alone_is_student_s(runs, quantile):
         matches = np.sort(rng.integers(30, 90, (runs, 4)))[:, ::-1]
         rows = np.concatenate([matches, np.full((runs, 4), 100), np.full((runs, 1), 100)], 1)
         sides.append(np.repeat(rows[:, None], 50, 1).astype(np.int64))
-    draws = _with_runs(rng, np.zeros(40_000), *(_noise(side, runs) for side in sides), pooled=True)
+    draws = _with_runs(rng, np.zeros(40_000), _noises(*sides, (None, None), shared=False), pooled=True)
     variance = np.mean([bleu_of_many(side.sum(1)).var(ddof=1) for side in sides])
     assert np.quantile(draws, 0.975) / math.sqrt(2 / runs * variance) == pytest.approx(quantile, rel=0.03)
 
@@ -204,7 +209,7 @@ def test_noise_of_trainings_is_that_of_their_means():
     system = of_trainings(rng, rng.uniform(0.6, 0.9, 30), 4, 2)
     bleu = bleu_of_many(system.sum(1))
     means = [(bleu[0] + bleu[2]) / 2, (bleu[1] + bleu[3]) / 2]
-    noise = _noise(system, 2)
+    noise = _noise(*_contributions(system), 2)
     assert noise.variance == pytest.approx((means[0] - means[1]) ** 2 / 4)  # of the mean of two: variance / 2
     assert noise.degrees == 1
 
@@ -213,3 +218,90 @@ def test_noise_of_trainings_is_that_of_their_means():
 def test_refuses_what_cannot_be_paired(shapes):
     with pytest.raises(ValueError, match="cannot be compared"):
         compare(*(np.zeros(shape, np.int64) for shape in shapes))
+
+
+def sharing(rng: np.random.Generator, runs: int, shift: float, gain: float, sentences: int = 300) -> list[np.ndarray]:
+    """Two systems [R, S, 9] that share the network of every run, which moves both; the second is better by a gain."""
+    difficulty = rng.uniform(0.65, 0.9, sentences)
+    moved = rng.normal(0, shift, (runs, 1, 1))
+    draws = rng.random((sentences, 12))
+    systems = []
+    for quality in (difficulty, difficulty + gain):
+        own = np.where(rng.random((sentences, 1)) < 0.3, rng.random((sentences, 12)), draws)
+        right = own < np.clip(quality[:, None] + moved, 0, 1)
+        counts = [np.lib.stride_tricks.sliding_window_view(right, n, -1).all(-1).sum(-1) for n in range(1, 5)]
+        totals = [np.full(counts[0].shape, 13 - n) for n in range(1, 5)]
+        systems.append(np.stack([*counts, *totals, np.full(counts[0].shape, 12)], -1).astype(np.int64))
+    return systems
+
+
+def test_noise_of_shared_networks_is_that_of_paired_differences():
+    rng = np.random.default_rng(7)
+    first, second = sharing(rng, 6, 0.05, 0.02)
+    (noise,) = _noises(first, second, (3, 3), shared=True)
+    gaps = bleu_of_many(second.sum(1)) - bleu_of_many(first.sum(1))
+    assert noise.variance == pytest.approx(np.var((gaps[:3] + gaps[3:]) / 2, ddof=1) / 3)
+    assert noise.degrees == 2
+
+
+def test_gain_beside_a_shared_network_is_found():
+    """A gain of one word in fifty, beside a network that moves both systems by several BLEU from run to run.
+
+    Taken for independent, the two systems seem too noisy to tell; paired, the gain shows, and equal systems still do
+    not differ too often.
+    """
+    rng = np.random.default_rng(12)
+    gain, equal = [], []
+    for _ in range(60):
+        pair = sharing(rng, 3, 0.05, 0.02)
+        gain.append([compare(*pair, shuffles=199, shared=shared).p_strict for shared in (False, True)])
+        equal.append(compare(*sharing(rng, 3, 0.05, 0.0), shuffles=199, shared=True).p_strict)
+    unpaired, paired = np.mean(np.array(gain) <= 0.05, 0)
+    assert unpaired < 0.3
+    assert paired > 0.6
+    assert np.mean(np.array(equal) <= 0.05) < 0.05 + 3 * math.sqrt(0.05 * 0.95 / 60)
+
+
+def test_interval_excludes_zero_where_p_is_small():
+    rng = np.random.default_rng(13)
+    for gain in (0.0, 0.005, 0.01, 0.02, 0.03):
+        found = compare(*sharing(rng, 3, 0.0, gain))
+        low, high = found.interval
+        assert high - low == pytest.approx(2 * found.margin)
+        assert (low > 0 or high < 0) == (found.p_strict < 0.05)
+        assert found.margin < found.detectable < 2 * found.margin
+
+
+def test_detectable_difference_is_detected_in_four_of_five():
+    """Add the detectable difference as a gain: 80 % of the trials find it."""
+    rng = np.random.default_rng(14)
+    detectable = np.mean([compare(*sharing(rng, 3, 0.0, 0.0), shuffles=400).detectable for _ in range(20)])
+    steep = np.mean([compare(*sharing(rng, 3, 0.0, 0.02), shuffles=1).difference for _ in range(40)]) / 0.02
+    found = [compare(*sharing(rng, 3, 0.0, detectable / steep), shuffles=400).p_strict <= 0.05 for _ in range(150)]
+    assert 0.65 < np.mean(found) < 0.95
+
+
+def test_bootstrap_is_that_of_sacrebleu():
+    """p of the paired bootstrap of one run is that of sacreBLEU's, but for which sentences are drawn."""
+    from sacrebleu.metrics import BLEU
+    from sacrebleu.significance import PairedTest
+
+    rng = np.random.default_rng(15)
+    words = [[f"w{k}" for k in rng.integers(0, 40, 12)] for _ in range(120)]
+    outputs = [
+        [" ".join(w if rng.random() < quality else "x" for w in line) for line in words] for quality in (0.8, 0.82)
+    ]
+    references = [" ".join(line) for line in words]
+    metric = BLEU(tokenize="none", smooth_method="none")
+    theirs = PairedTest(
+        [("one", outputs[0]), ("two", outputs[1])], {"BLEU": metric}, [references], test_type="bs", n_samples=1000
+    )()[1]["BLEU"][1].p_value
+    ours = compare(*(corpus_statistics(output, [references])[None] for output in outputs)).p_bootstrap
+    assert ours == pytest.approx(theirs, abs=4 * math.sqrt(2 * 0.25 / 1000))
+    assert 0.001 < theirs < 0.9
+
+
+def test_systems_that_share_a_network_have_as_many_trainings():
+    systems = sharing(np.random.default_rng(1), 4, 0.0, 0.0, 20)
+    with pytest.raises(ValueError, match="that share a network"):
+        compare(*systems, trainings=(None, 2), shared=True)

@@ -134,7 +134,15 @@ def test_significance_of_the_differences(tmp_path):
     for test_set, (first, second) in {"test": (systems[0], systems[2]), "both": joined}.items():
         expected = compare(first, second)
         row = frame.loc[("rnn", test_set)]
-        for column, value in zip(("diff_baseline", "p_value", "p_strict"), expected, strict=True):
+        for column, value in (
+            ("diff_baseline", expected.difference),
+            ("low_baseline", expected.interval[0]),
+            ("high_baseline", expected.interval[1]),
+            ("detectable_baseline", expected.detectable),
+            ("p_value", expected.p_clark),
+            ("p_bootstrap", expected.p_bootstrap),
+            ("p_strict", expected.p_strict),
+        ):
             assert row[column] == pytest.approx(value, abs=1e-4)
 
 
@@ -179,8 +187,9 @@ def test_differences_to_the_system_without_the_last_feature(tmp_path):
             np.array([with_sentences(score(name, "test", run)).sentences for run in (1, 2)])
             for name in (smaller, system)
         )
+        found = compare(first, second)
         assert row[["p_value_without", "p_strict_without"]].tolist() == pytest.approx(
-            compare(first, second)[1:], abs=1e-4
+            [found.p_clark, found.p_strict], abs=1e-4
         )
     paper = frame[["paper_diff_baseline", "paper_diff_without"]].dropna().round(2).T.to_dict("list")
     assert paper == {"rnn": [0.57, 0.57], "cslm_rnn": [1.34, 0.77], "cslm_rnn_wp": [1.24, -0.10]}
@@ -209,7 +218,10 @@ def test_every_feature_against_the_system_without_it(tmp_path):
             np.array([with_sentences(score(name, "test", run)).sentences for run in (1, 2)])
             for name in (row.without, row.system)
         )
-        assert [row.p_value, row.p_strict] == pytest.approx(compare(first, second)[1:], abs=1e-4)
+        found = compare(first, second)
+        expected = [found.p_clark, found.p_bootstrap, found.p_strict, *found.interval, found.detectable]
+        got = [row.p_value, row.p_bootstrap, row.p_strict, row.low, row.high, row.detectable]
+        assert got == pytest.approx(expected, abs=1e-4)
     assert frame["paper_difference"].dropna().round(2).tolist() == [0.57, 0.77, -0.10]
 
 
