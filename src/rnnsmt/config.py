@@ -393,8 +393,8 @@ def _check_features(config: Mapping[str, Any], name: str, added: list[str], know
             yield f"systems.{name}: proposals have the score of rnn only; {remedy}"
         if config["rnn"]["leave_out"] and name in config["compare"]:
             yield f"systems.{name}: proposals are those of one network; set rnn: {{leave_out: 0}}"
-        if config["rnn"]["settings"].get("direction") == "inverse":
-            yield f"systems.{name}: an inverse network proposes source phrases; leave out rnn.settings.direction"
+        if config["rnn"]["settings"].get("direction", "direct") != "direct":
+            yield f"systems.{name}: proposals need p(target | source); leave out rnn.settings.direction"
     said = named_features(name)
     if said is not None and set(said) != features:
         adds = " and ".join(added) or "nothing"

@@ -4,7 +4,7 @@ import itertools
 from rnnsmt.systems import label, share_networks
 
 # What is shown of the RNN Encoder-Decoder needs one network that scores all pairs and p(target | source).
-HAS_RNN = "rnn" in NETWORKS and settings_of("rnn").get("direction") != "inverse"
+HAS_RNN = "rnn" in NETWORKS and settings_of("rnn").get("direction", "direct") == "direct"
 SHOWN = HAS_RNN and not LEAVE_OUT
 PICTURES = [f"learning-{name}" for name in [*NETWORKS, *LSTMS]] + ["mert"] * bool(COMPARED) + ["scores-rnn"] * HAS_RNN
 PICTURES += [f"bleu-curves-{name}" for name in TEST if LSTMS]

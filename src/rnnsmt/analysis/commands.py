@@ -234,8 +234,8 @@ def _load_network(path: str, pairs_folder: str) -> "tuple[RNNEncoderDecoder, Pai
     from rnnsmt.rnn.pairs import Pairs
 
     model, pairs, _ = load_model_of(Pairs.open(pairs_folder), path, choose_place("cpu", 1))
-    if pairs.is_inverse:
-        raise InputError(f"{path}: was trained with --direction inverse; it reads targets, not source phrases")
+    if pairs.direction != "direct":
+        raise InputError(f"{path}: was trained with --direction {pairs.direction}; it does not read source phrases")
     return model, pairs
 
 

@@ -120,11 +120,7 @@ class Trainer(ABC):
         assert gradient is not None
         index = next(self.batches)
         own = index[place.rank :: place.processes]
-        if len(own):
-            batch = self.minibatch(own)
-            sums = self.gradient(batch).reshape(-1)
-        else:
-            sums = gradient.zero_()[: self.n_sums].double()
+        sums = self.accumulate(own) if len(own) else gradient.zero_()[: self.n_sums].double()
         if place.processes > 1:
             self.shared[len(gradient) :] = sums
             sums = place.sum(self.shared)[len(gradient) :].double()
@@ -140,6 +136,10 @@ class Trainer(ABC):
         self.sums.add(len(index), self.words(index), sums, norm > settings.clip, norm)
         if self.update % CHECK_EVERY == 0:
             self.check()
+
+    def accumulate(self, index: Index) -> Tensor:
+        """Fill the gradient with the sum over all examples of a minibatch; return the sums over it [n_sums]."""
+        return self.gradient(self.minibatch(index)).reshape(-1)
 
     def gradient(self, batch: tuple[Tensor, ...]) -> Tensor:
         """Fill the gradient; the sums over the minibatch."""

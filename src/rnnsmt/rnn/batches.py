@@ -1,6 +1,6 @@
 """The minibatches of phrase pairs: each once an epoch, or as often as it was extracted, in random order, unpadded.
 
-The pairs of a minibatch have the same number of source words and of target words.
+The pairs of a minibatch have the same number of source words and of target words, unless they are drawn at random.
 """
 
 from collections import deque
@@ -44,15 +44,22 @@ class PairBatches:
     """
 
     def __init__(
-        self, pairs: Pairs, batch: int, seed: int, untrained: Index, counts: NDArray[np.int32] | None = None
+        self,
+        pairs: Pairs,
+        batch: int,
+        seed: int,
+        untrained: Index,
+        counts: NDArray[np.int32] | None = None,
+        same_lengths: bool = True,
     ) -> None:
         """batch: pairs of a minibatch; those at the end of an epoch may have fewer. untrained: those that never come,
-        ascending. counts: how often each pair comes in an epoch; none: once.
+        ascending. counts: how often each pair comes in an epoch; none: once. same_lengths: of the pairs of a minibatch.
 
         Raises:
             InputError: no pair is left.
         """
         self.pairs, self.batch, self.seed, self.untrained = pairs, batch, seed, untrained
+        self.same_lengths = same_lengths
         self._ends = None if counts is None else np.cumsum(counts, dtype=np.int64)
         self.size = len(pairs) if self._ends is None else int(self._ends[-1])
         """Pairs of an epoch, those that never come among them."""
@@ -95,7 +102,8 @@ class PairBatches:
             index = index[self.untrained[place] != index]
         last = self.window + 1 == self.windows
         ready, left = [], [np.zeros(0, np.int64)]
-        for group in group_by_length(self.pairs, np.concatenate([self.waiting, index])):
+        index = np.concatenate([self.waiting, index])
+        for group in group_by_length(self.pairs, index) if self.same_lengths else [index]:
             whole = len(group) if last else len(group) - len(group) % self.batch
             ready += [group[begin : begin + self.batch] for begin in range(0, whole, self.batch)]
             left.append(group[whole:])

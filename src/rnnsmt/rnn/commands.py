@@ -130,7 +130,8 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     Writes one float32 a line of the phrase table, in its order (.npy). --shard K/N scores the K-th of N nearly equal
     parts of the table, for jobs side by side; the parts follow each other. The scores of a pair are those of the pair
     alone to within 1e-4, however the table is cut. Products are float32 in full precision. Of a network that was
-    trained with --direction inverse the score is log p(source | target). Of several networks it is the logarithm of the
+    trained with --direction inverse the score is log p(source | target), of one with --direction target log p(target).
+    Of several networks it is the logarithm of the
     mean of their probabilities; a pair that some of them have not seen in training, because they left its sentences out
     (rnn train --leave-out), is scored by those alone.
 
@@ -152,8 +153,8 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     pairs, place = Pairs.open(args.pairs), choose_place(args.device, 1)
     bounds = bounds_of_part(args.shard, len(pairs))
     networks = [load_model_of(pairs, path, place) for path in args.model]
-    if len({own.is_inverse for _, own, _ in networks}) > 1:
-        raise InputError("--model: networks of both directions; score with those of one at a time")
+    if len({own.direction for _, own, _ in networks}) > 1:
+        raise InputError("--model: networks of several directions; score with those of one at a time")
     for model, _, _ in networks:
         check_lengths(model.sizes, pairs)
     threads = batches_at_once(place.device, args.threads, len(networks))
@@ -366,6 +367,10 @@ def propose(args: argparse.Namespace) -> dict[str, object]:
 
     pairs, place = Pairs.open(args.pairs), choose_place(args.device, args.threads)
     model, pairs, _ = load_model_of(pairs, args.model, place)
+    if pairs.direction == "target":
+        raise InputError(
+            f"{args.model}: was trained with --direction target, it reads no source phrases to propose for"
+        )
     source_length, max_length = (min(n, model.sizes.longest) for n in (args.source_length, args.max_length))
     phrases = unfamiliar_phrases(args.input, args.phrase_table, source_length, args.extractions, args.targets)
     found = propose_targets(model, pairs.vocabularies, phrases, args.beam, max_length, args.nbest)

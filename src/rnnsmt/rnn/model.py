@@ -381,8 +381,7 @@ def load_model_of(
         InputError: as ``load_model`` and ``check_vocabularies``.
     """
     model, meta = load_model(path, place.device)
-    if meta.get("direction") == "inverse":
-        pairs = pairs.inverse()
+    pairs = pairs.in_direction(meta.get("direction", "direct"))
     check_vocabularies(path, meta, pairs)
     say(f"{Path(path).name}: computed on {place}")
     return model, pairs, meta.get("leave out")

@@ -56,7 +56,8 @@ class Pairs:
         self.vocabularies = tuple(Vocabulary.read(folder / f"vocab.{side}.txt") for side in SIDES)
         self.held_out: Index = np.zeros(0, np.int64)
         """The pairs of held-out sentences, which no other sentence contains; empty where nothing is known of them."""
-        self.is_inverse = False
+        self.direction = "direct"
+        """Which side is read and which is predicted, see ``rnnsmt.rnn.settings.DIRECTIONS``."""
 
     @classmethod
     def open(cls, folder: str | Path) -> "Pairs":
@@ -99,11 +100,18 @@ class Pairs:
         parts = (side.offsets[i : i + BLOCK + 1] for side in self.sides for i in range(0, len(self), BLOCK))
         return max(int(np.diff(part).max()) for part in parts) - 1
 
-    def inverse(self) -> "Pairs":
-        """The same pairs with source and target exchanged."""
+    def in_direction(self, direction: str) -> "Pairs":
+        """Return the same pairs as a network of this direction reads and predicts them.
+
+        ``inverse``: source and target exchanged. ``target``: every source phrase is empty, EOS alone.
+        """
         found = copy.copy(self)
-        found.sides, found.vocabularies = self.sides[::-1], self.vocabularies[::-1]
-        found.is_inverse = not self.is_inverse
+        found.direction = direction
+        if direction == "inverse":
+            found.sides, found.vocabularies = self.sides[::-1], self.vocabularies[::-1]
+        elif direction == "target":
+            eos = np.broadcast_to(np.int32(self.vocabularies[0].eos), len(self))
+            found.sides = Sequences(eos, np.arange(len(self) + 1)), self.sides[1]
         return found
 
     def counts(self) -> NDArray[np.int32]:

@@ -1,8 +1,9 @@
 """The sizes of an RNN Encoder-Decoder, the settings of its training, and three sets of them; imports nothing heavy.
 
-``paper``: what the paper says, as far as is known: sizes, initialisation, Adadelta, clipping, minibatches of 64, the
-mean over the pairs as objective. Its number of updates is not published, only "three days". Its authors' later code
-sums the loss over the minibatch, so that nearly every gradient is clipped: ``--loss sum``.
+``paper``: what the paper says: sizes, initialisation, Adadelta, minibatches of 64. Where it says nothing, what its
+authors' public configuration of the phrase model says (GroundHog, experiments/nmt): the loss is summed over the
+minibatch, gradients are clipped at norm 1, training takes 3,000,000 updates. At these sizes the mean is clipped in
+every update too. The paper draws the pairs of a minibatch at random: ``--batching random``.
 
 ``small``: a network for a processor. With a quarter of the hidden units a step of the recurrence costs a sixteenth, and
 the softmax is most of the work. Adam instead of Adadelta: Adadelta's steps begin near eps and grow over thousands of
@@ -34,8 +35,13 @@ al. (2013) and Chandar et al. (2014) do, from which the paper sets itself apart;
 either side, for phrases of up to ``max_length`` words, whose target words do not depend on each other given the source
 phrase, as in the simplest network of Schwenk (2012), from which the paper sets itself apart too."""
 
-DIRECTIONS = ("direct", "inverse")
-"""What the network gives: p(target | source), the paper's, or p(source | target)."""
+DIRECTIONS = ("direct", "inverse", "target")
+"""What the network gives: p(target | source), the paper's; p(source | target); or p(target), the same network whose
+source phrases are all empty: what it then knows is the target language alone."""
+
+BATCHINGS = ("lengths", "random")
+"""Of which pairs a minibatch is: pairs with the same numbers of source and target words, so that nothing is padded, or
+any pairs, as in the paper; their gradients are then computed length by length and added up, which is much slower."""
 
 WEIGHTINGS = ("distinct", "counts")
 """How often a pair is seen in an epoch: once, as in the paper, or as often as it was extracted."""
@@ -116,12 +122,12 @@ class RnnSettings(TrainingSettings):
     """The settings of a training on phrase pairs; what is not said here is in ``TrainingSettings``.
 
     embedding, hidden, maxout, variant, max_length: as in ``RnnSizes``. direction: one of ``DIRECTIONS``. weighting:
-    one of ``WEIGHTINGS``. deviation: of the initial weights. epochs: how often every pair is seen; updates: how many
-    updates instead, where not 0. loss: ``mean`` or ``sum`` over the minibatch. dropout: of the units of the embeddings
-    and of the maxout. sampled_classes: how many classes are drawn for the softmax of a minibatch, besides its own
-    words; 0: the sum goes over all classes. held_out: how many pairs of held-out sentences are looked at, and how many
-    pairs drawn from the table are not trained on, at most one in a hundred. evaluations: how often these are looked at.
-    keep: ``last`` or ``best`` (by the held-out pairs) parameters.
+    one of ``WEIGHTINGS``. batching: one of ``BATCHINGS``. deviation: of the initial weights. epochs: how often every
+    pair is seen; updates: how many updates instead, where not 0. loss: ``mean`` or ``sum`` over the minibatch. dropout:
+    of the units of the embeddings and of the maxout. sampled_classes: how many classes are drawn for the softmax of a
+    minibatch, besides its own words; 0: the sum goes over all classes. held_out: how many pairs of held-out sentences
+    are looked at, and how many pairs drawn from the table are not trained on, at most one in a hundred. evaluations:
+    how often these are looked at. keep: ``last`` or ``best`` (by the held-out pairs) parameters.
     """
 
     embedding: int = 100
@@ -131,6 +137,7 @@ class RnnSettings(TrainingSettings):
     max_length: int = 7
     direction: str = "direct"
     weighting: str = "distinct"
+    batching: str = "lengths"
     deviation: float = 0.01
     batch: int = 64
     epochs: float = 1.0
@@ -154,6 +161,7 @@ class RnnSettings(TrainingSettings):
         "variant": VARIANTS,
         "direction": DIRECTIONS,
         "weighting": WEIGHTINGS,
+        "batching": BATCHINGS,
         "loss": LOSSES,
         "keep": KEEPS,
     }
@@ -187,7 +195,7 @@ class RnnSettings(TrainingSettings):
         return min(self.held_out, pairs)
 
 
-PAPER = RnnSettings(updates=3_000_000, evaluations=100)
+PAPER = RnnSettings(updates=3_000_000, loss="sum", evaluations=100)
 
 SMALL = RnnSettings(
     embedding=64,

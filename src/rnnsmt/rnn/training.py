@@ -13,7 +13,7 @@ from rnnsmt.networks.devices import Place
 from rnnsmt.networks.dropout import DROPOUT_ROWS, Dropout
 from rnnsmt.networks.softmax import ClassSampler, Products
 from rnnsmt.networks.training import Trainer
-from rnnsmt.rnn.batches import PairBatches, pair_tensors
+from rnnsmt.rnn.batches import PairBatches, group_by_length, pair_tensors
 from rnnsmt.rnn.gradients import autograd_loss_and_gradient, loss_and_gradient
 from rnnsmt.rnn.model import RNNEncoderDecoder, check_lengths, save_model, vocabularies_of
 from rnnsmt.rnn.pairs import Pairs, word_frequencies
@@ -40,7 +40,7 @@ class RnnTrainer(Trainer):
         self.leave_out = leave_out
         counts = pairs.counts() if settings.weighting == "counts" else None
         left_out = np.flatnonzero(pairs.left_out(*leave_out)) if leave_out else np.zeros(0, np.int64)
-        pairs = pairs.inverse() if settings.direction == "inverse" else pairs
+        pairs = pairs.in_direction(settings.direction)
         self.pairs, self.settings, self.seed = pairs, settings, seed
         self.drawn = draw_held_out(len(pairs), settings.held_out_of(len(pairs)), seed)
         self.of_sentences = pairs.held_out if settings.held_out else pairs.held_out[:0]
@@ -59,7 +59,8 @@ class RnnTrainer(Trainer):
         measured_pairs = of_sentences if len(of_sentences) else self.drawn
         self.unigram = unigram_likelihood(pairs, measured_pairs, frequencies).per_word
         self.sum_of_losses = settings.loss == "sum"
-        batches = PairBatches(pairs, settings.batch, seed, untrained, counts)
+        same_lengths = settings.batching == "lengths"
+        batches = PairBatches(pairs, settings.batch, seed, untrained, counts, same_lengths)
         self.trained = batches.trained
         self.total = settings.updates or batches.updates(settings.epochs)
         number = min(settings.evaluations, self.total)
@@ -82,11 +83,25 @@ class RnnTrainer(Trainer):
         about = {"version of rnn train": version, "pairs": pairs, "seed": self.seed, "leave_out": self.leave_out}
         return about | self.settings.as_dict()
 
-    def minibatch(self, index: Index) -> tuple[Tensor, ...]:
-        """Source and target words, [length, B] each: all pairs of a minibatch have the same lengths. On the processor:
-        the numbers of the pairs [1, B].
+    def accumulate(self, index: Index) -> Tensor:
+        """Compute the gradient of pairs of several lengths group by group: the same sum as over padded pairs."""
+        if self.settings.batching == "lengths":
+            return super().accumulate(index)
+        assert self.flat.grad is not None
+        gradient, sums = torch.zeros_like(self.flat.grad), torch.zeros((), dtype=torch.float64)
+        begin = 0
+        for group in group_by_length(self.pairs, index):
+            sums = sums + self.gradient(self.minibatch(group, begin)).reshape(-1)
+            gradient += self.flat.grad
+            begin += len(group)
+        self.flat.grad.copy_(gradient)
+        return sums
+
+    def minibatch(self, index: Index, begin: int = 0) -> tuple[Tensor, ...]:
+        """Source and target words, [length, B] each, of pairs of the same lengths. On the processor: the numbers of the
+        pairs [1, B], from ``begin`` on.
         """
-        rows = torch.arange(len(index)) * self.place.processes + self.place.rank
+        rows = torch.arange(begin, begin + len(index)) * self.place.processes + self.place.rank
         return *pair_tensors(self.pairs, index, self.place.device), (rows + self.update * self.settings.batch)[None]
 
     def loss_and_gradient(self, model: RNNEncoderDecoder, *batch: Tensor) -> Tensor:
@@ -100,7 +115,7 @@ class RnnTrainer(Trainer):
         return self.settings.variant != "supplementary" and not self.dropout.limit and self.sampler is None
 
     def words(self, index: Index) -> int:
-        return len(index) * int(self.pairs.sides[1].lengths(index[:1])[0])
+        return int(self.pairs.sides[1].lengths(index).sum())
 
     @property
     def finished(self) -> bool:

@@ -378,8 +378,8 @@ class System:
                 )
             path, *files = map(self._file, self.description.rnn)
             model, meta = load_network(path)
-            if meta.get("direction") == "inverse":
-                raise InputError(f"{path}: was trained with --direction inverse; it scores sources, not targets")
+            if (direction := meta.get("direction", "direct")) != "direct":
+                raise InputError(f"{path}: was trained with --direction {direction}; train it with --direction direct")
             vocabularies = [Vocabulary.read(file) for file in files]
             if [one.hash() for one in vocabularies] != [
                 meta.get(f"{side} vocabulary") for side in ("source", "target")

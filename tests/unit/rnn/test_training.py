@@ -166,7 +166,7 @@ def test_presets():
     assert isinstance(optimiser, torch.optim.Adadelta)
     group = optimiser.param_groups[0]
     assert (group["rho"], group["eps"], group["lr"]) == (0.95, 1e-6, 1.0)
-    assert (paper.batch, paper.clip, paper.deviation, paper.keep, paper.loss) == (64, 1.0, 0.01, "last", "mean")
+    assert (paper.batch, paper.clip, paper.deviation, paper.keep, paper.loss) == (64, 1.0, 0.01, "last", "sum")
     assert paper.sizes(15_001, 15_001).count() == 17_269_501
 
 
@@ -270,9 +270,57 @@ def test_inverse_direction(with_origins, tmp_path):
         options = ["--pairs", held.folder, "--model", *models, "--output", out]
         assert main([str(part) for part in ["rnn", "score", *options]]) == 0
         scores.append(np.load(out))
-    expected = [log_p(load_model(files[0])[0], held.inverse(), i).item() for i in range(20)]
+    expected = [log_p(load_model(files[0])[0], held.in_direction("inverse"), i).item() for i in range(20)]
     assert scores[0][:20] == pytest.approx(expected, abs=1e-4)
     assert np.exp(scores[2]) == pytest.approx((np.exp(scores[0]) + np.exp(scores[1])) / 2, rel=1e-4)
+
+
+def test_direction_target_never_sees_the_source(with_origins, tmp_path):
+    """All source phrases are empty: pairs of the same target have the same score, that of the equations."""
+    held, _ = with_origins
+    trainer = RnnTrainer(held, replace(TINY, direction="target"), 1, CPU)
+    trainer.fit(tmp_path / "state", 1e9, Stop(None))
+    model, out = tmp_path / "m.pt", tmp_path / "scores.npy"
+    trainer.save(model, tmp_path / "h.json")
+    assert main([str(p) for p in ["rnn", "score", "--pairs", held.folder, "--model", model, "--output", out]]) == 0
+    scores = np.load(out)
+    empty = held.in_direction("target")
+    network = load_model(model)[0]
+    assert [list(empty.source(i)) for i in (0, len(held) - 1)] == [[held.vocabularies[0].eos]] * 2
+    assert scores[:20] == pytest.approx([log_p(network, empty, i).item() for i in range(20)], abs=1e-4)
+    with torch.no_grad():  # no other source word has anything to say
+        network.encoder.embedding[: held.vocabularies[0].eos] = float("nan")
+    assert scores[:20] == pytest.approx([log_p(network, empty, i).item() for i in range(20)], abs=1e-4)
+
+
+def test_random_minibatches_have_the_gradient_of_padded_ones(pairs):
+    """A minibatch of any lengths: the sum over its pairs one by one, by autograd of the equations."""
+    trainer = RnnTrainer(pairs, replace(TINY, batch=16, batching="random", dropout=0.0, sampled_classes=0), 1, CPU)
+    index = next(trainer.batches)
+    assert len(index) == 16
+    assert len({tuple(len(side.phrase(int(i))) for side in pairs.sides) for i in index}) > 3
+    found = trainer.accumulate(index)
+    gradient = trainer.flat.grad.clone()
+    for parameter in trainer.model.parameters():
+        parameter.grad = None
+    loss = -sum(log_p(trainer.model, pairs, i) for i in index).sum()
+    loss.backward()
+    expected = torch.cat([parameter.grad.flatten() for parameter in trainer.model.parameters()])
+    assert found.item() == pytest.approx(loss.item(), rel=1e-5)
+    assert torch.allclose(gradient, expected, rtol=1e-3, atol=1e-5)
+
+
+def test_random_minibatches_are_all_pairs_once_an_epoch(pairs, tmp_path):
+    trainer = RnnTrainer(pairs, replace(TINY, batch=16, batching="random"), 1, CPU)
+    seen = np.concatenate([next(trainer.batches) for _ in range(-(-trainer.trained // 16))])
+    assert len(seen) == trainer.trained
+    assert len(np.unique(seen)) == len(seen)
+    ends = []
+    for settings in (replace(TINY, batch=16, batching="random"), replace(TINY, batch=16)):
+        trainer = RnnTrainer(pairs, settings, 1, CPU)
+        trainer.fit(tmp_path / settings.batching, 1e9, Stop(None))
+        ends.append(trainer.history[-1]["train log p per word"])
+    assert ends[0] == pytest.approx(ends[1], abs=0.5)
 
 
 @pytest.fixture
