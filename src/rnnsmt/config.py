@@ -121,7 +121,12 @@ def _in_domain(entry: Mapping[str, Any]) -> bool:
     return bool(entry.get("in_domain", entry["role"] == "dev"))
 
 
-def kept_whole(keep: str | float | None, usual: str | float) -> bool:
+def amount_kept(amount: str | float | Mapping[str, float]) -> str:
+    """The option of `selection select` for what ``selection`` says: auto, a fraction, or millions of words."""
+    return f"--words {round(1e6 * amount['words'])}" if isinstance(amount, Mapping) else f"--fraction {amount}"
+
+
+def kept_whole(keep: str | float | None, usual: str | float | Mapping[str, float]) -> bool:
     """Whether selection takes a corpus whole: by its own ``keep``, or by what is usual for its kind."""
     return (keep or usual) in ("all", 1)
 
@@ -221,6 +226,7 @@ def _plain_values(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any]
     if "$ref" in schema:
         schema = reduce(lambda part, name: part[name], schema["$ref"].split("/")[1:], root)
     if isinstance(value, dict):
+        schema = next((option for option in schema.get("anyOf", []) if "properties" in option), schema)
         other = schema.get("additionalProperties")
         for key in value:
             value[key] = _plain_values(value[key], schema.get("properties", {}).get(key) or other or {}, root)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rnnsmt.config import AUTO, check, corpora, settle
+from rnnsmt.config import AUTO, amount_kept, check, corpora, settle
 from rnnsmt.cslm import settings as cslm
 from rnnsmt.languages import TWO_LETTERS, code_mistake
 from rnnsmt.rnn.settings import PRESETS, RnnSettings
@@ -28,12 +28,34 @@ def test_the_reference_is_right(config):
     assert check(config, SCHEMA) == []
 
 
-@pytest.mark.parametrize("name", ["multi30k", "multi30k-tok", "mini-wmt", "wmt14"])
+@pytest.mark.parametrize("name", ["multi30k", "multi30k-tok", "mini-wmt", "wmt14", "paper"])
 def test_the_configs_are_right(config, name, tmp_path):
     for key, value in yaml.safe_load((ROOT / f"workflow/configs/{name}.yaml").read_text()).items():
         config[key] = config[key] | value if isinstance(value, dict) else value
     config["data_dir"] = str(tmp_path)
     assert check(config, SCHEMA) == []
+
+
+def test_the_experiment_of_the_paper_has_the_paper_s_conditions():
+    """What paper.yaml says for any text stands in wmt14.yaml too."""
+    wmt14, paper = (yaml.safe_load((ROOT / f"workflow/configs/{name}.yaml").read_text()) for name in ("wmt14", "paper"))
+    for section, values in paper.items():
+        assert wmt14[section].items() >= values.items()
+    assert paper["tuning"] | paper["search"] == {
+        "optimiser": "mert", "nbest": 100, "restarts": 20, "combine": "best", "nested": False, "max_iterations": 25,
+        "pop_limit": 2000, "stack": 2000,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("words", [348, "348", 0.5])
+def test_selection_by_words(config, words):
+    config["selection"]["bitext"] = {"words": words}
+    assert check(config, SCHEMA) == []
+    assert amount_kept(config["selection"]["bitext"]) == f"--words {round(float(words) * 1e6)}"
+    assert [amount_kept(amount) for amount in ("auto", 0.25)] == ["--fraction auto", "--fraction 0.25"]
+    config["selection"]["bitext"] = {"words": -1}
+    (line,) = check(config, SCHEMA)
+    assert line.startswith("selection.bitext: {'words': -1} is not possible; it must be auto or a number")
 
 
 def test_a_scorer_has_the_settings_of_rnn(config):

@@ -77,8 +77,23 @@ def test_the_experiment_of_the_paper_without_its_data(workflow):
     """The whole plan of WMT 2014, from the addresses of the archives to the table."""
     jobs = workflow.plan("--configfile", str(ROOT / "workflow/configs/wmt14.yaml"))
     expected = {"fetch": 14, "unpack": 16, "prepare_bitext": 8, "prepare_mono": 7, "raw_reference": 3}
-    expected |= {"selection_score_bitext": 5, "selection_score_mono": 12, "mert": 8, "decode": 8}
+    expected |= {"selection_score_bitext": 5, "selection_score_mono": 12, "mert": 5, "decode": 5}
+    expected |= {
+        "align_words": 2,
+        "symmetrize": 1,
+        "augment": 2,
+        "augmented_ini": 4,
+    }  # one aligner; columns rnn, rnn and wp
     assert jobs.items() >= (BASELINE | NETWORKS | expected).items()
+
+
+def test_systems_are_tuned_on_their_own(workflow):
+    """With tuning.nested no weights of a nested system go into a tuning, without it those of every run do."""
+    for nested, inis in (("true", 3), ("false", 0)):
+        done = workflow.call("-n", "-p", "--config", f"tuning={{nested: {nested}}}", "compare=[baseline, rnn]")
+        command = next(line for line in done.stdout.splitlines() if "tuning mert" in line and "augmented/rnn" in line)
+        assert command.count("results/systems/baseline/run") == inis
+        assert ("--nested-ini" in command) == (nested == "true")
 
 
 def test_the_estimate_of_a_plan(workflow):

@@ -102,11 +102,11 @@ rule select_bitext:
     params:
         version=version("selection", "select"),
         corpora=lambda w, input: select_corpora("bitext", input),
-        fraction=config["selection"]["bitext"],
+        amount=amount_kept(config["selection"]["bitext"]),
         folder=subpath(output.selected, parent=True),
         random=f"--random {config['seed']}" if config["selection"]["random"] else "",
     shell:
-        "rnnsmt selection select {params.corpora} --fraction {params.fraction} --held-out {input.held_out:q} "
+        "rnnsmt selection select {params.corpora} {params.amount} --held-out {input.held_out:q} "
         "{params.random} --output-dir {params.folder:q} --curve {output.curve:q} "
         "--threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"
 
@@ -131,11 +131,11 @@ rule select_mono:
     params:
         version=version("selection", "select"),
         corpora=lambda w, input: select_corpora("mono", input),
-        fraction=config["selection"]["mono"],
+        amount=amount_kept(config["selection"]["mono"]),
         folder=subpath(output.selected, parent=True),
         random=f"--random {config['seed']}" if config["selection"]["random"] else "",
     shell:
-        "rnnsmt selection select {params.corpora} --fraction {params.fraction} --held-out {input.held_out:q} "
+        "rnnsmt selection select {params.corpora} {params.amount} --held-out {input.held_out:q} "
         "{params.random} --output-dir {params.folder:q} --curve {output.curve:q} "
         "--threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"
 

@@ -24,8 +24,8 @@ def _fraction(text: str) -> float:
     return value
 
 
-def _fraction_or_auto(text: str) -> float | None:
-    return None if text == "auto" else _fraction(text)
+def _fraction_or_auto(text: str) -> float | str:
+    return text if text == "auto" else _fraction(text)
 
 
 def _corpus(text: str) -> "PoolCorpus":
@@ -137,7 +137,11 @@ def select_options(parser: argparse.ArgumentParser) -> None:
 
     parser.add_argument("--corpus", nargs="+", required=True, type=_corpus, metavar="NAME=SCORES=TEXT1[=TEXT2]")
     parser.add_argument("--keep", nargs="+", default=[], type=_keep, metavar="NAME=all|FRACTION")
-    parser.add_argument("--fraction", required=True, type=_fraction_or_auto, metavar="F|auto")
+    amount = parser.add_mutually_exclusive_group(required=True)
+    amount.add_argument("--fraction", type=_fraction_or_auto, metavar="F|auto", help="fraction of the lines to keep")
+    amount.add_argument(
+        "--words", type=positive, metavar="N", help="keep the best lines until their last texts have N words"
+    )
     parser.add_argument("--held-out", nargs="+", metavar="FILE", help="in-domain text of the last text's language")
     parser.add_argument("--output-dir", required=True, metavar="DIR")
     parser.add_argument("--curve", required=True, metavar="TSV")
@@ -154,7 +158,8 @@ def select_options(parser: argparse.ArgumentParser) -> None:
 def select(args: argparse.Namespace) -> dict[str, object]:
     r"""Keep the lines with the lowest scores, in their original order.
 
-    All corpora without a --keep of their own are ranked together and --fraction of their lines is kept. ``--keep
+    All corpora without a --keep of their own are ranked together and --fraction of their lines is kept, or as many of
+    the best as have at most --words words in the last text (the target side of a bitext). ``--keep
     NAME=all`` keeps a corpus whole (its scores may be given as ``-``), ``--keep NAME=0.5`` keeps half of it by its own
     ranking. With ``--fraction auto`` a language model is estimated for every fraction of --fractions from the kept
     lines of the ranked corpora, and the fraction whose model has the least perplexity on the --held-out text is taken;
@@ -180,23 +185,24 @@ def select(args: argparse.Namespace) -> dict[str, object]:
             general=try/general.tsv.gz=results/corpus/truecased/general.en.gz=results/corpus/truecased/general.fr.gz
     """
     from rnnsmt.selection.curve import write_curve
-    from rnnsmt.selection.pool import Pool
+    from rnnsmt.selection.pool import Pool, fraction_of_words
     from rnnsmt.selection.ranking import read_corpus, with_keep
 
     corpora = with_keep(args.corpus, args.keep)
-    if args.fraction is None and not args.held_out:
+    is_auto = args.fraction == "auto"
+    if is_auto and not args.held_out:
         raise InputError("--fraction auto needs --held-out: in-domain text that the in-domain models have not seen")
     held_out = list(chain.from_iterable(map(read_lines, args.held_out or [])))
     if args.held_out and not any(line.strip() for line in held_out):
         raise InputError(f"{', '.join(args.held_out)}: no words; the curve needs held-out text")
 
     folder = Path(args.output_dir)
-    fractions = sorted(set(args.fractions)) if args.fraction is None else [args.fraction]
-    pool = Pool([read_corpus(corpus, args.unique) for corpus in corpora], fractions)
+    ranked = [read_corpus(corpus, args.unique) for corpus in corpora]
+    chosen = None if is_auto else args.fraction or fraction_of_words(ranked, args.words)
+    pool = Pool(ranked, sorted(set(args.fractions)) if chosen is None else [chosen])
     points = []
     if pool.together and held_out:
         points = pool.measure(held_out, folder, order=args.curve_order, memory_mb=args.memory_mb, threads=args.threads)
-    chosen = args.fraction
     if chosen is None and points:
         chosen = min(points, key=lambda point: (point.perplexity, point.fraction)).fraction
 
@@ -205,7 +211,7 @@ def select(args: argparse.Namespace) -> dict[str, object]:
     write_curve(args.curve, points, chosen)
     report = {
         "fraction": chosen,
-        "asked": "auto" if args.fraction is None else args.fraction,
+        "asked": f"{args.words} words" if args.words else args.fraction,
         "corpora": pool.report(masks),
         "curve": [vars(point) for point in points],
     }

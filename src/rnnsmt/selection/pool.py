@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from rnnsmt.io import InputError, read_byte_lines, scratch_folder
 from rnnsmt.parallel_gzip import atomic_blocks
+from rnnsmt.progress import say
 from rnnsmt.selection.curve import Point, curve
 from rnnsmt.selection.ranking import RankedCorpus, best
 
@@ -103,3 +104,29 @@ class Pool:
                     for line, kept in zip(read_byte_lines(text), mask.tolist(), strict=True):
                         if kept:
                             out.write(line + b"\n")
+
+
+def fraction_of_words(corpora: Sequence[RankedCorpus], words: int) -> float:
+    """Return the fraction of the lines that are ranked together whose last texts have at most so many words.
+
+    The paper selects by words: 348 of 850 million French ones of the bitext, 418 million for the language model. Where
+    the corpora have fewer, the log says so and the fraction is 1.
+
+    Raises:
+        InputError: the best line alone has more, or no corpus is ranked.
+    """
+    together = [item for item in corpora if item.corpus.keep is None]
+    if not together:
+        raise InputError("--words: every corpus has a --keep of its own; leave out --words, or a --keep")
+    scores = np.concatenate([item.scores for item in together])
+    lengths = np.fromiter(
+        (len(line.split()) for item in together for line in read_byte_lines(item.corpus.texts[-1])), int
+    )
+    order = np.argsort(scores, kind="stable")[: np.isfinite(scores).sum()]
+    total = np.cumsum(lengths[order])
+    number = int(np.searchsorted(total, words, "right"))
+    if not number:
+        raise InputError(f"--words {words}: fewer than the best line has, {total[0]}; give more")
+    if total[-1] < words:
+        say(f"--words {words:,}: the corpora have {total[-1]:,} words, all lines are kept")
+    return number / len(order)

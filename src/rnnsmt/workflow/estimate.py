@@ -154,7 +154,11 @@ def sizes_of(config: Mapping[str, Any]) -> TextSizes | None:
 
     def kept(kind: str, *roles: str) -> float:
         usual = config["selection"][kind]
-        return sum(_kept(entry, usual) for entry in config["corpora"] if entry["role"] in roles)
+        pool = [entry for entry in config["corpora"] if entry["role"] in roles]
+        if isinstance(usual, Mapping):  # of those that are ranked together
+            ranked = sum(entry["words"] for entry in pool if not entry.get("keep"))
+            usual = min(usual["words"] / ranked, 1.0) if ranked else 1.0
+        return sum(_kept(entry, usual) for entry in pool)
 
     return TextSizes(
         text=total("bitext") + total("mono") / 2,

@@ -499,3 +499,29 @@ def test_select_refuses_inconsistent_corpora(scored: Path, capsys: pytest.Captur
     refused(capsys, "some have one text and some two")
     assert main(["selection", "select", "--corpus", f"mixed=-={scored / 'mixed.1.gz'}", *out]) == 2
     refused(capsys, "--keep mixed=all")
+
+
+def test_words_rather_than_a_fraction(scored: Path) -> None:
+    """The best lines of both corpora, in order, until the next one would go above the number of words."""
+    assert select(scored, "--fraction", "1") == 0
+    lines, scores = [], []
+    for name in ("mixed", "code"):
+        lines += [(name, line) for line in read_lines(scored / f"{name}.2.gz")]
+        scores += [float(line) for line in read_lines(scored / f"{name}.tsv.gz")]
+    order = np.argsort(np.float32(scores), kind="stable")
+    words = np.cumsum([len(lines[i][1].split()) for i in order])
+    wanted = int(words[99])
+    assert select(scored, "--words", str(wanted)) == 0
+    kept = [(name, line) for name in ("mixed", "code") for line in read_lines(scored / "out" / f"{name}.2.gz")]
+    assert kept == [lines[i] for i in sorted(order[:100])]
+    assert select(scored, "--words", str(wanted - 1)) == 0
+    report = json.loads((scored / "out" / "selected.json").read_text())
+    assert sum(one["kept"] for one in report["corpora"].values()) == 99
+    assert report["asked"] == f"{wanted - 1} words"
+
+
+def test_more_words_than_there_are(scored: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert select(scored, "--words", "1000000000") == 0
+    assert "all lines are kept" in capsys.readouterr().err
+    assert select(scored, "--words", "1") == 2
+    assert "fewer than the best line has" in capsys.readouterr().err
