@@ -21,14 +21,18 @@ import json
 import lzma
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 SPLITS = 5
 SENTENCES = 2000
@@ -178,6 +182,187 @@ def run(args: argparse.Namespace) -> None:
             snakemake(here, args.cores, own, "results/table1.tsv")
 
 
+SYSTEMS = ("baseline", "rnn", "cslm", "cslm_rnn")
+
+CONTRASTS: dict[str, dict[str, int]] = {
+    "A = RNN - Baseline": {"rnn": 1, "baseline": -1},
+    "B = (CSLM + RNN) - CSLM": {"cslm_rnn": 1, "cslm": -1},
+    "I = B - A": {"cslm_rnn": 1, "cslm": -1, "rnn": -1, "baseline": 1},
+    "C = CSLM - Baseline": {"cslm": 1, "baseline": -1},
+}
+"""Estimands: what each system counts in a sum of BLEU."""
+
+RESAMPLES = 2000
+"""Of the bootstrap over sentences."""
+
+
+class Split(NamedTuple):
+    """One split as it was translated: BLEU's statistics ``[R, S, 9]`` by system; the overlap of every sentence [S]."""
+
+    name: str
+    statistics: dict[str, NDArray[np.int64]]
+    overlap: NDArray[np.float64]
+
+
+def overlap_with(source: Sequence[str], train: Sequence[str]) -> NDArray[np.float64]:
+    """Return for every source sentence the mean share of its n-grams, n = 1 to 4, that the training text has."""
+    known: list[set[tuple[str, ...]]] = [set() for _ in range(4)]
+    for line in train:
+        words = line.split()
+        for n in range(4):
+            known[n].update(zip(*(words[i:] for i in range(n + 1)), strict=False))
+    found = []
+    for line in source:
+        words = line.split()
+        shares = []
+        for n in range(4):
+            grams = list(zip(*(words[i:] for i in range(n + 1)), strict=False))
+            if grams:
+                shares.append(sum(gram in known[n] for gram in grams) / len(grams))
+        found.append(sum(shares) / max(len(shares), 1))
+    return np.array(found)
+
+
+def read_split(folder: Path, smoothing: str, systems: Sequence[str]) -> Split | None:
+    """Read what a run left of a split: the runs that all systems have; none where a system has none."""
+    from rnnsmt.evaluation.score_file import read_score
+
+    runs = [
+        {
+            int(path.parent.name[3:]): path
+            for path in (folder / smoothing / "results/systems" / name).glob("run*/test.bleu.json")
+        }
+        for name in systems
+    ]
+    numbers = sorted(set.intersection(*map(set, runs)))
+    if not numbers:
+        return None
+    statistics = {
+        name: np.array([read_score(paths[number]).sentences for number in numbers], np.int64)
+        for name, paths in zip(systems, runs, strict=True)
+    }
+    return Split(folder.name, statistics, overlap_with(read(str(folder / "test.en")), read(str(folder / "train.en"))))
+
+
+def bleu(
+    splits: Sequence[Split], system: str, times: Sequence[NDArray[np.float64]] | None = None
+) -> NDArray[np.float64]:
+    """Return BLEU of the pooled sentences, mean over runs, [n].
+
+    times: how often each sentence of a split counts in each of n resamples, ``[n, S]``.
+    """
+    from rnnsmt.bleu.batch import bleu_of_many
+
+    total = 0.0
+    R = min(len(split.statistics[system]) for split in splits)
+    for r in range(R):
+        sums = sum(
+            (np.ones((1, split.statistics[system].shape[1])) if times is None else times[k])
+            @ split.statistics[system][r]
+            for k, split in enumerate(splits)
+        )
+        total = total + bleu_of_many(sums)
+    return total / R
+
+
+def contrast(
+    splits: Sequence[Split], weights: dict[str, int], times: Sequence[NDArray[np.float64]] | None = None
+) -> NDArray[np.float64]:
+    """A sum of BLEU of the pooled sentences, [n] for n resamples."""
+    return sum(weight * bleu(splits, system, times) for system, weight in weights.items())
+
+
+class Estimate(NamedTuple):
+    """A contrast: of the pooled sentences; its 95 % interval over splits (Student's t); that of sentences alone."""
+
+    value: float
+    by_split: list[float]
+    interval: tuple[float, float]
+    sentences: tuple[float, float]
+    detectable: float
+    p: float
+
+
+def estimate(splits: Sequence[Split], weights: dict[str, int]) -> Estimate:
+    """Estimate a contrast from several splits.
+
+    The contrasts of the splits differ by their sentences, training texts, networks and tunings: their t-interval, with
+    one degree of freedom less than there are splits, contains all of these. The bootstrap over sentences contains
+    sentences only.
+    """
+    from scipy import stats
+
+    rng = np.random.default_rng(1)
+    times = [
+        rng.multinomial(n, np.full(n, 1 / n), RESAMPLES).astype(np.float64)
+        for n in (next(iter(split.statistics.values())).shape[1] for split in splits)
+    ]
+    drawn = contrast(splits, weights, times)
+    each = [float(contrast([split], weights)[0]) for split in splits]
+    mean, d = float(np.mean(each)), len(each) - 1
+    error = float(np.std(each, ddof=1)) / len(each) ** 0.5 if d else float("nan")
+    t = stats.t.ppf(0.975, d) if d else float("nan")
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    detectable = (t + stats.t.ppf(0.8, d)) * error if d else float("nan")
+    p = float(2 * stats.t.sf(abs(mean) / error, d)) if d and error else float("nan")
+    return Estimate(mean, each, (mean - t * error, mean + t * error), (float(low), float(high)), detectable, p)
+
+
+def bins(splits: Sequence[Split], number: int) -> list[tuple[float, float, list[Split]]]:
+    """Cut the sentences of all splits into bins of equal size by their overlap: least, largest, the sentences."""
+    edges = np.quantile(np.concatenate([split.overlap for split in splits]), np.linspace(0, 1, number + 1))
+    found = []
+    for low, high in pairwise(edges):
+        parts = []
+        for split in splits:
+            inside = (split.overlap >= low) & ((split.overlap < high) | (high == edges[-1]))
+            parts.append(
+                Split(split.name, {n: s[:, inside] for n, s in split.statistics.items()}, split.overlap[inside])
+            )
+        found.append((float(low), float(high), parts))
+    return found
+
+
+def report(args: argparse.Namespace) -> None:
+    """Print BLEU and contrasts of the splits that are complete, kind by kind, and contrasts by overlap."""
+    wanted = CONTRASTS | {text.partition("=")[0]: parse_contrast(text.partition("=")[2]) for text in args.contrast}
+    systems = list(dict.fromkeys(name for weights in wanted.values() for name in weights))
+    for smoothing in args.smoothing:
+        complete = [split for folder in args.split if (split := read_split(Path(folder), smoothing, systems))]
+        kinds = dict.fromkeys(split.name.rstrip("0123456789") for split in complete)
+        for kind in kinds:
+            splits = [split for split in complete if split.name.rstrip("0123456789") == kind]
+            number = sum(len(split.overlap) for split in splits)
+            runs = min(len(split.statistics[systems[0]]) for split in splits)
+            print(f"\n### {kind}, {smoothing}: {len(splits)} splits, {number:,} sentences, {runs} network(s) a split\n")
+            print("BLEU: " + ", ".join(f"{name} {bleu(splits, name)[0]:.2f}" for name in systems) + "\n")
+            print("| contrast | mean | 95 %, splits | p | 95 %, sentences alone | detectable | splits |")
+            print("|---|---|---|---|---|---|---|")
+            for name, weights in wanted.items():
+                one = estimate(splits, weights)
+                cells = [f"{one.value:+.2f}", "{:+.2f} to {:+.2f}".format(*one.interval), f"{one.p:.3f}"]
+                cells += ["{:+.2f} to {:+.2f}".format(*one.sentences), f"{one.detectable:.2f}"]
+                cells.append(" ".join(f"{value:+.2f}" for value in one.by_split))
+                print("|", " | ".join([name, *cells]), "|")
+        if complete and args.bins:
+            print(f"\n### By overlap with the training text, {smoothing}, all splits\n")
+            print("| overlap | sentences | " + " | ".join(wanted) + " |\n|---|---|" + "---|" * len(wanted))
+            for low, high, parts in bins(complete, args.bins):
+                cells = []
+                for weights in wanted.values():
+                    value, one = float(contrast(parts, weights)[0]), estimate(parts, weights)
+                    cells.append("{:+.2f} ({:+.2f} to {:+.2f})".format(value, *one.sentences))
+                print("|", " | ".join([f"{low:.2f}-{high:.2f}", str(sum(len(p.overlap) for p in parts)), *cells]), "|")
+
+
+def parse_contrast(text: str) -> dict[str, int]:
+    """Parse ``rnn-baseline`` or ``cslm_rnn-cslm-rnn+baseline``."""
+    found: dict[str, int] = {}
+    for sign, name in re.findall(r"([+-]?)([a-z_]+)", text):
+        found[name] = found.get(name, 0) + (-1 if sign == "-" else 1)
+    return found
+
+
 def main() -> None:
     """Parse the command line and do what it says."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -196,6 +381,12 @@ def main() -> None:
     new.add_argument("--cores", type=int, default=1)
     new.add_argument("--config", nargs="*", default=[], help="further settings, as --config of snakemake")
     new.set_defaults(function=run)
+    new = commands.add_parser("report", help="print BLEU and contrasts")
+    new.add_argument("split", nargs="+", help="directories of splits")
+    new.add_argument("--smoothing", nargs="+", default=["none", "kneser-ney"])
+    new.add_argument("--contrast", nargs="*", default=[], metavar="NAME=rnn_blind-rnn", help="further contrasts")
+    new.add_argument("--bins", type=int, default=5, help="bins of overlap; 0: none")
+    new.set_defaults(function=report)
     args = parser.parse_args()
     args.function(args)
 
