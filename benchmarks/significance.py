@@ -37,10 +37,6 @@ WORDS = 12
 """Of every sentence."""
 
 
-OWN_OUTPUT = 0.3
-"""Share of the sentences of which two systems that share networks have outputs drawn on their own."""
-
-
 class Mix(NamedTuple):
     """changed: share of the sentences that a run gives another output; shift: standard deviation of a run's shift."""
 
@@ -99,16 +95,19 @@ def null_trial(
 
 
 def shared_trial(
-    rng: np.random.Generator, runs: int, sentences: int, mix: Mix, shared: float, gain: float
+    rng: np.random.Generator, runs: int, sentences: int, mix: Mix, shared: float, gain: float, differ: float
 ) -> tuple[Statistics, Statistics]:
-    """Two systems that share the network of every run; the second is better by a gain."""
+    """Two systems that share the network of every run; the second is better by a gain.
+
+    differ: share of the sentences of which each has outputs drawn on its own.
+    """
     difficulty = rng.uniform(0.65, 0.9, sentences)
     touched = rng.random((runs, sentences)) < mix.changed
     shifts = rng.normal(0.0, shared, (runs, 1)) * touched
     quality = np.clip(np.stack([difficulty + shifts, difficulty + shifts + gain]), 0.0, 1.0)
     draws = rng.random((sentences, WORDS)), rng.random((runs, sentences, WORDS))
     common = np.where(touched[..., None], draws[1], draws[0])
-    own = rng.random((2, sentences)) < OWN_OUTPUT
+    own = rng.random((2, sentences)) < differ
     systems = []
     for which in range(2):
         other = np.where(touched[..., None], rng.random(draws[1].shape), rng.random(draws[0].shape))
@@ -151,15 +150,15 @@ def shared_table(args: argparse.Namespace) -> None:
     print(" 95 % interval contains it | detectable |\n|---|---|---|---|---|---|---|---|---|---|---|")
     for shared in args.shared:
         for runs in args.runs:
-            for mix in MIXES[:2]:
+            for mix in (one._replace(changed=args.changed) for one in MIXES[:2]):
                 cells = []
                 for gain in (0.0, args.gain):
                     rng = np.random.default_rng([args.seed, runs, round(1000 * shared), round(1000 * mix.shift)])
-                    big = shared_trial(np.random.default_rng(0), 1, 400_000, mix._replace(shift=0.0), 0.0, gain)
+                    big = shared_trial(np.random.default_rng(0), 1, 400_000, mix._replace(shift=0.0), 0.0, gain, 0.3)
                     true = float(np.diff([bleu_of_many(system.sum(1)).mean() for system in big])[0])
                     found = []
                     for k in range(args.trials):
-                        pair = shared_trial(rng, runs, args.sentences, mix, shared, gain)
+                        pair = shared_trial(rng, runs, args.sentences, mix, shared, gain, args.differ)
                         plain = compare(*pair, seed=k, shuffles=args.shuffles)
                         paired = compare(*pair, seed=k, shuffles=args.shuffles, shared=True)
                         low, high = paired.interval
@@ -191,6 +190,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--trainings", type=int)
     parser.add_argument("--shared", type=float, nargs="+", help="deviations of the shift of shared networks")
+    parser.add_argument("--differ", type=float, default=0.3, help="with --shared: share of outputs of one system alone")
+    parser.add_argument("--changed", type=float, default=0.2, help="with --shared: share of outputs that a run changes")
     parser.add_argument("--gain", type=float, default=0.015, help="with --shared: by which the second system is better")
     args = parser.parse_args()
     if args.shared is not None:
