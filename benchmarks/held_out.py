@@ -143,9 +143,22 @@ def split(args: argparse.Namespace) -> None:
 
 
 def snakemake(folder: Path, cores: int, settings: Sequence[str], *targets: str) -> None:
-    """Build targets of a split's run."""
+    """Build targets of a split's run.
+
+    Only files that are older than their inputs are made again: a split that was begun with an earlier version of the
+    package keeps its networks.
+    """
     command = [sys.executable, "-m", "snakemake", *targets, "--snakefile", str(CHECKOUT / "Snakefile")]
-    command += ["--cores", str(cores), "--directory", str(folder), "--configfile", str(folder.parent / "config.yaml")]
+    command += [
+        "--rerun-triggers",
+        "mtime",
+        "--cores",
+        str(cores),
+        "--directory",
+        str(folder),
+        "--configfile",
+        str(folder.parent / "config.yaml"),
+    ]
     environment = {**os.environ, "OMP_NUM_THREADS": str(cores)}
     subprocess.run([*command, "--config", *settings], check=True, env=environment)
 
