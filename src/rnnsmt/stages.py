@@ -120,8 +120,8 @@ STAGES: dict[str, dict[str, Stage]] = {
         "rerank": Stage(1, "the best translation of every n-best list"),
     },
     "evaluation": {
-        "bleu": Stage(2, "BLEU of one output"),
-        "score": Stage(1, "detokenise and score what the runs of a tuned system translated"),
+        "bleu": Stage(3, "BLEU of one output"),
+        "score": Stage(2, "detokenise and score what the runs of a tuned system translated"),
         "table": Stage(7, "Table 1 from the scores of all runs"),
         "compare": Stage(2, "compare two systems sentence by sentence"),
         "provenance": Stage(4, "files, seeds and weights behind Table 1"),

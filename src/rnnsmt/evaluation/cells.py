@@ -13,8 +13,8 @@ LEVEL = 0.05
 """Differences with a smaller p strict are called detected."""
 
 INTRODUCTION = (
-    "BLEU: tokenised and cased as multi-bleu.perl computes it, the metric of the paper; sacreBLEU: of the detokenised "
-    "text. Mean ± standard deviation over independent tuning runs, which "
+    "BLEU: tokenised and cased as multi-bleu.perl computes it, the metric of the paper; sacreBLEU and "
+    "chrF: of the detokenised text. Mean ± standard deviation over independent tuning runs, which "
 )
 
 ONE_TRAINING = (
@@ -130,6 +130,7 @@ SCORES: list[TableColumn] = [
 OUTPUT: list[TableColumn] = [
     ("System", lambda row: label(row.system)),
     ("sacreBLEU", lambda row: spread(row.sacrebleu)),
+    ("chrF", lambda row: spread(row.chrf)),
     ("Length", lambda row: f"{row.length_ratio:.3f}"),
     ("Unknown", lambda row: or_dash(row.unknown_words, ",.0f")),
     ("CPU s", lambda row: or_dash(row.decode_seconds, ",.1f")),

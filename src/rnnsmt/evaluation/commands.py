@@ -59,7 +59,7 @@ def bleu_options(parser: argparse.ArgumentParser) -> None:
 
 
 def bleu(args: argparse.Namespace) -> dict[str, object]:
-    r"""Score one output: tokenised BLEU as multi-bleu.perl gives it, and sacreBLEU of the detokenised text.
+    r"""Score one output: tokenised BLEU as multi-bleu.perl gives it, sacreBLEU and chrF of the detokenised text.
 
     Reads the tokenised output and its references (repeat --reference for several), optionally the detokenised texts and
     the decoder's report; writes a JSON score file that `evaluation table` collects.
@@ -104,6 +104,7 @@ def _scores(score: "Score") -> dict[str, Any]:
     return {
         "BLEU": score.bleu.bleu,
         "sacreBLEU": score.sacrebleu.score,
+        "chrF": score.sacrebleu.chrf,
         "signature": score.sacrebleu.signature,
     }
 

@@ -7,11 +7,12 @@ from rnnsmt.io import InputError
 
 
 def sacre_bleu(hypotheses: Sequence[str], references: Sequence[Sequence[str]], lowercase: bool = False) -> SacreBleu:
-    """sacreBLEU with its defaults (13a tokens, exponential smoothing, cased if not told otherwise) of plain text."""
-    from sacrebleu.metrics import BLEU
+    """Score plain text with sacreBLEU: BLEU with its defaults (13a tokens, exponential smoothing, cased if not told
+    otherwise) and chrF (Popović 2015)."""
+    from sacrebleu.metrics import BLEU, CHRF
 
-    metric = BLEU(lowercase=lowercase)
-    score = metric.corpus_score(list(hypotheses), [list(texts) for texts in references])
+    metric, texts = BLEU(lowercase=lowercase), [list(reference) for reference in references]
+    score = metric.corpus_score(list(hypotheses), texts)
     return SacreBleu(
         score=float(score.score),
         signature=str(metric.get_signature()),
@@ -19,11 +20,12 @@ def sacre_bleu(hypotheses: Sequence[str], references: Sequence[Sequence[str]], l
         totals=tuple(int(total) for total in score.totals),
         sys_len=int(score.sys_len),
         ref_len=int(score.ref_len),
+        chrf=float(CHRF(lowercase=lowercase).corpus_score(list(hypotheses), texts).score),
     )
 
 
 def joint_sacre_bleu(parts: Sequence[SacreBleu], where: str) -> SacreBleu:
-    """sacreBLEU of several test sets taken as one corpus.
+    """Return sacreBLEU of several test sets taken as one corpus; chrF does not follow from what the parts tell.
 
     Raises:
         InputError: the parts were scored with different signatures.
@@ -37,4 +39,4 @@ def joint_sacre_bleu(parts: Sequence[SacreBleu], where: str) -> SacreBleu:
     totals = [sum(column) for column in zip(*(part.totals for part in parts), strict=True)]
     sys_len, ref_len = sum(part.sys_len for part in parts), sum(part.ref_len for part in parts)
     score = BLEU.compute_bleu(counts, totals, sys_len, ref_len, smooth_method="exp")
-    return SacreBleu(float(score.score), signatures[0], tuple(counts), tuple(totals), sys_len, ref_len)
+    return SacreBleu(float(score.score), signatures[0], tuple(counts), tuple(totals), sys_len, ref_len, None)

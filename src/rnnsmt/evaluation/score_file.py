@@ -11,7 +11,7 @@ from rnnsmt.io import InputError, read_json, write_json
 Segments = tuple[tuple[int, ...], ...]
 """The nine sufficient statistics of every segment."""
 
-FORMAT = "rnnsmt-bleu-2"
+FORMAT = "rnnsmt-bleu-3"
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,8 @@ class SacreBleu:
     totals: tuple[int, ...]
     sys_len: int
     ref_len: int
+    chrf: float | None
+    """chrF of the same text; none of several test sets."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,7 @@ def _read_sacrebleu(path: str | Path, value: dict[str, Any]) -> SacreBleu:
         totals=_integers(path, value, "totals", 4),
         sys_len=_field(path, value, "sys_len", int),
         ref_len=_field(path, value, "ref_len", int),
+        chrf=float(_field(path, value, "chrf", (int, float))),
     )
 
 

@@ -83,6 +83,8 @@ class Row:
     """Tokenised BLEU of every run."""
     sacrebleu: tuple[float, ...]
     """sacreBLEU of every run, or empty."""
+    chrf: tuple[float, ...]
+    """chrF of every run, or empty."""
     signature: str | None
     length_ratio: float
     unknown_words: float | None
@@ -282,6 +284,7 @@ def _row(
         segments=runs[0].segments,
         bleu=tuple(score.bleu.bleu for score in runs),
         sacrebleu=tuple(part.score for part in sacre),
+        chrf=tuple(part.chrf for part in sacre if part.chrf is not None),
         signature=sacre[0].signature if sacre else None,
         length_ratio=statistics.fmean(score.bleu.length_ratio for score in runs),
         unknown_words=mean(unknown),

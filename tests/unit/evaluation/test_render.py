@@ -42,7 +42,7 @@ def test_markdown_has_an_overview_and_three_tables_a_set(outputs):
     ]  # fmt: skip
     headings = ["Feature", "added to", "Δ", "95 %", "detectable", "paper", "p", "p boot", "p strict"]
     assert others[1][0] == headings
-    assert others[2][0] == ["System", "sacreBLEU", "Length", "Unknown", "CPU s", "BLEU of every run"]
+    assert others[2][0] == ["System", "sacreBLEU", "chrF", "Length", "Unknown", "CPU s", "BLEU of every run"]
     assert len(others) == 6
     assert re.findall("^## .*", text, re.MULTILINE) == ["## dev: 1 segment, 3 runs", "## test: 2 segments, 3 runs"]
 
