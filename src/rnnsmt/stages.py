@@ -132,8 +132,8 @@ STAGES: dict[str, dict[str, Stage]] = {
         "bleu-curves": Stage(1, "BLEU by length and by rare words"),
         "sentence-vectors": Stage(1, "sentences in the plane, as LSTMs represent them"),
         "score-scatter": Stage(2, "scores of phrase pairs (Figure 3 of the paper)"),
-        "phrase-examples": Stage(1, "targets of long phrases (Tables 2 and 3 of the paper)"),
-        "embeddings": Stage(1, "words and phrases in the plane (Figures 4 and 5 of the paper)"),
+        "phrase-examples": Stage(2, "targets of long phrases (Tables 2 and 3 of the paper)"),
+        "embeddings": Stage(2, "words and phrases in the plane (Figures 4 and 5 of the paper)"),
         "report": Stage(1, "everything that a run has found out on one page"),
     },
     "translation": {

@@ -49,7 +49,11 @@ def word_vectors(model: "RNNEncoderDecoder", pairs: "Pairs", number: int) -> Vec
 
 
 def phrase_vectors(model: "RNNEncoderDecoder", pairs: "Pairs", number: int, seed: int) -> Vectors:
-    """The vectors c of source phrases of ``LEAST_WORDS`` words or more without UNK, drawn at random."""
+    """Return the vectors c of distinct source phrases of ``LEAST_WORDS`` words or more without UNK, drawn at random.
+
+    The pairs of a source phrase follow each other in the table; the first stands for it, so that a phrase with many
+    targets is not drawn more often.
+    """
     import torch
 
     from rnnsmt.networks.vocabulary import UNK
@@ -61,7 +65,8 @@ def phrase_vectors(model: "RNNEncoderDecoder", pairs: "Pairs", number: int, seed
     phrases: dict[bytes, NDArray[np.int32]] = {}
     for place in rng.permutation(long):
         ids = pairs.source(int(place))
-        if not (ids == UNK).any():
+        is_first = place == 0 or not np.array_equal(ids, pairs.source(int(place) - 1))
+        if is_first and not (ids == UNK).any():
             phrases.setdefault(ids.tobytes(), ids)
         if len(phrases) == number:
             break

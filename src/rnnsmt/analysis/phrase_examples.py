@@ -133,7 +133,8 @@ def examples_of(
     for one, targets in zip(chosen, drawn, strict=True):
         entries = [lines[number] for number in range(one.begin, one.end)]
         probabilities = column.probabilities(np.arange(one.begin, one.end))
-        samples = [(vocabularies[1].text(each.words), each.score, each.times) for each in targets[:top]]
+        with_words = [each for each in targets if each.words]  # an empty target is no translation
+        samples = [(vocabularies[1].text(each.words), each.score, each.times) for each in with_words[:top]]
         table_scores = np.array([entry.scores[DIRECT] for entry in entries])
         names = [entry.target for entry in entries]
         found.append(

@@ -11,6 +11,7 @@ pytest.importorskip("torch")
 from rnnsmt.analysis.embeddings import clusters, draw_zooms, frames, phrase_vectors, plane, word_vectors
 from rnnsmt.cli import main
 from rnnsmt.networks.devices import choose_place
+from rnnsmt.networks.sequences import Sequences
 from rnnsmt.rnn.model import load_model_of
 from rnnsmt.rnn.pairs import Pairs
 
@@ -78,3 +79,17 @@ def test_the_stage(toy: Path, tmp_path, capsys):
     assert main([*common, "--of", "words", "--sample", "5"]) == 0
     assert "warning: 5 words are too few for a map" in capsys.readouterr().err
     assert main([*common[:-6], "--output", f"{tmp_path}/m.gif", *pictures, "--of", "words"]) == 2
+
+
+def test_phrases_are_drawn_alike_however_many_targets_they_have(toy: Path, tmp_path):
+    """One phrase has most of the pairs of the table; it is the first one drawn as seldom as others are."""
+    pairs = Pairs.open(toy / "pairs")
+    model, pairs, _ = load_model_of(pairs, toy / "m.pt", choose_place("cpu", 1))
+    vocabulary, eos = pairs.vocabularies[0], pairs.vocabularies[0].eos
+    ids = sorted(vocabulary.index.values())[:6]
+    phrases = [[a, b, c, d, eos] for a in ids[:2] for b in ids[:2] for c in ids[:2] for d in ids[:2]][:10]
+    table = [phrases[0]] * 200 + phrases[1:]
+    words = np.concatenate(table).astype(np.int32)
+    pairs.sides = Sequences(words, np.arange(len(table) + 1) * 5), pairs.sides[1]
+    drawn = [phrase_vectors(model, pairs, 1, seed).labels[0] for seed in range(150)]
+    assert 3 <= drawn.count(vocabulary.text(phrases[0][:-1])) <= 32
