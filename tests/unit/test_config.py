@@ -28,7 +28,7 @@ def test_the_reference_is_right(config):
     assert check(config, SCHEMA) == []
 
 
-@pytest.mark.parametrize("name", ["multi30k", "multi30k-tok", "mini-wmt", "wmt14", "paper"])
+@pytest.mark.parametrize("name", ["multi30k", "multi30k-tok", "mini-wmt", "wmt14", "paper", "laws"])
 def test_the_configs_are_right(config, name, tmp_path):
     for key, value in yaml.safe_load((ROOT / f"workflow/configs/{name}.yaml").read_text()).items():
         config[key] = config[key] | value if isinstance(value, dict) else value
