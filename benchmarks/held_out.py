@@ -142,6 +142,24 @@ def split(args: argparse.Namespace) -> None:
         print(folder, len(rows), "sentences held out,", len(dropped), "left out of dev", *typical[number - 1])
 
 
+def noise(args: argparse.Namespace) -> None:
+    """Write splits whose training text has some of its pairs again, with the target sides shuffled among them."""
+    for folder in map(Path, args.split):
+        number = folder.name.lstrip("abcdefghijklmnopqrstuvwxyz")
+        train = [read(str(folder / f"train.{lang}")) for lang in ("en", "fr")]
+        rng = random.Random(SEED)
+        rows = sorted(rng.sample(range(len(train[0])), round(args.share * len(train[0]))))
+        targets = rng.sample(rows, len(rows))
+        new = folder.parent / f"{round(100 * args.share)}noise{number}"
+        new.mkdir(exist_ok=True)
+        write(new / "train.en", [*train[0], *(train[0][row] for row in rows)])
+        write(new / "train.fr", [*train[1], *(train[1][row] for row in targets)])
+        for name in ("val.en", "val.fr", "test.en", "test.fr"):
+            shutil.copyfile(folder / name, new / name)
+        (new / "config.yaml").write_text(json.dumps(config_of(new), indent=1) + "\n", encoding="utf-8")
+        print(new, len(rows), "shuffled pairs added")
+
+
 def snakemake(folder: Path, cores: int, settings: Sequence[str], *targets: str) -> None:
     """Build targets of a split's run.
 
@@ -387,6 +405,10 @@ def main() -> None:
     new.add_argument("--kind", choices=("random", "topics"), required=True, help="what is held out")
     new.add_argument("--output-dir", required=True)
     new.set_defaults(function=split)
+    new = commands.add_parser("noise", help="add shuffled pairs to the training text of splits")
+    new.add_argument("split", nargs="+", help="directories of splits")
+    new.add_argument("--share", type=float, required=True, help="shuffled pairs for each pair of the training text")
+    new.set_defaults(function=noise)
     new = commands.add_parser("run", help="run the workflow on every split")
     new.add_argument("split", nargs="+", help="directories of splits")
     new.add_argument("--smoothing", nargs="+", default=["kneser-ney", "none"], help="of the phrase table")
