@@ -27,7 +27,6 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -145,12 +144,12 @@ def split(args: argparse.Namespace) -> None:
 def noise(args: argparse.Namespace) -> None:
     """Write splits whose training text has some of its pairs again, with the target sides shuffled among them."""
     for folder in map(Path, args.split):
-        number = folder.name.lstrip("abcdefghijklmnopqrstuvwxyz")
+        kind, number = re.fullmatch(r"(.*?)(\d*)", folder.name).groups()
         train = [read(str(folder / f"train.{lang}")) for lang in ("en", "fr")]
         rng = random.Random(SEED)
         rows = sorted(rng.sample(range(len(train[0])), round(args.share * len(train[0]))))
         targets = rng.sample(rows, len(rows))
-        new = folder.parent / f"{round(100 * args.share)}noise{number}"
+        new = folder.parent / f"{round(100 * args.share)}noise-{kind}{number}"
         new.mkdir(exist_ok=True)
         write(new / "train.en", [*train[0], *(train[0][row] for row in rows)])
         write(new / "train.fr", [*train[1], *(train[1][row] for row in targets)])
@@ -200,16 +199,14 @@ def run(args: argparse.Namespace) -> None:
         runs = [folder / smoothing for smoothing in args.smoothing]
         for here, smoothing in zip(runs, args.smoothing, strict=True):
             own = [*settings, f"phrases={{smoothing: {smoothing}}}"]
-            table = here / "results/model/phrase-table.gz"
+            table, origins = here / "results/model/phrase-table.gz", here / "results/phrases/origins.npy"
             here.mkdir(exist_ok=True)
             if here != runs[0]:
                 link_shared(runs[0], here)
-                if not table.exists():
-                    origins = here / "results/phrases/origins.npy"
-                    snakemake(here, args.cores, own, str(table.relative_to(here)))
-                    # The pairs of both tables are the same: nothing that was made of them is out of date.
-                    for made in (table, origins):
-                        shutil.copystat(runs[0] / made.relative_to(here), made)
+                snakemake(here, args.cores, own, str(table.relative_to(here)))
+                # The pairs of both tables are the same: nothing that was made of them is out of date.
+                for made in (table, origins):
+                    shutil.copystat(runs[0] / made.relative_to(here), made)
             snakemake(here, args.cores, own, "results/table1.tsv")
 
 
@@ -299,14 +296,15 @@ def bleu(
 def contrast(
     splits: Sequence[Split], weights: dict[str, int], times: Sequence[NDArray[np.float64]] | None = None
 ) -> NDArray[np.float64]:
-    """A sum of BLEU of the pooled sentences, [n] for n resamples."""
+    """Return a sum of BLEU of the pooled sentences, [n] for n resamples."""
     return sum(weight * bleu(splits, system, times) for system, weight in weights.items())
 
 
 class Estimate(NamedTuple):
-    """A contrast: of the pooled sentences; its 95 % interval over splits (Student's t); that of sentences alone."""
+    """A contrast: of the pooled sentences, and the mean of the splits; 95 % intervals over splits and of sentences."""
 
-    value: float
+    pooled: float
+    mean: float
     by_split: list[float]
     interval: tuple[float, float]
     sentences: tuple[float, float]
@@ -314,84 +312,141 @@ class Estimate(NamedTuple):
     p: float
 
 
+def resamples(splits: Sequence[Split]) -> list[NDArray[np.float64]]:
+    """Draw how often each sentence of every split counts in each resample of the bootstrap, ``[n, S]`` a split."""
+    rng = np.random.default_rng(1)
+    sizes = [len(split.overlap) for split in splits]
+    return [rng.multinomial(size, np.full(size, 1 / size), RESAMPLES).astype(np.float64) for size in sizes]
+
+
 def estimate(splits: Sequence[Split], weights: dict[str, int]) -> Estimate:
     """Estimate a contrast from several splits.
 
-    The contrasts of the splits differ by their sentences, training texts, networks and tunings: their t-interval, with
-    one degree of freedom less than there are splits, contains all of these. The bootstrap over sentences contains
-    sentences only.
+    The contrasts of the splits differ by their sentences, networks, tunings and a part of their training texts: their
+    t-interval, with one degree of freedom less than there are splits, contains these. It does not contain what the
+    splits have in common: most of the training text, and the text that weights are tuned on. The bootstrap over
+    sentences contains sentences only.
     """
     from scipy import stats
 
-    rng = np.random.default_rng(1)
-    times = [
-        rng.multinomial(n, np.full(n, 1 / n), RESAMPLES).astype(np.float64)
-        for n in (next(iter(split.statistics.values())).shape[1] for split in splits)
-    ]
-    drawn = contrast(splits, weights, times)
     each = [float(contrast([split], weights)[0]) for split in splits]
     mean, d = float(np.mean(each)), len(each) - 1
     error = float(np.std(each, ddof=1)) / len(each) ** 0.5 if d else float("nan")
-    t = stats.t.ppf(0.975, d) if d else float("nan")
-    low, high = np.quantile(drawn, [0.025, 0.975])
-    detectable = (t + stats.t.ppf(0.8, d)) * error if d else float("nan")
-    p = float(2 * stats.t.sf(abs(mean) / error, d)) if d and error else float("nan")
-    return Estimate(mean, each, (mean - t * error, mean + t * error), (float(low), float(high)), detectable, p)
+    t = float(stats.t.ppf(0.975, d)) if d else float("nan")
+    low, high = np.quantile(contrast(splits, weights, resamples(splits)), [0.025, 0.975])
+    return Estimate(
+        pooled=float(contrast(splits, weights)[0]),
+        mean=mean,
+        by_split=each,
+        interval=(mean - t * error, mean + t * error),
+        sentences=(float(low), float(high)),
+        detectable=(t + float(stats.t.ppf(0.8, d))) * error if d else float("nan"),
+        p=float(2 * stats.t.sf(abs(mean) / error, d)) if d and error else float("nan"),
+    )
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Correct p-values for their number (Holm 1979)."""
+    order = np.argsort(p_values)
+    found, least = [0.0] * len(order), 0.0
+    for rank, place in enumerate(order):
+        least = max(least, min(1.0, (len(order) - rank) * p_values[place]))
+        found[place] = least
+    return found
 
 
 def bins(splits: Sequence[Split], number: int) -> list[tuple[float, float, list[Split]]]:
-    """Cut the sentences of all splits into bins of equal size by their overlap: least, largest, the sentences."""
-    edges = np.quantile(np.concatenate([split.overlap for split in splits]), np.linspace(0, 1, number + 1))
+    """Cut the sentences of all splits into bins of nearly equal size by their overlap: least, largest, the sentences.
+
+    Sentences of the same overlap are in the same bin.
+    """
+    overlap = np.concatenate([split.overlap for split in splits])
+    edges = np.unique(np.quantile(overlap, np.linspace(0, 1, number + 1)[1:-1]))
     found = []
-    for low, high in pairwise(edges):
+    for k in range(len(edges) + 1):
         parts = []
         for split in splits:
-            inside = (split.overlap >= low) & ((split.overlap < high) | (high == edges[-1]))
-            parts.append(
-                Split(split.name, {n: s[:, inside] for n, s in split.statistics.items()}, split.overlap[inside])
-            )
-        found.append((float(low), float(high), parts))
+            inside = np.searchsorted(edges, split.overlap, "right") == k
+            if inside.any():
+                statistics = {name: rows[:, inside] for name, rows in split.statistics.items()}
+                parts.append(Split(split.name, statistics, split.overlap[inside]))
+        if parts:
+            of_bin = np.concatenate([part.overlap for part in parts])
+            found.append((float(of_bin.min()), float(of_bin.max()), parts))
     return found
+
+
+def slope(cut: Sequence[tuple[float, float, list[Split]]], weights: dict[str, int]) -> tuple[float, float, float]:
+    """Fit a line to a contrast over the bins' mean overlap: its slope a tenth of overlap, and the 95 % interval."""
+    places = np.array([np.concatenate([part.overlap for part in parts]).mean() for _, _, parts in cut])
+    values = np.array([contrast(parts, weights)[0] for _, _, parts in cut])
+    drawn = np.array([contrast(parts, weights, resamples(parts)) for _, _, parts in cut])
+    of = (places - places.mean()) / ((places - places.mean()) ** 2).sum() / 10
+    low, high = np.quantile(of @ drawn, [0.025, 0.975])
+    return float(of @ values), float(low), float(high)
+
+
+def kind_of(split: Split) -> str:
+    """Return what was held out: the name of a split without its number."""
+    return split.name.rstrip("0123456789")
 
 
 def report(args: argparse.Namespace) -> None:
     """Print BLEU and contrasts of the splits that are complete, kind by kind, and contrasts by overlap."""
-    wanted = CONTRASTS | {text.partition("=")[0]: parse_contrast(text.partition("=")[2]) for text in args.contrast}
+    wanted = CONTRASTS | dict(map(parse_contrast, args.contrast))
     systems = list(dict.fromkeys(name for weights in wanted.values() for name in weights))
+    for path in args.split:
+        if not (Path(path) / "test.en").is_file():
+            raise SystemExit(f"{path}: is no directory of `held_out.py split`")
     for smoothing in args.smoothing:
-        complete = [split for folder in args.split if (split := read_split(Path(folder), smoothing, systems))]
-        kinds = dict.fromkeys(split.name.rstrip("0123456789") for split in complete)
-        for kind in kinds:
-            splits = [split for split in complete if split.name.rstrip("0123456789") == kind]
+        read = {path: read_split(Path(path), smoothing, systems) for path in args.split}
+        complete = [split for split in read.values() if split]
+        if missing := [Path(path).name for path, split in read.items() if not split]:
+            print(f"\n{smoothing}: not complete and left out: {', '.join(missing)}")
+        primary = {}
+        for kind in dict.fromkeys(map(kind_of, complete)):
+            splits = [split for split in complete if kind_of(split) == kind]
             number = sum(len(split.overlap) for split in splits)
             runs = min(len(split.statistics[systems[0]]) for split in splits)
             print(f"\n### {kind}, {smoothing}: {len(splits)} splits, {number:,} sentences, {runs} network(s) a split\n")
             print("BLEU: " + ", ".join(f"{name} {bleu(splits, name)[0]:.2f}" for name in systems) + "\n")
-            print("| contrast | mean | 95 %, splits | p | 95 %, sentences alone | detectable | splits |")
-            print("|---|---|---|---|---|---|---|")
+            print("| contrast | pooled | 95 %, sentences | mean of splits | 95 %, splits | p | detectable | splits |")
+            print("|---|---|---|---|---|---|---|---|")
             for name, weights in wanted.items():
                 one = estimate(splits, weights)
-                cells = [f"{one.value:+.2f}", "{:+.2f} to {:+.2f}".format(*one.interval), f"{one.p:.3f}"]
-                cells += ["{:+.2f} to {:+.2f}".format(*one.sentences), f"{one.detectable:.2f}"]
-                cells.append(" ".join(f"{value:+.2f}" for value in one.by_split))
+                if name[0] in "AB":
+                    primary[f"{name[0]}, {kind}"] = one.p
+                cells = [f"{one.pooled:+.2f}", "{:+.2f} to {:+.2f}".format(*one.sentences)]
+                cells += [f"{one.mean:+.2f}", "{:+.2f} to {:+.2f}".format(*one.interval), f"{one.p:.3f}"]
+                cells += [f"{one.detectable:.2f}", " ".join(f"{value:+.2f}" for value in one.by_split)]
                 print("|", " | ".join([name, *cells]), "|")
+        if primary:
+            corrected = holm(list(primary.values()))
+            print("\nHolm: " + ", ".join(f"{name} p {p:.3f}" for name, p in zip(primary, corrected, strict=True)))
         if complete and args.bins:
+            cut = bins(complete, args.bins)
             print(f"\n### By overlap with the training text, {smoothing}, all splits\n")
             print("| overlap | sentences | " + " | ".join(wanted) + " |\n|---|---|" + "---|" * len(wanted))
-            for low, high, parts in bins(complete, args.bins):
+            for low, high, parts in cut:
                 cells = []
                 for weights in wanted.values():
-                    value, one = float(contrast(parts, weights)[0]), estimate(parts, weights)
-                    cells.append("{:+.2f} ({:+.2f} to {:+.2f})".format(value, *one.sentences))
-                print("|", " | ".join([f"{low:.2f}-{high:.2f}", str(sum(len(p.overlap) for p in parts)), *cells]), "|")
+                    one = estimate(parts, weights)
+                    cells.append("{:+.2f} ({:+.2f} to {:+.2f})".format(one.pooled, *one.sentences))
+                size = sum(len(part.overlap) for part in parts)
+                print("|", " | ".join([f"{low:.2f}-{high:.2f}", str(size), *cells]), "|")
+            cells = ["{:+.2f} ({:+.2f} to {:+.2f})".format(*slope(cut, weights)) for weights in wanted.values()]
+            print("|", " | ".join(["slope a tenth", "", *cells]), "|")
 
 
-def parse_contrast(text: str) -> dict[str, int]:
-    """Parse ``rnn-baseline`` or ``cslm_rnn-cslm-rnn+baseline``."""
+def parse_contrast(text: str) -> tuple[str, dict[str, int]]:
+    """Parse ``D=cslm_rnn-cslm`` or ``I=cslm_rnn-cslm-rnn+baseline``: its name, what each system counts."""
+    label, _, sum_of = text.partition("=")
     found: dict[str, int] = {}
-    for sign, name in re.findall(r"([+-]?)([a-z_]+)", text):
+    for sign, name in re.findall(r"([+-]?)([a-z0-9_]+)", sum_of):
         found[name] = found.get(name, 0) + (-1 if sign == "-" else 1)
-    return found
+    if not label or not found:
+        raise SystemExit(f"--contrast {text}: write NAME=SYSTEM-SYSTEM")
+    return label, found
 
 
 def main() -> None:

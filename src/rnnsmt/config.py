@@ -122,8 +122,8 @@ def _in_domain(entry: Mapping[str, Any]) -> bool:
 
 
 def amount_kept(amount: str | float | Mapping[str, float]) -> str:
-    """The option of `selection select` for what ``selection`` says: auto, a fraction, or millions of words."""
-    return f"--words {round(1e6 * amount['words'])}" if isinstance(amount, Mapping) else f"--fraction {amount}"
+    """Return the option of `selection select` for what ``selection`` says: auto, a fraction, or millions of words."""
+    return f"--words {max(round(1e6 * amount['words']), 1)}" if isinstance(amount, Mapping) else f"--fraction {amount}"
 
 
 def kept_whole(keep: str | float | None, usual: str | float | Mapping[str, float]) -> bool:
@@ -292,7 +292,8 @@ def _describe(option: Mapping[str, Any]) -> str:
     if "enum" in option:
         return " or ".join(map(str, option["enum"]))
     if "properties" in option:
-        return f"a map of {', '.join(option['properties'])}"
+        names = list(option["properties"])
+        return f"{{{names[0]}: NUMBER}}" if len(names) == 1 else f"a map of {', '.join(names)}"
     if "pattern" in option:
         return f"text like {option['pattern']}"
     return {
@@ -524,6 +525,8 @@ def _check_selection(config: Mapping[str, Any]) -> Iterator[str]:
     in_domain = [entry for entry in entries if _in_domain(entry)]
     for kind, roles in (("bitext", ("bitext",)), ("mono", ("bitext", "mono"))):
         pool = [entry.get("keep") for entry in entries if entry["role"] in roles]
+        if isinstance(config["selection"][kind], Mapping) and all(pool) and not all(keep == "all" for keep in pool):
+            yield f"selection.{kind}: every corpus has its own keep, none is left to select words of; give a fraction"
         if all(kept_whole(keep, config["selection"][kind]) for keep in pool):
             continue
         if not any(kind == "mono" or entry["role"] != "mono" for entry in in_domain):

@@ -71,7 +71,7 @@ def has_network(features: Collection[str] | None) -> bool:
 
 
 def share_networks(features: Collection[str] | None, others: Collection[str] | None) -> bool:
-    """Whether two systems with these features have a network in common."""
+    """Tell whether two systems with these features have a network in common."""
     return bool(set(features or ()) & set(others or ()) - {"wp"})
 
 

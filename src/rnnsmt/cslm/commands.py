@@ -18,37 +18,44 @@ from rnnsmt.stopping import Stop
 
 
 def add_scoring(parser: argparse.ArgumentParser) -> None:
-    """``--model``, ``--normalize``, ``--unknown``, ``--device``, ``--threads``: the arguments of ``NGramScorer``."""
-    parser.add_argument("--model", required=True, metavar="FILE", help="what cslm train wrote")
+    """Add ``--model``, ``--normalize``, ``--unknown``, ``--device``, ``--threads``: arguments of ``NGramScorer``."""
+    parser.add_argument("--model", required=True, metavar="FILE", help="model file written by `cslm train`")
     parser.add_argument(
         "--normalize",
         choices=("auto", "yes", "no"),
         default="auto",
-        help="sum over all classes: yes, exact; no, the bare output unit; auto: no for self-normalised models",
+        help="softmax normalisation; yes: exact sum over all classes; no: unnormalised output unit; auto: no for "
+        "self-normalised models, else yes",
     )
     parser.add_argument(
         "--unknown",
         choices=CSLM_UNKNOWN,
         default=CSLM_UNKNOWN[0],
-        help="what words outside the shortlist score: the probability of all of them, as in the paper, or a share",
+        help="probability of a word outside the shortlist; class: p(UNK), as in the paper; word: p(UNK) divided by the "
+        "number of such words in the training text",
     )
     add_device(parser)
 
 
 def normalize_of(args: argparse.Namespace) -> bool | None:
-    """What ``NGramScorer`` is to be told."""
+    """Return ``--normalize`` as the argument ``normalize`` of ``NGramScorer``: None for auto."""
     return {"auto": None, "yes": True, "no": False}[args.normalize]
 
 
 def describe_options(parser: argparse.ArgumentParser) -> None:
     add_settings(parser, PRESETS, "paper")
     parser.add_argument(
-        "--vocabulary", type=positive, default=15_001, help="classes: id 0 (padding), UNK, the words, </s>"
+        "--vocabulary",
+        type=positive,
+        default=15_001,
+        help="number of classes: id 0 (padding), UNK, the words, and </s>",
     )
 
 
 def describe(args: argparse.Namespace) -> dict[str, object]:
     """Print the sizes, the layers and the number of parameters of a CSLM, without building it.
+
+    Also prints the training settings of the preset. torch is not needed.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -58,24 +65,35 @@ def describe(args: argparse.Namespace) -> dict[str, object]:
 
 
 def prepare_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--input", nargs="+", required=True, metavar="FILE", help="tokenised text, one segment a line")
+    parser.add_argument(
+        "--input", nargs="+", required=True, metavar="FILE", help="tokenised text, one sentence per line"
+    )
     shortlist = parser.add_mutually_exclusive_group(required=True)
-    shortlist.add_argument("--vocabulary", metavar="FILE", help="vocab.target.txt of rnn prepare")
     shortlist.add_argument(
-        "--vocab-size", type=int, metavar="N", help="without one: ids without </s>, N - 2 words, UNK and 0"
+        "--vocabulary", metavar="FILE", help="shortlist: vocabulary file, for example vocab.target.txt of `rnn prepare`"
+    )
+    shortlist.add_argument(
+        "--vocab-size",
+        type=int,
+        metavar="N",
+        help="size of a new shortlist, not counting </s>: the N - 2 most frequent words, UNK and id 0",
     )
     parser.add_argument(
-        "--vocabulary-text", nargs="+", metavar="FILE", help="the text whose words are counted, if it is not --input"
+        "--vocabulary-text",
+        nargs="+",
+        metavar="FILE",
+        help="text in which words are counted for --vocab-size; without it that of --input",
     )
-    parser.add_argument("--output-dir", required=True, metavar="DIR")
+    parser.add_argument("--output-dir", required=True, metavar="DIR", help="output directory")
 
 
 def prepare(args: argparse.Namespace) -> dict[str, object]:
-    r"""Turn the text of the language model into ids on disk, with a shortlist of words as vocabulary.
+    r"""Convert the training text of the language model into memory-mapped arrays of word ids.
 
-    The shortlist is given (--vocabulary), or it is the most frequent words of the text (--vocab-size), or those of
-    another one (--vocabulary-text); with the target side of the bitext it is the RNN's. Words outside it become UNK, as
-    one class; no word is left out.
+    The vocabulary is a shortlist: that of a given file (--vocabulary), or the most frequent words (--vocab-size) of the
+    input or of another text (--vocabulary-text). A shortlist of the same size counted on the target side of the
+    parallel corpus is the target vocabulary of the RNN. All words outside the shortlist are mapped to one class, UNK;
+    no word is discarded. Lines without words are skipped.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -98,20 +116,24 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
 
 
 def train_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--text", required=True, metavar="DIR", help="what cslm prepare wrote")
+    parser.add_argument("--text", required=True, metavar="DIR", help="directory written by `cslm prepare`")
     add_settings(parser, PRESETS, "small")
     add_training(parser)
 
 
 def train(args: argparse.Namespace) -> dict[str, object]:
-    r"""Train the continuous-space language model on text.
+    r"""Train the continuous-space language model (Schwenk 2007) on text.
 
-    After every epoch the perplexity of the validation n-grams is measured; training ends after --epochs, or when it has
-    not become better for --patience epochs, and the best parameters are kept. The state folder holds the last
-    checkpoint: a run that is ended at any time goes on from it, and on a CPU ends bit for bit like one that was not. On
-    SIGTERM, and shortly before --time-limit, the state is saved and the exit code is 75 (after Ctrl-C 130): run the
-    same command again. With --processes, or started by torchrun, several processes share every minibatch: the network
-    is that of one process, up to rounding, and to what --dropout, --singletons and --sampled-classes draw.
+    Input is the directory of `cslm prepare`; outputs are the network and its learning curve (JSON). The perplexity of
+    the validation n-grams is computed after every epoch. Training ends after --epochs epochs, or when the perplexity
+    has not improved for --patience epochs; the best parameters are saved.
+
+    --state-dir holds the last checkpoint. A run that was interrupted at any time resumes from it; on a CPU the result
+    is bitwise identical to that of an uninterrupted run. On SIGTERM, and shortly before --time-limit, a checkpoint is
+    saved and the exit status is 75 (130 after Ctrl-C); run the same command again to resume.
+
+    With --processes, or under torchrun, every minibatch is split among several processes. The network is that of a
+    single process up to rounding and the random choices of --dropout, --singletons and --sampled-classes.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -135,20 +157,25 @@ def train(args: argparse.Namespace) -> dict[str, object]:
 
 
 def perplexity_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--input", nargs="+", required=True, metavar="FILE", help="tokenised text, one segment a line")
-    parser.add_argument("--lm", metavar="ARPA", help="the n-gram LM to compare with")
-    parser.add_argument("--output", required=True, metavar="JSON")
-    parser.add_argument("--model", required=True, metavar="FILE", help="what cslm train wrote")
+    parser.add_argument(
+        "--input", nargs="+", required=True, metavar="FILE", help="tokenised text, one sentence per line"
+    )
+    parser.add_argument("--lm", metavar="ARPA", help="n-gram language model to compare with")
+    parser.add_argument("--output", required=True, metavar="JSON", help="output file (JSON)")
+    parser.add_argument("--model", required=True, metavar="FILE", help="model file written by `cslm train`")
     add_device(parser)
 
 
 def perplexity(args: argparse.Namespace) -> dict[str, object]:
-    r"""Perplexity of a text under the CSLM, beside that of an n-gram LM, natural logarithms and exact softmax.
+    r"""Compute the perplexity of a text under the CSLM, and under an n-gram model for comparison.
 
-    Both models predict the same events: every word and ``</s>``. For both the words outside the CSLM's shortlist are
-    one class (for the n-gram LM: the sum over all words that it knows besides the shortlist, and ``<unk>``); the second
-    figure leaves these words out of sum and count. The JSON also has the even mixture of the two models, and for models
-    that were trained self-normalised how far from 0 the logarithm of the sum over all classes is.
+    Both models predict the same events: every word and ``</s>``. Words outside the shortlist of the CSLM are one class
+    in both models; its probability under the n-gram model is the sum over ``<unk>`` and all words of the model that are
+    not in the shortlist. A second perplexity excludes these words from sum and count. The softmax of the CSLM is exact;
+    logarithms are natural.
+
+    The output (JSON) also contains the perplexity of the mixture of both models with equal weights and, if the CSLM was
+    trained self-normalised, mean and standard deviation of ln Z, the logarithm of the sum over all classes.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -171,13 +198,15 @@ def perplexity(args: argparse.Namespace) -> dict[str, object]:
 
 
 def score_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--input", required=True, metavar="FILE", help="tokenised text, one segment a line")
-    parser.add_argument("--output", required=True, metavar="FILE")
+    parser.add_argument("--input", required=True, metavar="FILE", help="tokenised text, one sentence per line")
+    parser.add_argument("--output", required=True, metavar="FILE", help="output file: log probabilities, one per line")
     add_scoring(parser)
 
 
 def score(args: argparse.Namespace) -> dict[str, object]:
-    r"""Score a text: ln p of every line, ``</s>`` included, no normalisation by length; one number a line.
+    r"""Compute the log probability of every line of a text under the CSLM.
+
+    The output has one natural logarithm per line. It includes ``</s>`` and is not normalised by length.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -201,16 +230,17 @@ def score(args: argparse.Namespace) -> dict[str, object]:
 
 
 def rescore_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--nbest", required=True, metavar="FILE")
-    parser.add_argument("--output", required=True, metavar="FILE")
+    parser.add_argument("--nbest", required=True, metavar="FILE", help="n-best list in Moses format")
+    parser.add_argument("--output", required=True, metavar="FILE", help="output file: n-best list with the new feature")
     add_scoring(parser)
 
 
 def rescore(args: argparse.Namespace) -> dict[str, object]:
-    r"""Add the CSLM's score to the features of an n-best list in Moses' format: ``CSLM0= x`` behind the others.
+    r"""Add the score of the CSLM to the features of an n-best list in Moses format.
 
-    x is ln p of the whole translation, ``</s>`` included. The total score of a line is not changed: its weight is the
-    business of `tuning optimise`, and `tuning rerank` takes the best of the lists with it.
+    The feature ``CSLM0= x`` is appended to the features of every hypothesis; x is ln p of the whole translation,
+    including ``</s>``. The total score of a hypothesis is not changed: `tuning optimise` determines the weight of the
+    feature, and `tuning rerank` selects the best hypotheses with it.
 
     Example, in the folder of a run of the embedded corpus:
 

@@ -62,17 +62,11 @@ OUTPUT_BIASES = ("zero", "unigram")
 
 @dataclass(frozen=True)
 class CslmSettings(TrainingSettings):
-    """The settings of a training on text; what is not said here is in ``TrainingSettings``.
+    """The settings of a training on text; ``helps`` describes the fields.
 
-    order, projection, hidden_1, hidden_2: as in ``CslmSizes``. spread: of the initial weights, U(-spread, spread); 0:
-    by the number of inputs. output_bias: initial ones, ``zero`` or ``unigram`` (log frequencies). dropout: share of the
-    units of the projection and of both layers that is left out in training. singletons: share of the occurrences of
-    words that the text has once which are taken for UNK in training; where the shortlist has every word of the text,
-    UNK is learnt from nothing else. self_normalised: alpha of the penalty alpha (ln Z)^2 of Devlin et al. (2014) on the
-    sum over the classes; 0: none, the exact softmax is used. sampled_classes: how many classes are drawn for the
-    softmax of a minibatch in training, besides its own words; 0: the sum goes over all classes. epochs: at most, and
-    ``linear`` falls to 0 over them. patience: epochs without a better validation perplexity after which training stops.
-    held_out: share of the n-grams that is for validation; held_out_least: at least so many (never more than a tenth).
+    spread: with 0 the initial weights are those of He et al. (2015). singletons: where the shortlist has every word of
+    the text, UNK is learnt from nothing else. epochs: the schedule ``linear`` reaches 0 after this maximum, also where
+    training stops earlier.
     """
 
     order: int = 7
@@ -98,6 +92,23 @@ class CslmSettings(TrainingSettings):
     weight_decay: float = 0.0
     precision: str = "float32"
 
+    helps: ClassVar = {
+        **TrainingSettings.helps,
+        "order": "n-gram order: number of context words plus the predicted word",
+        "projection": "dimension of the projection (embedding) of every context word",
+        "hidden_1": "number of units of the first hidden layer",
+        "hidden_2": "number of units of the second hidden layer",
+        "spread": "initial weights are drawn from U(-X, X); 0: range derived from the number of inputs of a unit",
+        "output_bias": "initial output biases; unigram: log relative frequencies of the words",
+        "dropout": "dropout rate of the projection and of both hidden layers",
+        "singletons": "probability of replacing a word that occurs once in the text by UNK in training",
+        "self_normalised": "weight alpha of the self-normalisation penalty alpha (ln Z)^2 (Devlin et al. 2014); 0: no "
+        "penalty, and scoring uses the exact softmax",
+        "epochs": "maximum number of epochs",
+        "patience": "number of epochs without an improvement of the validation perplexity before training stops",
+        "held_out": "fraction of the n-grams used for validation, at most 0.1",
+        "held_out_least": "minimum number of validation n-grams, limited to a tenth of all n-grams",
+    }
     choices: ClassVar = {**TrainingSettings.choices, "output_bias": OUTPUT_BIASES}
     above_zero = (
         "projection", "hidden_1", "hidden_2", "batch", "epochs", "patience", "held_out_least", "learning_rate", "clip",
@@ -107,7 +118,7 @@ class CslmSettings(TrainingSettings):
     )  # fmt: skip
 
     def check(self) -> None:
-        """As of all trainings; shares that are too large, too few words."""
+        """Check the settings as for every training, and the bounds of order, singletons and held_out."""
         super().check()
         if self.order < 2:
             raise InputError(f"--order {self.order}: must be at least 2, a word and one before it")

@@ -66,15 +66,21 @@ def notes(table: Sequence[Row], paper: bool) -> list[str]:
 
 
 def comparisons(table: Sequence[Row]) -> str:
-    """How many contrasts a test set has, and what that means for p and the intervals."""
-    number = max(len(contrast_records(rows)) for rows in test_sets(table).values())
-    if not number:
+    """Say how many contrasts of a test set were tested, and what that means for p and the intervals."""
+    number = max(_tested(rows) for rows in test_sets(table).values())
+    if number < 2:
         return "Nothing is corrected for the number of comparisons."
     return (
-        f"Every test set has {number} contrast{'s' * (number != 1)}; p and intervals are those of a single one, "
-        f"nothing is corrected for their number. Where nothing differs, {number * LEVEL:.2g} of {number} are expected "
-        f"below {LEVEL} by chance."
+        f"{number} contrasts are tested on every test set; p and intervals are those of a single one, nothing is "
+        f"corrected for their number. If nothing differed, {number * LEVEL:.2g} of them on average would be below "
+        f"{LEVEL}."
     )
+
+
+def _tested(rows: Sequence[Row]) -> int:
+    """Count the pairs of systems of one test set whose difference has a p-value."""
+    found = [(row.system, one) for row in rows for one in (row.baseline, *row.features.values()) if one is not None]
+    return len({(system, one.reference) for system, one in found if one.p_strict is not None})
 
 
 class Table(NamedTuple):
@@ -180,7 +186,7 @@ def verdict(rows: Sequence[Row]) -> str:
 
 
 def _said(one: Mapping[str, Any]) -> str:
-    """A contrast in words: what is not detected is less than the upper end of its interval."""
+    """Put a contrast into words: what is not detected is less than the upper end of its interval."""
     what = f"{label(one['feature'])} added to {label(one['without'])}"
     if one["p_strict"] < LEVEL:
         return f"{what} ({interval(one['low'], one['high'])})"
@@ -210,12 +216,12 @@ def last(row: Row) -> Contrast | None:
 
 
 def interval(low: float, high: float) -> str:
-    """``+0.12 to +0.71``."""
+    """Format an interval: ``+0.12 to +0.71``."""
     return f"{low:+z.2f} to {high:+z.2f}"
 
 
 def _interval(contrast: Contrast | None) -> str:
-    """The interval of a contrast, or a dash."""
+    """Format the interval of a contrast, or a dash."""
     return interval(*contrast.interval) if contrast and contrast.interval else DASH
 
 

@@ -274,7 +274,7 @@ def compare_options(parser: argparse.ArgumentParser) -> None:
     add("--trainings", nargs=2, type=positive, default=[1, 1], metavar=("BASELINE", "SYSTEM"),
         help="of the networks of both, on which their runs take turns")  # fmt: skip
     add("--shared-networks", action="store_true",
-        help="the systems have a network in common; pair their trainings in the test")  # fmt: skip
+        help="the systems share a network; pair its trainings in the test (no effect with one training)")  # fmt: skip
     add("--source", metavar="FILE", help="the text that was translated, as the decoder read it")
     add("--details", nargs=2, metavar=("BASELINE", "SYSTEM"),
         help="phrases of both in the first run, of `search decode --output-details`; needs --source")  # fmt: skip
@@ -319,10 +319,10 @@ def compare(args: argparse.Namespace) -> dict[str, object]:
         raise InputError("--ini needs --details, and --details need --source")
     if any(len(args.baseline) % number for number in args.trainings):
         raise InputError(f"--trainings: {len(args.baseline)} runs cannot take turns on them alike")
+    if args.shared_networks and len(set(args.trainings)) > 1:
+        raise InputError("--shared-networks: both systems must have the same number of --trainings")
     _, references = read_texts(args.reference[0], args.reference)
     texts = [[list(read_texts(path, args.reference)[0]) for path in paths] for paths in (args.baseline, args.system)]
-    if args.shared_networks and len(set(args.trainings)) > 1:
-        raise InputError("--shared-networks: systems that have a network in common have as many trainings")
     trainings = args.trainings[0], args.trainings[1]
     found = Comparison(references, texts[0], texts[1], trainings, args.shared_networks)
     if args.source:

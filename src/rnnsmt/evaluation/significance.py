@@ -29,8 +29,8 @@ difference with draws of what two equal systems give on another sample of senten
 The same draws give the 95 % interval (the difference plus or minus their 95 % quantile, so that it excludes 0 where
 p_strict is below 0.05) and the smallest difference that would be found with a power of 80 %.
 
-``p_bootstrap``: the paired bootstrap of Koehn (2004) as sacreBLEU computes it, sentences drawn with replacement in all
-runs at once. It knows of no noise but that of sentences.
+``p_bootstrap``: the paired bootstrap of Koehn (2004) as sacreBLEU computes it (one tail of it), sentences drawn with
+replacement in all runs at once. It knows of no noise but that of sentences.
 
 ``benchmarks/significance.md`` has how often equal systems come out below 0.05 and 0.01, and how often unequal ones do.
 
@@ -52,6 +52,9 @@ CELLS = 1 << 23
 """Coins that are held at a time."""
 
 RESAMPLES = 1000
+"""As sacreBLEU."""
+
+RESAMPLING_SEED = 12345
 """As sacreBLEU."""
 
 CONFIDENCE = 0.95
@@ -125,7 +128,7 @@ def compare(
         for r in range(R):
             total += _swapped(sums[0][r], sums[1][r], _coins(rng, count, S) @ gaps[r])
         clark += int(np.count_nonzero(np.abs(total / R) >= difference - SLACK))
-    p_clark, p_bootstrap = (clark + 1) / (shuffles + 1), _bootstrap(first, second, seed)
+    p_clark, p_bootstrap = (clark + 1) / (shuffles + 1), _bootstrap(first, second)
     noises = _noises(first, second, trainings, shared)
     if not all(noise.degrees for noise in noises):
         return SignificanceResult(difference, p_clark, p_bootstrap)
@@ -141,21 +144,25 @@ def compare(
     return SignificanceResult(difference, p_clark, p_bootstrap, (strict + 1) / (shuffles + 1), margin, detectable)
 
 
-def _bootstrap(first: Statistics, second: Statistics, seed: int) -> float:
-    """The p-value of the paired bootstrap; second is not worse than first.
+def _bootstrap(first: Statistics, second: Statistics) -> float:
+    """Return the p-value of the paired bootstrap, for one run the very number that sacreBLEU prints.
 
-    As in sacreBLEU: how often the difference of a resample is as far from the mean of all resamples as the one that was
-    seen is from 0.
+    As in sacreBLEU: how often the absolute difference of a resample exceeds the mean of all resamples by more than the
+    difference that was seen. Of several runs: their mean differences, the same sentences drawn in all of them. Where
+    all outputs are the same it is 1 (sacreBLEU: 1 / 1,001).
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(RESAMPLING_SEED)
     R, S = first.shape[:2]
     drawn = []
     for count in _portions(RESAMPLES, S):
-        times = rng.multinomial(S, np.full(S, 1.0 / S), count).astype(np.float64)
+        rows = rng.choice(S, size=(count, S), replace=True) + S * np.arange(count)[:, None]
+        times = np.bincount(rows.ravel(), minlength=count * S).reshape(count, S).astype(np.float64)
         drawn.append(sum(bleu_of_many(times @ second[r]) - bleu_of_many(times @ first[r]) for r in range(R)) / R)
-    differences = np.concatenate(drawn)
-    seen = float((bleu_of_many(second.sum(1)) - bleu_of_many(first.sum(1))).mean())
-    far = int(np.count_nonzero(np.abs(differences - differences.mean()) >= seen - SLACK))
+    sizes = np.abs(np.concatenate(drawn))
+    if not sizes.any():
+        return 1.0
+    seen = abs(float((bleu_of_many(second.sum(1)) - bleu_of_many(first.sum(1))).mean()))
+    far = int(np.count_nonzero(sizes - sizes.mean() > seen + SLACK))
     return (far + 1) / (RESAMPLES + 1)
 
 
@@ -188,7 +195,7 @@ class _Noise(NamedTuple):
 def _noises(
     first: Statistics, second: Statistics, trainings: tuple[int | None, int | None], shared: bool
 ) -> list[_Noise]:
-    """The noise of the runs of both systems, or of their differences where they share networks."""
+    """Return the noise of the runs of both systems, or of their differences where they share networks."""
     R = len(first)
     (bleu, parts), (other_bleu, other_parts) = _contributions(first), _contributions(second)
     if shared:
@@ -197,14 +204,14 @@ def _noises(
 
 
 def _contributions(system: Statistics) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """BLEU of every run [R], and what it loses without a sentence [R, S]."""
+    """Return BLEU of every run [R], and what it loses without a sentence [R, S]."""
     totals = system.sum(1, keepdims=True)
     bleu = bleu_of_many(totals)
     return bleu[:, 0], bleu - bleu_of_many(totals - system)
 
 
 def _noise(values: NDArray[np.float64], parts: NDArray[np.float64], groups: int) -> _Noise:
-    """The noise of the mean of values of runs [R], of which every ``groups``-th ones belong together.
+    """Return the noise of the mean of values of runs [R], of which every ``groups``-th ones belong together.
 
     parts: what each sentence contributes to each value, [R, S]. Their differences between groups, less the group's own
     mean, are taken as independent.

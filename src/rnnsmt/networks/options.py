@@ -1,4 +1,4 @@
-"""Options that the stages of the networks share: the device, the settings of a training, its files; nothing heavy."""
+"""Options that the commands of all networks share: device, training settings, training files; imports nothing heavy."""
 
 import argparse
 from collections.abc import Mapping
@@ -14,25 +14,35 @@ SomeSettings = TypeVar("SomeSettings", bound=TrainingSettings)
 
 
 def need_torch() -> None:
-    """Say what to install where torch is missing: not everybody who uses this package trains networks.
+    """Check that torch, an optional dependency, is installed.
 
     Raises:
-        InputError: it is missing.
+        InputError: torch is not installed.
     """
     if find_spec("torch") is None:
-        raise InputError("networks need torch, which is not installed here: pip install 'rnnsmt[networks]'")
+        raise InputError("neural networks need torch, which is not installed: pip install 'rnnsmt[networks]'")
 
 
 def add_device(parser: argparse.ArgumentParser) -> None:
-    """``--device`` and ``--threads``, the arguments of ``rnnsmt.networks.devices.choose_place``."""
-    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="auto: a GPU if there is one")
-    parser.add_argument("--threads", type=positive, default=1, help="threads on a CPU")
+    """Add ``--device`` and ``--threads``, the arguments of ``rnnsmt.networks.devices.choose_place``."""
+    parser.add_argument(
+        "--device",
+        choices=("auto", "cpu", "cuda"),
+        default="auto",
+        help="device to compute on; auto: a GPU if one is available, else the CPU",
+    )
+    parser.add_argument("--threads", type=positive, default=1, help="number of CPU threads")
 
 
 def add_settings(parser: argparse.ArgumentParser, presets: Mapping[str, TrainingSettings], default: str) -> None:
-    """``--preset``, and an option for every setting of it, without a default: what is not given is the preset's."""
-    parser.add_argument("--preset", choices=tuple(presets), default=default)
-    group = parser.add_argument_group("instead of the preset's")
+    """Add ``--preset`` and an option for every setting; a setting that is not given has the value of the preset.
+
+    The help text of a setting is that of ``TrainingSettings.helps`` with the values of all presets.
+    """
+    parser.add_argument(
+        "--preset", choices=tuple(presets), default=default, help="set of network sizes and training settings"
+    )
+    group = parser.add_argument_group("override preset settings")
     choices = presets[default].choices
     for field in _fields(presets[default]):
         value = type(field.default)
@@ -42,14 +52,27 @@ def add_settings(parser: argparse.ArgumentParser, presets: Mapping[str, Training
             choices=choices.get(field.name),
             default=argparse.SUPPRESS,
             metavar=None if field.name in choices else "N" if value is int else "X",
+            help=_help_with_presets(presets, field.name),
         )
 
 
+def _help_with_presets(presets: Mapping[str, TrainingSettings], name: str) -> str:
+    """Return the help text of a setting with its value in every preset, with ``%`` escaped for argparse."""
+    values = {preset: getattr(settings, name) for preset, settings in presets.items()}
+    texts = {preset: f"{value:g}" if isinstance(value, float) else str(value) for preset, value in values.items()}
+    if len(set(texts.values())) == 1:
+        shown = f"all presets: {next(iter(texts.values()))}"
+    else:
+        shown = ", ".join(f"{preset} {text}" for preset, text in texts.items())
+    text = next(iter(presets.values())).helps[name]
+    return f"{text} ({shown})".replace("%", "%%")
+
+
 def chosen_settings(args: argparse.Namespace, presets: Mapping[str, SomeSettings]) -> SomeSettings:
-    """The preset with what the command line says instead.
+    """Return the settings of ``--preset``, overridden by the options of the command line.
 
     Raises:
-        InputError: a number that makes no sense.
+        InputError: a value is out of range, or values are incompatible.
     """
     preset = presets[args.preset]
     given = {field.name: getattr(args, field.name) for field in _fields(preset) if field.name in args}
@@ -57,10 +80,10 @@ def chosen_settings(args: argparse.Namespace, presets: Mapping[str, SomeSettings
 
 
 def preset_with(preset: SomeSettings, given: Mapping[str, Any]) -> SomeSettings:
-    """The preset with other values; what the preset says and they do not allow is left out.
+    """Override settings of a preset; settings of the preset that the given values do not permit are set to 0.
 
     Raises:
-        InputError: a number that makes no sense, or values that do not go together.
+        InputError: a value is out of range, or the given values are incompatible.
     """
     settings: SomeSettings = replace(preset, **given)  # type: ignore[type-var]
     unfit = {name: 0 for name in settings.unfit() if name not in given}
@@ -74,27 +97,38 @@ def _fields(settings: Any) -> tuple[Field[Any], ...]:
 
 
 def add_training(parser: argparse.ArgumentParser) -> None:
-    """What a training has besides its data and its settings."""
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--output-model", required=True, metavar="FILE")
-    parser.add_argument("--output-history", required=True, metavar="FILE", help="the learning curve, as JSON")
-    parser.add_argument("--state-dir", required=True, metavar="DIR", help="where checkpoints are kept")
+    """Add the options of a training besides its data and settings: seed, files, time limit, processes, device."""
+    parser.add_argument("--seed", type=int, default=1, help="random seed")
+    parser.add_argument("--output-model", required=True, metavar="FILE", help="output file: the trained network")
+    parser.add_argument(
+        "--output-history", required=True, metavar="FILE", help="output file: settings and learning curve (JSON)"
+    )
+    parser.add_argument(
+        "--state-dir", required=True, metavar="DIR", help="checkpoint directory, used to resume an interrupted run"
+    )
     parser.add_argument("--save-every", type=float, default=300.0, metavar="SECONDS", help="time between checkpoints")
-    parser.add_argument("--time-limit", type=float, metavar="SECONDS", help="stop before, save, and exit with 75")
+    parser.add_argument(
+        "--time-limit",
+        type=float,
+        metavar="SECONDS",
+        help="save a checkpoint and exit with status 75 before this time limit",
+    )
     parser.add_argument(
         "--processes",
         type=not_negative,
         default=1,
-        help="that train together, each on a GPU of its own; 0 and 1: this one alone",
+        help="number of data-parallel processes, one per GPU; 0 is the same as 1",
     )
     add_device(parser)
 
 
 def print_description(settings: TrainingSettings, *vocabularies: int) -> dict[str, object]:
-    """Print sizes, parts and settings; returns the stats of the stage. vocabularies: their numbers of classes.
+    """Print sizes, parameters of every part, and settings of a network; return the statistics of the command.
+
+    vocabularies: the number of classes of each vocabulary.
 
     Raises:
-        InputError: sizes that do not go together.
+        InputError: a size is out of range.
     """
     try:
         sizes = settings.sizes(*vocabularies)
@@ -106,7 +140,7 @@ def print_description(settings: TrainingSettings, *vocabularies: int) -> dict[st
 
 
 def _table(sizes: NetworkSizes) -> str:
-    """Sizes, then one line for every group of parameters, with the sum of every part."""
+    """Format the sizes, then one line for every group of parameters, with the sum of every part."""
     lines = [f"{name.replace('_', ' '):20} {value}" for name, value in sizes.as_dict().items()]
     lines.append("")
     for part, symbols in sizes.parameters().items():

@@ -32,14 +32,11 @@ class NetworkSizes(ABC):
 
 
 class TrainingSettings(ABC):
-    """All that a training depends on besides its data and the seed: a frozen dataclass with a default everywhere.
+    """All settings of a training besides its data and the seed: a frozen dataclass with a default for every field.
 
-    batch: examples of a minibatch, over all processes. optimiser: one of ``OPTIMISERS``; learning_rate: its factor, and
-    schedule: how it goes on (``linear``: up over ``warmup`` updates, then down to 0 at the last; ``halving``: constant
-    over two thirds of the updates, then halved every fifteenth of them, after 5 epochs of 7.5 every half epoch, as
-    Sutskever et al. 2014). clip: largest norm of the gradient of the loss. weight_decay: the share of every parameter
-    that an update takes away, times the learning rate (Loshchilov and Hutter 2019). dropout: the share of the units
-    that is left out in training. precision: of matrix products, one of ``PRECISIONS``.
+    ``helps`` describes the fields. schedule: ``halving`` is the schedule of Sutskever et al. (2014), 7.5 epochs of
+    which the first 5 have a constant rate, which is then halved every half epoch. weight_decay: Loshchilov and Hutter
+    (2019), multiplied by the learning rate. sampled_classes: see ``rnnsmt.networks.softmax.ClassSampler``.
     """
 
     batch: int
@@ -50,7 +47,25 @@ class TrainingSettings(ABC):
     clip: float
     weight_decay: float
     dropout: float
+    sampled_classes: int
     precision: str
+
+    helps: ClassVar[dict[str, str]] = {
+        "batch": "minibatch size, the total of all processes",
+        "optimiser": "optimiser; adadelta: rho 0.95, eps 1e-6; adam: AdamW; sgd: without momentum",
+        "learning_rate": "base learning rate, to which --warmup and --schedule apply",
+        "schedule": "learning rate schedule; linear: decay to 0 at the last update; halving: constant for two thirds "
+        "of the updates, then halved every fifteenth of them",
+        "warmup": "number of updates of linear learning rate warm-up",
+        "clip": "maximum norm of the gradient; larger gradients are scaled down",
+        "weight_decay": "decoupled weight decay, for --optimiser adam only",
+        "dropout": "dropout rate",
+        "sampled_classes": "number of classes sampled for the softmax of a minibatch in training, in addition to its "
+        "own words; 0: softmax over all classes",
+        "precision": "precision of matrix products in training; reduced: bfloat16 on CPUs with bfloat16 instructions, "
+        "TF32 on GPUs",
+    }
+    """The help text of every field; subclasses add those of their own fields."""
 
     choices: ClassVar[dict[str, tuple[str, ...]]] = {
         "optimiser": OPTIMISERS,

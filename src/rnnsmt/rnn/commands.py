@@ -20,12 +20,17 @@ def describe_options(parser: argparse.ArgumentParser) -> None:
     add_settings(parser, PRESETS, "paper")
     for side in ("source", "target"):
         parser.add_argument(
-            f"--{side}-vocabulary", type=positive, default=15_001, help="classes: id 0, UNK, the words, EOS"
+            f"--{side}-vocabulary",
+            type=positive,
+            default=15_001,
+            help=f"number of {side} classes: id 0, UNK, the words, and EOS",
         )
 
 
 def describe(args: argparse.Namespace) -> dict[str, object]:
     """Print the sizes, the parts and the number of parameters of a network, without building it.
+
+    Also prints the training settings of the preset. torch is not needed.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -35,24 +40,41 @@ def describe(args: argparse.Namespace) -> dict[str, object]:
 
 
 def prepare_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--phrase-table", required=True, metavar="FILE")
-    parser.add_argument("--source", nargs="+", required=True, metavar="FILE", help="source side of the corpus")
-    parser.add_argument("--target", nargs="+", required=True, metavar="FILE", help="target side of the corpus")
+    parser.add_argument("--phrase-table", required=True, metavar="FILE", help="phrase table in Moses format")
     parser.add_argument(
-        "--vocab-size", type=positive, default=15_000, help="ids of each side without EOS: N - 2 words, UNK and 0"
+        "--source", nargs="+", required=True, metavar="FILE", help="source side of the parallel corpus, tokenised"
     )
-    parser.add_argument("--max-length", type=positive, default=50, help="words of a phrase; a longer one is an error")
-    parser.add_argument("--origins", metavar="FILE", help="where the table's pairs come from, of `phrases score`")
-    parser.add_argument("--output-dir", required=True, metavar="DIR")
+    parser.add_argument(
+        "--target", nargs="+", required=True, metavar="FILE", help="target side of the parallel corpus, tokenised"
+    )
+    parser.add_argument(
+        "--vocab-size",
+        type=positive,
+        default=15_000,
+        help="vocabulary size of each side, not counting EOS: N - 2 words, UNK and id 0",
+    )
+    parser.add_argument(
+        "--max-length", type=positive, default=50, help="maximum phrase length in words; a longer phrase is an error"
+    )
+    parser.add_argument(
+        "--origins",
+        metavar="FILE",
+        help="origins of the phrase pairs written by `phrases score --output-origins`; without them no sentences are "
+        "held out",
+    )
+    parser.add_argument("--output-dir", required=True, metavar="DIR", help="output directory")
 
 
 def prepare(args: argparse.Namespace) -> dict[str, object]:
-    r"""Turn a phrase table into pairs of ids on disk, with the vocabularies of the corpus that it was extracted from.
+    r"""Convert a phrase table into memory-mapped arrays of word ids, with the vocabularies of the training corpus.
 
-    Every line becomes a pair, in the table's order: a table holds every distinct pair once, its counts are not looked
-    at. A vocabulary holds the most frequent words of one side of the corpus; all other words become UNK. With --origins
-    the training will measure the network on pairs of held-out sentences: those that come from the first of a hundred
-    folds of the sentences alone. It is not trained on them. They also have the counts, for --weighting counts.
+    Every line of the phrase table becomes a pair, in the order of the table. A pair that occurs twice is an error; the
+    counts of the table are ignored. The vocabulary of a side consists of the most frequent words of that side of the
+    corpus; all other words are mapped to UNK.
+
+    --origins adds, for every pair, the folds of the sentences that it was extracted from and its extraction count. The
+    pairs that occur only in sentences of the first of 100 folds are then held out: `rnn train` does not train on them
+    and evaluates the network on them. `rnn train --weighting counts` and `rnn train --leave-out` need --origins.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -74,25 +96,29 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
 
 
 def train_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--pairs", required=True, metavar="DIR", help="what rnn prepare wrote")
+    parser.add_argument("--pairs", required=True, metavar="DIR", help="directory written by `rnn prepare`")
     add_settings(parser, PRESETS, "small")
     parser.add_argument(
         "--leave-out",
         type=part,
         metavar="K/N",
-        help="do not train on pairs that only sentences of part K of N contain: `rnn score` then scores them unseen",
+        help="exclude from training the pairs that occur only in part K of N of the sentences, so that `rnn score` "
+        "scores them with a network that has not seen them; needs `rnn prepare --origins`",
     )
     add_training(parser)
 
 
 def train(args: argparse.Namespace) -> dict[str, object]:
-    r"""Train the RNN Encoder-Decoder on phrase pairs.
+    r"""Train the RNN Encoder-Decoder (Cho et al. 2014) on phrase pairs.
 
-    The state folder holds the last checkpoint: a run that is ended at any time goes on from it, and on a CPU ends bit
-    for bit like one that was not. On SIGTERM, and shortly before --time-limit, the state is saved and the exit code is
-    75 (after Ctrl-C 130): run the same command again. With --processes, or started by torchrun, several processes share
-    every minibatch: the network is that of one process, up to rounding, and to what --dropout and --sampled-classes
-    draw.
+    Input is the directory of `rnn prepare`; outputs are the network and its learning curve (JSON).
+
+    --state-dir holds the last checkpoint. A run that was interrupted at any time resumes from it; on a CPU the result
+    is bitwise identical to that of an uninterrupted run. On SIGTERM, and shortly before --time-limit, a checkpoint is
+    saved and the exit status is 75 (130 after Ctrl-C); run the same command again to resume.
+
+    With --processes, or under torchrun, every minibatch is split among several processes. The network is that of a
+    single process up to rounding and the random choices of --dropout and --sampled-classes.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -117,23 +143,32 @@ def train(args: argparse.Namespace) -> dict[str, object]:
 
 
 def score_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--pairs", required=True, metavar="DIR", help="what rnn prepare wrote")
-    parser.add_argument("--model", required=True, nargs="+", metavar="FILE", help="one network, or an ensemble")
-    parser.add_argument("--output", required=True, metavar="FILE", help="scores (.npy)")
-    parser.add_argument("--shard", type=part, default=(1, 1), metavar="K/N", help="part K of N only")
+    parser.add_argument("--pairs", required=True, metavar="DIR", help="directory written by `rnn prepare`")
+    parser.add_argument(
+        "--model",
+        required=True,
+        nargs="+",
+        metavar="FILE",
+        help="model file written by `rnn train`; several files form an ensemble",
+    )
+    parser.add_argument("--output", required=True, metavar="FILE", help="output file: scores (.npy)")
+    parser.add_argument("--shard", type=part, default="1/1", metavar="K/N", help="score only shard K of N")
     add_device(parser)
 
 
 def score(args: argparse.Namespace) -> dict[str, object]:
-    """Score phrase pairs with the network: log p(target | source), natural logarithm, EOS included, no normalisation.
+    """Compute log p(target | source) of all phrase pairs with the network.
 
-    Writes one float32 a line of the phrase table, in its order (.npy). --shard K/N scores the K-th of N nearly equal
-    parts of the table, for jobs side by side; the parts follow each other. The scores of a pair are those of the pair
-    alone to within 1e-4, however the table is cut. Products are float32 in full precision. Of a network that was
-    trained with --direction inverse the score is log p(source | target), of one with --direction target log p(target).
-    Of several networks it is the logarithm of the
-    mean of their probabilities; a pair that some of them have not seen in training, because they left its sentences out
-    (rnn train --leave-out), is scored by those alone.
+    The score is a natural logarithm; it includes EOS and is not normalised by length. If the network was trained with
+    --direction inverse, the score is log p(source | target); with --direction target, it is log p(target). The output
+    is a float32 array (.npy) with one score per line of the phrase table, in the order of the table.
+
+    --shard K/N scores the K-th of N consecutive shards of nearly equal size, for parallel jobs. Scores do not depend on
+    the sharding: each is equal to that of the pair alone to within 1e-4. Matrix products are computed in full float32
+    precision.
+
+    The score of an ensemble is the logarithm of the mean probability of its networks. A pair that some of the networks
+    have not seen in training (`rnn train --leave-out`) is scored by these networks only.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -154,7 +189,9 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     bounds = bounds_of_part(args.shard, len(pairs))
     networks = [load_model_of(pairs, path, place) for path in args.model]
     if len({own.direction for _, own, _ in networks}) > 1:
-        raise InputError("--model: networks of several directions; score with those of one at a time")
+        raise InputError(
+            "--model: the networks were trained with different --direction; give networks of one direction"
+        )
     for model, _, _ in networks:
         check_lengths(model.sizes, pairs)
     threads = batches_at_once(place.device, args.threads, len(networks))
@@ -162,7 +199,10 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     left_out = [own for _, _, own in networks]
     parts = {tuple(own) for own in left_out if own}
     if parts and parts != {(k, len(parts)) for k in range(1, len(parts) + 1)}:
-        say("the networks do not leave out all parts of the sentences: other pairs have scores that are memory")
+        say(
+            "warning: the networks do not leave out all parts of the sentences; pairs of the other parts are scored by "
+            "networks that were trained on them"
+        )
     total, unseen = 0.0, 0
     with growing_array(args.output, np.float32) as out:
         for every in zip(*batches, strict=True):
@@ -174,21 +214,21 @@ def score(args: argparse.Namespace) -> dict[str, object]:
 
 
 def shortlist_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--pairs", required=True, metavar="DIR", help="what rnn prepare wrote")
-    parser.add_argument("--output", required=True, metavar="FILE", help="numbers of words (.npy)")
+    parser.add_argument("--pairs", required=True, metavar="DIR", help="directory written by `rnn prepare`")
+    parser.add_argument("--output", required=True, metavar="FILE", help="output file: numbers of words (.npy)")
 
 
 def shortlist(args: argparse.Namespace) -> dict[str, object]:
-    """Count the target words of every phrase pair that are outside the networks' shortlist: the paper's word penalty
-    (WP).
+    """Count the target words of every phrase pair that are not in the shortlist, the word penalty (WP) of the paper.
 
-    Not Moses' WordPenalty, which counts all words. Writes one number n a line of the phrase table, in its order (.npy),
-    as `phrases augment` takes it: the column holds e^n and its logarithm is n, so the counts of the phrases of a
-    translation add up to its number of words outside the shortlist. Needs no network, only the pairs.
+    This is not the WordPenalty of Moses, which counts all words. The output is an array (.npy) with one number n per
+    line of the phrase table, in the order of the table; `phrases augment` adds it to the table as a column e^n, whose
+    logarithm is n, so that the counts of the phrases of a translation add up to its number of words outside the
+    shortlist. Only the directory of `rnn prepare` is needed, no trained network.
 
-    A source word that the phrase table does not know is passed through by the decoder with 0 in every column, although
-    it is outside the shortlist as well. Such words are the same in every translation of a sentence, so counting them
-    would add a constant and could change no ranking.
+    The decoder passes a source word that is not in the phrase table through with 0 in every column, although it is not
+    in the shortlist either. The number of such words is the same for every translation of a sentence; counting them
+    would add a constant and would not change any ranking.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -209,33 +249,46 @@ def shortlist(args: argparse.Namespace) -> dict[str, object]:
             touched += int(np.count_nonzero(counts))
     if not words:
         say(
-            "every target word of the phrase table is in the shortlist: the feature is 0 everywhere and changes nothing"
+            "every target word of the phrase table is in the shortlist: the feature is 0 for all entries and has no "
+            "effect"
         )
     return {"pairs": out.length, "pairs with such words": touched, "words outside the shortlist": words}
 
 
+def _add_network(parser: argparse.ArgumentParser) -> None:
+    """Add ``--model`` and ``--pairs``, which ``load_model_of`` takes."""
+    parser.add_argument("--model", required=True, metavar="FILE", help="model file written by `rnn train`")
+    parser.add_argument(
+        "--pairs", required=True, metavar="DIR", help="directory written by `rnn prepare`, for its vocabularies"
+    )
+
+
 def add_phrase_options(parser: argparse.ArgumentParser) -> None:
-    """What ``rnn sample`` and ``rnn translate`` share: the network with its vocabularies, the source phrases."""
-    parser.add_argument("--model", required=True, metavar="FILE")
-    parser.add_argument("--pairs", required=True, metavar="DIR", help="what rnn prepare wrote, for the vocabularies")
-    parser.add_argument("--input", required=True, metavar="FILE", help="source phrases, one a line, tokenised")
-    parser.add_argument("--output", required=True, metavar="FILE")
-    parser.add_argument("--max-length", type=positive, default=30, metavar="N", help="words of the longest target")
+    """Add the options shared by ``rnn sample`` and ``rnn translate``: network, vocabularies, input and output."""
+    _add_network(parser)
+    parser.add_argument("--input", required=True, metavar="FILE", help="source phrases, tokenised, one per line")
+    parser.add_argument("--output", required=True, metavar="FILE", help="output file: target phrases")
+    parser.add_argument(
+        "--max-length", type=positive, default=30, metavar="N", help="maximum length of a target phrase in words"
+    )
     add_device(parser)
 
 
 def sample_options(parser: argparse.ArgumentParser) -> None:
     add_phrase_options(parser)
-    parser.add_argument("--draws", type=positive, default=50, metavar="N", help="draws for each phrase")
-    parser.add_argument("--top", type=positive, default=5, metavar="N", help="distinct draws that are written")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--draws", type=positive, default=50, metavar="N", help="number of samples per source phrase")
+    parser.add_argument(
+        "--top", type=positive, default=5, metavar="N", help="maximum number of distinct samples to write per phrase"
+    )
+    parser.add_argument("--seed", type=int, default=1, help="random seed")
 
 
 def sample(args: argparse.Namespace) -> dict[str, object]:
-    r"""Draw targets of source phrases from the network, word by word from its distribution (Table 3 of the paper).
+    r"""Sample targets of source phrases from the network, word by word (Table 3 of the paper).
 
-    Of 50 draws for each phrase the distinct ones are counted and sorted by log p(target | source), and the best 5
-    written: ``number of the line, from 0 ||| target ||| log p ||| how often it was drawn``.
+    --draws targets are sampled for every source phrase; samples that exceed --max-length are discarded. The distinct
+    targets of a phrase are counted and sorted by log p(target | source), and the --top best of them are written, one
+    per line: ``line number from 0 ||| target ||| log p ||| number of samples``.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -246,11 +299,12 @@ def sample(args: argparse.Namespace) -> dict[str, object]:
 
     from rnnsmt.networks.devices import choose_place
     from rnnsmt.rnn.generation import read_phrases, sample_targets
-    from rnnsmt.rnn.model import load_model_of
+    from rnnsmt.rnn.model import load_model_of, refuse_blind
     from rnnsmt.rnn.pairs import Pairs
 
     pairs, place = Pairs.open(args.pairs), choose_place(args.device, args.threads)
     model, pairs, _ = load_model_of(pairs, args.model, place)
+    refuse_blind(args.model, pairs)
     source, target = pairs.vocabularies
     sources = read_phrases(args.input, source, model.sizes.longest)
     max_length = min(args.max_length, model.sizes.longest)
@@ -272,15 +326,22 @@ def sample(args: argparse.Namespace) -> dict[str, object]:
 
 def translate_options(parser: argparse.ArgumentParser) -> None:
     add_phrase_options(parser)
-    parser.add_argument("--beam", type=positive, default=10, metavar="N", help="open prefixes of a phrase")
-    parser.add_argument("--nbest", type=int, metavar="N", help="write the N best of each phrase, at most the beam")
+    parser.add_argument(
+        "--beam", type=positive, default=10, metavar="N", help="beam size: number of partial hypotheses per phrase"
+    )
+    parser.add_argument(
+        "--nbest",
+        type=int,
+        metavar="N",
+        help="write n-best lists of N targets per phrase, at most the beam size; without it only the best target",
+    )
 
 
 def translate(args: argparse.Namespace) -> dict[str, object]:
-    r"""Translate phrases with the network alone: beam search for the target of the highest log p(target | source).
+    r"""Translate phrases with the network alone, by beam search for the target with the highest log p(target | source).
 
-    Writes one target a line; with --nbest N the N best of each phrase instead: ``number of the line, from 0 ||| target
-    ||| log p``.
+    The output has one target per line. With --nbest N it has the N best targets of every phrase instead, one per line:
+    ``line number from 0 ||| target ||| log p``.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -295,11 +356,12 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
 
     from rnnsmt.networks.devices import choose_place
     from rnnsmt.rnn.generation import beam_search, read_phrases
-    from rnnsmt.rnn.model import load_model_of
+    from rnnsmt.rnn.model import load_model_of, refuse_blind
     from rnnsmt.rnn.pairs import Pairs
 
     pairs, place = Pairs.open(args.pairs), choose_place(args.device, args.threads)
     model, pairs, _ = load_model_of(pairs, args.model, place)
+    refuse_blind(args.model, pairs)
     source, target = pairs.vocabularies
     sources = read_phrases(args.input, source, model.sizes.longest)
     found = beam_search(model, sources, args.beam, min(args.max_length, model.sizes.longest), nbest)
@@ -318,35 +380,65 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
 
 
 def propose_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--model", required=True, metavar="FILE")
-    parser.add_argument("--pairs", required=True, metavar="DIR", help="what rnn prepare wrote, for the vocabularies")
-    parser.add_argument("--input", nargs="+", required=True, metavar="FILE", help="texts to be translated")
-    parser.add_argument("--phrase-table", required=True, metavar="FILE", help="filtered for the input or whole")
-    parser.add_argument("--lex-e2f", required=True, metavar="FILE", help="p(source word | target word)")
-    parser.add_argument("--lex-f2e", required=True, metavar="FILE", help="p(target word | source word)")
-    parser.add_argument("--output", required=True, metavar="FILE", help="phrase table of the proposed pairs")
-    parser.add_argument("--source-length", type=positive, default=3, metavar="N", help="words of the longest source")
-    parser.add_argument("--max-length", type=positive, default=7, metavar="N", help="words of the longest target")
+    _add_network(parser)
     parser.add_argument(
-        "--extractions", type=int, default=0, metavar="N", help="sources extracted N times or less, too"
+        "--input", nargs="+", required=True, metavar="FILE", help="tokenised texts that are to be translated"
     )
-    parser.add_argument("--targets", type=int, default=0, metavar="N", help="sources with N targets or less, too")
-    parser.add_argument("--beam", type=positive, default=10, metavar="N", help="open prefixes of a phrase")
     parser.add_argument(
-        "--nbest", type=positive, default=5, metavar="N", help="proposals for a phrase, at most the beam"
+        "--phrase-table", required=True, metavar="FILE", help="phrase table, complete or filtered for the input"
+    )
+    parser.add_argument(
+        "--lex-e2f", required=True, metavar="FILE", help="lexical table lex.e2f: p(source word | target word)"
+    )
+    parser.add_argument(
+        "--lex-f2e", required=True, metavar="FILE", help="lexical table lex.f2e: p(target word | source word)"
+    )
+    parser.add_argument("--output", required=True, metavar="FILE", help="output file: phrase table of the proposals")
+    parser.add_argument(
+        "--source-length", type=positive, default=3, metavar="N", help="maximum length of a source phrase in words"
+    )
+    parser.add_argument(
+        "--max-length", type=positive, default=7, metavar="N", help="maximum length of a target phrase in words"
+    )
+    parser.add_argument(
+        "--extractions",
+        type=int,
+        default=0,
+        metavar="N",
+        help="also propose targets of source phrases extracted at most N times",
+    )
+    parser.add_argument(
+        "--targets",
+        type=int,
+        default=0,
+        metavar="N",
+        help="also propose targets of source phrases with at most N targets in the table",
+    )
+    parser.add_argument(
+        "--beam", type=positive, default=10, metavar="N", help="beam size: number of partial hypotheses per phrase"
+    )
+    parser.add_argument(
+        "--nbest",
+        type=positive,
+        default=5,
+        metavar="N",
+        help="maximum number of proposals per source phrase, at most the beam size",
     )
     add_device(parser)
 
 
 def propose(args: argparse.Namespace) -> dict[str, object]:
-    r"""Propose targets of source phrases that the phrase table does not have (section 5 of the paper).
+    r"""Propose targets of source phrases that are missing from the phrase table (section 5 of the paper).
 
-    For every phrase of the input that the table does not have, or has rarely (--extractions, --targets), and whose
-    words the network knows: the targets of the highest p(target | source) that a beam search finds. What the table has
-    already and targets with UNK are left out. Writes a phrase table in Moses' order, with the five scores that a table
-    with this network's column has: p(f|e) and lex(f|e) are the lexical weight of the best alignment, so is lex(e|f);
-    p(e|f) and the fifth are the network's probability. ``phrases fill-up`` adds it to such a table. A network of
-    --direction inverse proposes for the other direction of translation.
+    Source phrases are the phrases of the input that the table lacks, or for which it has little evidence
+    (--extractions, --targets), and whose words are all in the source vocabulary of the network. For each of them beam
+    search finds the targets with the highest p(target | source). Pairs that are already in the table, and targets that
+    contain UNK, are discarded.
+
+    The output is a phrase table in the sort order of Moses, with the five scores of a table that has a column of this
+    network: p(f|e) and lex(f|e) are both the lexical weight of the best alignment, as is lex(e|f); p(e|f) and the fifth
+    score are the probability given by the network. `phrases fill-up` adds it to such a table. A network trained with
+    --direction inverse proposes targets for the opposite translation direction.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -361,16 +453,13 @@ def propose(args: argparse.Namespace) -> dict[str, object]:
 
     from rnnsmt.networks.devices import choose_place
     from rnnsmt.phrases.table import format_phrase_line
-    from rnnsmt.rnn.model import load_model_of
+    from rnnsmt.rnn.model import load_model_of, refuse_blind
     from rnnsmt.rnn.pairs import Pairs
     from rnnsmt.rnn.proposals import propose_targets, score_proposals, unfamiliar_phrases
 
     pairs, place = Pairs.open(args.pairs), choose_place(args.device, args.threads)
     model, pairs, _ = load_model_of(pairs, args.model, place)
-    if pairs.direction == "target":
-        raise InputError(
-            f"{args.model}: was trained with --direction target, it reads no source phrases to propose for"
-        )
+    refuse_blind(args.model, pairs)
     source_length, max_length = (min(n, model.sizes.longest) for n in (args.source_length, args.max_length))
     phrases = unfamiliar_phrases(args.input, args.phrase_table, source_length, args.extractions, args.targets)
     found = propose_targets(model, pairs.vocabularies, phrases, args.beam, max_length, args.nbest)

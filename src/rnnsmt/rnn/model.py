@@ -370,6 +370,18 @@ def check_lengths(sizes: RnnSizes, pairs: Pairs) -> None:
         )
 
 
+def refuse_blind(path: str | Path, pairs: Pairs) -> None:
+    """Refuse a network of direction target where source phrases are to be read.
+
+    Raises:
+        InputError: names the network.
+    """
+    if pairs.direction == "target":
+        raise InputError(
+            f"{path}: was trained with --direction target, it reads no source phrases; give another network"
+        )
+
+
 def load_model_of(
     pairs: Pairs, path: str | Path, place: Place
 ) -> tuple[RNNEncoderDecoder, Pairs, tuple[int, int] | None]:

@@ -2,8 +2,7 @@
 
 ``paper``: what the paper says: sizes, initialisation, Adadelta, minibatches of 64. Where it says nothing, what its
 authors' public configuration of the phrase model says (GroundHog, experiments/nmt): the loss is summed over the
-minibatch, gradients are clipped at norm 1, training takes 3,000,000 updates. At these sizes the mean is clipped in
-every update too. The paper draws the pairs of a minibatch at random: ``--batching random``.
+minibatch, gradients are clipped at norm 1, training takes 3,000,000 updates. The paper draws the pairs of a minibatch at random: ``--batching random``.
 
 ``small``: a network for a processor. With a quarter of the hidden units a step of the recurrence costs a sixteenth, and
 the softmax is most of the work. Adam instead of Adadelta: Adadelta's steps begin near eps and grow over thousands of
@@ -119,15 +118,11 @@ KEEPS = ("last", "best")
 
 @dataclass(frozen=True)
 class RnnSettings(TrainingSettings):
-    """The settings of a training on phrase pairs; what is not said here is in ``TrainingSettings``.
+    """The settings of a training on phrase pairs; ``helps`` describes the fields.
 
-    embedding, hidden, maxout, variant, max_length: as in ``RnnSizes``. direction: one of ``DIRECTIONS``. weighting:
-    one of ``WEIGHTINGS``. batching: one of ``BATCHINGS``. deviation: of the initial weights. epochs: how often every
-    pair is seen; updates: how many updates instead, where not 0. loss: ``mean`` or ``sum`` over the minibatch. dropout:
-    of the units of the embeddings and of the maxout. sampled_classes: how many classes are drawn for the softmax of a
-    minibatch, besides its own words; 0: the sum goes over all classes. held_out: how many pairs of held-out sentences
-    are looked at, and how many pairs drawn from the table are not trained on, at most one in a hundred. evaluations:
-    how often these are looked at. keep: ``last`` or ``best`` (by the held-out pairs) parameters.
+    deviation: of all weights but the recurrent matrices U, whose initial values are orthogonal. held_out: all pairs of
+    held-out sentences are excluded from training, whatever their number, unless more than half of the table would be;
+    0: no pair is held out.
     """
 
     embedding: int = 100
@@ -156,6 +151,29 @@ class RnnSettings(TrainingSettings):
     keep: str = "last"
     precision: str = "float32"
 
+    helps: ClassVar = {
+        **TrainingSettings.helps,
+        "embedding": "dimension of the word embeddings and rank of the output matrix",
+        "hidden": "number of hidden units of the encoder and of the decoder",
+        "maxout": "number of maxout units, each the maximum of two linear units",
+        "variant": "network architecture; paper: main text of the paper; supplementary: its supplementary material; "
+        "bag-of-words: encoder without word order; feed-forward: no recurrence",
+        "max_length": "maximum phrase length in words, for --variant feed-forward only",
+        "direction": "probability to model; direct: p(target | source); inverse: p(source | target); target: p(target)",
+        "weighting": "occurrences of a phrase pair per epoch; distinct: one; counts: its extraction count, which needs "
+        "`rnn prepare --origins`",
+        "batching": "phrase pairs of a minibatch; lengths: of equal source and equal target length, without padding; "
+        "random: any, as in the paper, much slower",
+        "deviation": "standard deviation of the normally distributed initial weights",
+        "epochs": "number of epochs, may be fractional; ignored if --updates is not 0",
+        "updates": "number of updates; 0: as many as --epochs takes",
+        "dropout": "dropout rate of the word embeddings and the maxout units",
+        "loss": "reduction of the loss over a minibatch",
+        "held_out": "maximum number of pairs to evaluate on: of held-out sentences, and drawn from the phrase table "
+        "(at most 1 % of it)",
+        "evaluations": "number of evaluations on the held-out pairs",
+        "keep": "parameters to save: the last ones, or the best ones on the held-out pairs",
+    }
     choices: ClassVar = {
         **TrainingSettings.choices,
         "variant": VARIANTS,
@@ -176,7 +194,7 @@ class RnnSettings(TrainingSettings):
         return ("dropout", "sampled_classes") if self.variant == "supplementary" else ()
 
     def check(self) -> None:
-        """As of all trainings; a longest phrase where every length is taken."""
+        """Check the settings as for every training, and that ``max_length`` is set for ``feed-forward`` only."""
         super().check()
         if self.max_length != RnnSizes.max_length and self.variant != "feed-forward":
             raise InputError(f"--max-length {self.max_length}: is for --variant feed-forward, others take any length")

@@ -123,10 +123,14 @@ def fraction_of_words(corpora: Sequence[RankedCorpus], words: int) -> float:
         (len(line.split()) for item in together for line in read_byte_lines(item.corpus.texts[-1])), int
     )
     order = np.argsort(scores, kind="stable")[: np.isfinite(scores).sum()]
+    if not len(order):
+        raise InputError(
+            f"{', '.join(str(item.corpus.texts[0]) for item in together)}: no lines; there is nothing to select"
+        )
     total = np.cumsum(lengths[order])
     number = int(np.searchsorted(total, words, "right"))
     if not number:
-        raise InputError(f"--words {words}: fewer than the best line has, {total[0]}; give more")
+        raise InputError(f"--words {words}: the best line alone has {total[0]} words; give at least {total[0]}")
     if total[-1] < words:
         say(f"--words {words:,}: the corpora have {total[-1]:,} words, all lines are kept")
     return number / len(order)

@@ -18,32 +18,45 @@ from rnnsmt.stopping import Stop
 
 
 def _add_ensembles(parser: argparse.ArgumentParser) -> None:
+    """Add ``--model``, a list of ensembles, ``--device`` and ``--threads``."""
     parser.add_argument(
         "--model",
         action="append",
         nargs="+",
         required=True,
         metavar="FILE",
-        help="what seq2seq train wrote; several are an ensemble; may be repeated",
+        help="model file written by `seq2seq train`; several files form an ensemble; may be repeated",
     )
     add_device(parser)
 
 
 def _add_ensemble(parser: argparse.ArgumentParser) -> None:
+    """Add ``--model``, one ensemble, ``--device`` and ``--threads``."""
     parser.add_argument(
-        "--model", nargs="+", required=True, metavar="FILE", help="what seq2seq train wrote; several are an ensemble"
+        "--model",
+        nargs="+",
+        required=True,
+        metavar="FILE",
+        help="model file written by `seq2seq train`; several files form an ensemble",
     )
     add_device(parser)
 
 
 def describe_options(parser: argparse.ArgumentParser) -> None:
     add_settings(parser, PRESETS, "paper")
-    parser.add_argument("--source-classes", type=positive, default=160_000, help="id 0, UNK, words, EOS")
-    parser.add_argument("--target-classes", type=positive, default=80_000, help="id 0, UNK, words, EOS")
+    for side, number in (("source", 160_000), ("target", 80_000)):
+        parser.add_argument(
+            f"--{side}-classes",
+            type=positive,
+            default=number,
+            help=f"number of {side} classes: id 0, UNK, the words, and EOS",
+        )
 
 
 def describe(args: argparse.Namespace) -> dict[str, object]:
     """Print the sizes, the layers and the number of parameters of a network, without building it.
+
+    Also prints the training settings of the preset. torch is not needed.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -54,31 +67,39 @@ def describe(args: argparse.Namespace) -> dict[str, object]:
 
 def prepare_options(parser: argparse.ArgumentParser) -> None:
     for side in ("source", "target"):
-        parser.add_argument(f"--{side}", nargs="+", required=True, metavar="FILE", help="tokenised text")
+        parser.add_argument(f"--{side}", nargs="+", required=True, metavar="FILE", help=f"tokenised {side} text")
         parser.add_argument(
             f"--{side}-vocab-size",
             type=int,
             required=True,
             metavar="N",
-            help="ids without </s>: N - 2 words or subwords, UNK and 0",
+            help=f"size of the {side} vocabulary, not counting </s>: N - 2 words or subwords, UNK and id 0",
         )
     parser.add_argument(
         "--subwords",
         choices=SUBWORDS,
         default="none",
-        help="learn the units of each side with sentencepiece: bpe or unigram; none: words, as in the paper",
+        help="subword units to learn with sentencepiece, for each side; none: words, as in the paper",
     )
-    parser.add_argument("--max-length", type=positive, default=80, help="words of a sentence, longer ones are left out")
-    parser.add_argument("--output-dir", required=True, metavar="DIR")
+    parser.add_argument(
+        "--max-length",
+        type=positive,
+        default=80,
+        help="maximum sentence length in words; longer sentence pairs are discarded",
+    )
+    parser.add_argument("--output-dir", required=True, metavar="DIR", help="output directory")
 
 
 def prepare(args: argparse.Namespace) -> dict[str, object]:
-    r"""Turn a bitext into ids on disk, with the most frequent words of each side as vocabularies.
+    r"""Convert a parallel corpus into memory-mapped arrays of ids, with a vocabulary for each side.
 
-    Words outside the vocabularies become UNK. Pairs of sentences with an empty side or a long one are left out. With
-    --subwords the units are pieces of words, so that hardly anything is unknown. The models of sentencepiece that take
-    words apart lie in the folder, and then in the file of the network: all other commands read and write tokenised
-    text.
+    The vocabulary of a side consists of its most frequent words; all other words are mapped to UNK. Sentence pairs with
+    an empty side, or a side longer than --max-length, are discarded.
+
+    With --subwords the units are subwords: byte pair encoding (Sennrich, Haddow and Birch 2016) or a unigram language
+    model (Kudo 2018), learnt with sentencepiece (Kudo and Richardson 2018); hardly any word is unknown then. The
+    sentencepiece models are stored in the output directory and later in the model file: all other commands read and
+    write tokenised text.
 
     Examples, in the folder of a run of the embedded corpus:
 
@@ -94,19 +115,22 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
 
 
 def train_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--sentences", required=True, metavar="DIR", help="what seq2seq prepare wrote")
+    parser.add_argument("--sentences", required=True, metavar="DIR", help="directory written by `seq2seq prepare`")
     add_settings(parser, PRESETS, "small")
     add_training(parser)
 
 
 def train(args: argparse.Namespace) -> dict[str, object]:
-    r"""Train an LSTM encoder-decoder on sentence pairs.
+    r"""Train an LSTM encoder-decoder (Sutskever, Vinyals and Le 2014) on sentence pairs.
 
-    The state folder holds the last checkpoint: a run that is ended at any time goes on from it, and on a CPU ends bit
-    for bit like one that was not. On SIGTERM, and shortly before --time-limit, the state is saved and the exit code is
-    75 (after Ctrl-C 130): run the same command again. With --processes, or started by torchrun, several processes share
-    every minibatch: the network is that of one process, up to rounding, and to what --dropout and --sampled-classes
-    draw.
+    Input is the directory of `seq2seq prepare`; outputs are the network and its learning curve (JSON).
+
+    --state-dir holds the last checkpoint. A run that was interrupted at any time resumes from it; on a CPU the result
+    is bitwise identical to that of an uninterrupted run. On SIGTERM, and shortly before --time-limit, a checkpoint is
+    saved and the exit status is 75 (130 after Ctrl-C); run the same command again to resume.
+
+    With --processes, or under torchrun, every minibatch is split among several processes. The network is that of a
+    single process up to rounding and the random choices of --dropout and --sampled-classes.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -130,40 +154,51 @@ def train(args: argparse.Namespace) -> dict[str, object]:
 
 
 def translate_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--input", required=True, nargs="+", metavar="FILE", help="tokenised texts, one segment a line")
+    parser.add_argument(
+        "--input", required=True, nargs="+", metavar="FILE", help="tokenised texts, one sentence per line"
+    )
     parser.add_argument(
         "--output",
         required=True,
         nargs="+",
         metavar="FILE",
-        help="their translations; of several --model in their order",
+        help="output files: translations of every --input by the first --model, then by the second, and so on",
     )
-    parser.add_argument("--report", nargs="+", metavar="FILE", help="figures of every output, as JSON")
-    parser.add_argument("--beam", type=positive, default=12, help="hypotheses of a sentence")
+    parser.add_argument("--report", nargs="+", metavar="FILE", help="output files: statistics of every --output (JSON)")
+    parser.add_argument(
+        "--beam", type=positive, default=12, help="beam size: number of partial hypotheses per sentence"
+    )
     parser.add_argument(
         "--unknown",
         choices=("keep", "copy", "lexicon"),
         default="keep",
-        help="words outside it: <unk>, the source's, or what --lexicon says",
+        help="replacement of unknown words of the translation; keep: <unk>; copy: unknown words of the source; "
+        "lexicon: translations from --lexicon",
     )
-    parser.add_argument("--lexicon", metavar="FILE", help="p(target | source) of words: lex.f2e of phrases lexical")
     parser.add_argument(
-        "--batch", type=positive, default=64, metavar="N", help="sentences that are translated together"
+        "--lexicon",
+        metavar="FILE",
+        help="lexical table p(target word | source word) for --unknown lexicon, lex.f2e of `phrases lexical`",
+    )
+    parser.add_argument(
+        "--batch", type=positive, default=64, metavar="N", help="number of sentences translated together"
     )
     _add_ensembles(parser)
 
 
 def translate(args: argparse.Namespace) -> dict[str, object]:
-    r"""Translate texts by the network alone, or by several that give the mean of their probabilities.
+    r"""Translate texts with the network alone, or with an ensemble that averages the probabilities of its networks.
 
-    Beam search from left to right; a hypothesis that ends leaves the beam, and the best by probability is taken, not
-    normalised by length. --model may be given several times, for the runs of a table: all texts are translated by each;
-    the same networks translate them once.
+    The method is left-to-right beam search. A completed hypothesis is removed from the beam, which becomes narrower by
+    one; the output is the hypothesis with the highest probability, not normalised by length. --model may be repeated,
+    for the runs of a result table: every model translates all texts. A model that is given twice translates them only
+    once.
 
-    With --unknown copy the n-th unknown word of a translation becomes the n-th word of the source that the network does
-    not know. With --unknown lexicon it becomes the best translation, by the table of a word alignment, of a word of the
-    source that the known words of the translation do not translate: first come those that the network does not know,
-    then those whose best translation it does not know. Words that the table does not have are copied.
+    With --unknown copy the n-th unknown word of a translation is replaced by the n-th source word that is not in the
+    source vocabulary. With --unknown lexicon it is replaced by the most probable translation, according to the lexical
+    table of a word alignment, of a source word that has no translation among the known words of the hypothesis. Source
+    words outside the source vocabulary are preferred, then those whose most probable translation is outside the target
+    vocabulary. Source words that are not in the table are copied.
 
     Examples, in the folder of a run of the embedded corpus:
 
@@ -214,16 +249,17 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
 
 
 def score_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--source", required=True, metavar="FILE", help="tokenised text, one segment a line")
-    parser.add_argument("--target", required=True, metavar="FILE", help="its translation")
-    parser.add_argument("--output", required=True, metavar="FILE")
+    parser.add_argument("--source", required=True, metavar="FILE", help="tokenised source text, one sentence per line")
+    parser.add_argument("--target", required=True, metavar="FILE", help="tokenised translation of every source line")
+    parser.add_argument("--output", required=True, metavar="FILE", help="output file: log probabilities, one per line")
     _add_ensemble(parser)
 
 
 def score(args: argparse.Namespace) -> dict[str, object]:
-    r"""Score translations: ln p of every target line given its source line, EOS included; one number a line.
+    r"""Compute the log probability of every line of a translation, given the source line.
 
-    Of subwords it is that of the pieces that sentencepiece takes the line apart into.
+    The output has one natural logarithm per line. It includes EOS and is not normalised by length. With subwords it is
+    the log probability of the segmentation that sentencepiece chooses, not the sum over all segmentations.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -251,21 +287,24 @@ def score(args: argparse.Namespace) -> dict[str, object]:
 
 def rescore_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--nbest", required=True, nargs="+", metavar="FILE", help="n-best lists in Moses' format")
+    add("--nbest", required=True, nargs="+", metavar="FILE", help="n-best lists in Moses format")
     add("--source", required=True, nargs="+", metavar="FILE",
-        help="the text that the lists are translations of; one, or one for each of them")  # fmt: skip
-    add("--output", required=True, nargs="+", metavar="FILE", help="as many as lists")
-    add("--feature", default="LSTM0", metavar="NAME")
+        help="tokenised source text: one file for all n-best lists, or one file for each")  # fmt: skip
+    add("--output", required=True, nargs="+", metavar="FILE", help="output files, one for each n-best list")
+    add("--feature", default="LSTM0", metavar="NAME", help="name of the feature")
     _add_ensembles(parser)
 
 
 def rescore(args: argparse.Namespace) -> dict[str, object]:
-    r"""Add ln p of every translation to the features of n-best lists in Moses' format: ``LSTM0= x`` behind the others.
+    r"""Add the log probability of every translation to the features of n-best lists in Moses format.
 
-    Every source is read once, and what translations of a sentence begin with alike is computed once, also where they
-    are in several lists. --model is given once, or for each list. The total score of a line is not changed: the
-    feature's weight is the business of `tuning optimise`, or 1 for an even average, and `tuning rerank` takes the best
-    of the lists with it; `moses add-feature` writes the ini that both read.
+    The feature ``LSTM0= x`` (see --feature) is appended to the features of every hypothesis; x is ln p of the whole
+    translation, including EOS. The total score of a hypothesis is not changed: `tuning optimise` determines the weight
+    of the feature (1 gives the even average of the paper), and `tuning rerank` selects the best hypotheses with it.
+    `moses add-feature` writes the moses.ini for both commands.
+
+    --model is given once for all n-best lists, or once for each. Every source sentence is encoded once, and common
+    prefixes of its translations are computed once, also across n-best lists.
 
     Example, in the folder of a run of the embedded corpus:
 

@@ -63,15 +63,10 @@ SUBWORDS = ("none", "bpe", "unigram")
 
 @dataclass(frozen=True)
 class Seq2SeqSettings(TrainingSettings):
-    """The settings of a training on sentence pairs; what is not said here is in ``TrainingSettings``.
+    """The settings of a training on sentence pairs; ``helps`` describes the fields.
 
-    embedding, hidden, layers: as in ``Seq2SeqSizes``. source_order: how the source is read. spread: of the initial
-    parameters, U(-spread, spread). epochs: how often every pair is seen; ``linear`` and ``halving`` go over them.
-    dropout: of the inputs of every layer and of the output of the last, not of what passes from word to word.
-    sampled_classes: how many classes are drawn for the softmax of a minibatch, besides its own words; 0: the sum goes
-    over all classes. precision: also ``bfloat16``, see ``rnnsmt.networks.devices.choose_place``. held_out: sentence
-    pairs that are not trained on, at most one in twenty. evaluations: how often these are looked at. keep: ``last`` or
-    ``best`` (by the held-out pairs) parameters.
+    dropout: not applied to the recurrent connections (Zaremba et al. 2014). precision: see
+    ``rnnsmt.networks.devices.choose_place``.
     """
 
     embedding: int = 1000
@@ -94,6 +89,20 @@ class Seq2SeqSettings(TrainingSettings):
     keep: str = "last"
     precision: str = "float32"
 
+    helps: ClassVar = {
+        **TrainingSettings.helps,
+        "embedding": "dimension of the word embeddings",
+        "hidden": "number of LSTM cells per layer",
+        "layers": "number of LSTM layers of the encoder and of the decoder",
+        "source_order": "order in which the words of a source sentence are read",
+        "spread": "initial parameters are drawn from U(-X, X)",
+        "epochs": "number of epochs, may be fractional",
+        "dropout": "dropout rate of the inputs of every layer and of the output of the last layer",
+        "held_out": "number of sentence pairs held out from training, at most 5 % of all",
+        "evaluations": "number of evaluations on the held-out pairs",
+        "keep": "parameters to save: the last ones, or the best ones on the held-out pairs",
+        "precision": f"{TrainingSettings.helps['precision']}; bfloat16: on any device",
+    }
     choices: ClassVar = {
         **TrainingSettings.choices,
         "source_order": SOURCE_ORDERS,
@@ -106,7 +115,7 @@ class Seq2SeqSettings(TrainingSettings):
     not_negative = ("warmup", "held_out", "weight_decay", "dropout", "sampled_classes")
 
     def check(self) -> None:
-        """As of all trainings; the best by held-out pairs, and none of these."""
+        """Check the settings as for every training, and that ``keep`` best has held-out pairs."""
         super().check()
         if self.keep == "best" and not self.held_out:
             raise InputError("--keep best: by held-out pairs, but there are none; give --held-out")

@@ -379,3 +379,30 @@ def test_refuses_files_that_are_no_score_file(tmp_path, capsys, content):
     path = tmp_path / "score.json"
     path.write_text(content)
     refused(tmp_path, command(tmp_path, [str(path)]), capsys, str(path))
+
+
+def test_shared_networks_are_paired(tmp_path):
+    """CSLM + RNN beside CSLM: the runs of both have the same CSLM; beside the baseline nothing is shared."""
+    systems = ("baseline", "cslm", "cslm_rnn")
+    scores = [with_sentences(score(system, "test", run)) for system in systems for run in (1, 2, 3)]
+    options = ["--trainings", "3", f"--output-contrasts={tmp_path / 'out' / 'contrasts.tsv'}"]
+    assert main(command(tmp_path, write(tmp_path, *scores), *options)) == 0
+    frame = contrasts(tmp_path).set_index(["feature", "without"])
+    sides = {
+        name: np.array([with_sentences(score(name, "test", run)).sentences for run in (1, 2, 3)]) for name in systems
+    }
+    paired = compare(sides["cslm"], sides["cslm_rnn"], trainings=(3, 3), shared=True)
+    assert frame.loc[("rnn", "cslm")]["high"] == pytest.approx(paired.interval[1], abs=1e-4)
+    assert paired.margin != pytest.approx(compare(sides["cslm"], sides["cslm_rnn"], trainings=(3, 3)).margin)
+    alone = compare(sides["baseline"], sides["cslm"], trainings=(None, 3))
+    assert frame.loc[("cslm", "baseline")]["high"] == pytest.approx(alone.interval[1], abs=1e-4)
+
+
+def test_chrf_is_that_of_sacrebleu(tmp_path):
+    from sacrebleu.metrics import CHRF
+
+    assert main(command(tmp_path, write(tmp_path, *ALL), "--joint", "both=test+more")) == 0
+    frame = table(tmp_path).set_index(["system", "test_set"])
+    expected = [CHRF().corpus_score(output_of("rnn", "test", run), [REFERENCES["test"]]).score for run in (1, 2, 3)]
+    assert frame.loc[("rnn", "test")]["chrf"] == pytest.approx(np.mean(expected), abs=1e-4)
+    assert pd.isna(frame.loc[("rnn", "both")]["chrf"])

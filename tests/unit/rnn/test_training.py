@@ -275,7 +275,7 @@ def test_inverse_direction(with_origins, tmp_path):
     assert np.exp(scores[2]) == pytest.approx((np.exp(scores[0]) + np.exp(scores[1])) / 2, rel=1e-4)
 
 
-def test_direction_target_never_sees_the_source(with_origins, tmp_path):
+def test_direction_target_never_sees_the_source(with_origins, tmp_path, capsys):
     """All source phrases are empty: pairs of the same target have the same score, that of the equations."""
     held, _ = with_origins
     trainer = RnnTrainer(held, replace(TINY, direction="target"), 1, CPU)
@@ -288,6 +288,11 @@ def test_direction_target_never_sees_the_source(with_origins, tmp_path):
     network = load_model(model)[0]
     assert [list(empty.source(i)) for i in (0, len(held) - 1)] == [[held.vocabularies[0].eos]] * 2
     assert scores[:20] == pytest.approx([log_p(network, empty, i).item() for i in range(20)], abs=1e-4)
+    (tmp_path / "phrases").write_text("a b\n")
+    for stage in ("sample", "translate"):
+        options = ["--pairs", held.folder, "--model", model, "--input", tmp_path / "phrases", "--output", out]
+        assert main([str(part) for part in ["rnn", stage, *options]]) == 2
+        assert "trained with --direction target, it reads no source phrases" in capsys.readouterr().err
     with torch.no_grad():  # no other source word has anything to say
         network.encoder.embedding[: held.vocabularies[0].eos] = float("nan")
     assert scores[:20] == pytest.approx([log_p(network, empty, i).item() for i in range(20)], abs=1e-4)
@@ -308,6 +313,22 @@ def test_random_minibatches_have_the_gradient_of_padded_ones(pairs):
     expected = torch.cat([parameter.grad.flatten() for parameter in trainer.model.parameters()])
     assert found.item() == pytest.approx(loss.item(), rel=1e-5)
     assert torch.allclose(gradient, expected, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_random_minibatches_resume(pairs, tmp_path, threads):
+    """A training that is saved, read again and continued ends as one that was not, bit for bit."""
+    settings = replace(TINY, batch=16, batching="random", dropout=0.2)
+    whole, first, second = (RnnTrainer(pairs, settings, 1, CPU, threads) for _ in range(3))
+    for _ in range(12):
+        whole.step()
+    for _ in range(7):
+        first.step()
+    torch.save(first.state(), tmp_path / "state")
+    second.restore(torch.load(tmp_path / "state"))
+    for _ in range(5):
+        second.step()
+    assert torch.equal(whole.flat, second.flat)
 
 
 def test_random_minibatches_are_all_pairs_once_an_epoch(pairs, tmp_path):

@@ -1,0 +1,96 @@
+"""The splits and the estimates of benchmarks/held_out.py."""
+
+import importlib.util
+import random
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture(scope="module")
+def held_out():
+    """The script as a module."""
+    spec = importlib.util.spec_from_file_location("held_out", ROOT / "benchmarks/held_out.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def splits(held_out, sizes=(60, 80, 70), gain=0.1):
+    """Splits whose second system is better; two runs."""
+    rng = np.random.default_rng(1)
+    found = []
+    for number, size in enumerate(sizes, 1):
+        statistics = {}
+        for name, quality in (("baseline", 0.6), ("rnn", 0.6 + gain)):
+            right = rng.random((2, size, 12)) < quality
+            counts = [np.lib.stride_tricks.sliding_window_view(right, n, -1).all(-1).sum(-1) for n in range(1, 5)]
+            totals = [np.full(counts[0].shape, 13 - n) for n in range(1, 5)]
+            statistics[name] = np.stack([*counts, *totals, np.full(counts[0].shape, 12)], -1)
+        found.append(held_out.Split(f"random{number}", statistics, np.round(rng.random(size), 1)))
+    return found
+
+
+def test_random_splits_are_disjoint_and_new(held_out):
+    source = [f"line {k}" for k in range(15_000)] + ["twice", "twice"]
+    drawn = held_out.random_splits(source)
+    assert [len(part) for part in drawn] == [2000] * 5
+    numbers = {row for part in drawn for row in part}
+    assert len(numbers) == 10_000
+    used = set(random.Random(20261122).sample(range(15_000), 2000))
+    assert not numbers & used
+    assert max(numbers) < 15_000
+
+
+def test_estimates(held_out):
+    three, weights = splits(held_out), {"rnn": 1, "baseline": -1}
+    found = held_out.estimate(three, weights)
+    each = [float(held_out.contrast([split], weights)[0]) for split in three]
+    assert found.by_split == each
+    assert found.p == pytest.approx(stats.ttest_1samp(each, 0).pvalue)
+    low, high = stats.t.interval(0.95, 2, np.mean(each), stats.sem(each))
+    assert found.interval == pytest.approx((low, high))
+    assert found.sentences[0] < found.pooled < found.sentences[1]
+    assert held_out.holm([0.01, 0.04, 0.03, 0.5]) == pytest.approx([0.04, 0.09, 0.09, 0.5])
+
+
+def test_bins_hold_every_sentence_once(held_out):
+    three = splits(held_out)
+    three[0].overlap[:] = 1.0
+    for number in (2, 5, 40):
+        cut = held_out.bins(three, number)
+        assert sum(len(part.overlap) for _, _, parts in cut for part in parts) == 210
+        assert all(before[1] < after[0] for before, after in pairwise(cut))
+    value, low, high = held_out.slope(cut, {"rnn": 1, "baseline": -1})
+    assert low < value < high
+
+
+def test_overlap(held_out):
+    found = held_out.overlap_with(["a b c d e", "a x", "z"], ["a b c d", "x a"])
+    assert found == pytest.approx([(4 / 5 + 3 / 4 + 2 / 3 + 1 / 2) / 4, (1 + 0) / 2, 0])
+
+
+def test_contrasts_as_text(held_out):
+    assert held_out.parse_contrast("D=cslm_rnn-cslm-rnn+baseline") == (
+        "D", {"cslm_rnn": 1, "cslm": -1, "rnn": -1, "baseline": 1},
+    )  # fmt: skip
+    assert held_out.parse_contrast("L=rnn_leave10-rnn") == ("L", {"rnn_leave10": 1, "rnn": -1})
+    with pytest.raises(SystemExit, match="write NAME=SYSTEM-SYSTEM"):
+        held_out.parse_contrast("x")
+
+
+def test_what_does_not_depend_on_smoothing_is_linked(held_out, tmp_path):
+    for path in ("rnn/network1/model.pt", "model/lex.e2f", "model/phrase-table.gz", "systems/rnn/run1/moses.ini"):
+        (tmp_path / "a/results" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "a/results" / path).write_text(path)
+    held_out.link_shared(tmp_path / "a", tmp_path / "b")
+    linked = sorted(
+        str(path.relative_to(tmp_path / "b/results")) for path in (tmp_path / "b").rglob("*") if path.is_file()
+    )
+    assert linked == ["model/lex.e2f", "rnn/network1/model.pt"]
+    assert (tmp_path / "b/results/model/lex.e2f").samefile(tmp_path / "a/results/model/lex.e2f")

@@ -1,0 +1,63 @@
+"""The options of the networks' commands: every training setting has a help text, which names the presets' values."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import fields
+
+import pytest
+
+from rnnsmt.cli import main
+from rnnsmt.cslm.settings import PRESETS as CSLM
+from rnnsmt.networks.settings import TrainingSettings
+from rnnsmt.options import option
+from rnnsmt.rnn.settings import PRESETS as RNN
+from rnnsmt.seq2seq.settings import PRESETS as SEQ2SEQ
+
+CHAPTERS = {"rnn": RNN, "cslm": CSLM, "seq2seq": SEQ2SEQ}
+
+PRESETS = pytest.mark.parametrize(("chapter", "presets"), CHAPTERS.items(), ids=CHAPTERS)
+
+
+def help_lines(command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Return the help text of every option of a command, from ``--help`` on a terminal so wide that nothing wraps."""
+    monkeypatch.setenv("COLUMNS", "2000")
+    with pytest.raises(SystemExit):
+        main([*command.split(), "--help"])
+    found = re.findall(r"^  (--[\w-]+) ?(?:\{[^}]*\}|[A-Z/]+)?\s+(.*)$", capsys.readouterr().out, re.M)
+    return dict(found)
+
+
+@PRESETS
+def test_every_setting_has_a_help_text(chapter: str, presets: Mapping[str, TrainingSettings]) -> None:
+    for settings in presets.values():
+        assert {field.name for field in fields(settings)} == set(settings.helps)  # type: ignore[arg-type]
+    for name, text in settings.helps.items():
+        assert text == text.strip() and not text.endswith("."), name
+
+
+@PRESETS
+@pytest.mark.parametrize("stage", ["train", "describe"])
+def test_help_lists_the_value_of_every_preset(chapter, stage, presets, capsys, monkeypatch) -> None:
+    lines = help_lines(f"{chapter} {stage}", capsys, monkeypatch)
+    for name, text in presets["demo"].helps.items():
+        shown = lines[option(name)]
+        assert shown.startswith(f"{text} (")
+        values = shown[len(text) :].strip(" ()")
+        if values.startswith("all presets: "):
+            found = dict.fromkeys(presets, values.removeprefix("all presets: "))
+        else:
+            found = dict(value.split(" ") for value in values.split(", "))
+        assert list(found) == list(presets)
+        for preset, settings in presets.items():
+            value = getattr(settings, name)
+            assert type(value)(found[preset]) == value, (name, preset)
+
+
+def test_help_of_rnn_train(capsys, monkeypatch) -> None:
+    lines = help_lines("rnn train", capsys, monkeypatch)
+    assert lines["--hidden"].endswith(" (demo 128, small 256, paper 1000)")
+    assert lines["--learning-rate"].endswith(" (demo 0.016, small 0.01, paper 1)")
+    assert lines["--optimiser"].endswith(" (demo adam, small adam, paper adadelta)")
+    assert lines["--updates"].endswith(" (demo 0, small 0, paper 3000000)")
+    assert lines["--variant"].endswith(" (all presets: paper)")
+    assert "1 % of it" in lines["--held-out"]
