@@ -2,7 +2,8 @@
 
 ``paper``: what the paper says: sizes, initialisation, Adadelta, minibatches of 64. Where it says nothing, what its
 authors' public configuration of the phrase model says (GroundHog, experiments/nmt): the loss is summed over the
-minibatch, gradients are clipped at norm 1, training takes 3,000,000 updates. The paper draws the pairs of a minibatch at random: ``--batching random``.
+minibatch, gradients are clipped at norm 1, training takes 3,000,000 updates. The paper draws the pairs of a minibatch
+at random: ``--batching random``.
 
 ``small``: a network for a processor. With a quarter of the hidden units a step of the recurrence costs a sixteenth, and
 the softmax is most of the work. Adam instead of Adadelta: Adadelta's steps begin near eps and grow over thousands of
