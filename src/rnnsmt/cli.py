@@ -1,9 +1,9 @@
 """The ``rnnsmt`` command: ``rnnsmt CHAPTER STAGE --option ...``.
 
-Only the commands of the chapter that is asked for are imported: stages are processes, and their start must be quick.
+Only the commands of the requested chapter are imported: stages are processes, and their start must be quick.
 
-Exit codes: 0 done; 2 bad input or bad options, with one sentence on stderr; 1 a bug, with its traceback; 75 stopped
-early on purpose with its state saved, run again; 128 + n ended by signal n.
+Exit status: 0 success; 1 a bug, with its traceback; 2 invalid input or options, with one sentence on stderr; 75 stopped
+before the end with a checkpoint saved, run again to resume; 128 + n ended by signal n.
 """
 
 import argparse
@@ -24,14 +24,22 @@ from rnnsmt.progress import StageClock
 from rnnsmt.stages import CHAPTERS, SHORT, STAGES
 
 _NO_MEMORY = re.compile(r"can't allocate memory|out of memory", re.I)
-"""What torch says instead of raising ``MemoryError``."""
+"""Messages of torch for memory that cannot be allocated, which it does not raise as ``MemoryError``."""
 
 MESSAGE = 2000
-"""Characters of the longest message; a longer one loses its middle."""
+"""Maximum length of an error message in characters; the middle of a longer one is cut out."""
+
+EXIT_STATUS = """\
+exit status:
+  0      success
+  1      internal error, with traceback
+  2      invalid input or options, with one line on stderr
+  75     stopped before the end with a checkpoint saved; run the same command again to resume
+  128+N  terminated by signal N"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one stage and return the exit code of the process."""
+    """Run one stage and return the exit status of the process."""
     words = list(sys.argv[1:] if argv is None else argv)
     short = words[0] if words and words[0] in SHORT else ""
     words[:1] = SHORT.get(short, words[:1])
@@ -66,32 +74,40 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _sentence(error: Exception) -> str | None:
-    """What to tell about an error that is no bug, in one line of bounded length; None: it is a bug."""
+    """Return the message for an error that is not a bug, one line of at most ``MESSAGE`` characters; None: a bug."""
     text = str(error)
     if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and _NO_MEMORY.search(text)):
-        text = "not enough memory; use a machine with more, or smaller limits"
+        text = "not enough memory; use a machine with more memory, or smaller limits"
     elif isinstance(error, OSError) and error.filename is None and error.errno is None:
         return None
     elif isinstance(error, OSError) and error.filename is not None:  # the place is wrong, not the program
-        text = f"{error.filename}: {error.strerror}; look at the place and its permissions"
+        text = f"{error.filename}: {error.strerror}; check the path and its permissions"
     elif isinstance(error, OSError):
         text = f"a file could not be written ({error.strerror}); make room and run it again"
     elif isinstance(error, RuntimeError):
         if "cannot cache function" not in text:
             return None
-        text = "there is nowhere to keep compiled code; set NUMBA_CACHE_DIR to a folder that may be written"
-    # what a damaged file brought into it is made visible
+        text = "no writable cache directory for compiled code; set NUMBA_CACHE_DIR to a writable directory"
+    # control characters from a damaged file become visible
     line = "".join(c if c.isprintable() else " " if c.isspace() else f"\\x{ord(c):02x}" for c in text)
     return line if len(line) <= MESSAGE else f"{line[: MESSAGE // 2]} ... {line[-MESSAGE // 2 :]}"
 
 
-class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpFormatter):
-    """Show defaults where there are any, keep the paragraphs of a description, name values by their kind."""
+class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """Append defaults to help texts, keep the paragraphs of a description, and derive metavars from types."""
 
-    def _get_help_string(self, action: argparse.Action) -> str | None:
-        if action.default is None or action.default is False or action.default == []:
-            return action.help
-        return super()._get_help_string(action)
+    def add_argument(self, action: argparse.Action) -> None:
+        """Add an action; argparse forgets the indentation of subcommands when it computes the column of help texts."""
+        super().add_argument(action)
+        for one in self._iter_indented_subactions(action):
+            length = len(self._format_action_invocation(one)) + self._current_indent
+            self._action_max_length = max(self._action_max_length, length)
+
+    def _get_help_string(self, action: argparse.Action) -> str:
+        """Return the help text with the default, unless there is none or the text names it already."""
+        text = action.help or ""
+        default = _shown_default(action).replace("%", "%%")
+        return f"{text} (default: {default})" if default and "(default" not in text else text
 
     def _get_default_metavar_for_optional(self, action: argparse.Action) -> str:
         kind = getattr(action.type, "__name__", "")
@@ -99,19 +115,39 @@ class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescrip
         return known.get(kind) or super()._get_default_metavar_for_optional(action)
 
 
+def _shown_default(action: argparse.Action) -> str:
+    """Return the default of an option as it is written on the command line; empty: it has none worth printing."""
+    default = action.default
+    if not action.option_strings or default is None or default == argparse.SUPPRESS or isinstance(default, bool):
+        return ""
+    if isinstance(default, (list, tuple)):  # several values, or one such as K/N
+        return (" " if action.nargs is not None else "/").join(map(str, default))
+    return str(int(default) if isinstance(default, float) and default.is_integer() else default)
+
+
 def _parser(words: Sequence[str], short: str = "") -> argparse.ArgumentParser:
-    """The parser of all chapters, with the options of the one stage that ``words`` name. short: its other name."""
+    """Return the parser of all chapters, with the options of the one stage that ``words`` name.
+
+    short: the short name of the stage, if it was used.
+    """
+    shortcuts = "\n".join(
+        f"  rnnsmt {name:10} {STAGES[chapter][stage].help}" for name, (chapter, stage) in SHORT.items()
+    )
     parser = argparse.ArgumentParser(
         prog="rnnsmt",
-        description="Phrase-based SMT with the RNN Encoder-Decoder (Cho et al. 2014).",
-        epilog="\n".join(f"rnnsmt {name}: {STAGES[chapter][stage].help}" for name, (chapter, stage) in SHORT.items()),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Phrase-based statistical machine translation with the RNN Encoder-Decoder (Cho et al. 2014).\n\n"
+        "Run `rnnsmt CHAPTER --help` for the stages of a chapter, `rnnsmt CHAPTER STAGE --help` for the options of a "
+        "stage.",
+        epilog=f"shortcuts:\n{shortcuts}\n\n{EXIT_STATUS}",
+        formatter_class=_HelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"rnnsmt {__version__}")
     parser.set_defaults(help_of=parser)
     chapters = parser.add_subparsers(metavar="CHAPTER", dest="chapter")
     for chapter, text in CHAPTERS.items():
-        chapter_parser = chapters.add_parser(chapter, help=text, description=text[0].upper() + text[1:] + ".")
+        chapter_parser = chapters.add_parser(
+            chapter, help=text, description=f"{text[0].upper()}{text[1:]}.", formatter_class=_HelpFormatter
+        )
         chapter_parser.set_defaults(help_of=chapter_parser)
         stages = chapter_parser.add_subparsers(metavar="STAGE", dest="stage")
         for name, stage in STAGES[chapter].items():
@@ -119,7 +155,7 @@ def _parser(words: Sequence[str], short: str = "") -> argparse.ArgumentParser:
             if list(words[:2]) == [chapter, name]:
                 commands, function = import_module(f"rnnsmt.{chapter}.commands"), name.replace("-", "_")
                 run = getattr(commands, function)
-                stage_parser.description = inspect.getdoc(run)
+                stage_parser.description = (inspect.getdoc(run) or "").replace("``", "`")
                 getattr(commands, f"{function}_options")(stage_parser)
                 stage_parser.set_defaults(run=run)
                 if short:
@@ -128,7 +164,7 @@ def _parser(words: Sequence[str], short: str = "") -> argparse.ArgumentParser:
 
 
 def _unknown_command(words: Sequence[str]) -> str | None:
-    """What to say about words that name no stage, with the commands that may be meant; None where they do."""
+    """Return the error message for words that name no stage, with similar commands; None if they name one."""
     chapter, stage = [*words[:2], "", ""][:2]
     if chapter.startswith("-") or not chapter or (chapter in CHAPTERS and (stage.startswith("-") or not stage)):
         return None  # help, the version, or a chapter's help
@@ -154,7 +190,7 @@ def _unknown_command(words: Sequence[str]) -> str | None:
 
 
 def entry() -> None:
-    """Console entry point: quiet when the reader of a pipe has gone, and when Ctrl-C comes before or after the work."""
+    """Run the console command without a traceback for a closed pipe, and for Ctrl-C before or after the stage."""
     code: object
     try:
         code = _main_with_streams()

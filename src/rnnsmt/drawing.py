@@ -32,9 +32,9 @@ STYLE: Any = {
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
-    """``--output``: one file for each format that is wanted."""
+    """Add ``--output``: one file for each format."""
     parser.add_argument(
-        "--output", nargs="+", required=True, metavar="FILE", help="pictures to write, the same as .png or .svg"
+        "--output", nargs="+", required=True, metavar="FILE", help="output files: the figure, as .png or .svg by suffix"
     )
 
 

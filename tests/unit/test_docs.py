@@ -89,6 +89,17 @@ def test_help_has_an_example_of_the_docs(chapter, stage):
         assert words in every
 
 
+@pytest.mark.parametrize(("chapter", "stage"), [(chapter, stage) for chapter in STAGES for stage in STAGES[chapter]])
+def test_help_describes_every_option(chapter, stage):
+    """Every option has a help text; a default is printed once at most, and as it is written on the command line."""
+    parser = parser_of(chapter, stage)
+    for action in parser._actions:
+        assert action.help, action.option_strings
+        shown = parser._get_formatter()._expand_help(action)
+        assert shown.count("(default: ") <= 1, shown
+        assert not re.search(r"default: (\(|\[|\)|$)", shown), shown
+
+
 @pytest.mark.parametrize("page", PAGES, ids=IDS)
 def test_settings_in_commands_are_those_of_the_configuration(page):
     """What stands behind --config, over config.yaml: settings that the schema knows, with values that it takes."""

@@ -1,4 +1,4 @@
-"""The commands of word alignment."""
+"""Commands of word alignment."""
 
 import argparse
 from collections.abc import Iterator
@@ -10,30 +10,37 @@ from rnnsmt.options import positive
 from rnnsmt.stopping import Stop
 
 
+def _add_texts(parser: argparse.ArgumentParser) -> None:
+    """Add ``--source`` and ``--target``, the parallel corpus."""
+    parser.add_argument("--source", required=True, metavar="FILE", help="tokenised source side, one sentence per line")
+    parser.add_argument("--target", required=True, metavar="FILE", help="tokenised target side, one sentence per line")
+
+
 def _add_job(parser: argparse.ArgumentParser) -> None:
-    """The options that decide about the links."""
-    parser.add_argument("--source", required=True, metavar="FILE", help="tokenised text, one sentence a line")
-    parser.add_argument("--target", required=True, metavar="FILE", help="its translation, line by line")
-    parser.add_argument(
-        "--aligner", choices=tuple(PASSES_OF), default="model4", help="the model of the alignment (default: model4)"
-    )
+    """Add the options that determine the links: the texts, ``--aligner``, ``--direction`` and ``--max-pairs``."""
+    _add_texts(parser)
+    parser.add_argument("--aligner", choices=tuple(PASSES_OF), default="model4", help="alignment model")
     parser.add_argument(
         "--direction",
         choices=("forward", "reverse"),
         required=True,
-        help="forward: at most one source word for each target word; reverse: the other way round",
+        help="forward: at most one source word per target word; reverse: at most one target word per source word",
     )
     parser.add_argument(
         "--max-pairs",
         type=positive,
         default=500_000_000,
         metavar="N",
-        help="pairs of words that may be linked; where more occur together, the strongest are kept (16 bytes each)",
+        help="maximum number of co-occurring word pairs; if there are more, the most strongly associated are kept (16 "
+        "bytes each)",
     )
 
 
 def _fingerprint(args: argparse.Namespace) -> dict[str, object]:
-    """What the options decide, as ``_add_job`` adds them, for the state of a job."""
+    """Return the settings that the links depend on, by name, for the checkpoint and the shard files of a job.
+
+    args: the options of ``_add_job``.
+    """
     from rnnsmt.stages import STAGES
 
     settings = {"--aligner": args.aligner, "--direction": args.direction, "--max-pairs": args.max_pairs}
@@ -42,28 +49,45 @@ def _fingerprint(args: argparse.Namespace) -> dict[str, object]:
 
 def words_options(parser: argparse.ArgumentParser) -> None:
     _add_job(parser)
-    parser.add_argument("--output", required=True, metavar="FILE", help="the links, source-target in both directions")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--state-dir", metavar="DIR", help="where what was learnt is kept, to go on after a stop")
-    parser.add_argument("--save-every", type=float, default=300.0, metavar="SECONDS", help="time between savings")
-    parser.add_argument("--time-limit", type=float, metavar="SECONDS", help="stop before, save, and exit with 75")
+    parser.add_argument(
+        "--output", required=True, metavar="FILE", help="output file: links source-target, in either direction"
+    )
+    parser.add_argument("--threads", type=int, default=1, help="number of threads")
+    parser.add_argument(
+        "--state-dir",
+        metavar="DIR",
+        help="checkpoint directory, used to resume an interrupted run; without it no checkpoints are saved",
+    )
+    parser.add_argument(
+        "--save-every", type=float, default=300.0, metavar="SECONDS", help="minimum time between checkpoints"
+    )
+    parser.add_argument(
+        "--time-limit",
+        type=float,
+        metavar="SECONDS",
+        help="save a checkpoint and exit with status 75 before this time limit; needs --state-dir",
+    )
 
 
 def words(args: argparse.Namespace) -> dict[str, object]:
     r"""Align the words of a parallel corpus in one direction.
 
-    The output is in Pharaoh format, ``i-j`` = source word i with target word j, from 0; line n belongs to sentence pair
-    n, a pair with an empty side gets an empty line.
+    The output is in Pharaoh format: ``i-j`` links source word i to target word j, counted from 0. Line n belongs to
+    sentence pair n; a pair with an empty side has an empty line.
 
     Aligners:
 
     * fast_align: IBM Model 2 with a preference for the diagonal (Dyer et al. 2013);
-    * hmm: HMM with jumps that depend on word classes (Vogel et al. 1996; Och and Ney 2003), after Model 1;
-    * model4: IBM Model 4 with word classes (Brown et al. 1993) after the HMM and Model 3, with the schedule, the
-      smoothing and the counts over neighbourhoods of GIZA++ and MGIZA in Moses' standard recipe.
+    * hmm: HMM with word-class dependent jumps (Vogel et al. 1996; Och and Ney 2003), initialised by Model 1;
+    * model4: IBM Model 4 with word classes (Brown et al. 1993), initialised by the HMM and Model 3. The training
+      schedule, smoothing, and collection of counts over neighbouring alignments are those of GIZA++ and MGIZA in the
+      standard recipe of Moses.
 
-    No aligner draws random numbers, and the number of threads does not change the result. With ``--state-dir`` what was
-    learnt is saved between passes over the corpus, and the same command goes on where an earlier one was interrupted.
+    The result is deterministic and does not depend on the number of threads.
+
+    With --state-dir, checkpoints are saved between iterations (passes over the corpus). On SIGTERM, and shortly before
+    --time-limit, a checkpoint is saved and the exit status is 75 (130 after Ctrl-C); run the same command again to
+    resume. The links are those of an uninterrupted run.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -77,7 +101,7 @@ def words(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.state_folder import StateFolder
 
     if args.time_limit is not None and not args.state_dir:
-        raise InputError("--time-limit: where is the state to be saved? give --state-dir too")
+        raise InputError("--time-limit needs --state-dir, the directory for checkpoints")
     bitext = read_bitext(args.source, args.target)
     with Stop(args.time_limit) if args.state_dir else nullcontext() as stop:
         state = None
@@ -93,21 +117,29 @@ def words(args: argparse.Namespace) -> dict[str, object]:
 
 def cut_options(parser: argparse.ArgumentParser) -> None:
     _add_job(parser)
-    parser.add_argument("--parts", type=positive, required=True, metavar="N", help="how many")
-    parser.add_argument("--output-dir", required=True, metavar="DIR", help="corpus.npz, parameters.0.npz, the parts")
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--parts", type=positive, required=True, metavar="N", help="number of shards")
+    parser.add_argument(
+        "--output-dir",
+        required=True,
+        metavar="DIR",
+        help="output directory: corpus.npz, parameters.0.npz, and the shards part.K-of-N.npz",
+    )
+    parser.add_argument("--threads", type=int, default=1, help="number of threads")
 
 
 def cut(args: argparse.Namespace) -> dict[str, object]:
-    r"""Cut a parallel corpus into parts, so that several machines share the alignment of its words in one direction.
+    r"""Cut a parallel corpus into shards, so that several machines can align it in one direction.
 
-    Writes the parts (part.K-of-N.npz), what they have in common (corpus.npz), and the parameters before the first pass
-    over the corpus (parameters.0.npz). In every pass 'align count' finds the counts of each part, one job a part, and
-    'align estimate' the next parameters (5 passes of fast_align, 11 of hmm, 16 of model4); after the last 'align count'
-    the links are written by 'align links', in place of the last 'align estimate'. They are those of 'align words', for
-    any number of parts.
+    Writes the shards (part.K-of-N.npz), the data common to all shards (corpus.npz), and the initial parameters
+    (parameters.0.npz).
 
-    A part has whole blocks of sentences: 500, or a 256th of a large corpus. Where there are too few, parts are empty.
+    An iteration is one pass over the corpus: `align count` collects the counts of each shard, one job per shard, and
+    `align estimate` computes the next parameters from the counts of all shards. fast_align has 5 iterations, hmm 11 and
+    model4 16. After the counts of the last iteration, `align links` writes the links; there is no last `align
+    estimate`. The links are identical to those of `align words` for any number of shards.
+
+    A shard consists of whole blocks of sentences (500 sentences, or a 256th of a large corpus). If there are fewer
+    blocks than shards, some shards are empty.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -134,14 +166,24 @@ def cut(args: argparse.Namespace) -> dict[str, object]:
 
 
 def count_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--part", required=True, metavar="FILE", help="a part that align cut wrote")
-    parser.add_argument("--parameters", required=True, metavar="FILE", help="those before this pass")
-    parser.add_argument("--output", required=True, metavar="FILE", help="the counts (.npz); of the last pass the links")
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--part", required=True, metavar="FILE", help="shard written by `align cut`")
+    parser.add_argument(
+        "--parameters",
+        required=True,
+        metavar="FILE",
+        help="parameters of the previous iteration (parameters.0.npz in the first)",
+    )
+    parser.add_argument(
+        "--output",
+        required=True,
+        metavar="FILE",
+        help="output file: counts of the shard (.npz), or its links in the last iteration",
+    )
+    parser.add_argument("--threads", type=int, default=1, help="number of threads")
 
 
 def count(args: argparse.Namespace) -> dict[str, object]:
-    r"""Count what the next pass over the corpus finds in one of its parts; 'align cut' says what it belongs to.
+    r"""Collect the expected counts of one shard in the next iteration; see `align cut` for the procedure.
 
     Example, in the loop of 'align cut --help':
 
@@ -154,14 +196,16 @@ def count(args: argparse.Namespace) -> dict[str, object]:
 
 
 def estimate_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--corpus", required=True, metavar="FILE", help="corpus.npz of align cut")
-    parser.add_argument("--parameters", required=True, metavar="FILE", help="those before this pass")
-    parser.add_argument("--counts", required=True, nargs="+", metavar="FILE", help="those of all parts")
-    parser.add_argument("--output", required=True, metavar="FILE", help="the parameters after this pass (.npz)")
+    parser.add_argument("--corpus", required=True, metavar="FILE", help="corpus.npz of `align cut`")
+    parser.add_argument("--parameters", required=True, metavar="FILE", help="parameters of the previous iteration")
+    parser.add_argument("--counts", required=True, nargs="+", metavar="FILE", help="counts of all shards, in any order")
+    parser.add_argument(
+        "--output", required=True, metavar="FILE", help="output file: parameters of this iteration (.npz)"
+    )
 
 
 def estimate(args: argparse.Namespace) -> dict[str, object]:
-    r"""Estimate the parameters after a pass over the corpus from the counts of all parts; see 'align cut'.
+    r"""Estimate the parameters of an iteration from the counts of all shards; see `align cut` for the procedure.
 
     Example, in the loop of 'align cut --help':
 
@@ -174,13 +218,21 @@ def estimate(args: argparse.Namespace) -> dict[str, object]:
 
 
 def links_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--corpus", required=True, metavar="FILE", help="corpus.npz of align cut")
-    parser.add_argument("--counts", required=True, nargs="+", metavar="FILE", help="those of all parts, last pass")
-    parser.add_argument("--output", required=True, metavar="FILE", help="the links, as align words writes them")
+    parser.add_argument("--corpus", required=True, metavar="FILE", help="corpus.npz of `align cut`")
+    parser.add_argument(
+        "--counts",
+        required=True,
+        nargs="+",
+        metavar="FILE",
+        help="output of `align count` for all shards in the last iteration, in any order",
+    )
+    parser.add_argument(
+        "--output", required=True, metavar="FILE", help="output file: links in the format of `align words`"
+    )
 
 
 def links(args: argparse.Namespace) -> dict[str, object]:
-    r"""Write the links of a corpus that was aligned in parts; see 'align cut'.
+    r"""Write the links of a corpus that was aligned in shards; see `align cut` for the procedure.
 
     Example, after the last 'align count' of both parts:
 
@@ -193,17 +245,19 @@ def links(args: argparse.Namespace) -> dict[str, object]:
 
 
 def check_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--source", required=True, metavar="FILE", help="tokenised text, one sentence a line")
-    parser.add_argument("--target", required=True, metavar="FILE", help="its translation, line by line")
-    parser.add_argument("--alignment", required=True, metavar="FILE", help="the alignment to check")
-    parser.add_argument("--output", required=True, metavar="FILE", help="the same links, sorted by source position")
+    _add_texts(parser)
+    parser.add_argument("--alignment", required=True, metavar="FILE", help="alignment to check, in Pharaoh format")
+    parser.add_argument(
+        "--output", required=True, metavar="FILE", help="output file: the same links, sorted by source position"
+    )
 
 
 def check(args: argparse.Namespace) -> dict[str, object]:
-    r"""Check an alignment made elsewhere against its text, and write it in the form the other stages read.
+    r"""Check an alignment made by other software against its text, and write it in the form that other commands read.
 
-    The alignment is in Pharaoh format, ``i-j`` = source word i with target word j, from 0, one line for each sentence
-    pair. Links are sorted and doubled ones dropped; nothing else is changed.
+    Input and output are in Pharaoh format: ``i-j`` links source word i to target word j, counted from 0, one line per
+    sentence pair. Links are sorted and duplicates removed; nothing else is changed. An alignment with a different
+    number of lines, or with a link beyond the end of a sentence, is an error.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -214,13 +268,13 @@ def check(args: argparse.Namespace) -> dict[str, object]:
 
     from rnnsmt.align.pharaoh import Links, distinct, read_links_of, write_links
 
-    counts = {"sentences": 0, "links": 0, "doubled links dropped": 0, "sentences without links": 0}
+    counts = {"sentences": 0, "links": 0, "duplicate links removed": 0, "sentences without links": 0}
 
     def once_each() -> Iterator[Links]:
         for links in read_links_of(args.alignment, args.source, args.target):
             once = distinct(links)
             counts["sentences"] += links.sentences
-            counts["doubled links dropped"] += len(links.source) - len(once.source)
+            counts["duplicate links removed"] += len(links.source) - len(once.source)
             counts["sentences without links"] += int(np.count_nonzero(np.diff(links.offsets) == 0))
             yield once
 
@@ -239,23 +293,24 @@ def symmetrize_options(parser: argparse.ArgumentParser) -> None:
         "--heuristic",
         choices=["grow-diag-final-and", "grow-diag-final", "grow-diag", "intersection", "union"],
         default="grow-diag-final-and",
-        help="how to combine them",
+        help="symmetrisation heuristic",
     )
     parser.add_argument(
         "--order",
         choices=["atools", "symal"],
         default="atools",
-        help="whose order of trying links grow-diag follows: they differ in one sentence in eight",
+        help="order in which grow-diag tries links: that of fast_align's atools or that of Moses' symal",
     )
     parser.add_argument(
-        "--output", required=True, metavar="FILE", help="the combined alignment, sorted by source position"
+        "--output", required=True, metavar="FILE", help="output file: combined alignment, sorted by source position"
     )
 
 
 def symmetrize(args: argparse.Namespace) -> dict[str, object]:
-    r"""Combine the alignments of both directions into one (Moses: symal; fast_align: atools).
+    r"""Combine the alignments of both directions (Och and Ney 2003), as symal of Moses and atools of fast_align do.
 
-    All files are in Pharaoh format, source-target in both directions.
+    All files are in Pharaoh format, with links source-target in both directions. The results of --order atools and
+    --order symal differ in about one sentence in eight (on Multi30k).
 
     Example, in the folder of a run of the embedded corpus:
 

@@ -1,4 +1,4 @@
-"""The commands that draw what was learnt."""
+"""Commands that plot and tabulate results, and the report of a run."""
 
 import argparse
 from typing import TYPE_CHECKING, Any
@@ -17,16 +17,20 @@ def learning_curve_options(parser: argparse.ArgumentParser) -> None:
     from rnnsmt.drawing import add_output
 
     parser.add_argument(
-        "--history", nargs="+", required=True, metavar="FILE", help="histories of trainings with other seeds (JSON)"
+        "--history",
+        nargs="+",
+        required=True,
+        metavar="FILE",
+        help="training history (JSON); one file for each seed",
     )
-    parser.add_argument("--title", default="Learning curve", help="what stands above the picture")
+    parser.add_argument("--title", default="Learning curve", help="figure title")
     add_output(parser)
 
 
 def learning_curve(args: argparse.Namespace) -> dict[str, object]:
-    r"""Draw the learning curve of a network: perplexity per word of the trained and of the held-out data by epochs.
+    r"""Plot the learning curve of a network: perplexity per word of training and held-out data against epochs.
 
-    Reads the histories that `rnn train`, `cslm train` or `seq2seq train` wrote; a line for each.
+    Inputs are the histories written by `rnn train`, `cslm train` or `seq2seq train`; each is a separate curve.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -47,14 +51,20 @@ def learning_curve(args: argparse.Namespace) -> dict[str, object]:
 def mert_curves_options(parser: argparse.ArgumentParser) -> None:
     from rnnsmt.drawing import add_output
 
-    parser.add_argument("--history", nargs="+", required=True, metavar="SYSTEM=FILE", help="histories of runs (JSON)")
+    parser.add_argument(
+        "--history",
+        nargs="+",
+        required=True,
+        metavar="SYSTEM=FILE",
+        help="system name and tuning history (JSON) of each run",
+    )
     add_output(parser)
 
 
 def mert_curves(args: argparse.Namespace) -> dict[str, object]:
-    r"""Draw the tuning of all systems: BLEU of the decoded development set by iterations of MERT, a line a run.
+    r"""Plot BLEU of the decoded development set against tuning iterations, one line per run, for all systems.
 
-    Reads the histories that `tuning mert` wrote, as SYSTEM=FILE; the ring is the best iteration.
+    Inputs are the histories written by `tuning mert`. A ring marks the best iteration of a run.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -82,21 +92,23 @@ def bleu_curves_options(parser: argparse.ArgumentParser) -> None:
 
     add = parser.add_argument
     add("--system", action="append", nargs="+", required=True, metavar=("NAME FILE", "FILE"),
-        help="a name and the tokenised output of every run; once for every system")  # fmt: skip
-    add("--reference", nargs="+", required=True, metavar="FILE", help="tokenised reference; several of one text")
-    add("--source", required=True, metavar="FILE", help="the text that was translated, tokenised")
-    add("--rank-text", nargs="+", required=True, metavar="FILE", help="text whose words are ranked, of the source")
-    add("--groups", type=positive, default=8, metavar="N", help="of sentences, of about as many each")
+        help="name of a system and its tokenised output, one file per run; repeat for each system")  # fmt: skip
+    add("--reference", nargs="+", required=True, metavar="FILE",
+        help="tokenised reference; several files are multiple references")  # fmt: skip
+    add("--source", required=True, metavar="FILE", help="tokenised source text")
+    add("--rank-text", nargs="+", required=True, metavar="FILE",
+        help="tokenised text in the source language, in which word frequencies are counted")  # fmt: skip
+    add("--groups", type=positive, default=8, metavar="N", help="number of groups of sentences, of about equal size")
     add_output(parser)
-    add("--output-json", required=True, metavar="FILE", help="the same as numbers")
+    add("--output-json", required=True, metavar="FILE", help="output file: the plotted values (JSON)")
 
 
 def bleu_curves(args: argparse.Namespace) -> dict[str, object]:
-    r"""Draw BLEU by the length of the source sentences and by the mean frequency rank of their words.
+    r"""Plot BLEU against the length of the source sentences and against the mean frequency rank of their words.
 
-    As Figure 3 of Sutskever et al. (2014): sentences are sorted, cut into groups of as many each, and every group is
-    scored as a corpus; the mean over the runs of a system. The most frequent word of --rank-text has the rank 1, words
-    that it does not have come one behind its last.
+    As in Figure 3 of Sutskever et al. (2014), sentences are sorted and divided into groups of equal size, and corpus
+    BLEU is computed for each group and averaged over the runs of a system. The most frequent word of --rank-text has
+    rank 1; words that do not occur in it have the rank after its last.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -136,17 +148,18 @@ def sentence_vectors_options(parser: argparse.ArgumentParser) -> None:
     from rnnsmt.drawing import add_output
 
     add = parser.add_argument
-    add("--model", required=True, metavar="FILE", help="what seq2seq train wrote")
-    add("--sentences", required=True, metavar="FILE", help="groups of tokenised sentences, an empty line between them")
+    add("--model", required=True, metavar="FILE", help="model file written by `seq2seq train`")
+    add("--sentences", required=True, metavar="FILE",
+        help="tokenised sentences, one per line, in groups separated by empty lines")  # fmt: skip
     add_output(parser)
-    add("--output-json", required=True, metavar="FILE", help="the same as numbers")
+    add("--output-json", required=True, metavar="FILE", help="output file: the plotted values (JSON)")
 
 
 def sentence_vectors(args: argparse.Namespace) -> dict[str, object]:
-    r"""Draw the vectors that an LSTM encoder-decoder makes of sentences: Figure 2 of Sutskever et al. (2014).
+    r"""Plot sentence vectors of an LSTM encoder-decoder, as in Figure 2 of Sutskever et al. (2014).
 
-    The state of the encoder's last layer behind the sentence, of every group its two principal components. Words that
-    the network does not know are said.
+    The vector of a sentence is the state of the last encoder layer after the sentence. Each group of sentences is
+    projected on its first two principal components. A warning lists the words that are not in the vocabulary.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -174,7 +187,7 @@ def sentence_vectors(args: argparse.Namespace) -> dict[str, object]:
         sentences = [sentence.split() for sentence in group]
         unknown = sorted({word for words in sentences for word in words if not trained.source.knows(word)})
         if unknown:
-            say(f"warning: the network does not know {', '.join(unknown)}")
+            say(f"warning: not in the vocabulary of the network: {', '.join(unknown)}")
         points, shares = principal_components(vectors_of(trained, sentences))
         found.append({"sentences": group, "points": points.tolist(), "variance": shares.tolist(), "unknown": unknown})
     save(draw_sentence_vectors(found), args.output)
@@ -182,23 +195,34 @@ def sentence_vectors(args: argparse.Namespace) -> dict[str, object]:
     return {"groups": len(groups), "sentences": sum(map(len, groups))}
 
 
+def _add_scores(parser: argparse.ArgumentParser) -> None:
+    """Add ``--phrase-table`` and ``--scores``, the network scores of its lines."""
+    parser.add_argument("--phrase-table", required=True, metavar="FILE", help="phrase table in Moses format")
+    parser.add_argument(
+        "--scores",
+        nargs="+",
+        required=True,
+        metavar="FILE",
+        help="output of `rnn score` for the phrase table (.npy), in consecutive shards",
+    )
+
+
 def score_scatter_options(parser: argparse.ArgumentParser) -> None:
     from rnnsmt.drawing import add_output
 
+    _add_scores(parser)
     add = parser.add_argument
-    add("--phrase-table", required=True, metavar="FILE")
-    add("--scores", nargs="+", required=True, metavar="FILE", help="the network's scores of its lines, in parts (.npy)")
-    add("--sample", type=positive, default=20_000, metavar="N", help="at most so many pairs")
-    add("--seed", type=int, default=1)
+    add("--sample", type=positive, default=20_000, metavar="N", help="maximum number of phrase pairs")
+    add("--seed", type=int, default=1, help="random seed of the sample")
     add_output(parser)
 
 
 def score_scatter(args: argparse.Namespace) -> dict[str, object]:
-    r"""Draw the network's score of phrase pairs against log p(target | source) of the phrase table: Figure 3 of the
-    paper.
+    r"""Plot network scores against phrase table scores of phrase pairs (Figure 3 of the paper).
 
-    A random sample of the table's lines; the third of Moses' scores is the direct phrase probability. Colour: how often
-    the pair was extracted, where the table has counts.
+    The table score is log p(target | source), the direct phrase probability, which is the third score in Moses' format.
+    The pairs are a random sample of the lines of the table. Colours show how often a pair was extracted, if the table
+    has counts.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -224,10 +248,12 @@ def score_scatter(args: argparse.Namespace) -> dict[str, object]:
 
 
 def _load_network(path: str, pairs_folder: str) -> "tuple[RNNEncoderDecoder, Pairs]":
-    """A network that reads source phrases, on the CPU, and its pairs.
+    """Load a network that encodes source phrases onto the CPU, and its pairs.
+
+    path: the model file. pairs_folder: the directory of `rnn prepare`.
 
     Raises:
-        InputError: it reads targets; a file is missing or damaged.
+        InputError: the network was not trained with --direction direct; a file is missing or damaged.
     """
     from rnnsmt.networks.devices import choose_place
     from rnnsmt.rnn.model import load_model_of
@@ -235,31 +261,35 @@ def _load_network(path: str, pairs_folder: str) -> "tuple[RNNEncoderDecoder, Pai
 
     model, pairs, _ = load_model_of(Pairs.open(pairs_folder), path, choose_place("cpu", 1))
     if pairs.direction != "direct":
-        raise InputError(f"{path}: was trained with --direction {pairs.direction}; it does not read source phrases")
+        raise InputError(f"{path}: was trained with --direction {pairs.direction}; --direction direct is needed")
     return model, pairs
 
 
+def _add_network(parser: argparse.ArgumentParser) -> None:
+    """Add ``--model`` and ``--pairs``, which ``_load_network`` takes."""
+    parser.add_argument("--model", required=True, metavar="FILE", help="model file written by `rnn train`")
+    parser.add_argument("--pairs", required=True, metavar="DIR", help="directory written by `rnn prepare`")
+
+
 def phrase_examples_options(parser: argparse.ArgumentParser) -> None:
+    _add_scores(parser)
+    _add_network(parser)
     add = parser.add_argument
-    add("--phrase-table", required=True, metavar="FILE")
-    add("--scores", nargs="+", required=True, metavar="FILE", help="the network's scores of its lines, in parts (.npy)")
-    add("--model", required=True, metavar="FILE", help="the network")
-    add("--pairs", required=True, metavar="DIR", help="what rnn prepare wrote, for the vocabularies")
-    add("--number", type=positive, default=5, metavar="N", help="frequent, and as many rare source phrases")
-    add("--targets", type=positive, default=3, metavar="N", help="targets that a source phrase must have")
-    add("--top", type=positive, default=5, metavar="N", help="targets that are shown")
-    add("--draws", type=positive, default=50, metavar="N", help="draws from the network")
-    add("--seed", type=int, default=1)
-    add("--output-json", required=True, metavar="FILE")
-    add("--output-md", required=True, metavar="FILE")
+    add("--number", type=positive, default=5, metavar="N", help="number of frequent, and of rare source phrases")
+    add("--targets", type=positive, default=3, metavar="N", help="minimum number of targets of a source phrase")
+    add("--top", type=positive, default=5, metavar="N", help="number of targets shown")
+    add("--draws", type=positive, default=50, metavar="N", help="number of samples from the network per source phrase")
+    add("--seed", type=int, default=1, help="random seed")
+    add("--output-json", required=True, metavar="FILE", help="output file (JSON)")
+    add("--output-md", required=True, metavar="FILE", help="output file (Markdown)")
 
 
 def phrase_examples(args: argparse.Namespace) -> dict[str, object]:
-    r"""Show what the phrase table and the network prefer for long source phrases, frequent and rare, and what the
-    network draws itself: Tables 2 and 3 of the paper.
+    r"""List the best targets of long source phrases by phrase table and network (Tables 2 and 3 of the paper).
 
-    The phrases are drawn at random from those of more than three words with several targets: from the hundredth that
-    is extracted most often, and the tenth that is extracted least.
+    Also lists the best targets sampled from the network. Source phrases are drawn at random from those of more than
+    three words with at least --targets targets: frequent ones from the 1 % with the highest counts, and rare ones from
+    the 10 % with the lowest.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -276,8 +306,8 @@ def phrase_examples(args: argparse.Namespace) -> dict[str, object]:
     model, pairs = _load_network(args.model, args.pairs)
     phrases = examples.long_phrases(args.phrase_table, args.targets)
     if not phrases:
-        more = f"more than {examples.MORE_WORDS_THAN} words and {args.targets} targets or more"
-        say(f"warning: {args.phrase_table} has no source phrase of {more}: the tables stay empty")
+        more = f"more than {examples.MORE_WORDS_THAN} words and at least {args.targets} targets"
+        say(f"warning: {args.phrase_table} has no source phrase with {more}; the tables are empty")
     frequent, rare = examples.choose(phrases, args.number, args.seed)
     found = examples.examples_of(
         args.phrase_table, args.scores, [*frequent, *rare], model, pairs.vocabularies,
@@ -293,22 +323,28 @@ def embeddings_options(parser: argparse.ArgumentParser) -> None:
     from rnnsmt.drawing import add_output
 
     add = parser.add_argument
-    add("--of", choices=("words", "phrases"), required=True, help="source words, or source phrases of four or more")
-    add("--model", required=True, metavar="FILE", help="the network")
-    add("--pairs", required=True, metavar="DIR", help="what rnn prepare wrote")
     add(
-        "--sample", type=positive, default=5000, metavar="N", help="the most frequent words, or phrases drawn at random"
+        "--of",
+        choices=("words", "phrases"),
+        required=True,
+        help="source words, or source phrases of four or more words",
     )
-    add("--seed", type=int, default=1)
-    add("--output-json", required=True, metavar="FILE", help="points, labels and clusters")
-    add("--output-zooms", nargs="+", required=True, metavar="FILE", help="pictures of the clusters, .png or .svg")
+    _add_network(parser)
+    add("--sample", type=positive, default=5000, metavar="N",
+        help="maximum number of points: the most frequent words, or phrases drawn at random")  # fmt: skip
+    add("--seed", type=int, default=1, help="random seed of the sample and of t-SNE")
+    add("--output-json", required=True, metavar="FILE", help="output file: points, labels and clusters (JSON)")
+    add("--output-zooms", nargs="+", required=True, metavar="FILE",
+        help="output files: the enlarged clusters, as .png or .svg by suffix")  # fmt: skip
     add_output(parser)
 
 
 def embeddings(args: argparse.Namespace) -> dict[str, object]:
-    r"""Draw what the network has learnt of source words (Figure 4 of the paper) or phrases (Figure 5) in the plane.
+    r"""Plot source words (Figure 4 of the paper) or source phrases (Figure 5) in two dimensions.
 
-    Barnes-Hut t-SNE of the embeddings, or of the vectors c: the whole map, and zooms on clusters found in it.
+    The points are the word embeddings of the network, or the vectors c of source phrases, projected by Barnes-Hut t-SNE
+    (van der Maaten 2013). The outputs are the whole map, and enlarged views of clusters found by HDBSCAN (Campello et
+    al. 2013).
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -330,7 +366,7 @@ def embeddings(args: argparse.Namespace) -> dict[str, object]:
     else:
         found, title = maps.phrase_vectors(model, pairs, args.sample, args.seed), "{} source phrases"
     if len(found.labels) < maps.FEW:
-        say(f"warning: {len(found.labels)} {args.of} are too few for a map: it stays empty")
+        say(f"warning: {len(found.labels)} {args.of} are too few for a map; it is empty")
     points = maps.plane(found.vectors, args.seed)
     zooms = maps.clusters(points)
     save(maps.draw_map(points, zooms, title.format(f"{len(points):,}")), args.output)
@@ -346,22 +382,22 @@ def embeddings(args: argparse.Namespace) -> dict[str, object]:
 
 def report_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--table", required=True, metavar="FILE", help="of `evaluation table`, JSON")
-    add("--provenance", required=True, metavar="FILE", help="of `evaluation provenance`")
-    add("--figures", nargs="*", default=[], metavar="FILE", help="pictures, SVG")
-    add("--maps", nargs="*", default=[], metavar="FILE", help="of `analysis embeddings`, JSON")
-    add("--comparisons", nargs="*", default=[], metavar="FILE", help="of `evaluation compare`, JSON")
-    add("--examples", metavar="FILE", help="of `analysis phrase-examples`, JSON")
-    add("--logs", required=True, metavar="DIR", help="the stages' logs, for what they cost")
-    add("--output", required=True, metavar="FILE", help="page to write, HTML")
+    add("--table", required=True, metavar="FILE", help="output of `evaluation table --output-json`")
+    add("--provenance", required=True, metavar="FILE", help="output of `evaluation provenance`")
+    add("--figures", nargs="*", default=[], metavar="FILE", help="figures to include (SVG)")
+    add("--maps", nargs="*", default=[], metavar="FILE", help="output of `analysis embeddings --output-json`")
+    add("--comparisons", nargs="*", default=[], metavar="FILE", help="output of `evaluation compare --output-json`")
+    add("--examples", metavar="FILE", help="output of `analysis phrase-examples --output-json`")
+    add("--logs", required=True, metavar="DIR", help="directory of the logs, for time and memory of each stage")
+    add("--output", required=True, metavar="FILE", help="output file (HTML)")
 
 
 def report(args: argparse.Namespace) -> dict[str, object]:
-    r"""Write one page with everything that a run has found out; it needs no other file and no network.
+    r"""Write all results of a run into one HTML page, which needs no other files and no network access.
 
-    Table 1 first, where a click on a figure shows seeds, weights and hashes behind it; what each feature adds; systems
-    compared sentence by sentence; what the network makes of phrases; words and phrases in the plane; learning curves
-    and tuning; what every stage cost; the configuration.
+    The page contains, in this order, Table 1 (a click on a number shows the seeds, weights and hashes behind it); what
+    each feature adds; comparisons of systems sentence by sentence; phrase examples; maps of words and phrases; learning
+    curves and tuning; time and memory of every stage; and the configuration.
 
     Example, in the folder of a run of the embedded corpus:
 

@@ -1,4 +1,4 @@
-"""The commands that turn raw files into clean, tokenised, truecased text."""
+"""Commands that convert raw files into clean, tokenised and truecased text."""
 
 import argparse
 import re
@@ -17,20 +17,28 @@ if TYPE_CHECKING:
 
 
 def fetch_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--url", required=True)
+    parser.add_argument("--url", required=True, help="address of the file (http, https, ftp or file)")
     parser.add_argument(
-        "--mirror", nargs="+", action="extend", default=[], metavar="URL", help="other places of the same file"
+        "--mirror",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="URL",
+        help="alternative addresses of the same file, tried in this order",
     )
-    parser.add_argument("--sha256", required=True, metavar="HEX", help='or "none", which is not checked')
-    parser.add_argument("--output", required=True, metavar="FILE")
+    parser.add_argument(
+        "--sha256", required=True, metavar="HEX", help='expected SHA-256 of the file, or "none" to skip the check'
+    )
+    parser.add_argument("--output", required=True, metavar="FILE", help="output file")
 
 
 def fetch(args: argparse.Namespace) -> dict[str, object]:
-    """Download one corpus file, check its sha256 and put it in place whole.
+    """Download a corpus file and check its SHA-256.
 
-    The URL is tried first, then the mirrors in their order; a server that breaks off or has no time is asked again,
-    with growing pauses. What has come lies in FILE.part, and the same command goes on with it. A file that is already
-    there with the right sum stays. http(s), ftp and file URLs work.
+    --url is tried first, then the mirrors in the given order. After a broken connection, a timeout or a temporary
+    server error, the same address is tried again after increasing pauses. An incomplete download is kept in FILE.part,
+    and the same command resumes it; FILE is only written once it is complete. If FILE exists and has the expected
+    SHA-256, nothing is downloaded.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -40,25 +48,25 @@ def fetch(args: argparse.Namespace) -> dict[str, object]:
 
     expected = None if args.sha256 == "none" else args.sha256.lower()
     if expected is not None and not re.fullmatch("[0-9a-f]{64}", expected):
-        raise InputError(f'--sha256 {args.sha256}: 64 hexadecimal digits or "none" are needed')
+        raise InputError(f'--sha256 {args.sha256}: must be 64 hexadecimal digits or "none"')
     output = Path(args.output)
     if expected is not None and output.is_file() and sha256(output) == expected:
-        return {"bytes": output.stat().st_size, "sha256": expected, "from": "the file that was there"}
+        return {"bytes": output.stat().st_size, "sha256": expected, "from": "existing file"}
     size, digest, url = fetch_first([args.url, *args.mirror], expected, output)
     return {"bytes": size, "sha256": digest, "from": url}
 
 
 def unpack_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--archive", required=True, metavar="FILE")
-    parser.add_argument("--member", required=True, metavar="PATH", help="the file inside the archive")
-    parser.add_argument("--output", required=True, metavar="FILE")
+    parser.add_argument("--archive", required=True, metavar="FILE", help="tar archive (plain, .gz, .bz2 or .xz)")
+    parser.add_argument("--member", required=True, metavar="PATH", help="path of the file inside the archive")
+    parser.add_argument("--output", required=True, metavar="FILE", help="output file")
 
 
 def unpack(args: argparse.Namespace) -> dict[str, object]:
-    """Take one file out of a tar archive (plain, .gz, .bz2 or .xz), as the corpora of WMT come.
+    """Extract one file from a tar archive (plain, .gz, .bz2 or .xz), the format of the WMT corpora.
 
-    The archive is read from its beginning to the file that is wanted, and nothing else of it is written anywhere. A
-    file that is compressed inside the archive stays compressed.
+    The archive is read sequentially up to the requested file; nothing else is written to disk. A file that is
+    compressed inside the archive is not decompressed.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -72,37 +80,44 @@ def unpack(args: argparse.Namespace) -> dict[str, object]:
 
 def prepare_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--source", metavar="FILE", help="source side; leave out for monolingual target text")
-    add("--target", metavar="FILE", help="target side; leave out for monolingual source text")
-    add("--source-lang", default="en", metavar="L", help="two letters")
-    add("--target-lang", default="fr", metavar="L", help="two letters")
-    add("--output-source", metavar="FILE")
-    add("--output-target", metavar="FILE")
-    add("--report", required=True, metavar="JSON", help="counts of lines, tokens, rejected and repaired lines")
-    add("--no-normalize", action="store_true", help="leave punctuation as it is")
-    add("--no-tokenize", action="store_true", help="the text is tokenised already")
-    add("--no-escape", action="store_true", help="no entities for & | < > ' \" [ ]")
-    add("--lowercase", action="store_true", help="lower-case everything")
-    add("--min-length", type=int, default=1, metavar="N", help="tokens a side must have")
-    add("--max-length", type=int, default=80, metavar="N", help="tokens a side may have")
-    add("--max-ratio", type=float, default=9.0, metavar="R", help="of the two sides' lengths")
-    add("--keep-all", action="store_true", help="dev and test sets: drop no line, repair what must be repaired")
-    add("--min-lines", type=positive, default=1, metavar="N", help="lines with words that must be left")
-    add("--threads", type=int, default=1, metavar="N", help="processes")
+    add("--source", metavar="FILE", help="source side; omit it for monolingual target text")
+    add("--target", metavar="FILE", help="target side; omit it for monolingual source text")
+    add("--source-lang", default="en", metavar="L", help="source language, two-letter code (ISO 639-1)")
+    add("--target-lang", default="fr", metavar="L", help="target language, two-letter code (ISO 639-1)")
+    add("--output-source", metavar="FILE", help="output file: source side; required with --source")
+    add("--output-target", metavar="FILE", help="output file: target side; required with --target")
+    add(
+        "--report",
+        required=True,
+        metavar="JSON",
+        help="output file: line and token counts, rejected and repaired lines",
+    )
+    add("--no-normalize", action="store_true", help="do not normalise punctuation")
+    add("--no-tokenize", action="store_true", help="do not tokenise, for text that is tokenised already")
+    add("--no-escape", action="store_true", help="do not replace & | < > ' \" [ ] by entities")
+    add("--lowercase", action="store_true", help="convert the text to lower case")
+    add("--min-length", type=int, default=1, metavar="N", help="minimum number of tokens of each side")
+    add("--max-length", type=int, default=80, metavar="N", help="maximum number of tokens of each side")
+    add("--max-ratio", type=float, default=9.0, metavar="R", help="maximum length ratio of the two sides, in tokens")
+    add("--keep-all", action="store_true", help="keep every line and repair it if necessary, for dev and test sets")
+    add("--min-lines", type=positive, default=1, metavar="N", help="minimum number of non-empty lines of the output")
+    add("--threads", type=int, default=1, metavar="N", help="number of processes")
 
 
 def prepare(args: argparse.Namespace) -> dict[str, object]:
-    r"""Read, repair, normalise, tokenise and clean one corpus, of one language or parallel.
+    r"""Normalise, tokenise and clean a monolingual or parallel corpus.
 
-    Reads text with one segment a line or WMT's SGM files, plain or compressed by gzip, bzip2 or xz; which of them a
-    file is, its first bytes say. Normalising and tokenising are those of Moses (normalize-punctuation.perl,
-    tokenizer.perl), cleaning is that of clean-corpus-n.perl: a pair is dropped where a side is empty, longer than
-    --max-length or more than --max-ratio times as long as the other. Every dropped and every repaired line is counted
-    by its reason in the report, which also has size and sha256 of the raw files. A file of which more than 3 % of the
-    lines are not UTF-8 is refused: it is in another encoding.
+    Input is plain text with one segment per line, or SGM as distributed by WMT; either may be compressed with gzip,
+    bzip2 or xz. The format is detected from the first bytes of the file, not from its name.
 
-    With --no-normalize --no-tokenize released corpora pass as they are, apart from whitespace. Text for real Moses must
-    not contain a bare "|": leave --no-escape out.
+    Normalisation and tokenisation are those of Moses (normalize-punctuation.perl, tokenizer.perl); cleaning is that of
+    clean-corpus-n.perl. A line or pair is discarded if a side is empty, shorter than --min-length or longer than
+    --max-length, or if one side is more than --max-ratio times as long as the other. The report (JSON) contains the
+    number of discarded and repaired lines by reason, and the size and SHA-256 of the input files. A file is rejected as
+    wrongly encoded if more than 3 % of its lines, and more than three, are not valid UTF-8.
+
+    --no-normalize --no-tokenize passes tokenised corpora through unchanged except for whitespace, control characters
+    and cleaning. Text for the original Moses must not contain an unescaped "|"; do not use --no-escape for it.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -131,10 +146,10 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
 
 
 def _sides(args: argparse.Namespace) -> "list[CorpusSide]":
-    """The sides that the options give.
+    """Return the source side, the target side, or both, as the options specify.
 
     Raises:
-        InputError: none, half a side, or no code of a language.
+        InputError: no side is given, an input without its output or the reverse, or an invalid language code.
     """
     from rnnsmt.corpus.preparation import CorpusSide
 
@@ -155,12 +170,12 @@ def _sides(args: argparse.Namespace) -> "list[CorpusSide]":
 
 
 def join_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--input", nargs="+", required=True, metavar="FILE", help="text files, in their order")
-    parser.add_argument("--output", required=True, metavar="FILE", help="the joined text")
+    parser.add_argument("--input", nargs="+", required=True, metavar="FILE", help="text files, joined in this order")
+    parser.add_argument("--output", required=True, metavar="FILE", help="output file: the concatenated text")
 
 
 def join(args: argparse.Namespace) -> dict[str, object]:
-    """Join text files, one after the other.
+    """Concatenate text files.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -174,12 +189,15 @@ def join(args: argparse.Namespace) -> dict[str, object]:
 
 def train_truecaser_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--input", nargs="+", required=True, metavar="FILE", help="tokenised text of one language")
-    parser.add_argument("--output-model", required=True, metavar="FILE")
-    parser.add_argument("--lang", default="fr", metavar="L", help="two letters, for the log only")
+    parser.add_argument("--output-model", required=True, metavar="FILE", help="output file: truecasing model")
+    parser.add_argument("--lang", default="fr", metavar="L", help="two-letter language code, used only in the log")
 
 
 def train_truecaser(args: argparse.Namespace) -> dict[str, object]:
-    """Learn the usual case of every word from tokenised text and write Moses' truecasing model.
+    """Train a truecasing model on tokenised text and write it in the format of Moses.
+
+    The model holds the counts of the cased forms of every word, as that of train-truecaser.perl does. Words at the
+    start of a sentence are not counted.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -197,14 +215,17 @@ def train_truecaser(args: argparse.Namespace) -> dict[str, object]:
 
 
 def truecase_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--model", required=True, metavar="FILE", help="from train-truecaser")
+    parser.add_argument("--model", required=True, metavar="FILE", help="model written by `corpus train-truecaser`")
     parser.add_argument("--input", required=True, metavar="FILE", help="tokenised text")
-    parser.add_argument("--output", required=True, metavar="FILE")
-    parser.add_argument("--threads", type=int, default=1, metavar="N", help="processes")
+    parser.add_argument("--output", required=True, metavar="FILE", help="output file: truecased text")
+    parser.add_argument("--threads", type=int, default=1, metavar="N", help="number of processes")
 
 
 def truecase(args: argparse.Namespace) -> dict[str, object]:
-    """Give every word of a tokenised text its usual case, with a model of Moses' format.
+    """Truecase a tokenised text with a truecasing model in the format of Moses, as truecase.perl does.
+
+    The first word of a sentence, and any unseen form of a known word, is replaced by the most frequent form of the
+    word. Words that are not in the model are not changed.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -220,17 +241,18 @@ def truecase(args: argparse.Namespace) -> dict[str, object]:
 
 def detokenize_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--input", required=True, metavar="FILE", help="tokenised text")
-    parser.add_argument("--output", required=True, metavar="FILE")
-    parser.add_argument("--lang", required=True, metavar="L", help="two letters")
-    parser.add_argument("--no-detruecase", action="store_true", help="leave sentence starts as they are")
-    parser.add_argument("--no-detokenize", action="store_true", help="leave tokens and entities as they are")
-    parser.add_argument("--threads", type=int, default=1, metavar="N", help="processes")
+    parser.add_argument("--output", required=True, metavar="FILE", help="output file")
+    parser.add_argument("--lang", required=True, metavar="L", help="language of the text, two-letter code (ISO 639-1)")
+    parser.add_argument("--no-detruecase", action="store_true", help="do not capitalise the first word of a sentence")
+    parser.add_argument("--no-detokenize", action="store_true", help="do not join tokens and replace entities")
+    parser.add_argument("--threads", type=int, default=1, metavar="N", help="number of processes")
 
 
 def detokenize(args: argparse.Namespace) -> dict[str, object]:
-    """From a tokenised, truecased text to running text: sentence starts in capitals, entities and tokenisation undone.
+    """Detruecase and detokenise a text.
 
-    What Moses' detruecase.perl and detokenizer.perl do, by sacremoses.
+    The first word of every sentence is capitalised, entities are replaced by their characters, and tokens are joined,
+    as detruecase.perl and detokenizer.perl of Moses do, in the implementation of sacremoses.
 
     Example, in the folder of a run of the embedded corpus:
 

@@ -1,4 +1,4 @@
-"""The commands that score output and make Table 1."""
+"""Commands that score output, compare systems and make Table 1."""
 
 import argparse
 import json
@@ -32,7 +32,7 @@ def _features(text: str) -> tuple[str, list[str]]:
     system, equals, names = text.partition("=")
     added = names.split("+") if names else []
     if not NAME.fullmatch(system) or not equals or not all(map(NAME.fullmatch, added)):
-        raise InputError(f"--features {text}: write SYSTEM=A+B with names of features like {', '.join(FEATURES)}")
+        raise InputError(f"--features {text}: write SYSTEM=A+B with names of features, such as {', '.join(FEATURES)}")
     return system, added
 
 
@@ -42,27 +42,41 @@ def _line(row: "Row") -> str:
 
 
 def bleu_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--hypothesis", required=True, metavar="FILE", help="tokenised output")
+    parser.add_argument("--hypothesis", required=True, metavar="FILE", help="tokenised output, one sentence per line")
     parser.add_argument(
-        "--reference", required=True, nargs="+", action="extend", metavar="FILE", help="tokenised references"
+        "--reference",
+        required=True,
+        nargs="+",
+        action="extend",
+        metavar="FILE",
+        help="tokenised reference; several files are multiple references",
     )
-    parser.add_argument("--detok-hypothesis", metavar="FILE", help="detokenised output, for sacreBLEU")
+    parser.add_argument("--detok-hypothesis", metavar="FILE", help="detokenised output, for sacreBLEU and chrF")
     parser.add_argument(
-        "--detok-reference", nargs="+", action="extend", metavar="FILE", help="references as published, for sacreBLEU"
+        "--detok-reference",
+        nargs="+",
+        action="extend",
+        metavar="FILE",
+        help="untokenised reference, for sacreBLEU and chrF; several files are multiple references",
     )
-    parser.add_argument("--lowercase", action="store_true", help="sacreBLEU without case, and says so in its signature")
-    parser.add_argument("--system", required=True, metavar="NAME", help="name of the system, e.g. baseline")
+    parser.add_argument("--lowercase", action="store_true", help="compute sacreBLEU and chrF case-insensitively")
+    parser.add_argument("--system", required=True, metavar="NAME", help="name of the system, for example baseline")
     parser.add_argument("--test-set", required=True, metavar="NAME", help="name of the test set")
-    parser.add_argument("--run", type=int, default=1, dest="run_number", metavar="N", help="number of the MERT run")
-    parser.add_argument("--decode-report", metavar="FILE", help="the decoder's report, copied into the score file")
-    parser.add_argument("--output", required=True, metavar="FILE", help="score file to write (JSON)")
+    parser.add_argument(
+        "--run", type=int, default=1, dest="run_number", metavar="N", help="number of the tuning run, from 1"
+    )
+    parser.add_argument(
+        "--decode-report", metavar="FILE", help="report of `search decode` (JSON), copied into the score file"
+    )
+    parser.add_argument("--output", required=True, metavar="FILE", help="output file: scores (JSON)")
 
 
 def bleu(args: argparse.Namespace) -> dict[str, object]:
-    r"""Score one output: tokenised BLEU as multi-bleu.perl gives it, sacreBLEU and chrF of the detokenised text.
+    r"""Score one output: tokenised BLEU as in multi-bleu.perl; sacreBLEU and chrF of the detokenised text.
 
-    Reads the tokenised output and its references (repeat --reference for several), optionally the detokenised texts and
-    the decoder's report; writes a JSON score file that `evaluation table` collects.
+    Inputs are the tokenised output and one or more tokenised references, and optionally the detokenised output with
+    untokenised references and the report of the decoder. The output (JSON) is a score file for `evaluation table`. With
+    --lowercase the signature of sacreBLEU says that case was ignored; tokenised BLEU is always case-sensitive.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -97,7 +111,7 @@ def bleu(args: argparse.Namespace) -> dict[str, object]:
 
 
 def _scores(score: "Score") -> dict[str, Any]:
-    """Say the BLEU of an output; its figures for the last line of the log."""
+    """Log the BLEU of an output, and return its scores by name for the last line of the log."""
     say(f"{score.system}, {score.test_set}, run {score.run}: {score.bleu}")
     if score.sacrebleu is None:
         return {"BLEU": score.bleu.bleu}
@@ -112,20 +126,20 @@ def _scores(score: "Score") -> dict[str, Any]:
 def score_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--run-dir", required=True, nargs="+", metavar="DIR",
-        help="folders of run 1, run 2 ..., with SET.output and SET.decode.json of every set")  # fmt: skip
+        help="directories of runs 1, 2, ..., with SET.output and SET.decode.json of every set")  # fmt: skip
     add("--set", required=True, nargs="+", metavar="NAME=REFERENCE=PLAIN",
-        help="a set with its tokenised reference and its reference as published")  # fmt: skip
-    add("--lang", required=True, metavar="L", help="language of the output, two letters")
-    add("--no-detruecase", action="store_true", help="leave sentence starts as they are")
-    add("--lowercase", action="store_true", help="sacreBLEU without case, and says so in its signature")
-    add("--system", required=True, metavar="NAME", help="name of the system, e.g. baseline")
+        help="name, tokenised reference and untokenised reference of each set")  # fmt: skip
+    add("--lang", required=True, metavar="L", help="language of the output, two-letter code (ISO 639-1)")
+    add("--no-detruecase", action="store_true", help="do not capitalise the first word of a sentence")
+    add("--lowercase", action="store_true", help="compute sacreBLEU and chrF case-insensitively")
+    add("--system", required=True, metavar="NAME", help="name of the system, for example baseline")
 
 
 def score(args: argparse.Namespace) -> dict[str, object]:
-    r"""Score what the runs of a system made of several sets: `corpus detokenize` and `evaluation bleu` in one go.
+    r"""Detokenise and score the output of all runs of a system (`corpus detokenize` and `evaluation bleu` in one).
 
-    For every set the folder of a run holds the decoder's output SET.output and its report SET.decode.json. Written
-    beside them: SET.tokens, the output in the case of running text; SET.detokenized; SET.bleu.json, the score file.
+    The directory of a run contains, for every set, the output of the decoder SET.output and its report SET.decode.json.
+    The command writes next to them SET.tokens (detruecased output), SET.detokenized and SET.bleu.json (score file).
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -180,15 +194,19 @@ def _set_with_references(text: str) -> tuple[str, str, str]:
 
 def table_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scores", required=True, nargs="+", metavar="FILE", help="score files of `evaluation bleu`")
-    parser.add_argument("--output-tsv", required=True, metavar="FILE", help="table to write, tab-separated")
+    parser.add_argument("--output-tsv", required=True, metavar="FILE", help="output file: table (TSV)")
     parser.add_argument(
-        "--output-contrasts", metavar="FILE", help="what each feature adds to each system, to write, tab-separated"
+        "--output-contrasts", metavar="FILE", help="output file: differences made by each feature of each system (TSV)"
     )
-    parser.add_argument("--output-json", metavar="FILE", help="both with what the columns mean, JSON")
-    parser.add_argument("--output-md", required=True, metavar="FILE", help="table to write, Markdown")
-    parser.add_argument("--output-html", required=True, metavar="FILE", help="table to write, HTML")
     parser.add_argument(
-        "--provenance", metavar="ADDRESS", help="where the HTML page says the figures come from, seen from that page"
+        "--output-json", metavar="FILE", help="output file: table, contrasts and descriptions of the columns (JSON)"
+    )
+    parser.add_argument("--output-md", required=True, metavar="FILE", help="output file: table (Markdown)")
+    parser.add_argument("--output-html", required=True, metavar="FILE", help="output file: table (HTML)")
+    parser.add_argument(
+        "--provenance",
+        metavar="ADDRESS",
+        help="link to the output of `evaluation provenance`, relative to the HTML page",
     )
     parser.add_argument(
         "--joint",
@@ -196,7 +214,7 @@ def table_options(parser: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="NAME=A+B",
-        help="test sets that are scored as one corpus too",
+        help="additional test set NAME: test sets A and B scored as one corpus",
     )
     parser.add_argument(
         "--features",
@@ -204,32 +222,34 @@ def table_options(parser: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="SYSTEM=A+B",
-        help="what a system adds to the baseline, like rnn, cslm and wp; without it its name says so, like cslm_rnn",
+        help="features that a system adds to the baseline, such as rnn, cslm and wp; without it they are taken from "
+        "its name, for example cslm_rnn",
     )
     parser.add_argument(
         "--trainings",
         type=positive,
         default=1,
         metavar="N",
-        help="of the networks, on which the runs of systems with networks take turns: run 1 the first ...",
+        help="number of trainings per network; tuning runs cycle through them, and run 1 uses the first",
     )
-    parser.add_argument("--title", default="Table 1: BLEU", metavar="TEXT", help="of the pages")
-    parser.add_argument("--paper", action="store_true", help="put the paper's figures, English to French, beside ours")
+    parser.add_argument("--title", default="Table 1: BLEU", metavar="TEXT", help="title of the pages")
+    parser.add_argument("--paper", action="store_true", help="also show the English-French results of the paper")
     parser.add_argument(
         "--dev-set",
         nargs="+",
         default=["dev", "val"],
         metavar="NAME",
-        help="test sets that MERT saw; they come first and stand beside the paper's dev figure",
+        help="sets used for tuning; listed first and compared with the dev results of the paper",
     )
 
 
 def table(args: argparse.Namespace) -> dict[str, object]:
-    r"""Table 1: one line per system and test set, from the score files of all runs, and what each feature adds.
+    r"""Make Table 1 from the score files of all runs: one row per system and test set, and what each feature adds.
 
-    Systems come in the order of their score files. Writes every figure as TSV and JSON, and what people compare as
-    Markdown and a self-contained HTML page. Every system is tested against the baseline and against every system that
-    lacks one of its features (cslm_rnn against rnn and against cslm), as --features or the names of the systems say.
+    Systems are listed in the order of their score files. TSV and JSON contain all numbers; Markdown and the
+    self-contained HTML page contain the main results. Every system is tested against the baseline and against every
+    system that lacks one of its features (for example cslm_rnn against rnn and against cslm). The features of a system
+    are given by --features or by its name.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -267,34 +287,48 @@ def table(args: argparse.Namespace) -> dict[str, object]:
 
 def compare_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--reference", required=True, nargs="+", metavar="FILE", help="tokenised reference; several of one text")
-    add("--baseline", required=True, nargs="+", metavar="FILE", help="tokenised output of one system, run by run")
-    add("--system", required=True, nargs="+", metavar="FILE", help="that of the other, as many runs")
-    add("--names", nargs=2, default=["baseline", "system"], metavar=("BASELINE", "SYSTEM"), help="what to call them")
+    add("--reference", required=True, nargs="+", metavar="FILE",
+        help="tokenised reference; several files are multiple references")  # fmt: skip
+    add("--baseline", required=True, nargs="+", metavar="FILE",
+        help="tokenised output of the first system, one file per run")  # fmt: skip
+    add("--system", required=True, nargs="+", metavar="FILE",
+        help="tokenised output of the second system, one file per run, as many as --baseline")  # fmt: skip
+    add("--names", nargs=2, default=["baseline", "system"], metavar=("BASELINE", "SYSTEM"), help="display names")
     add("--trainings", nargs=2, type=positive, default=[1, 1], metavar=("BASELINE", "SYSTEM"),
-        help="of the networks of both, on which their runs take turns")  # fmt: skip
+        help="number of trainings of the networks of each system; runs cycle through them")  # fmt: skip
     add("--shared-networks", action="store_true",
-        help="the systems share a network; pair its trainings in the test (no effect with one training)")  # fmt: skip
-    add("--source", metavar="FILE", help="the text that was translated, as the decoder read it")
+        help="the systems share a network: pair its trainings in the test (no effect with one training)")  # fmt: skip
+    add("--source", metavar="FILE", help="tokenised source text, as the decoder read it")
     add("--details", nargs=2, metavar=("BASELINE", "SYSTEM"),
-        help="phrases of both in the first run, of `search decode --output-details`; needs --source")  # fmt: skip
-    add("--ini", metavar="FILE", help="tuned moses.ini of the first run of the system: what decided; needs --details")
-    add("--model-dir", metavar="DIR", help="take files of the same base name from here where they exist")
-    add("--columns", nargs="*", default=[], metavar="NAME", help="what its phrase scores after the fourth are called")
-    add("--examples", type=positive, default=10, metavar="N", help="sentences that gain most, and that lose most")
-    add("--cslm-precision", choices=PRECISIONS, default="reduced", help="of a CSLM's sum over its vocabulary")
+        help="output of `search decode --output-details` for the first runs; needs --source")  # fmt: skip
+    add("--ini", metavar="FILE",
+        help="tuned moses.ini of the first run of --system, for feature contributions; needs --details")  # fmt: skip
+    add("--model-dir", metavar="DIR", help="directory searched first for the model files, by base name")
+    add("--columns", nargs="*", default=[], metavar="NAME",
+        help="names of the phrase table scores after the fourth")  # fmt: skip
+    add("--examples", type=positive, default=10, metavar="N",
+        help="number of sentences shown with the largest gains, and of those with the largest losses")  # fmt: skip
+    add("--cslm-precision", choices=PRECISIONS, default="reduced",
+        help="precision of the sum over the vocabulary of a CSLM")  # fmt: skip
     add_device(parser)
-    add("--output-json", required=True, metavar="FILE")
-    add("--output-md", required=True, metavar="FILE")
+    add("--output-json", required=True, metavar="FILE", help="output file (JSON)")
+    add("--output-md", required=True, metavar="FILE", help="output file (Markdown)")
 
 
 def compare(args: argparse.Namespace) -> dict[str, object]:
-    r"""Compare two systems sentence by sentence: BLEU by groups of sentences, the largest gains and losses.
+    r"""Compare two systems sentence by sentence: BLEU with significance tests, groups of sentences, gains and losses.
 
-    With --source by its length; with --details by the length of phrases, and with the phrase pairs that only one of
-    both uses; with --ini by unknown words, the pairs by how often they were extracted, and with what decided: weight
-    times feature of the system's translation less that of the baseline's, where the system could have made that, under
-    the system's weights. Groups are of all runs, sentences and phrases of the first.
+    The reference and the outputs are sufficient; further inputs add to the comparison:
+
+    * --source: BLEU by source sentence length;
+    * --details: BLEU by mean phrase length, and the phrase pairs used by only one of the systems;
+    * --ini: BLEU by number of unknown words, the phrase pairs used by only one system by extraction count and length,
+      and the contribution of each feature to the choice of the translation. This is the weight times the difference of
+      the feature values of the two translations, under the weights of --system, for the sentences whose --baseline
+      translation can be derived with the phrase table of --system.
+
+    BLEU, also that of groups, is the mean over all runs; sentences, phrase pairs and contributions are those of the
+    first runs. Gains and losses are differences of smoothed sentence BLEU.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -318,7 +352,7 @@ def compare(args: argparse.Namespace) -> dict[str, object]:
     if (args.details and not args.source) or (args.ini and not args.details):
         raise InputError("--ini needs --details, and --details need --source")
     if any(len(args.baseline) % number for number in args.trainings):
-        raise InputError(f"--trainings: {len(args.baseline)} runs cannot take turns on them alike")
+        raise InputError(f"--trainings: must divide the number of runs, {len(args.baseline)}")
     if args.shared_networks and len(set(args.trainings)) > 1:
         raise InputError("--shared-networks: both systems must have the same number of --trainings")
     _, references = read_texts(args.reference[0], args.reference)
@@ -344,38 +378,59 @@ def compare(args: argparse.Namespace) -> dict[str, object]:
 def provenance_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--scores", required=True, nargs="+", metavar="FILE", help="score files of `evaluation bleu`")
-    add("--joint", nargs="+", action="extend", default=[], metavar="NAME=A+B", help="test sets that the table joins")
-    add("--network", nargs="+", action="extend", default=[], metavar="NAME=MODEL=HISTORY", help="trained networks")
+    add(
+        "--joint",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME=A+B",
+        help="joint test sets, as in `evaluation table`",
+    )
+    add(
+        "--network",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME=MODEL=HISTORY",
+        help="name, model file and training history (JSON) of each network",
+    )
     add(
         "--inputs",
         nargs="+",
         action="extend",
         default=[],
         metavar="FILE",
-        help="corpora, references, alignments: what everything was made from",
+        help="input files of the run: corpora, references and alignments",
     )
     add(
         "--prepared",
         nargs="+",
         default=[],
         metavar="REPORT",
-        help="reports of `corpus prepare`, whose raw files must still be those that were read",
+        help="reports of `corpus prepare`; an error if one of their input files has changed since",
     )
-    add("--config", type=json.loads, metavar="JSON", help="the configuration")
-    add("--moses-home", metavar="DIR", help="the installation of Moses that took part as --config says")
-    add("--hash-limit-mb", type=int, metavar="N", help="list larger files without hash (default: none)")
-    add("--output", required=True, metavar="FILE", help="to write (JSON)")
+    add("--config", type=json.loads, metavar="JSON", help="configuration of the run")
+    add("--moses-home", metavar="DIR", help="installation directory of Moses, if --config uses it")
+    add(
+        "--hash-limit-mb",
+        type=int,
+        metavar="N",
+        help="do not hash files larger than N MB; without this option all files are hashed",
+    )
+    add("--output", required=True, metavar="FILE", help="output file (JSON)")
 
 
 def provenance(args: argparse.Namespace) -> dict[str, object]:
-    r"""Where every figure of Table 1 comes from: files with their SHA-256, seeds, weights, settings, versions.
+    r"""Record where the numbers of Table 1 come from: files with SHA-256, seeds, weights, settings and versions.
 
-    For every system, run and test set: the score file and what lies beside it (output, detokenised text, decoder's
-    report), the tuned moses.ini with its weights and the files that it names, the seed and the best iteration of MERT;
-    the networks with their seeds and settings; the corpora; the configuration; the versions of this package, of its
-    stages and of the packages it stands on, the commit of its checkout where it is one, the programs of Moses where
-    they took part. No times and no host names: the same files give the same content. Hashing takes about a second a
-    gigabyte; --hash-limit-mb leaves large files out.
+    The output (JSON) lists for every system, run and test set the score file and the files next to it (output,
+    detokenised output, report of the decoder), the tuned moses.ini with its weights and the files that it refers to,
+    and the seed and the best iteration of tuning. It also lists the networks with their seeds and settings, the
+    corpora, the configuration, and the versions of this package, of its stages and of the packages it depends on, the
+    commit of its checkout, if any, and the programs of Moses, if used.
+
+    It contains no times and no host names: the same files give the same output. Hashing takes about one second per
+    gigabyte; --hash-limit-mb excludes large files.
 
     Example, in the folder of a run of the embedded corpus:
 

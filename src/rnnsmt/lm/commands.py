@@ -1,4 +1,4 @@
-"""The commands of the n-gram language model."""
+"""Commands of the n-gram language model."""
 
 import argparse
 from itertools import chain
@@ -11,35 +11,45 @@ from rnnsmt.progress import track
 def estimate_options(parser: argparse.ArgumentParser) -> None:
     from rnnsmt.lm.estimation import MAX_ORDER, order_between
 
-    parser.add_argument("--input", nargs="+", required=True, metavar="FILE", help="tokenised text, one segment a line")
-    parser.add_argument("--output", required=True, metavar="ARPA", help="compressed by suffix")
-    parser.add_argument("--order", type=order_between(1, MAX_ORDER), default=5, help="length of the longest n-grams")
+    parser.add_argument(
+        "--input", nargs="+", required=True, metavar="FILE", help="tokenised text, one sentence per line"
+    )
+    parser.add_argument(
+        "--output", required=True, metavar="ARPA", help="output file: language model (ARPA), compressed by suffix"
+    )
+    parser.add_argument("--order", type=order_between(1, MAX_ORDER), default=5, help="n-gram order of the model")
     parser.add_argument(
         "--prune",
         nargs="+",
         type=int,
         default=[],
         metavar="N",
-        help="leave out n-grams that occur at most N times, N for order 1, 2 ..., the last for all longer ones",
+        help="discard n-grams with a count of at most N; one N per order from 1, the last for all higher orders",
     )
-    parser.add_argument("--estimator", choices=["auto", "lmplz", "builtin"], default="auto")
-    parser.add_argument("--lmplz", metavar="FILE", help="KenLM's program, where it is not on PATH")
-    parser.add_argument("--memory-mb", type=positive, default=2000, help="memory to stay within")
-    parser.add_argument("--threads", type=positive, default=1)
+    parser.add_argument(
+        "--estimator",
+        choices=["auto", "lmplz", "builtin"],
+        default="auto",
+        help="program that estimates the model; auto: lmplz if it is on PATH, else builtin",
+    )
+    parser.add_argument("--lmplz", metavar="FILE", help="path of KenLM's lmplz; overrides --estimator")
+    parser.add_argument("--memory-mb", type=positive, default=2000, help="memory limit in MB")
+    parser.add_argument("--threads", type=positive, default=1, help="number of threads of the built-in estimator")
 
 
 def estimate(args: argparse.Namespace) -> dict[str, object]:
     r"""Estimate an interpolated modified Kneser-Ney language model and write it as an ARPA file.
 
-    The figures are those of KenLM's lmplz (Heafield et al. 2013): interpolated unigrams,
-    ``<s>``-initial n-grams counted as they occur. ``--prune 0 0 1`` leaves out the n-grams of three and more words that
-    occur once, and their probability goes to the shorter contexts. ``--estimator auto`` takes lmplz where it is on PATH
-    and the built-in estimator where it is not. Words are separated by space and tab; ``<s>``, ``</s>`` and ``<unk>``
-    may not occur as words. A text that is too small to estimate discounts gets lmplz's fallback discounts 0.5, 1 and
-    1.5, and a warning.
+    The model is that of KenLM's lmplz (Heafield et al. 2013): unigrams are interpolated with the uniform distribution,
+    and n-grams that begin with ``<s>`` keep their raw counts. ``--estimator auto`` uses lmplz if it is on PATH, and the
+    built-in estimator otherwise. ``--prune 0 0 1`` discards the n-grams of three or more words that occur once; their
+    probability mass goes to the shorter contexts.
 
-    Memory: the text and its n-grams stay in memory while they fit in ``--memory-mb``, and go to temporary files beside
-    the output when they do not; the vocabulary always stays in memory.
+    Words are separated by spaces and tabs; ``<s>``, ``</s>`` and ``<unk>`` must not occur as words. If a text is too
+    small to estimate discounts, the fallback discounts of lmplz (0.5, 1 and 1.5) are used, with a warning.
+
+    The text and its n-grams are kept in memory as long as they fit into --memory-mb, otherwise in temporary files next
+    to the output. The vocabulary is always kept in memory.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -58,20 +68,28 @@ def estimate(args: argparse.Namespace) -> dict[str, object]:
 
 
 def interpolate_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--models", nargs="+", required=True, metavar="ARPA", help="the models to interpolate")
-    parser.add_argument("--tune", required=True, metavar="FILE", help="tokenised text that the weights are to suit")
-    parser.add_argument("--output", required=True, metavar="ARPA", help="compressed by suffix")
-    parser.add_argument("--threads", type=positive, default=1)
+    parser.add_argument(
+        "--models", nargs="+", required=True, metavar="ARPA", help="language models to interpolate (ARPA)"
+    )
+    parser.add_argument(
+        "--tune", required=True, metavar="FILE", help="tokenised text whose perplexity the weights minimise"
+    )
+    parser.add_argument(
+        "--output", required=True, metavar="ARPA", help="output file: language model (ARPA), compressed by suffix"
+    )
+    parser.add_argument("--threads", type=positive, default=1, help="number of compression threads")
 
 
 def interpolate(args: argparse.Namespace) -> dict[str, object]:
-    r"""Interpolate language models linearly into one ARPA file, with weights that suit a text.
+    r"""Interpolate language models linearly into one ARPA file, with weights tuned on a text.
 
-    EM finds the weights of least perplexity. The result has the n-grams of all models and back-off weights of its own,
-    as SRILM's ``-mix-lm`` (Stolcke 2002). Words that a model does not know have probability 0 under it; words that no
-    model knows take no part in finding the weights. A model of weight 0 leaves no n-gram behind. The last line of the
-    log has the weights and the perplexities of the models and of the result, ``<unk>`` and ``</s>`` counted, as
-    ``rnnsmt lm perplexity`` has them. All models and the result are in memory.
+    The weights that minimise the perplexity of --tune are found by EM. The output contains the n-grams of all models
+    and recomputed back-off weights, like SRILM's ``-mix-lm`` (Stolcke 2002). A word has probability 0 under a model
+    that does not know it; words unknown to all models are ignored in the estimation of the weights. A model with weight
+    0 contributes no n-grams. All models and the output are held in memory.
+
+    The last line of the log gives the weights and the perplexities of the models and of the output, including ``<unk>``
+    and ``</s>``, as in `lm perplexity`.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -84,16 +102,18 @@ def interpolate(args: argparse.Namespace) -> dict[str, object]:
 
 
 def perplexity_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--lm", required=True, metavar="ARPA")
-    parser.add_argument("--input", nargs="+", required=True, metavar="FILE", help="tokenised text, one segment a line")
-    parser.add_argument("--output", required=True, metavar="JSON")
+    parser.add_argument("--lm", required=True, metavar="ARPA", help="language model (ARPA or KenLM binary)")
+    parser.add_argument(
+        "--input", nargs="+", required=True, metavar="FILE", help="tokenised text, one sentence per line"
+    )
+    parser.add_argument("--output", required=True, metavar="JSON", help="output file (JSON)")
 
 
 def perplexity(args: argparse.Namespace) -> dict[str, object]:
-    r"""Perplexity of a text under an ARPA language model, asked through KenLM.
+    r"""Compute the perplexity of a text under a language model with KenLM.
 
-    The JSON holds sentences, words, unknown words and the perplexity with unknown words (as ``<unk>``) and without
-    them; ``</s>`` of every line is predicted and counted.
+    The output (JSON) contains the numbers of sentences, words and unknown words, and the perplexity including unknown
+    words (as ``<unk>``) and excluding them. ``</s>`` is predicted and counted on every line.
 
     Example, in the folder of a run of the embedded corpus:
 

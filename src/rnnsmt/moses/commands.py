@@ -1,4 +1,4 @@
-"""The commands for Moses' files and programs."""
+"""The commands for the files and programs of Moses."""
 
 import argparse
 import math
@@ -11,43 +11,55 @@ from rnnsmt.options import positive
 
 
 def ini_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--model-dir", type=Path, required=True, help="folder with the tables and the LM")
-    parser.add_argument("--output", type=Path, required=True, help="the moses.ini to write")
-    parser.add_argument("--phrase-table", default="phrase-table.gz", help="file name inside the model directory")
+    parser.add_argument(
+        "--model-dir", type=Path, required=True, metavar="DIR", help="directory with the tables and language models"
+    )
+    parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="output file: moses.ini")
+    parser.add_argument(
+        "--phrase-table", default="phrase-table.gz", metavar="FILE", help="phrase table, relative to --model-dir"
+    )
     parser.add_argument(
         "--reordering-table",
         default="reordering-table.wbe-msd-bidirectional-fe.gz",
-        help="file name inside the model directory; 'none' for distance-based reordering alone",
+        metavar="FILE",
+        help="lexicalised reordering table, relative to --model-dir; none: distance-based reordering only",
     )
     parser.add_argument(
-        "--lm", nargs="+", default=["lm.arpa.gz"], metavar="FILE", help="in the model directory; each is a feature"
+        "--lm",
+        nargs="+",
+        default=["lm.arpa.gz"],
+        metavar="FILE",
+        help="n-gram language models (ARPA), relative to --model-dir, one feature each",
     )
-    parser.add_argument("--lm-order", type=int, default=5, help="order of the LMs")
+    parser.add_argument("--lm-order", type=int, default=5, help="n-gram order of the language models")
     parser.add_argument(
-        "--cslm", metavar="FILE", help="model of a continuous-space LM, relative to the model directory"
+        "--cslm", metavar="FILE", help="model file of a continuous-space language model, relative to --model-dir"
     )
     parser.add_argument(
         "--cslm-unknown",
         choices=CSLM_UNKNOWN,
         default=CSLM_UNKNOWN[0],
-        help="what it gives words outside its shortlist: the probability of all of them, as in the paper, or a share",
+        help="CSLM probability of a word outside the shortlist; class: p(UNK), as in the paper; word: p(UNK) divided "
+        "by the number of such words in the training text",
     )
-    parser.add_argument("--num-features", type=int, default=4, help="score columns of the phrase table")
+    parser.add_argument("--num-features", type=int, default=4, help="number of score columns of the phrase table")
     parser.add_argument(
         "--further-weights",
         type=float,
         nargs="+",
         metavar="W",
-        help="weights of the columns after the fourth, where they should not be 0.2",
+        help="weights of the score columns after the fourth; if not given, 0.2 each",
     )
-    parser.add_argument("--distortion-limit", type=int, default=6, help="in words, -1 for none")
-    parser.add_argument("--table-limit", type=int, default=20, help="translations per source phrase, 0 for all")
+    parser.add_argument("--distortion-limit", type=int, default=6, help="maximum distortion in words; -1: no limit")
+    parser.add_argument(
+        "--table-limit", type=int, default=20, help="maximum number of translation options per source phrase; 0: all"
+    )
 
 
 def ini(args: argparse.Namespace) -> dict[str, object]:
-    """Write the ``moses.ini`` of a freshly trained model directory, with Moses' default weights before tuning.
+    """Write the moses.ini of a trained model directory with the default weights of Moses before tuning.
 
-    Paths inside are relative to the folder of the ini. Real Moses reads the file when it is started in that folder.
+    Paths in the ini are relative to its directory. Moses itself reads the file if it is started in that directory.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -86,17 +98,20 @@ def ini(args: argparse.Namespace) -> dict[str, object]:
 
 def add_feature_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--ini", required=True, nargs="+", metavar="FILE", help="moses.ini of the lists")
-    add("--output", required=True, nargs="+", metavar="FILE", help="the moses.ini to write, as many")
-    add("--kind", choices=RESCORING, default=RESCORING[0], help="the kind of the feature")
-    add("--name", default="LSTM0", metavar="NAME", help="as the lists call it")
-    add("--weight", type=float, required=True, metavar="W", help="1 for an even average of both scores")
+    add("--ini", required=True, nargs="+", metavar="FILE", help="moses.ini of the n-best lists")
+    add("--output", required=True, nargs="+", metavar="FILE",
+        help="output files: moses.ini with the feature, one for each --ini")  # fmt: skip
+    add("--kind", choices=RESCORING, default=RESCORING[0], help="type of the feature")
+    add("--name", default="LSTM0", metavar="NAME", help="name of the feature in the n-best lists")
+    add("--weight", type=float, required=True, metavar="W",
+        help="weight of the feature; 1: even average of system score and feature")  # fmt: skip
 
 
 def add_feature(args: argparse.Namespace) -> dict[str, object]:
-    r"""Add a feature that n-best lists have and no search: `tuning optimise` and `tuning rerank` read such an ini.
+    r"""Add a feature of rescored n-best lists to a moses.ini, for `tuning optimise` and `tuning rerank`.
 
-    The other weights stay. With weight 1 the score of a translation is the sum of the system's and of the feature.
+    A decoder cannot compute the feature and does not accept such an ini. The other weights are not changed. With weight
+    1, the score of a hypothesis is the sum of the score of the system and that of the feature.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -117,32 +132,53 @@ def add_feature(args: argparse.Namespace) -> dict[str, object]:
 
 
 def add_installation(parser: argparse.ArgumentParser) -> None:
-    """The options of every command that runs programs of Moses."""
-    parser.add_argument("--moses-home", required=True, metavar="DIR", help="an installation: bin, scripts, tools")
-    parser.add_argument("--program-log", type=Path, required=True, metavar="FILE", help="what its programs print")
+    """Add the options of every command that runs programs of Moses."""
+    parser.add_argument(
+        "--moses-home", required=True, metavar="DIR", help="Moses installation, with bin, scripts and tools"
+    )
+    parser.add_argument(
+        "--program-log",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="log file; the output of the programs is appended",
+    )
 
 
 def add_limits(parser: argparse.ArgumentParser) -> None:
-    """How Moses' decoder searches."""
+    """Add the limits of Moses' decoder."""
     add = parser.add_argument
-    add("--pop-limit", type=positive, default=1000, metavar="N", help="of cube pruning")
-    add("--stack", type=positive, default=1000, metavar="N", help="hypotheses kept per stack")
-    add("--threads", type=positive, default=1, metavar="N", help="of the decoder")
+    add("--pop-limit", type=positive, default=1000, metavar="N", help="pop limit of cube pruning")
+    add("--stack", type=positive, default=1000, metavar="N", help="maximum number of hypotheses kept per stack")
+    add("--threads", type=positive, default=1, metavar="N", help="number of decoder threads")
+
+
+def add_model_dir(parser: argparse.ArgumentParser) -> None:
+    """Add ``--model-dir``, the directory of filtered tables."""
+    parser.add_argument(
+        "--model-dir",
+        nargs="+",
+        metavar="DIR",
+        help="directory searched first for the model files, by base name; one, or one for each --ini",
+    )
 
 
 def align_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--source", required=True, metavar="FILE", help="tokenised source text")
-    add("--target", required=True, metavar="FILE", help="tokenised target text, in parallel")
-    add("--aligner", choices=("model4", "fast_align"), default="model4", help="MGIZA or GIZA++; or fast_align")
-    add("--heuristic", default="grow-diag-final-and", metavar="NAME", help="how both directions are combined")
-    add("--output", required=True, metavar="FILE", help="links i-j, line by line")
-    add("--threads", type=positive, default=1, metavar="N", help="of MGIZA")
+    add("--source", required=True, metavar="FILE", help="source side of the parallel corpus, tokenised")
+    add("--target", required=True, metavar="FILE", help="target side of the parallel corpus, tokenised")
+    add("--aligner", choices=("model4", "fast_align"), default="model4",
+        help="word aligner; model4: IBM Model 4 of MGIZA or GIZA++")  # fmt: skip
+    add("--heuristic", default="grow-diag-final-and", metavar="NAME", help="symmetrisation heuristic")
+    add(
+        "--output", required=True, metavar="FILE", help="output file: one line of alignment links i-j per sentence pair"
+    )
+    add("--threads", type=positive, default=1, metavar="N", help="number of threads of MGIZA")
     add_installation(parser)
 
 
 def align(args: argparse.Namespace) -> dict[str, object]:
-    r"""Align words by MGIZA or GIZA++ as train-model.perl calls them, or by fast_align, and combine both directions.
+    r"""Align a parallel corpus with MGIZA or GIZA++ (run by train-model.perl) or fast_align, and symmetrise the links.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -163,21 +199,22 @@ def train_options(parser: argparse.ArgumentParser) -> None:
     from rnnsmt.moses.training import SCORE_OPTIONS
 
     add = parser.add_argument
-    add("--source", nargs="+", required=True, metavar="FILE", help="tokenised source text")
-    add("--target", nargs="+", required=True, metavar="FILE", help="tokenised target text, in parallel")
-    add("--alignment", nargs="+", required=True, metavar="FILE", help="links i-j, line by line")
-    add("--max-length", type=positive, default=7, metavar="N", help="words of a phrase, each side")
-    add("--smoothing", choices=SCORE_OPTIONS, default="none", help="of phrase probabilities")
-    add("--output-dir", type=Path, required=True, metavar="DIR", help="the model directory")
-    add("--threads", type=positive, default=1, metavar="N", help="of extraction and sorting")
-    add("--memory-mb", type=positive, default=2000, metavar="N", help="about how much memory sorting may use")
+    add("--source", nargs="+", required=True, metavar="FILE", help="source side of the parallel corpus, tokenised")
+    add("--target", nargs="+", required=True, metavar="FILE", help="target side of the parallel corpus, tokenised")
+    add("--alignment", nargs="+", required=True, metavar="FILE", help="alignment links i-j, one line per sentence pair")
+    add("--max-length", type=positive, default=7, metavar="N", help="maximum phrase length in words, for both sides")
+    add("--smoothing", choices=SCORE_OPTIONS, default="none", help="smoothing of the phrase translation probabilities")
+    add("--output-dir", type=Path, required=True, metavar="DIR", help="output directory of the model")
+    add("--threads", type=positive, default=1, metavar="N", help="number of threads for extraction and sorting")
+    add("--memory-mb", type=positive, default=2000, metavar="N", help="approximate memory for sorting, in megabytes")
     add_installation(parser)
 
 
 def train(args: argparse.Namespace) -> dict[str, object]:
-    r"""Make lexical, phrase and reordering tables of aligned text by train-model.perl.
+    r"""Train lexical, phrase and reordering tables on an aligned corpus with train-model.perl.
 
-    Several texts with their alignments are taken as one; for two alignments of the same text name the text twice.
+    Several files are concatenated, texts and alignments in the same order; to use two alignments of the same text, give
+    the text twice.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -196,18 +233,28 @@ def train(args: argparse.Namespace) -> dict[str, object]:
 
 def decode_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--ini", nargs="+", required=True, metavar="FILE", help="moses.ini with weights; paths relative to its folder")
-    add("--input", nargs="+", required=True, metavar="FILE", help="tokenised texts, one segment a line")
-    add("--output", nargs="+", required=True, metavar="FILE", help="translations; of several --ini in their order")
-    add("--output-details", nargs="+", required=True, metavar="FILE", help="phrases and features of every output")
-    add("--report", nargs="+", required=True, metavar="FILE", help="figures of the search for every text, JSON")
-    add("--model-dir", nargs="+", metavar="DIR", help="as of `search decode`")
+    add(
+        "--ini",
+        nargs="+",
+        required=True,
+        metavar="FILE",
+        help="moses.ini with weights; paths in it are relative to its directory",
+    )
+    add("--input", nargs="+", required=True, metavar="FILE", help="input files: tokenised text, one segment per line")
+    add("--output", nargs="+", required=True, metavar="FILE",
+        help="output files: one translation per line; first those of all --input with the first --ini, then those with "
+        "the second, and so on")  # fmt: skip
+    add("--output-details", nargs="+", required=True, metavar="FILE",
+        help="output files: phrases and features of every translation, as 1-best lists in Moses format")  # fmt: skip
+    add("--report", nargs="+", required=True, metavar="FILE",
+        help="output files: search statistics for each --output (JSON)")  # fmt: skip
+    add_model_dir(parser)
     add_limits(parser)
     add_installation(parser)
 
 
 def decode(args: argparse.Namespace) -> dict[str, object]:
-    r"""Translate tokenised texts with Moses' decoder; the files are those of `search decode`.
+    r"""Translate tokenised texts with the decoder of Moses; inputs and outputs are those of `search decode`.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -245,26 +292,36 @@ def tune_options(parser: argparse.ArgumentParser) -> None:
     from rnnsmt.moses.decoding import OPTIMISERS
 
     add = parser.add_argument
-    add("--ini", nargs="+", required=True, metavar="FILE", help="untuned moses.ini: one, or one for each run")
-    add("--source", required=True, metavar="FILE", help="tokenised dev text")
-    add("--reference", nargs="+", required=True, metavar="FILE", help="tokenised reference, several of one text")
-    add("--seed", type=int, nargs="+", required=True, metavar="N", help="of each run")
-    add("--output-ini", nargs="+", required=True, type=Path, metavar="FILE", help="with the tuned weights, of each run")
-    add("--output-history", nargs="+", required=True, type=Path, metavar="FILE", help="iterations of each run, JSON")
-    add("--state-dir", nargs="+", required=True, type=Path, metavar="DIR", help="what mert-moses.pl leaves of each run")
-    add("--model-dir", nargs="+", metavar="DIR", help="as of `search decode`")
-    add("--optimiser", choices=OPTIMISERS, default="mert", help="MERT, kbmira or PRO")
-    add("--nbest", type=positive, default=100, metavar="N", help="translations of a list")
-    add("--max-iterations", type=positive, default=25, metavar="N")
+    add(
+        "--ini",
+        nargs="+",
+        required=True,
+        metavar="FILE",
+        help="moses.ini with the initial weights; one, or one for each run",
+    )
+    add("--source", required=True, metavar="FILE", help="source side of the development set, tokenised")
+    add("--reference", nargs="+", required=True, metavar="FILE",
+        help="one or more references of the development set, tokenised")  # fmt: skip
+    add("--seed", type=int, nargs="+", required=True, metavar="N", help="random seed of each run")
+    add("--output-ini", nargs="+", required=True, type=Path, metavar="FILE",
+        help="output file of each run: moses.ini with the tuned weights")  # fmt: skip
+    add("--output-history", nargs="+", required=True, type=Path, metavar="FILE",
+        help="output file of each run: BLEU and weights of every iteration (JSON)")  # fmt: skip
+    add("--state-dir", nargs="+", required=True, type=Path, metavar="DIR",
+        help="working directory of mert-moses.pl for each run, used to resume an interrupted run")  # fmt: skip
+    add_model_dir(parser)
+    add("--optimiser", choices=OPTIMISERS, default="mert", help="optimiser: MERT, batch MIRA (kbmira) or PRO")
+    add("--nbest", type=positive, default=100, metavar="N", help="n-best list size")
+    add("--max-iterations", type=positive, default=25, metavar="N", help="maximum number of iterations")
     add_limits(parser)
     add_installation(parser)
 
 
 def tune(args: argparse.Namespace) -> dict[str, object]:
-    r"""Tune weights by mert-moses.pl, which decodes with Moses; the files are those of `tuning mert`.
+    r"""Tune weights with mert-moses.pl and the decoder of Moses; inputs and outputs are those of `tuning mert`.
 
-    The weights of the iteration that translates the dev text best are kept. A run that was interrupted goes on in its
-    --state-dir after its last iteration.
+    The weights of the iteration with the highest BLEU on the development set are kept. A run that was interrupted
+    resumes from its --state-dir after the last complete iteration.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -276,7 +333,7 @@ def tune(args: argparse.Namespace) -> dict[str, object]:
     """
     runs = len(args.seed)
     if not runs == len(args.output_ini) == len(args.output_history) == len(args.state_dir):
-        raise InputError(f"{runs} --seed need as many --output-ini, --output-history and --state-dir")
+        raise InputError(f"{runs} --seed need {runs} --output-ini, --output-history and --state-dir")
     if len(args.ini) not in (1, runs):
         raise InputError(f"{len(args.ini)} --ini for {runs} runs; give one, or one for each")
 
@@ -301,15 +358,20 @@ def tune(args: argparse.Namespace) -> dict[str, object]:
 
 def check_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--moses-home", required=True, metavar="DIR", help="an installation: bin, scripts, tools")
-    add("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="what it is to do")
-    add("--aligners", nargs="+", choices=("model4", "fast_align"), default=["model4"])
-    add("--optimiser", choices=("mert", "mira", "pro"), default="mert")
-    add("--lm-order", type=positive, default=5, metavar="N", help="of the language model")
+    add("--moses-home", required=True, metavar="DIR", help="Moses installation, with bin, scripts and tools")
+    add("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="parts of the pipeline that Moses will run")
+    add("--aligners", nargs="+", choices=("model4", "fast_align"), default=["model4"],
+        help="word aligners that will be used")  # fmt: skip
+    add("--optimiser", choices=("mert", "mira", "pro"), default="mert", help="optimiser that will be used for tuning")
+    add("--lm-order", type=positive, default=5, metavar="N",
+        help="n-gram order of a language model that the decoder must be able to read")  # fmt: skip
 
 
 def check(args: argparse.Namespace) -> dict[str, object]:
-    """See whether an installation of Moses has what a part of the pipeline needs, and that its decoder translates.
+    """Check that a Moses installation has the programs that parts of the pipeline need, and that its decoder works.
+
+    All missing programs are listed. For tuning and decoding, the decoder translates one word with a small model that
+    has a language model of the given order and a lexicalised reordering table.
 
     Example, in the folder of a run of the embedded corpus:
 

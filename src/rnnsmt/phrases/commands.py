@@ -1,4 +1,4 @@
-"""The commands that make the phrase table and the reordering table, filter them, add pairs and columns."""
+"""Commands that make, prune and filter the phrase and reordering tables, and add phrase pairs and score columns."""
 
 import argparse
 import math
@@ -7,25 +7,53 @@ from rnnsmt.options import positive
 
 
 def add_resources(parser: argparse.ArgumentParser) -> None:
-    """``--threads`` and ``--memory-mb``; neither changes an output."""
-    parser.add_argument("--threads", type=positive, default=1, help="threads of counting, reading and compression")
-    parser.add_argument("--memory-mb", type=positive, default=2000, help="about how much memory to use before spilling")
+    """Add ``--threads`` and ``--memory-mb``; neither changes the output."""
+    parser.add_argument("--threads", type=positive, default=1, help="number of threads")
+    parser.add_argument(
+        "--memory-mb", type=positive, default=2000, help="approximate memory limit in MB, beyond which disk is used"
+    )
+
+
+def _add_aligned_text(parser: argparse.ArgumentParser) -> None:
+    """Add ``--source``, ``--target`` and ``--alignment``, lists of parallel files."""
+    _add_text(parser, "training corpus")
+    parser.add_argument(
+        "--alignment",
+        nargs="+",
+        required=True,
+        metavar="FILE",
+        help="word alignment in Pharaoh format (i-j), parallel to the text",
+    )
+
+
+def _add_text(parser: argparse.ArgumentParser, corpus: str) -> None:
+    """Add ``--source`` and ``--target``, lists of parallel files; corpus: its name in the help text."""
+    parser.add_argument(
+        "--source", nargs="+", required=True, metavar="FILE", help=f"source side of the {corpus}, tokenised"
+    )
+    parser.add_argument(
+        "--target", nargs="+", required=True, metavar="FILE", help=f"target side of the {corpus}, tokenised"
+    )
 
 
 def lexical_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--source", nargs="+", required=True, metavar="FILE", help="tokenised source text")
-    parser.add_argument("--target", nargs="+", required=True, metavar="FILE", help="tokenised target text, in parallel")
-    parser.add_argument("--alignment", nargs="+", required=True, metavar="FILE", help="links i-j, line by line")
-    parser.add_argument("--output-e2f", required=True, metavar="FILE", help="p(source word | target word)")
-    parser.add_argument("--output-f2e", required=True, metavar="FILE", help="p(target word | source word)")
+    _add_aligned_text(parser)
+    parser.add_argument(
+        "--output-e2f", required=True, metavar="FILE", help="output file: lex.e2f, p(source word | target word)"
+    )
+    parser.add_argument(
+        "--output-f2e", required=True, metavar="FILE", help="output file: lex.f2e, p(target word | source word)"
+    )
 
 
 def lexical(args: argparse.Namespace) -> dict[str, object]:
-    r"""Lexical translation probabilities from a word alignment, Moses' ``lex.e2f`` and ``lex.f2e``.
+    r"""Compute lexical translation probabilities from a word alignment: ``lex.e2f`` and ``lex.f2e`` of Moses.
 
-    Relative frequencies over the links (Koehn, Och and Marcu 2003, section 4.4); a word without a link counts as linked
-    to NULL, as in ``train-model.perl`` step 4. f is the source, e the target: a line of ``lex.e2f`` is ``f e p(f|e)``,
-    one of ``lex.f2e`` is ``e f p(e|f)``; seven decimals; both files are sorted by f, then e.
+    The probabilities are relative frequencies of links (Koehn, Och and Marcu 2003, section 4.4). A word without a link
+    is counted as linked to NULL, as in step 4 of ``train-model.perl``.
+
+    f stands for a source and e for a target word. A line of ``lex.e2f`` is ``f e p(f|e)``, a line of ``lex.f2e`` is
+    ``e f p(e|f)``, with seven decimals. Both files are sorted by f, then e.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -42,20 +70,27 @@ def lexical(args: argparse.Namespace) -> dict[str, object]:
 
 
 def extract_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--source", nargs="+", required=True, metavar="FILE", help="tokenised source text")
-    parser.add_argument("--target", nargs="+", required=True, metavar="FILE", help="tokenised target text, in parallel")
-    parser.add_argument("--alignment", nargs="+", required=True, metavar="FILE", help="links i-j, line by line")
-    parser.add_argument("--max-length", type=int, choices=range(1, 9), default=7, help="words of a phrase, each side")
-    parser.add_argument("--output", required=True, metavar="FILE", help="counted phrase pairs (parquet)")
+    _add_aligned_text(parser)
+    parser.add_argument(
+        "--max-length",
+        type=int,
+        choices=range(1, 9),
+        default=7,
+        help="maximum number of words of a phrase, on each side",
+    )
+    parser.add_argument(
+        "--output", required=True, metavar="FILE", help="output file: phrase pairs and counts (Parquet)"
+    )
     add_resources(parser)
 
 
 def extract(args: argparse.Namespace) -> dict[str, object]:
-    r"""Phrase pairs consistent with a word alignment, counted (Koehn, Och and Marcu 2003; Moses' ``extract``).
+    r"""Extract and count the phrase pairs consistent with a word alignment (Koehn, Och and Marcu 2003), as in Moses.
 
-    The output holds every distinct (source phrase, target phrase, alignment inside the phrase) once, with how often it
-    occurs and in which orientations (word-based msd model, previous and next), sorted as the phrase table is; the
-    stages ``score`` and ``reordering`` read it. Words are numbers there; the vocabularies are in the file's metadata.
+    The output (Parquet) contains every distinct triple of source phrase, target phrase and phrase-internal alignment
+    with its count and the counts of its orientations (word-based msd model, previous and next), sorted like the phrase
+    table. `phrases score` and `phrases reordering` read it. Words are stored as numbers, the vocabularies in the
+    metadata of the file.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -72,29 +107,40 @@ def extract(args: argparse.Namespace) -> dict[str, object]:
 
 
 def score_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--extract", required=True, metavar="FILE", help="what 'phrases extract' wrote")
-    parser.add_argument("--lex-e2f", required=True, metavar="FILE", help="p(source word | target word)")
-    parser.add_argument("--lex-f2e", required=True, metavar="FILE", help="p(target word | source word)")
-    parser.add_argument("--output", required=True, metavar="FILE", help="the phrase table")
+    parser.add_argument("--extract", required=True, metavar="FILE", help="phrase pairs written by `phrases extract`")
     parser.add_argument(
-        "--output-origins", metavar="FILE", help="to write: folds of a pair's sentences, and their number (.npy)"
+        "--lex-e2f", required=True, metavar="FILE", help="p(source word | target word) of `phrases lexical`"
+    )
+    parser.add_argument(
+        "--lex-f2e", required=True, metavar="FILE", help="p(target word | source word) of `phrases lexical`"
+    )
+    parser.add_argument("--output", required=True, metavar="FILE", help="output file: phrase table in Moses format")
+    parser.add_argument(
+        "--output-origins",
+        metavar="FILE",
+        help="output file: folds of the sentences that each pair occurs in, and its count (.npy)",
     )
     add_resources(parser)
     parser.add_argument(
         "--smoothing",
         choices=["none", "kneser-ney"],
         default="none",
-        help="of the phrase probabilities: none (Moses' default), or modified Kneser-Ney (Foster et al. 2006)",
+        help="smoothing of phrase probabilities: none, as Moses does by default, or modified Kneser-Ney",
     )
 
 
 def score(args: argparse.Namespace) -> dict[str, object]:
-    r"""The phrase table: p(f|e) lex(f|e) p(e|f) lex(e|f) for every distinct phrase pair, in Moses' format and order.
+    r"""Compute the phrase table: p(f|e), lex(f|e), p(e|f) and lex(e|f) of every distinct phrase pair.
 
-    f is the source, e the target. The alignment kept with a pair is its most frequent one; ties are broken as Moses
-    breaks them. Phrase probabilities are relative frequencies, smoothed on demand; lexical weights after Koehn, Och and
-    Marcu 2003, section 4.4. --output-origins: of every line, from which folds of the sentences the pair comes, so that
-    networks can be measured on pairs that none of their sentences contains, and how often it was extracted.
+    f is the source, e the target side; format and sort order are those of Moses. Phrase probabilities are relative
+    frequencies, or smoothed by modified Kneser-Ney (Foster et al. 2006) with --smoothing kneser-ney. Lexical weights
+    are those of Koehn, Och and Marcu (2003, section 4.4). The alignment written for a pair is its most frequent one,
+    with ties broken as in Moses.
+
+    --output-origins writes an int32 array [lines, 3] with, for every line of the table, the first and the last fold of
+    the sentences that the pair was extracted from, and its extraction count. Every sentence pair belongs to one of 100
+    folds, by a hash of its words. With `rnn prepare --origins`, networks are evaluated on phrase pairs that do not
+    occur in their training sentences.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -116,18 +162,19 @@ def score(args: argparse.Namespace) -> dict[str, object]:
 
 
 def reordering_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--extract", required=True, metavar="FILE", help="what 'phrases extract' wrote")
-    parser.add_argument("--output", required=True, metavar="FILE", help="the reordering table")
-    parser.add_argument("--smoothing", type=float, default=0.5, help="added to every count")
+    parser.add_argument("--extract", required=True, metavar="FILE", help="phrase pairs written by `phrases extract`")
+    parser.add_argument("--output", required=True, metavar="FILE", help="output file: reordering table in Moses format")
+    parser.add_argument("--smoothing", type=float, default=0.5, help="constant added to every count")
     add_resources(parser)
 
 
 def reordering(args: argparse.Namespace) -> dict[str, object]:
-    """The lexicalised reordering table ``wbe-msd-bidirectional-fe`` (Koehn et al. 2005), in Moses' format and order.
+    """Compute the lexicalised reordering table ``wbe-msd-bidirectional-fe`` (Koehn et al. 2005).
 
-    Six probabilities of every phrase pair: monotone, swap, discontinuous towards the phrase before it, and the same
-    towards the phrase after it; counts with additive smoothing. What one of n alignments of the same text shows counts
-    as the n-th part, so that the same alignment given twice is the same as given once.
+    Format and sort order are those of Moses. A phrase pair has six probabilities: monotone, swap and discontinuous with
+    respect to the previous phrase, and the same with respect to the next phrase, from counts with additive smoothing.
+    If the same text was given to `phrases extract` with n alignments, each of them contributes 1/n to the counts;
+    giving the same alignment twice does not change the result.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -144,30 +191,37 @@ def prune_options(parser: argparse.ArgumentParser) -> None:
             raise argparse.ArgumentTypeError(f"{text}: must be a+e, a-e or a number above 0")
         return text
 
-    parser.add_argument("--phrase-table", required=True, metavar="FILE")
-    parser.add_argument("--source", nargs="+", required=True, metavar="FILE", help="source text that it comes from")
-    parser.add_argument("--target", nargs="+", required=True, metavar="FILE", help="target text, in parallel")
+    parser.add_argument("--phrase-table", required=True, metavar="FILE", help="phrase table in Moses format")
+    _add_text(parser, "corpus that the table was extracted from")
     parser.add_argument(
         "--threshold",
         type=threshold,
         default="a+e",
         metavar="a+e|a-e|N",
-        help="least significance of a pair that stays",
+        help="minimum significance (-ln p) of a pair that is kept; a+e, a-e: just above or below ln(sentence pairs)",
     )
-    parser.add_argument("--output", required=True, metavar="FILE", help="the phrase table, pruned")
-    parser.add_argument("--origins", metavar="FILE", help="where the table's pairs come from, of `phrases score`")
-    parser.add_argument("--output-origins", metavar="FILE", help="to write: those of the pairs that stay")
+    parser.add_argument("--output", required=True, metavar="FILE", help="output file: pruned phrase table")
+    parser.add_argument(
+        "--origins",
+        metavar="FILE",
+        help="origins of the phrase pairs written by `phrases score --output-origins`; needs --output-origins",
+    )
+    parser.add_argument(
+        "--output-origins", metavar="FILE", help="output file: origins of the pairs that are kept (.npy)"
+    )
     add_resources(parser)
 
 
 def prune(args: argparse.Namespace) -> dict[str, object]:
-    r"""Leave out of a phrase table the pairs that may share their sentences by chance (Johnson et al. 2007).
+    r"""Prune a phrase table by the significance of its pairs (Johnson et al. 2007), like ``filter-pt -l`` of Moses.
 
-    As Moses' ``filter-pt -l``: of N sentence pairs count those that hold the source phrase, the target phrase and both,
-    aligned or not. The significance of a pair is -ln p of Fisher's exact test, one-sided. A pair whose phrases occur in
-    one sentence pair alone has ln N, called alpha: ``a-e``, a little below it, keeps such pairs, ``a+e``, a little
-    above, leaves them out. A number is a threshold of its own. What stays, stays as it is: probabilities are not
-    estimated again. A reordering table may keep the pairs that went.
+    For every phrase pair, the sentence pairs of the corpus that contain the source phrase, the target phrase, and both
+    are counted, whether the phrases are aligned there or not. The significance of the phrase pair is -ln p of Fisher's
+    exact test, one-sided. If both phrases occur in a single sentence pair only, the same one, the significance is
+    alpha = ln N for N sentence pairs. The threshold ``a-e`` is slightly below alpha and keeps such phrase pairs;
+    ``a+e`` is slightly above alpha and removes them. A number is used as the threshold itself.
+
+    Lines that are kept are not changed: probabilities are not re-estimated. The reordering table need not be pruned.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -191,21 +245,24 @@ def prune(args: argparse.Namespace) -> dict[str, object]:
 
 
 def filter_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--input", nargs="+", required=True, metavar="FILE", help="texts to be translated")
-    parser.add_argument("--phrase-table", required=True, metavar="FILE")
-    parser.add_argument("--reordering-table", required=True, metavar="FILE")
-    parser.add_argument("--output-dir", required=True, metavar="DIR", help="where both filtered tables go")
-    parser.add_argument("--output-lines", metavar="FILE", help="numbers of the kept lines of the phrase table (.npy)")
+    parser.add_argument("--input", nargs="+", required=True, metavar="FILE", help="tokenised texts to be translated")
+    parser.add_argument("--phrase-table", required=True, metavar="FILE", help="phrase table in Moses format")
+    parser.add_argument("--reordering-table", required=True, metavar="FILE", help="reordering table in Moses format")
+    parser.add_argument("--output-dir", required=True, metavar="DIR", help="output directory: both filtered tables")
     parser.add_argument(
-        "--max-length", type=positive, default=7, help="words of the longest source phrase in the tables"
+        "--output-lines", metavar="FILE", help="output file: line numbers of the phrase table that were kept (.npy)"
+    )
+    parser.add_argument(
+        "--max-length", type=positive, default=7, help="maximum number of words of a source phrase in the tables"
     )
 
 
 def filter(args: argparse.Namespace) -> dict[str, object]:
-    r"""Keep of a phrase table and a reordering table what given input texts can use.
+    r"""Filter a phrase table and a reordering table for given input texts.
 
-    A line stays when its source phrase occurs in the input. Both tables are streamed; the outputs have the tables'
-    names. With --output-lines `phrases augment` can add columns to what is left, from scores of the whole table.
+    A line is kept if its source phrase occurs in the input. Both tables are streamed; the output files have the names
+    of the input files. The line numbers of --output-lines allow `phrases augment` to add columns to the filtered table
+    from scores of the whole table.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -221,20 +278,25 @@ def filter(args: argparse.Namespace) -> dict[str, object]:
 
 
 def fill_up_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--phrase-table", required=True, metavar="FILE")
-    parser.add_argument("--reordering-table", required=True, metavar="FILE")
-    parser.add_argument("--pairs", required=True, metavar="FILE", help="phrase table with more pairs, of `rnn propose`")
-    parser.add_argument("--output-dir", required=True, metavar="DIR", help="where both filled tables go")
-    parser.add_argument("--threads", type=positive, default=1, help="threads of compression")
+    parser.add_argument("--phrase-table", required=True, metavar="FILE", help="phrase table in Moses format")
+    parser.add_argument("--reordering-table", required=True, metavar="FILE", help="reordering table in Moses format")
+    parser.add_argument(
+        "--pairs",
+        required=True,
+        metavar="FILE",
+        help="phrase table with additional pairs, such as the output of `rnn propose`",
+    )
+    parser.add_argument("--output-dir", required=True, metavar="DIR", help="output directory: both extended tables")
+    parser.add_argument("--threads", type=positive, default=1, help="number of compression threads")
 
 
 def fill_up(args: argparse.Namespace) -> dict[str, object]:
-    r"""Add the pairs of another phrase table that a phrase table does not have (fill-up: Bisazza et al. 2011).
+    r"""Add to a phrase table the pairs of another table that it lacks (fill-up, Bisazza et al. 2011).
 
-    The phrase table gets one more column, the last: e^1 for the pairs that came in and e^0 for its own, whose other
-    scores stay what they are to six digits; both tables have the same number of scores. The reordering probabilities of
-    a pair that came in are 1/3, as without evidence. All tables are sorted as Moses sorts them; the outputs have the
-    tables' names.
+    Both phrase tables must have the same number of scores. The output has one more score, the last: e^1 for added pairs
+    and e^0 for pairs of --phrase-table, whose other scores are unchanged to six digits. The reordering probabilities of
+    an added pair are 1/3, as for a pair without counts. All tables must be sorted as Moses sorts them; the output files
+    have the names of the input files.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -249,24 +311,30 @@ def fill_up(args: argparse.Namespace) -> dict[str, object]:
 
 
 def augment_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--phrase-table", required=True, metavar="FILE")
+    parser.add_argument("--phrase-table", required=True, metavar="FILE", help="phrase table in Moses format")
     parser.add_argument(
-        "--column", nargs="+", action="append", required=True, metavar="FILE", help="scores of the table's lines (.npy)"
+        "--column",
+        nargs="+",
+        action="append",
+        required=True,
+        metavar="FILE",
+        help="scores of the lines of the table (.npy), in consecutive shards; repeat the option for each column",
     )
     parser.add_argument(
         "--kept-lines",
         metavar="FILE",
-        help="the table is what `phrases filter --output-lines` left of another one, which the scores are of",
+        help="output of `phrases filter --output-lines`, if the scores are those of the unfiltered table",
     )
-    parser.add_argument("--output", required=True, metavar="FILE")
-    parser.add_argument("--threads", type=positive, default=1, help="threads of compression")
+    parser.add_argument("--output", required=True, metavar="FILE", help="output file: phrase table with more columns")
+    parser.add_argument("--threads", type=positive, default=1, help="number of compression threads")
 
 
 def augment(args: argparse.Namespace) -> dict[str, object]:
-    r"""Add columns to a phrase table: probabilities exp(score), from scores with one natural logarithm for every line.
+    r"""Add score columns to a phrase table.
 
-    Moses takes the logarithm of every column; probabilities below 1e-40 become 1e-40. The table is streamed, its other
-    fields stay as they are. Repeat --column for several columns; the files of one are parts that follow each other.
+    A score file contains one natural logarithm per line of the table, and the new column contains the probabilities
+    exp(score). Moses takes the logarithm of every column; probabilities below 1e-40 are replaced by 1e-40. The table is
+    streamed; its other fields are not changed. Every --column adds one column; its files are consecutive shards.
 
     Example, in the folder of a run of the embedded corpus:
 

@@ -21,37 +21,48 @@ if TYPE_CHECKING:
 def decode_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--ini", type=Path, required=True, nargs="+", metavar="FILE",
-        help="moses.ini with weights; paths relative to its folder")  # fmt: skip
+        help="moses.ini with weights; paths in it are relative to its directory")  # fmt: skip
     add("--input", type=Path, required=True, nargs="+", metavar="FILE",
-        help="tokenised texts, one segment a line; - is standard input")  # fmt: skip
+        help="input files: tokenised text, one segment per line; - is standard input")  # fmt: skip
     add("--output", type=Path, required=True, nargs="+", metavar="FILE",
-        help="their translations, one a line; - is standard output; of several --ini in their order")  # fmt: skip
+        help="output files: one translation per line; - is standard output; first those of all --input with the first "
+        "--ini, then those with the second, and so on")  # fmt: skip
     parser.add_argument(
         "--nbest",
         type=int,
         default=0,
-        help="distinct translations per sentence for --nbest-file; wider beam, so that the best may differ",
+        help="n-best list size, in distinct translations; the beam is wider, so the 1-best may differ",
     )
     add("--nbest-file", type=Path, nargs="+", metavar="FILE",
-        help="where to write them, in Moses' format; as many as outputs")  # fmt: skip
+        help="output files: n-best lists in Moses format, one file for each --output")  # fmt: skip
     add("--output-details", type=Path, nargs="+", metavar="FILE",
-        help="phrases and features of every output: n-best lists of one in Moses' format")  # fmt: skip
+        help="output files: phrases and features of every translation, as 1-best lists in Moses format")  # fmt: skip
     add("--model-dir", type=Path, nargs="+", metavar="DIR",
-        help="take files of the same base name from here where they exist; one, or one for each --ini")  # fmt: skip
-    parser.add_argument("--threads", type=int, default=1, help="sentences translated at the same time")
+        help="directory searched first for the model files, by base name; one, or one for each --ini")  # fmt: skip
+    parser.add_argument("--threads", type=int, default=1, help="number of threads; sentences are decoded in parallel")
     add_search_options(parser)
-    add("--report", type=Path, nargs="+", metavar="FILE", help="figures of the search for every text, as JSON")
+    add(
+        "--report",
+        type=Path,
+        nargs="+",
+        metavar="FILE",
+        help="output files: search statistics for each --output (JSON)",
+    )
 
 
 def decode(args: argparse.Namespace) -> dict[str, object]:
-    r"""Translate tokenised texts with the Moses model directory that a moses.ini describes.
+    r"""Translate tokenised texts with the Moses model described by a moses.ini.
 
-    One output line an input line; an empty line stays empty, unknown words are passed through, or dropped where the ini
-    has [drop-unknown] 1. Other sections of the ini that change what Moses does are refused. Several texts are
-    translated one after the other with one model, which is loaded once; so are inis that differ in weights only. Of
-    other inis one model is loaded after the other. The n-best file has Moses' format with the phrase segmentation as
-    last field (2-5=2-8: source words 2 to 5 became target words 2 to 8, from 0); so have --output-details, where the
-    only translation of a sentence is that of the output.
+    The decoder writes one output line for every input line; an empty line stays empty. Unknown words are copied to the
+    output, or dropped if the ini has [drop-unknown] 1. Unsupported sections of the ini that change translations in
+    Moses are an error.
+
+    Several texts are translated one after the other with one model, which is loaded once. Several inis share the loaded
+    model if they differ in weights only; otherwise one model is loaded after the other.
+
+    N-best files are in Moses format with the phrase segmentation as the last field (2-5=2-8: source words 2 to 5 are
+    translated as target words 2 to 8, counted from 0). Files of --output-details have the same format with a single
+    entry per sentence, the translation in --output.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -60,7 +71,7 @@ def decode(args: argparse.Namespace) -> dict[str, object]:
             --nbest-file try/dev.nbest
     """
     if args.nbest < 0 or (args.nbest > 0) != (args.nbest_file is not None):
-        raise InputError("--nbest N (N at least 1) and --nbest-file belong together")
+        raise InputError("--nbest N (N at least 1) and --nbest-file must be given together")
     tasks = len(args.ini) * len(args.input)
     reports, details, lists = (given or [None] * tasks for given in (args.report, args.output_details, args.nbest_file))
     if not tasks == len(args.output) == len(reports) == len(details) == len(lists):
@@ -112,7 +123,10 @@ def _translate(
     nbest_file: Path | None,
     warn: bool,
 ) -> dict[str, int | float]:
-    """Translate one text under ``weights`` [F] and write it; the figures of its search. warn: of raw text."""
+    """Translate one text with ``weights`` [F], write the outputs, and return the statistics of the search.
+
+    warn: whether to log a warning if the text does not look tokenised.
+    """
     from rnnsmt.search.decoder import translations
     from rnnsmt.search.nbest import detail_lines, write_lists
     from rnnsmt.search.sentence_search import SentenceSearch
@@ -157,22 +171,24 @@ def _translate(
 
 def binarise_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--ini", type=Path, required=True, metavar="FILE", help="moses.ini of the model; weights do not matter")
-    add("--model-dir", type=Path, metavar="DIR", help="take files of the same base name from here where they exist")
+    add("--ini", type=Path, required=True, metavar="FILE", help="moses.ini of the model; weights are not used")
+    add("--model-dir", type=Path, metavar="DIR", help="directory searched first for the model files, by base name")
     add("--output-dir", type=Path, metavar="DIR",
-        help="folder of the binary file; without it that of the (first) phrase table")  # fmt: skip
+        help="output directory of model.binary; if not given, the directory of the first phrase table")  # fmt: skip
 
 
 def binarise(args: argparse.Namespace) -> dict[str, object]:
-    """Write the tables and n-gram LMs of a model as one binary file, as processPhraseTableMin and build_binary do.
+    """Convert the tables and n-gram language models of a model to one memory-mapped binary file.
 
-    The file is called model.binary and lies beside the phrase table, or in the folder that decoding will be given as
-    --model-dir. Whatever decodes with an ini that names the same text files then maps it into memory instead of reading
-    them: `search decode`, `translate`, `tuning mert`. All processes of a machine share its pages. Translations and
-    scores are the same, and no ini changes. It has everything that the text files have, nothing is quantised; they
-    stay, and Moses reads them.
+    Corresponds to processPhraseTableMin (Moses) and build_binary (KenLM), without quantisation. The file is called
+    model.binary and is written to the directory of the phrase table, or to --output-dir, which must then be the
+    --model-dir of the decoder.
 
-    When one of the text files has changed, the binary file is not used, with a warning: run the same command again.
+    Commands whose ini names the same text files (`search decode`, `translate`, `tuning mert`) map model.binary into
+    memory instead of reading them. All processes on a machine share its pages. Translations and scores are identical,
+    and no ini changes. The text files are still needed: they are compared with the binary file, and Moses reads them.
+
+    If one of the text files has changed, the binary file is ignored with a warning; run the same command again.
 
     Example, in the folder of a run of the embedded corpus:
 

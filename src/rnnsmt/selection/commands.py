@@ -1,4 +1,4 @@
-"""The commands of data selection (Moore and Lewis 2010; Axelrod et al. 2011)."""
+"""Commands of data selection (Moore and Lewis 2010; Axelrod et al. 2011)."""
 
 import argparse
 import re
@@ -20,7 +20,7 @@ FRACTIONS = [1 / 64, 1 / 32, 1 / 16, 1 / 8, 3 / 16, 1 / 4, 3 / 8, 1 / 2, 3 / 4, 
 def _fraction(text: str) -> float:
     value = float(text)
     if not 0 < value <= 1:
-        raise argparse.ArgumentTypeError(f"{text} is not above 0 and at most 1")
+        raise argparse.ArgumentTypeError(f"{text}: must be above 0 and at most 1")
     return value
 
 
@@ -33,7 +33,7 @@ def _corpus(text: str) -> "PoolCorpus":
 
     parts = text.split("=")
     if len(parts) not in (3, 4) or not all(parts) or not re.fullmatch(r"[\w.-]+", parts[0]):
-        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=SCORES=TEXT1 or NAME=SCORES=TEXT1=TEXT2")
+        raise argparse.ArgumentTypeError(f"{text!r}: must be NAME=SCORES=TEXT1 or NAME=SCORES=TEXT1=TEXT2")
     scores = None if parts[1] == "-" else Path(parts[1])
     return PoolCorpus(parts[0], scores, [Path(part) for part in parts[2:]])
 
@@ -41,39 +41,51 @@ def _corpus(text: str) -> "PoolCorpus":
 def _keep(text: str) -> tuple[str, float]:
     name, found, value = text.partition("=")
     if not found:
-        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=all or NAME=FRACTION")
+        raise argparse.ArgumentTypeError(f"{text!r}: must be NAME=all or NAME=FRACTION")
     return name, 1.0 if value == "all" else _fraction(value)
 
 
 def models_options(parser: argparse.ArgumentParser) -> None:
     from rnnsmt.lm.estimation import KENLM_ORDERS, order_between
 
-    parser.add_argument("--in-domain", nargs="+", required=True, metavar="FILE", help="in-domain text (the dev text)")
-    parser.add_argument("--pool", nargs="+", required=True, metavar="FILE", help="the text to select from")
-    parser.add_argument("--output-dir", required=True, metavar="DIR")
-    parser.add_argument("--seed", type=int, required=True, help="of the pool's random sample")
-    parser.add_argument("--order", type=order_between(*KENLM_ORDERS), default=5, help="of both models")
-    parser.add_argument("--min-count", type=positive, default=2, help="rarer in-domain words are unknown words")
-    parser.add_argument("--hold-out", type=positive, default=10, metavar="K", help="hold out every K-th block of lines")
-    parser.add_argument("--memory-mb", type=positive, default=2000)
+    parser.add_argument(
+        "--in-domain", nargs="+", required=True, metavar="FILE", help="tokenised in-domain text, such as the dev set"
+    )
+    parser.add_argument(
+        "--pool", nargs="+", required=True, metavar="FILE", help="tokenised general text, from which lines are selected"
+    )
+    parser.add_argument("--output-dir", required=True, metavar="DIR", help="output directory")
+    parser.add_argument("--seed", type=int, required=True, help="random seed of the samples of the pool")
+    parser.add_argument("--order", type=order_between(*KENLM_ORDERS), default=5, help="n-gram order of all models")
+    parser.add_argument(
+        "--min-count",
+        type=positive,
+        default=2,
+        help="minimum count of a vocabulary word in the in-domain training text",
+    )
+    parser.add_argument(
+        "--hold-out", type=positive, default=10, metavar="K", help="hold out every K-th block of lines, K at least 2"
+    )
+    parser.add_argument("--memory-mb", type=positive, default=2000, help="memory limit in MB")
 
 
 def models(args: argparse.Namespace) -> dict[str, object]:
-    r"""Train the two language models of one language that data selection compares (Moore and Lewis 2010).
+    r"""Train the in-domain and general language models that `selection score` compares (Moore and Lewis 2010).
 
-    The in-domain text is split in a fixed way: of every --hold-out blocks of up to 50 consecutive lines the last is
-    held out (whole blocks, because neighbouring lines come from one document). The in-domain model is trained on the
-    rest; the held-out lines go to DIR/held-out.gz, on which ``selection select`` measures. The two languages of a
-    bitext are split at the same lines.
+    Run the command once per language. It writes DIR/in-domain.arpa.gz, DIR/general.arpa.gz, DIR/general.gz (the
+    training lines of the general model), DIR/general2.arpa.gz, DIR/held-out.gz and DIR/models.json (settings and
+    counts).
 
-    The general model is trained on lines of the pool drawn at random until they have as many words as the in-domain
-    training text. A model likes the very lines it was trained on, so these would never be selected: a second general
-    model, from a second such sample without a line of the first, is there to score them. All models have the same
-    vocabulary: the words that occur at least --min-count times in the in-domain training text; every other word is
-    counted as ``<unk>``, so that rare words cannot make one model look better.
+    The in-domain text is divided into blocks of up to 50 consecutive lines, and every --hold-out-th block is held out;
+    whole blocks, because neighbouring lines come from the same document. The in-domain model is trained on the rest.
+    `selection select` measures perplexity on the held-out lines. The split depends only on the number of lines: the two
+    sides of a parallel corpus are split at the same lines.
 
-    Writes DIR/in-domain.arpa.gz, DIR/general.arpa.gz, DIR/general.gz (its training lines), DIR/general2.arpa.gz,
-    DIR/held-out.gz and DIR/models.json.
+    The general model is trained on lines drawn at random from the pool until they have as many words as the in-domain
+    training text. A model assigns high probability to its own training lines, so that these would never be selected.
+    They are therefore scored with a second general model, trained on a second sample of the same size that contains no
+    line of the first. The vocabulary of all models is the same: the words with a count of at least --min-count in the
+    in-domain training text. All other words are mapped to ``<unk>``, so that rare words favour none of the models.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -90,21 +102,26 @@ def models(args: argparse.Namespace) -> dict[str, object]:
 
 
 def score_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--text", required=True, metavar="FILE", help="tokenised text, one segment a line")
-    parser.add_argument("--models", required=True, metavar="DIR", help="models of the text's language")
-    parser.add_argument("--text2", metavar="FILE", help="the other side of a bitext")
-    parser.add_argument("--models2", metavar="DIR", help="models of its language")
-    parser.add_argument("--output", required=True, metavar="TSV", help="one score a line, compressed by suffix")
-    parser.add_argument("--threads", type=positive, default=1, help="processes")
+    parser.add_argument("--text", required=True, metavar="FILE", help="tokenised text, one sentence per line")
+    parser.add_argument(
+        "--models", required=True, metavar="DIR", help="directory written by `selection models` for this language"
+    )
+    parser.add_argument("--text2", metavar="FILE", help="other side of a parallel corpus; needs --models2")
+    parser.add_argument("--models2", metavar="DIR", help="directory written by `selection models` for its language")
+    parser.add_argument(
+        "--output", required=True, metavar="TSV", help="output file: one score per line, compressed by suffix"
+    )
+    parser.add_argument("--threads", type=positive, default=1, help="number of processes")
 
 
 def score(args: argparse.Namespace) -> dict[str, object]:
-    r"""Score every line by how much better the in-domain model likes it than the general one; lower is more in-domain.
+    r"""Compute the cross-entropy difference of every line of a text; a lower score means more in-domain.
 
-    Of a monolingual text (Moore and Lewis 2010): H_in(s) - H_gen(s), the cross-entropies in bits per word, the end of
-    the sentence counted as a word. Of a bitext (Axelrod, He and Gao 2011): the sum of that difference over both sides.
-    The models are those of ``rnnsmt selection models``; lines that its general model was trained on, and copies of
-    them, are scored with its second general model. The output has one score a line.
+    The score of a line s of a monolingual text is H_in(s) - H_gen(s), the difference of the cross-entropies under the
+    in-domain and the general model in bits per word, with the end of the sentence counted as a word (Moore and Lewis
+    2010). The score of a line of a parallel corpus is the sum of the differences of both sides (Axelrod, He and Gao
+    2011). Lines in the training text of the general model, and copies of them, are scored with the second general model
+    of `selection models`. The output has one score per line.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -116,7 +133,9 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.selection.scoring import CrossEntropyDifference, SideModels
 
     if (args.text2 is None) != (args.models2 is None):
-        raise InputError("--text2 and --models2 go together: give both for a bitext, none for monolingual text")
+        raise InputError(
+            "--text2 and --models2 go together: give both for a parallel corpus, neither for monolingual text"
+        )
     texts = [args.text] if args.text2 is None else [args.text, args.text2]
     folders = [args.models] if args.text2 is None else [args.models, args.models2]
     scorer = CrossEntropyDifference([SideModels.load(Path(folder)) for folder in folders])
@@ -135,48 +154,86 @@ def score(args: argparse.Namespace) -> dict[str, object]:
 def select_options(parser: argparse.ArgumentParser) -> None:
     from rnnsmt.lm.estimation import KENLM_ORDERS, order_between
 
-    parser.add_argument("--corpus", nargs="+", required=True, type=_corpus, metavar="NAME=SCORES=TEXT1[=TEXT2]")
-    parser.add_argument("--keep", nargs="+", default=[], type=_keep, metavar="NAME=all|FRACTION")
-    amount = parser.add_mutually_exclusive_group(required=True)
-    amount.add_argument("--fraction", type=_fraction_or_auto, metavar="F|auto", help="fraction of the lines to keep")
-    amount.add_argument(
-        "--words", type=positive, metavar="N", help="keep the best lines until their last texts have N words"
-    )
-    parser.add_argument("--held-out", nargs="+", metavar="FILE", help="in-domain text of the last text's language")
-    parser.add_argument("--output-dir", required=True, metavar="DIR")
-    parser.add_argument("--curve", required=True, metavar="TSV")
-    parser.add_argument("--fractions", nargs="+", type=_fraction, default=FRACTIONS, metavar="F", help="for auto")
     parser.add_argument(
-        "--curve-order", type=order_between(*KENLM_ORDERS), default=5, help="of the curve's language models"
+        "--corpus",
+        nargs="+",
+        required=True,
+        type=_corpus,
+        metavar="NAME=SCORES=TEXT1[=TEXT2]",
+        help="name, score file of `selection score` (- for none), and one text or two parallel texts of each corpus",
     )
-    parser.add_argument("--unique", action="store_true", help="keep one of identical lines or pairs")
-    parser.add_argument("--random", type=int, metavar="SEED", help="as many lines, but random ones: the control")
-    parser.add_argument("--memory-mb", type=positive, default=2000)
-    parser.add_argument("--threads", type=positive, default=1)
+    parser.add_argument(
+        "--keep",
+        nargs="+",
+        default=[],
+        type=_keep,
+        metavar="NAME=all|FRACTION",
+        help="keep all of a corpus, or a fraction by its own ranking, instead of ranking it with the others",
+    )
+    amount = parser.add_mutually_exclusive_group(required=True)
+    amount.add_argument(
+        "--fraction",
+        type=_fraction_or_auto,
+        metavar="F|auto",
+        help="fraction of the lines to keep; auto: the fraction with the lowest held-out perplexity",
+    )
+    amount.add_argument(
+        "--words",
+        type=positive,
+        metavar="N",
+        help="keep as many of the best lines as have at most N words, counted in the last text of each corpus",
+    )
+    parser.add_argument(
+        "--held-out",
+        nargs="+",
+        metavar="FILE",
+        help="held-out in-domain text in the language of the last texts; required with --fraction auto",
+    )
+    parser.add_argument("--output-dir", required=True, metavar="DIR", help="output directory")
+    parser.add_argument("--curve", required=True, metavar="TSV", help="output file: held-out perplexity by fraction")
+    parser.add_argument(
+        "--fractions", nargs="+", type=_fraction, default=FRACTIONS, metavar="F", help="fractions that auto compares"
+    )
+    parser.add_argument(
+        "--curve-order",
+        type=order_between(*KENLM_ORDERS),
+        default=5,
+        help="n-gram order of the language models for the perplexity curve",
+    )
+    parser.add_argument("--unique", action="store_true", help="keep at most one of identical lines or line pairs")
+    parser.add_argument(
+        "--random",
+        type=int,
+        metavar="SEED",
+        help="select the same number of lines at random with this seed, as a control experiment",
+    )
+    parser.add_argument("--memory-mb", type=positive, default=2000, help="memory limit of a language model in MB")
+    parser.add_argument("--threads", type=positive, default=1, help="number of threads")
 
 
 def select(args: argparse.Namespace) -> dict[str, object]:
-    r"""Keep the lines with the lowest scores, in their original order.
+    r"""Select the lines with the lowest scores, in their original order.
 
-    All corpora without a --keep of their own are ranked together and --fraction of their lines is kept, or as many of
-    the best as have at most --words words in the last text (the target side of a bitext). ``--keep
-    NAME=all`` keeps a corpus whole (its scores may be given as ``-``), ``--keep NAME=0.5`` keeps half of it by its own
-    ranking. With ``--fraction auto`` a language model is estimated for every fraction of --fractions from the kept
-    lines of the ranked corpora, and the fraction whose model has the least perplexity on the --held-out text is taken;
-    corpora with a --keep play no part in this. Perplexity is of the last text of each corpus (the target side of a
-    bitext), so the held-out text must be of that language and must not be what the in-domain model was trained on:
-    ``selection models`` writes it. All models of a curve share one vocabulary (words that occur twice or more in the
-    whole pool), so that their perplexities can be compared.
+    All corpora without a --keep are ranked together. Either the fraction --fraction of their lines is kept, or as many
+    of the best lines as have at most --words words in the last text (the target side of a parallel corpus). ``--keep
+    NAME=all`` keeps all lines of a corpus, whose score file may then be given as ``-``; ``--keep NAME=0.5`` keeps half
+    of its lines by its own ranking.
 
-    Exact copies of a line (of a pair) have the same score and are kept or dropped together; --unique keeps at most the
-    first of them, over each corpus.
+    With ``--fraction auto`` a language model is estimated on the kept lines for each of --fractions, and the fraction
+    with the lowest perplexity on the --held-out text is chosen. Corpora with a --keep are ignored here. Perplexity is
+    measured on the last text of each corpus (the target side of a parallel corpus). The held-out text must therefore be
+    in this language, and must not be part of the training text of the in-domain model: use DIR/held-out.gz of
+    `selection models`. All models of the curve have the same vocabulary (the words with a count of at least two in all
+    ranked corpora), so that their perplexities are comparable.
 
-    ``--random SEED`` is the control of an experiment: the fraction is that of the ranking, by perplexity where it is
-    ``auto``, and so is the number of lines, but which lines are kept is drawn at random. Corpora that are kept whole
-    stay whole.
+    Identical lines (or line pairs) have the same score; --unique keeps at most the first of them in each corpus.
 
-    Writes DIR/NAME.1.gz and, for a bitext, DIR/NAME.2.gz for every corpus, DIR/selected.json, and the curve as TSV:
-    fraction, lines, words, perplexity, oov_rate, chosen.
+    ``--random SEED`` is for control experiments: the fraction, and thus the number of lines, is determined as without
+    it (from perplexities with ``auto``), but the lines are drawn at random. Corpora with ``--keep NAME=all`` are kept
+    as they are.
+
+    Writes DIR/NAME.1.gz and, for a parallel corpus, DIR/NAME.2.gz for every corpus, DIR/selected.json, and the curve
+    (TSV) with the columns fraction, lines, words, perplexity, oov_rate and chosen.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -191,10 +248,12 @@ def select(args: argparse.Namespace) -> dict[str, object]:
     corpora = with_keep(args.corpus, args.keep)
     is_auto = args.fraction == "auto"
     if is_auto and not args.held_out:
-        raise InputError("--fraction auto needs --held-out: in-domain text that the in-domain models have not seen")
+        raise InputError(
+            "--fraction auto needs --held-out: in-domain text that the in-domain models were not trained on"
+        )
     held_out = list(chain.from_iterable(map(read_lines, args.held_out or [])))
     if args.held_out and not any(line.strip() for line in held_out):
-        raise InputError(f"{', '.join(args.held_out)}: no words; the curve needs held-out text")
+        raise InputError(f"{', '.join(args.held_out)}: no words; the perplexity curve needs held-out text")
 
     folder = Path(args.output_dir)
     ranked = [read_corpus(corpus, args.unique) for corpus in corpora]

@@ -1,4 +1,4 @@
-"""The commands that put a tuned system to work."""
+"""The commands that use a tuned system: describe, translate, pack."""
 
 import argparse
 import os
@@ -19,37 +19,44 @@ if TYPE_CHECKING:
     from rnnsmt.translation.system import ExplainedTranslation, PhraseUse, System
 
 MOST_WAITING = 256
-"""Lines of a pipe that are translated together."""
+"""Maximum number of lines of a pipe that are translated together."""
 
 MOST_BYTES = 1_000_000
-"""Of a line of a pipe."""
+"""Maximum length of a line of a pipe, in bytes."""
 
 
 def describe_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--name", required=True, help="of the system, e.g. cslm_rnn")
-    add("--source-lang", required=True, metavar="L", help="two letters")
-    add("--target-lang", required=True, metavar="L", help="two letters")
-    add("--no-normalize", action="store_true", help="punctuation is left as it is")
-    add("--no-tokenize", action="store_true", help="the text comes tokenised")
-    add("--no-escape", action="store_true", help="no entities for & | < > ' \" [ ]")
-    add("--lowercase", action="store_true", help="everything is lower-cased")
-    add("--truecaser", metavar="FILE", help="truecasing model of the source language; without it case is left alone")
-    add("--rnn", nargs="+", default=[], metavar="FILE", help="network of the table: one, or one for each --output-dir")
-    add("--vocabulary", nargs=2, metavar=("SOURCE", "TARGET"), help="its vocabularies")
-    add("--columns", nargs="*", default=[], metavar="NAME", help="what the phrase scores after the fourth are")
-    add("--filtered", action="store_true", help="the tables are for the dev and test sets alone")
-    add("--pop-limit", type=positive, default=1000, metavar="N", help="hypotheses that are scored for a stack")
-    add("--stack", type=positive, default=1000, metavar="N", help="hypotheses kept per stack")
-    add("--cslm-cells", type=positive, default=100, metavar="N", help="hypotheses of a stack that a CSLM scores")
-    add("--cslm-precision", choices=PRECISIONS, default="reduced", help="of a CSLM's sum over its vocabulary")
-    add("--output-dir", nargs="+", required=True, metavar="DIR", help="folders of the runs, with their moses.ini")
+    add("--name", required=True, metavar="NAME", help="name of the system, e.g. cslm_rnn")
+    add("--source-lang", required=True, metavar="L", help="source language, two-letter code")
+    add("--target-lang", required=True, metavar="L", help="target language, two-letter code")
+    add("--no-normalize", action="store_true", help="do not normalise punctuation")
+    add("--no-tokenize", action="store_true", help="do not tokenise; the input is tokenised already")
+    add("--no-escape", action="store_true", help="do not replace & | < > ' \" [ ] by Moses entities")
+    add("--lowercase", action="store_true", help="lower-case the input")
+    add("--truecaser", metavar="FILE", help="truecasing model of the source language; if not given, keep the case")
+    add("--rnn", nargs="+", default=[], metavar="FILE",
+        help="RNN Encoder-Decoder that scored the phrase table; one, or one for each --output-dir")  # fmt: skip
+    add("--vocabulary", nargs=2, metavar=("SOURCE", "TARGET"), help="vocabularies of the RNN Encoder-Decoder")
+    add("--columns", nargs="*", default=[], metavar="NAME",
+        help="names of the score columns of the phrase table after the fourth")  # fmt: skip
+    add("--filtered", action="store_true",
+        help="the tables are restricted to the dev and test sets; `translate` logs a warning")  # fmt: skip
+    add("--pop-limit", type=positive, default=1000, metavar="N", help="maximum number of hypotheses scored per stack")
+    add("--stack", type=positive, default=1000, metavar="N", help="maximum number of hypotheses kept per stack")
+    add("--cslm-cells", type=positive, default=100, metavar="N",
+        help="maximum number of hypotheses per stack scored by the CSLM")  # fmt: skip
+    add("--cslm-precision", choices=PRECISIONS, default="reduced",
+        help="precision of the softmax sum of the CSLM; reduced: bfloat16 for small terms on CPUs that "
+        "support it")  # fmt: skip
+    add("--output-dir", nargs="+", required=True, metavar="DIR",
+        help="directories of the tuned runs, which contain their moses.ini")  # fmt: skip
 
 
 def describe(args: argparse.Namespace) -> dict[str, object]:
-    r"""Write into the folders of a tuned system how its text is prepared and how it searches: `system.json`.
+    r"""Write system.json, the preprocessing and decoder settings of a tuned system, to the directories of its runs.
 
-    With it and the moses.ini beside it `rnnsmt translate` needs to be told nothing else.
+    `rnnsmt translate` needs only system.json and the moses.ini in the same directory.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -84,29 +91,36 @@ def describe(args: argparse.Namespace) -> dict[str, object]:
 
 def translate_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--system", required=True, metavar="DIR", help="folder of a tuned system, or of one that was packed")
+    add("--system", required=True, metavar="DIR", help="directory of a tuned system, or of an unpacked archive of one")
     add(
         "--input",
         default=STANDARD_STREAM,
         metavar="FILE",
-        help="raw text, a segment a line, or SGM; - is standard input",
+        help="input file: raw text, one segment per line, or SGM; - is standard input",
     )
-    add("--output", default=STANDARD_STREAM, metavar="FILE", help="- is standard output")
-    add("--nbest", type=positive, metavar="N", help="the N best: number of the line, from 0 ||| translation ||| score")
-    add("--explain", action="store_true", help="the phrases used, their scores, the runners-up, and what decided")
-    add("--serve", type=int, metavar="PORT", help="a page and an HTTP interface instead of --input; 0: any free port")
-    add("--host", metavar="ADDRESS", help="where --serve listens (127.0.0.1); 0.0.0.0: open to the network")
-    add("--rate", type=positive, metavar="N", help="requests a minute that --serve takes from one address (120)")
+    add("--output", default=STANDARD_STREAM, metavar="FILE", help="output file; - is standard output")
+    add("--nbest", type=positive, metavar="N",
+        help="write n-best lists of this size: line number from 0 ||| translation ||| score")  # fmt: skip
+    add("--explain", action="store_true",
+        help="also write the phrases used, their scores, alternative targets, and feature contributions")  # fmt: skip
+    add("--serve", type=int, metavar="PORT",
+        help="start a web page and HTTP API on this port instead of reading --input; 0: any free port")  # fmt: skip
+    add("--host", metavar="ADDRESS",
+        help="address that --serve listens on; if not given, 127.0.0.1; 0.0.0.0: all interfaces")  # fmt: skip
+    add("--rate", type=positive, metavar="N",
+        help="maximum number of requests per minute and client address with --serve; if not given, 120")  # fmt: skip
     add_device(parser)
 
 
 def translate(args: argparse.Namespace) -> dict[str, object]:
-    """Translate raw text with a tuned system: prepare it, search, and back to text as people write it.
+    """Translate raw text with a tuned system: preprocess, decode and postprocess.
 
-    Text goes through the same steps as the corpora of the system. A file is read as a whole, and of the tables only
-    what it needs; of a pipe every line is answered as soon as it is there; on a terminal there is a prompt, which
-    Ctrl-D ends. --serve PORT keeps the system loaded behind http://127.0.0.1:PORT: a page, and POST /translate with
-    {"text": "..."} as application/json.
+    The preprocessing (normalisation, tokenisation, truecasing) is that of the corpora of the system; translations are
+    detruecased and detokenised. A file is read completely, and only the table entries that it needs are loaded. From a
+    pipe, every line is translated as soon as it arrives. On a terminal there is a prompt; Ctrl-D ends it.
+
+    --serve PORT keeps the system loaded and serves a web page at http://127.0.0.1:PORT and an HTTP API: POST /translate
+    with {"text": "..."} as application/json.
 
     Examples, in the folder of a run of the embedded corpus:
 
@@ -118,7 +132,7 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
         raise InputError("--explain and --nbest: give one of them")
     plain = args.input == args.output == STANDARD_STREAM
     if args.serve is not None and (not plain or args.explain or args.nbest):
-        raise InputError("--serve: takes no --input, --output, --explain and --nbest; a request says what it wants")
+        raise InputError("--serve: takes no --input, --output, --explain and --nbest; they are part of each request")
     if args.serve is None and (args.host or args.rate):
         raise InputError("--host and --rate belong to --serve")
     texts = None if args.input == STANDARD_STREAM else read_texts(args.input)
@@ -141,10 +155,10 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
 
 
 def _answer(system: "System", args: argparse.Namespace) -> int:
-    """Translate standard input as it comes; the number of segments."""
+    """Translate standard input line by line as it arrives, and return the number of segments."""
     about, done, prompt = system.description, 0, ""
     if sys.stdin.isatty():
-        say(f"{about.name}, {about.source} to {about.target}: one segment a line, Ctrl-D ends")
+        say(f"{about.name}, {about.source} to {about.target}: one segment per line, Ctrl-D to quit")
         prompt = f"{about.source}> "
     for texts in waiting_lines(prompt):
         write_lines_or_stdout(STANDARD_STREAM, _lines(system, texts, done, args))
@@ -153,12 +167,12 @@ def _answer(system: "System", args: argparse.Namespace) -> int:
 
 
 def waiting_lines(prompt: str = "") -> Iterator[list[str]]:
-    """The lines of standard input as they come: as many at a time as wait, ``MOST_WAITING`` at most.
+    """Yield the lines of standard input as they arrive: all that are available, at most ``MOST_WAITING`` at a time.
 
-    prompt: shown on stderr before waiting.
+    prompt: printed to stderr before waiting for input.
 
     Raises:
-        InputError: a line is not UTF-8, or endless.
+        InputError: a line is not UTF-8 or longer than ``MOST_BYTES``.
     """
     place, number, ended = sys.stdin.fileno(), 0, False
     lines = [b""]  # the last one may not have come as a whole
@@ -186,7 +200,7 @@ def waiting_lines(prompt: str = "") -> Iterator[list[str]]:
 
 
 def _lines(system: "System", texts: Sequence[str], first: int, args: argparse.Namespace) -> Iterator[str]:
-    """What is written for some segments. first: the number of the first of them."""
+    """Yield the output lines of some segments. first: the number of the first segment, from 0."""
     if args.nbest:
         for number, text in enumerate(texts, first):
             for one in system.nbest(text, args.nbest, number + 1):
@@ -199,7 +213,7 @@ def _lines(system: "System", texts: Sequence[str], first: int, args: argparse.Na
 
 
 def explanation(best: "ExplainedTranslation", phrases: "list[PhraseUse]") -> Iterator[str]:
-    """The translation of a segment, its phrases, and what the features contribute to its score."""
+    """Yield the translation of a segment, its phrases, and the contributions of the features to its score."""
     yield best.text
     for use in phrases:
         scores = ", ".join(f"{name} {value:.3g}" for name, value in use.scores.items()) or "unknown word"
@@ -210,16 +224,16 @@ def explanation(best: "ExplainedTranslation", phrases: "list[PhraseUse]") -> Ite
 
 
 def pack_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--system", required=True, metavar="DIR", help="folder of a tuned system")
-    parser.add_argument("--output", required=True, metavar="FILE", help="archive to write, .tar.gz or .tar")
+    parser.add_argument("--system", required=True, metavar="DIR", help="directory of a tuned system")
+    parser.add_argument("--output", required=True, metavar="FILE", help="output file: archive, .tar.gz, .tgz or .tar")
 
 
 def pack(args: argparse.Namespace) -> dict[str, object]:
-    """Put a tuned system and all that it needs into one archive, for another machine.
+    """Pack a tuned system and all files that it needs into one archive, for use on another machine.
 
-    NAME.tar.gz has a folder NAME, which `rnnsmt translate --system NAME` takes after `tar xf NAME.tar.gz`. Real Moses
-    runs on the moses.ini in it, unless there is a CSLM. A system with proposals is for its dev and test sets: of other
-    text it knows few words.
+    NAME.tar.gz contains a directory NAME: after `tar xf NAME.tar.gz`, run `rnnsmt translate --system NAME`. Moses
+    itself can use the moses.ini in it, unless the system has a CSLM. A system with proposals is restricted to its dev
+    and test sets: its tables cover few words of other text.
 
     Example, in the folder of a run of the embedded corpus:
 

@@ -16,20 +16,21 @@ DEFAULTS = LOOP.optimiser
 
 
 def add_optimiser(parser: argparse.ArgumentParser) -> None:
-    """Which algorithm, and how far it looks."""
+    """Add the choice of the optimiser and the settings of MERT."""
     add = parser.add_argument
     add("--optimiser", choices=("mert", "mira", "pro"), default=DEFAULTS.optimiser,
-        help="minimum error rate training, batch MIRA or pairwise ranking; --restarts, --combine and "
-        "--random-directions are of mert")  # fmt: skip
-    add("--restarts", type=int, default=DEFAULTS.restarts, metavar="N", help="climbs of one optimisation")
+        help="optimiser: minimum error rate training, batch MIRA or pairwise ranking (PRO)")  # fmt: skip
+    add("--restarts", type=int, default=DEFAULTS.restarts, metavar="N",
+        help="mert: number of random restarts per optimisation")  # fmt: skip
     add("--combine", choices=("mean", "best"), default=DEFAULTS.combine,
-        help="mean of what the better half of the climbs reach, or the best of them")  # fmt: skip
+        help="mert: weights after an optimisation; best: those of the best local optimum; mean: mean over the better "
+        "half of the local optima")  # fmt: skip
     add("--random-directions", type=int, default=DEFAULTS.random_directions, metavar="N",
-        help="random directions beside the coordinates")  # fmt: skip
+        help="mert: number of random line search directions, in addition to the coordinate axes")  # fmt: skip
 
 
 def optimiser_options(args: argparse.Namespace) -> OptimiserOptions:
-    """The options of a command with those of ``add_optimiser``."""
+    """Return the optimiser options of a command with the options of ``add_optimiser``."""
     return OptimiserOptions(
         optimiser=args.optimiser,
         restarts=args.restarts,
@@ -43,63 +44,78 @@ def mert_options(parser: argparse.ArgumentParser) -> None:
 
     add = parser.add_argument
     add("--ini", required=True, nargs="+", metavar="FILE",
-        help="moses.ini with the weights to start from; one, or one for each run")  # fmt: skip
-    add("--source", required=True, metavar="FILE", help="development set, source side")
-    add("--reference", required=True, nargs="+", metavar="FILE", help="development set, one or more references")
-    add("--seed", type=int, required=True, nargs="+", metavar="N", help="seeds of the runs")
-    add("--output-ini", required=True, nargs="+", metavar="FILE", help="moses.ini to write, with the tuned weights")
-    add("--output-history", required=True, nargs="+", metavar="FILE", help="iterations, to write (JSON)")
-    add("--state-dir", required=True, nargs="+", metavar="DIR", help="where the state of a run is kept")
+        help="moses.ini with the initial weights; one, or one for each run")  # fmt: skip
+    add("--source", required=True, metavar="FILE", help="source side of the development set, tokenised")
+    add("--reference", required=True, nargs="+", metavar="FILE",
+        help="one or more references of the development set, tokenised")  # fmt: skip
+    add("--seed", type=int, required=True, nargs="+", metavar="N", help="random seed of each run")
+    add("--output-ini", required=True, nargs="+", metavar="FILE",
+        help="output file of each run: moses.ini with the tuned weights")  # fmt: skip
+    add("--output-history", required=True, nargs="+", metavar="FILE",
+        help="output file of each run: BLEU and weights of every iteration (JSON)")  # fmt: skip
+    add("--state-dir", required=True, nargs="+", metavar="DIR",
+        help="checkpoint directory of each run, used to resume an interrupted run")  # fmt: skip
     add("--nested-ini", action="append", nargs="+", default=[], metavar="FILE",
-        help="tuned moses.ini of a nested model, which has some of the features, of every run: its weights are decoded "
-        "too; may be repeated for other models")  # fmt: skip
+        help="tuned moses.ini of a nested model, whose features are a subset, for each run; its weights are tried too; "
+        "repeat for further models")  # fmt: skip
     add("--nested-columns", action="append", nargs="+", type=int, default=[], metavar="N",
-        help="which columns of the phrase table those of the nested model's table are, from 0, once for every "
-        "--nested-ini; without it the first ones")  # fmt: skip
+        help="columns of the phrase table, from 0, that hold the scores of the nested phrase table; once for each "
+        "--nested-ini; if not given, the first columns")  # fmt: skip
     add("--model-dir", nargs="+", metavar="DIR",
-        help="take an ini's files from here where they exist, e.g. filtered tables; one, or one a run")  # fmt: skip
-    add("--nbest", type=int, default=100, metavar="N", help="distinct translations of a sentence and iteration")
+        help="directory searched first for the model files, by base name, e.g. filtered tables; one, or one for "
+        "each run")  # fmt: skip
+    add("--nbest", type=int, default=100, metavar="N", help="n-best list size, in distinct translations")
     add_optimiser(parser)
     add("--max-iterations", type=positive, default=LOOP.max_iterations, metavar="N",
-        help="most iterations; a run that is done goes on where this is raised")  # fmt: skip
+        help="maximum number of iterations; a larger number extends a finished run")  # fmt: skip
     add(
         "--patience",
         type=positive,
         default=LOOP.patience,
         metavar="N",
-        help=f"iterations in which dev BLEU must rise by {LOOP.least_rise}, or the run ends",
+        help=f"stop if development set BLEU has not risen by {LOOP.least_rise} in this number of iterations",
     )
-    add("--time-limit", type=float, metavar="SECONDS", help="stop before, save, and exit with 75")
+    add("--time-limit", type=float, metavar="SECONDS",
+        help="save a checkpoint and exit with status 75 before this time limit")  # fmt: skip
     add_search_options(parser)
-    add("--threads", type=int, default=1, metavar="N", help="threads; the result does not depend on them")
+    add("--threads", type=int, default=1, metavar="N", help="number of threads; does not affect the result")
 
 
 def mert(args: argparse.Namespace) -> dict[str, object]:
     r"""Tune the weights of a model for corpus BLEU on a development set.
 
-    By minimum error rate training (Och 2003), after which the command is called, or with --optimiser by batch MIRA
-    (Cherry and Foster 2012) or PRO (Hopkins and May 2011), which learn from the same n-best lists in the same loop.
+    The optimiser is minimum error rate training (MERT, Och 2003) or, with --optimiser, batch MIRA (Cherry and Foster
+    2012) or PRO (Hopkins and May 2011); all three work in the same loop on the same n-best lists.
 
-    One process: the model is loaded once; every iteration but the first optimises, then it decodes the development set,
-    adds the n-best lists to those of all iterations before, and saves its state, so that the same command after an
-    interruption goes on and ends with the same weights (with a CSLM: on the same kind of processor; other last digits
-    of a score make a known translation a new one). Where another iteration would be over after --time-limit, the exit
-    code is 75: run the same command again. Output: the ini with the weights of the iteration whose decoded development
-    set had the highest BLEU, and the history of all iterations.
+    The model is loaded once. Every iteration but the first optimises the weights on the n-best lists of all previous
+    iterations; every iteration then decodes the development set, adds its n-best lists, and saves a checkpoint. Outputs
+    are the ini with the weights of the iteration with the highest BLEU of the decoded development set, and the history
+    of all iterations (JSON).
 
-    --nested-ini names the tuned weights of models with some of the features. In the end they are decoded with 0 as the
-    weight of the other features, and where they are better on the development set than all iterations, so are points
-    between the two. The best of all is taken: a further feature costs no BLEU there (but that the search with a CSLM of
-    weight 0 differs a little).
+    A run that was interrupted resumes from --state-dir and ends with the same weights (with a CSLM, on the same kind of
+    processor only: rounding differences of a score can make a known hypothesis a new one). If the next iteration would
+    exceed --time-limit, the exit status is 75; run the same command again to resume.
 
-    Several seeds make as many runs, one after the other, with as many --output-ini, --output-history and --state-dir.
-    Each ends as it would alone; those of the same --ini share the model, the first decoding, and what a CSLM has
-    answered. With an --ini for each run they may be of different models, such as networks of other trainings.
+    --nested-ini gives the tuned weights of models with a subset of the features. After the last iteration, the
+    development set is decoded with these weights and weight 0 for the other features. If they are better than every
+    iteration, points on the line between both weight vectors are decoded as well. The best weights of all are written,
+    so that an additional feature does not reduce BLEU on the development set (except that the search with a CSLM of
+    weight 0 differs slightly from the search without it).
+
+    Several seeds are several runs, one after the other, with one --output-ini, --output-history and --state-dir each.
+    The result of each run is that of the run alone; runs with the same --ini share the model, the first decoding and
+    the cached scores of a CSLM. With one --ini for each run the models may differ, e.g. in the training of a network.
 
     Example, in the folder of a run of the embedded corpus:
 
-        rnnsmt tuning mert --ini model/moses.ini --source dev.en --reference dev.fr --seed 1 \
-            --output-ini tuned.ini --output-history tuned.json --state-dir tuned.state
+        rnnsmt tuning mert --ini results/augmented/rnn/network1/moses.ini \
+            --model-dir results/augmented/rnn/network1/filtered/dev \
+            --source results/corpus/joined/truecased/dev.en.gz \
+            --reference results/corpus/joined/truecased/dev.fr.gz --seed 2 3 --output-ini try/run1.ini try/run2.ini \
+            --output-history try/run1.json try/run2.json --state-dir try/run1.state try/run2.state \
+            --nested-ini results/systems/baseline/run1/moses.ini results/systems/baseline/run2/moses.ini \
+            --nested-columns 0 1 2 3 --optimiser mert --nbest 50 --restarts 8 --max-iterations 4 \
+            --pop-limit 150 --stack 100 --threads 2
     """
     from rnnsmt.bleu.batch import BatchBleu
     from rnnsmt.bleu.texts import read_texts
@@ -159,17 +175,17 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
             iterations += len(tuned.iterations)
             scores.append(tuned.bleu)
             if len(scores) < runs and tuned.seconds and stop.asked():
-                say(f"stopped {stop.reason()} after run {run + 1}: run again to go on")
+                say(f"stopped {stop.reason()} after run {run + 1}: run the same command again to resume")
                 raise SystemExit(stop.exit_code())
         del model, decoder
     return {"runs": runs, "iterations": iterations, "dev BLEU": sum(scores) / runs}
 
 
 def _one_a_run(option: str, given: list[Any], runs: int) -> list[Any]:
-    """What an option that is given once, or for each run, says of each.
+    """Return the value of an option for each run; it is given once, or once for each run.
 
     Raises:
-        InputError: it is given neither once nor for each.
+        InputError: it is given neither once nor once for each run.
     """
     if len(given) not in (1, runs):
         raise InputError(f"{option}: {len(given)} given; give one, or one for each of the {runs} runs")
@@ -178,23 +194,30 @@ def _one_a_run(option: str, given: list[Any], runs: int) -> list[Any]:
 
 def optimise_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--ini", required=True, metavar="FILE", help="moses.ini with the lists' features, and weights to start from")
-    add("--nbest", required=True, metavar="FILE", help="n-best lists of the development set")
-    add("--source", required=True, metavar="FILE", help="development set, source side")
-    add("--reference", required=True, nargs="+", metavar="FILE", help="development set, one or more references")
-    add("--output-ini", required=True, metavar="FILE", help="moses.ini to write, with the tuned weights")
-    add("--seed", type=int, required=True, metavar="N", help="seed of the random starts and directions")
+    add(
+        "--ini",
+        required=True,
+        metavar="FILE",
+        help="moses.ini with the features of the n-best lists and the initial weights",
+    )
+    add("--nbest", required=True, metavar="FILE", help="n-best lists of the development set, in Moses format")
+    add("--source", required=True, metavar="FILE", help="source side of the development set, tokenised")
+    add("--reference", required=True, nargs="+", metavar="FILE",
+        help="one or more references of the development set, tokenised")  # fmt: skip
+    add("--output-ini", required=True, metavar="FILE", help="output file: moses.ini with the tuned weights")
+    add("--seed", type=int, required=True, metavar="N", help="random seed")
     add_optimiser(parser)
-    add("--threads", type=int, default=1, metavar="N", help="threads; the result does not depend on them")
+    add("--threads", type=int, default=1, metavar="N", help="number of threads; does not affect the result")
 
 
 def optimise(args: argparse.Namespace) -> dict[str, object]:
-    r"""Optimise weights for corpus BLEU on given n-best lists, once: the tuning of rescored lists.
+    r"""Optimise weights for corpus BLEU on given n-best lists, once and without decoding.
 
-    The lists are those of a development set in Moses' format, perhaps with further features (`cslm rescore`). The ini
-    has exactly their features; its weights are where the optimisation starts. What one iteration of `tuning mert` does,
-    but nothing is decoded again: choose with the new weights from lists (`tuning rerank`); a search with them may find
-    what no list has held. Where the weights of the start have a higher BLEU on the lists, they stay.
+    Inputs are n-best lists of a development set in Moses format, possibly with additional features (`cslm rescore`),
+    and an ini with exactly their features and the initial weights. The command does what one iteration of `tuning mert`
+    does, but nothing is decoded. Use the new weights to select hypotheses from n-best lists (`tuning rerank`); a search
+    with them may find hypotheses that are in no list. If the initial weights have a higher BLEU on the lists, they are
+    kept.
 
     Example, in the folder of a run of the embedded corpus:
 
@@ -232,30 +255,30 @@ def optimise(args: argparse.Namespace) -> dict[str, object]:
 def rerank_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--ini", required=True, nargs="+", metavar="FILE",
-        help="moses.ini with the features of the lists and their weights")  # fmt: skip
+        help="moses.ini with the features of the n-best lists and their weights")  # fmt: skip
     add(
         "--nbest",
         required=True,
         nargs="+",
         metavar="FILE",
-        help="n-best lists of every text; of several --ini in their order",
+        help="n-best lists of each --input; first those for the first --ini, then those for the second, and so on",
     )
-    add("--input", required=True, nargs="+", metavar="FILE", help="the texts themselves")
+    add("--input", required=True, nargs="+", metavar="FILE", help="source texts of the n-best lists, tokenised")
     add(
         "--output",
         required=True,
         nargs="+",
         metavar="FILE",
-        help="translations to write, one a line, as many as --nbest",
+        help="output files: one translation per line, one file for each --nbest",
     )
-    add("--report", nargs="+", metavar="FILE", help="figures of every output, as JSON")
+    add("--report", nargs="+", metavar="FILE", help="output files: statistics of each --output (JSON)")
 
 
 def rerank(args: argparse.Namespace) -> dict[str, object]:
-    r"""Choose the best translation of every sentence from its n-best list, with the weights of an ini.
+    r"""Select the best hypothesis of every n-best list with the weights of an ini.
 
-    For lists whose features or weights have changed since they were made: `cslm rescore`, `seq2seq rescore`, `tuning
-    optimise`. Where two are equally good, the earlier one of the list is taken.
+    For n-best lists with additional features (`cslm rescore`, `seq2seq rescore`) or new weights (`tuning optimise`).
+    Among hypotheses of equal score the first in the list is selected.
 
     Example, in the folder of a run of the embedded corpus:
 

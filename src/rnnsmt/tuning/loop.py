@@ -158,7 +158,7 @@ class _Run:
             return
         pool = self._pool(start.size, len(state.iterations))
         if state.iterations:
-            say(f"going on after iteration {len(state.iterations)} with {len(pool):,} candidates from {state.folder}")
+            say(f"resuming after iteration {len(state.iterations)} with {len(pool):,} candidates from {state.folder}")
         while _stop_reason(state.iterations, self._options) is None:
             self._ask_for_time()
             began = time.monotonic()
@@ -176,7 +176,10 @@ class _Run:
         """End the process where time is up; it has done something then."""
         if self.seconds and self._stop and self._stop.asked(self._last):
             done = len(self._state.iterations)
-            say(f"stopped {self._stop.reason()} after iteration {done}, state saved: run again to go on")
+            say(
+                f"stopped {self._stop.reason()} after iteration {done}, state saved: "
+                "run the same command again to resume"
+            )
             raise SystemExit(self._stop.exit_code())
 
     def _iteration(self, start: Weights, pool: NbestPool) -> None:

@@ -1,49 +1,49 @@
-"""How weights are tuned: settings of one optimisation and of the loop around it."""
+"""Settings of weight tuning: those of one optimisation, and those of the loop over iterations."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
 class OptimiserOptions:
-    """How one optimisation finds weights."""
+    """Settings of one optimisation."""
 
     optimiser: str = "mert"
-    """``mert``, ``mira`` or ``pro``; each has the settings below that name it."""
+    """``mert``, ``mira`` or ``pro``; the other settings name the optimiser that they belong to."""
     restarts: int = 20
-    """MERT: climbs from random points, beside those from the given ones."""
+    """MERT: number of starts at random points, in addition to the start at the given weights."""
     combine: str = "mean"
-    """MERT: ``mean`` of the weights that the better half of the climbs reach; or those of the ``best``."""
+    """MERT: ``best``, the weights of the best local optimum, or ``mean``, the mean of the better half of them."""
     random_directions: int = 14
-    """MERT: random directions in every cycle, beside the coordinates."""
+    """MERT: number of random directions in every cycle, in addition to the coordinate axes."""
     cycles: int = 25
-    """MERT: most cycles of directions in one climb."""
+    """MERT: maximum number of cycles of directions per start."""
     reach: float = 0.25
-    """MERT: how far a line is searched both ways; weights have absolute sum 1."""
+    """MERT: length of the line searched in both directions, for weights with absolute sum 1."""
     epochs: int = 60
-    """MIRA: passes over the sentences."""
+    """MIRA: number of epochs over the sentences."""
     step: float = 0.01
-    """MIRA: the largest step towards a better candidate (C)."""
+    """MIRA: maximum step size (C)."""
     decay: float = 0.999
-    """MIRA: what a sentence leaves of the background of BLEU."""
+    """MIRA: decay of the background BLEU statistics per sentence."""
     samples: int = 5000
-    """PRO: pairs that are drawn of a sentence."""
+    """PRO: number of candidate pairs sampled per sentence."""
     kept: int = 50
-    """PRO: pairs of a sentence that are learnt from, those whose BLEU differs most."""
+    """PRO: maximum number of pairs per sentence used for training, those with the largest difference in BLEU."""
     threshold: float = 0.05
-    """PRO: how much BLEU of a pair differs at least."""
+    """PRO: minimum difference in BLEU (0 to 1) of a pair."""
     interpolation: float = 0.1
-    """PRO: the share of what was learnt, beside the weights before."""
+    """PRO: weight of the new weight vector in the interpolation with the previous one."""
 
 
 @dataclass(frozen=True)
 class LoopOptions:
-    """When the loop ends, and how each optimisation finds weights."""
+    """Settings of the loop: when it ends, and those of each optimisation."""
 
     seed: int = 1
     max_iterations: int = 25
-    """Most iterations."""
+    """Maximum number of iterations."""
     patience: int = 3
-    """Iterations in which dev BLEU must rise by ``least_rise``."""
+    """Number of iterations in which BLEU on the development set must rise by ``least_rise``."""
     threads: int = 1
     least_rise: float = 0.05
     optimiser: OptimiserOptions = field(default_factory=OptimiserOptions)

@@ -1,4 +1,4 @@
-"""The commands that look at a run of the workflow."""
+"""The commands that inspect a run of the workflow."""
 
 import argparse
 from pathlib import Path
@@ -7,14 +7,16 @@ from rnnsmt.io import STANDARD_STREAM, write_lines_or_stdout
 
 
 def status_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--directory", default=".", metavar="DIR", help="folder of the run, as snakemake's --directory")
+    parser.add_argument(
+        "--directory", default=".", metavar="DIR", help="directory of the run, as in snakemake --directory"
+    )
 
 
 def status(args: argparse.Namespace) -> None:
-    """Say how far the run of the workflow in a folder is: what is done, what runs and how long it may take, what failed
-    and why.
+    """Print the progress of a workflow run: jobs done, estimated time left, running jobs, and failed jobs with reasons.
 
-    It looks at the run from beside it, while it runs or later. A run that was killed goes on with the same command.
+    It can be used during the run, from another terminal, or afterwards. To resume a run that was killed, run the same
+    snakemake command again.
 
     Example, in the folder of a run:
 
@@ -26,13 +28,15 @@ def status(args: argparse.Namespace) -> None:
 
 
 def usage_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--directory", default=".", metavar="DIR", help="folder of the run, as snakemake's --directory")
+    parser.add_argument(
+        "--directory", default=".", metavar="DIR", help="directory of the run, as in snakemake --directory"
+    )
 
 
 def usage(args: argparse.Namespace) -> None:
-    """Say what the jobs of a run of the workflow took, rule by rule: seconds, memory beside what was asked for, disk.
+    """Print the resource usage of a workflow run per rule: seconds, CPU seconds, memory requested and used, disk space.
 
-    Memory is that of the largest process of a job: those that share work among processes took more together.
+    Memory is the peak of the largest process of a job; jobs with several processes use more in total.
 
     Example, in the folder of a run:
 

@@ -49,7 +49,7 @@ def status(folder: Path) -> Iterator[str]:
         made = time.strftime("%Y-%m-%d %H:%M", time.localtime(table.stat().st_mtime))
         yield f"  the table of {made}: {table}"
     if state in ("ended early", "failed"):
-        yield "  the same command goes on where it was"
+        yield "  to resume, run the same command again"
 
 
 def _state(run: dict[str, Any], alive: bool) -> str:

@@ -170,7 +170,7 @@ def test_only_passes_count_for_the_time_of_the_next_one(tmp_path, monkeypatch):
 
 def test_a_time_limit_needs_a_place_for_the_state(tmp_path, capsys):
     assert words(tmp_path, b"a\n", b"x\n", "--time-limit", "10") == 2
-    assert "--time-limit: where is the state to be saved? give --state-dir too" in capsys.readouterr().err
+    assert "--time-limit needs --state-dir" in capsys.readouterr().err
 
 
 def test_truncated_gzip(tmp_path, capsys):

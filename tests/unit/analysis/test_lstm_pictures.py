@@ -109,7 +109,7 @@ def test_the_picture_of_sentences(tmp_path: Path, capsys: pytest.CaptureFixture[
     files = f"--model {tmp_path}/model.pt --sentences {tmp_path}/groups"
     outputs = f"--output {tmp_path}/v.png --output-json {tmp_path}/v.json"
     assert main(f"analysis sentence-vectors {files} {outputs}".split()) == 0
-    assert "the network does not know rare" in capsys.readouterr().err
+    assert "warning: not in the vocabulary of the network: rare" in capsys.readouterr().err
     first, second = json.loads((tmp_path / "v.json").read_text())["groups"]
     assert np.allclose(first["points"], principal_components(together)[0])
     assert (first["unknown"], second["unknown"], len(second["points"])) == (["rare"], [], 3)

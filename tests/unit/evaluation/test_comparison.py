@@ -176,7 +176,7 @@ def test_without_details_texts_of_any_system_do(folder):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda folder, words: [*words, "--trainings", "1", "2"], "1 runs cannot take turns"),
+        (lambda folder, words: [*words, "--trainings", "1", "2"], "--trainings: must divide the number of runs, 1"),
         (lambda folder, words: [*words, "--system", f"{folder}/other.out", f"{folder}/other.out"], "as many runs"),
         (lambda folder, words: words[:-2], None),
         (lambda folder, words: [word for word in words if word not in ("--source", f"{folder}/in.txt")], "--source"),

@@ -300,7 +300,7 @@ def test_a_finished_run_goes_on_with_more_iterations(model, tmp_path, capsys):
     assert main(command(model, tmp_path / "whole")) == 0
     assert main(command(model, tmp_path / "b", max_iterations=2)) == 0
     assert main(command(model, tmp_path / "b")) == 0
-    assert "going on after iteration 2" in capsys.readouterr().err
+    assert "resuming after iteration 2" in capsys.readouterr().err
     assert outputs(tmp_path / "b") == outputs(tmp_path / "whole")
 
 

@@ -59,7 +59,7 @@ def test_a_run_that_was_killed(folder, capsys):
     assert lines[0].startswith("ended early: 3 of 7 jobs done, 1 min 10 s since ")
     assert "left" not in lines[0]
     assert lines[1] == "  was running: rnn_train network=1"
-    assert lines[-1] == "  the same command goes on where it was"
+    assert lines[-1] == "  to resume, run the same command again"
 
 
 def test_a_run_that_failed(folder, capsys):
@@ -68,7 +68,7 @@ def test_a_run_that_failed(folder, capsys):
     lines = said(folder, capsys)
     assert lines[0].startswith("failed: 3 of 7 jobs done")
     assert lines[1:3] == [f"  {line}" for line in failed[0]]
-    assert lines[-1] == "  the same command goes on where it was"
+    assert lines[-1] == "  to resume, run the same command again"
 
 
 def test_a_run_that_has_finished(folder, capsys):
