@@ -169,6 +169,7 @@ def snakemake(folder: Path, cores: int, settings: Sequence[str], *targets: str) 
     command += [
         "--rerun-triggers",
         "mtime",
+        "input",
         "--cores",
         str(cores),
         "--directory",

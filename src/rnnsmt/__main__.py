@@ -1,10 +1,10 @@
-"""``python -m rnnsmt`` and the ``rnnsmt`` command."""
+"""Entry point of ``python -m rnnsmt`` and of the ``rnnsmt`` command."""
 
 from rnnsmt.stopping import leave_signals
 
 
 def entry() -> None:
-    """Run the command line; Ctrl-C while it is still being imported is no traceback."""
+    """Run the command line. Ctrl-C ends the process without a traceback even while modules are being imported."""
     leave_signals()
 
     from rnnsmt.cli import entry as run

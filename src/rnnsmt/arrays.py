@@ -1,4 +1,4 @@
-"""Arrays in ``.npy`` files, as one stage writes them for another."""
+"""Reading and writing of arrays in ``.npy`` files, which one stage writes for another."""
 
 import hashlib
 from collections.abc import Iterator
@@ -17,17 +17,18 @@ from rnnsmt.io import InputError, atomic_path
 def read_array(
     path: str | Path, kind: type[np.generic], dimensions: int, remedy: str, mapped: bool = False
 ) -> NDArray[Any]:
-    """Read a ``.npy`` file, or map it.
+    """Read or memory-map a ``.npy`` file.
 
     Args:
         path: the file.
-        kind: what its elements are: ``np.int64``, or ``np.floating`` for all of these.
-        dimensions: how many it has.
-        remedy: what to do about a file that is refused.
-        mapped: elements are read when they are asked for.
+        kind: required type of the elements, e.g. ``np.int64``, or ``np.floating`` for any floating-point type.
+        dimensions: required number of dimensions.
+        remedy: advice at the end of the error message.
+        mapped: memory-map the file, so that elements are read on access.
 
     Raises:
-        InputError: missing, damaged, of another kind or number of dimensions; the sentence ends in ``remedy``.
+        InputError: the file is missing or damaged, or has another type or number of dimensions; the message ends with
+            ``remedy``.
     """
     try:
         array = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
@@ -46,7 +47,7 @@ def read_array(
 
 
 class GrowingArray:
-    """A one-dimensional ``.npy`` file that is written piece by piece."""
+    """One-dimensional ``.npy`` file that is written in pieces."""
 
     def __init__(self, out: BinaryIO, dtype: DTypeLike) -> None:
         self.dtype, self.length = np.dtype(dtype), 0
@@ -55,26 +56,27 @@ class GrowingArray:
         self._write_header()
 
     def append(self, values: NDArray[np.generic]) -> None:
+        """Append values, converted to the dtype of the file."""
         data = np.ascontiguousarray(values, self.dtype).tobytes()
         self._out.write(data)
         self.digest.update(data)
         self.length += len(values)
 
     def finish(self) -> None:
-        """Write the final length."""
+        """Write the header again with the final length."""
         self._out.seek(0)
         self._write_header()
         self._out.flush()
 
     def _write_header(self) -> None:
-        """Numpy leaves room behind the shape, so that the header of the final length has the same size."""
+        """Write the header; numpy pads the shape, so that the header with the final length has the same size."""
         shape = {"descr": npy.dtype_to_descr(self.dtype), "fortran_order": False, "shape": (self.length,)}
         npy.write_array_header_1_0(self._out, shape)
 
 
 @contextmanager
 def growing_array(path: str | Path, dtype: DTypeLike) -> Iterator[GrowingArray]:
-    """Write a ``GrowingArray``, whole or not at all."""
+    """Write a ``GrowingArray`` atomically."""
     with atomic_path(path) as temporary, temporary.open("wb+") as out:
         array = GrowingArray(out, dtype)
         yield array

@@ -1,7 +1,7 @@
-"""The configuration: checked as a whole, settings that fit the corpora, and the corpora it lists.
+"""Configuration of the workflow: validation, automatic settings, and the list of corpora.
 
-``check`` reports every mistake at once, one readable line each. ``settle`` replaces ``auto`` by values.
-``Corpus`` answers what the workflow's rules ask of an entry of ``corpora``.
+``check`` reports all mistakes at once, one line each. ``settle`` replaces ``auto`` by values. ``Corpus`` provides what
+the rules of the workflow need to know about an entry of ``corpora``.
 """
 
 import difflib
@@ -23,7 +23,7 @@ from rnnsmt.options import MAX_INT, MAX_SEED, pruning_mistake
 from rnnsmt.systems import named_features
 
 EMBEDDED = "results/demo/"
-"""Where the embedded corpus is made."""
+"""Directory in which the embedded corpus is generated."""
 
 AUTO: dict[tuple[str, str], tuple[object, object]] = {
     ("phrases", "smoothing"): ("none", "kneser-ney"),
@@ -42,16 +42,16 @@ AUTO: dict[tuple[str, str], tuple[object, object]] = {
     ("tuning", "restarts"): (8, 20),
     ("tuning", "max_iterations"): (4, 25),
 }
-"""What ``auto`` stands for in a section and key: for the embedded corpus, which is to take minutes, and for others."""
+"""Values of ``auto`` by section and key: for the embedded corpus, which is to run in minutes, and for other corpora."""
 
 
 PARTS = ("alignment", "training", "tuning", "decoding")
-"""What ``engine`` can give to Moses."""
+"""Parts of the pipeline that ``engine`` can assign to Moses."""
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """One entry of ``corpora``: its name, its role, its files (None where it has no such side) and its selection."""
+    """One entry of ``corpora``: name, role, files (None for a missing side) and selection settings."""
 
     name: str
     role: str
@@ -60,23 +60,23 @@ class Corpus:
     in_domain: bool
     keep: str | float | None
     downloads: Mapping[str, Mapping[str, Any]]
-    """How to fetch a file, by its path."""
+    """Download instructions by path of the downloaded file."""
     members: Mapping[str, tuple[str, str]]
-    """Files that come out of a fetched archive, by their path: the archive and the path inside."""
+    """Files extracted from downloaded archives, by path: the archive and the path inside it."""
 
     @property
     def is_bitext(self) -> bool:
-        """Whether it has a source side."""
+        """Whether the corpus has a source side."""
         return self.source is not None
 
 
 def corpora(config: Mapping[str, Any]) -> dict[str, Corpus]:
-    """The corpora of a checked configuration by name, with their paths joined to ``data_dir``."""
+    """Return the corpora of a checked configuration by name, with paths relative to ``data_dir``."""
     return {entry["name"]: _corpus(entry, config["data_dir"]) for entry in config["corpora"]}
 
 
 def _corpus(entry: Mapping[str, Any], folder: str | None) -> Corpus:
-    """One corpus; its files lie in ``folder``; those that do not are downloaded where the entry says how."""
+    """Return one corpus, with its files in ``folder``; other files are downloaded if the entry says how."""
     downloads: dict[str, Any] = {}
     members: dict[str, tuple[str, str]] = {}
 
@@ -108,9 +108,10 @@ def _corpus(entry: Mapping[str, Any], folder: str | None) -> Corpus:
 
 
 def _own_path(folder: str, *source: str) -> str:
-    """A path for what comes from an address, or from a path in its archive, in a folder of its own.
+    """Return a path for a downloaded file or an archive member in a directory of its own.
 
-    Other sources have files of the same name. What an address asks after its path is not part of the name.
+    Different sources may have files of the same name, so that the directory name is a hash of the address (and of the
+    path inside the archive). The query part of an address is not included in the file name.
     """
     key = hashlib.sha256("\n".join(source).encode()).hexdigest()[:10]
     name = (urlsplit(source[-1]).path if len(source) == 1 else source[-1]).rsplit("/", 1)[-1]
@@ -118,28 +119,29 @@ def _own_path(folder: str, *source: str) -> str:
 
 
 def _in_domain(entry: Mapping[str, Any]) -> bool:
+    """Return whether an entry of ``corpora`` is in-domain text; by default, dev corpora are."""
     return bool(entry.get("in_domain", entry["role"] == "dev"))
 
 
 def amount_kept(amount: str | float | Mapping[str, float]) -> str:
-    """Return the option of `selection select` for what ``selection`` says: auto, a fraction, or millions of words."""
+    """Return the option of `selection select` for a value of ``selection``: auto, a fraction, or millions of words."""
     return f"--words {max(round(1e6 * amount['words']), 1)}" if isinstance(amount, Mapping) else f"--fraction {amount}"
 
 
 def kept_whole(keep: str | float | None, usual: str | float | Mapping[str, float]) -> bool:
-    """Whether selection takes a corpus whole: by its own ``keep``, or by what is usual for its kind."""
+    """Return whether selection keeps a whole corpus, by its own ``keep`` or else by the default for its kind."""
     return (keep or usual) in ("all", 1)
 
 
 def is_embedded(config: Mapping[str, Any]) -> bool:
-    """Whether the bitext of a checked configuration is the embedded corpus."""
+    """Return whether the parallel text of a checked configuration is the embedded corpus."""
     return all(corpus.target.startswith(EMBEDDED) for corpus in corpora(config).values() if corpus.role == "bitext")
 
 
 def parts_of_moses(config: Mapping[str, Any]) -> list[str]:
-    """The parts that ``engine`` gives to Moses: it names one engine for all, or for each; rnnsmt where it names none.
+    """Return the parts that ``engine`` assigns to Moses; ``engine`` names one engine for all parts or one for each.
 
-    An alignment that was made elsewhere needs none.
+    Parts without an engine use rnnsmt. Alignment is not included if it is external.
     """
     engine = config["engine"]
     parts = [part for part in PARTS if (engine if isinstance(engine, str) else engine.get(part)) == "moses"]
@@ -147,9 +149,10 @@ def parts_of_moses(config: Mapping[str, Any]) -> list[str]:
 
 
 def settle(config: dict[str, Any]) -> str:
-    """Replace ``auto`` of the settings in ``AUTO`` by what fits the corpora; one line that says so.
+    """Replace ``auto`` by values for the settings in ``AUTO``; return one line that lists them.
 
-    The networks of the embedded corpus are too small for any other, its search too narrow, its tuning too short.
+    For other corpora, the networks of the embedded corpus are too small, its search too narrow and its tuning too
+    short.
     """
     embedded = is_embedded(config)
     settled = []
@@ -162,7 +165,10 @@ def settle(config: dict[str, Any]) -> str:
 
 
 def repeated_keys(path: str | Path) -> Iterator[str]:
-    """One line for every key that a map of a YAML or JSON file has twice: YAML silently takes the last of them."""
+    """Yield one line for every duplicate key of a map in a YAML or JSON file.
+
+    YAML itself silently uses the last one.
+    """
     import yaml
 
     try:
@@ -198,13 +204,15 @@ def repeated_keys(path: str | Path) -> Iterator[str]:
 
 
 def check(config: dict[str, Any], schema_path: str | Path, files: Iterable[str | Path] = ()) -> list[str]:
-    """Every mistake of a configuration as one line each; an empty list where there is none.
+    """Validate a configuration; return one line for every mistake.
 
-    Snakemake leaves numbers and switches inside maps of ``--config`` as text (``--config "tuning={runs: 5}"``): where
-    the schema wants one, such text is replaced in ``config``.
+    Snakemake leaves numbers and booleans inside maps of ``--config`` as text (``--config "tuning={runs: 5}"``). Where
+    the schema requires another type, such text is converted in ``config``.
 
     Args:
-        files: those that the configuration was read from, in which keys must not be repeated.
+        config: the configuration; modified in place.
+        schema_path: JSON schema.
+        files: configuration files, which are checked for duplicate keys.
     """
     from jsonschema import Draft202012Validator
 
@@ -218,10 +226,15 @@ def check(config: dict[str, Any], schema_path: str | Path, files: Iterable[str |
 
 
 def _plain_values(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
-    """The value with text replaced by the number, switch or null that the schema wants and the text spells.
+    """Return the value with text converted to the number, boolean or null that the schema requires.
 
-    A whole number is one however it is written: the schema takes 3.0 for an integer, Python does not. root: the whole
-    schema, in which a ``$ref`` names another part.
+    Floats with integer value are converted to int where the schema requires an integer: JSON schema accepts 3.0 as an
+    integer, Python does not.
+
+    Args:
+        value: part of the configuration; maps and lists are modified in place.
+        schema: schema of this part.
+        root: the whole schema, in which ``$ref`` is resolved.
     """
     if "$ref" in schema:
         schema = reduce(lambda part, name: part[name], schema["$ref"].split("/")[1:], root)
@@ -245,7 +258,7 @@ def _plain_values(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any]
 
 
 def _meant(text: str) -> Any:
-    """What text stands for in YAML; text that is none, such as ``*.en``, for itself."""
+    """Return the YAML value of a text, or the text itself if it is not valid YAML, e.g. ``*.en``."""
     import yaml
 
     try:
@@ -259,7 +272,7 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def _explain(error: Any) -> Iterator[str]:
-    """Readable lines for one error of the schema."""
+    """Yield readable messages for one error of the schema."""
     place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path).lstrip(".")
     where = f"{place}: " if place else ""
     if error.validator == "additionalProperties" and isinstance(error.validator_value, bool):
@@ -286,7 +299,7 @@ def _explain(error: Any) -> Iterator[str]:
 
 
 def _describe(option: Mapping[str, Any]) -> str:
-    """One alternative of a schema in words."""
+    """Describe one alternative of a schema in words."""
     if "const" in option:
         return str(option["const"])
     if "enum" in option:
@@ -303,7 +316,7 @@ def _describe(option: Mapping[str, Any]) -> str:
 
 
 def _cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
-    """What a schema cannot say: names that must fit each other."""
+    """Yield mistakes that a schema cannot express: settings that contradict each other."""
     yield from _check_numbers(config, "")
     yield from _check_corpora(config["corpora"])
     yield from _check_selection(config)
@@ -331,7 +344,7 @@ def _cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _check_lms(config: Mapping[str, Any]) -> Iterator[str]:
-    """The corpora of further n-gram language models."""
+    """Check the corpora of additional n-gram language models."""
     roles = {entry["name"]: entry["role"] for entry in config["corpora"]}
     training = [name for name, role in roles.items() if role in ("bitext", "mono")]
     if config["lm"]["interpolate"] and not config["lm"]["models"]:
@@ -344,7 +357,7 @@ def _check_lms(config: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _check_engine(config: Mapping[str, Any]) -> Iterator[str]:
-    """What Moses is asked for and does not have."""
+    """Check that Moses can do what ``engine`` assigns to it."""
     parts = parts_of_moses(config)
     if parts and config["moses_home"] is None:
         yield "moses_home: the folder of an installation of Moses, which engine needs; see docs/moses.md"
@@ -371,7 +384,7 @@ def _check_engine(config: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _check_systems(config: Mapping[str, Any]) -> Iterator[str]:
-    """The names of scorers and systems, what systems are made of, those that are compared."""
+    """Check the names of scorers and systems, the components of systems, and the systems that are compared."""
     own = ["rnn", "cslm", "wp", "proposals"]
     known = [*own, *config["scorers"]]
     for name in config["scorers"]:
@@ -389,7 +402,7 @@ def _check_systems(config: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _check_features(config: Mapping[str, Any], name: str, added: list[str], known: list[str]) -> Iterator[str]:
-    """A phrase-based system: features that there are and that go together, and a name that says no others."""
+    """Check a phrase-based system: its features exist and are compatible, and its name does not imply others."""
     for feature in added:
         if feature not in known:
             yield f"systems.{name}: no feature {feature}; {_hint(feature, known)}"
@@ -411,7 +424,7 @@ def _check_features(config: Mapping[str, Any], name: str, added: list[str], know
 
 
 def _check_lstms(config: Mapping[str, Any], name: str, system: Mapping[str, Any]) -> Iterator[str]:
-    """A system of LSTMs: their network is there, and the system that they rescore is one that has n-best lists."""
+    """Check a system of LSTMs: its network exists, and the system that it rescores has n-best lists."""
     if "features" in system or "network" not in system:
         yield f"systems.{name}: needs either features and nothing else, or a network of seq2seq.networks"
         return
@@ -432,12 +445,13 @@ def _check_lstms(config: Mapping[str, Any], name: str, system: Mapping[str, Any]
 
 
 def _hint(name: str, known: Iterable[str]) -> str:
+    """Return a hint for a misspelt name: the closest known name, or all of them."""
     near = difflib.get_close_matches(name, known, 1)
     return f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
 
 
 def features_of(config: Mapping[str, Any], system: str) -> list[str]:
-    """What a system, or the one that its LSTMs rescore, adds to the baseline; nothing for LSTMs alone."""
+    """Return the features that a system, or the system it rescores, adds to the baseline; none for LSTMs alone."""
     about = config["systems"].get(system, {})
     if "rescores" in about:
         about = config["systems"].get(about["rescores"], {})
@@ -445,7 +459,7 @@ def features_of(config: Mapping[str, Any], system: str) -> list[str]:
 
 
 def _check_numbers(value: Any, place: str) -> Iterator[str]:
-    """Numbers that no stage takes, whatever they mean."""
+    """Yield numbers that are out of range for every stage."""
     if isinstance(value, Mapping):
         for key, part in value.items():
             yield from _check_numbers(part, f"{place}.{key}" if place else str(key))
@@ -459,6 +473,7 @@ def _check_numbers(value: Any, place: str) -> Iterator[str]:
 
 
 def _check_corpora(entries: list[Mapping[str, Any]]) -> Iterator[str]:
+    """Check the roles and names of the corpora."""
     roles = Counter(entry["role"] for entry in entries)
     for name, times in Counter(entry["name"] for entry in entries).items():
         if times > 1:
@@ -482,7 +497,7 @@ def _check_corpora(entries: list[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _check_files(config: Mapping[str, Any]) -> Iterator[str]:
-    """What can be seen of the corpora's files without reading them; large ones are compared by their size at most."""
+    """Check the files of the corpora without reading them; only files of equal size are compared."""
     external = config["alignment"]["external"]
     if external is not None and Path(external).is_dir():
         yield f"alignment.external: {external} is a folder, a file is needed"
@@ -511,7 +526,7 @@ def _check_files(config: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _same_file(path: str, other: str) -> bool:
-    """Whether two paths lead to the same file or to files of the same bytes."""
+    """Return whether two paths refer to the same file or to files with equal contents."""
     if os.path.realpath(path) == os.path.realpath(other):
         return True
     if not (Path(path).is_file() and Path(other).is_file()):
@@ -520,7 +535,7 @@ def _same_file(path: str, other: str) -> bool:
 
 
 def _check_selection(config: Mapping[str, Any]) -> Iterator[str]:
-    """Selection needs in-domain text: of both sides for bitext, of the target side for the language model's text."""
+    """Check that selection has in-domain text, on both sides for parallel text, on the target side for the LM."""
     entries = config["corpora"]
     in_domain = [entry for entry in entries if _in_domain(entry)]
     for kind, roles in (("bitext", ("bitext",)), ("mono", ("bitext", "mono"))):
@@ -535,6 +550,7 @@ def _check_selection(config: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _check_joint(config: Mapping[str, Any]) -> Iterator[str]:
+    """Check the joint test sets."""
     tests = [entry["name"] for entry in config["corpora"] if entry["role"] == "test"]
     for joint, parts in config["evaluation"]["joint"].items():
         if joint in tests or joint == "dev":

@@ -1,4 +1,4 @@
-"""What all pictures share: the options, the look, files that are the same whenever they are drawn again."""
+"""Common style, options and output of all figures; the same data give identical files."""
 
 import argparse
 from collections.abc import Sequence
@@ -32,17 +32,17 @@ STYLE: Any = {
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
-    """Add ``--output``: one file for each format."""
+    """Add ``--output``, with one file for each format."""
     parser.add_argument(
         "--output", nargs="+", required=True, metavar="FILE", help="output files: the figure, as .png or .svg by suffix"
     )
 
 
 def check_output(paths: Sequence[str]) -> None:
-    """Refuse other formats before anything is computed.
+    """Reject unsupported formats before anything is computed.
 
     Raises:
-        InputError: a path with another suffix.
+        InputError: a path has another suffix.
     """
     for path in paths:
         if Path(path).suffix not in FORMATS:
@@ -50,7 +50,13 @@ def check_output(paths: Sequence[str]) -> None:
 
 
 def canvas(rows: int, columns: int, width: float, height: float, share: bool = False) -> "tuple[Figure, list[Axes]]":
-    """An empty picture of ``rows`` times ``columns`` plots, sizes in inches; share: one scale for all."""
+    """Return an empty figure with ``rows`` times ``columns`` plots.
+
+    Args:
+        rows, columns: number of plots.
+        width, height: size of the figure in inches.
+        share: use the same axis limits for all plots.
+    """
     from matplotlib.figure import Figure
 
     with styled():
@@ -60,19 +66,23 @@ def canvas(rows: int, columns: int, width: float, height: float, share: bool = F
 
 
 def styled(more: dict[str, Any] | None = None) -> Any:
-    """The look of all pictures as a context, in which a figure is made and saved; ``more`` settings of matplotlib."""
+    """Return a context with the style of all figures, in which a figure is created and saved.
+
+    Args:
+        more: additional settings of matplotlib.
+    """
     from matplotlib import rc_context
 
     return rc_context(STYLE | (more or {}))
 
 
 def svg_metadata() -> dict[str, str | None]:
-    """No time and no version inside."""
+    """Return metadata for matplotlib that leave out date and version."""
     return {"Date": None, "Creator": None}
 
 
 def save(figure: "Figure", paths: Sequence[str]) -> None:
-    """Write a picture in every format, whole or not at all, without time or version inside."""
+    """Write a figure atomically in every format, without date and version."""
     for path in paths:
         kind = Path(path).suffix[1:]
         metadata = {"Software": None} if kind == "png" else svg_metadata()

@@ -1,8 +1,8 @@
-"""Files: reading by content, writing whole or not at all, and the one exception for bad input.
+"""File input and output: decompression by content, atomic writing, and the exception for invalid input.
 
-Text is UTF-8, one segment a line, lines end in ``\\n``. Reading recognises gzip, bzip2 and xz by their first bytes,
-whatever the file is called; writing compresses by the suffix ``.gz``, ``.bz2`` or ``.xz``. Control characters, ``|||``
-and empty lines are dealt with in ``rnnsmt.corpus`` only.
+Text is UTF-8 with one segment per line and lines ending in ``\\n``. When reading, gzip, bzip2 and xz are recognised by
+their first bytes, whatever the file name; when writing, files are compressed according to the suffix ``.gz``, ``.bz2``
+or ``.xz``. Control characters, ``|||`` and empty lines are handled in ``rnnsmt.corpus`` only.
 """
 
 import bz2
@@ -23,40 +23,42 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO, TextIO, cast
 
 MAX_LINE_BYTES = 1 << 24
-"""A longer line is not text: reading stops with a sentence instead of filling the memory."""
+"""Maximum line length in bytes. A longer line is not text; it raises an error before it fills the memory."""
 
 _MAGIC = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\0"}
-"""The first bytes of a compressed file, by the suffix that it should have."""
+"""First bytes of compressed files by suffix."""
 
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+"""First bytes of zip archives."""
 
 _DAMAGED = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
+"""Exceptions of the decompressors for damaged files."""
 
 _FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
-"""What a full disk, a limit of size and a quota say, without the name of the file."""
+"""Error numbers for a full disk, a file size limit and a quota; these errors do not name the file."""
 
 
 TEMPORARY = ".tmp-"
-"""The beginning of the names of files that are not whole yet."""
+"""Prefix of the names of incomplete files."""
 
 SCRATCH = "RNNSMT_SCRATCH"
-"""The environment variable that names the folder for scratch files."""
+"""Environment variable for the directory of scratch files."""
 
 
 def is_full(error: OSError) -> bool:
-    """Whether an error of the system says that there is no room for a file."""
+    """Return whether a system error means that there is no space left for a file."""
     return error.errno in _FULL
 
 
 class InputError(Exception):
-    """Bad input: one sentence that names the file, the line and what to do. Ends a stage with exit code 2."""
+    """Invalid input. The message is one sentence that names the file, the line and a remedy; the exit status is 2."""
 
 
 def open_binary(path: str | Path) -> BinaryIO:
-    """Open a file for reading bytes, decompressed where its first bytes are those of gzip, bzip2 or xz.
+    """Open a file for reading bytes, decompressing it if its first bytes are those of gzip, bzip2 or xz.
 
     Raises:
-        InputError: the file is missing, a folder, or not compressed although its suffix says so.
+        InputError: the file is missing, a directory, not readable, or not compressed although its suffix says so.
     """
     path = Path(path)
     try:
@@ -82,10 +84,10 @@ def open_binary(path: str | Path) -> BinaryIO:
 
 
 def open_text(path: str | Path) -> BinaryIO:
-    """``open_binary`` of a file that has lines of text in it.
+    """Open a text file for reading bytes; see ``open_binary``.
 
     Raises:
-        InputError: as ``open_binary``, or it is a zip archive.
+        InputError: as ``open_binary``, or the file is a zip archive.
     """
     stream = open_binary(path)
     if isinstance(stream, io.BufferedReader) and stream.peek(4)[:4] in _ZIP:
@@ -95,16 +97,16 @@ def open_text(path: str | Path) -> BinaryIO:
 
 
 def sha256(path: str | Path) -> str:
-    """The SHA-256 of a file as it lies on the disk, in hexadecimal digits."""
+    """Return the SHA-256 of a file as stored, without decompression, in hexadecimal."""
     with Path(path).open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def read_byte_lines(path: str | Path) -> Iterator[bytes]:
-    """Yield the lines of a file as bytes, without their ``\\n``.
+    """Yield the lines of a file as bytes without their ``\\n``.
 
     Raises:
-        InputError: the file is missing, truncated, damaged, or a line is longer than ``MAX_LINE_BYTES``.
+        InputError: the file is missing, truncated or damaged, or a line is longer than ``MAX_LINE_BYTES``.
     """
     for number, line in enumerate(read_bounded_lines(path, MAX_LINE_BYTES), 1):
         if line is None:
@@ -116,9 +118,9 @@ def read_byte_lines(path: str | Path) -> Iterator[bytes]:
 
 
 def read_bounded_lines(path: str | Path, limit: int) -> Iterator[bytes | None]:
-    """Yield the lines of a file as bytes, without their ``\\n``; ``None`` for a line of more than ``limit`` bytes.
+    """Yield the lines of a file as bytes without their ``\\n``, or ``None`` for a line of more than ``limit`` bytes.
 
-    However long a line is, no more than ``limit`` bytes of it are held.
+    At most ``limit`` bytes of a line are held in memory.
 
     Raises:
         InputError: the file is missing, truncated or damaged.
@@ -149,10 +151,15 @@ def read_bounded_lines(path: str | Path, limit: int) -> Iterator[bytes | None]:
 
 
 def check_utf8(block: bytes, path: str | Path, lines: int) -> None:
-    """See that a block of whole lines is UTF-8. lines: how many there were before it.
+    """Check that a block of whole lines is UTF-8.
+
+    Args:
+        block: the lines.
+        path: the file, for the message.
+        lines: number of lines before the block.
 
     Raises:
-        InputError: it is not; names the line.
+        InputError: a line is not UTF-8; the message names it.
     """
     try:
         block.decode()
@@ -163,9 +170,9 @@ def check_utf8(block: bytes, path: str | Path, lines: int) -> None:
 
 
 def read_line_blocks(path: str | Path, size: int = 1 << 21) -> Iterator[bytes]:
-    """Yield a file in blocks of about ``size`` bytes that hold whole lines, their ``\\n`` included.
+    """Yield a file in blocks of whole lines of about ``size`` bytes, including their ``\\n``.
 
-    For large files, where a Python step for every line is too slow. The last line gets a ``\\n`` where it has none.
+    For large files, where a Python step per line is too slow. A missing ``\\n`` at the end of the file is added.
 
     Raises:
         InputError: as ``read_byte_lines``.
@@ -200,15 +207,16 @@ def read_line_blocks(path: str | Path, size: int = 1 << 21) -> Iterator[bytes]:
 
 
 def _damaged(path: str | Path, lines: int, error: Exception) -> InputError:
+    """Return the error for a file that is damaged after ``lines`` lines."""
     return InputError(f"{path}: damaged after line {lines} ({error}); make or fetch it again")
 
 
 STANDARD_STREAM = "-"
-"""In place of a path, where a command can be part of a pipe."""
+"""Path that stands for standard input or output."""
 
 
 def read_lines_or_stdin(path: str | Path) -> Iterator[str]:
-    """``read_lines``, or the lines of standard input where the path is ``-``."""
+    """Yield the lines of a UTF-8 file as ``read_lines``, or of standard input if the path is ``-``."""
     if str(path) != STANDARD_STREAM:
         yield from read_lines(path)
         return
@@ -217,7 +225,7 @@ def read_lines_or_stdin(path: str | Path) -> Iterator[str]:
 
 
 def write_lines_or_stdout(path: str | Path, lines: Iterable[str]) -> None:
-    """``write_lines``, or to standard output where the path is ``-``."""
+    """Write lines to a file as ``write_lines``, or to standard output if the path is ``-``."""
     if str(path) != STANDARD_STREAM:
         write_lines(path, lines)
         return
@@ -237,10 +245,10 @@ def read_lines(path: str | Path) -> Iterator[str]:
 
 
 def decoded(line: bytes, path: str | Path, number: int) -> str:
-    """A line as text; path and number (from 1) are for the error's sentence.
+    """Decode a line; path and line number (from 1) are used in the error message.
 
     Raises:
-        InputError: it is not UTF-8.
+        InputError: the line is not UTF-8.
     """
     try:
         return line.decode("utf-8")
@@ -249,15 +257,15 @@ def decoded(line: bytes, path: str | Path, number: int) -> str:
 
 
 def words_of(sentence: str) -> list[str]:
-    """The words of a tokenised sentence: what stands between ASCII spaces, as in the tables."""
+    """Return the words of a tokenised sentence, separated by ASCII spaces as in phrase tables."""
     return [word for word in sentence.split(" ") if word]
 
 
 def read_parallel(*paths: str | Path) -> Iterator[tuple[str, ...]]:
-    """Yield the lines of several files side by side.
+    """Yield tuples of corresponding lines of several files.
 
     Raises:
-        InputError: as ``read_lines``, or the files do not have the same number of lines.
+        InputError: as ``read_lines``, or the files have different numbers of lines.
     """
     streams = [read_lines(path) for path in paths]
     number = 0
@@ -277,7 +285,7 @@ def read_parallel(*paths: str | Path) -> Iterator[tuple[str, ...]]:
 
 
 def write_plain(paths: Iterable[str | Path], output: Path) -> int:
-    """Write texts, decompressed, one after the other, for programs that read nothing else; the number of lines."""
+    """Concatenate text files, decompressed, for programs that cannot decompress; return the number of lines."""
     lines = 0
     with output.open("wb") as out:
         for path in paths:
@@ -288,20 +296,20 @@ def write_plain(paths: Iterable[str | Path], output: Path) -> int:
 
 
 def count_lines(path: str | Path) -> int:
-    """The number of lines of a file."""
+    """Return the number of lines of a file."""
     return sum(1 for _ in read_byte_lines(path))
 
 
 @contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
-    """Give a temporary path beside ``path``; on success fsync and rename it, on any exception remove it.
+    """Provide a temporary path next to ``path``; on success fsync and rename it, on an exception remove it.
 
-    The temporary name keeps the suffixes of ``path``, so that compression by suffix works on it, and its parent folder
-    is made where it is missing. A link stays one: what it leads to is replaced. What a process that was killed on this
-    machine left of ``path`` is removed.
+    The temporary name keeps the suffixes of ``path``, so that compression by suffix works. A missing parent directory
+    is created. If ``path`` is a symbolic link, its target is replaced. Temporary files of ``path`` left on this machine
+    by killed processes are removed.
 
     Raises:
-        InputError: the place is none for a file, or cannot be written (a full disk, permissions).
+        InputError: ``path`` cannot be a file, or writing failed (disk full, permissions).
     """
     path = check_output(path)
     if path.is_symlink():
@@ -332,15 +340,15 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def scratch_folder(output: str | Path) -> Iterator[Path]:
-    """Give an empty folder for what a stage keeps on disk while it works; it is removed at the end.
+    """Provide an empty directory for temporary files of a stage; it is removed at the end.
 
-    It lies beside ``output``, or in the folder that the environment variable ``RNNSMT_SCRATCH`` names, as on a local
-    disk; variables in it are looked up where the stage runs (``RNNSMT_SCRATCH='$TMPDIR'``). Every process has its own,
-    so that two that make the same output do not disturb each other. What a process that was killed on this machine left
-    is removed.
+    It is created next to ``output``, or in the directory given by the environment variable ``RNNSMT_SCRATCH``, e.g. on
+    a local disk; variables in its value are expanded on the machine of the stage (``RNNSMT_SCRATCH='$TMPDIR'``). Every
+    process has its own directory, so that two processes with the same output do not interfere. Directories left on this
+    machine by killed processes are removed.
 
     Raises:
-        InputError: no folder can be made there.
+        InputError: the directory cannot be created.
     """
     output = Path(output)
     _check_parents(output)
@@ -349,7 +357,7 @@ def scratch_folder(output: str | Path) -> Iterator[Path]:
     folder = _temporary(path)
     folder.parent.mkdir(parents=True, exist_ok=True)
     _remove_leftovers(path)
-    shutil.rmtree(folder, ignore_errors=True)  # of an earlier process with the same number
+    shutil.rmtree(folder, ignore_errors=True)  # left by an earlier process with the same process id
     folder.mkdir()
     try:
         yield folder
@@ -358,7 +366,7 @@ def scratch_folder(output: str | Path) -> Iterator[Path]:
 
 
 def _scratch_place(output: Path) -> Path:
-    """What the scratch folder of an output is called, without what tells processes apart."""
+    """Return the path of the scratch directory of an output, without the part that distinguishes processes."""
     if not (said := os.environ.get(SCRATCH)):
         return output.with_name(f"{output.name}.scratch")
     place = Path(os.path.expandvars(said))
@@ -369,10 +377,10 @@ def _scratch_place(output: Path) -> Path:
 
 
 def check_output(path: str | Path) -> Path:
-    """The path, if a file can have this place: devices, pipes and folders are not replaced.
+    """Return the path if it can be an output file: devices, pipes and directories are not replaced.
 
     Raises:
-        InputError: it has no name, is no ordinary file, or lies below something that is no folder.
+        InputError: the path has no name, is not a regular file, or lies below something that is not a directory.
     """
     path = Path(path)
     if not path.name:
@@ -389,7 +397,15 @@ def check_output(path: str | Path) -> Path:
 
 
 def _check_parents(path: Path, itself: bool = False) -> None:
-    """itself: the path is that of a folder."""
+    """Check that a path can be created below its nearest existing parent.
+
+    Args:
+        path: the path.
+        itself: the path is a directory, which may exist itself.
+
+    Raises:
+        InputError: this parent is not a directory or not writable.
+    """
     parent = next(parent for parent in [*[path] * itself, *path.parents] if parent.exists())
     if not parent.is_dir():
         raise InputError(f"{path}: {parent} is a file, not a folder; choose another output")
@@ -398,7 +414,7 @@ def _check_parents(path: Path, itself: bool = False) -> None:
 
 
 def check_output_folder(path: str | Path) -> None:
-    """Refuse what cannot be a folder of outputs, without making it.
+    """Check that a path can be an output directory, without creating it.
 
     Raises:
         InputError: as ``check_output``.
@@ -410,16 +426,17 @@ def check_output_folder(path: str | Path) -> None:
 
 
 def _temporary(path: Path) -> Path:
-    """The name under which this process writes ``path``."""
+    """Return the temporary name under which this process writes ``path``."""
     return path.with_name(f"{_temporary_prefix()}{os.getpid()}-{path.name}")
 
 
 def _temporary_prefix() -> str:
+    """Return the prefix of temporary names on this machine."""
     return f"{TEMPORARY}{platform.node()}-"
 
 
 def _remove_leftovers(path: Path) -> None:
-    """Remove temporary files and folders of ``path`` whose process is gone."""
+    """Remove temporary files and directories of ``path`` whose process no longer exists."""
     prefix, suffix = _temporary_prefix(), f"-{path.name}"
     for other in path.parent.iterdir():
         process = other.name[len(prefix) : -len(suffix)]
@@ -432,7 +449,7 @@ def _remove_leftovers(path: Path) -> None:
 
 
 def _alive(process: int) -> bool:
-    """Whether a process still runs; one that ended and was not waited for does not."""
+    """Return whether a process is running; zombies are not."""
     try:
         os.kill(process, 0)
         status = Path(f"/proc/{process}/stat").read_bytes()
@@ -445,9 +462,9 @@ def _alive(process: int) -> bool:
 
 @contextmanager
 def atomic_binary(path: str | Path) -> Iterator[BinaryIO]:
-    """Write a binary file whole or not at all, compressed by the suffix of ``path``.
+    """Write a binary file atomically, compressed according to the suffix of ``path``.
 
-    Compressed files carry neither a name nor a time, so that the same content gives the same bytes.
+    Compressed files contain neither name nor time, so that equal contents give equal bytes.
     """
     with atomic_path(path) as temporary:
         suffix = Path(path).suffix
@@ -471,7 +488,7 @@ def atomic_binary(path: str | Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def atomic_text(path: str | Path) -> Iterator[TextIO]:
-    """Write a UTF-8 text file whole or not at all, compressed by the suffix of ``path``."""
+    """Write a UTF-8 text file atomically, compressed according to the suffix of ``path``."""
     with atomic_binary(path) as binary:
         text = io.TextIOWrapper(binary, encoding="utf-8", newline="\n", write_through=False)
         yield text
@@ -480,7 +497,7 @@ def atomic_text(path: str | Path) -> Iterator[TextIO]:
 
 
 def write_lines(path: str | Path, lines: Iterable[str]) -> int:
-    """Write lines (without ``\\n``) to a file, whole or not at all; return how many."""
+    """Write lines (without ``\\n``) to a file atomically; return their number."""
     number = 0
     with atomic_text(path) as out:
         for line in lines:
@@ -491,18 +508,22 @@ def write_lines(path: str | Path, lines: Iterable[str]) -> int:
 
 
 def write_json(path: str | Path, value: object) -> None:
-    """Write a value as readable JSON, whole or not at all."""
+    """Write a value as indented JSON atomically."""
     with atomic_text(path) as out:
         json.dump(value, out, indent=2, ensure_ascii=False)
         out.write("\n")
 
 
 def read_json(path: str | Path) -> Any:
-    """Read a JSON file; ``InputError`` where it is missing or damaged."""
+    """Read a JSON file.
+
+    Raises:
+        InputError: the file is missing or damaged.
+    """
     text = "\n".join(read_lines(path))
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
         raise InputError(f"{path}, line {error.lineno}: not JSON ({error.msg}); remove it and run again") from None
-    except (ValueError, RecursionError) as error:  # a number of thousands of digits, thousands of open brackets
+    except (ValueError, RecursionError) as error:  # a number with thousands of digits, or thousands of open brackets
         raise InputError(f"{path}: not JSON of this project ({error}); remove it and run again") from None

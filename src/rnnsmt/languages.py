@@ -1,4 +1,4 @@
-"""Codes of languages: two letters of ISO 639-1 where a language has them."""
+"""Language codes: the two letters of ISO 639-1 for languages that have them."""
 
 _THREE_LETTERS = """
 aar:aa abk:ab afr:af aka:ak alb:sq amh:am ara:ar arb:ar arg:an arm:hy asm:as ava:av ave:ae aym:ay aze:az bak:ba bam:bm
@@ -17,11 +17,11 @@ zho:zh zul:zu
 """
 
 TWO_LETTERS: dict[str, str] = dict(pair.split(":") for pair in _THREE_LETTERS.split())
-"""Code of three letters (ISO 639-2 and 639-3) -> of two (ISO 639-1)."""
+"""Two-letter codes (ISO 639-1) by three-letter code (ISO 639-2 and 639-3)."""
 
 
 def code_mistake(lang: str) -> str | None:
-    """What is wrong with the code of a language; None where nothing is."""
+    """Return a message if a language code is invalid, otherwise None."""
     if not lang.isascii() or not lang.isalpha() or not lang.islower() or len(lang) not in (2, 3):
         return f"{lang} is no code of a language; two letters are needed, like fr (ISO 639-1)"
     if lang in TWO_LETTERS:

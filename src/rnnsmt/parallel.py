@@ -1,4 +1,4 @@
-"""Work shared by processes (chunks of lines, in order, with bounded memory) or by threads (kernels without the GIL)."""
+"""Parallel processing: chunks of items in processes, in order and with bounded memory, or kernels in threads."""
 
 import multiprocessing
 import os
@@ -21,11 +21,13 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 CHUNK = 2000
-"""Lines that travel to a worker together. Results do not depend on it."""
+"""Number of lines sent to a worker at once; does not affect the results."""
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+"""Signals that are blocked while worker processes are forked."""
 
 _state: dict[str, Any] = {}
+"""State of a worker process: ``function``, which is applied to the chunks."""
 
 
 def map_chunks(
@@ -34,12 +36,13 @@ def map_chunks(
     """Apply a function to chunks of items and yield its results in order.
 
     Args:
-        make: gives the function; called once in every process (it may import and compile).
+        make: returns the function; called once in every process (it may import modules and compile kernels).
         items: read lazily; at most ``3 * threads`` chunks are in memory.
-        threads: processes; with 1 everything happens in this one.
+        threads: number of processes; with 1, the current process does the work.
+        chunk: number of items per chunk.
 
     Raises:
-        InputError: a process was ended from outside, as the system does where memory is short.
+        InputError: a process was killed, e.g. by the system because memory was short.
     """
     iterator = iter(items)
     chunks = iter(lambda: tuple(islice(iterator, chunk)), ())
@@ -52,14 +55,15 @@ def map_chunks(
         waiting: deque[Future[Any]] = deque()
         try:
             for part in chunks:
-                with _held_signals():  # the first one forks: a worker is to see none before it has handlers of its own
+                with _held_signals():  # forks workers, which must not receive a signal before they set their handlers
                     waiting.append(pool.submit(_work, part))
                 if len(waiting) >= 3 * threads:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
         except BrokenProcessPool:
-            time.sleep(0.1)  # a signal to all processes may reach this one last
+            # a signal to all processes may reach this one last; it then ends the stage instead of this error
+            time.sleep(0.1)
             raise InputError(
                 f"--threads {threads}: a process was ended from outside; was the memory full? use fewer threads"
             ) from None
@@ -70,6 +74,7 @@ def map_chunks(
 
 @contextmanager
 def _held_signals() -> Iterator[None]:
+    """Block SIGINT and SIGTERM."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
         yield
@@ -78,7 +83,8 @@ def _held_signals() -> Iterator[None]:
 
 
 def _start_worker(make: Callable[[], Any], parent: int) -> None:
-    # the parent decides what Ctrl-C and SIGTERM mean; a worker whose parent was killed ends itself
+    """Initialise a worker process."""
+    # The parent handles Ctrl-C and SIGTERM. A worker whose parent was killed exits by itself.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
@@ -87,30 +93,33 @@ def _start_worker(make: Callable[[], Any], parent: int) -> None:
 
 
 def _end_with(parent: int) -> None:
+    """Exit when the parent process no longer exists."""
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(1)
 
 
 def _work(part: tuple[Any, ...]) -> Any:
+    """Apply the function of the worker to a chunk."""
     return _state["function"](part)
 
 
 def map_lines(make: Callable[[], Callable[[str], str]], lines: Iterable[str], threads: int) -> Iterator[str]:
-    """Apply a function to every line, in several processes, in order; ``make`` gives it, as in ``map_chunks``."""
+    """Apply a function to every line in several processes, in order; ``make`` returns it, as in ``map_chunks``."""
     for done in map_chunks(partial(_lines_function, make), lines, threads):
         yield from done
 
 
 def _lines_function(make: Callable[[], Callable[[str], str]]) -> Callable[[tuple[str, ...]], list[str]]:
+    """Return a function for chunks of lines, given ``make`` for single lines."""
     function = make()
     return lambda lines: [function(line) for line in lines]
 
 
 def in_threads(function: Callable[[Item], Result], items: Sequence[Item], threads: int) -> Iterator[Result]:
-    """Apply a function that releases the GIL to items, in threads; yield its results in order.
+    """Apply a function that releases the GIL to items in threads; yield its results in order.
 
-    An exception, of the function or a signal, ends it as soon as the items at work are done.
+    After an exception, of the function or from a signal, only the items in progress are completed.
     """
     if threads <= 1:
         yield from map(function, items)

@@ -1,4 +1,4 @@
-"""What a stage says while it works: a bar on a terminal, plain periodic lines in a log, its figures at the end."""
+"""Progress output of stages: a bar on a terminal, periodic lines in a log, and a summary at the end."""
 
 import resource
 import sys
@@ -9,16 +9,23 @@ from typing import TypeVar
 Item = TypeVar("Item")
 
 LOG_SECONDS = 10.0
-"""How often a line is written where stderr is not a terminal."""
+"""Seconds between progress lines if stderr is not a terminal."""
 
 
 def say(text: str) -> None:
-    """Write one line to stderr, where the rules' logs are taken from."""
+    """Print one line to stderr, which is the log in the workflow."""
     print(text, file=sys.stderr, flush=True)
 
 
 def track(items: Iterable[Item], what: str, total: int | None = None, unit: str = "lines") -> Iterator[Item]:
-    """Yield the items, showing rate and expected time: ``for line in track(read_lines(p), "reading")``."""
+    """Yield the items and show rate and expected time: ``for line in track(read_lines(p), "reading")``.
+
+    Args:
+        items: the items.
+        what: description of the work.
+        total: number of items, if known.
+        unit: name of the items in the plural.
+    """
     if total is None and isinstance(items, Sized):
         total = len(items)
     if sys.stderr.isatty():
@@ -33,7 +40,7 @@ def track(items: Iterable[Item], what: str, total: int | None = None, unit: str 
 
 
 class Meter:
-    """Counts work that comes in lumps; writes a plain line every ``LOG_SECONDS``."""
+    """Progress counter for work done in batches; prints a line every ``LOG_SECONDS`` seconds."""
 
     def __init__(self, what: str, total: int | None = None, unit: str = "lines") -> None:
         self.what, self.total, self.unit = what, total, unit
@@ -41,7 +48,7 @@ class Meter:
         self.started = self._last = time.monotonic()
 
     def add(self, amount: int) -> None:
-        """Count ``amount`` more units as done."""
+        """Add ``amount`` completed units."""
         self.done += amount
         now = time.monotonic()
         if now - self._last >= LOG_SECONDS:
@@ -49,6 +56,7 @@ class Meter:
             say(self._line(now))
 
     def _line(self, now: float) -> str:
+        """Return the progress line."""
         rate = self.done / max(now - self.started, 1e-9)
         text = f"{self.what}: {self.done:,}"
         if self.total:
@@ -60,14 +68,14 @@ class Meter:
 
 
 class StageClock:
-    """Wall and CPU time of a stage; ``finish`` writes its last log line."""
+    """Wall-clock and CPU time of a stage; ``finish`` prints the last line of its log."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.started = time.monotonic()
 
     def finish(self, figures: dict[str, object]) -> None:
-        """Write the stage's figures, its seconds and its peak memory as one line on stderr."""
+        """Print the figures of the stage, its seconds and its peak memory in MB as one line on stderr."""
         own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
         cpu = own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
         peak = max(own.ru_maxrss, children.ru_maxrss) / 1024
@@ -77,6 +85,7 @@ class StageClock:
 
 
 def _readable(value: object) -> str:
+    """Format a figure with thousands separators or four significant digits."""
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):

@@ -1,13 +1,13 @@
-"""Which runs of Snakemake are alive in a folder: after ``kill -9`` or a power cut the same command goes on.
+"""Detection of dead Snakemake runs, so that after ``kill -9`` or a power failure the same command resumes.
 
-A killed Snakemake leaves its lock behind, and the next one refuses to start. So every run of these rules keeps a file
-in ``.snakemake/rnnsmt-runs`` under a lock of the system, which goes with its process however that ends; an orderly end
-removes the file. Snakemake's lock is stale, and removed, where files of dead runs are there and no run is alive.
+A killed Snakemake leaves its lock behind, and the next run refuses to start. Every run of this workflow therefore holds
+a system lock on a file in ``.snakemake/rnnsmt-runs``. The system releases the lock when the process ends in any way; a
+normal end also removes the file. If there are files of dead runs and no run is alive, Snakemake's lock is stale and is
+removed.
 
-The jobs that a dead run gave to a cluster may still be at work. Slurm is asked for them: while there are some, a new
-run would give it the same jobs once more, and is refused. Where there is no Slurm to ask, or a run started on another
-host, because some file systems keep locks to one host, everything stays for the user to decide (``snakemake
---unlock``).
+Cluster jobs of a dead run may still be running. Slurm is queried for them; while there are any, a new run is refused,
+since it would submit the same jobs again. If Slurm is not available, or if a run started on another host (some file
+systems keep locks local to a host), nothing is removed and the user has to decide (``snakemake --unlock``).
 """
 
 import atexit
@@ -26,6 +26,7 @@ from typing import IO
 from rnnsmt.io import InputError
 
 RUNS = "rnnsmt-runs"
+"""Directory of the run files below ``.snakemake``."""
 
 NO_RUNS = (
     "dry-run",
@@ -39,29 +40,31 @@ NO_RUNS = (
     "rulegraph",
     "mode",
 )
-"""Options of Snakemake with which it executes nothing, or one job for a run (mode). There are more: to take a plan for
-a run does no harm."""
+"""Options with which Snakemake executes nothing, or a single job of another run (mode).
+
+The list is not complete; taking a plan for a run does no harm.
+"""
 
 IN_QUEUE = "PENDING,CONFIGURING,RUNNING,SUSPENDED,STOPPED,COMPLETING"
-"""States of a job of Slurm that has not ended."""
+"""Slurm states of jobs that have not ended."""
 
 _kept: dict[Path, IO[str]] = {}
-"""The locked files of this process, open until it ends."""
+"""Locked files of this process by directory, kept open until it ends."""
 
 
 def enter(folder: Path, cluster: bool, arguments: Sequence[str] = ()) -> bool:
-    """Take part in the runs of a folder, after removing the stale lock of a dead one.
+    """Register a run in a directory, after removing the stale lock of a dead run.
 
     Args:
-        folder: Snakemake's own, ``.snakemake``.
-        cluster: whether this run gives its jobs to other machines.
-        arguments: Snakemake's command line; a plan or a job of a run neither removes anything nor counts as a run.
+        folder: Snakemake's directory ``.snakemake``.
+        cluster: whether this run submits jobs to other machines.
+        arguments: Snakemake's command line. A dry run or a job of another run is not registered and removes nothing.
 
     Returns:
         Whether a stale lock was removed.
 
     Raises:
-        InputError: jobs that a dead run gave to Slurm are still at work.
+        InputError: Slurm jobs of a dead run are still in the queue.
     """
     runs = (folder / RUNS).resolve()
     if runs in _kept or any(_is_no_run(argument) for argument in arguments):
@@ -75,7 +78,7 @@ def enter(folder: Path, cluster: bool, arguments: Sequence[str] = ()) -> bool:
             json.dump({"host": socket.gethostname(), "cluster": cluster}, file)
             file.flush()
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # a folder that cannot be written, or no locks of the system: nothing to know by
+    except OSError:  # the directory is not writable, or the file system has no locks: runs cannot be detected
         return False
     _kept[runs] = file
     atexit.register(own.unlink, missing_ok=True)
@@ -83,32 +86,37 @@ def enter(folder: Path, cluster: bool, arguments: Sequence[str] = ()) -> bool:
 
 
 def runs_alive(folder: Path) -> bool:
-    """Whether a run is alive, as far as this machine can know. folder: Snakemake's own, ``.snakemake``."""
+    """Return whether a run is alive, as far as this machine can tell; ``folder`` is Snakemake's ``.snakemake``."""
     return any(not _is_dead(path) for path in (folder / RUNS).glob("*.json"))
 
 
 def _is_no_run(argument: str) -> bool:
-    # Short options that take no value may stand before it (-pn), anything behind it (-nR rule): but -Rnames is a run.
+    """Return whether an argument is one of ``NO_RUNS`` or its short form."""
+    # Short options without a value may precede it (-pn) and anything may follow it (-nR rule), but -Rnames is a run.
     return argument in [f"--{name}" for name in NO_RUNS] or re.match("-[fFkpa]*[ntlSD]", argument) is not None
 
 
 @contextmanager
 def _one_at_a_time(runs: Path) -> Iterator[None]:
-    """Two that start together look one after the other."""
+    """Make processes that start at the same time enter one after the other."""
     with (runs / "lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
 def _clear(folder: Path, runs: Path, unlock: bool) -> bool:
-    """Remove Snakemake's lock if it is stale, and the files of dead runs that nobody has to know of any more."""
+    """Remove Snakemake's lock if it is stale, and the files of dead runs that are no longer needed.
+
+    Returns:
+        Whether the lock was removed.
+    """
     paths = list(runs.glob("*.json"))
     if not all(_is_dead(path) for path in paths):
         return False
     over = [path for path in paths if unlock or _is_over(path, folder)]
     locks = folder / "locks"
     locked = locks.is_dir() and any(locks.iterdir())
-    if len(over) < len(paths):  # of the others nobody here knows
+    if len(over) < len(paths):  # the state of the jobs of the other runs is unknown
         return False
     for path in over:
         path.unlink(missing_ok=True)
@@ -119,7 +127,7 @@ def _clear(folder: Path, runs: Path, unlock: bool) -> bool:
 
 
 def _is_dead(path: Path) -> bool:
-    """Whether nobody holds the lock of a run's file, or the run has just ended and taken its file along."""
+    """Return whether no process holds the lock of a run's file, or the file has just been removed by its run."""
     try:
         with path.open() as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -131,8 +139,11 @@ def _is_dead(path: Path) -> bool:
 
 
 def _is_over(path: Path, folder: Path) -> bool:
-    """Whether a dead run and its jobs are over: it started on this machine, and so did its jobs, or Slurm has none."""
-    with suppress(FileNotFoundError):  # it has just ended by itself
+    """Return whether a dead run and its jobs have ended.
+
+    This is known if the run started on this machine and its jobs ran there too or are no longer in Slurm's queue.
+    """
+    with suppress(FileNotFoundError):  # the run has just ended normally
         about = _about(path)
         if about is None or about["host"] != socket.gethostname():
             return False
@@ -141,7 +152,7 @@ def _is_over(path: Path, folder: Path) -> bool:
 
 
 def _about(path: Path) -> dict[str, object] | None:
-    """What a run said of itself; None if it did not come to say so."""
+    """Return the information that a run wrote about itself, or None if it ended before that."""
     with suppress(ValueError, TypeError, KeyError):
         about = json.loads(path.read_text(encoding="utf-8"))
         return {"host": about["host"], "cluster": about["cluster"]}
@@ -149,10 +160,10 @@ def _about(path: Path) -> dict[str, object] | None:
 
 
 def _no_jobs_left(folder: Path) -> bool:
-    """Whether Slurm has no job of this folder any more; not where it cannot be asked.
+    """Return whether Slurm has no more jobs of this directory; False if it cannot be queried.
 
     Raises:
-        InputError: it has some.
+        InputError: there are such jobs.
     """
     jobs = slurm_jobs(folder)
     if jobs:
@@ -164,15 +175,15 @@ def _no_jobs_left(folder: Path) -> bool:
 
 
 def slurm_jobs(folder: Path) -> list[str] | None:
-    """The numbers of the jobs in Slurm's queue that Snakemake's executor gave it for a folder.
+    """Return the numbers of the jobs in Slurm's queue that Snakemake's executor submitted for a directory.
 
-    They are known by their logs, which that executor writes to ``.snakemake/slurm_logs``.
+    They are recognised by their logs, which this executor writes to ``.snakemake/slurm_logs``.
 
     Args:
-        folder: Snakemake's own, ``.snakemake``.
+        folder: Snakemake's directory ``.snakemake``.
 
     Returns:
-        None where that executor was not at work in the folder, or Slurm does not answer.
+        Job numbers; None if the executor was not used in the directory or Slurm does not answer.
     """
     logs = (folder / "slurm_logs").resolve()
     if not logs.is_dir():

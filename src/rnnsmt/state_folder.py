@@ -1,8 +1,8 @@
-"""Folders for the state of long jobs: one process at a time, only ever continued with the settings it was begun with.
+"""Checkpoint directories of long jobs, used by one process at a time and resumed only with the same settings.
 
-A lock of the system, which goes with its process, keeps a second process out: a stage can outlive the Snakemake that
-was killed. ``finished.json`` says that the outputs of the job were written: then other settings start over, while a job
-that was interrupted is never thrown away.
+A system lock, which is released when its process ends, keeps out a second process: a stage may outlive a killed
+Snakemake. ``finished.json`` marks that the outputs of the job were written; after that, other settings replace the
+state, while the state of an interrupted job is never discarded.
 """
 
 import fcntl
@@ -14,16 +14,22 @@ from rnnsmt.io import TEMPORARY, InputError, read_json, write_json
 from rnnsmt.progress import say
 
 FINISHED = "finished.json"
+"""Name of the file that marks a finished job."""
 
 LONGEST_VALUE = 40
-"""Longer values, hashes above all, are not shown."""
+"""Maximum length of values shown in messages; longer ones are mostly hashes."""
 
 
 class StateFolder:
-    """The state folder of one job."""
+    """Checkpoint directory of one job."""
 
     def __init__(self, path: str | Path, fingerprint: Mapping[str, object]) -> None:
-        """fingerprint: name -> value of everything that the result depends on."""
+        """Create an object for a directory, without touching it.
+
+        Args:
+            path: the directory.
+            fingerprint: name and value of everything that the result depends on.
+        """
         self.path = Path(path)
         self.fingerprint = {name: str(value) for name, value in fingerprint.items()}
         self.remedy = f"remove {self.path} to start over"
@@ -32,13 +38,13 @@ class StateFolder:
 
     @staticmethod
     def is_finished(path: str | Path) -> bool:
-        """Whether a folder holds the state of a finished job: other settings start over there, and refuse elsewhere."""
+        """Return whether a directory holds the state of a finished job, which other settings may replace."""
         return (Path(path) / FINISHED).exists()
 
     def lock(self) -> None:
-        """Wait until no other process works in the folder; the lock is held as long as this object lives.
+        """Wait until no other process uses the directory; the lock is held for the lifetime of this object.
 
-        What a process that was killed, on whatever machine, had begun to write there is removed.
+        Temporary files of killed processes, on any machine, are removed.
         """
         self.path.mkdir(parents=True, exist_ok=True)
         self._lock = (self.path / "lock").open("w")
@@ -47,7 +53,7 @@ class StateFolder:
         except BlockingIOError:
             say(f"another process is at work in {self.path}; waiting until it ends")
             fcntl.flock(self._lock, fcntl.LOCK_EX)
-        except OSError as error:  # some file systems of clusters have no locks
+        except OSError as error:  # some cluster file systems do not support locks
             say(f"{self.path}: cannot be locked ({error.strerror}); take care that no other process works there")
             return
         for leftover in self.path.glob(f"{TEMPORARY}*"):
@@ -55,11 +61,11 @@ class StateFolder:
 
     @property
     def descriptors(self) -> tuple[int, ...]:
-        """That of the lock: a program that inherits it holds the lock as long as it lives."""
+        """File descriptor of the lock; a child process that inherits it holds the lock while it runs."""
         return () if self._lock is None else (self._lock.fileno(),)
 
     def clear_finished(self, *patterns: str) -> None:
-        """Remove the state (files by ``patterns``) of a finished job of other settings."""
+        """Remove the state (files that match ``patterns``) of a finished job with other settings."""
         if not self._finished.exists() or not (changed := self._changed(read_json(self._finished))):
             return
         say(f"{self.path}: finished with other settings before, starting over; changed since: {', '.join(changed)}")
@@ -69,10 +75,10 @@ class StateFolder:
         self._finished.unlink()
 
     def check(self, before: Mapping[str, object]) -> None:
-        """Compare the fingerprint of a saved state.
+        """Compare the fingerprint of a saved state with that of this job.
 
         Raises:
-            InputError: it is of another job.
+            InputError: they differ.
         """
         if changed := self._changed(before):
             raise InputError(
@@ -81,10 +87,11 @@ class StateFolder:
             )
 
     def finish(self) -> None:
-        """Remember that the outputs of this job are written."""
+        """Mark the job as finished: its outputs are written."""
         write_json(self._finished, self.fingerprint)
 
     def _changed(self, before: object) -> list[str]:
+        """Return the names of the settings that differ, with old and new values if these are short."""
         found = before if isinstance(before, Mapping) else {}
         names = [*self.fingerprint, *(name for name in found if name not in self.fingerprint)]
         changed = []

@@ -1,8 +1,8 @@
-"""How a stage ends before its end: signals, the time limit, standard streams that are closed.
+"""Early termination of stages: signals, time limit, closed standard streams.
 
-Most stages leave on SIGTERM and Ctrl-C like on an exception (``catch_signals``). Long ones that have a state to save
-remember the signal and look at it, and at the time limit, where they can stop (``Stop``). A signal that is ignored when
-the process starts, as in the background of a shell script, stays ignored.
+Most stages terminate on SIGTERM and Ctrl-C as on an exception (``catch_signals``). Long stages with checkpoints record
+the signal and poll it, and the time limit, at points where they can stop (``Stop``). A signal that is ignored when the
+process starts, as in the background of a shell script, remains ignored.
 """
 
 import os
@@ -12,14 +12,15 @@ import time
 from types import FrameType, TracebackType
 
 SAVED = 75
-"""Exit code of a stage that stopped early on purpose with its state saved."""
+"""Exit status of a stage that stopped early with its state saved."""
 
 
 class Stop:
-    """Remembers SIGTERM and Ctrl-C instead of ending the process at once, and watches the time limit.
+    """Context manager that records SIGTERM and Ctrl-C instead of ending the process, and watches the time limit.
 
-    A second signal ends the process at once. About five minutes before the limit, or a tenth of it, it is time to stop;
-    the limit, in seconds, counts from the making of the object. Outside a ``with`` signals keep their meaning.
+    A second signal ends the process at once. It is time to stop about five minutes before the limit, or a tenth of the
+    limit if that is shorter. The limit is in seconds from the creation of the object. Signals keep their meaning
+    outside the ``with`` block.
     """
 
     def __init__(self, time_limit: float | None) -> None:
@@ -35,21 +36,26 @@ class Stop:
         return self
 
     def _remember(self, number: int, _frame: FrameType | None) -> None:
+        """Handle a signal: record the first one, exit on the second."""
         if self.signal is not None:
             raise SystemExit(128 + number)
         self.signal = number
 
     def asked(self, ahead: float = 0.0) -> bool:
-        """Whether to save and stop now. ahead: seconds until it is asked again; the most that was ever given counts."""
+        """Return whether to save and stop now.
+
+        Args:
+            ahead: seconds until the next call; the maximum of all calls is used.
+        """
         self._ahead = max(self._ahead, ahead)
         return self.signal is not None or (self.end is not None and time.monotonic() + self._ahead >= self.end)
 
     def reason(self) -> str:
-        """For the log."""
+        """Return the reason for stopping, for the log."""
         return "before the time limit" if self.signal is None else f"by {signal.Signals(self.signal).name}"
 
     def exit_code(self) -> int:
-        """130 after Ctrl-C, else ``SAVED``."""
+        """Return 130 after Ctrl-C, otherwise ``SAVED``."""
         return 128 + signal.SIGINT if self.signal == signal.SIGINT else SAVED
 
     def __exit__(
@@ -60,12 +66,12 @@ class Stop:
 
 
 AGAIN = 0.2
-"""Seconds after which a signal that was lost is sent once more."""
+"""Seconds after which a lost signal is sent again."""
 
 
 def catch_signals() -> None:
-    """Leave on SIGTERM and Ctrl-C like on an exception, so that temporary files are removed."""
-    if signal.getsignal(signal.SIGINT) == signal.SIG_DFL:  # what is ignored, as behind nohup, stays so
+    """Terminate on SIGTERM and Ctrl-C as on an exception, so that temporary files are removed."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_DFL:  # ignored signals, as with nohup, remain ignored
         signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, _stop)
 
@@ -75,14 +81,17 @@ def _stop(number: int, _frame: FrameType | None) -> None:
 
 
 def leave_signals() -> None:
-    """Where there is nothing to remove, SIGTERM and Ctrl-C end the process at once."""
+    """Let SIGTERM and Ctrl-C end the process at once; for code that has nothing to clean up."""
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
 
 
 def signal_again(lost: "sys.UnraisableHookArgs") -> None:
-    """For ``sys.unraisablehook``: what a destructor raises is printed and forgotten; a signal is sent once more."""
+    """Send a signal again whose exception was raised in a destructor, where Python prints and drops it.
+
+    For use as ``sys.unraisablehook``.
+    """
     error = lost.exc_value
     if isinstance(error, KeyboardInterrupt):
         number = signal.SIGINT
@@ -96,7 +105,10 @@ def signal_again(lost: "sys.UnraisableHookArgs") -> None:
 
 
 def open_closed_streams() -> None:
-    """Reopen closed file descriptors 0 to 2 on /dev/null: libraries print to them, no output file must get one."""
+    """Reopen closed file descriptors 0 to 2 on /dev/null.
+
+    Libraries print to these descriptors, so that no output file may get one of them.
+    """
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(number)
@@ -105,6 +117,6 @@ def open_closed_streams() -> None:
 
 
 def drop_streams() -> None:
-    """What stdout and stderr still hold is not written at the end."""
+    """Discard what stdout and stderr still hold in their buffers at exit."""
     for stream in (sys.stdout, sys.stderr):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

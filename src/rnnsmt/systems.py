@@ -1,6 +1,6 @@
-"""The systems of the tables: their names in files, their labels, the published figures.
+"""Systems of the tables: names in files, labels, and published results.
 
-Table 1 is that of Cho et al. (2014); what Sutskever et al. (2014) published of the same test set stands in Table 2.
+Table 1 is that of Cho et al. (2014); Table 2 has the results of Sutskever et al. (2014) on the same test set.
 """
 
 from collections.abc import Collection, Mapping
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class PaperFigures(NamedTuple):
-    """BLEU in the paper: newstest2012+2013 (dev, where it is told) and newstest2014 (test), WMT'14 English-French."""
+    """Published BLEU on WMT'14 English-French: newstest2012+2013 (dev, None if not reported), newstest2014 (test)."""
 
     dev: float | None
     test: float
@@ -20,6 +20,7 @@ PAPER: dict[str, PaperFigures] = {
     "cslm_rnn": PaperFigures(31.48, 34.64),
     "cslm_rnn_wp": PaperFigures(31.50, 34.54),
 }
+"""Results of Cho et al. (2014), Table 1."""
 
 SEQ2SEQ_PAPER: dict[str, PaperFigures] = {
     "lstm_forward": PaperFigures(None, 26.17),
@@ -29,20 +30,23 @@ SEQ2SEQ_PAPER: dict[str, PaperFigures] = {
     "baseline+lstm": PaperFigures(None, 35.85),
     "baseline+lstm_ensemble": PaperFigures(None, 36.50),
 }
-"""Sutskever et al. (2014), Tables 1 and 2: beam 12, ensembles of five; 1000-best lists of the same baseline."""
+"""Results of Sutskever et al. (2014), Tables 1 and 2: beam size 12, ensembles of five; 1000-best lists of the same
+baseline."""
 
 BASELINE = "baseline"
-"""Differences are taken to this system."""
+"""System to which differences are computed."""
 
 _FEATURES = {"baseline": "Baseline", "cslm": "CSLM", "proposals": "Proposals", "rnn": "RNN", "wp": "WP"}
 
 FEATURES = ("rnn", "cslm", "wp")
-"""What the paper's systems add to the baseline, in its order; others, proposals and the scorers of a configuration,
-come after them."""
+"""Features that the paper's systems add to the baseline, in its order.
+
+Other features (proposals, and the scorers of a configuration) come after them.
+"""
 
 
 def label(system: str) -> str:
-    """A readable name: ``cslm_rnn_wp`` is CSLM + RNN + WP; what has another name keeps it.
+    """Return a readable name: ``cslm_rnn_wp`` becomes CSLM + RNN + WP; other names are kept.
 
     >>> label("cslm_rnn+lstm_ensemble")
     'CSLM + RNN + LSTM ensemble'
@@ -58,7 +62,10 @@ def _label(name: str) -> str:
 
 
 def named_features(system: str) -> tuple[str, ...] | None:
-    """What a system adds to the baseline by its name: cslm and rnn for ``cslm_rnn``; none where that says nothing."""
+    """Return the features that a system's name says it adds to the baseline, or None.
+
+    ``cslm_rnn`` adds cslm and rnn; None means that the name says nothing about features.
+    """
     parts = system.split("_")
     if not all(part in _FEATURES for part in parts):
         return None
@@ -66,37 +73,40 @@ def named_features(system: str) -> tuple[str, ...] | None:
 
 
 def has_network(features: Collection[str] | None) -> bool:
-    """Whether a system with these features has a network; yes where they are not known."""
+    """Return whether a system with these features has a neural network; True if the features are not known."""
     return features is None or not set(features) <= {"wp"}
 
 
 def share_networks(features: Collection[str] | None, others: Collection[str] | None) -> bool:
-    """Tell whether two systems with these features have a network in common."""
+    """Return whether two systems with these features have a network in common."""
     return bool(set(features or ()) & set(others or ()) - {"wp"})
 
 
 def ordered_features(features: Collection[str] | None) -> tuple[str, ...]:
-    """Features in the order of the paper, then those that it does not know."""
+    """Return features in the order of the paper, followed by other features."""
     known = features or ()
     return (*(name for name in FEATURES if name in known), *(name for name in known if name not in FEATURES))
 
 
 def last_feature(features: Collection[str] | None) -> str | None:
-    """The last feature in their order: WP of CSLM + RNN + WP, CSLM of CSLM + RNN; none where there is none."""
+    """Return the last feature in paper order, e.g. WP of CSLM + RNN + WP, CSLM of CSLM + RNN; None if there is none."""
     return next(reversed(ordered_features(features)), None)
 
 
 def without(system: str, feature: str, features: Mapping[str, Collection[str] | None]) -> str | None:
-    """The system that has the same features but this one: the first that fits, none where there is none.
+    """Return the first system with the same features except one, or None.
 
-    features: what each system adds to the baseline; none where that is not known.
+    Args:
+        system: the system.
+        feature: the feature that the other system lacks.
+        features: features that each system adds to the baseline; None if they are not known.
     """
     rest = set(features[system] or ()) - {feature}
     return next((name for name, other in features.items() if other is not None and set(other) == rest), None)
 
 
 def paper_figure(system: str, is_dev: bool) -> float | None:
-    """The BLEU of the same system in the papers, where they have it."""
+    """Return the published BLEU of the same system, or None."""
     figures = published(system)
     if figures is None:
         return None
@@ -104,11 +114,11 @@ def paper_figure(system: str, is_dev: bool) -> float | None:
 
 
 def published(system: str) -> PaperFigures | None:
-    """The figures of a system in the papers, where it is in one."""
+    """Return the published results of a system, or None."""
     return PAPER.get(system) or SEQ2SEQ_PAPER.get(system)
 
 
 def paper_gain(system: str, reference: str, is_dev: bool) -> float | None:
-    """By how much a system is better than another in the papers, where they have both."""
+    """Return the published difference in BLEU of a system to another, or None if one of them was not published."""
     own, other = paper_figure(system, is_dev), paper_figure(reference, is_dev)
     return None if own is None or other is None else own - other

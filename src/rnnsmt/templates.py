@@ -1,4 +1,4 @@
-"""Pages from jinja2 templates that lie beside the code of a chapter."""
+"""HTML pages from jinja2 templates that are stored with the code of a chapter."""
 
 from html import unescape
 from pathlib import Path
@@ -7,10 +7,10 @@ from rnnsmt.io import atomic_text
 
 
 def write_page(output: str | Path, package: str, template: str, **values: object) -> int:
-    """Fill a template of a package and write the page; its size in bytes.
+    """Render a template of a package and write the page; return its size in bytes.
 
-    What is filled in is escaped for HTML; the filter ``plain`` makes characters of Moses' entities first. A name that
-    the template uses and ``values`` lacks is an error.
+    Values are escaped for HTML; the filter ``plain`` first replaces Moses' entities by characters. A name that the
+    template uses and ``values`` lacks raises an error.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 

@@ -1,4 +1,4 @@
-"""A parallel corpus as word ids in flat arrays, the form in which the aligners read it."""
+"""A parallel corpus as word ids in flat arrays, the input format of the aligners."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -15,11 +15,11 @@ Ids = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
 
 MAX_WORDS = 2**31 - 1
-"""Words of a side: so much one expected count can hold (``rnnsmt.kernels.fixed_point``)."""
+"""Maximum number of words of a side, which is the maximum of one expected count (``rnnsmt.kernels.fixed_point``)."""
 
 
 class BitextSide(NamedTuple):
-    """One language: the words of sentence ``s`` are ``ids[offsets[s]:offsets[s + 1]]``."""
+    """One side of a parallel corpus: the words of sentence ``s`` are ``ids[offsets[s]:offsets[s + 1]]``."""
 
     ids: Ids  # [words], from 0 in order of first appearance
     offsets: Offsets  # [sentences + 1]
@@ -27,7 +27,7 @@ class BitextSide(NamedTuple):
 
     @property
     def lengths(self) -> Offsets:
-        """Number of words of every sentence."""
+        """Number of words of every sentence, [sentences]."""
         return np.diff(self.offsets)
 
 
@@ -39,18 +39,19 @@ class Bitext(NamedTuple):
 
     @property
     def sentences(self) -> int:
-        """Number of sentence pairs, empty ones included."""
+        """Number of sentence pairs, including empty ones."""
         return len(self.source.offsets) - 1
 
 
 def read_bitext(source: str | Path, target: str | Path) -> Bitext:
-    """Read a tokenised parallel corpus: words are separated by blanks.
+    """Read a tokenised parallel corpus whose words are separated by spaces.
 
-    Memory: 4 bytes a word and 8 a sentence on each side, and the vocabularies.
+    Memory: 4 bytes per word and 8 per sentence on each side, and the vocabularies.
 
     Raises:
-        InputError: as ``rnnsmt.io.read_line_blocks``; text that is not UTF-8; files of different lengths; no line at
-            all; a sentence of more than ``MAX_POSITION`` words; a side of more than ``MAX_WORDS``.
+        InputError: as ``rnnsmt.io.read_line_blocks``; the text is not UTF-8; the files have different lengths, no
+            lines, or no line with words on both sides; a sentence has more than ``MAX_POSITION`` words; a side has more
+            than ``MAX_WORDS`` words.
     """
     first, second = _read_side(source), _read_side(target)
     lines = len(first.offsets) - 1, len(second.offsets) - 1
@@ -68,6 +69,7 @@ def read_bitext(source: str | Path, target: str | Path) -> Bitext:
 
 
 def _read_side(path: str | Path) -> BitextSide:
+    """Read one side; raise the errors of ``read_bitext`` that concern a single file."""
     words = Interner()
     ids: list[Ids] = []
     lengths: list[npt.NDArray[np.int32]] = []

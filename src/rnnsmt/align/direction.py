@@ -1,9 +1,8 @@
-"""One direction of an alignment: every generated word takes a given word or none.
+"""One alignment direction: every generated word is linked to one given word or to NULL.
 
-A pass over the corpus counts, then estimates. It counts block by block of the sentences, in blocks that are the same
-for any number of threads and of parts of the corpus. Expected counts are sums of integers
-(``rnnsmt.kernels.fixed_point``), and what is a sum of fractions is kept by block, so that neither threads nor parts
-change a bit of what is learnt.
+A pass over the corpus counts, then estimates. Counting iterates over blocks of sentences, which are the same for any
+number of threads and parts of the corpus. Expected counts are sums of integers (``rnnsmt.kernels.fixed_point``), and
+sums of fractions are stored per block, so that parameters are bit-identical for any number of threads and parts.
 """
 
 from collections.abc import Callable
@@ -21,33 +20,34 @@ from rnnsmt.align.pharaoh import MAX_POSITION
 from rnnsmt.parallel import in_threads
 
 Parameters = dict[str, npt.NDArray[Any]]
-"""All that an aligner has learnt so far: arrays by name."""
+"""Parameters of an aligner after some passes: arrays by name."""
 
 Counts = dict[str, npt.NDArray[Any]]
-"""What a pass has found in some sentences, by name.
+"""Results of a pass over some sentences, by name.
 
-``t`` [pairs], ``t_null`` and others: expected counts of parameters, in fixed point; none in the pass that is the last.
-``sums`` [blocks]: one over the sentences of every block. ``best`` [generated words]: links, where the pass sets them.
+``t`` [pairs], ``t_null`` and others: expected counts of parameters, in fixed point; absent in the last pass.
+``sums`` [blocks]: a sum over the sentences of every block. ``best`` [generated words]: links, if the pass sets them.
 """
 
 Text = tuple[Ids, Offsets, Ids, Offsets]
-"""Ids and offsets, as of a ``BitextSide``, of the given and of the generated side."""
+"""Ids and offsets, as in ``BitextSide``, of the given and of the generated side."""
 
 CELLS = 50_000_000
-"""Word pairs of the corpus, from its beginning, of which memory (4 bytes each) says where the lexicon keeps them.
+"""Number of word pairs of the corpus, from its beginning, whose lexicon indices are cached in memory (4 bytes each).
 
-Without it every pass would look them up again: a third of the time that Model 4 takes.
+Without the cache, every pass would look them up again, which takes a third of the time of Model 4.
 """
 
 _LEAST_BLOCK = 500
-"""Sentences of a block in a small corpus."""
+"""Minimum number of sentences of a block."""
 
 _MOST_BLOCKS = 256
-"""In a large one a block has tables of its own, as large as the vocabulary, which are then small beside its text."""
+"""Maximum number of blocks. A block allocates tables of the size of the vocabulary; blocks of a large corpus must be
+large compared with them."""
 
 
 class Statistics(NamedTuple):
-    """What the estimates need to know of the corpus."""
+    """Corpus statistics that the estimation steps need."""
 
     starts: npt.NDArray[np.int64]  # [given vocabulary + 1], the rows of the lexicon
     letters: npt.NDArray[np.int64]  # [given vocabulary], the length of every word
@@ -57,50 +57,75 @@ class Statistics(NamedTuple):
     def estimate(
         self, parameters: Parameters, counts: Counts, estimator: Callable[..., None], *settings: float
     ) -> None:
-        """Set ``t`` and ``t_null`` by ``relative_frequencies`` or ``normalise`` from their counts."""
+        """Set ``t`` and ``t_null`` from their counts with ``relative_frequencies`` or ``normalise``.
+
+        Args:
+            parameters: updated in place.
+            counts: counts with ``t`` and ``t_null``, in fixed point.
+            estimator: ``relative_frequencies`` or ``normalise``.
+            settings: further arguments of the estimator, between the counts and the output.
+        """
         estimator(self.starts, counts["t"], *settings, parameters["t"])
+        # p(f | NULL) is a single row over the generated vocabulary
         all_generated = np.array([0, len(parameters["t_null"])])
         estimator(all_generated, counts["t_null"], *settings, parameters["t_null"])
 
 
 class Sentences:
-    """The sentence pairs that a job goes over: those of a corpus or of a part of it.
+    """Sentence pairs that a job processes: those of a corpus or of a part of it.
 
     Attributes:
-        pairs: the word pairs of the lexicon. Index ``pairs`` stands for all others.
-        bounds: the first sentence of every block, and the one behind the last.
+        pairs: number of word pairs in the lexicon. Index ``pairs`` stands for all other pairs.
+        bounds: the first sentence of every block, and the end of the last block.
     """
 
     def __init__(self, lexicon: Lexicon, text: Text, bounds: npt.NDArray[np.int64], threads: int, room: int) -> None:
-        """room: as ``CELLS``; 0 where there is but one pass."""
+        """Initialise with a lexicon, a text and the bounds of its blocks.
+
+        Args:
+            lexicon: lexicon of the text.
+            text: ids and offsets of both sides.
+            bounds: as the attribute.
+            threads: number of threads.
+            room: maximum number of cached lexicon indices, as ``CELLS``; 0 if there is only one pass.
+        """
         self.lexicon, self.text, self.bounds, self.threads = lexicon, text, bounds, threads
         self.pairs = len(lexicon.words)
         pairs_of_sentences = np.diff(text[1]) * np.diff(text[3])
+        # [sentences + 1], number of word pairs before each sentence
         self._before = np.concatenate([np.zeros(1, np.int64), np.cumsum(pairs_of_sentences)])
+        # cells are int32, and ``pairs`` itself must fit
         self._room = min(int(self._before[-1]), room if self.pairs < 2**31 - 1 else 0)
 
     @cached_property
     def corpus(self) -> tuple[npt.NDArray[Any], ...]:
-        """What every kernel takes: the lexicon, where the pairs of the text lie in it, both sides."""
+        """Leading arguments of all kernels: the lexicon, the cached lexicon indices, and both sides of the text."""
         cells = np.empty(self._room, np.int32)
         if self._room:
             self.over_blocks(lambda *block: corpus_cells(*block, *self.lexicon, *self.text, cells))
         return (*self.lexicon, cells, *self.text)
 
     def over_blocks(self, work: Callable[[int, int, int], float | None]) -> npt.NDArray[np.float64]:
-        """Call ``work`` for every block, with its first sentence, that behind it, and the word pairs before it.
+        """Call ``work`` for every block with its first sentence, its end, and the number of word pairs before it.
 
         Returns:
-            What it returns, [blocks].
+            The return values of ``work``, float64 [blocks]; 0 for None.
         """
         blocks = [(first, behind, int(self._before[first])) for first, behind in pairwise(self.bounds.tolist())]
         return np.array([value or 0.0 for value in in_threads(lambda block: work(*block), blocks, self.threads)])
 
 
 class Direction(Sentences):
-    """A bitext as one direction of an aligner sees it."""
+    """A bitext in one alignment direction."""
 
     def __init__(self, given: BitextSide, generated: BitextSide, threads: int = 1, max_pairs: int = MAX_PAIRS) -> None:
+        """Build the lexicon and define the blocks.
+
+        Args:
+            given, generated: the sides.
+            threads: number of threads.
+            max_pairs: as in ``build_lexicon``.
+        """
         self.given, self.generated = given, generated
         sentences = len(given.offsets) - 1
         size = max(_LEAST_BLOCK, -(-sentences // _MOST_BLOCKS))
@@ -109,15 +134,21 @@ class Direction(Sentences):
         super().__init__(build_lexicon(given, generated, threads, max_pairs), text, bounds, threads, CELLS)
 
     def statistics(self) -> Statistics:
-        """Of the whole corpus."""
+        """Return the statistics of the whole corpus."""
         letters = np.array([len(word) for word in self.given.vocabulary])
+        # both lengths in one integer, so that np.unique counts distinct pairs
         sizes = self.generated.lengths * (MAX_POSITION + 1) + self.given.lengths
         distinct, times = np.unique(sizes, return_counts=True)
         lengths = np.stack(np.divmod(distinct, MAX_POSITION + 1), 1)
         return Statistics(self.lexicon.starts, letters, lengths, times)
 
     def uniform(self, probability: float) -> Parameters:
-        """The lexical probabilities before the first pass: t [pairs + 1] = p(f | e), t_null = p(f | NULL); no links."""
+        """Return uniform lexical probabilities, and no links.
+
+        ``t`` [pairs + 1], float32: p(f | e); the last element is the value of pairs that are not in the lexicon.
+        ``t_null`` [generated vocabulary], float64: p(f | NULL). ``best`` [generated words], int16: given positions, -1
+        for NULL.
+        """
         return {
             "t": np.full(self.pairs + 1, probability, np.float32),
             "t_null": np.full(len(self.generated.vocabulary), probability),
@@ -126,6 +157,9 @@ class Direction(Sentences):
 
 
 def no_counts(parameters: Parameters, *names: str) -> Counts:
-    """Zeros for the counts of these parameters; pairs that the lexicon does not have are not counted."""
+    """Return zero counts, int64, for the parameters of these names.
+
+    The counts of ``t`` have one element less than ``t``: pairs that the lexicon does not contain are not counted.
+    """
     counts = {name: np.zeros(parameters[name].shape, np.int64) for name in names}
     return {name: array[:-1] if name == "t" else array for name, array in counts.items()}

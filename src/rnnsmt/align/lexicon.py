@@ -1,7 +1,7 @@
-"""The word pairs that occur together in some sentence pair, as compressed sparse rows.
+"""The word pairs that occur together in at least one sentence pair, as compressed sparse rows.
 
-The aligners keep one parameter for each of them, so their memory grows with the number of distinct pairs and not with
-the number of words squared or of sentence positions.
+The aligners store one parameter per pair, so that memory grows with the number of distinct pairs, and not with the
+product of the vocabulary sizes or with the number of sentence positions.
 """
 
 from itertools import pairwise
@@ -16,25 +16,31 @@ from rnnsmt.parallel import in_threads
 from rnnsmt.progress import say
 
 MAX_PAIRS = 500_000_000
-"""Pairs that are kept: 16 bytes each in a pass over the corpus."""
+"""Maximum number of pairs; each takes 16 bytes in a pass over the corpus."""
 
 _RANGES = 64
-"""Parts of the given vocabulary, of about as many occurrences, which threads share."""
+"""Number of ranges of the given vocabulary, with about equal numbers of occurrences, that are distributed over threads.
+"""
 
 
 class Lexicon(NamedTuple):
-    """Row ``e`` is ``words[starts[e]:starts[e + 1]]``: the generated words seen with the given word e, ascending."""
+    """Word pairs as compressed sparse rows.
+
+    Row ``e`` is ``words[starts[e]:starts[e + 1]]``: the generated words seen with the given word ``e``, ascending.
+    """
 
     starts: npt.NDArray[np.int64]  # [given vocabulary + 1]
     words: npt.NDArray[np.int32]  # [pairs]
 
 
 def build_lexicon(given: BitextSide, generated: BitextSide, threads: int = 1, max_pairs: int = MAX_PAIRS) -> Lexicon:
-    """The pairs of a given and a generated word that share a sentence pair; time linear in the sum of I x J.
+    """Collect the pairs of a given and a generated word that share a sentence pair, in time linear in the sum of I x J.
 
-    Where there are more than ``max_pairs``, those go whose words have least to do with each other: with n sentences of
-    a word or a pair, those for which n(e, f)^2 / (n(e) n(f)) is smallest, all of about the same value together.
+    If there are more than ``max_pairs``, the least associated pairs are discarded: with n the number of sentences that
+    contain a word or a pair, those with the smallest n(e, f)^2 / (n(e) n(f)). Pairs of about the same value (one
+    ``weakness``) are kept or discarded together.
     """
+    # sentences of each given word, again as compressed sparse rows, one entry per occurrence
     occurrences = np.bincount(given.ids, minlength=len(given.vocabulary))
     sentence_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(occurrences)])
     sentences = np.empty(len(given.ids), np.int32)
@@ -48,9 +54,11 @@ def build_lexicon(given: BitextSide, generated: BitextSide, threads: int = 1, ma
     sizes = np.zeros(len(given.vocabulary) + 1, np.int64)
 
     def count(weakest: int) -> npt.NDArray[np.int64]:
+        """Set ``sizes[e + 1]`` to the number of partners of e; return the number of pairs of each ``weakness``."""
         nothing = np.zeros(0, np.int32)
 
         def part(word_range: tuple[int, int]) -> npt.NDArray[np.int64]:
+            """Count the partners of a range of given words."""
             strengths = np.zeros(WEAKEST + 1, np.int64)
             partners_of_words(*word_range, *corpus, weakest, sizes, nothing, strengths)
             return strengths
@@ -59,13 +67,15 @@ def build_lexicon(given: BitextSide, generated: BitextSide, threads: int = 1, ma
 
     strengths, weakest = count(WEAKEST), WEAKEST
     if strengths.sum() > max_pairs:
-        weakest = int(np.searchsorted(np.cumsum(strengths), max_pairs, side="right")) - 1  # a step is kept whole
+        # the last step of ``weakness`` up to which all pairs together fit
+        weakest = int(np.searchsorted(np.cumsum(strengths), max_pairs, side="right")) - 1
         count(weakest)
         say(f"{strengths.sum():,} word pairs occur together; the {sizes.sum():,} that belong together most are kept")
     starts = np.cumsum(sizes)
     words = np.empty(starts[-1], np.int32)
 
     def fill(word_range: tuple[int, int]) -> None:
+        """Write the partners of a range of given words."""
         partners_of_words(*word_range, *corpus, weakest, starts, words, strengths)
 
     for _ in in_threads(fill, ranges, threads):

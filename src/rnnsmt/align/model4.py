@@ -1,21 +1,22 @@
-"""IBM Model 4 (Brown et al. 1993), trained as GIZA++ does with the settings of Moses (Och and Ney 2003).
+"""IBM Model 4 (Brown et al. 1993), trained as by GIZA++ with the settings of Moses (Och and Ney 2003).
 
-Model 1 (five iterations) gives the HMM its start, the HMM (five) Model 3, and Model 3 (three) Model 4 (three). The
-first iteration of Models 3 and 4 takes its counts from alignments of the model before, so that six passes over the
-corpus follow the HMM's (``PASSES``). In each, hill climbing leads from the HMM's most probable path, with the current
-lexical probabilities, to an alignment of which no neighbour (one word moved, or the links of two swapped) is more
-probable; fractional counts are gathered over it and its neighbours. The pass of the HMM itself counts its path and the
-neighbours.
+The models are trained in sequence, each initialised from the one before: Model 1 (five iterations), the HMM (five),
+Model 3 (three) and Model 4 (three). The first iteration of Models 3 and 4 collects its counts from alignments of the
+model before, so that six passes over the corpus follow those of the HMM (``PASSES``). In each pass, hill climbing
+starts from the Viterbi path of the HMM with the current lexical probabilities, and ends at an alignment without a more
+probable neighbour (one word linked elsewhere, or the links of two words swapped). Fractional counts are collected over
+this alignment and its neighbours. The first of the six passes aligns with the HMM itself, without hill climbing, and
+collects counts over the Viterbi path and its neighbours.
 
-* NULL has a probability of 0.001.
-* The fertility distribution of a word is smoothed with four counts of the mean distribution of the words of its length.
-* Model 4's distances depend on 50 word classes a side; 0.4 of every distribution of them is uniform.
-* Distortion is deficient: positions that are taken or outside the sentence have probability, too.
-* The rest are maximum-likelihood estimates; none is below 1e-7.
+* The probability of NULL is 0.001.
+* The fertility distribution of a word is smoothed with four counts of the mean distribution of words of its length.
+* The distances of Model 4 depend on 50 word classes per side; 0.4 of each of their distributions is uniform.
+* Distortion is deficient: occupied positions and positions outside the sentence also have probability.
+* All other estimates are maximum-likelihood estimates of at least 1e-7.
 
-GIZA++ takes the first better neighbour in an order of its own where this takes the best, and finds its word classes in
-another way; of its links, 97 % in one direction and 98 % in the other are the same (27,000 pairs of Multi30k). No
-random numbers are drawn.
+GIZA++ moves to the first better neighbour in its own order, where this implementation moves to the best one, and it
+finds its word classes in a different way. 97 % of its links in one direction and 98 % in the other are identical
+(27,000 sentence pairs of Multi30k). No random numbers are drawn.
 """
 
 import numpy as np
@@ -30,21 +31,23 @@ from rnnsmt.align.word_classes import word_classes
 from rnnsmt.kernels.fixed_point import ONE
 
 PASSES = ((HMM, MODEL3), (MODEL3, MODEL3), (MODEL3, MODEL3), (MODEL3, MODEL4), (MODEL4, MODEL4), (MODEL4, 0))
-"""The model that a pass over the corpus aligns with, and the model whose parameters it counts: none in the last."""
+"""For each pass, the model that aligns and the model whose counts are collected; 0 for none, in the last pass."""
 
 P_NULL = 0.001
+"""Probability of NULL in Models 3 and 4."""
 
 CLIMBS = 30
-"""Most steps of one hill climb."""
+"""Maximum number of hill-climbing steps."""
 
 FERTILITY_PRIOR = 4.0
-"""Weight, in words, of the mean fertility distribution of the words of equal length in that of one."""
+"""Weight, in counts, of the mean fertility distribution of all words of equal length."""
 
 
 def begin(direction: Direction) -> Parameters:
-    """What the HMM begins with, and room for the parameters of Models 3 and 4, named as in ``kernels.model4.Tables``.
+    """Return the initial parameters of the HMM, and zeros for those of Models 3 and 4.
 
-    ``log_probabilities``: of the alignments of every pass of Models 3 and 4.
+    They are named as in ``kernels.model4.Tables``. ``log_probabilities``: log-probability of the alignments of every
+    pass of Models 3 and 4.
     """
     parameters = hmm.begin(direction)
     given, generated = direction.given, direction.generated
@@ -62,7 +65,7 @@ def begin(direction: Direction) -> Parameters:
 
 
 def count(sentences: Sentences, parameters: Parameters) -> Counts:
-    """The next one of ``PASSES``; the last one links every generated word to a given word or (-1) to none."""
+    """Run the next of ``PASSES``; the last one links every generated word to a given word or to NULL (-1)."""
     model, counted = PASSES[len(parameters["log_probabilities"])]
     tables = Tables(*[parameters[name] for name in Tables._fields])
     counts = no_counts(parameters, *Tables._fields) if counted else {}
@@ -76,7 +79,7 @@ def count(sentences: Sentences, parameters: Parameters) -> Counts:
 
 
 def estimate(statistics: Statistics, parameters: Parameters, counts: Counts) -> None:
-    """The parameters of the model that was counted; after the last pass the log-probability alone."""
+    """Update the parameters of the counted model, and append the log-probability; the last pass only appends it."""
     parameters["log_probabilities"] = np.append(parameters["log_probabilities"], sum(counts["sums"].tolist()))
     if "t" in counts:
         statistics.estimate(parameters, counts, relative_frequencies)
@@ -85,19 +88,27 @@ def estimate(statistics: Statistics, parameters: Parameters, counts: Counts) -> 
 
 
 def _estimate(counts: Tables, letters: npt.NDArray[np.int64], width: int) -> Parameters:
-    """Parameters but the lexical ones from counts in fixed point; ``letters``: the length of every given word."""
-    sizes = np.repeat(np.arange(width + 1), width)  # of the rows of the distortion table: J, for every position
+    """Return all parameters except the lexical ones.
+
+    Args:
+        counts: expected counts in fixed point.
+        letters: number of characters of every given word.
+        width: maximum sentence length W.
+    """
+    sizes = np.repeat(np.arange(width + 1), width)  # row lengths of the distortion table: J, for W given positions
     starts = np.concatenate([[0], np.cumsum(sizes)])
     distortion = np.empty(len(counts.distortion))
     relative_frequencies(starts, counts.distortion, distortion)
-    # expected fertilities are differences and can be a rounding error below 0; the last column is for impossible ones
+    # expected fertilities are differences and can be slightly below 0; the last column is for impossible fertilities
     fertility = np.maximum(counts.fertility / ONE, FLOOR)
     fertility[:, MAX_FERTILITY] = 0.0
+    # mean distribution of the words of each length
     by_letters = np.zeros((letters.max() + 1, MAX_FERTILITY + 1))
     np.add.at(by_letters, letters, fertility)
     by_letters /= np.maximum(by_letters.sum(1, keepdims=True), FLOOR)
     fertility += FERTILITY_PRIOR * by_letters[letters]
     fertility /= fertility.sum(1, keepdims=True)
+    # smoothed with a uniform distribution only when they are used, see ``kernels.model4.placement``
     head, inner = (
         table / ONE / np.maximum(table.sum(-1, keepdims=True) / ONE, 1e-9) for table in (counts.head, counts.inner)
     )

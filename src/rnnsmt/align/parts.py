@@ -1,8 +1,9 @@
-"""Training by jobs that see a part of the corpus each, on one or several machines, with files between them.
+"""Training in separate jobs that each process a part of the corpus, on one or several machines, and exchange files.
 
-The passes are those of ``rnnsmt.align.training``, and so are the links, for any number of parts. ``cut`` counts the
-corpus and cuts it; in every pass ``count`` finds the counts of a part and ``estimate`` the next parameters from the
-counts of all; ``links`` puts together what the parts have found in the last pass. A file says of which job it is.
+The passes are those of ``rnnsmt.align.training``, and the links are the same for any number of parts. ``cut`` collects
+statistics of the corpus and splits it into parts. In every pass, ``count`` computes the counts of one part, and
+``estimate`` the next parameters from the counts of all parts. ``links`` concatenates the links of all parts from the
+last pass. Every file stores the fingerprint of its job.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,22 +25,28 @@ from rnnsmt.options import bounds_of_part
 from rnnsmt.parallel import in_threads
 
 REMEDY = "make it again, with all that follows"
+"""Advice at the end of the error messages about a file of another job."""
 
 TEXT = ("given_ids", "given_offsets", "generated_ids", "generated_offsets")
+"""Names of the arrays of a part's sentences: ids and offsets of both sides."""
 
 IN_ORDER = ("sums", "best")
-"""Of what a pass finds, what follows each other in the order of the parts; the rest is added up."""
+"""Results of a pass that are concatenated in the order of the parts; all others are added up."""
 
 
 def cut(
     bitext: Bitext, fingerprint: Mapping[str, object], folder: str | Path, threads: int = 1, max_pairs: int = MAX_PAIRS
 ) -> int:
-    """Write what all passes need: ``corpus.npz``, ``parameters.0.npz`` and the parts, ``part.K-of-N.npz``.
+    """Write the inputs of all passes: ``corpus.npz``, ``parameters.0.npz`` and the parts, ``part.K-of-N.npz``.
 
-    Parts are cut between two blocks of a pass: where there are fewer blocks than parts, some are empty.
+    The corpus is split at block boundaries; if there are fewer blocks than parts, some parts are empty.
 
     Args:
-        fingerprint: of the job, with ``--aligner``, ``--direction`` and ``--parts``.
+        bitext: the corpus.
+        fingerprint: fingerprint of the job, with ``--aligner``, ``--direction`` and ``--parts``.
+        folder: output directory.
+        threads: number of threads.
+        max_pairs: as in ``build_lexicon``.
 
     Returns:
         The number of word pairs of the lexicon.
@@ -59,19 +66,22 @@ def cut(
 
 
 def _part(direction: Direction, part: tuple[int, int]) -> dict[str, npt.NDArray[Any]]:
-    """The sentences of a part, numbered from 0, and the pairs of the lexicon that occur in them.
+    """Return the arrays of a part: its sentences, numbered from 0, and the lexicon entries that occur in them.
 
-    ``words_before``: generated words of the parts before; ``cells`` [pairs]: where the lexicon of the corpus has them.
+    ``words_before`` is the number of generated words in the parts before. ``cells`` [pairs of the part] contains the
+    index of each pair in the lexicon of the corpus.
     """
     first, behind = bounds_of_part(part, len(direction.bounds) - 1)
     bounds = direction.bounds[first : behind + 1]
     marks = np.zeros(direction.pairs + 1, np.bool_)
 
     def mark(block: tuple[int, int]) -> None:
+        """Mark the lexicon entries of a block."""
         mark_pairs(*block, *direction.lexicon, *direction.text, marks)
 
     for _ in in_threads(mark, list(pairwise(bounds.tolist())), direction.threads):
         pass
+    # the last mark stands for pairs that the lexicon does not contain
     cells = np.flatnonzero(marks[:-1])
     text: list[npt.NDArray[Any]] = []
     for side in (direction.given, direction.generated):
@@ -88,9 +98,12 @@ def _part(direction: Direction, part: tuple[int, int]) -> dict[str, npt.NDArray[
 
 
 def count(part: str | Path, parameters: str | Path, output: str | Path, threads: int = 1) -> int:
-    """Write what the next pass finds in a part; the number of that pass, from 1 on.
+    """Write the counts of the next pass over a part; return the number of that pass, from 1.
 
-    Of ``t`` those counts that are not 0, and in ``cells`` where the lexicon of the corpus has their pairs.
+    Only the non-zero counts of ``t`` are stored, with their indices in the lexicon of the corpus in ``cells``.
+
+    Raises:
+        InputError: the parameters are those of the last pass, or a file belongs to another job.
     """
     names = ("part", "bounds", "starts", "words", "cells", "words_before", *TEXT)
     about, own = load_arrays(part, REMEDY, *names)
@@ -100,6 +113,7 @@ def count(part: str | Path, parameters: str | Path, output: str | Path, threads:
         raise InputError(f"{parameters}: of the last pass; what follows are the links (rnnsmt align links)")
     text = (own["given_ids"], own["given_offsets"], own["generated_ids"], own["generated_offsets"])
     sentences = Sentences(Lexicon(own["starts"], own["words"]), text, own["bounds"], threads, room=0)
+    # restrict t and best to the part; the last element of t is the value of pairs that are not in the lexicon
     learnt["t"] = np.append(learnt["t"][own["cells"]], learnt["t"][-1])
     before = int(own["words_before"])
     learnt["best"] = learnt["best"][before : before + len(own["generated_ids"])].copy()
@@ -112,7 +126,14 @@ def count(part: str | Path, parameters: str | Path, output: str | Path, threads:
 
 
 def estimate(corpus: str | Path, parameters: str | Path, counts: Sequence[str | Path], output: str | Path) -> int:
-    """Write the parameters after a pass, from those before it and what it has found in all parts; its number."""
+    """Write the parameters after a pass, from those before it and the counts of all parts.
+
+    Returns:
+        The number of the pass, from 1.
+
+    Raises:
+        InputError: a file belongs to another job or pass, or the counts of a part are missing.
+    """
     about, statistics = load_arrays(corpus, REMEDY, *Statistics._fields)
     done, learnt = _parameters(parameters, about)
     found = _add_up(_in_order(counts, about, done), len(learnt["t"]) - 1)
@@ -124,7 +145,11 @@ def estimate(corpus: str | Path, parameters: str | Path, counts: Sequence[str | 
 
 
 def links(corpus: str | Path, counts: Sequence[str | Path]) -> Iterable[Links]:
-    """The links of the corpus from what the last pass has found in all parts."""
+    """Return the links of the corpus from the counts files of all parts of the last pass.
+
+    Raises:
+        InputError: as ``estimate``.
+    """
     about, text = load_arrays(corpus, REMEDY, "offsets")
     last = len(ALIGNERS[about["--aligner"]].passes) - 1
     best = [load_arrays(path, REMEDY, "best")[1]["best"] for path in _in_order(counts, about, last)]
@@ -132,7 +157,12 @@ def links(corpus: str | Path, counts: Sequence[str | Path]) -> Iterable[Links]:
 
 
 def _add_up(paths: Sequence[str | Path], pairs: int) -> Counts:
-    """The counts of the corpus from those of its parts, in their order; ``pairs`` of the lexicon."""
+    """Return the counts of the corpus: the sums over all parts, or the concatenation for the names in ``IN_ORDER``.
+
+    Args:
+        paths: counts files, in the order of the parts.
+        pairs: number of word pairs of the lexicon of the corpus.
+    """
     totals: Counts = {}
     rows: dict[str, list[npt.NDArray[Any]]] = {}
     for path in paths:
@@ -151,7 +181,11 @@ def _add_up(paths: Sequence[str | Path], pairs: int) -> Counts:
 
 
 def _parameters(path: str | Path, about: dict[str, str]) -> tuple[int, Parameters]:
-    """How many passes are over, and what they have learnt."""
+    """Return the number of completed passes and the parameters after them.
+
+    Raises:
+        InputError: the file belongs to another job.
+    """
     fingerprint, _ = load_arrays(path, REMEDY, "done", "t_null")
     if fingerprint != about:
         raise InputError(f"{path}: is not of this alignment; {REMEDY}")
@@ -160,7 +194,11 @@ def _parameters(path: str | Path, about: dict[str, str]) -> tuple[int, Parameter
 
 
 def _in_order(paths: Sequence[str | Path], about: dict[str, str], done: int) -> list[str | Path]:
-    """The counts of all parts, of the pass after ``done`` others, in the order of the parts."""
+    """Return the counts files of all parts for the pass after ``done`` others, sorted by part.
+
+    Raises:
+        InputError: a file belongs to another job or pass, or a part is missing.
+    """
     found: dict[int, str | Path] = {}
     for path in paths:
         fingerprint, of = load_arrays(path, REMEDY, "part", "done")

@@ -1,6 +1,6 @@
-"""Alignments in Pharaoh format: one sentence pair a line, links ``i-j`` (source-target word, from 0).
+"""Alignments in Pharaoh format: one sentence pair per line, links ``i-j`` (source-target positions, from 0).
 
-In memory the links of many sentence pairs are three flat arrays, so that kernels can work on them.
+In memory, the links of many sentence pairs are three flat arrays, so that kernels can process them.
 """
 
 import re
@@ -16,17 +16,20 @@ from rnnsmt.align.kernels.pharaoh import format_links
 from rnnsmt.io import InputError, atomic_binary, count_lines, read_byte_lines, read_parallel, words_of
 
 MAX_POSITION = 9999
-"""The highest word position that is taken for one; a larger number means that the file holds something else."""
+"""Maximum word position; a larger number means that the file is not an alignment."""
 
 _LINE = re.compile(rb"(?:\d{1,15}-\d{1,15}(?: \d{1,15}-\d{1,15})*)?")
 _TOKEN = re.compile(rb"\d{1,15}-\d{1,15}")
 _TO_SPACES = bytes.maketrans(b"-\n", b"  ")
 BLOCK = 20_000
-"""Sentence pairs whose links are read or written together."""
+"""Number of sentence pairs whose links are read or written together."""
 
 
 class Links(NamedTuple):
-    """The links of some sentence pairs: sentence ``s`` owns ``offsets[s]:offsets[s + 1]`` of the other two arrays."""
+    """Links of consecutive sentence pairs, as flat arrays.
+
+    The links of sentence ``s`` are elements ``offsets[s]:offsets[s + 1]`` of ``source`` and ``target``.
+    """
 
     offsets: npt.NDArray[np.int64]  # [sentences + 1]
     source: npt.NDArray[np.int32]  # [links]
@@ -34,12 +37,14 @@ class Links(NamedTuple):
 
     @property
     def sentences(self) -> int:
-        """Number of sentence pairs, those without a link included."""
+        """Number of sentence pairs, including those without links."""
         return len(self.offsets) - 1
 
 
 def read_link_blocks(path: str | Path) -> Iterator[Links]:
-    """Read a Pharaoh file of any suffix, ``BLOCK`` lines at a time; an empty line is a sentence pair without a link.
+    """Read a Pharaoh file with any supported suffix, ``BLOCK`` lines at a time.
+
+    An empty line is a sentence pair without links.
 
     Raises:
         InputError: a token is not ``number-number``, or a position is above ``MAX_POSITION``; names file and line.
@@ -49,6 +54,7 @@ def read_link_blocks(path: str | Path) -> Iterator[Links]:
             _complain(path, first, block)
         offsets = np.zeros(len(block) + 1, np.int64)
         np.cumsum(np.fromiter((line.count(b"-") for line in block), np.int64, len(block)), out=offsets[1:])
+        # parse all numbers of the block at once: even indices are source positions, odd ones target positions
         words = b" ".join(block).translate(_TO_SPACES).split()
         values = np.array(list(map(int, words)), np.int64)
         if len(values) and values.max() > MAX_POSITION:
@@ -57,7 +63,7 @@ def read_link_blocks(path: str | Path) -> Iterator[Links]:
 
 
 def read_links(path: str | Path) -> Links:
-    """The links of a whole file, as ``read_link_blocks``."""
+    """Read the links of a whole file, as ``read_link_blocks``."""
     blocks = [*read_link_blocks(path), Links(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32))]
     sizes = np.concatenate([np.diff(block.offsets) for block in blocks])
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
@@ -65,7 +71,7 @@ def read_links(path: str | Path) -> Links:
 
 
 def distinct(links: Links) -> Links:
-    """The links without doubled ones, sorted by source, then target position within a sentence."""
+    """Return the links without duplicates, sorted by source, then target position within a sentence."""
     sentence = np.repeat(np.arange(links.sentences), np.diff(links.offsets))
     order = np.lexsort((links.target, links.source, sentence))
     sentence, source, target = sentence[order], links.source[order], links.target[order]
@@ -76,7 +82,7 @@ def distinct(links: Links) -> Links:
 
 
 def write_links(path: str | Path, blocks: Iterable[Links]) -> int:
-    """Write a Pharaoh file, whole or not at all; the links of a line are sorted by source, then target position.
+    """Write a Pharaoh file atomically; the links of a line are sorted by source, then target position.
 
     Returns:
         The number of links.
@@ -94,7 +100,7 @@ def write_links(path: str | Path, blocks: Iterable[Links]) -> int:
 
 
 def read_links_of(path: str | Path, source: str | Path, target: str | Path) -> Iterator[Links]:
-    """``read_link_blocks`` of the alignment of a text, each link checked against the lengths of its sentences.
+    """Read the alignment of a text as ``read_link_blocks``, and check every link against the lengths of its sentences.
 
     Raises:
         InputError: as ``read_link_blocks`` and ``rnnsmt.io.read_parallel``; the number of lines differs, or a link
@@ -104,6 +110,7 @@ def read_links_of(path: str | Path, source: str | Path, target: str | Path) -> I
     before = 0
     for links in read_link_blocks(path):
         rows = [[len(words_of(line)) for line in row] for row in islice(text, links.sentences)]
+        # lines after the end of the text accept every link here; _other_text reports them below
         lengths = np.array([*rows, *[[MAX_POSITION + 1] * 2] * (links.sentences - len(rows))])
         _check_bounds(path, links, lengths, before)
         before += links.sentences
@@ -115,13 +122,24 @@ def read_links_of(path: str | Path, source: str | Path, target: str | Path) -> I
 
 
 def _other_text(path: str | Path, lines: int, of_text: int) -> InputError:
+    """Return the error for an alignment and a text with different numbers of lines."""
     return InputError(
         f"{path} has {lines} lines, but the text has {of_text}; an alignment needs one line for each sentence pair"
     )
 
 
 def _check_bounds(path: str | Path, links: Links, lengths: npt.NDArray[np.int64], before: int) -> None:
-    """``lengths`` [sentences, 2]: words of source and target; ``before``: lines of the file before these."""
+    """Check that no link points behind the end of a sentence.
+
+    Args:
+        path: file name for the message.
+        links: the links.
+        lengths: numbers of source and target words, [sentences, 2].
+        before: number of lines of the file before these.
+
+    Raises:
+        InputError: a link points behind the end; names file and line.
+    """
     per_link = np.diff(links.offsets)
     for side, positions, words in (("source", links.source, lengths[:, 0]), ("target", links.target, lengths[:, 1])):
         wrong = np.flatnonzero(positions >= np.repeat(words, per_link))
@@ -135,7 +153,7 @@ def _check_bounds(path: str | Path, links: Links, lengths: npt.NDArray[np.int64]
 
 
 def from_lists(sentences: Iterable[Iterable[tuple[int, int]]]) -> Links:
-    """Pack lists of ``(source, target)`` links, one list a sentence pair."""
+    """Pack lists of ``(source, target)`` links, one list per sentence pair."""
     lists = [list(sentence) for sentence in sentences]
     sizes = np.array([len(sentence) for sentence in lists], np.int64)
     flat = np.array(list(chain.from_iterable(lists)), np.int32).reshape(-1, 2)
@@ -143,20 +161,20 @@ def from_lists(sentences: Iterable[Iterable[tuple[int, int]]]) -> Links:
 
 
 def to_lists(links: Links) -> list[list[tuple[int, int]]]:
-    """Unpack into one list of ``(source, target)`` links a sentence pair."""
+    """Unpack links into one list of ``(source, target)`` tuples per sentence pair."""
     pairs = list(zip(links.source.tolist(), links.target.tolist(), strict=True))
     offsets = links.offsets.tolist()
     return [pairs[start:end] for start, end in pairwise(offsets)]
 
 
 def _clean_lines(path: str | Path) -> Iterator[bytes]:
-    """Lines without the blank at the end that some tools leave, and without a carriage return."""
+    """Yield lines without trailing spaces, which some tools write, and without carriage returns."""
     for line in read_byte_lines(path):
         yield line.rstrip(b" \r")
 
 
 def _blocks(lines: Iterator[bytes]) -> Iterator[tuple[int, list[bytes]]]:
-    """Groups of lines with the number of the first one."""
+    """Yield blocks of at most ``BLOCK`` lines with the number of the first line."""
     first = 1
     while block := list(islice(lines, BLOCK)):
         yield first, block
@@ -164,7 +182,12 @@ def _blocks(lines: Iterator[bytes]) -> Iterator[tuple[int, list[bytes]]]:
 
 
 def _complain(path: str | Path, first: int, block: list[bytes]) -> None:
-    """Raise for the first wrong token of a block in which there is one."""
+    """Raise the error for the first invalid token of a block.
+
+    Raises:
+        InputError: the block contains an invalid token; names file and line.
+        AssertionError: it contains none.
+    """
     for number, line in enumerate(block, first):
         for token in line.split(b" ") if line else ():
             shown = token.decode("utf-8", "replace")[:40]

@@ -6,27 +6,31 @@ from rnnsmt.align.kernels.symmetrization import combine_links
 from rnnsmt.align.pharaoh import Links
 
 HEURISTICS = ("grow-diag-final-and", "grow-diag-final", "grow-diag", "intersection", "union")
+"""Names of the heuristics, the default first."""
 
 
 def symmetrize_links(forward: Links, reverse: Links, heuristic: str, order: str = "atools") -> Links:
     """Combine two alignments of the same sentence pairs.
 
-    ``intersection`` and ``union`` are those of the sets. ``grow-diag`` starts from the intersection and adds, as long
-    as there is one, a link of the union that touches a link already there (also diagonally) and has a word that is not
-    yet aligned. Which links are tried first matters (on Multi30k for one sentence in eight), and fast_align's atools
-    and Moses' symal differ in it: ``atools`` tries the links of the union by source, then target position, again and
-    again; ``symal`` goes over the taken links, new ones included, by target, then source position, and tries the
-    neighbours of each, those beside it before those across a corner. ``grow-diag-final`` goes on with
-    links that have at least one unaligned word, first the forward ones, then the reverse ones;
-    ``grow-diag-final-and`` takes of those only links of which both words are unaligned.
+    ``intersection`` and ``union`` are the set operations. ``grow-diag`` starts from the intersection and repeatedly
+    adds links of the union that are adjacent to a selected link (also diagonally) and have at least one unaligned word,
+    until no link can be added. The result depends on the order in which links are tried (in one of eight sentences of
+    Multi30k), and fast_align's atools and Moses' symal differ in it: ``atools`` iterates over the links of the union by
+    source, then target position, until an iteration adds none; ``symal`` iterates over the selected links, including
+    new ones, by target, then source position, and tries the neighbours of each, horizontal and vertical ones before
+    diagonal ones. ``grow-diag-final`` then adds links with at least one unaligned word, first forward, then reverse
+    links; ``grow-diag-final-and`` adds only those with both words unaligned.
 
     Args:
-        forward, reverse: links of either direction, in both ``source`` and ``target`` mean the same text.
+        forward, reverse: links of both directions; in both, ``source`` and ``target`` refer to the same text.
         heuristic: one of ``HEURISTICS``.
         order: ``atools`` or ``symal``.
 
     Returns:
         The combined links, sorted by source, then target position within a sentence, without duplicates.
+
+    Raises:
+        ValueError: the alignments have different numbers of sentences.
     """
     if forward.sentences != reverse.sentences:
         raise ValueError(f"{forward.sentences} forward sentences but {reverse.sentences} reverse ones")

@@ -1,6 +1,6 @@
-"""Training of an aligner in one direction, pass by pass over the corpus, from where an earlier process ended.
+"""Training of an aligner in one direction, pass by pass over the corpus, with checkpoints between passes.
 
-One process makes all passes (``align``), or jobs on several machines share them (``rnnsmt.align.parts``).
+One process runs all passes (``align``), or jobs on several machines share them (``rnnsmt.align.parts``).
 """
 
 import hashlib
@@ -25,18 +25,24 @@ from rnnsmt.state_folder import StateFolder
 from rnnsmt.stopping import Stop
 
 DIRECTIONS = ("forward", "reverse")
+"""Alignment directions; in ``forward``, target words are generated from source words."""
 
 
 @dataclass(frozen=True)
 class Pass:
-    """Counting, which sentences may share, and what the counts of all of them change in the parameters."""
+    """One pass over the corpus.
+
+    Attributes:
+        count: computes counts; may run on parts of the sentences.
+        estimate: updates the parameters, in place, from the counts of all sentences.
+    """
 
     count: Callable[[Sentences, Parameters], Counts]
     estimate: Callable[[Statistics, Parameters, Counts], None]
 
 
 class Aligner(NamedTuple):
-    """What training begins with, and its passes over the corpus, the last of which sets the links."""
+    """An aligner: the function that returns its initial parameters, and its passes; the last pass sets the links."""
 
     begin: Callable[[Direction], Parameters]
     passes: list[Pass]
@@ -51,12 +57,13 @@ ALIGNERS = {
     "hmm": Aligner(hmm.begin, [*_HMM, Pass(hmm.align, hmm.estimate)]),
     "model4": Aligner(model4.begin, [*_HMM, *[Pass(model4.count, model4.estimate)] * len(model4.PASSES)]),
 }
+"""Aligners by name."""
 
 
 def train(
     direction: Direction, aligner: Aligner, state: "AlignmentState | None" = None, what: str = "aligning"
 ) -> Parameters:
-    """All passes, or those that are not over yet; ``best`` holds the links."""
+    """Run all passes, or those after the checkpoint in ``state``; return the parameters, with the links in ``best``."""
     meter = Meter(what, len(aligner.passes), "passes")
     done, parameters = state.load() if state else (0, {})
     if done:
@@ -80,24 +87,41 @@ def align(
     max_pairs: int = MAX_PAIRS,
     state: "AlignmentState | None" = None,
 ) -> Iterator[Links]:
-    """Links, source-target, of the ``forward`` (one source word a target word) or the ``reverse`` direction.
+    """Align a bitext and yield its links, ``BLOCK`` sentence pairs at a time.
 
-    They do not depend on the number of threads, and come ``BLOCK`` sentence pairs at a time.
+    The links do not depend on the number of threads.
+
+    Args:
+        bitext: the corpus.
+        aligner: a key of ``ALIGNERS``.
+        direction: ``forward`` (each target word is linked to at most one source word) or ``reverse``.
+        threads: number of threads.
+        max_pairs: as in ``build_lexicon``.
+        state: checkpoint to resume from and to write to.
+
+    Yields:
+        Links, source-target in both directions.
     """
     given, generated = sides(bitext, direction)
     one = Direction(given, generated, threads, max_pairs)
     best = train(one, ALIGNERS[aligner], state, f"aligning with {aligner}, {direction}")["best"]
-    del one
+    del one  # free the lexicon and the cached indices
     yield from links_of(best, generated.offsets, direction)
 
 
 def sides(bitext: Bitext, direction: str) -> tuple[BitextSide, BitextSide]:
-    """The given and the generated side."""
+    """Return the given and the generated side of a direction."""
     return bitext if direction == "forward" else (bitext.target, bitext.source)
 
 
 def links_of(best: npt.NDArray[np.int16], generated: Offsets, direction: str) -> Iterator[Links]:
-    """Links, source-target, from the given positions (-1: NULL) of all words of sentences with these offsets."""
+    """Yield source-target links, ``BLOCK`` sentence pairs at a time.
+
+    Args:
+        best: given position of every generated word, -1 for NULL.
+        generated: offsets of the generated sentences.
+        direction: ``forward`` or ``reverse``.
+    """
     for first in range(0, len(generated) - 1, BLOCK):
         bounds = generated[first : first + BLOCK + 1]
         positions = best[bounds[0] : bounds[-1]].astype(np.int32)
@@ -111,10 +135,16 @@ def links_of(best: npt.NDArray[np.int16], generated: Offsets, direction: str) ->
 
 
 class AlignmentState:
-    """The parameters after a pass, on disk."""
+    """Checkpoint of the parameters after a pass, on disk."""
 
     def __init__(self, folder: StateFolder, save_every: float, stop: Stop) -> None:
-        """save_every: seconds between two savings, which are only made after a pass."""
+        """Lock the state directory, and remove what a finished run with other settings left.
+
+        Args:
+            folder: the state directory.
+            save_every: minimum number of seconds between checkpoints, which are written only after a pass.
+            stop: tells whether the process has been asked to stop.
+        """
         self._folder, self._save_every, self._stop = folder, save_every, stop
         self._path = folder.path / "passes.npz"
         self._saved = self._last = time.monotonic()
@@ -122,12 +152,12 @@ class AlignmentState:
         folder.clear_finished(self._path.name)
 
     def load(self) -> tuple[int, Parameters]:
-        """How many passes are over and what they have learnt: 0 and nothing without a state.
+        """Return the number of completed passes and the parameters after them; 0 and {} if there is no checkpoint.
 
         Raises:
-            InputError: the state is of another job, or damaged.
+            InputError: the checkpoint belongs to another job, or is damaged.
         """
-        self._last = time.monotonic()  # a pass takes no time before this
+        self._last = time.monotonic()  # the first pass is timed from here
         if not self._path.exists():
             return 0, {}
         fingerprint, parameters = load_arrays(self._path, self._folder.remedy)
@@ -137,12 +167,13 @@ class AlignmentState:
         return done, parameters
 
     def after_pass(self, done: int, parameters: Parameters) -> None:
-        """Save when it is time to.
+        """Write a checkpoint if one is due, or if the process has been asked to stop.
 
         Raises:
-            SystemExit: a signal or the time limit ask to stop; the state is saved.
+            SystemExit: a signal or the time limit asks the process to stop; the checkpoint is written.
         """
         now = time.monotonic()
+        # the next pass may take as long as the longest one so far: stop if it would exceed the time limit
         stopping = self._stop.asked(ahead=now - self._last)
         self._last = now
         if not stopping and now - self._saved < self._save_every:
@@ -154,23 +185,23 @@ class AlignmentState:
             raise SystemExit(self._stop.exit_code())
 
     def finish(self) -> None:
-        """The links are written: nothing is to be gone on with."""
+        """Record that the job is finished, after the links are written, and remove the checkpoint."""
         self._folder.finish()
         self._path.unlink(missing_ok=True)
 
 
 def save_arrays(path: str | Path, fingerprint: Mapping[str, str], **arrays: npt.NDArray[Any]) -> None:
-    """Write arrays, and what they depend on, as .npz, whole or not at all."""
+    """Write arrays and the fingerprint of the job to a ``.npz`` file, atomically."""
     names, values = zip(*fingerprint.items(), strict=True)
     with atomic_path(path) as temporary, temporary.open("wb") as out:
         np.savez(out, names=np.array(names), values=np.array(values), **arrays)  # type: ignore[arg-type]
 
 
 def load_arrays(path: str | Path, remedy: str, *names: str) -> tuple[dict[str, str], dict[str, npt.NDArray[Any]]]:
-    """The fingerprint and the arrays, or only those of these names, of a file that ``save_arrays`` wrote.
+    """Read the fingerprint and the arrays, or only those with the given names, of a file written by ``save_arrays``.
 
     Raises:
-        InputError: it is not there, damaged, or another file.
+        InputError: the file is missing, damaged, or lacks an array.
     """
     try:
         with np.load(path, allow_pickle=False) as saved:
@@ -188,7 +219,7 @@ def load_arrays(path: str | Path, remedy: str, *names: str) -> tuple[dict[str, s
 
 
 def fingerprint(bitext: Bitext) -> dict[str, object]:
-    """Of the text, for a ``StateFolder``."""
+    """Return SHA-256 digests of both sides of the text, for the fingerprint of a ``StateFolder``."""
     digests: dict[str, object] = {}
     for name, side in zip(("source", "target"), bitext, strict=True):
         digest = hashlib.sha256("\n".join(side.vocabulary).encode())

@@ -1,6 +1,6 @@
-"""Word classes that make the class-bigram model of a text likely, by exchange (Kneser and Ney 1993; mkcls).
+"""Word classes that maximise the likelihood of a class-bigram model, by exchange (Kneser and Ney 1993; mkcls).
 
-Words of a class share their distortion parameters in the alignment models.
+The alignment models tie the distortion parameters of the words of a class.
 """
 
 import numpy as np
@@ -10,14 +10,16 @@ from rnnsmt.align.bitext import BitextSide
 from rnnsmt.align.kernels.word_classes import exchange_words
 
 SENTENCES = 1_000_000
-"""So many are counted together: memory grows with the number of distinct bigrams, not of all."""
+"""Number of sentences whose bigrams are counted at a time, so that memory grows with the number of distinct bigrams,
+not of all bigrams."""
 
 
 def word_classes(side: BitextSide, classes: int = 50, passes: int = 5) -> npt.NDArray[np.int32]:
-    """The class of every word, 0 .. ``classes`` - 1, as an array [vocabulary].
+    """Return the class of every word, 0 .. ``classes`` - 1, as an int32 array [vocabulary].
 
-    Starts with the k-th most frequent word in class k mod ``classes`` and moves, in order of frequency, each word into
-    the class that raises the likelihood most; stops after ``passes`` or when no word moves. Draws no random numbers.
+    The k-th most frequent word starts in class k mod ``classes``. In order of descending frequency, each word is moved
+    into the class that increases the likelihood most. The algorithm stops after ``passes`` iterations over the
+    vocabulary, or when no word moves. It draws no random numbers.
     """
     words = len(side.vocabulary)
     frequency = np.bincount(side.ids, minlength=words)
@@ -26,6 +28,7 @@ def word_classes(side: BitextSide, classes: int = 50, passes: int = 5) -> npt.ND
     assignment[order] = np.arange(words) % classes
     assignment[words] = classes  # sentence boundary: a class of its own
     keys, counts = _bigrams(side)
+    # f: successors of each word, b: its predecessors, both as (starts, words, counts)
     f = _rows(keys // (words + 1), keys % (words + 1), counts, words + 1)
     turned = np.argsort(keys % (words + 1), kind="stable")
     b = _rows((keys % (words + 1))[turned], (keys // (words + 1))[turned], counts[turned], words + 1)
@@ -34,9 +37,10 @@ def word_classes(side: BitextSide, classes: int = 50, passes: int = 5) -> npt.ND
 
 
 def _bigrams(side: BitextSide) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """All bigrams, ascending, and how often each occurs; one is first word * (vocabulary + 1) + second word.
+    """Return the keys of all distinct bigrams, ascending, and their counts.
 
-    A boundary, the word after the last one, stands before and after every sentence.
+    The key of a bigram is first word * (vocabulary + 1) + second word. The sentence boundary, whose id follows those of
+    all words, precedes and follows every sentence.
     """
     boundary = len(side.vocabulary)
     keys, counts = np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -52,6 +56,6 @@ def _bigrams(side: BitextSide) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.in
 
 
 def _rows(first, second, counts, size):
-    """Sorted pairs as compressed sparse rows: starts, columns, counts."""
+    """Return pairs that are sorted by ``first`` as compressed sparse rows: starts, columns, counts."""
     starts = np.searchsorted(first, np.arange(size + 1))
     return starts.astype(np.int64), second.astype(np.int32), counts.astype(np.int64)

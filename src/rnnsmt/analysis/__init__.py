@@ -1,1 +1,1 @@
-"""Pictures of what was learnt: learning curves, MERT, scores of phrase pairs."""
+"""Figures of trained models: learning curves, tuning curves, phrase scores, embeddings."""

@@ -1,7 +1,7 @@
-"""BLEU by the length of the source sentences and by how rare their words are (Sutskever et al. 2014, Figure 3).
+"""BLEU by length and by word frequency of the source sentences (Sutskever et al. 2014, Figure 3).
 
-The sentences are sorted and cut into groups of as many each; a point is the BLEU of a group, the mean over the runs of
-a system, above the mean of what the group was sorted by.
+The sentences are sorted and split into groups of equal size. A point shows the BLEU of a group, averaged over the runs
+of a system, at the mean of the sorting key.
 """
 
 from collections import Counter
@@ -22,13 +22,16 @@ if TYPE_CHECKING:
 LENGTH, RANK = "source words", "mean frequency rank of the source words"
 
 MARKERS = "osD^vPX*"
+"""Markers of the systems."""
 
 
 def mean_ranks(sentences: Iterable[str], text: Iterable[str]) -> NDArray[np.float64]:
-    """The mean frequency rank of the words of every sentence; nan for an empty one.
+    """Return the mean frequency rank of the words of every sentence; nan for an empty one.
 
-    text: tokenised, whose words are ranked: 1 is the most frequent, of equally frequent ones the first in the order of
-    their spelling. Words that it does not have come one behind the last.
+    Args:
+        sentences: tokenised sentences.
+        text: tokenised text whose words are ranked: rank 1 is the most frequent word, ties are in alphabetical order.
+            Other words get the next rank after the last.
 
     >>> mean_ranks(["a b", "b c d", ""], ["b a b", "c"]).tolist()
     [1.5, 2.6666666666666665, nan]
@@ -41,7 +44,10 @@ def mean_ranks(sentences: Iterable[str], text: Iterable[str]) -> NDArray[np.floa
 
 
 def groups_by(values: NDArray[np.float64], number: int) -> list[NDArray[np.int64]]:
-    """Sentences in the order of their values, cut into groups of about as many each; without those that have none."""
+    """Return the indices of the sentences in ascending order of their values, in ``number`` groups of similar size.
+
+    Sentences without a value (nan) are left out.
+    """
     there = np.flatnonzero(~np.isnan(values))
     order = there[np.argsort(values[there], kind="stable")]
     return [group for group in np.array_split(order, number) if len(group)]
@@ -50,7 +56,13 @@ def groups_by(values: NDArray[np.float64], number: int) -> list[NDArray[np.int64
 def curve(
     values: NDArray[np.float64], groups: Sequence[NDArray[np.int64]], runs: Sequence[NDArray[np.int64]]
 ) -> list[dict[str, Any]]:
-    """The points of a system: mean value, number of sentences, BLEU of every run [R] of statistics [S, 9]."""
+    """Return the points of a system: for each group, the mean value, the number of sentences and BLEU of every run.
+
+    Args:
+        values: [S], value of each sentence.
+        groups: indices of the sentences of each group.
+        runs: statistics [S, 9] of every run.
+    """
     return [
         {
             "mean": float(values[group].mean()),
@@ -62,7 +74,7 @@ def curve(
 
 
 def draw_bleu_curves(curves: Mapping[str, Mapping[str, list[dict[str, Any]]]]) -> "Figure":
-    """The picture: a plot for every value that sentences are sorted by, a line for every system."""
+    """Draw one plot for every sorting key, with a line for every system."""
     figure, axes = canvas(1, len(curves), 0.6 + 4.4 * len(curves), 4.2)
     for place, (value, systems) in zip(axes, curves.items(), strict=True):
         for number, (system, points) in enumerate(systems.items()):

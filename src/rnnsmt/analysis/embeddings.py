@@ -1,7 +1,7 @@
-"""Words and phrases as the RNN Encoder-Decoder sees them, in the plane: Figures 4 and 5 of the paper.
+"""Word and phrase representations of the RNN Encoder-Decoder in the plane: Figures 4 and 5 of the paper.
 
 Barnes-Hut t-SNE (van der Maaten 2013) of the embeddings of source words, or of the vectors c of source phrases of four
-or more words; the whole map, and zooms on clusters that HDBSCAN (Campello et al. 2013) finds in it.
+or more words. The whole map is shown, and zooms on clusters found by HDBSCAN (Campello et al. 2013).
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,28 +20,35 @@ if TYPE_CHECKING:
     from rnnsmt.rnn.pairs import Pairs
 
 LEAST_WORDS = 4
-"""Of a phrase, as in the paper."""
+"""Minimum number of words of a phrase, as in the paper."""
 
 PERPLEXITY = 30.0
+"""Perplexity of t-SNE."""
 
 ZOOMS = 4
+"""Number of zooms."""
 
 LABELLED = 60
-"""Points of a zoom, so that most can be named; more where all clusters are larger."""
+"""Maximum number of points of a zoom, so that most can be labelled; larger if all clusters are larger."""
 
 FEW = 10
-"""Fewer points are no map."""
+"""Number of points below which no map is computed."""
 
 
 class Vectors(NamedTuple):
-    """labels: of the points, the most frequent words first. vectors: ``[n, d]``."""
+    """Vectors with labels.
+
+    Attributes:
+        labels: labels of the points; words are in descending order of frequency.
+        vectors: ``[n, d]``.
+    """
 
     labels: list[str]
     vectors: NDArray[np.float32]
 
 
 def word_vectors(model: "RNNEncoderDecoder", pairs: "Pairs", number: int) -> Vectors:
-    """The embeddings of the most frequent source words."""
+    """Return the embeddings of the ``number`` most frequent source words."""
     words = list(pairs.vocabularies[0].index)[:number]
     ids = [pairs.vocabularies[0].index[word] for word in words]
     vectors = model.encoder.embedding.detach().cpu().numpy()[ids]
@@ -60,7 +67,7 @@ def phrase_vectors(model: "RNNEncoderDecoder", pairs: "Pairs", number: int, seed
     from rnnsmt.rnn.scoring import encode_distinct
 
     lengths = np.diff(pairs.sides[0].offsets)
-    long = np.flatnonzero(lengths > LEAST_WORDS)  # with EOS
+    long = np.flatnonzero(lengths > LEAST_WORDS)  # lengths include EOS
     rng = np.random.default_rng(seed)
     phrases: dict[bytes, NDArray[np.int32]] = {}
     for place in rng.permutation(long):
@@ -80,7 +87,7 @@ def phrase_vectors(model: "RNNEncoderDecoder", pairs: "Pairs", number: int, seed
 
 
 def plane(vectors: NDArray[np.float32], seed: int) -> NDArray[np.float64]:
-    """Barnes-Hut t-SNE, ``[n, 2]``; all in one place where there are fewer than ``FEW``."""
+    """Return the Barnes-Hut t-SNE of vectors, ``[n, 2]``; zeros if there are fewer than ``FEW``."""
     from sklearn.manifold import TSNE
 
     if len(vectors) < FEW:
@@ -91,7 +98,7 @@ def plane(vectors: NDArray[np.float32], seed: int) -> NDArray[np.float64]:
 
 
 def clusters(points: NDArray[np.float64], number: int = ZOOMS) -> list[NDArray[np.int64]]:
-    """Clusters of a map that are worth a closer look, the clearest first; of ``LABELLED`` points at most."""
+    """Return up to ``number`` clusters of a map, the most compact first, preferably of at most ``LABELLED`` points."""
     from sklearn.cluster import HDBSCAN
 
     if len(points) < FEW:
@@ -105,7 +112,7 @@ def clusters(points: NDArray[np.float64], number: int = ZOOMS) -> list[NDArray[n
 
 
 def draw_map(points: NDArray[np.float64], zooms: Sequence[NDArray[np.int64]], title: str) -> "Figure":
-    """The whole map, the zooms framed and lettered."""
+    """Draw the whole map with a frame and a letter for every zoom."""
     from matplotlib.patches import Rectangle
 
     figure, (axes,) = canvas(1, 1, 7.2, 6.4)
@@ -121,7 +128,7 @@ def draw_map(points: NDArray[np.float64], zooms: Sequence[NDArray[np.int64]], ti
 
 
 def draw_zooms(points: NDArray[np.float64], labels: Sequence[str], zooms: Sequence[NDArray[np.int64]]) -> "Figure":
-    """The zooms with their labels: those of the first points first, none over another."""
+    """Draw the zooms with labels that do not overlap; the first points have precedence."""
     rows = max(1, -(-len(zooms) // 2))
     figure, every = canvas(rows, 2, 10.5, 4.6 * rows)
     framed = frames(points, zooms)
@@ -134,14 +141,14 @@ def draw_zooms(points: NDArray[np.float64], labels: Sequence[str], zooms: Sequen
     for axes in every[len(zooms) :]:
         axes.set_axis_off()
     with styled():
-        figure.draw_without_rendering()  # the sizes of the plots must be known
+        figure.draw_without_rendering()  # computes the layout, on which the sizes of the labels depend
         for axes, inside in zip(every, members, strict=False):
             _label(axes, points[inside], [labels[int(place)] for place in inside])
     return figure
 
 
 def frames(points: NDArray[np.float64], zooms: Iterable[NDArray[np.int64]]) -> list[NDArray[np.float64]]:
-    """Lower left and upper right corner of every zoom ``[2, 2]``, with some room."""
+    """Return the lower left and upper right corner of every zoom, ``[2, 2]``, with a margin."""
     found = []
     for rows in zooms:
         low, high = points[rows].min(0), points[rows].max(0)
@@ -151,7 +158,7 @@ def frames(points: NDArray[np.float64], zooms: Iterable[NDArray[np.int64]]) -> l
 
 
 def _label(axes: "Axes", points: NDArray[np.float64], labels: Sequence[str]) -> None:
-    """Write labels beside their points where nothing is written yet; the others stay away."""
+    """Write labels next to their points where there is space; the others are left out."""
     from matplotlib.transforms import Bbox
 
     frame = axes.get_window_extent()

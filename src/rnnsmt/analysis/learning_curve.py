@@ -1,4 +1,4 @@
-"""Learning curves of networks: perplexity per word of the trained and of the held-out data by epochs."""
+"""Learning curves of networks: perplexity per word of training and held-out data by epoch."""
 
 import math
 from collections.abc import Sequence
@@ -12,24 +12,28 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 HELD_OUT = ("held-out", "validation")
+"""Names of the held-out data in histories."""
 
 PERPLEXITY, LOG_P = "perplexity", "log p per word"
 
 
 def points(rows: list[dict[str, Any]], kinds: tuple[str, ...]) -> list[tuple[float, float]]:
-    """Epochs and perplexity of the rows that have one of the kind ``train``, ``held-out`` ..."""
+    """Return epoch and perplexity of the rows that have a value for one of the kinds (``train``, ``held-out``)."""
     found = [(row.get("epoch"), perplexity(row, kinds)) for row in rows]
     return [(float(epoch), value) for epoch, value in found if epoch is not None and value is not None]
 
 
 def is_kept(row: dict[str, Any], history: dict[str, Any]) -> bool:
-    """Whether the parameters of this row are the trained network: an update of the RNN's, an epoch of the CSLM's."""
+    """Return whether the parameters at this row are those of the trained network.
+
+    Histories of the RNN give the update of these parameters, those of the CSLM the epoch.
+    """
     names = [name for name in ("update", "epoch") if f"kept {name}" in history]
     return any(row.get(name) == history[f"kept {name}"] for name in names)
 
 
 def perplexity(row: dict[str, Any], kinds: tuple[str, ...]) -> float | None:
-    """The perplexity per word that a map holds as such, or as log probability."""
+    """Return the perplexity per word of a row, which may also be given as log probability; None if there is none."""
     for kind in kinds:
         if isinstance(value := row.get(f"{kind} {PERPLEXITY}"), (int, float)):
             return float(value)
@@ -39,7 +43,7 @@ def perplexity(row: dict[str, Any], kinds: tuple[str, ...]) -> float | None:
 
 
 def plain_ticks(axes: Any) -> None:
-    """Numbers as people write them on a logarithmic axis, a handful of them whatever the range."""
+    """Label a logarithmic axis with plain numbers, a few of them for any range."""
     from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
     axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0), numticks=30))
@@ -53,7 +57,7 @@ Points = list[tuple[float, float]]
 
 @dataclass(frozen=True)
 class LearningCurve:
-    """The history of a training: its rows, the perplexities of trained and held-out data, the point that is kept."""
+    """History of a training: rows, perplexities of training and held-out data, and the point that was kept."""
 
     rows: list[dict[str, Any]]
     trained: Points
@@ -63,10 +67,10 @@ class LearningCurve:
 
     @classmethod
     def read(cls, path: str) -> "LearningCurve":
-        """Read what ``rnn train`` or ``cslm train`` wrote.
+        """Read a history written by ``rnn train`` or ``cslm train``.
 
         Raises:
-            InputError: it is not a history of a training.
+            InputError: the file is not a training history.
         """
         history = read_json(path)
         rows = history.get("curve") if isinstance(history, dict) else None
@@ -80,7 +84,7 @@ class LearningCurve:
 
 
 def draw_learning_curves(curves: Sequence[LearningCurve], title: str) -> "Figure":
-    """The picture: a line a training, the legend for the first."""
+    """Draw one line per training, with a legend for the first."""
     figure, (axes,) = canvas(1, 1, 6.4, 4.0)
     for number, curve in enumerate(curves):
         for name, found, colour in (("trained", curve.trained, GREY), ("held out", curve.held_out, BLUE)):

@@ -1,6 +1,6 @@
-"""The tuning of all systems: BLEU of the decoded development set by iterations of MERT, a line a run.
+"""Tuning curves of all systems: BLEU of the decoded development set by iteration, a line per run.
 
-The ring is the iteration whose weights were kept.
+A ring marks the iteration whose weights were used.
 """
 
 import math
@@ -15,11 +15,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLUMNS = 4
-"""Plots side by side."""
+"""Number of plots per row."""
 
 
 def read_history(path: str) -> dict[str, Any]:
-    """The history that ``tuning mert`` wrote."""
+    """Read the history written by ``tuning mert``.
+
+    Raises:
+        InputError: the file has no iterations.
+    """
     history = read_json(path)
     if not isinstance(history, dict) or not history.get("iterations"):
         raise InputError(f"{path}: no iterations; make it with `rnnsmt tuning mert`")
@@ -27,7 +31,7 @@ def read_history(path: str) -> dict[str, Any]:
 
 
 def draw_mert_curves(systems: Mapping[str, list[dict[str, Any]]]) -> "Figure":
-    """The picture: histories of the runs by system, a plot a system, one scale for all."""
+    """Draw the histories of the runs by system, one plot per system with common axis limits."""
     columns = min(COLUMNS, len(systems))
     rows = math.ceil(len(systems) / columns)
     figure, axes = canvas(rows, columns, 1.2 + 2.5 * columns, 0.8 + 2.3 * rows, share=True)
@@ -42,6 +46,7 @@ def draw_mert_curves(systems: Mapping[str, list[dict[str, Any]]]) -> "Figure":
 
 
 def _draw(axes: Any, system: str, runs: list[dict[str, Any]]) -> None:
+    """Draw the curves of one system."""
     for run in runs:
         bleu = {record["iteration"]: record["dev_bleu"] for record in run["iterations"]}
         axes.plot(list(bleu), list(bleu.values()), "-", lw=1.3, color=BLUE, alpha=0.65)
@@ -52,7 +57,11 @@ def _draw(axes: Any, system: str, runs: list[dict[str, Any]]) -> None:
 
 
 def limits(axes: Any, bleu: list[float]) -> None:
-    """From the third quartile down by thrice the distance to the top: the first iterations are often far below."""
+    """Set the limits of the BLEU axis so that low values of the first iterations do not compress the curves.
+
+    The lower limit is the lower quartile minus three times its distance from the maximum, or the minimum if that is
+    higher.
+    """
     top, ordered = max(bleu), sorted(bleu)
     quartile = ordered[len(ordered) // 4]
     low = max(ordered[0], quartile - 3 * max(top - quartile, 0.1))

@@ -1,5 +1,6 @@
-"""Long source phrases, frequent and rare, with the targets that the table and the network prefer, and what the network
-draws itself: Tables 2 and 3 of the paper.
+"""Examples of long source phrases, frequent and rare: Tables 2 and 3 of the paper.
+
+For each phrase, the targets preferred by the table and by the network, and targets sampled from the network.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,20 +21,23 @@ if TYPE_CHECKING:
     from rnnsmt.rnn.model import RNNEncoderDecoder
 
 MORE_WORDS_THAN = 3
-"""Long is a phrase of more words, as in the paper."""
+"""A phrase is long if it has more words than this, as in the paper."""
 
 LONGEST = 30
-"""Words of a drawn target."""
+"""Maximum number of words of a sampled target."""
 
 FREQUENT, RARE = 0.99, 0.1
-"""Frequent: among the hundredth of the phrases with the highest counts; rare: among the tenth with the lowest."""
+"""Quantiles of the counts: frequent phrases are in the top 1 %, rare phrases in the bottom 10 %."""
 
 
 class Example(NamedTuple):
-    """A source phrase.
+    """Source phrase with its targets.
 
-    extracted: how often it was. table, network: its targets with their probabilities, best first. samples: what
-    the network draws: target, log p, how often; the best log p first.
+    Attributes:
+        source: the phrase.
+        extracted: its count.
+        table, network: targets with their probabilities, best first.
+        samples: targets sampled from the network, with log p and number of samples; highest log p first.
     """
 
     source: str
@@ -44,7 +48,7 @@ class Example(NamedTuple):
 
 
 class LongPhrase(NamedTuple):
-    """A long source phrase with several targets: how often it was extracted, the numbers of its lines from 0."""
+    """Long source phrase with several targets: its count, and the range of its lines from 0."""
 
     extracted: float
     begin: int
@@ -52,7 +56,7 @@ class LongPhrase(NamedTuple):
 
 
 def choose(phrases: Sequence[LongPhrase], number: int, seed: int) -> tuple[list[LongPhrase], list[LongPhrase]]:
-    """Draw frequent and rare ones, so many of each where there are as many."""
+    """Draw up to ``number`` frequent and up to ``number`` rare phrases."""
     if not phrases:
         return [], []
     counts = np.array([one.extracted for one in phrases])
@@ -66,7 +70,7 @@ def choose(phrases: Sequence[LongPhrase], number: int, seed: int) -> tuple[list[
 
 
 def long_phrases(table: str | Path, targets: int) -> list[LongPhrase]:
-    """The long source phrases of a table with at least so many targets.
+    """Return the long source phrases of a table with at least ``targets`` targets.
 
     Raises:
         InputError: the table has no counts, is missing or damaged.
@@ -88,7 +92,7 @@ def long_phrases(table: str | Path, targets: int) -> list[LongPhrase]:
 
 
 def _source_count(line: bytes, table: str | Path, number: int) -> float:
-    """How often the source phrase of a line was extracted."""
+    """Return the count of the source phrase of a line."""
     try:
         return float(line.split(b"|||", 5)[4].split()[1])
     except (IndexError, ValueError):
@@ -106,12 +110,20 @@ def examples_of(
     draws: int,
     seed: int,
 ) -> list[Example]:
-    """Look the chosen phrases up in the table and let the network draw targets.
+    """Look up the chosen phrases in the table and sample targets from the network.
 
-    scores: the network's column, in parts. top: targets of each list.
+    Args:
+        table: phrase table.
+        scores: network scores of its lines, in parts.
+        chosen: source phrases.
+        model: the network.
+        vocabularies: source and target vocabulary.
+        top: maximum number of targets in each list.
+        draws: number of samples per phrase.
+        seed: random seed.
 
     Raises:
-        InputError: as ``ScoreColumn``; another number of scores than lines.
+        InputError: as ``ScoreColumn``, or the number of scores differs from that of the lines.
     """
     from rnnsmt.rnn.generation import sample_targets
 
@@ -150,11 +162,13 @@ def examples_of(
 
 
 def _best(names: Sequence[str], scores: NDArray[np.float64], top: int) -> list[tuple[str, float]]:
+    """Return the ``top`` best names with their scores."""
     order = np.argsort(-scores, kind="stable")[:top]
     return [(names[place], float(scores[place])) for place in order]
 
 
 def _lines(table: str | Path) -> Iterator[bytes]:
+    """Yield the lines of a table, showing progress."""
     meter = Meter(f"reading {Path(table).name}")
     for block in read_line_blocks(table):
         lines = block.split(b"\n")[:-1]
@@ -163,7 +177,7 @@ def _lines(table: str | Path) -> Iterator[bytes]:
 
 
 def markdown(frequent: Sequence[Example], rare: Sequence[Example], draws: int) -> Iterator[str]:
-    """Both tables for reading."""
+    """Yield the lines of both tables as Markdown."""
     yield from ("# What the network makes of long phrases", "")
     yield f"Targets by p(target | source) of the table and of the RNN Encoder-Decoder, and the best of {draws} draws."
     for title, examples in (("Long, frequent source phrases", frequent), ("Long, rare source phrases", rare)):
@@ -187,5 +201,5 @@ def markdown(frequent: Sequence[Example], rare: Sequence[Example], draws: int) -
 
 
 def content(frequent: Sequence[Example], rare: Sequence[Example]) -> dict[str, Any]:
-    """Both tables as JSON."""
+    """Return both tables for JSON."""
     return {"frequent": [one._asdict() for one in frequent], "rare": [one._asdict() for one in rare]}

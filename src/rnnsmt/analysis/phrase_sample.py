@@ -1,4 +1,4 @@
-"""A random sample of phrase pairs with both models' scores, and its picture (Figure 3 of the paper)."""
+"""Random sample of phrase pairs with the scores of both models, and its figure (Figure 3 of the paper)."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,13 +17,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DIRECT = 2
-"""Which of Moses' scores is the direct phrase probability."""
+"""Index of the direct phrase probability among Moses' scores."""
 
 
 class PhraseSample(NamedTuple):
-    """table, network: natural logarithms [K] of p(target | source); counts [K] of the pair, 1 where not known.
+    """Sample of K phrase pairs.
 
-    lines: of the whole table.
+    Attributes:
+        table, network: natural logarithms [K] of p(target | source).
+        counts: counts [K] of the pairs, 1 if not known.
+        lines: number of lines of the whole table.
     """
 
     table: NDArray[np.float64]
@@ -33,11 +36,17 @@ class PhraseSample(NamedTuple):
 
 
 def draw_sample(table: str, scores: Sequence[str], size: int, seed: int) -> PhraseSample:
-    """Draw up to ``size`` lines, all equally likely.
+    """Draw up to ``size`` lines uniformly without replacement.
+
+    Args:
+        table: phrase table.
+        scores: network scores of its lines, in parts.
+        size: number of lines.
+        seed: random seed.
 
     Raises:
-        InputError: as ``ScoreColumn`` and ``parse_phrase_line``; another number of scores than lines; fewer than three
-            scores a line.
+        InputError: as ``ScoreColumn`` and ``parse_phrase_line``; the number of scores differs from that of the lines;
+            or a line has fewer than three scores.
     """
     column = ScoreColumn(scores)
     total = len(column)
@@ -55,17 +64,19 @@ def draw_sample(table: str, scores: Sequence[str], size: int, seed: int) -> Phra
     if begin != total:
         raise InputError(f"{column.name}: {total} scores, but {table} has {begin} lines; score this table")
     probabilities, counts = np.array(found).T
-    logs = np.log(np.maximum(probabilities, np.exp(-100.0)))
+    logs = np.log(np.maximum(probabilities, np.exp(-100.0)))  # the table may contain 0
     return PhraseSample(logs, np.log(column.probabilities(chosen)), np.maximum(counts, 1.0), total)
 
 
 def draw_score_scatter(pairs: PhraseSample) -> "Figure":
-    """Both models' scores of every pair as a dot; the more often a pair was extracted, the darker. Beside it how many
-    pairs lie where, for the places where dots hide each other.
+    """Draw a scatter plot of the scores of both models, and the density of the points.
+
+    The colour of a point is the count of the pair. The density plot shows the number of pairs where points overlap.
     """
     from matplotlib.colors import LogNorm
 
     figure, (scatter, density) = canvas(1, 2, 11.6, 5.2, share=True)
+    # frequent pairs are drawn last, on top
     order = np.argsort(pairs.counts, kind="stable")
     most = max(float(pairs.counts.max()), 2.0)
     dots = scatter.scatter(
@@ -97,7 +108,7 @@ def draw_score_scatter(pairs: PhraseSample) -> "Figure":
 
 
 def _direct(line: bytes, table: str, number: int) -> tuple[float, float]:
-    """Direct probability and count of a line."""
+    """Return direct probability and count of a line."""
     entry = parse_phrase_line(line, table, number)
     if len(entry.scores) <= DIRECT:
         raise InputError(f"{table}, line {number}: {len(entry.scores)} score(s), the direct probability is the third")

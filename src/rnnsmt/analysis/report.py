@@ -1,4 +1,4 @@
-"""Everything that a run has found out on one page that needs nothing else: `results/report/index.html`."""
+"""Report of a run as one self-contained page: `results/report/index.html`."""
 
 import base64
 import re
@@ -18,7 +18,7 @@ TEMPLATE = "report.html.j2"
 DONE = re.compile(
     r"rnnsmt (?P<stage>[\w -]+): done: .*?(?P<wall>[\d.]+) s, (?P<cpu>[\d.]+) CPU s, peak (?P<peak>[\d,]+) MB"
 )
-"""The last line of a stage's log."""
+"""Last line of a stage's log."""
 
 TITLES = {
     "learning-rnn": "Learning curve, RNN Encoder–Decoder",
@@ -29,12 +29,14 @@ TITLES = {
     "words-zooms": "Clusters of source words (Figure 4 of the paper)",
     "phrases-zooms": "Clusters of source phrases (Figure 5 of the paper)",
 }
+"""Titles of the figures by file name."""
 
 MAPS = {"words": "Source words (Figure 4 of the paper)", "phrases": "Source phrases (Figure 5 of the paper)"}
+"""Titles of the embedding maps by file name."""
 
 
 class Cost(NamedTuple):
-    """What the jobs of a stage took: wall and CPU seconds in all, memory of the largest in MB."""
+    """Resources of all jobs of a stage: total wall-clock and CPU seconds, maximum memory in MB."""
 
     stage: str
     jobs: int
@@ -44,7 +46,10 @@ class Cost(NamedTuple):
 
 
 def costs(logs: Path) -> list[Cost]:
-    """The cost of every stage by the last lines of its logs, the dearest first, without jobs that have not finished."""
+    """Return the resources of every stage from the last lines of its logs, in descending order of CPU time.
+
+    Unfinished jobs are left out.
+    """
     found: dict[str, Cost] = {}
     for path in sorted(logs.glob("**/*.log")):
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -58,10 +63,10 @@ def costs(logs: Path) -> list[Cost]:
 
 
 def picture_of(path: str) -> dict[str, str]:
-    """A picture as part of a page: its name, title and content as an address.
+    """Return name, title and data address of an SVG figure, for embedding in a page.
 
     Raises:
-        InputError: it is missing or no SVG.
+        InputError: the file is missing or not SVG.
     """
     text = "\n".join(read_lines(path))
     if "<svg" not in text:
@@ -74,7 +79,7 @@ def picture_of(path: str) -> dict[str, str]:
 
 
 def provenance_of(content: Mapping[str, Any]) -> dict[str, Any]:
-    """What a cell of the table tells: by ``system/test set`` its runs, with seeds, weights and hashes."""
+    """Return the provenance of each cell of the table: by ``system/test set``, its runs with seeds and hashes."""
     files, runs = content["files"], content["runs"]
 
     def hashed(path: str) -> list[str]:
@@ -102,7 +107,7 @@ def provenance_of(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def table_of(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Table 1 as the page shows it: a row of every system, some columns of every test set."""
+    """Return Table 1 for the template: a row per system, and columns for every test set."""
     rows = content["rows"]
     sets = list(dict.fromkeys(row["test_set"] for row in rows))
     systems = list(dict.fromkeys(row["system"] for row in rows))
@@ -123,7 +128,7 @@ def table_of(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain_labels(content: dict[str, Any]) -> dict[str, Any]:
-    """A map whose labels have characters instead of Moses' entities."""
+    """Return a map with Moses' entities in its labels replaced by characters."""
     return content | {"labels": [unescape(label) for label in content["labels"]]}
 
 
@@ -138,11 +143,16 @@ def write_report(
     examples: str | None,
     logs: str,
 ) -> dict[str, object]:
-    """Write the page; the figures of the stage.
+    """Write the page; return the figures of the stage.
 
-    table, provenance: JSON files of `evaluation table` and `provenance`. figures: SVG files, maps: JSON files of
-    `analysis embeddings`, comparisons: of `evaluation compare`, examples: of `analysis phrase-examples`. logs: folder
-    of the logs of the stages.
+    Args:
+        output: the page.
+        table, provenance: JSON files of `evaluation table` and `evaluation provenance`.
+        figures: SVG files.
+        maps: JSON files of `analysis embeddings`.
+        comparisons: JSON files of `evaluation compare`.
+        examples: JSON file of `analysis phrase-examples`.
+        logs: directory of the logs of the stages.
 
     Raises:
         InputError: a file is missing or damaged.

@@ -1,8 +1,8 @@
-"""Sentences in the plane as an LSTM encoder-decoder represents them (Sutskever et al. 2014, Figure 2).
+"""Sentence representations of an LSTM encoder-decoder in the plane (Sutskever et al. 2014, Figure 2).
 
-The vector of a sentence is the state h of the encoder's last layer behind the sentence and its EOS, from which the
-decoder begins. Each group of sentences has a principal component analysis of its own; the picture shows the first two
-components.
+The vector of a sentence is the state h of the encoder's last layer after the sentence and its EOS, the initial state of
+the decoder. Each group of sentences has its own principal component analysis, of which the first two components are
+shown.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from rnnsmt.seq2seq.model import TrainedSeq2Seq
 
 LEAST = 3
-"""Sentences of a group: with two there is one direction only."""
+"""Minimum number of sentences in a group: two sentences span only a line."""
 
 WIDTH, LETTER = 8.2, 0.062
-"""Of a plot and of a letter, in inches."""
+"""Width of a plot and mean width of a letter, in inches."""
 
 Floats = NDArray[np.float64]
 
 
 def read_groups(lines: Iterable[str], path: str) -> list[list[str]]:
-    """Groups of sentences, with empty lines between them.
+    """Read groups of sentences, separated by empty lines.
 
     Raises:
-        InputError: no group, one of fewer than three sentences, or a sentence twice in a group.
+        InputError: there is no group, a group has fewer than three sentences, or a sentence occurs twice in a group.
     """
     groups: list[list[str]] = [[]]
     for line in lines:
@@ -54,7 +54,7 @@ def read_groups(lines: Iterable[str], path: str) -> list[list[str]]:
 
 
 def vectors_of(trained: "TrainedSeq2Seq", sentences: Sequence[Sequence[str]]) -> Floats:
-    """h of the encoder's last layer behind sentences that are tokenised: [n, H]."""
+    """Return h of the encoder's last layer after each tokenised sentence: [n, H]."""
     import torch
 
     from rnnsmt.seq2seq.sentences import as_read, padded
@@ -65,20 +65,21 @@ def vectors_of(trained: "TrainedSeq2Seq", sentences: Sequence[Sequence[str]]) ->
 
 
 def principal_components(vectors: Floats) -> tuple[Floats, Floats]:
-    """The first two principal components of vectors [n, H], n at least 2: [n, 2], and their shares of the variance.
+    """Return the first two principal components [n, 2] of vectors [n, H] and their shares of the variance; n > 1.
 
-    The sign of a component is that with which its largest number is above 0.
+    The sign of a component is chosen so that its value of largest magnitude is positive.
     """
     centred = vectors - vectors.mean(axis=0)
     left, values, _ = np.linalg.svd(centred, full_matrices=False)
     points = left[:, :2] * values[:2]
+    # the tiny constant makes the sign of 0 positive instead of 0
     points *= np.sign(points[np.abs(points).argmax(axis=0), [0, 1]] + 1e-300)
     variances = values**2
     return points, variances[:2] / max(variances.sum(), 1e-300)
 
 
 def draw_sentence_vectors(groups: Sequence[dict[str, Any]]) -> "Figure":
-    """The picture: a plot for every group, its sentences beside their points."""
+    """Draw one plot for every group, with its sentences next to their points."""
     figure, axes = canvas(len(groups), 1, 9.0, 0.4 + 4.0 * len(groups))
     for place, group in zip(axes, groups, strict=True):
         points = np.array(group["points"])
@@ -91,12 +92,12 @@ def draw_sentence_vectors(groups: Sequence[dict[str, Any]]) -> "Figure":
 
 
 def _label(axes: "Axes", points: Floats, sentences: Sequence[str]) -> None:
-    """Sentences to the side of their points that is nearer, moved up where they would lie on each other."""
+    """Write sentences on the side of their points that is nearer to the edge, shifted up to avoid overlaps."""
     x, y = points.T
     on_the_left = x < (x.min() + x.max()) / 2
     widths = np.array([LETTER * len(sentence) + 0.1 for sentence in sentences]) / WIDTH
     low, high = x.min(), x.max()
-    for _ in range(9):  # the wider the plot, the longer its sentences are on the scale of x
+    for _ in range(9):  # fixed point: a wider axis makes the sentences longer in units of x
         size = max(high - low, 1e-9)
         low = min(np.where(on_the_left, x - widths * size, x))
         high = max(np.where(on_the_left, x, x + widths * size))

@@ -1,1 +1,1 @@
-"""BLEU as multi-bleu.perl computes it: what tuning and evaluation share."""
+"""BLEU as computed by multi-bleu.perl, shared by tuning and evaluation."""

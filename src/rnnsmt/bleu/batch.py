@@ -1,4 +1,4 @@
-"""BLEU statistics of n-best lists: references are prepared once, candidates come in batches."""
+"""BLEU statistics of n-best lists: references are prepared once, candidates are scored in batches."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -14,12 +14,13 @@ class BatchBleu:
     """Sufficient statistics (see ``multi_bleu``) of many candidates per sentence."""
 
     def __init__(self, references: Sequence[Sequence[str]]) -> None:
-        """Prepare the references: one list of texts a set of references, all of equal length."""
+        """Prepare the references: one list of texts for each set of references, all of equal length."""
         self._ids: dict[bytes, int] = {}
         self.segments = len(references[0])
         self._number = len(references)
         words: list[int] = []
         offsets = [0]
+        # references are stored sentence by sentence: those of sentence s are s * number to (s + 1) * number - 1
         for texts in zip(*references, strict=True):
             for text in texts:
                 words.extend(self._ids.setdefault(word, len(self._ids)) for word in tokens(text))
@@ -28,7 +29,14 @@ class BatchBleu:
         self._offsets = np.array(offsets, np.int64)
 
     def statistics(self, candidates: "Iterable[Sequence[str]] | NumberedTexts") -> NDArray[np.int32]:
-        """Statistics ``[N, 9]`` of the candidates of every sentence, sentence by sentence."""
+        """Return the statistics int32 ``[N, 9]`` of all candidates, sentence by sentence.
+
+        Args:
+            candidates: texts of the candidates of every sentence, or the same as word numbers.
+
+        Raises:
+            ValueError: the number of sentences differs from that of the references.
+        """
         texts = candidates if isinstance(candidates, NumberedTexts) else _numbered(candidates)
         if len(texts.offsets) - 1 != self.segments:
             raise ValueError(f"candidates of {len(texts.offsets) - 1} sentences, references of {self.segments}")
@@ -39,19 +47,19 @@ class BatchBleu:
         return out
 
     def _id(self, word: str) -> int:
-        """The number of a word of the references; -1 of others, and of what is not one word."""
+        """Return the number of a word of the references, or -1 for another word or for text that is not one token."""
         found = tokens(word)
         return self._ids.get(found[0], -1) if len(found) == 1 else -1
 
 
 class NumberedTexts(NamedTuple):
-    """Candidates of every sentence, as numbers of words.
+    """Candidates of every sentence as word numbers.
 
     Attributes:
         vocabulary: words by number.
-        words: ``int32``, the words of all candidates.
-        bounds: ``int64`` [candidates + 1], where the words of each begin.
-        offsets: ``int64`` [sentences + 1], where the candidates of each sentence begin.
+        words: ``int32``, words of all candidates, concatenated.
+        bounds: ``int64`` [candidates + 1], first word of each candidate.
+        offsets: ``int64`` [sentences + 1], first candidate of each sentence.
     """
 
     vocabulary: Sequence[str]
@@ -61,6 +69,7 @@ class NumberedTexts(NamedTuple):
 
 
 def _numbered(candidates: Iterable[Sequence[str]]) -> NumberedTexts:
+    """Convert texts to word numbers."""
     numbers: dict[bytes, int] = {}
     words: list[int] = []
     bounds, offsets = [0], [0]
@@ -74,7 +83,7 @@ def _numbered(candidates: Iterable[Sequence[str]]) -> NumberedTexts:
 
 
 def bleu_of_many(totals: NDArray[np.floating] | NDArray[np.integer]) -> NDArray[np.float64]:
-    """Corpus BLEU in percent, ``[...]``, of summed statistics ``[..., 9]``; see ``multi_bleu.bleu_of``."""
+    """Return corpus BLEU in percent, ``[...]``, of summed statistics ``[..., 9]``; see ``multi_bleu.bleu_of``."""
     rows = np.ascontiguousarray(totals, np.float64).reshape(-1, SIZE)
     out = np.empty(len(rows))
     bleu_of_rows(rows, out)
@@ -82,9 +91,10 @@ def bleu_of_many(totals: NDArray[np.floating] | NDArray[np.integer]) -> NDArray[
 
 
 def sentence_bleu(statistics: NDArray[np.integer]) -> NDArray[np.float64]:
-    """Smoothed BLEU (0 to 1) of every row of ``statistics`` ``[N, 9]``.
+    """Return the smoothed BLEU (0 to 1) of every row of ``statistics`` ``[N, 9]``.
 
-    That of Lin and Och (2004): the counts of n-grams longer than a word, matched and all, are one higher.
+    Smoothing as in Lin and Och (2004): the matches and the number of n-grams are each increased by 1 for orders above
+    1.
     """
     counts = statistics.astype(np.float64)
     more = np.array([0.0, 1.0, 1.0, 1.0])

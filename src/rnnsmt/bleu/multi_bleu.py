@@ -1,14 +1,14 @@
-"""Tokenised, cased corpus BLEU-4, equal to Moses' ``multi-bleu.perl`` (Papineni et al. 2002).
+"""Tokenised, case-sensitive corpus BLEU-4, equal to Moses' ``multi-bleu.perl`` (Papineni et al. 2002).
 
-No tokenisation beyond splitting at ASCII white space, no smoothing, any number of references: an n-gram of the
-hypothesis matches as often as it occurs in the reference that has it most often, and the reference length of a
-segment is the one closest to the hypothesis (the shorter of two equally close ones).
+Text is split at ASCII white space without further tokenisation; there is no smoothing; any number of references is
+possible. Matches of an n-gram are clipped to its maximum count in a single reference. The reference length of a segment
+is the one closest to the length of the hypothesis (the shorter one if tied).
 
-The sufficient statistics of a segment are nine integers, in this order::
+The sufficient statistics of a segment are nine integers in this order::
 
     matches of order 1, 2, 3, 4; n-grams of order 1, 2, 3, 4 in the hypothesis; closest reference length
 
-They add up over segments. The number of hypothesis words is the number of its unigrams.
+Statistics are additive over segments. The length of the hypothesis is its number of unigrams.
 """
 
 import math
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 ORDER = 4
-"""Longest n-gram."""
+"""Maximum n-gram order."""
 
 SIZE = 2 * ORDER + 1
 """Number of sufficient statistics."""
@@ -28,12 +28,12 @@ SIZE = 2 * ORDER + 1
 
 @dataclass(frozen=True)
 class BleuScore:
-    """Corpus BLEU with its parts, as ``multi-bleu.perl`` prints them."""
+    """Corpus BLEU and its components, as printed by ``multi-bleu.perl``."""
 
     bleu: float
-    """Percent, 0 to 100."""
+    """BLEU in percent, 0 to 100."""
     precisions: tuple[float, ...]
-    """Of orders 1 to 4, percent."""
+    """N-gram precisions of orders 1 to 4 in percent."""
     brevity_penalty: float
     length_ratio: float
     hypothesis_length: int
@@ -48,7 +48,7 @@ class BleuScore:
 
 
 def tokens(text: str) -> list[bytes]:
-    """Split at ASCII white space only, as Perl does with bytes (a no-break space belongs to its word)."""
+    """Split text at ASCII white space only, as Perl does with bytes; a no-break space is part of a word."""
     return text.encode("utf-8").split()
 
 
@@ -61,12 +61,12 @@ def ngrams(words: Sequence[bytes]) -> Counter[tuple[bytes, ...]]:
 
 
 def closest_length(length: int, reference_lengths: Iterable[int]) -> int:
-    """The reference length closest to ``length``; of two equally close ones the shorter."""
+    """Return the reference length closest to ``length``, the shorter one if tied."""
     return min(reference_lengths, key=lambda other: (abs(other - length), other))
 
 
 def segment_statistics(hypothesis: str, references: Sequence[str]) -> list[int]:
-    """The nine sufficient statistics of one segment."""
+    """Return the nine sufficient statistics of one segment."""
     words = tokens(hypothesis)
     reference_words = [tokens(reference) for reference in references]
     limits: Counter[tuple[bytes, ...]] = Counter()
@@ -80,11 +80,11 @@ def segment_statistics(hypothesis: str, references: Sequence[str]) -> list[int]:
 
 
 def corpus_statistics(hypotheses: Iterable[str], references: Sequence[Sequence[str]]) -> NDArray[np.int64]:
-    """Sufficient statistics of every segment, ``[segments, 9]``.
+    """Return the sufficient statistics of every segment, int64 ``[segments, 9]``.
 
     Args:
-        hypotheses: one text a segment.
-        references: one list of texts for each set of references, every list as long as ``hypotheses``.
+        hypotheses: one text per segment.
+        references: one list of texts for each set of references, each as long as ``hypotheses``.
     """
     rows = [
         segment_statistics(hypothesis, segment_references)
@@ -94,10 +94,11 @@ def corpus_statistics(hypotheses: Iterable[str], references: Sequence[Sequence[s
 
 
 def log_precision_and_penalty(total: Sequence[int] | NDArray[np.number]) -> tuple[float, float]:
-    """The two parts of log BLEU (0 to 1) of summed statistics ``[9]``: BLEU is ``exp`` of their sum.
+    """Return the logarithms of the geometric mean of the precisions and of the brevity penalty, of statistics ``[9]``.
 
-    The one place where the formula stands: as it is here for a few scores, compiled in ``kernels.statistics`` for many.
-    Where an n-gram order has no match, the first part is minus infinity; where there is no word, so is the second.
+    BLEU (0 to 1) is ``exp`` of their sum. This is the only implementation of the formula: it is called from Python for
+    single scores and compiled in ``kernels.statistics`` for many. The first value is minus infinity if an order has no
+    match, the second if the hypothesis has no word and the reference has some.
     """
     log_penalty = 0.0
     if total[4] < total[8]:
@@ -111,7 +112,7 @@ def log_precision_and_penalty(total: Sequence[int] | NDArray[np.number]) -> tupl
 
 
 def bleu_of(statistics: Sequence[int] | NDArray[np.integer]) -> BleuScore:
-    """Corpus BLEU of summed sufficient statistics."""
+    """Return corpus BLEU of summed sufficient statistics."""
     values = [int(value) for value in statistics]
     matches, totals, reference_length = values[:ORDER], values[ORDER : 2 * ORDER], values[-1]
     length = totals[0]
@@ -127,5 +128,5 @@ def bleu_of(statistics: Sequence[int] | NDArray[np.integer]) -> BleuScore:
 
 
 def corpus_bleu(hypotheses: Iterable[str], references: Sequence[Sequence[str]]) -> BleuScore:
-    """Corpus BLEU of texts; arguments as ``corpus_statistics``."""
+    """Return corpus BLEU of texts; arguments as in ``corpus_statistics``."""
     return bleu_of(corpus_statistics(hypotheses, references).sum(axis=0))

@@ -1,14 +1,16 @@
-"""A text and its references, read side by side."""
+"""Reading of a text in parallel with its references."""
 
 from rnnsmt.io import InputError, read_parallel
 from rnnsmt.progress import say
 
 
 def read_texts(text: str, references: list[str]) -> tuple[list[str], list[list[str]]]:
-    """Read output, or the source of a development set, with its references; empty segments are counted on stderr.
+    """Read decoder output, or the source of a development set, together with its references.
+
+    The number of empty segments is printed on stderr.
 
     Raises:
-        InputError: unequal line counts, no line at all, or no word at all on one side.
+        InputError: the files have different numbers of lines, no line, or no word on one side.
     """
     columns = list(zip(*read_parallel(text, *references), strict=True))
     if not columns:

@@ -1,1 +1,1 @@
-"""From raw files to clean, tokenised, truecased text."""
+"""Corpus preparation: from raw files to clean, tokenised, truecased text."""

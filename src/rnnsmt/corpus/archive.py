@@ -1,4 +1,4 @@
-"""One file out of a tar archive, as the corpora of WMT come; nothing else of it is written anywhere."""
+"""Extraction of a single file from a tar archive, such as those of the WMT corpora, without unpacking the rest."""
 
 import difflib
 import lzma
@@ -11,18 +11,23 @@ from rnnsmt.io import InputError, atomic_path, open_binary
 
 
 def extract_member(path: str, wanted: str, output: str) -> tuple[int, int]:
-    """Copy one file of a tar archive, which is read up to there and no further.
+    """Copy one file of a tar archive; the archive is not read beyond it.
+
+    Args:
+        path: the archive.
+        wanted: name of the file in the archive.
+        output: the copy.
 
     Returns:
-        Its size in bytes, and how many files were passed before it.
+        Size of the file in bytes, and number of members before it.
 
     Raises:
-        InputError: the archive is missing or damaged, has no such file, or what has its name there is a link, a folder
-            or a device; or the name leads out of an archive.
+        InputError: the archive is missing or damaged; it has no such file; the member is a link, a directory or a
+            device; or the name leads out of the archive.
     """
     if PurePosixPath(wanted).is_absolute() or ".." in PurePosixPath(wanted).parts:
         raise InputError(f"--member {wanted}: leads out of the archive; give a name without .. that begins with no /")
-    open_binary(path).close()  # a missing file is one sentence, here as everywhere
+    open_binary(path).close()  # raises InputError if the file is missing
     seen: list[str] = []
     with atomic_path(output) as temporary:
         try:
@@ -41,10 +46,11 @@ def extract_member(path: str, wanted: str, output: str) -> tuple[int, int]:
 
 
 _DAMAGED = (tarfile.TarError, EOFError, OSError, lzma.LZMAError, zlib.error)
+"""Exceptions of tarfile and the decompressors for damaged files."""
 
 
 def _copy_member(path: str, wanted: str, output: Path, seen: list[str]) -> int | None:
-    """Copy a file of the archive and return its size; none where it is not there. seen: the names passed."""
+    """Copy a file of the archive; return its size, or None if it is not found. Names are appended to ``seen``."""
     with tarfile.open(path, "r|*") as archive:
         for member in archive:
             seen.append(member.name)
@@ -60,7 +66,7 @@ def _copy_member(path: str, wanted: str, output: Path, seen: list[str]) -> int |
 
 
 def _kind(member: tarfile.TarInfo) -> str:
-    """What a member is that is no file."""
+    """Describe a member that is not a regular file."""
     if member.issym() or member.islnk():
         return f"a link to {member.linkname}"
     return "a folder" if member.isdir() else "a device or a pipe"

@@ -1,8 +1,8 @@
-"""What becomes of one raw line: repaired, rejected, or processed into tokens.
+"""Cleaning of one raw line: it is repaired, rejected, or processed into tokens.
 
-Control characters would break lines and fields of every later file, so they are repaired whatever the options say; a
-tab, a line separator (U+0085, U+2028, U+2029) and every other whitespace become one space. Whatever is repaired or
-rejected is counted by its reason.
+Control characters would break lines and fields of all later files and are repaired with any options: a tab, a line
+separator (U+0085, U+2028, U+2029) and any other white space become one space. Repaired and rejected lines are counted
+by reason.
 """
 
 import re
@@ -19,12 +19,15 @@ ENDLESS = "endless line"
 RATIO = "length ratio"
 
 _BREAKS = re.compile("[\t\n\r\v\f\x1c-\x1f\x85\u2028\u2029]")
+"""Characters that are replaced by a space."""
 _CONTROLS = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
+"""Control characters that are removed."""
 _SUSPECT = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+"""Any character of ``_BREAKS`` or ``_CONTROLS``, for a fast test."""
 
 
 def is_utf8(raw: bytes) -> bool:
-    """Whether bytes can be decoded."""
+    """Return whether bytes are valid UTF-8."""
     try:
         raw.decode("utf-8")
     except UnicodeDecodeError:
@@ -38,16 +41,16 @@ class RejectedLineError(Exception):
 
 @dataclass(frozen=True)
 class CleaningOptions:
-    """How lines are processed and which are kept.
+    """Options for processing and selecting lines.
 
     Attributes:
-        normalize: Moses' punctuation normalisation.
-        tokenize: Moses' tokeniser.
-        escape: its entities for ``& | < > ' " [ ]``.
-        lowercase: lower-case at the end.
-        min_length, max_length: tokens of each side.
-        max_ratio: of the longer side's length to the shorter's.
-        keep_all: a test set: every line stays, repaired where it must be.
+        normalize: apply Moses' punctuation normalisation.
+        tokenize: apply Moses' tokeniser.
+        escape: write the tokeniser's entities for ``& | < > ' " [ ]``.
+        lowercase: convert to lower case at the end.
+        min_length, max_length: number of tokens on each side.
+        max_ratio: maximum ratio of the longer side's length to that of the shorter side.
+        keep_all: keep every line, repaired if necessary, as for test sets.
     """
 
     normalize: bool = True
@@ -64,7 +67,7 @@ Step = Callable[[str], str]
 
 
 class Cleaner:
-    """Turns raw lines of one language into lines of tokens."""
+    """Conversion of raw lines of one language into lines of tokens."""
 
     def __init__(self, lang: str, options: CleaningOptions) -> None:
         self.options = options
@@ -78,13 +81,17 @@ class Cleaner:
                 self._steps.append(Tokenizer(lang, options.escape))
 
     def __call__(self, raw: bytes | None, repaired: set[str]) -> str:
-        """The tokens of a raw line, separated by one space; reasons of repairs are added to ``repaired``.
+        """Return the tokens of a raw line, separated by one space.
+
+        Args:
+            raw: the line; None for a line that was too long to read.
+            repaired: the reasons of repairs are added to it.
 
         Raises:
-            RejectedLineError: the line cannot be kept. Never with ``keep_all``.
+            RejectedLineError: the line cannot be kept; never raised with ``keep_all`` unless ``raw`` is None.
         """
         text = self._decode(raw, repaired)
-        # tokenising hardly ever makes fewer tokens: do not work on what will be rejected
+        # tokenisation rarely reduces the number of tokens: skip it for lines that will be rejected as too long
         if not self.options.keep_all and text.count(" ") > 4 * self.options.max_length + 100:
             raise RejectedLineError(TOO_LONG)
         if SEPARATOR in text:
@@ -99,6 +106,7 @@ class Cleaner:
         return text.lower() if self.options.lowercase else text
 
     def _decode(self, raw: bytes | None, repaired: set[str]) -> str:
+        """Decode a raw line and repair control characters."""
         if raw is None:
             raise RejectedLineError(ENDLESS)
         try:
@@ -115,7 +123,11 @@ class Cleaner:
         return text
 
     def check_length(self, length: int) -> None:
-        """Raise ``RejectedLineError`` where a side of ``length`` tokens is too short or too long."""
+        """Check the number of tokens of one side.
+
+        Raises:
+            RejectedLineError: the side is empty, too short or too long.
+        """
         if self.options.keep_all:
             return
         if length == 0:

@@ -1,9 +1,9 @@
-"""Corpus files from elsewhere: downloaded in as many pieces as it takes, and checked by their sha256.
+"""Download of corpus files, resumed as often as necessary and checked by SHA-256.
 
-What has come of FILE lies in ``FILE.part`` until it is whole; ``FILE.part.json`` says of which address and which
-version of the file it is. So a connection that breaks off, a process that is killed and a full disk cost nothing that
-has come: the next attempt, or the next run of the command, asks the server for the rest (a range, RFC 9110 section 14).
-Where the server has no ranges, or the file has changed there, it begins anew.
+A file is stored as ``FILE.part`` until it is complete; ``FILE.part.json`` records its address and version. A broken
+connection, a killed process or a full disk therefore do not lose data: the next attempt, or the next run of the
+command, requests the rest (a range, RFC 9110 section 14). If the server does not support ranges or its file has
+changed, the download starts from the beginning.
 """
 
 import fcntl
@@ -22,24 +22,27 @@ from rnnsmt.io import InputError, check_output, is_full, read_json, sha256, writ
 from rnnsmt.progress import Meter, say
 
 BLOCK = 1 << 20
+"""Number of bytes read at once."""
 
 TIMEOUT = 60.0
-"""Seconds without a byte until an attempt is given up."""
+"""Seconds without data after which an attempt is abandoned."""
 
 PAUSES = (2.0, 8.0, 30.0, 60.0)
-"""Seconds before an address is asked once more, failure by failure; then comes the next address. A connection that
-brought at least a ``BLOCK`` that was not there yet is no failure: the pauses begin with the first again."""
+"""Seconds to wait after each consecutive failure of an address; then the next address is tried.
+
+A connection that delivered at least ``BLOCK`` new bytes resets the count of failures.
+"""
 
 TRANSIENT = (408, 425, 429, 500, 502, 503, 504)
-"""Answers of a server that may be others later."""
+"""HTTP status codes of errors that may be temporary."""
 
 
 class BrokenOffError(Exception):
-    """An attempt that ended before the file was whole, at a place from which a further one may go on."""
+    """An attempt that ended before the file was complete and may be resumed."""
 
 
 class Partial:
-    """``FILE.part``: what has come so far, locked against other processes while this object is open."""
+    """The file ``FILE.part`` with the data received so far, locked against other processes while it is open."""
 
     def __init__(self, output: Path) -> None:
         self.path = output.with_name(f"{output.name}.part")
@@ -48,7 +51,7 @@ class Partial:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Wait until no other process fetches the same file. At the end, an empty one is removed."""
+        """Wait until no other process downloads the same file. An empty file is removed at the end."""
         while True:
             self.file = self.path.open("ab", buffering=0)
             try:
@@ -56,12 +59,12 @@ class Partial:
             except BlockingIOError:
                 say(f"another process fetches {self.path}; waiting until it ends")
                 fcntl.flock(self.file, fcntl.LOCK_EX)
-            except OSError as error:  # some file systems of clusters have no locks
+            except OSError as error:  # some cluster file systems do not support locks
                 say(f"{self.path}: cannot be locked ({error.strerror}); take care that no other process fetches it")
             with suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(self.file.fileno()), self.path.stat()):
                     break
-            self.file.close()  # the other process was done with it
+            self.file.close()  # the other process has finished and removed or renamed it
         try:
             yield
         finally:
@@ -73,11 +76,11 @@ class Partial:
 
     @property
     def size(self) -> int:
-        """Bytes that have come."""
+        """Number of bytes received."""
         return os.fstat(self.file.fileno()).st_size
 
     def validator(self, url: str) -> str | None:
-        """The version (ETag or date) of the file at this address that the bytes are of; none where it is not known."""
+        """Return the version (ETag or date) of the received data, or None if it is not known or of another address."""
         with suppress(InputError, TypeError, AttributeError):
             about = read_json(self._about) if self._about.exists() else {}
             if about.get("url") == url:
@@ -85,32 +88,34 @@ class Partial:
         return None
 
     def begin(self, url: str, validator: str | None) -> None:
-        """Throw away what has come, and note of what the next bytes are."""
+        """Discard the received data, and record the address and version of the data that follow."""
         self.file.truncate(0)
         write_json(self._about, {"url": url, "validator": validator})
 
     def write(self, block: bytes) -> None:
-        """Add bytes; where the disk is full, those that have room."""
+        """Append a block; if the disk is full, the part that fits is kept."""
         left = memoryview(block)
         while left:
             left = left[self.file.write(left) :]
 
     def finish(self, output: Path) -> None:
-        """Give the whole file its name."""
+        """Rename the complete file."""
         os.fsync(self.file.fileno())
         self.path.replace(output)
 
 
 def download(url: str, part: Partial, known: bool) -> None:
-    """Fetch what is missing of a file.
+    """Download the missing rest of a file.
 
     Args:
-        known: the sum of the whole file is known. Then bytes from another address, or of a version that cannot be told,
-            are continued too: what does not fit together shows in the sum.
+        url: the address.
+        part: the data received so far.
+        known: the SHA-256 of the file is known. Data from another address, or of an unknown version, are then continued
+            as well: a mismatch is detected by the hash.
 
     Raises:
-        BrokenOffError: the connection ended early, or the server asks to come again later.
-        OSError, ValueError, http.client.HTTPException: it is of no use to ask this address again; or the disk is full.
+        BrokenOffError: the connection ended early, or the server reported a temporary error.
+        OSError, ValueError, http.client.HTTPException: the address cannot be used, or the disk is full.
     """
     begun, version = part.size, part.validator(url)
     headers = {"User-Agent": "rnnsmt", "Accept-Encoding": "identity"}
@@ -124,7 +129,7 @@ def download(url: str, part: Partial, known: bool) -> None:
     except urllib.error.HTTPError as error:
         if error.code == http.client.REQUESTED_RANGE_NOT_SATISFIABLE and begun:
             if error.headers.get("Content-Range") == f"bytes */{begun}":
-                return  # it is whole
+                return  # the file is already complete
             part.begin(url, None)
             raise BrokenOffError("the server has less than what had come") from None
         if error.code in TRANSIENT:
@@ -142,7 +147,7 @@ def download(url: str, part: Partial, known: bool) -> None:
 
 
 def _receive(response: "http.client.HTTPResponse", url: str, part: Partial) -> int | None:
-    """Put what an answer holds where it belongs; the length of the whole file, where the server says it."""
+    """Store the body of a response; return the length of the complete file, or None if the server does not send it."""
     size = response.headers.get("Content-Length")
     rest = int(size) if size and size.isdecimal() else None
     ranges = response.headers.get("Content-Range", "")
@@ -163,16 +168,18 @@ def _receive(response: "http.client.HTTPResponse", url: str, part: Partial) -> i
 
 
 def fetch_first(urls: Sequence[str], expected: str | None, output: Path) -> tuple[int, str, str]:
-    """Put what the first address gives that works, in the order of the addresses, in its place whole.
+    """Download a file from the first address that works, in the given order, and move it to its place.
 
     Args:
-        expected: the sha256 that it must have; None: any.
+        urls: addresses.
+        expected: required SHA-256; None to accept any.
+        output: the file.
 
     Returns:
-        Number of bytes, their sha256, the address.
+        Number of bytes, SHA-256, address.
 
     Raises:
-        InputError: no address gives such a file, or it has no room.
+        InputError: no address has such a file, or there is not enough space.
     """
     check_output(output)
     if output.is_symlink():
@@ -206,7 +213,7 @@ def fetch_first(urls: Sequence[str], expected: str | None, output: Path) -> tupl
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Which file lies in a place; none where there is none."""
+    """Return inode and time of a file, or None if it does not exist."""
     with suppress(FileNotFoundError):
         about = path.stat()
         return about.st_ino, about.st_mtime_ns
@@ -214,11 +221,11 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _fetch(url: str, part: Partial, expected: str | None) -> tuple[int, str]:
-    """Fetch from one address, in as many attempts as it is worth; size and sha256.
+    """Download from one address, with repeated attempts; return size and SHA-256.
 
     Raises:
-        BrokenOffError: it failed too often.
-        ValueError: not the file that was expected; nothing of it is kept.
+        BrokenOffError: too many attempts failed.
+        ValueError: the file does not have the expected SHA-256; it is discarded.
     """
     continued = part.size > 0
     failed, most = 0, part.size

@@ -1,8 +1,8 @@
-"""From the raw files of a corpus, of one language or parallel, to clean tokens, and the report of what became of them.
+"""Preparation of a corpus, monolingual or parallel: from raw files to clean tokens, with a report of all changes.
 
-Normalising and tokenising are those of Moses (normalize-punctuation.perl, tokenizer.perl), cleaning is that of
-clean-corpus-n.perl. Every dropped and every repaired line is counted by its reason, and so is what is suspicious
-in lines that are kept.
+Normalisation and tokenisation are those of Moses (normalize-punctuation.perl, tokenizer.perl), cleaning is that of
+clean-corpus-n.perl. Every rejected and every repaired line is counted by its reason, and so are suspicious properties
+of lines that are kept.
 """
 
 from collections import Counter
@@ -21,30 +21,33 @@ from rnnsmt.parallel import map_chunks
 from rnnsmt.progress import Meter, say
 
 SAMPLES = 20
-"""Line numbers per reason in the report."""
+"""Number of line numbers per reason in the report."""
 
 MAX_BAD_UTF8 = 0.03
-"""A file with a larger share of lines that are not UTF-8, and more than three of them, is in another encoding."""
+"""Maximum share of lines that are not UTF-8; a file with more, and with more than three, is in another encoding."""
 
 LONG_SEGMENT = 200
-"""Words of a dev or test segment that are worth a warning: the decoder's time grows with them."""
+"""Number of words above which a dev or test segment is reported: decoding time grows with the length."""
 
 MAX_SEGMENT = 4000
-"""Words that the decoder translates at most, ``rnnsmt.search.source_text.MAX_WORDS``."""
+"""Maximum number of words of a segment in decoding, ``rnnsmt.search.source_text.MAX_WORDS``."""
 
 FEW_LINES = 100
-"""Dev or test sets with fewer lines are worth a warning."""
+"""Number of lines below which a dev or test set is reported."""
 
 NO_WORDS = "no words"
+"""Reason: the segment has no words."""
 
 LONG = f"more than {LONG_SEGMENT} words"
+"""Reason: the segment is longer than ``LONG_SEGMENT``."""
 
 Segments = tuple[bytes | None, ...]
+"""The raw segment on each side; None for a line that was too long to read."""
 
 
 @dataclass(frozen=True)
 class CorpusSide:
-    """One language of a corpus: the raw file, the file of tokens, the language's code."""
+    """One language of a corpus: raw file, tokenised file, language code."""
 
     input: str
     output: str
@@ -53,7 +56,7 @@ class CorpusSide:
 
 @dataclass
 class LineCounts:
-    """How many lines there are by reason, and the numbers of the first of them."""
+    """Number of lines by reason, with the numbers of the first of them."""
 
     lines: Counter[str] = field(default_factory=Counter)
     first: dict[str, list[int]] = field(default_factory=dict)
@@ -64,7 +67,7 @@ class LineCounts:
         self._sample(reason, [line])
 
     def join(self, later: "LineCounts", offset: int) -> None:
-        """Add the counts of later lines, whose numbers begin after ``offset``."""
+        """Add the counts of subsequent lines, whose numbers are relative to ``offset``."""
         for reason, numbers in later.first.items():
             self._sample(reason, [offset + number for number in numbers])
         self.lines += later.lines
@@ -74,11 +77,11 @@ class LineCounts:
         kept.extend(numbers[: SAMPLES - len(kept)])
 
     def as_dict(self) -> dict[str, object]:
-        """For the report: ``{reason: {"lines": ..., "first": [...]}}``."""
+        """Return the counts for the report: ``{reason: {"lines": ..., "first": [...]}}``."""
         return {reason: {"lines": n, "first": self.first[reason]} for reason, n in sorted(self.lines.items())}
 
     def reasons(self) -> str:
-        """Every reason and its number of lines."""
+        """Return every reason with its number of lines."""
         return ", ".join(f"{reason}: {n:,}" for reason, n in sorted(self.lines.items()))
 
     def __str__(self) -> str:
@@ -87,14 +90,17 @@ class LineCounts:
 
 @dataclass
 class Tally:
-    """Counts over lines; line numbers count from 1 within what was tallied.
+    """Counts over a sequence of lines, with line numbers from 1 relative to it.
 
     Attributes:
-        tokens: of the kept lines, by side.
-        rejected, repaired: lines by reason; a line may be repaired for several.
-        suspicious: what is worth a warning in lines that are kept whole (dev and test sets).
-        bad_utf8: lines that are not UTF-8, by side: their number and the first.
-        too_long: the first segment of more than ``MAX_SEGMENT`` words, by side: its line; 0: there is none.
+        tokens: number of tokens of the kept lines by side.
+        bad_utf8: number of lines that are not UTF-8, and the first of them, by side.
+        too_long: line of the first segment of more than ``MAX_SEGMENT`` words by side; 0 if there is none.
+        lines: number of lines.
+        kept: number of lines that are kept.
+        rejected: rejected lines by reason.
+        repaired: repaired lines by reason; a line may have several reasons.
+        suspicious: lines of dev and test sets, all of which are kept, with properties that are worth a warning.
     """
 
     tokens: list[int]
@@ -108,18 +114,22 @@ class Tally:
 
     @classmethod
     def of(cls, sides: int) -> "Tally":
-        """Of no lines yet."""
+        """Return an empty tally for this number of sides."""
         return cls([0] * sides, [(0, 0)] * sides, [0] * sides)
 
     def count_bad_utf8(self, row: Segments) -> None:
-        """See which sides of the current line are not UTF-8."""
+        """Count the sides of the current line that are not UTF-8."""
         for side, raw in enumerate(row):
             if raw is not None and not is_utf8(raw):
                 count, first = self.bad_utf8[side]
                 self.bad_utf8[side] = (count + 1, first or self.lines)
 
     def count_suspicious(self, lengths: Sequence[int]) -> None:
-        """See what is suspicious about the current line of a dev or test set with these numbers of tokens."""
+        """Count suspicious properties of the current line of a dev or test set.
+
+        Args:
+            lengths: number of tokens on each side.
+        """
         if min(lengths) == 0:
             self.suspicious.add(NO_WORDS, self.lines)
         if max(lengths) > LONG_SEGMENT:
@@ -129,7 +139,7 @@ class Tally:
                 self.too_long[side] = self.too_long[side] or self.lines
 
     def add(self, later: "Tally") -> None:
-        """Add the tally of the lines that follow."""
+        """Add the tally of the subsequent lines."""
         before = self.lines
         self.rejected.join(later.rejected, before)
         self.repaired.join(later.repaired, before)
@@ -149,11 +159,17 @@ class Tally:
 def prepare_corpus(
     sides: Sequence[CorpusSide], options: CleaningOptions, threads: int, min_lines: int = 1
 ) -> "Prepared":
-    """Write the tokens of a corpus of one or two sides, in several processes.
+    """Write the tokens of a corpus with one or two sides, in several processes.
+
+    Args:
+        sides: languages of the corpus.
+        options: processing and cleaning.
+        threads: number of processes.
+        min_lines: minimum number of kept lines with words.
 
     Raises:
-        InputError: as ``read_pairs``; a file is in another encoding, changed meanwhile or is no dev or test set;
-            fewer than ``min_lines`` lines with words are left. No output is written then.
+        InputError: as ``read_pairs``; a file has another encoding, was changed while it was read, or is not a dev or
+            test set; fewer than ``min_lines`` lines with words remain. No output is written in these cases.
     """
     for side in sides:
         if options.tokenize and not has_rules(side.lang):
@@ -186,11 +202,12 @@ def prepare_corpus(
 def _chunk_cleaner(
     langs: list[str], options: CleaningOptions
 ) -> Callable[[tuple[Segments, ...]], tuple[list[list[str]], Tally]]:
-    """Make the function that the processes run."""
+    """Return the function that is run in the worker processes."""
     return partial(_clean_chunk, [Cleaner(lang, options) for lang in langs])
 
 
 def _clean_chunk(cleaners: list[Cleaner], rows: tuple[Segments, ...]) -> tuple[list[list[str]], Tally]:
+    """Clean a chunk of lines; return the kept lines of each side and the tally."""
     texts: list[list[str]] = [[] for _ in cleaners]
     tally = Tally.of(len(cleaners))
     keep_all = cleaners[0].options.keep_all
@@ -219,6 +236,11 @@ def _clean_chunk(cleaners: list[Cleaner], rows: tuple[Segments, ...]) -> tuple[l
 
 
 def _check_lengths(cleaners: list[Cleaner], line: list[str]) -> list[int]:
+    """Return the number of tokens on each side.
+
+    Raises:
+        RejectedLineError: a side is too short or too long, or the length ratio is too high.
+    """
     lengths = [text.count(" ") + 1 if text else 0 for text in line]
     for cleaner, length in zip(cleaners, lengths, strict=True):
         cleaner.check_length(length)
@@ -229,13 +251,18 @@ def _check_lengths(cleaners: list[Cleaner], line: list[str]) -> list[int]:
 
 
 def _write_lines(files: list[TextIO], texts: list[list[str]]) -> None:
+    """Write the lines of each side to its file."""
     for file, lines in zip(files, texts, strict=True):
         if lines:
             file.write("\n".join(lines) + "\n")
 
 
 def _check_total(inputs: Sequence[str], total: Tally, min_lines: int) -> None:
-    """Refuse a corpus by what was counted."""
+    """Check the counts of a corpus.
+
+    Raises:
+        InputError: the corpus is unusable; see ``prepare_corpus``.
+    """
     names = " and ".join(inputs)
     if total.lines == 0:
         raise InputError(f"{names}: empty; a corpus needs at least one line")
@@ -265,7 +292,7 @@ def _check_total(inputs: Sequence[str], total: Tally, min_lines: int) -> None:
 
 @dataclass(frozen=True)
 class InputFile:
-    """A raw file as it was when its reading began: what figures go back to."""
+    """Size, hash and time of a raw file before it was read, for the report."""
 
     path: str
     size: int
@@ -274,20 +301,20 @@ class InputFile:
 
     @classmethod
     def look_at(cls, path: str) -> "InputFile":
-        """Read a file through once.
+        """Compute the hash of a file.
 
         Raises:
-            InputError: it cannot be read.
+            InputError: the file cannot be read.
         """
-        open_binary(path).close()  # what cannot be opened is one sentence, here as everywhere
+        open_binary(path).close()  # raises InputError if the file cannot be opened
         status = Path(path).stat()
         return cls(path, status.st_size, sha256(path), status.st_mtime_ns)
 
     def check_unchanged(self) -> None:
-        """Refuse a file that another one has taken the place of since.
+        """Check that the file has not been replaced since.
 
         Raises:
-            InputError: size or time are other ones.
+            InputError: its size or time has changed.
         """
         status = Path(self.path).stat()
         if (status.st_size, status.st_mtime_ns) != (self.size, self.changed_ns):
@@ -296,14 +323,14 @@ class InputFile:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What became of a corpus."""
+    """Result of the preparation of a corpus."""
 
     sides: Sequence[CorpusSide]
     inputs: Sequence[InputFile]
     total: Tally
 
     def report(self) -> dict[str, object]:
-        """The report as JSON: the raw files, and lines by what became of them and why."""
+        """Return the report for JSON: raw files, and numbers of lines by outcome and reason."""
         total = self.total
         return {
             "inputs": [{"path": f.path, "bytes": f.size, "sha256": f.sha256} for f in self.inputs],
@@ -316,7 +343,7 @@ class Prepared:
         }
 
     def figures(self) -> dict[str, object]:
-        """The last line of the log: what was kept, rejected and repaired of which files."""
+        """Return the figures for the last line of the log: kept, rejected and repaired lines, and tokens."""
         total = self.total
         names = " and ".join(Path(side.input).name for side in self.sides)
         figures: dict[str, object] = {
@@ -327,7 +354,7 @@ class Prepared:
         return figures | {f"{side.lang} tokens": n for side, n in zip(self.sides, total.tokens, strict=True)}
 
     def warnings(self, keep_all: bool) -> Iterator[str]:
-        """What somebody should look at although it is accepted."""
+        """Yield warnings about accepted lines that should be inspected."""
         total, names = self.total, " and ".join(side.input for side in self.sides)
         for side, (count, first) in zip(self.sides, total.bad_utf8, strict=True):
             if count:
@@ -342,10 +369,10 @@ class Prepared:
 
 
 def check_cleaning(options: CleaningOptions) -> None:
-    """Refuse options that no corpus fits.
+    """Check that the options can be satisfied.
 
     Raises:
-        InputError: with the option's name.
+        InputError: they cannot; the message names the option.
     """
     if options.max_length < options.min_length:
         raise InputError("--max-length must not be below --min-length")

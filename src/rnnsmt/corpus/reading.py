@@ -1,6 +1,6 @@
-"""Segments of a raw corpus file, as bytes: one a line, or the ``<seg>`` elements of a WMT SGM file.
+"""Reading of the segments of a raw corpus file as bytes: one per line, or the ``<seg>`` elements of a WMT SGM file.
 
-What a file is, its first bytes say, not its name. What is no text of one language is refused.
+The format is recognised by the first bytes, not by the file name. Files that are not text of one language are rejected.
 """
 
 import codecs
@@ -15,21 +15,23 @@ from pathlib import Path
 from rnnsmt.io import InputError, decoded, open_text, read_bounded_lines, read_byte_lines, read_lines
 
 LINE_BYTES = 1 << 16
-"""A training line with more bytes is rejected unread."""
+"""Maximum length of a training line in bytes; longer lines are rejected without being read."""
 
 SGM_BYTES = 1 << 28
-"""A larger ``.sgm`` file is refused: it is read as a whole."""
+"""Maximum size of an ``.sgm`` file, which is read as a whole."""
 
 _SGM_SUFFIXES = (".sgm", ".sgml")
 
 _PROLOGUE = rb"\A(?:\xef\xbb\xbf)?\s*(?:<(?:\?|!DOCTYPE\b|!--)[^>]*>\s*)*"
+"""Byte order mark, XML declaration, doctype and comments."""
 
 _SGM_ROOT = re.compile(_PROLOGUE + rb"<(?:srcset|refset|tstset|mteval|dataset)\b", re.IGNORECASE)
 
 _DOCUMENT = re.compile(_PROLOGUE + rb"<doc\b[^>]*>", re.IGNORECASE)
-"""How excerpts of SGM files begin; so may text, which has no ``<seg>``."""
+"""Beginning of excerpts of SGM files; text files may begin like this too, but have no ``<seg>``."""
 
 _SEVERAL_SIDES = re.compile(rb"<src\b[^>]*\blang=.*<(?:ref|hyp)\b[^>]*\blang=", re.IGNORECASE | re.DOTALL)
+"""WMT's XML format since 2021, with source and references in one file."""
 
 _SEG = re.compile(r"<seg\b[^>]*>(.*?)</seg\s*>", re.IGNORECASE | re.DOTALL)
 
@@ -37,14 +39,14 @@ _SEG_OPEN = re.compile(r"<seg\b", re.IGNORECASE)
 
 
 def read_segments(path: str | Path, limit: int | None = LINE_BYTES) -> Iterator[bytes | None]:
-    """Yield the raw segments of a file in order; ``None`` stands for one of more than ``limit`` bytes.
+    """Yield the raw segments of a file in order, or ``None`` for a segment of more than ``limit`` bytes.
 
     Args:
-        path: text or SGM, plain or compressed.
-        limit: bytes; ``None`` for test sets, where a line that is not text ends the stage instead.
+        path: text or SGM file, plain or compressed.
+        limit: maximum number of bytes; ``None`` for test sets, where only a line that cannot be text raises an error.
 
     Raises:
-        InputError: the file is missing, damaged, or not what its first bytes or its suffix say.
+        InputError: the file is missing, damaged, or of another type than its first bytes or its suffix say.
     """
     start = _first_bytes(path)
     _refuse_foreign(path, start)
@@ -58,10 +60,10 @@ def read_segments(path: str | Path, limit: int | None = LINE_BYTES) -> Iterator[
 
 
 def read_texts(path: str | Path) -> list[str]:
-    """The raw segments of a file as text, not one left out. Of what can be read only once, such as a pipe, the lines.
+    """Return all raw segments of a file as text; from a pipe, which can be read only once, return the lines.
 
     Raises:
-        InputError: as ``read_segments``; a segment is not UTF-8.
+        InputError: as ``read_segments``, or a segment is not UTF-8.
     """
     if not Path(path).is_file():
         return list(read_lines(path))
@@ -69,7 +71,10 @@ def read_texts(path: str | Path) -> list[str]:
 
 
 def _first_bytes(path: str | Path) -> bytes:
-    """The first ``LINE_BYTES`` of the decompressed file; nothing where it is damaged, which its reading will say."""
+    """Return the first ``LINE_BYTES`` bytes of the decompressed file, or nothing if it is damaged.
+
+    The damage is reported when the file is read.
+    """
     with open_text(path) as stream:
         try:
             return stream.read(LINE_BYTES)
@@ -78,7 +83,7 @@ def _first_bytes(path: str | Path) -> bytes:
 
 
 def is_sgm(path: str | Path, start: bytes) -> bool:
-    """Whether a file is one of WMT's SGM files: by its suffix, or by the markup that it begins with."""
+    """Return whether a file is a WMT SGM file, by its suffix or by the markup at its beginning."""
     return (
         any(suffix.lower() in _SGM_SUFFIXES for suffix in Path(path).suffixes[-2:])
         or _SGM_ROOT.match(start) is not None
@@ -87,12 +92,12 @@ def is_sgm(path: str | Path, start: bytes) -> bool:
 
 
 def _refuse_foreign(path: str | Path, start: bytes) -> None:
-    """Refuse what is no UTF-8 text with lines at its first look.
+    """Reject files that are recognisably not UTF-8 text with lines.
 
     Raises:
-        InputError: an archive, UTF-16 or UTF-32, other bytes that are no text, lines that end in CR alone.
+        InputError: an archive, UTF-16 or UTF-32, other binary data, or lines that end in CR alone.
     """
-    if start[257:262] == b"ustar":
+    if start[257:262] == b"ustar":  # magic number in the first header of a tar archive
         raise InputError(
             f"{path}: is a tar archive; take the text file out of it, e.g. with rnnsmt corpus unpack, or name it with "
             "member: under download: in the configuration"
@@ -116,10 +121,10 @@ def _refuse_foreign(path: str | Path, start: bytes) -> None:
 def read_pairs(
     source: str | Path, target: str | Path, limit: int | None = LINE_BYTES
 ) -> Iterator[tuple[bytes | None, bytes | None]]:
-    """Yield the segments of two files side by side.
+    """Yield pairs of corresponding segments of two files.
 
     Raises:
-        InputError: as ``read_segments``, or one file has fewer segments than the other.
+        InputError: as ``read_segments``, or the files have different numbers of segments.
     """
     end = object()
     rows = zip_longest(read_segments(source, limit), read_segments(target, limit), fillvalue=end)
@@ -135,6 +140,11 @@ def read_pairs(
 
 
 def _sgm_segments(path: str | Path) -> list[bytes]:
+    """Return the segments of an SGM file, with entities resolved and line breaks replaced by spaces.
+
+    Raises:
+        InputError: the file is damaged or too large, has no segment, or a segment is not closed.
+    """
     with open_text(path) as stream:
         try:
             raw = stream.read(SGM_BYTES + 1)
@@ -156,7 +166,7 @@ def _sgm_segments(path: str | Path) -> list[bytes]:
 
 
 def _first_unclosed(text: str, starts: list[int]) -> int:
-    """The line of the first ``<seg`` that has no ``</seg>`` before the next one."""
+    """Return the line number of the first ``<seg`` without ``</seg`` before the next one."""
     for start, following in zip_longest(starts, starts[1:], fillvalue=len(text)):
         if "</seg" not in text[start:following].lower():
             return text.count("\n", 0, start) + 1
@@ -164,10 +174,10 @@ def _first_unclosed(text: str, starts: list[int]) -> int:
 
 
 def all_lines(paths: list[str]) -> Iterator[str]:
-    """Yield the lines of UTF-8 files, one file after the other.
+    """Yield the lines of several UTF-8 files, one file after the other.
 
     Raises:
-        InputError: as ``rnnsmt.io.read_lines``, or there are no lines at all.
+        InputError: as ``rnnsmt.io.read_lines``, or there is no line.
     """
     empty = True
     for path in paths:

@@ -1,14 +1,12 @@
-"""Moses' punctuation normaliser, tokeniser and detokeniser, by sacremoses, with the work that cannot change a line left
-out.
+"""Moses' punctuation normaliser, tokeniser and detokeniser, as in sacremoses but faster.
 
-The answers are those of ``sacremoses.MosesPunctNormalizer``, ``MosesTokenizer``, ``MosesDetruecaser`` and
-``MosesDetokenizer``, character for character (the tests compare them on real text). Two facts make normalising and
-tokenising faster:
+The output is identical to that of ``sacremoses.MosesPunctNormalizer``, ``MosesTokenizer``, ``MosesDetruecaser`` and
+``MosesDetokenizer`` (the tests compare them on real text). Two properties make normalisation and tokenisation faster:
 
-* every substitution of the normaliser needs a certain string in the line; where that is missing it is skipped;
-* the tokeniser treats every whitespace-separated chunk by itself, except that a final full stop asks how the next chunk
-  begins, and except at quotes, commas and dots in odd places. Ordinary chunks are therefore looked up in a memory of
-  earlier answers; a line with an odd chunk goes through sacremoses as a whole.
+* every substitution of the normaliser requires a certain string in the line, and is skipped if it is missing;
+* the tokeniser processes every chunk between white space independently, except that a final full stop depends on the
+  beginning of the next chunk, and except for quotes, commas and dots in unusual positions. The tokens of ordinary
+  chunks are therefore cached; a line with an unusual chunk is tokenised by sacremoses as a whole.
 """
 
 import re
@@ -17,10 +15,10 @@ from sacremoses import MosesDetokenizer, MosesDetruecaser, MosesPunctNormalizer,
 from sacremoses.corpus import NonbreakingPrefixes
 
 MEMORY_ENTRIES = 500_000
-"""The memory of chunks is emptied when it holds so many."""
+"""Maximum number of cached chunks; the cache is then cleared."""
 
 MEMORY_CHUNK = 100
-"""Characters of a chunk that is remembered; a longer one hardly comes again."""
+"""Maximum length of a cached chunk in characters; longer ones rarely recur."""
 
 _NEEDED = {
     r"\r": "\r", r"\(": "(", r"\)": ")", r" +": "  ", r"\) ([.!:?;,])": ") ", r"\( ": "( ", r" \)": " )",
@@ -32,12 +30,13 @@ _NEEDED = {
     ",\u00a0": ",\u00a0", r'"([,.]+)': '"', r',"': ',"', r'(\.+)"(\s*[^<])': '."',
     "(\\d)\u00a0(\\d)": "\u00a0",
 }  # fmt: skip
+"""A string that is contained in every match of a substitution, by the pattern of the substitution."""
 
 _DIGITS = frozenset("0123456789")
 
 
 def has_rules(lang: str) -> bool:
-    """Whether sacremoses has rules for the language: words that a full stop does not end, or its characters."""
+    """Return whether sacremoses has rules for a language: its non-breaking prefixes, or its characters."""
     return lang in NonbreakingPrefixes().available_langs or lang in ("ja", "ko")
 
 
@@ -46,11 +45,11 @@ class Normalizer:
 
     def __init__(self, lang: str) -> None:
         rules = MosesPunctNormalizer(lang).substitutions
-        # a rule this table does not know is always tried
+        # a substitution that is not in _NEEDED is always tried: the empty string is in every line
         self._rules = [(_NEEDED.get(pattern, ""), re.compile(pattern), by) for pattern, by in rules]
 
     def __call__(self, text: str) -> str:
-        """The line with its punctuation normalised, without spaces at the ends."""
+        """Return the line with normalised punctuation, without spaces at the ends."""
         for needed, pattern, by in self._rules:
             if needed in text:
                 text = pattern.sub(by, text)
@@ -58,33 +57,37 @@ class Normalizer:
 
 
 class _Moses(MosesTokenizer):
-    """sacremoses' tokeniser, which makes a set of all letters for every full stop, with these sets made once."""
+    """sacremoses' tokeniser with precomputed character sets.
+
+    The original builds a set of all letters for every full stop.
+    """
 
     def __init__(self, lang: str) -> None:
         super().__init__(lang)
         self.lower, self.alpha = frozenset(self.IsLower), frozenset(self.IsAlpha)
 
     def islower(self, text: str) -> bool:
-        """Whether all characters are lower-case letters."""
+        """Return whether all characters are lower-case letters."""
         return self.lower.issuperset(text)
 
     def isanyalpha(self, text: str) -> bool:
-        """Whether a character is a letter."""
+        """Return whether any character is a letter."""
         return not self.alpha.isdisjoint(text)
 
 
 class Tokenizer:
-    """Moses' ``tokenizer.perl`` for one language: tokens separated by one space.
+    """Moses' ``tokenizer.perl`` for one language.
 
     Args:
-        lang: two letters; decides about apostrophes and about words that a full stop does not end.
+        lang: two-letter code; determines the treatment of apostrophes and of abbreviations with a full stop.
         escape: write ``& | < > ' " [ ]`` as entities, as Moses does (``&apos;``).
     """
 
     def __init__(self, lang: str, escape: bool = True) -> None:
         self._moses = _Moses(lang)
         self._escape = escape
-        # an apostrophe only between letters or digits, no comma in front, no two dots in a row, no control characters
+        # ordinary chunks: an apostrophe only between letters or digits, no comma at the beginning, no two dots in a
+        # row, no control characters
         inner = r"(?:(?<=\w)'(?=\w)|[^\s',.\x00-\x1f\x7f]|(?<!\.)\.(?!\.)|(?<=[^\s,]),(?!,))"
         self._ordinary = re.compile(rf"(?!,){inner}+\Z")
         self._lower = self._moses.lower
@@ -92,7 +95,7 @@ class Tokenizer:
         self._memory: dict[str, str | tuple[str, str, str]] = {}
 
     def __call__(self, text: str) -> str:
-        """The line as tokens separated by one space."""
+        """Return the tokens of the line, separated by one space."""
         chunks = text.split()
         memory = self._memory
         tokens = []
@@ -109,10 +112,15 @@ class Tokenizer:
         return " ".join(tokens)
 
     def _learn(self, chunk: str) -> str | tuple[str, str, str]:
-        """Tokenise an ordinary chunk; three answers where the next chunk's first character decides."""
+        """Tokenise an ordinary chunk and cache the result.
+
+        Returns:
+            The tokens; or three alternatives, if the next chunk begins with another character, a lower-case letter or a
+            digit.
+        """
         answer: str | tuple[str, str, str]
         if self._alnum.issuperset(chunk.removesuffix(",")) and "DOTMULTI" not in chunk:
-            # nothing but letters and digits: one token ("DOTMULTI" is a word with which sacremoses marks dots)
+            # only letters and digits: one token ("DOTMULTI" is a placeholder for dots in sacremoses)
             answer = f"{chunk[:-1]} ," if chunk.endswith(",") else chunk
         elif chunk.endswith("."):
             after = [self._plain(f"{chunk} {following}")[:-2] for following in "Xx1"]
@@ -126,17 +134,18 @@ class Tokenizer:
         return answer
 
     def _plain(self, text: str) -> str:
+        """Tokenise text with sacremoses."""
         tokens: str = self._moses.tokenize(text, return_str=True, escape=self._escape)
         return tokens
 
 
 class Detokenizer:
-    """Turns a line of tokens into running text.
+    """Conversion of a line of tokens into running text.
 
     Args:
-        lang: two letters; decides about apostrophes and spaces around punctuation.
-        detruecase: sentence starts get a capital.
-        detokenize: tokens are joined and entities replaced.
+        lang: two-letter code; determines the treatment of apostrophes and of spaces around punctuation.
+        detruecase: capitalise sentence starts.
+        detokenize: join tokens and replace entities.
     """
 
     def __init__(self, lang: str, detruecase: bool = True, detokenize: bool = True) -> None:
@@ -144,7 +153,7 @@ class Detokenizer:
         self._detokenizer = MosesDetokenizer(lang) if detokenize else None
 
     def __call__(self, line: str) -> str:
-        """The line as running text."""
+        """Return the line as running text."""
         tokens = line.split()
         if self._detruecaser and tokens:
             tokens = self._detruecaser.detruecase(line)

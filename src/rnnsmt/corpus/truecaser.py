@@ -1,13 +1,14 @@
-"""Moses' truecaser: the usual case of every word, learned from text, applied to sentence starts and to unseen forms.
+"""Moses' truecaser: learns the usual case of every word and restores it at sentence starts and for unseen forms.
 
-The model file is Moses' (``train-truecaser.perl``): per word its forms with their counts, most frequent first::
+The model file has Moses' format (``train-truecaser.perl``): on each line the forms of a word with their counts, most
+frequent first::
 
     the (1203/1210) The (5) THE (2)
 
-Training counts every word that does not start a sentence; applying follows ``truecase.perl``: at the start of a
-sentence a word gets its most frequent form; elsewhere a form seen in training stays, another form of a known word gets
-the most frequent one, an unknown word stays. (sacremoses does the latter with ``use_known=True`` only.)
-Lines with ``<``, ``>`` or ``|`` may hold markup or factors and go through sacremoses.
+Training counts every word that does not start a sentence. Application follows ``truecase.perl``: at a sentence start, a
+word gets its most frequent form; elsewhere, a form seen in training is kept, another form of a known word is replaced
+by the most frequent one, and unknown words are kept. (sacremoses does the latter only with ``use_known=True``.) Lines
+with ``<``, ``>`` or ``|`` may contain markup or factors and are processed by sacremoses.
 """
 
 import re
@@ -20,20 +21,24 @@ from sacremoses import MosesTruecaser
 from rnnsmt.io import InputError, atomic_text, read_lines
 
 SENTENCE_END = frozenset(".:?!")
+"""Tokens after which a sentence starts."""
 
 DELAYED_START = frozenset(["(", "[", '"', "'", "&apos;", "&quot;", "&#91;", "&#93;"])
+"""Tokens that may precede the first word of a sentence."""
 
 _MARKUP = re.compile("[<>|]")
 
 _TAG = re.compile(r"<\S[^>]*>")
 
 _COUNT = re.compile(r"\(\d+(?:\.\d+)?(?:/\d+(?:\.\d+)?)?\)\Z")
+"""Count of a form: ``(n)``, or ``(n/total)`` for the most frequent one."""
 
 Casing = dict[str, Counter[str]]
+"""Counts of the forms of every lower-cased word."""
 
 
 def learn(lines: Iterable[str]) -> Casing:
-    """Count the forms of every word that is not the first of a sentence: lower-cased word → form → count."""
+    """Count the forms of every word that is not the first of a sentence, by lower-cased word."""
     cased = re.compile(MosesTruecaser().SKIP_LETTERS_REGEX.pattern)
     has_case: dict[str, bool] = {}
     forms: Counter[str] = Counter()
@@ -60,7 +65,7 @@ def learn(lines: Iterable[str]) -> Casing:
 def save(casing: Casing, path: str | Path) -> None:
     """Write a model in Moses' format, words in alphabetical order.
 
-    Of equally frequent forms the one that was seen first comes first.
+    Equally frequent forms are in order of their first occurrence.
     """
     with atomic_text(path) as out:
         for word in sorted(casing):
@@ -71,10 +76,10 @@ def save(casing: Casing, path: str | Path) -> None:
 
 
 class Truecaser:
-    """Applies a model."""
+    """Truecaser with a trained model."""
 
     def __init__(self, path: str | Path) -> None:
-        """Read a model of ours or of Moses.
+        """Read a model written by ``save`` or by Moses.
 
         Raises:
             InputError: the file is not a truecasing model.
@@ -95,7 +100,7 @@ class Truecaser:
         self._moses.model = {"best": self.best, "known": self.known}
 
     def __call__(self, line: str) -> str:
-        """The truecased line, tokens separated by one space."""
+        """Return the truecased line, tokens separated by one space."""
         if _MARKUP.search(line):
             text: str = self._moses.truecase(line, return_str=True, use_known=True)
             return text

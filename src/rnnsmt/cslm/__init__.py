@@ -1,1 +1,1 @@
-"""The continuous-space language model: a feed-forward network over the words before."""
+"""The continuous-space language model (CSLM), a feed-forward network over the preceding words."""

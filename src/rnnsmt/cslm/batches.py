@@ -1,4 +1,4 @@
-"""The minibatches of n-grams: every n-gram once an epoch, in random order."""
+"""Minibatches of n-grams: every n-gram once per epoch, in random order."""
 
 from typing import Any
 
@@ -8,14 +8,22 @@ from rnnsmt.networks.batches import WINDOW, Index, permuted
 
 
 class NGramBatches:
-    """An endless sequence of minibatches of places in a text: each n-gram once an epoch, in random order.
+    """An endless sequence of minibatches, as positions in a text: each n-gram once per epoch, in random order.
 
-    The order of about ``WINDOW`` n-grams, whole minibatches, is computed at a time.
+    The order is computed for about ``WINDOW`` n-grams (complete minibatches) at a time.
     """
 
     def __init__(self, n: int, batch: int, seed: int, held_out: Index) -> None:
-        """n: n-grams of the text. held_out: ascending, not among the minibatches."""
+        """Begin with the first epoch.
+
+        Args:
+            n: number of n-grams of the text.
+            batch: number of n-grams of a minibatch.
+            seed: seed of the order.
+            held_out: positions of the held-out n-grams, ascending.
+        """
         self.n, self.batch, self.seed = n - len(held_out), batch, seed
+        # number of n-grams that are not held out before each held-out one, ascending
         self._before = held_out - np.arange(len(held_out))
         self.window = max(WINDOW // batch, 1) * batch
         self.epoch, self.position = 0, 0
@@ -24,11 +32,11 @@ class NGramBatches:
 
     @property
     def updates(self) -> int:
-        """Minibatches of an epoch."""
+        """Return the number of minibatches of an epoch."""
         return -(-self.n // self.batch)
 
     def __next__(self) -> Index:
-        """The next minibatch; the last one of an epoch may be smaller."""
+        """Return the next minibatch, positions in the text; the last one of an epoch may be smaller."""
         first = self.position - self.position % self.window
         if first != self._first:
             positions = np.arange(first, min(first + self.window, self.n))
@@ -38,13 +46,13 @@ class NGramBatches:
         self.position += len(places)
         if self.position == self.n:
             self.epoch, self.position, self._first = self.epoch + 1, 0, -1
-        # the k-th n-gram that is not held out stands behind all held-out ones with no more than k others before them
+        # the k-th n-gram (from 0) that is not held out comes after all held-out ones with at most k such before them
         return places + np.searchsorted(self._before, places, side="right")
 
     def state(self) -> dict[str, Any]:
-        """Where the sequence is."""
+        """Return the position in the sequence, for a checkpoint."""
         return {"epoch": self.epoch, "position": self.position}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on where ``state`` was taken."""
+        """Resume at a position that ``state`` returned."""
         self.epoch, self.position, self._first = state["epoch"], state["position"], -1

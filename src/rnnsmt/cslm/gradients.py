@@ -1,6 +1,6 @@
-"""The loss of a batch of n-grams and its gradient, written by hand: the equations of ``model``, faster on a CPU.
+"""The loss of a batch of n-grams with a hand-written gradient: the equations of ``model``, faster on a CPU.
 
-Nearly all work is the softmax, which ``softmax_gradient`` computes a few rows at a time, its gradient with it.
+The softmax takes nearly all the time; ``softmax_gradient`` computes it with its gradient for a few rows at a time.
 """
 
 import torch
@@ -24,13 +24,24 @@ def loss_and_gradient(
 ) -> Tensor:
     """Fill ``.grad`` of every parameter with the gradient of sum(-ln p(word | context) + alpha (ln Z)^2).
 
-    contexts: [B, C], words, rows: [B]; rows are the numbers of the n-grams, on the processor, see ``Dropout``. Every
-    parameter must have its ``.grad``; what it held is replaced. mm: how matrices are multiplied. sampler: of the
-    classes from which Z is estimated, if not from all. Returns float64 [2]: the sum of -ln p, and of (ln Z)^2 if alpha
-    is not 0.
+    Every parameter must have a ``.grad``, which is overwritten.
+
+    Args:
+        model: the network.
+        contexts: [B, C], the words before the predicted ones, oldest first.
+        words: [B], the words to predict.
+        rows: [B], in CPU memory, the numbers of the n-grams, from which dropout and sampler draw.
+        mm: the matrix products.
+        alpha: weight of the self-normalisation penalty.
+        dropout: applied to the projections and both hidden layers.
+        sampler: of the classes from which Z is estimated; None: all classes.
+
+    Returns:
+        float64 [2]: the sum of -ln p, and that of (ln Z)^2, which is 0 if alpha is 0.
     """
     generators = dropout.generators(rows, contexts.device)
     x = model.R.index_select(0, contexts.flatten()).view(len(contexts), -1)
+    # dropout after each layer, in place: x, h and g hold the dropped-out values from here on
     x_factors = _leave_out(dropout, x, generators)
     x = mm.round(x)
     h = mm(x, model.W_1.t()).add_(model.b_1).relu_()
@@ -42,6 +53,7 @@ def loss_and_gradient(
     sample = None if sampler is None else sampler.draw(words, int(rows[0]))
     sums, d_g = softmax_gradient(mm, model.W_o, model.b_o, g, words, alpha, sample)
 
+    # d_a: gradient of the pre-activations, first of the second hidden layer, then of the first
     d_a = _through(d_g, g, g_factors)
     put_gradient(model.b_2, d_a.sum(0))
     d_a = mm.round(d_a)
@@ -59,7 +71,7 @@ def loss_and_gradient(
 
 
 def _leave_out(dropout: Dropout, x: Tensor, generators: list[torch.Generator]) -> Tensor | None:
-    """Leave out units of x [B, units], in place; the factors of its elements, or None."""
+    """Apply dropout to x [B, units] in place; return the factors [B, units], or None."""
     factors = dropout.factors(len(x), x.shape[1], generators)
     if factors is not None:
         x *= factors
@@ -67,7 +79,10 @@ def _leave_out(dropout: Dropout, x: Tensor, generators: list[torch.Generator]) -
 
 
 def _through(d: Tensor, units: Tensor, factors: Tensor | None) -> Tensor:
-    """The gradient before a rectifier and the dropout behind it: in place, where the units are above 0."""
+    """Backpropagate d [B, units] through dropout and rectifier, in place.
+
+    units: the values after both; a dropped unit is 0 like an inactive one, and its gradient is 0 too.
+    """
     d *= units > 0
     if factors is not None:
         d *= factors

@@ -1,15 +1,15 @@
 """The feed-forward language model of the paper (section 4.1.2; Bengio et al. 2003, Schwenk 2007), in PyTorch.
 
-Each word before the predicted one is projected by the same matrix R, the projections stand side by side, oldest first::
+The words before the predicted one are projected by the same matrix R and concatenated, oldest first::
 
     x = [R(w_{t-n+1}); ...; R(w_{t-1})]      (n - 1) * projection
     h = relu(W_1 x + b_1)                    hidden_1
     g = relu(W_2 h + b_2)                    hidden_2
     p(w | context) = softmax(W_o g + b_o)    all classes
 
-Before the beginning of the sentence stands id 0. B: n-grams of a batch, C: context words.
+Positions before the beginning of the sentence have id 0. B: n-grams of a batch, C: context words.
 
-Below the network: its file, which holds sizes, parameters, the words of its classes, and how it was trained.
+Further below: the file of a network, with its sizes, parameters, the words of its classes, and its training settings.
 """
 
 from pathlib import Path
@@ -25,12 +25,15 @@ from rnnsmt.networks.vocabulary import Vocabulary
 
 
 class FeedForwardLM(nn.Module):
-    """A 7-gram network at the paper's sizes; parameters have the names of the equations."""
+    """The feed-forward network (7-grams at the paper's sizes); parameters are named as in the equations."""
 
     def __init__(self, sizes: CslmSizes, seed: int | None, spread: float = 0.01) -> None:
-        """Weights U(-spread, spread), or with spread 0 by the number of a unit's inputs (He et al. 2015); biases 0.
+        """Build a network; biases are initialised to 0.
 
-        seed: of the initial parameters; None leaves them unset.
+        Args:
+            sizes: the sizes of the network.
+            seed: seed of the initial parameters; None: they are not initialised.
+            spread: weights are drawn from U(-spread, spread); 0: from ranges by number of inputs (He et al. 2015).
         """
         super().__init__()
         self.sizes = sizes
@@ -47,9 +50,11 @@ class FeedForwardLM(nn.Module):
 
     @torch.no_grad()
     def _initialise(self, generator: torch.Generator, spread: float) -> None:
+        """Draw the weights, see ``__init__``."""
         for bias in (self.b_1, self.b_2, self.b_o):
             bias.zero_()
-        # with spread 0: a variance of 2 / inputs before a rectifier keeps that of the signal
+        # for spread 0: U(-a, a) has variance a^2 / 3; 2 / inputs before a rectifier, 1 / inputs before the softmax
+        # preserve the variance of the signal
         by_inputs = {
             self.R: 1.0,
             self.W_1: (6 / self.W_1.shape[1]) ** 0.5,
@@ -60,17 +65,17 @@ class FeedForwardLM(nn.Module):
             weight.uniform_(-(spread or width), spread or width, generator=generator)
 
     def hidden(self, contexts: Tensor) -> Tensor:
-        """Context ids [B, C], oldest first -> g [B, hidden_2]."""
+        """Compute the last hidden layer g [B, hidden_2] from context ids [B, C], oldest first."""
         x = self.R[contexts].flatten(1)
         h = torch.relu(x @ self.W_1.t() + self.b_1)
         return torch.relu(h @ self.W_2.t() + self.b_2)
 
     def logits(self, contexts: Tensor) -> Tensor:
-        """Context ids [B, C] -> output units before the softmax [B, vocabulary]."""
+        """Compute the output units before the softmax [B, vocabulary] from context ids [B, C]."""
         return self.hidden(contexts) @ self.W_o.t() + self.b_o
 
     def log_probability(self, contexts: Tensor, words: Tensor) -> Tensor:
-        """ln p(words | contexts) [B], exact."""
+        """Compute ln p(words | contexts) [B] with the exact softmax."""
         return torch.log_softmax(self.logits(contexts), 1).gather(1, words[:, None])[:, 0]
 
 
@@ -78,10 +83,14 @@ FORMAT = "rnnsmt-cslm-2"
 
 
 class TrainedCslm(NamedTuple):
-    """What a model file holds.
+    """The content of a model file.
 
-    self_normalised: the output unit of a word is nearly its log probability. unknown_words: distinct words of the
-    training text outside the vocabulary, all of them the class UNK.
+    Attributes:
+        model: the network.
+        vocabulary: the words of its classes.
+        self_normalised: whether the network was trained so that an output unit approximates the log probability.
+        unknown_words: number of distinct words of the training text outside the vocabulary, i.e. in the class UNK.
+        meta: settings, seed and results of the training.
     """
 
     model: FeedForwardLM
@@ -99,7 +108,7 @@ def save_model(
     unknown_words: int,
     meta: dict[str, Any],
 ) -> None:
-    """Write a model, whole or not at all; see ``TrainedCslm``. meta: plain values (seed, settings)."""
+    """Write a model, atomically; arguments as in ``TrainedCslm``. meta: plain values."""
     content = {
         "format": FORMAT,
         "sizes": model.sizes.as_dict(),
@@ -116,7 +125,7 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> TrainedC
     """Read a model onto a device.
 
     Raises:
-        InputError: missing, damaged, or not such a file.
+        InputError: the file is missing, damaged, or of another kind.
     """
     remedy = "train it again with cslm train"
     content = load_file(path, device, remedy)

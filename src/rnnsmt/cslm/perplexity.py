@@ -1,5 +1,6 @@
-"""The perplexity of a text under the network and under an n-gram LM, over the same events: words outside the network's
-shortlist are one class for both.
+"""The perplexity of a text by the network and by an n-gram LM, over the same events.
+
+All words outside the shortlist of the network are one class for both.
 """
 
 from collections.abc import Iterable
@@ -22,10 +23,10 @@ from rnnsmt.progress import track
 def perplexity_report(
     model: str | Path, inputs: list[str], lm: str | Path | None, device: str, threads: int
 ) -> dict[str, Any]:
-    """The report of ``cslm perplexity``.
+    """Compute the report of ``cslm perplexity``.
 
     Raises:
-        InputError: no lines, a text, model or LM that is missing or damaged.
+        InputError: there are no lines, or a text, model or LM is missing or damaged.
     """
     scorer = NGramScorer(model, device, threads, normalize=True)
     lines = [split(line) for path in inputs for line in read_lines(path)]
@@ -56,13 +57,14 @@ def perplexity_report(
 
 
 def _network_scores(scorer: NGramScorer, lines: list[list[str]]) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    """Return ln p and class of every word and ``</s>`` of some lines."""
     blocks = [lines[begin : begin + LINES] for begin in range(0, len(lines), LINES)]
     found = [ngram_scores(scorer, block) for block in track(blocks, "measuring", unit=f"blocks of {LINES} lines")]
     return np.concatenate([scores for scores, _ in found]).astype(np.float64), np.concatenate([ids for _, ids in found])
 
 
 def _perplexities(log_p: NDArray[np.float64], known: NDArray[np.bool_]) -> dict[str, float]:
-    """Words outside the shortlist as one class, and without them; ``</s>`` is always counted."""
+    """Compute the perplexity with and without the words outside the shortlist; both include ``</s>``."""
     return {
         "ln_p": float(log_p.sum()),
         "perplexity": perplexity_of(log_p.mean()),
@@ -71,11 +73,11 @@ def _perplexities(log_p: NDArray[np.float64], known: NDArray[np.bool_]) -> dict[
 
 
 def event_scores(lm: Automaton, lines: Iterable[list[str]], shortlist: list[str]) -> NDArray[np.float64]:
-    """ln p of every word and ``</s>`` of some sentences; words outside ``shortlist`` are one class.
+    """Compute ln p of every word and ``</s>`` of some sentences; words outside ``shortlist`` are one class.
 
-    The probability of the class is the sum over all words of the LM outside the shortlist, ``<unk>`` among them. They
-    stay themselves in the contexts of other words. Words of the shortlist that the LM does not know have the
-    probability of ``<unk>`` each: there the sum over all events is a little above 1. ``<s>`` and ``</s>`` as words of
+    The probability of the class is the sum over all words of the LM outside the shortlist, including ``<unk>``. In the
+    contexts of other words they are not replaced. Words of the shortlist that are unknown to the LM have the
+    probability of ``<unk>`` each, so that the sum over all events is slightly above 1. ``<s>`` and ``</s>`` as words of
     a text are unknown words.
     """
     listed = Interner()
@@ -87,6 +89,7 @@ def event_scores(lm: Automaton, lines: Iterable[list[str]], shortlist: list[str]
     begin = lm.word_ids(special)
     outside = np.union1d(np.setdiff1d(every, np.concatenate([short, begin, [lm.end]])), [lm.unk]).astype(np.int32)
     inside = np.append(np.setdiff1d(short, [lm.unk]), lm.end).astype(np.int32)
+    # the complement saves time only if the class is much larger than the shortlist; see event_log_p
     if len(outside) <= 4 * len(short):
         inside = inside[:0]
     tokens, known = Interner(), []

@@ -1,11 +1,11 @@
-"""Probabilities of n-grams from a trained model, many at a time: for the search, for text, for n-best lists.
+"""Probabilities of n-grams by a trained model, many at a time: for the search, for texts, for n-best lists.
 
-What every n-gram costs is kept small, as in Devlin et al. (2014): the first layer is a sum of rows of a table that is
-made once (W_1 R, for every word at every place), each context passes the hidden layers once, and only the output units
-of the requested words are computed; with the exact softmax also the sum over all classes, once a context.
+As in Devlin et al. (2014), the first layer is a sum of rows of a table that is precomputed once (W_1 R, for every word
+at every position), each distinct context passes the hidden layers once, and only the output units of the requested
+words are computed; with the exact softmax also the sum over all classes, once per context.
 
-On a processor contexts go through the network in blocks of ``ROWS`` rows, the last one filled up, each on one thread,
-and all else is computed row by row: a score does not depend, bit for bit, on what else is asked for in the same call.
+On a CPU, contexts pass the network in blocks of ``ROWS`` rows, the last one padded, each on one thread, and everything
+else is computed row by row: a score is the same, bit for bit, whatever else is requested in the same call.
 """
 
 import math
@@ -32,9 +32,10 @@ from rnnsmt.networks.vocabulary import NULL, UNK, split
 from rnnsmt.progress import say, track
 
 ROWS = 128
-"""Contexts of a block on a processor; more would be a little faster, were blocks not to be filled up."""
+"""Number of contexts in a block on a CPU; larger blocks would be slightly faster, but waste more on padding."""
 
 CUDA_ROWS = 4096
+"""Number of contexts that are computed together on a GPU."""
 
 Ids = NDArray[np.int32]
 
@@ -44,7 +45,9 @@ Scores = NDArray[np.float32]
 class NGramScorer:
     """The n-gram probabilities of a model file.
 
-    order: words of an n-gram. words[i]: the word of class i; classes ``padding``, ``unknown`` and ``end`` have none.
+    Attributes:
+        order: number of words of an n-gram.
+        words: words[i] is the word of class i, except for the classes ``padding``, ``unknown`` and ``end``.
     """
 
     def __init__(
@@ -56,14 +59,20 @@ class NGramScorer:
         reduced: bool = False,
         unknown_score: str = CSLM_UNKNOWN[0],
     ) -> None:
-        """normalize: True divides by the exact sum over all classes, False takes the bare output unit of a word for its
-        log probability (fit for models that were trained self-normalised), None does what the model was trained for.
-        reduced: the sum from products of bfloat16 factors, where a processor has them, its largest terms in float32:
-        faster, and its logarithm is off by 2e-4 on average, 3e-3 at most.
-        unknown_score: of words outside the shortlist, one of ``CSLM_UNKNOWN``.
+        """Read the model and prepare its computation on a device.
+
+        Args:
+            path: the model file.
+            device: see ``choose_place``.
+            threads: number of threads on a CPU.
+            normalize: True: divide by the exact sum over all classes. False: use the output unit of a word as its log
+                probability, suitable for models that were trained self-normalised. None: as the model was trained.
+            reduced: compute the sum from products of bfloat16 factors on a CPU with bfloat16 instructions, with its
+                largest terms in float32. Faster; the error of ln Z is 2e-4 on average and at most 3e-3.
+            unknown_score: score of words outside the shortlist, one of ``CSLM_UNKNOWN``.
 
         Raises:
-            InputError: no such file, damaged, or the device is not there.
+            InputError: the file is missing or damaged, or the device is not available.
         """
         place = choose_place(device, 1)
         trained = load_model(path, place.device)
@@ -82,17 +91,20 @@ class NGramScorer:
             self._engine = CpuEngine(trained.model, self.normalize, threads, reduced and multiplies_bfloat16())
 
     def ids(self, words: list[str]) -> Ids:
-        """The class of every word, UNK for those outside the shortlist."""
+        """Return the class of every word, UNK for words outside the shortlist."""
         return self.vocabulary.ids(words)
 
     def score(self, contexts: Ids, owner: Ids, words: Ids) -> Scores:
-        """ln p(words[r] | contexts[owner[r]]), float32 [R]; of UNK as ``CSLM_UNKNOWN`` says.
+        """Compute ln p(words[r] | contexts[owner[r]]), float32 [R]; UNK is scored as ``unknown_score`` says.
 
-        contexts: int32 [C, order - 1], oldest word first, ``padding`` before the beginning. owner, words: int32 [R],
-        owner ascending.
+        Args:
+            contexts: int32 [C, order - 1], oldest word first, ``padding`` before the beginning of the sentence.
+            owner: int32 [R], row of ``contexts`` for each request, ascending.
+            words: int32 [R], the word of each request.
 
         Raises:
-            InputError: a score is not finite: the network is spoilt.
+            InputError: a score is not finite, so the network is damaged.
+            ValueError: the arrays do not have these shapes and ranges.
         """
         contexts = np.ascontiguousarray(contexts, np.int32)
         owner, words = np.ascontiguousarray(owner, np.int32), np.ascontiguousarray(words, np.int32)
@@ -114,7 +126,7 @@ class NGramScorer:
 
 
 class CpuEngine:
-    """A network on a processor."""
+    """Computation of a network on a CPU."""
 
     def __init__(self, model: FeedForwardLM, normalize: bool, threads: int, reduced: bool = False) -> None:
         self.table = first_layer_table(model).numpy()
@@ -124,13 +136,14 @@ class CpuEngine:
         self.softmax = ExactSoftmax(model.W_o, model.b_o) if normalize and not reduced else None
         self.rounded: Tensor | None = None
         if normalize and reduced:
-            # the biases are columns: rounded once, and what the rounding lost once more
+            # the biases are two columns, the rounded value and its rounding error: bfloat16 alone would be too coarse
             high = model.b_o.bfloat16()
             low = (model.b_o - high).bfloat16()
             self.rounded = torch.cat([model.W_o.bfloat16(), high[:, None], low[:, None]], 1).t()
         self._pool = ThreadPoolExecutor(threads, "cslm", torch.set_num_threads, (1,)) if threads > 1 else None
 
     def score(self, contexts: Ids, owner: Ids, words: Ids) -> Scores:
+        """Compute ``NGramScorer.score`` of checked arguments, one block of contexts per task."""
         out = np.empty(len(words), np.float32)
         begins = range(0, len(contexts), ROWS)
         bounds = np.searchsorted(owner, [*begins, len(contexts)])
@@ -145,6 +158,7 @@ class CpuEngine:
 
     @torch.inference_mode()
     def _block(self, contexts: Ids, owner: Ids, words: Ids, out: Scores) -> None:
+        """Score the requests ``owner``, ``words`` [R] on at most ``ROWS`` contexts, into ``out`` [R]."""
         h = torch.zeros(ROWS, len(self.b_1))
         kernels.first_layer(contexts, self.table, self.b_1, h.numpy())
         g = torch.addmm(self.b_2, h, self.W_2).relu_()
@@ -154,29 +168,31 @@ class CpuEngine:
         kernels.output_units(g.numpy(), owner, words, self.W_o, self.b_o, out)
         if self.rounded is not None:
             extended = torch.cat([g.bfloat16(), torch.ones(ROWS, 2, dtype=torch.bfloat16)], 1)
-            units = torch.mm(extended, self.rounded).view(torch.uint16).numpy()
+            units = torch.mm(extended, self.rounded).view(torch.uint16).numpy()  # numpy has no bfloat16
             log_sums = np.empty(ROWS, np.float32)
             reduced_log_sums(units, g.numpy(), self.W_o, self.b_o, log_sums)
             out -= log_sums[owner]
 
 
 class CudaEngine:
-    """A network on a GPU; scores of the same n-gram in different calls may differ by rounding."""
+    """Computation of a network on a GPU; scores of the same n-gram in different calls may differ by rounding."""
 
     def __init__(self, model: FeedForwardLM, normalize: bool) -> None:
         self.model = model
         self.softmax = ExactSoftmax(model.W_o, model.b_o) if normalize else None
         self.table = first_layer_table(model)
+        # row of word 0 at each position in the flattened table
         self.places = torch.arange(self.table.shape[0], device=self.table.device) * self.table.shape[1]
 
     @torch.inference_mode()
     def score(self, contexts: Ids, owner: Ids, words: Ids) -> Scores:
+        """Compute ``NGramScorer.score`` of checked arguments."""
         model, device = self.model, self.table.device
         found = []
         for begin in range(0, len(contexts), CUDA_ROWS):
             first, last = np.searchsorted(owner, [begin, begin + CUDA_ROWS])
             part = contexts[begin : begin + CUDA_ROWS]
-            # one copy for all: the device waits for each
+            # one copy to the device instead of three, each of which would synchronise
             ids = torch.from_numpy(np.concatenate([part.ravel(), owner[first:last] - begin, words[first:last]]))
             rows, own, word = ids.to(device).long().split([part.size, last - first, last - first])
             rows = rows.view(part.shape) + self.places
@@ -191,20 +207,21 @@ class CudaEngine:
 
 @torch.inference_mode()
 def first_layer_table(model: FeedForwardLM) -> Tensor:
-    """W_1 R for every place of the context and every word: [C, vocabulary, hidden_1]."""
+    """Compute W_1 R for every position of the context and every word, [C, vocabulary, hidden_1]."""
     C, P = model.sizes.context, model.sizes.projection
     parts = [model.R @ model.W_1[:, place * P : (place + 1) * P].t() for place in range(C)]
     return torch.stack(parts)
 
 
 LINES = 2000
-"""Sentences that are scored together."""
+"""Number of sentences that are scored together."""
 
 
 def ngram_scores(scorer: NGramScorer, sentences: list[list[str]]) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
-    """ln p of every word and ``</s>`` of some sentences, one after the other, and the classes of these words."""
+    """Compute ln p of every word and ``</s>`` of some sentences, one after the other; return it and their classes."""
     ids = [scorer.ids(words) for words in sentences]
     contexts, words = sentence_ngrams(ids, scorer.order - 1, scorer.end)
+    # each distinct context is computed once; ``score`` needs ascending owners
     distinct, owner = np.unique(contexts, axis=0, return_inverse=True)
     owner = owner.reshape(-1)
     order = np.argsort(owner, kind="stable")
@@ -214,7 +231,7 @@ def ngram_scores(scorer: NGramScorer, sentences: list[list[str]]) -> tuple[NDArr
 
 
 def sentence_scores(scorer: NGramScorer, lines: Iterable[str]) -> Iterator[float]:
-    """ln p of every line, ``</s>`` included, no normalisation by length."""
+    """Yield ln p of every line, including ``</s>``, not length-normalised."""
     stream = iter(lines)
     while block := [split(line) for line in islice(stream, LINES)]:
         scores, _ = ngram_scores(scorer, block)
@@ -223,13 +240,14 @@ def sentence_scores(scorer: NGramScorer, lines: Iterable[str]) -> Iterator[float
 
 
 FEATURE = "CSLM0"
+"""Name of the feature in n-best lists."""
 
 
 def add_to_nbest(scorer: NGramScorer, nbest: str, output: str) -> int:
-    """Copy an n-best list with ln p of every translation as a feature behind the others; how many there are.
+    """Copy an n-best list with ln p of every translation appended as a feature; return the number of translations.
 
     Raises:
-        InputError: empty, malformed, or the feature is already there.
+        InputError: the list is empty or malformed, or has the feature already.
     """
     number = 0
     stream = track(read_lines(nbest), "scoring", unit="translations")
@@ -245,10 +263,10 @@ def add_to_nbest(scorer: NGramScorer, nbest: str, output: str) -> int:
 
 
 def _nbest_fields(line: str, path: str, number: int) -> list[str]:
-    """The fields of a line of an n-best list.
+    """Split a line of an n-best list into its fields.
 
     Raises:
-        InputError: as ``fields_of``, or the feature is already there.
+        InputError: see ``fields_of``, or the line has the feature already.
     """
     fields = fields_of(line, path, number)
     if f"{FEATURE}=" in fields[2].split():

@@ -1,17 +1,19 @@
-"""The sizes of a CSLM, the settings of its training, and three sets of them with their reasons; imports nothing heavy.
+"""The sizes of a CSLM, the settings of its training, and three presets with their reasons; imports nothing heavy.
 
-``paper``: sizes, initial weights, held-out part and stopping as the paper says. Optimiser, learning rate and minibatch
-are not published: Adam at a constant rate, minibatches large enough for a GPU.
+``paper``: sizes, initial weights, held-out part and stopping as in the paper. Optimiser, learning rate and minibatch
+size are not published: Adam at a constant rate, minibatches large enough for a GPU.
 
-``small``: a network for a processor, where the softmax over all classes would be most of the work: 1,000 sampled
-classes and the minibatch's own words instead, and trained self-normalised, so that the search needs no sum either; a
-smaller last layer. Initial weights by the number of a unit's inputs, and the output biases begin at the logarithms of
-the words' frequencies: the first updates learn more than unigrams. Dropout, because it has few n-grams to learn from;
-the learning rate falls to zero over ``epochs``. Matrix products of rounded factors (``reduced``), where they are
-faster.
+``small``: a network for a CPU, where a softmax over all classes would take most of the time.
 
-``demo``: the same for the embedded corpus: as much as fits into a minute of a processor, where leaving out fewer units
-is better, and whose 1,500 classes can all be summed.
+* Softmax over 1,000 sampled classes and the words of the minibatch, and a smaller last layer.
+* Self-normalisation, so that the search does not need the sum over all classes either.
+* Initial weights by the number of inputs of a unit, and output biases equal to the log frequencies of the words, so
+  that the first updates do not only learn unigrams.
+* Dropout, since there are few training n-grams; learning rate decaying to 0 over ``epochs``.
+* Matrix products of rounded factors (``reduced``) where these are faster.
+
+``demo``: the same for the embedded corpus, limited to about a minute of CPU time; less dropout is better there, and all
+of its 1,500 classes can be summed.
 """
 
 from dataclasses import dataclass, replace
@@ -25,9 +27,12 @@ from rnnsmt.networks.settings import NetworkSizes, TrainingSettings
 class CslmSizes(NetworkSizes):
     """The sizes of a CSLM; the defaults are the paper's.
 
-    vocabulary: softmax classes, with id 0 (padding before the sentence, never predicted), id 1 (UNK) and the last id
-    (``</s>``). order: words of an n-gram, the predicted one among them. projection: units of a context word.
-    hidden_1, hidden_2: units of the two rectified layers.
+    Attributes:
+        vocabulary: number of softmax classes, including id 0 (padding before the sentence, never predicted), id 1 (UNK)
+            and the last id (``</s>``).
+        order: number of words of an n-gram, including the predicted one.
+        projection: dimension of the projection of a context word.
+        hidden_1, hidden_2: number of units of the two rectified layers.
     """
 
     vocabulary: int = 15_001
@@ -43,11 +48,11 @@ class CslmSizes(NetworkSizes):
 
     @property
     def context(self) -> int:
-        """Words that the network sees."""
+        """Return the number of context words."""
         return self.order - 1
 
     def parameters(self) -> dict[str, dict[str, int]]:
-        """The number of parameters: layer -> symbol -> number; biases are ``b_...``."""
+        """Return the numbers of parameters: layer -> symbol -> number; biases are ``b_...``."""
         first, second = self.hidden_1, self.hidden_2
         return {
             "projection": {"R": self.vocabulary * self.projection},
@@ -62,11 +67,12 @@ OUTPUT_BIASES = ("zero", "unigram")
 
 @dataclass(frozen=True)
 class CslmSettings(TrainingSettings):
-    """The settings of a training on text; ``helps`` describes the fields.
+    """The settings of a training on text; ``helps`` describes the fields; in addition:
 
-    spread: with 0 the initial weights are those of He et al. (2015). singletons: where the shortlist has every word of
-    the text, UNK is learnt from nothing else. epochs: the schedule ``linear`` reaches 0 after this maximum, also where
-    training stops earlier.
+    Attributes:
+        spread: 0 selects the initial weights of He et al. (2015).
+        singletons: if the shortlist contains every word of the text, UNK is learnt from replaced words only.
+        epochs: the schedule ``linear`` reaches 0 after this maximum, even if training stops earlier.
     """
 
     order: int = 7
@@ -118,7 +124,7 @@ class CslmSettings(TrainingSettings):
     )  # fmt: skip
 
     def check(self) -> None:
-        """Check the settings as for every training, and the bounds of order, singletons and held_out."""
+        """Check the settings as in the base class, and the bounds of order, singletons and held_out."""
         super().check()
         if self.order < 2:
             raise InputError(f"--order {self.order}: must be at least 2, a word and one before it")
@@ -128,12 +134,12 @@ class CslmSettings(TrainingSettings):
             raise InputError(f"--held-out {self.held_out}: must be at most 0.1, the others are for training")
 
     def sizes(self, *vocabularies: int) -> CslmSizes:
-        """The sizes of the network for this number of classes."""
+        """Return the sizes of the network for this number of classes."""
         (vocabulary,) = vocabularies
         return CslmSizes(vocabulary, self.order, self.projection, self.hidden_1, self.hidden_2)
 
     def held_out_of(self, ngrams: int) -> int:
-        """How many of so many n-grams are for validation."""
+        """Return how many of ``ngrams`` n-grams are used for validation."""
         return min(max(round(ngrams * self.held_out), self.held_out_least), ngrams // 10)
 
 

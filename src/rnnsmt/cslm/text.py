@@ -1,8 +1,11 @@
 """A text as ids on disk, in memory-mapped arrays.
 
-A folder with ``vocab.txt``, ``words.npy`` (int32, all sentences one after the other, each ending in ``</s>``),
-``offsets.npy`` (int64 [sentences + 1], where each begins) and ``text.json`` (numbers and the fingerprint), which is
-written last.
+A directory with these files:
+
+* ``vocab.txt``: the vocabulary.
+* ``words.npy``: int32, all sentences one after the other, each ending in ``</s>``.
+* ``offsets.npy``: int64 [sentences + 1], where each sentence begins.
+* ``text.json``: counts and the fingerprint; written last.
 """
 
 import hashlib
@@ -24,20 +27,20 @@ AGAIN = "run cslm prepare again"
 
 
 class Text:
-    """All sentences of a text."""
+    """The sentences of a text."""
 
     def __init__(self, folder: Path, sequences: Sequences, fingerprint: str, unknown_words: int) -> None:
-        """unknown_words: distinct words of the text outside the shortlist."""
+        """Read the vocabulary. unknown_words: number of distinct words of the text outside the shortlist."""
         self.folder, self.fingerprint, self.unknown_words = folder, fingerprint, unknown_words
         self.words, self.offsets = sequences
         self.vocabulary = Vocabulary.read(folder / "vocab.txt")
 
     @classmethod
     def open(cls, folder: str | Path) -> "Text":
-        """Open a folder that ``cslm prepare`` wrote; nothing but the vocabulary is read into memory.
+        """Open a directory that ``cslm prepare`` wrote; only the vocabulary is read into memory.
 
         Raises:
-            InputError: a file is missing, damaged, or not of this folder.
+            InputError: a file is missing, damaged, or inconsistent with the others.
         """
         folder = Path(folder)
         stats = read_json(folder / "text.json")
@@ -50,15 +53,15 @@ class Text:
         return text
 
     def __len__(self) -> int:
-        """Predicted words: all, and ``</s>`` of every sentence."""
+        """Return the number of predicted words, including ``</s>`` of every sentence."""
         return len(self.words)
 
 
 def prepare_text(paths: list[str], vocabulary: Vocabulary, output_dir: str) -> dict[str, object]:
-    """Write the folder; the stats of the stage. Lines without words are left out and counted.
+    """Write the directory of a text; return the statistics of the stage. Lines without words are skipped and counted.
 
     Raises:
-        InputError: no words at all, a text that is missing, damaged or not UTF-8.
+        InputError: a text is missing, damaged or not UTF-8, or there are no words at all.
     """
     folder = Path(output_dir)
     unknown = empty = 0
@@ -75,7 +78,7 @@ def prepare_text(paths: list[str], vocabulary: Vocabulary, output_dir: str) -> d
             empty += skipped
         if ends.length == 1:
             raise InputError(f"{paths[0]}: no words to learn from; make the text again")
-        # all is read: what was there before goes, the stats first, and comes last
+        # the arrays are replaced at the end of the ``with``: without text.json, an interrupted directory is invalid
         (folder / "text.json").unlink(missing_ok=True)
         vocabulary.write(folder / "vocab.txt")
     sentences = ends.length - 1
@@ -94,12 +97,13 @@ def prepare_text(paths: list[str], vocabulary: Vocabulary, output_dir: str) -> d
 
 
 Block = tuple[NDArray[np.int32], NDArray[np.int64], int]
+"""Ids, sentence lengths, number of empty lines."""
 
 
 def _blocks(paths: list[str], vocabulary: Vocabulary, outside: set[bytes]) -> Iterator[Block]:
-    """Yield blocks of the texts: ids with ``</s>``, lengths with ``</s>``, and how many empty lines were left out.
+    """Yield blocks of the texts: ids with ``</s>``, lengths with ``</s>``, and the number of skipped empty lines.
 
-    outside: gets the words that the vocabulary lacks.
+    outside: the words outside the vocabulary are added to it.
     """
     index = {word.encode(): i for word, i in vocabulary.index.items()}
     for path in paths:

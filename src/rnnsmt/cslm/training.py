@@ -1,6 +1,6 @@
-"""Training a CSLM on text: the loop is in ``rnnsmt.networks.training``.
+"""Training of a CSLM on text; the loop is in ``rnnsmt.networks.training``.
 
-A network that was trained self-normalised is centred at the end: its ln Z are drawn nearer to 0.
+A network that was trained self-normalised is centred at the end, which moves its ln Z closer to 0.
 """
 
 from pathlib import Path
@@ -28,16 +28,16 @@ from rnnsmt.stages import STAGES
 
 
 class CslmTrainer(Trainer):
-    """A network and the text that it learns from."""
+    """The training of a network on a text."""
 
     examples = "n-grams"
-    n_sums = 2  # and the sum of (ln Z)^2
+    n_sums = 2  # -ln p and (ln Z)^2
 
     def __init__(self, text: Text, settings: CslmSettings, seed: int, place: Place, threads: int = 1) -> None:
         self.text, self.settings, self.seed = text, settings, seed
         self.held_out = draw_held_out(len(text), settings.held_out_of(len(text)), seed)
         counts = class_counts(text, self.held_out)
-        self.rare = counts == 2  # one was added to each
+        self.rare = counts == 2  # words that occur once: class_counts adds one
         self.rare[text.vocabulary.eos] = False
         self.validation = HeldOutNGrams(text, self.held_out, settings.order - 1, place, counts)
         self.unigram = unigram_log_p(text, self.held_out, counts)
@@ -46,7 +46,7 @@ class CslmTrainer(Trainer):
         self.products, self.dropout = Products(place.matmul_dtype), Dropout(settings.dropout, seed)
         self.sampler = None
         if settings.sampled_classes:
-            predicted = np.where(self.rare, counts - settings.singletons, counts)  # the others of these become UNK
+            predicted = np.where(self.rare, counts - settings.singletons, counts)  # expected, the others become UNK
             predicted[UNK] += settings.singletons * np.count_nonzero(self.rare)
             self.sampler = ClassSampler(predicted, settings.sampled_classes, seed)
         self.model = FeedForwardLM(settings.sizes(len(text.vocabulary)), seed, settings.spread)
@@ -61,7 +61,7 @@ class CslmTrainer(Trainer):
         return {"version of cslm train": version, "text": text, "seed": self.seed, **self.settings.as_dict()}
 
     def minibatch(self, index: Index) -> tuple[Tensor, ...]:
-        """Contexts [B, C], words [B] and, on the processor, numbers [B] of n-grams."""
+        """Return contexts [B, C], words [B] and, in CPU memory, the running numbers [B] of the n-grams."""
         contexts = contexts_at(self.text.words, index, self.model.sizes.context, self.text.vocabulary.eos)
         ids = np.concatenate([contexts, self.text.words[index][:, None]], 1)
         if self.settings.singletons:
@@ -86,17 +86,17 @@ class CslmTrainer(Trainer):
 
     @property
     def epochs_without_better(self) -> int:
-        """Since the best validation perplexity."""
+        """Return the number of epochs since the best validation perplexity."""
         return len(self.history) - 1 - self.best[0] if self.best else 0
 
     @property
     def finished(self) -> bool:
-        """All epochs are over, or too many of them brought nothing."""
+        """Return whether all epochs are over, or ``patience`` epochs without an improvement have passed."""
         return len(self.history) >= self.settings.epochs or self.epochs_without_better >= self.settings.patience
 
     @property
     def evaluation_due(self) -> bool:
-        """An epoch is over."""
+        """Return whether an epoch is over."""
         return self.ngrams.position == 0 and self.update > 0
 
     def measure(self, row: dict[str, Any]) -> bool:
@@ -149,23 +149,24 @@ class CslmTrainer(Trainer):
 
 
 CENTRING_NGRAMS = 20_000
+"""Number of n-grams that ``centre`` draws."""
 
 CENTRING_ROWS = 256
-"""N-grams whose sums are computed at a time."""
+"""Number of n-grams whose ln Z are computed at a time."""
 
 RIDGE = 1e-3
-"""Times the mean square of a hidden unit: keeps units that are always 0 out."""
+"""Ridge parameter of ``centre``, relative to the mean square of a hidden unit; units that are always 0 get weight 0."""
 
 
 @torch.no_grad()
 def centre(model: FeedForwardLM, text: Text, held_out: Index, seed: int) -> None:
-    """Draw ln Z nearer to 0 without changing a probability: change W_o and b_o in place.
+    """Move ln Z closer to 0 without changing any probability, by changing W_o and b_o in place.
 
-    The softmax does not change when the same number is added to all output units. A linear function of the last hidden
-    layer, a . g + c, is such a number: taking a from every row of W_o and c from every b_o changes ln Z and nothing
-    else. Here a and c are those that fit ln Z best, by least squares over n-grams of the text that the seed chooses,
-    none of them held out. Dropout is why a network that was trained self-normalised needs it: the penalty saw networks
-    with units left out, and the whole one has other sums.
+    The softmax is invariant to adding the same number to all output units, also a linear function a . g + c of the last
+    hidden layer: subtracting a from every row of W_o and c from every element of b_o changes ln Z and nothing else.
+    Here a and c are the least-squares fit of ln Z, with a small ridge, over n-grams of the text drawn by the seed, none
+    of them held out. A network that was trained self-normalised needs this because of dropout: the penalty applied to
+    networks with dropped units, and the full network has other sums.
     """
     places = np.unique(np.random.default_rng([seed, 5]).integers(0, len(text), CENTRING_NGRAMS))
     places = np.setdiff1d(places, held_out, assume_unique=True)
@@ -177,12 +178,12 @@ def centre(model: FeedForwardLM, text: Text, held_out: Index, seed: int) -> None
         log_sums.append(torch.logsumexp(g @ model.W_o.t() + model.b_o, 1).double().cpu().numpy())
     x, y = np.concatenate(hidden), np.concatenate(log_sums)
     x_mean, y_mean = x.mean(0), y.mean()
-    x, y = x - x_mean, y - y_mean
+    x, y = x - x_mean, y - y_mean  # centred: the intercept c = y_mean - x_mean . a is not penalised
     square = float((x**2).mean())
     if square > np.finfo(np.float32).tiny:
         ridge = RIDGE * len(x) * square * np.eye(x.shape[1])
         a = np.linalg.solve(x.T @ x + ridge, x.T @ y)
-    else:  # the hidden layer is the same everywhere
+    else:  # the hidden layer is constant: there is only an intercept
         a = np.zeros(x.shape[1])
     model.W_o.sub_(torch.from_numpy(a).to(model.W_o))
     model.b_o.sub_(float(y_mean - x_mean @ a))

@@ -1,4 +1,4 @@
-"""The perplexity of held-out n-grams, and what unigrams give them."""
+"""The likelihood of held-out n-grams by a network and by a unigram model."""
 
 from typing import NamedTuple
 
@@ -15,23 +15,24 @@ from rnnsmt.networks.sequences import count_ids
 from rnnsmt.networks.vocabulary import NULL, UNK
 
 ClassCounts = NDArray[np.float64]
+"""[classes], see ``class_counts``."""
 
 ROWS = 256
-"""N-grams that are measured at a time."""
+"""Number of n-grams that are evaluated at a time."""
 
 
 class NGramLikelihood(NamedTuple):
-    """Mean ln p, exact; mean |ln Z| of the output units' sums."""
+    """Mean ln p, by the exact softmax, and mean |ln Z|, Z being the sum of exp over the output units."""
 
     log_p: float
     log_sum: float
 
 
 class HeldOutNGrams:
-    """N-grams that are not trained on. Words that only they have are unknown words to the network."""
+    """Held-out n-grams; words that do not occur in the training n-grams are replaced by UNK."""
 
     def __init__(self, text: Text, held_out: Index, context: int, place: Place, counts: ClassCounts) -> None:
-        """counts: as ``class_counts`` gives them."""
+        """Load the n-grams of this process onto its device. counts: see ``class_counts``."""
         self.place = place
         own = held_out[place.rank :: place.processes]
         contexts = contexts_at(text.words, own, context, text.vocabulary.eos)
@@ -43,7 +44,7 @@ class HeldOutNGrams:
 
     @torch.no_grad()
     def measure(self, model: FeedForwardLM) -> NGramLikelihood:
-        """The likelihood by the network, in plain float32 products whatever the training uses."""
+        """Compute the likelihood by the network, in float32 whatever precision the training uses."""
         totals = torch.zeros(2, dtype=torch.float64, device=self.place.device)
         with full_precision():
             for contexts, words in zip(self.contexts, self.words, strict=True):
@@ -56,18 +57,18 @@ class HeldOutNGrams:
 
 
 def class_counts(text: Text, held_out: Index) -> ClassCounts:
-    """How often every class is predicted in training, float64 [classes], one added to each."""
+    """Count how often every class is predicted in training, plus one, float64 [classes]."""
     classes = len(text.vocabulary)
     counts = count_ids(text.words, classes) - np.bincount(text.words[held_out], minlength=classes)
     return counts.astype(np.float64) + 1
 
 
 def as_trained(ids: NDArray[np.int64], counts: ClassCounts) -> NDArray[np.int64]:
-    """Ids with UNK for every word that the training never predicts; counts: as ``class_counts`` gives them."""
+    """Replace the words that do not occur in training by UNK. counts: see ``class_counts``."""
     return np.where((counts[ids] == 1) & (ids != NULL), UNK, ids)
 
 
 def unigram_log_p(text: Text, held_out: Index, counts: ClassCounts) -> float:
-    """Mean ln p of the held-out words by the relative frequencies of classes, over the same events as the network's."""
+    """Compute the mean ln p of the held-out words by relative class frequencies, over the events of the network."""
     logs = np.log(counts / counts.sum())
     return float(logs[as_trained(text.words[held_out].astype(np.int64), counts)].sum() / max(len(held_out), 1))

@@ -1,4 +1,4 @@
-"""Random choices, and the domains they are made from."""
+"""Random choices, and the vocabulary of the domains."""
 
 from bisect import bisect
 from collections.abc import Sequence
@@ -16,22 +16,23 @@ from rnnsmt.demo.lexicon import common, general, general_phrases, harbour
 Item = TypeVar("Item")
 
 USUAL = 0.62
-"""How often the first of several French translations is chosen."""
+"""Probability of the first of several French translations."""
 
 
 @cache
 def _weights(size: int) -> list[float]:
+    """Return the cumulative Zipf-Mandelbrot weights of this number of ranks."""
     return list(accumulate(1 / (rank + 2.7) for rank in range(size)))
 
 
 def zipf(items: Sequence[Item], rng: Random) -> Item:
-    """One of the items; the n-th about as often as 1/n (Zipf-Mandelbrot)."""
+    """Draw one of the items; the probability of rank n is about proportional to 1/n (Zipf-Mandelbrot)."""
     weights = _weights(len(items))
     return items[bisect(weights, rng.random() * weights[-1], 0, len(items) - 1)]
 
 
 def free(items: Sequence[Item], style: Random) -> Item:
-    """One of several good translations: the first with probability ``USUAL``, the others share the rest."""
+    """Draw one of several good translations: the first with probability ``USUAL``, otherwise one of the others."""
     if len(items) == 1 or style.random() < USUAL:
         return items[0]
     return items[1 + int(style.random() * (len(items) - 1))]
@@ -39,11 +40,11 @@ def free(items: Sequence[Item], style: Random) -> Item:
 
 @dataclass(frozen=True)
 class Domain:
-    """The words of a domain, by semantic class where that matters, and some habits.
+    """Vocabulary of a domain, by semantic class where necessary, and its style.
 
     Attributes:
-        names: how often a person or a vessel has a name.
-        dialogue: how often people speak of themselves.
+        names: probability that a person or a vessel has a name.
+        dialogue: relative frequency of personal pronouns as subjects.
     """
 
     nouns: dict[str, list[Noun]]
@@ -64,10 +65,11 @@ class Domain:
 
 
 KINDS = "PGVOLAET"
+"""Semantic classes of nouns, see ``entries.Noun``."""
 
 
 def _merge(own: Sequence[Item], shared: Sequence[Item]) -> list[Item]:
-    """Two lists as one, two words of the domain for every common one: their order is that of their frequency."""
+    """Merge two lists that are sorted by frequency: two words of the domain, then a shared one, and so on."""
     merged: list[Item] = []
     rest = list(shared)
     for i, item in enumerate(own):
@@ -78,6 +80,7 @@ def _merge(own: Sequence[Item], shared: Sequence[Item]) -> list[Item]:
 
 
 def _domain(lexicon: ModuleType, fixed: ModuleType, names: float, dialogue: float) -> Domain:
+    """Build a domain from its own and the shared lexicon."""
     own_nouns, shared_nouns = entries.nouns(lexicon.NOUNS), entries.nouns(common.NOUNS)
     own_adjectives = entries.adjectives(lexicon.ADJECTIVES)
     shared_adjectives = entries.adjectives(common.ADJECTIVES)
@@ -106,11 +109,11 @@ def _domain(lexicon: ModuleType, fixed: ModuleType, names: float, dialogue: floa
 
 @cache
 def harbour_domain() -> Domain:
-    """News of a harbour town."""
+    """Return the domain of news of a harbour town."""
     return _domain(harbour, harbour, 0.14, 1.0)
 
 
 @cache
 def general_domain() -> Domain:
-    """Technical manuals and law."""
+    """Return the domain of technical manuals and law."""
     return _domain(general, general_phrases, 0.01, 0.1)

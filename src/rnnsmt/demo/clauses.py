@@ -1,4 +1,4 @@
-"""Clauses in both languages: subject, verb group, objects, adverbials."""
+"""Generation of clauses in both languages: subject, verb group, objects, adverbials."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -13,19 +13,19 @@ from rnnsmt.demo.verbs import Manner, choose, clitic_for, english_group, french_
 
 @dataclass
 class Clause:
-    """A predicate in both languages with the subject it agrees with."""
+    """Predicate in both languages with its subject, with which it agrees."""
 
     subject: NounPhrase
     english: list[str]
     french: list[str]
 
     def whole(self) -> tuple[list[str], list[str]]:
-        """Subject and predicate."""
+        """Return subject and predicate."""
         return self.subject.english + self.english, self.subject.french + self.french
 
 
 def pronoun(phrase: NounPhrase) -> NounPhrase:
-    """The subject pronoun for a phrase."""
+    """Return the subject pronoun for a noun phrase."""
     if phrase.pronoun:
         return phrase
     if phrase.plural:
@@ -36,7 +36,7 @@ def pronoun(phrase: NounPhrase) -> NounPhrase:
 
 
 class ClauseSpeaker(Speaker):
-    """Builds clauses of one domain."""
+    """Generator of clauses of one domain."""
 
     tenses: tuple[tuple[str, float], ...] = (
         ("past", 9),
@@ -52,7 +52,7 @@ class ClauseSpeaker(Speaker):
     )
 
     def manner(self) -> Manner:
-        """Tense and negation."""
+        """Draw tense and negation."""
         tense = self.meaning.choices([t for t, _ in self.tenses], [w for _, w in self.tenses])[0]
         roll = self.meaning.random()
         negation = "not" if roll < 0.1 else "never" if roll < 0.13 else "no longer" if roll < 0.16 else ""
@@ -69,8 +69,8 @@ class ClauseSpeaker(Speaker):
         clitic: str = "",
         agree: tuple[bool, bool] = (False, False),
     ) -> tuple[list[str], list[str]]:
-        """The verb group in both languages."""
-        if entry.english.base in verbs.STATIVE:  # nobody is knowing
+        """Return the verb group in both languages."""
+        if entry.english.base in verbs.STATIVE:  # stative verbs have no progressive form
             manner = replace(
                 manner, tense={"progressive": "present", "was-ing": "past"}.get(manner.tense, manner.tense)
             )
@@ -82,14 +82,14 @@ class ClauseSpeaker(Speaker):
         return english, french_group(french, subject, manner, self.style, clitic, agree)
 
     def subject(self) -> NounPhrase:
-        """Who or what a clause is about; now and then a pronoun."""
+        """Generate the subject of a clause, occasionally a pronoun."""
         if self.chance(0.09 * self.domain.dialogue):
             english, french, person, feminine = self.meaning.choice(PRONOUNS)
             return NounPhrase([english], [french], feminine, False, "P", person=person, pronoun=True)
         return self.noun_phrase("PPPPPGGGVVLAEO")
 
     def clause(self, subject: NounPhrase | None = None, subjunctive: bool = False) -> Clause:
-        """A clause of one of the patterns."""
+        """Generate a clause of a random pattern."""
         subject = subject or self.subject()
         manner = replace(self.manner(), subjunctive=subjunctive)
         human = subject.kind in "PG"
@@ -106,7 +106,7 @@ class ClauseSpeaker(Speaker):
         return make(subject, manner)
 
     def transitive(self, subject: NounPhrase, manner: Manner) -> Clause:
-        """The crew repaired the net."""
+        """Generate a clause like "The crew repaired the net"."""
         entry = zipf(self.domain.transitive[subject.kind], self.meaning)
         french = choose(entry, self.style)
         english_verb, french_verb = self.group(entry, french, subject, manner)
@@ -118,7 +118,7 @@ class ClauseSpeaker(Speaker):
         )
 
     def with_pronoun(self, subject: NounPhrase, manner: Manner) -> Clause:
-        """The crew repaired them."""
+        """Generate a clause like "The crew repaired them"."""
         entry = zipf(self.domain.transitive[subject.kind], self.meaning)
         french = choose(entry, self.style)
         thing = self.noun_phrase(entry.objects, 2, simple=True)
@@ -129,14 +129,14 @@ class ClauseSpeaker(Speaker):
         return Clause(subject, [*english_verb, english], french_verb + after)
 
     def intransitive(self, subject: NounPhrase, manner: Manner) -> Clause:
-        """The trawler sank."""
+        """Generate a clause like "The trawler sank"."""
         entry = zipf(self.domain.intransitive[subject.kind], self.meaning)
         english_verb, french_verb = self.group(entry, choose(entry, self.style), subject, manner)
         adverb_en, adverb_fr = self.adverb(0.3)
         return Clause(subject, english_verb + adverb_en, french_verb + adverb_fr)
 
     def giving(self, subject: NounPhrase, manner: Manner) -> Clause:
-        """The mayor gave the sailors a letter, gave a letter to the sailors."""
+        """Generate a clause like "The mayor gave the sailors a letter" or "... gave a letter to the sailors"."""
         entry = zipf(self.domain.giving, self.meaning)
         french = choose(entry, self.style)
         english_verb, french_verb = self.group(entry, french, subject, manner)
@@ -149,7 +149,7 @@ class ClauseSpeaker(Speaker):
         return Clause(subject, english, french_verb + (to + things if self.style.random() < 0.2 else things + to))
 
     def planning(self, subject: NounPhrase, manner: Manner) -> Clause:
-        """The crew decided to repair the net."""
+        """Generate a clause like "The crew decided to repair the net"."""
         entry, inner = zipf(self.domain.planning, self.meaning), zipf(self.domain.transitive["P"], self.meaning)
         french, inner_french = choose(entry, self.style), choose(inner, self.style)
         english_verb, french_verb = self.group(entry, french, subject, manner)
@@ -163,7 +163,7 @@ class ClauseSpeaker(Speaker):
         )
 
     def quality(self, subject: NounPhrase, manner: Manner) -> Clause:
-        """The harbour was empty."""
+        """Generate a clause like "The harbour was empty"."""
         entry = zipf(self.domain.adjectives[subject.kind][1::2], self.meaning)
         tense = manner.tense if manner.tense in ("present", "past", "future", "must", "can", "should") else "past"
         many = subject.plural or subject.person in (3, 5)
@@ -185,7 +185,7 @@ class ClauseSpeaker(Speaker):
         )
 
     def passive(self, subject: NounPhrase, manner: Manner) -> Clause:
-        """The net was repaired by the crew."""
+        """Generate a clause like "The net was repaired by the crew"."""
         fitting = [v for v in self.domain.transitive["P"] if subject.kind in v.objects]
         direct = [
             v
@@ -217,16 +217,16 @@ class ClauseSpeaker(Speaker):
         )
 
     def adverb(self, probability: float = 0.12) -> tuple[list[str], list[str]]:
-        """A manner adverb, or nothing."""
+        """Return a manner adverb with this probability, otherwise nothing."""
         return self.phrase(self.domain.adverbs) if self.chance(probability) else ([], [])
 
     def phrase(self, entries: list[FixedPhrase]) -> tuple[list[str], list[str]]:
-        """A fixed expression of a list."""
+        """Draw a fixed expression from a list."""
         entry = zipf(entries, self.meaning)
         return entry.english, free(entry.french, self.style)
 
     def place_adverb(self, verb: list[str], adverb: list[str], rest: list[str]) -> list[str]:
-        """An adverb goes before a long object, most of the time."""
+        """Insert an adverb, usually before the object."""
         return verb + adverb + rest if self.style.random() < 0.7 else verb + rest + adverb
 
 

@@ -1,4 +1,4 @@
-"""French verb forms: regular verbs by rule, irregular ones by the longest ending in a table."""
+"""French verb forms: regular verbs by rules, irregular ones by the longest matching ending in a table."""
 
 import re
 from functools import cache
@@ -48,6 +48,7 @@ IRREGULAR = """
     rompre | romps romps rompt rompons rompez rompent | rompr | rompu
     envoyer | envoie envoies envoie envoyons envoyez envoient | enverr | envoyé
 """
+"""Irregular verbs by ending."""
 
 # singular and third person plural | first and second person plural
 SUBJUNCTIVE = {
@@ -63,10 +64,11 @@ SUBJUNCTIVE = {
 WITH_ETRE = frozenset(
     ["aller", "apparaître", "arriver", "décéder", "entrer", "mourir", "partir", "rentrer", "rester", "revenir", "venir"]
 )
+"""Verbs with the auxiliary être."""
 
 
 class Paradigm(NamedTuple):
-    """What all forms follow from."""
+    """Forms from which all others are derived."""
 
     present: list[str]
     future: str
@@ -74,6 +76,7 @@ class Paradigm(NamedTuple):
 
 
 def _table() -> dict[str, Paradigm]:
+    """Parse ``IRREGULAR``; longer endings come first."""
     rows = {}
     for line in IRREGULAR.strip().splitlines():
         ending, present, future, participle = (field.strip() for field in line.split("|"))
@@ -86,7 +89,7 @@ _IRREGULAR = _table()
 
 @cache
 def paradigm(infinitive: str) -> Paradigm:
-    """Present, stem of the future and past participle of a verb."""
+    """Return present, future stem and past participle of a verb."""
     for ending, row in _IRREGULAR.items():
         if infinitive.endswith(ending):
             stem = infinitive.removesuffix(ending)
@@ -100,7 +103,7 @@ def paradigm(infinitive: str) -> Paradigm:
 
 
 def _first_group(stem: str) -> Paradigm:
-    """Verbs in -er with their changes of spelling: lance/lançons, lève, cède, emploie, appelle."""
+    """Return the paradigm of a verb in -er, with its spelling changes: lance/lançons, lève, cède, emploie, appelle."""
     strong = stem
     if stem.endswith("ppel"):
         strong = stem + "l"
@@ -116,7 +119,7 @@ def _first_group(stem: str) -> Paradigm:
 
 @cache
 def conjugate(infinitive: str, tense: Tense, person: int) -> str:
-    """One simple form; persons 0 to 5 are je, tu, il, nous, vous, ils."""
+    """Return one simple form; persons 0 to 5 are je, tu, il, nous, vous, ils."""
     row = paradigm(infinitive)
     if tense == "present":
         return row.present[person]
@@ -138,7 +141,7 @@ def conjugate(infinitive: str, tense: Tense, person: int) -> str:
 
 @cache
 def participle(infinitive: str, feminine: bool = False, plural: bool = False) -> str:
-    """The past participle, agreeing."""
+    """Return the past participle with agreement."""
     form = paradigm(infinitive).participle
     if form == "dû" and (feminine or plural):
         form = "du"

@@ -1,10 +1,10 @@
-"""Reads the word tables of ``rnnsmt.demo.lexicon``.
+"""Parser of the word tables in ``rnnsmt.demo.lexicon``.
 
-A line is ``english | french ; french ...``: the French words are translations of equal right, the first is the usual
-one. English nouns give an irregular plural after ``/``, verbs their three principal forms. French nouns are followed
-by their gender and, after ``/``, by an irregular plural; adjectives by an irregular feminine; ``<`` puts an adjective
-before the noun, ``!`` marks an invariable phrase; ``@pl`` (``@adj``) marks the word that is usual in the plural (with
-an adjective) and not used otherwise. Verbs have a frame: classes of subjects ``>`` classes of objects ``>`` classes of
+A line has the form ``english | french ; french ...``. The French words are equivalent translations, the most usual one
+first. English nouns may have an irregular plural after ``/``; verbs have their three principal forms. French nouns are
+followed by their gender and, after ``/``, by an irregular plural; adjectives by an irregular feminine; ``<`` marks an
+adjective before the noun, ``!`` an invariable phrase; ``@pl`` (``@adj``) marks a word that is used mainly in the plural
+(with an adjective) and not otherwise. Verbs have a frame: classes of subjects ``>`` classes of objects ``>`` classes of
 recipients; ``I`` is an infinitive.
 """
 
@@ -17,7 +17,7 @@ from rnnsmt.demo.french import Adjective, noun_plural
 
 @dataclass(frozen=True)
 class FrenchNoun:
-    """One French translation of a noun."""
+    """French translation of a noun."""
 
     singular: list[str]
     plural: list[str]
@@ -27,7 +27,7 @@ class FrenchNoun:
 
 @dataclass(frozen=True)
 class Noun:
-    """A noun of a semantic class: P(erson), G(roup), V(essel), O(bject), L(place), A(bstract), E(vent), T(ime)."""
+    """Noun of a semantic class: P(erson), G(roup), V(essel), O(bject), L(place), A(bstract), E(vent), T(ime)."""
 
     singular: str
     plural: str
@@ -37,7 +37,7 @@ class Noun:
 
 @dataclass(frozen=True)
 class FrenchVerb:
-    """One French translation of a verb: reflexive or not, fixed words after it, the preposition of its object."""
+    """French translation of a verb: reflexive or not, fixed words after it, preposition of its object."""
 
     infinitive: str
     reflexive: bool
@@ -47,7 +47,7 @@ class FrenchVerb:
 
 @dataclass(frozen=True)
 class VerbEntry:
-    """A verb with its frame."""
+    """Verb with its frame."""
 
     english: Verb
     french: list[FrenchVerb]
@@ -58,7 +58,7 @@ class VerbEntry:
 
 @dataclass(frozen=True)
 class AdjectiveEntry:
-    """An adjective and the classes of nouns it goes with."""
+    """Adjective with the classes of nouns that it modifies."""
 
     english: str
     french: list[Adjective]
@@ -67,7 +67,7 @@ class AdjectiveEntry:
 
 @dataclass(frozen=True)
 class FixedPhrase:
-    """A fixed expression: English words, French alternatives, each with its mark."""
+    """Fixed expression: English words, and alternative French translations with their marks."""
 
     english: list[str]
     french: list[list[str]]
@@ -77,15 +77,17 @@ PREPOSITIONS = frozenset(["à", "de", "dans", "sur", "avec", "contre", "par"])
 
 
 def _rows(table: str) -> list[list[str]]:
+    """Split a table into lines and fields."""
     return [[field.strip() for field in line.split("|")] for line in table.strip().splitlines() if line.strip()]
 
 
 def _alternatives(field: str) -> list[str]:
+    """Split the alternative translations of a field."""
     return [part.strip() for part in field.split(";")]
 
 
 def nouns(tables: dict[str, str]) -> list[Noun]:
-    """All nouns of a lexicon, the frequent ones of every class first."""
+    """Return all nouns of a lexicon, the most frequent ones of every class first."""
     found = []
     for kind, table in tables.items():
         for left, right in _rows(table):
@@ -96,6 +98,7 @@ def nouns(tables: dict[str, str]) -> list[Noun]:
 
 
 def _french_noun(text: str) -> FrenchNoun:
+    """Parse a French noun."""
     text, _, context = text.partition("@")
     text, _, plural = text.partition("/")
     words, gender = text.strip().rsplit(" ", 1)
@@ -103,7 +106,7 @@ def _french_noun(text: str) -> FrenchNoun:
 
 
 def adjectives(tables: dict[str, str]) -> list[AdjectiveEntry]:
-    """All adjectives of a lexicon."""
+    """Return all adjectives of a lexicon."""
     return [
         AdjectiveEntry(left, [_french_adjective(part) for part in _alternatives(right)], kinds)
         for kinds, table in tables.items()
@@ -112,13 +115,14 @@ def adjectives(tables: dict[str, str]) -> list[AdjectiveEntry]:
 
 
 def _french_adjective(text: str) -> Adjective:
+    """Parse a French adjective."""
     before, invariable = text.startswith("<"), text.endswith("!")
     masculine, _, feminine = text.strip("<!").partition("/")
     return Adjective(masculine, feminine, before, invariable)
 
 
 def verbs(table: str) -> list[VerbEntry]:
-    """All verbs of a lexicon."""
+    """Return all verbs of a lexicon."""
     found = []
     for left, right, *frame in _rows(table):
         subjects, objects, *recipients = frame[0].split(">") if frame else ("PG", "S")
@@ -128,6 +132,7 @@ def verbs(table: str) -> list[VerbEntry]:
 
 
 def _french_verb(text: str) -> FrenchVerb:
+    """Parse a French verb."""
     reflexive = text.startswith(("se ", "s'"))
     infinitive, *fixed = text.removeprefix("se ").removeprefix("s'").split()
     preposition = fixed.pop() if fixed and fixed[-1] in PREPOSITIONS else ""
@@ -135,7 +140,7 @@ def _french_verb(text: str) -> FrenchVerb:
 
 
 def phrases(table: str) -> list[FixedPhrase]:
-    """Fixed expressions."""
+    """Return the fixed expressions of a table."""
     found = []
     for left, right in _rows(table):
         found.append(FixedPhrase(left.split(), [part.split() for part in _alternatives(right)]))

@@ -1,12 +1,12 @@
-"""French words and their spelling together: agreement, liaison forms, elision, contraction, punctuation.
+"""French morphology and orthography: agreement, liaison forms, elision, contraction, punctuation.
 
-Words that behave in a special way carry a mark, which ``spell`` resolves and removes:
+Words with special behaviour have a mark, which ``spell`` resolves and removes:
 
 ========== =============================================================================
-``*hangar`` aspirated h: no elision, no liaison form before it
-``beau^``   a form that depends on the next word (bel homme, beau bateau; son église)
-``le_``     the pronoun le, la, les: elided, but never contracted (de le voir)
-``des_``    the indefinite plural: de + des = de
+``*hangar`` aspirated h: no elision and no liaison form before it
+``beau^``   form depends on the next word (bel homme, beau bateau; son église)
+``le_``     pronoun le, la, les: elided, but never contracted (de le voir)
+``des_``    indefinite plural: de + des = de
 ========== =============================================================================
 """
 
@@ -45,7 +45,7 @@ IRREGULAR_ADJECTIVES = {
 
 
 class Adjective(NamedTuple):
-    """One French translation of an adjective, with its place beside the noun."""
+    """French translation of an adjective, with its position relative to the noun."""
 
     text: str
     feminine: str = ""
@@ -53,7 +53,7 @@ class Adjective(NamedTuple):
     invariable: bool = False
 
     def agree(self, feminine: bool, plural: bool) -> list[str]:
-        """Its words for a noun of this gender and number."""
+        """Return its words for a noun of this gender and number."""
         if self.invariable:
             return self.text.split()
         return [_agree(self.text, self.feminine, feminine, plural)]
@@ -61,6 +61,7 @@ class Adjective(NamedTuple):
 
 @cache
 def _agree(text: str, feminine_form: str, feminine: bool, plural: bool) -> str:
+    """Inflect an adjective for gender and number."""
     if text in IRREGULAR_ADJECTIVES:
         return IRREGULAR_ADJECTIVES[text][feminine + 2 * plural]
     if not feminine:
@@ -70,6 +71,7 @@ def _agree(text: str, feminine_form: str, feminine: bool, plural: bool) -> str:
 
 
 def _feminine(text: str) -> str:
+    """Return the regular feminine of an adjective."""
     if text.endswith("e"):
         return text
     for ending, other in (("er", "ère"), ("eux", "euse"), ("if", "ive"), ("el", "elle"), ("en", "enne")):
@@ -79,6 +81,7 @@ def _feminine(text: str) -> str:
 
 
 def _plural(text: str) -> str:
+    """Return the regular plural of an adjective."""
     if text.endswith(("s", "x", "z")):
         return text
     if text.endswith("al"):
@@ -88,7 +91,7 @@ def _plural(text: str) -> str:
 
 @cache
 def noun_plural(text: str) -> str:
-    """The regular plural of a noun: first word only ("gardiens de phare" needs no entry of its own)."""
+    """Return the regular plural of a noun; of several words, the first is inflected ("gardiens de phare")."""
     if " " in text:
         head, rest = text.split(" ", 1)
         return f"{noun_plural(head)} {rest}"
@@ -100,11 +103,12 @@ def noun_plural(text: str) -> str:
 
 
 def _vowel(word: str) -> bool:
+    """Return whether a word causes elision and liaison."""
     return word == "y" or (word[0].lower() in VOWELS and word not in NO_ELISION)
 
 
 def join(words: list[str]) -> list[str]:
-    """Resolve the marks: contraction, elision and liaison forms. The result has words as they are written."""
+    """Resolve the marks: contraction, elision and liaison forms; return the words in standard spelling."""
     done: list[str] = []
     contracted = _contract(words)
     for word, following in zip(contracted, [*contracted[1:], "."], strict=True):
@@ -121,7 +125,7 @@ def join(words: list[str]) -> list[str]:
 
 
 def _contract(words: list[str]) -> list[str]:
-    """du, des, au, aux; but de l'eau."""
+    """Apply the contractions du, des, au, aux, but not before a vowel (de l'eau)."""
     done: list[str] = []
     for i, word in enumerate(words):
         short = CONTRACTED.get((done[-1], word)) if done else None
@@ -133,13 +137,13 @@ def _contract(words: list[str]) -> list[str]:
 
 
 def spell(words: list[str], space: str = NBSP, apostrophe: str = "'", guillemets: bool = True) -> str:
-    """A sentence as it is printed.
+    """Return the printed sentence.
 
     Args:
-        words: with marks and with punctuation as words of their own (quotes are « and »).
-        space: what stands before ``: ; ! ?`` and inside guillemets.
+        words: words with marks; punctuation marks are separate words (quotes are « and »).
+        space: character before ``: ; ! ?`` and inside guillemets.
         apostrophe: straight or typographic.
-        guillemets: otherwise straight quotes.
+        guillemets: use guillemets, otherwise straight quotes.
     """
     text = " ".join(join(words))
     text = text.replace("' ", "'").replace(" ,", ",").replace(" .", ".").replace("( ", "(").replace(" )", ")")

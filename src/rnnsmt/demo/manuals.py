@@ -1,4 +1,4 @@
-"""Out-of-domain sentences: technical manuals and law."""
+"""Generation of out-of-domain sentences: technical manuals and law."""
 
 from collections.abc import Callable
 from random import Random
@@ -11,7 +11,7 @@ from rnnsmt.demo.verbs import object_words
 
 
 class GeneralSpeaker(SentenceSpeaker):
-    """Technical manuals and law."""
+    """Generator of technical manuals and law."""
 
     tenses = (
         ("present", 8),
@@ -28,7 +28,7 @@ class GeneralSpeaker(SentenceSpeaker):
         super().__init__(general_domain(), meaning, style)
 
     def kinds(self) -> list[tuple[Callable[[], Words], float]]:
-        """Statements, orders, conditions, definitions."""
+        """Return the sentence patterns with their weights: statements, instructions, conditions, definitions."""
         return [
             (self.declaration, 38),
             (self.order, 18),
@@ -44,7 +44,7 @@ class GeneralSpeaker(SentenceSpeaker):
         ]
 
     def order(self) -> Words:
-        """Do not remove the cover."""
+        """Generate a sentence like "Do not remove the cover"."""
         entry = zipf(self.domain.acting_on_things, self.meaning)
         verb = free(entry.french, self.style)
         kinds = "".join(kind for kind in entry.objects if kind in "VOA")
@@ -67,7 +67,7 @@ class GeneralSpeaker(SentenceSpeaker):
         return self.end(words, "." if self.chance(0.9) else "!")
 
     def condition(self) -> Words:
-        """If the user removes the cover, the device stops."""
+        """Generate a sentence like "If the user removes the cover, the device stops"."""
         subject = self.noun_phrase("PGVA", 1)
         first = self.clause(subject)
         second = self.clause(pronoun(subject)) if self.chance(0.4) else self.clause()
@@ -75,7 +75,7 @@ class GeneralSpeaker(SentenceSpeaker):
         return self.end((["if", *first.whole()[0], ",", *words_en], ["si", *first.whole()[1], ",", *words_fr]), ".")
 
     def definition(self) -> Words:
-        """“licence” means ..."""
+        """Generate a sentence like "“licence” means ..."."""
         term = zipf(self.domain.nouns[self.meaning.choice("AOPG")], self.meaning)
         french_term = free([n for n in term.french if not n.context], self.style).singular
         thing = self.noun_phrase("AOPGVE", 1)
@@ -85,7 +85,7 @@ class GeneralSpeaker(SentenceSpeaker):
         )
 
     def reference(self) -> Words:
-        """Section 12 applies to the employer."""
+        """Generate a sentence like "Section 12 applies to the employer"."""
         number = str(1 + int(120 * self.meaning.random() ** 2))
         who = self.noun_phrase("PGAV", 1)
         what_en, what_fr = self.meaning.choice(
@@ -101,7 +101,7 @@ class GeneralSpeaker(SentenceSpeaker):
         )
 
     def item(self) -> Words:
-        """(a) the name of the owner;"""
+        """Generate a list item like "(a) the name of the owner;"."""
         letter = "abcdefgh"[int(8 * self.meaning.random() ** 1.5)]
         thing = self.noun_phrase("AOPGVE", 0)
         mark_fr = f"{letter})"

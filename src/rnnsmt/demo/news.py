@@ -1,4 +1,4 @@
-"""In-domain sentences: news of a harbour town."""
+"""Generation of in-domain sentences: news of a harbour town."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,13 +16,13 @@ MONTHS = phrases(names.MONTHS)
 
 
 class HarbourSpeaker(SentenceSpeaker):
-    """News of a harbour town."""
+    """Generator of news of a harbour town."""
 
     def __init__(self, meaning: Random, style: Random) -> None:
         super().__init__(harbour_domain(), meaning, style)
 
     def kinds(self) -> list[tuple[Callable[[], Words], float]]:
-        """Mostly declarations and reported speech."""
+        """Return the sentence patterns with their weights: mostly statements and reported speech."""
         return [
             (self.declaration, 34),
             (self.reported, 13),
@@ -37,7 +37,7 @@ class HarbourSpeaker(SentenceSpeaker):
         ]
 
     def reported(self) -> Words:
-        """The mayor said that ..."""
+        """Generate a sentence like "The mayor said that ..."."""
         who = self.noun_phrase("PPG", 2, simple=True)
         entry = zipf(self.domain.saying, self.meaning)
         said_en, said_fr = self.group(
@@ -48,7 +48,7 @@ class HarbourSpeaker(SentenceSpeaker):
         return self.end((who.english + said_en + that + words_en, [*who.french, *said_fr, "que", *words_fr]), ".")
 
     def quotation(self) -> Words:
-        """ "...", said the mayor: the French verb comes first too."""
+        """Generate a sentence like '"...", said the mayor'; in French the verb always precedes the subject."""
         who = self.noun_phrase("P", 2, simple=True)
         words_en, words_fr = self.plain()
         verb = free(["dire", "déclarer", "expliquer", "affirmer"], self.style)
@@ -59,7 +59,7 @@ class HarbourSpeaker(SentenceSpeaker):
         return self.end((["“", *words_en, ",", "”", *after], words_fr), ".")
 
     def dated(self) -> Words:
-        """On 12 March 2013, ... in Valmont."""
+        """Generate a sentence like "On 12 March 2013, ... in Valmont"."""
         day, month = 1 + int(28 * self.meaning.random()), self.meaning.choice(MONTHS)
         (month_en,), (month_fr,) = month.english, month.french[0]
         year = str(1950 + int(70 * self.meaning.random()))
@@ -74,7 +74,7 @@ class HarbourSpeaker(SentenceSpeaker):
         return self.end(([*date_en, ",", *words[0]], [*date_fr, ",", *words[1]]), ".")
 
     def counted(self) -> Words:
-        """About 12% of the residents ..., for 250 euros."""
+        """Generate a sentence like "About 12% of the residents ..."."""
         value = self.meaning.choice(["5", "10", "12.5", "20", "30", "47", "60", "75", "3.2"])
         people = self.noun_phrase("PPV", 2, simple=True, plural=True)
         about = self.phrase_of(
@@ -93,6 +93,6 @@ class HarbourSpeaker(SentenceSpeaker):
         )
 
     def phrase_of(self, *choices: tuple[str, list[str]]) -> Words:
-        """One of a few expressions."""
+        """Draw one of a few expressions."""
         text, alternatives = self.meaning.choice(choices)
         return text.split(), free(alternatives, self.style).split()

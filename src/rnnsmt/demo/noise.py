@@ -1,4 +1,4 @@
-"""What is wrong with crawled text, put into clean pairs on purpose."""
+"""Typical errors of crawled text, inserted into clean sentence pairs."""
 
 from collections.abc import Iterable, Iterator
 from random import Random
@@ -10,7 +10,7 @@ Pair = tuple[str, str]
 
 BOILERPLATE = phrases(general_phrases.BOILERPLATE)
 
-# how often each fault occurs in a pair of the general bitext
+# probability of each error in a pair of the general text
 FAULTS = {
     "boilerplate": 0.04,
     "misaligned": 0.03,
@@ -31,12 +31,12 @@ FAULTS = {
 
 
 def with_faults(pairs: Iterable[Pair], rng: Random, scale: float = 1.0) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the pairs as bytes, some of them spoilt.
+    """Yield the pairs as bytes, some of them with errors.
 
     Args:
         pairs: clean pairs.
-        rng: decides which fault hits which pair.
-        scale: of the frequencies in ``FAULTS``.
+        rng: random generator of the errors.
+        scale: factor of the probabilities in ``FAULTS``.
     """
     faults, chances = list(FAULTS), [scale * chance for chance in FAULTS.values()]
     before = ("", "")
@@ -48,10 +48,12 @@ def with_faults(pairs: Iterable[Pair], rng: Random, scale: float = 1.0) -> Itera
 
 
 def _encode(text: str, fault: str) -> bytes:
+    """Encode a target side."""
     return text.encode("latin-1", "ignore") if fault == "latin-1" else text.encode("utf-8")
 
 
 def _spoil(fault: str, pair: Pair, before: Pair, rng: Random) -> Pair:  # noqa: PLR0911, PLR0912 - a list of faults
+    """Insert an error into a pair; ``before`` is the previous pair."""
     source, target = pair
     match fault:
         case "boilerplate":

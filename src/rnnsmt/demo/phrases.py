@@ -1,4 +1,4 @@
-"""Noun phrases in both languages at once."""
+"""Generation of noun phrases in both languages."""
 
 from dataclasses import dataclass, field
 from random import Random
@@ -12,22 +12,24 @@ from rnnsmt.demo.names import person, place, ship
 NUMBERS = entries.phrases(names.NUMBERS)
 
 WRONG_GENDER, LEFT_OUT, ENGLISH_ORDER, WRONG_FORM = 0.3, 0.25, 0.5, 0.4
-"""How often careless French has a noun phrase in the wrong gender, no adjective where English has one, an adjective
-where English has it, a verb in another form."""
+"""Probabilities of the errors of careless translations.
+
+A noun phrase with the wrong gender, a missing adjective, an adjective in its English position, a verb in another form.
+"""
 
 Determiner = tuple[list[str], list[str], list[str]]
 
 
 @dataclass
 class NounPhrase:
-    """A noun phrase in both languages.
+    """Noun phrase in both languages.
 
     Attributes:
         english, french: words, the French ones with their marks.
-        feminine, plural: of the French head; ``plural`` also of the English one.
+        feminine, plural: gender and number of the French head; ``plural`` also of the English one.
         kind: semantic class of the head.
-        negated: the French words after a negation, where an indefinite article becomes "de".
-        person: 0 to 5, je to ils.
+        negated: French words after a negation, where an indefinite article becomes "de".
+        person: 0 to 5 for je to ils.
     """
 
     english: list[str]
@@ -46,10 +48,10 @@ class NounPhrase:
 
 
 class Speaker:
-    """Builds phrases of one domain.
+    """Generator of phrases of one domain.
 
-    What is said comes from ``meaning``; how it is said in French, where several ways are right, from ``style``. Two
-    speakers with the same meaning and different styles give two good translations of the same English.
+    The content is drawn from ``meaning``, its expression in French, where alternatives exist, from ``style``. Two
+    speakers with the same meaning and different styles give two good translations of the same English text.
     """
 
     def __init__(self, domain: Domain, meaning: Random, style: Random) -> None:
@@ -57,15 +59,22 @@ class Speaker:
         self.careless = False
 
     def slips(self, probability: float) -> bool:
-        """Whether a careless translator makes a mistake here."""
+        """Draw whether a careless translator makes an error here."""
         return self.careless and self.style.random() < probability
 
     def chance(self, probability: float) -> bool:
-        """A yes-or-no about the meaning."""
+        """Draw a binary decision about the content."""
         return self.meaning.random() < probability
 
     def noun_phrase(self, kinds: str, depth: int = 0, simple: bool = False, plural: bool | None = None) -> NounPhrase:
-        """A phrase whose head is of one of the classes ``kinds``; ``plural``: by chance if not given."""
+        """Generate a noun phrase whose head is of one of the classes ``kinds``.
+
+        Args:
+            kinds: semantic classes, one of which is drawn.
+            depth: depth of nesting of "of ..." phrases.
+            simple: without a proper name, and without "of ..." and places after the noun.
+            plural: number; drawn if None.
+        """
         kind = self.meaning.choice(kinds)
         if kind in "PV" and not simple and self.chance(self.domain.names):
             return self.named(kind)
@@ -98,9 +107,11 @@ class Speaker:
         )
 
     def _adjective(self, kind: str) -> AdjectiveEntry:
+        """Draw an adjective for a noun of this class."""
         return zipf(self.domain.adjectives[kind], self.meaning)
 
     def _french_noun(self, noun: Noun, plural: bool, adjective: bool) -> FrenchNoun:
+        """Draw a translation of a noun, preferring one that is usual in this context."""
         fits = [n for n in noun.french if (n.context == "pl" and plural) or (n.context == "adj" and adjective)]
         if fits and self.style.random() < 0.85:
             return fits[0]
@@ -109,6 +120,7 @@ class Speaker:
     def _place_adjectives(
         self, adjective: AdjectiveEntry | None, second: AdjectiveEntry | None, feminine: bool, plural: bool
     ) -> tuple[list[str], list[str]]:
+        """Return the French words before and after the noun."""
         before: list[str] = []
         after: list[str] = []
         if second is not None and adjective is not None and second.english == adjective.english:
@@ -125,12 +137,13 @@ class Speaker:
         return before, after
 
     def _modifier(self, words: list[str], feminine: bool, plural: bool) -> list[str]:
+        """Return the French words of a noun modifier; ``!`` in the lexicon marks an adjective, which agrees."""
         if words[-1].endswith("!"):
             return entries.Adjective(words[-1].rstrip("!")).agree(feminine, plural)
         return words
 
     def _determiner(self, plural: bool, feminine: bool, before: bool) -> Determiner:
-        """English determiner, French determiner, French determiner after a negation."""
+        """Draw a determiner: English, French, and French after a negation."""
         roll = self.meaning.random()
         the = ["les"] if plural else ["la" if feminine else "le"]
         if 0.5 <= roll < 0.7:
@@ -147,11 +160,13 @@ class Speaker:
         return ["the"], the, the
 
     def _indefinite(self, plural: bool, feminine: bool, before: bool) -> Determiner:
+        """Return an indefinite article."""
         if not plural:
             return ["a^"], ["une" if feminine else "un"], ["de"]
         return ([] if self.chance(0.6) else ["some"]), ["de_"] if before else ["des_"], ["de"]
 
     def _quantity(self, feminine: bool) -> Determiner:
+        """Draw a number or a quantifier."""
         if self.chance(0.6):
             english, french = self.number()
             return [english], french, french
@@ -161,6 +176,7 @@ class Speaker:
         return english.split(), french, french
 
     def _possessive(self, plural: bool, feminine: bool) -> Determiner:
+        """Draw a possessive determiner."""
         english = self.meaning.choices(["his", "her", "its", "their", "our"], [4, 3, 3, 4, 2 * self.domain.dialogue])[0]
         if english == "their":
             french = "leurs" if plural else "leur"
@@ -171,7 +187,7 @@ class Speaker:
         return [english], [french], [french]
 
     def _tail(self, kind: str, depth: int) -> tuple[list[str], list[str]]:
-        """What follows the noun: "of ...", a place."""
+        """Draw what follows the noun: "of ...", a place, or nothing."""
         roll = self.meaning.random()
         if depth < 2 and roll < (0.16 if kind in "AEOG" else 0.06):
             other = self.noun_phrase("PGLVAE" if kind in "AE" else "GLV", depth + 1)
@@ -182,7 +198,7 @@ class Speaker:
         return [], []
 
     def number(self) -> tuple[str, list[str]]:
-        """A number above one, in words or in digits."""
+        """Draw a number above one, in words or in digits."""
         if self.chance(0.7):
             entry = zipf(NUMBERS, self.meaning)
             return " ".join(entry.english), entry.french[0]
@@ -191,7 +207,7 @@ class Speaker:
         return f"{value:,}", [f"{value:,}".replace(",", space)]
 
     def named(self, kind: str) -> NounPhrase:
-        """A person or a ship with its name."""
+        """Generate a person or a ship with a name."""
         if kind == "V":
             name = ship(self.meaning)
             english, french = (["the", name], ["le", name]) if self.chance(0.5) else (["the"], ["le"])

@@ -1,4 +1,4 @@
-"""The kinds of sentences that both domains have."""
+"""Sentence patterns of both domains."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,14 +18,14 @@ WHY = [("Why", "pourquoi"), ("When", "quand"), ("Where", "où"), ("How", "commen
 
 
 class SentenceSpeaker(ClauseSpeaker):
-    """Builds sentences; subclasses say which kinds and how often."""
+    """Generator of sentences; subclasses define patterns and weights."""
 
     def kinds(self) -> list[tuple[Callable[[], Words], float]]:
-        """The kinds of sentences with their weights."""
+        """Return the sentence patterns with their weights."""
         raise NotImplementedError
 
     def sentence(self) -> tuple[str, str]:
-        """One sentence in English and in French, as they are printed."""
+        """Generate one sentence in English and in French, as printed."""
         kinds = self.kinds()
         make = self.meaning.choices([kind for kind, _ in kinds], [weight for _, weight in kinds])[0]
         words_en, words_fr = make()
@@ -39,7 +39,7 @@ class SentenceSpeaker(ClauseSpeaker):
         return english.spell(words_en), text_fr
 
     def plain(self) -> Words:
-        """A clause with circumstances before or after it."""
+        """Generate a clause with adverbials before or after it."""
         words_en, words_fr = self.clause().whole()
         if self.chance(0.3):
             words_en, words_fr = self.both((words_en, words_fr), self.phrase(self.domain.places))
@@ -52,7 +52,7 @@ class SentenceSpeaker(ClauseSpeaker):
         return words_en, words_fr
 
     def declaration(self) -> Words:
-        """A plain sentence, sometimes opened by an adverbial."""
+        """Generate a plain sentence, sometimes with an initial adverbial."""
         words = self.plain()
         if self.chance(0.15):
             opening = self.phrase(self.domain.openings)
@@ -60,7 +60,10 @@ class SentenceSpeaker(ClauseSpeaker):
         return self.end(words, ".")
 
     def coordination(self) -> Words:
-        """Two clauses about the same, the second with a pronoun that takes the first one's gender in French."""
+        """Generate two clauses with the same subject, which is a pronoun in the second.
+
+        The French pronoun has the gender of the first subject.
+        """
         first = self.clause()
         second = self.clause(pronoun(first.subject))
         joins = [("and", "et"), ("but", "mais"), ("so", "donc"), ("then", "puis")]
@@ -69,7 +72,7 @@ class SentenceSpeaker(ClauseSpeaker):
         return self.end(self.both(words, second.whole()), ".")
 
     def subordinate(self) -> Words:
-        """When the storm arrived, the crew left the harbour."""
+        """Generate a sentence like "When the storm arrived, the crew left the harbour"."""
         entry = zipf(JOINING, self.meaning)
         in_front = self.chance(0.4)
         choices = [words for words in entry.french if words != (["car"] if in_front else ["comme"])]
@@ -84,7 +87,7 @@ class SentenceSpeaker(ClauseSpeaker):
         return self.end((main_en + side_en, main_fr + side_fr), ".")
 
     def relative(self) -> Words:
-        """The sailor who lost the net visited the mayor; the net that the sailor lost is old."""
+        """Generate "The sailor who lost the net visited the mayor" or "The net that the sailor lost is old"."""
         head = self.noun_phrase("PPGVO", 2)
         if head.kind in "PG" or self.chance(0.3):
             inner = self.clause(replace(head, english=[], french=[]))
@@ -95,7 +98,7 @@ class SentenceSpeaker(ClauseSpeaker):
         return self.end((head.english + side_en + main.english, head.french + side_fr + main.french), ".")
 
     def _object_relative(self, head: NounPhrase) -> Words:
-        """that the sailor lost: the French participle agrees with the head."""
+        """Generate "that the sailor lost"; the French participle agrees with the head."""
         subject = self.noun_phrase("PG", 2, simple=True)
         verbs = [v for v in self.domain.transitive["P"] if head.kind in v.objects and not v.french[0].preposition]
         entry = zipf(verbs, self.meaning)
@@ -106,7 +109,7 @@ class SentenceSpeaker(ClauseSpeaker):
         return ["that", *subject.english, *words_en], ["que", *subject.french, *words_fr]
 
     def question(self) -> Words:
-        """Did the mayor visit the harbour? Why ...?"""
+        """Generate a question like "Did the mayor visit the harbour?" or "Why ...?"."""
         subject = self.noun_phrase("PGPGV", 2, simple=True)
         entry = zipf(self.domain.transitive[subject.kind], self.meaning)
         verb = free(entry.french, self.style)
@@ -126,14 +129,14 @@ class SentenceSpeaker(ClauseSpeaker):
         return self.end((words_en, words_fr), "?")
 
     def _inverted(self, group: list[str], subject: NounPhrase, reflexive: bool) -> list[str]:
-        """Le maire a-t-il vu: the pronoun after the conjugated verb."""
+        """Insert the pronoun after the conjugated verb, as in "Le maire a-t-il vu"."""
         name = ("elle" if subject.feminine else "il") + ("s" if subject.plural else "")
         at = 1 if reflexive else 0
         link = "-t-" if group[at][-1] in "aec" else "-"
         return [*group[:at], f"{group[at]}{link}{name}", *group[at + 1 :]]
 
     def existence(self) -> Words:
-        """There are three boats in the harbour."""
+        """Generate a sentence like "There are three boats in the harbour"."""
         thing = self.noun_phrase("PVOE", 2)
         past = self.chance(0.4)
         be = ("were" if thing.plural else "was") if past else ("are" if thing.plural else "is")
@@ -143,9 +146,9 @@ class SentenceSpeaker(ClauseSpeaker):
         )
 
     def both(self, first: Words, second: Words) -> Words:
-        """One after the other, in both languages."""
+        """Concatenate in both languages."""
         return first[0] + second[0], first[1] + second[1]
 
     def end(self, words: Words, mark: str) -> Words:
-        """The sentence with its last punctuation mark."""
+        """Append the final punctuation mark."""
         return [*words[0], mark], [*words[1], mark]

@@ -20,18 +20,20 @@ MODALS: dict[str, tuple[str, Tense]] = {
 }
 STATIVE = frozenset(["know", "want", "need", "hope", "believe", "think", "contain", "belong to", "depend on"])
 NEGATIONS = {"not": "pas", "never": "jamais", "no longer": "plus"}
+"""French counterparts of English negations."""
 REFLEXIVE = ["me", "te", "se", "nous", "vous", "se"]
+"""Reflexive pronouns by person."""
 
 
 @dataclass(frozen=True)
 class Manner:
-    """How a verb group is said.
+    """Tense, negation and mood of a verb group.
 
     Attributes:
         tense: present, past, perfect, future, progressive, was-ing, a modal, or infinitive.
-        negation: a key of ``NEGATIONS`` or nothing.
-        contracted: don't for do not.
-        subjunctive: French only, after "bien que".
+        negation: a key of ``NEGATIONS`` or empty.
+        contracted: use don't instead of do not.
+        subjunctive: French subjunctive, after "bien que".
     """
 
     tense: str
@@ -41,7 +43,7 @@ class Manner:
 
 
 def english_group(verb: Verb, subject: NounPhrase, manner: Manner) -> list[str]:
-    """The verb with its auxiliaries and its negation, agreeing with the subject."""
+    """Return the verb with its auxiliaries and negation, in agreement with the subject."""
     tense, negation = manner.tense, manner.negation
     many = subject.plural or subject.person in (0, 3, 5)
     be = "am" if subject.person == 0 else "are" if many else "is"
@@ -61,6 +63,7 @@ def english_group(verb: Verb, subject: NounPhrase, manner: Manner) -> list[str]:
 
 
 def _with_not(auxiliary: str, contracted: bool) -> str:
+    """Return the negated auxiliary, contracted if possible."""
     if auxiliary == "can":
         return "can't" if contracted else "cannot"
     if not contracted or auxiliary in ("am", "may", "shall"):
@@ -76,15 +79,15 @@ def french_group(
     clitic: str = "",
     agree: tuple[bool, bool] = (False, False),
 ) -> list[str]:
-    """The verb with clitics, auxiliaries and negation, agreeing with the subject; its object comes after it.
+    """Return the verb with clitics, auxiliaries and negation, in agreement with the subject, without its object.
 
     Args:
-        verb: one translation.
-        subject: decides person, and gender and number of a participle with être.
-        manner: English tense, which decides about the French one.
-        style: chooses between equal ways.
-        clitic: an object before the verb.
-        agree: gender and number that a participle with avoir takes from an object before it.
+        verb: French translation of the verb.
+        subject: determines the person, and gender and number of a participle with être.
+        manner: English tense, from which the French one follows.
+        style: random generator for equivalent alternatives.
+        clitic: object pronoun before the verb.
+        agree: gender and number of a preceding object, with which a participle with avoir agrees.
     """
     clitics = ([REFLEXIVE[subject.person]] if verb.reflexive else []) + ([clitic] if clitic else [])
     first, second = (["ne"], [NEGATIONS[manner.negation]]) if manner.negation else ([], [])
@@ -106,7 +109,7 @@ def french_group(
 
 
 def _finite(manner: Manner, style: Random) -> tuple[str, Tense] | None:
-    """The conjugated verb before an infinitive (or nothing) and its tense; ``None`` for the compound past."""
+    """Return the conjugated verb before an infinitive (or empty) and its tense; ``None`` for the compound past."""
     tense = manner.tense
     mood: Tense = "subjunctive" if manner.subjunctive else "present"
     if tense in ("past", "perfect"):
@@ -128,14 +131,14 @@ def _finite(manner: Manner, style: Random) -> tuple[str, Tense] | None:
 
 
 def object_words(verb: FrenchVerb, thing: NounPhrase, negated: bool) -> list[str]:
-    """The object with the preposition of its verb."""
+    """Return the object with the preposition of its verb."""
     if verb.preposition:
         return [verb.preposition, *thing.french]
     return thing.negated if negated else thing.french
 
 
 def clitic_for(verb: FrenchVerb, thing: NounPhrase) -> tuple[str, list[str], tuple[bool, bool]]:
-    """The pronoun that replaces an object: a clitic, or words after the verb; and what a participle agrees with."""
+    """Return the pronoun for an object: a clitic, or words after the verb, and the agreement of a participle."""
     person = thing.kind in "PG"
     if verb.preposition == "":
         clitic = "les_" if thing.plural else "la_" if thing.feminine else "le_"
@@ -149,5 +152,5 @@ def clitic_for(verb: FrenchVerb, thing: NounPhrase) -> tuple[str, list[str], tup
 
 
 def choose(entry: VerbEntry, style: Random) -> FrenchVerb:
-    """One of the translations."""
+    """Draw one of the translations."""
     return free(entry.french, style)

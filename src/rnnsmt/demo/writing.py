@@ -1,13 +1,13 @@
-"""Write the embedded corpus: English-French text from a synchronous grammar, the same for the same seed.
+"""Generation of the embedded corpus: English-French text from a synchronous grammar, reproducible from the seed.
 
-In-domain text is news of a harbour town, general text comes from technical manuals and laws, where many words mean
-something else, with a sixth of harbour news in it and the faults of crawled text. Three in ten pairs of both bitexts
-are translated carelessly, as crawled text often is: adjectives in English order, in the wrong gender or left out, verbs
-in another form. A phrase table gives such a pair, seen once, the probability of a good one; the other words of the
-phrase tell, which is what the RNN Encoder-Decoder looks at. They are there on purpose, to give it something to do;
-French text alone, dev and test have none. Every sentence of dev and test is absent from the training text, and some of
-their names are too. Numbers of lines at --scale 1: 4,000 in-domain pairs, 16,000 general pairs, 20,000 monolingual
-lines, 400 for dev, 500 for test; dev and test do not become smaller.
+In-domain text is news of a harbour town. General text consists of technical manuals and laws, in which many words have
+another meaning; one sixth of it is harbour news, and it has the errors of crawled text. 30 % of the pairs of both
+parallel corpora are translated carelessly, as is common in crawled text: adjectives in English order, with the wrong
+gender or left out, verbs in another form. In a phrase table, such a pair that was seen once has the probability of a
+good one; only the other words of the phrase reveal the error, which the RNN Encoder-Decoder can learn. The errors are
+intended to give it a task; French monolingual text, dev and test have none. No sentence of dev and test occurs in the
+training text, and some of their names do not either. Numbers of lines at --scale 1: 4,000 in-domain pairs, 16,000
+general pairs, 20,000 monolingual lines, 400 for dev, 500 for test; the sizes of dev and test do not depend on --scale.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,23 +26,24 @@ from rnnsmt.parallel import map_chunks
 IN_DOMAIN, GENERAL, MONO, DEV, TEST = 4000, 16000, 20000, 400, 500
 
 HARBOUR_IN_GENERAL = 1 / 6
-"""Share of harbour news in the general bitext: what data selection should find."""
+"""Share of harbour news in the general text, which data selection should find."""
 
 HARBOUR_IN_MONO = 0.5
+"""Share of harbour news in the monolingual text."""
 
 CARELESS = 0.3
-"""Share of careless translations in both bitexts; French text, dev and test have none."""
+"""Share of careless translations in both parallel corpora; monolingual text, dev and test have none."""
 
 
 def sentence(seed: int, part: str, harbour_share: float, number: int, style: int = 0, careless: float = 0.0) -> Pair:
-    """One pair of a part of the corpus.
+    """Return one sentence pair of a part of the corpus.
 
     Args:
-        seed: of the corpus.
-        part: names the random stream.
-        harbour_share: of harbour news; the rest is general.
-        number: of the sentence in its part; it does not depend on the others.
-        style: another number gives other translations of the same English sentences.
+        seed: seed of the corpus.
+        part: name of the part, which selects the random stream.
+        harbour_share: share of harbour news; the rest is general text.
+        number: number of the sentence in its part; sentences are independent of each other.
+        style: a different number gives different translations of the same English sentences.
         careless: share of careless translations.
     """
     meaning, ways = Random(f"{seed} {part} {number}"), Random(f"{seed} {part} {number} {style}")
@@ -54,24 +55,25 @@ def sentence(seed: int, part: str, harbour_share: float, number: int, style: int
 
 
 def sentences(seed: int, part: str, harbour_share: float, style: int = 0, careless: float = 0.0) -> Iterator[Pair]:
-    """Endless pairs of one part of the corpus; see ``sentence``."""
+    """Yield pairs of one part of the corpus without end; see ``sentence``."""
     return (sentence(seed, part, harbour_share, number, style, careless) for number in count())
 
 
 def first_sentences(
     lines: int, seed: int, part: str, harbour_share: float, careless: float = 0.0, threads: int = 1
 ) -> list[Pair]:
-    """The first pairs of one part of the corpus, written by several processes; see ``sentence``."""
+    """Return the first pairs of one part of the corpus, generated in several processes; see ``sentence``."""
     chunks = map_chunks(partial(partial, _numbered, seed, part, harbour_share, careless), range(lines), threads)
     return [pair for chunk in chunks for pair in chunk]
 
 
 def _numbered(seed: int, part: str, harbour_share: float, careless: float, numbers: Iterable[int]) -> list[Pair]:
+    """Return the pairs with these numbers."""
     return [sentence(seed, part, harbour_share, number, careless=careless) for number in numbers]
 
 
 def unseen(pairs: Iterable[Pair], known: set[str]) -> Iterator[Pair]:
-    """The pairs of which neither side is known; each once."""
+    """Yield the pairs of which neither side is in ``known``, without duplicates."""
     for pair in pairs:
         if pair[0] not in known and pair[1] not in known:
             known.add(pair[0])
@@ -79,7 +81,7 @@ def unseen(pairs: Iterable[Pair], known: set[str]) -> Iterator[Pair]:
 
 
 def write_pairs(folder: Path, name: str, pairs: Iterable[tuple[bytes, bytes]]) -> None:
-    """Write both sides of a bitext, compressed."""
+    """Write both sides of a parallel corpus to compressed files; line breaks inside a segment become spaces."""
     with atomic_binary(folder / f"{name}.en.gz") as source, atomic_binary(folder / f"{name}.fr.gz") as target:
         for left, right in pairs:
             source.write(left.replace(b"\n", b" ") + b"\n")

@@ -1,1 +1,1 @@
-"""BLEU, significance, Table 1."""
+"""Evaluation: BLEU, significance tests, Table 1."""

@@ -1,10 +1,11 @@
-"""Two systems side by side, sentence by sentence: where they differ, which is better there, and why.
+"""Comparison of two systems sentence by sentence: where they differ, which is better there, and why.
 
-The *system* is compared with the *baseline*, which may be any other system. Of all their runs: BLEU, p-values, and BLEU
-of groups of sentences. Of the first run of each: the sentences that gain and lose most by smoothed sentence BLEU; the
-phrase pairs that one uses and the other does not; and what decided: weight times feature of the system's translation
-less that of the baseline's, under the system's model. The baseline's translation is a derivation of that model too
-where its phrase table has the pairs.
+The *system* is compared with the *baseline*, which may be any other system. Computed over all their runs: BLEU,
+p-values, and BLEU of groups of sentences. Computed for the first run of each: the sentences with the largest gains and
+losses in smoothed sentence BLEU; the phrase pairs that only one of them uses; and the contributions of the features,
+i.e. weight times difference of the feature values between the system's and the baseline's translation, under the
+system's model. The baseline's translation is a derivation of that model as well, provided that its phrase table has all
+pairs.
 """
 
 from collections import Counter
@@ -26,26 +27,29 @@ from rnnsmt.search.model import SearchModel, kinds_of_features, sum_by_kind
 from rnnsmt.search.translation_options import look_up
 
 LENGTHS = (0, 1, 6, 11, 16, 21, 31, 41)
-"""First numbers of source words of the groups of sentences."""
+"""Lower bounds of the groups of sentences by number of source words."""
 
 UNKNOWN_WORDS = (0, 1, 2, 3)
+"""Lower bounds of the groups of sentences by number of unknown words."""
 
 PHRASE_LENGTHS = (0.0, 1.0, 1.5, 2.0, 2.5, 3.0)
-"""Least mean numbers of source words a phrase, of the groups of sentences."""
+"""Lower bounds of the groups of sentences by mean number of source words per phrase."""
 
 PAIR_LENGTHS = (1, 2, 3, 4, 5)
+"""Lower bounds of the groups of phrase pairs by number of source words."""
 
 COUNTS = (0, 1, 2, 5, 20)
-"""First counts of the groups of phrase pairs."""
+"""Lower bounds of the groups of phrase pairs by count."""
 
 Derivation = tuple[str, list[Segment]]
-"""A translation and its phrases."""
+"""Translation and its phrases."""
 
 Pair = tuple[str, str]
+"""Source and target phrase."""
 
 
 def band(value: float, firsts: Sequence[float]) -> str:
-    """The name of the band of a value, of those that begin with ``firsts`` (ascending, the last one is open).
+    """Return the name of the band of a value, given the lower bounds of the bands (ascending, the last one open).
 
     >>> [band(7, (1, 6, 11)), band(12, (1, 6, 11)), band(0, (0, 1, 2)), band(1.7, (1.0, 1.5, 2.0))]
     ['6-10', '11+', '0', '1.5-2.0']
@@ -60,10 +64,12 @@ def band(value: float, firsts: Sequence[float]) -> str:
 def overall(
     baseline: Statistics, system: Statistics, trainings: tuple[int, int], shared: bool = False
 ) -> dict[str, Any]:
-    """BLEU of both and their difference with its p-values.
+    """Return BLEU of both systems and their difference with p-values.
 
-    baseline, system: ``[R, S, 9]``; trainings: of the networks of both, on which the runs take turns; 1 where every run
-    counts for itself; shared: run by run both have a network in common.
+    Args:
+        baseline, system: ``[R, S, 9]``, statistics of every run and sentence.
+        trainings: number of network trainings of both, over which the runs rotate; 1 if every run is independent.
+        shared: run by run, both systems have a network in common.
     """
     of_baseline, of_system = (number if number > 1 else None for number in trainings)
     shared = shared and of_baseline is not None
@@ -84,7 +90,13 @@ def overall(
 def by_group(
     values: Sequence[float], firsts: Sequence[float], baseline: Statistics, system: Statistics
 ) -> list[dict[str, Any]]:
-    """BLEU of the sentences whose value lies in the same band; values ``[S]``, statistics ``[R, S, 9]``."""
+    """Return BLEU of the sentences in each band.
+
+    Args:
+        values: ``[S]``, value of each sentence.
+        firsts: lower bounds of the bands.
+        baseline, system: ``[R, S, 9]``, statistics.
+    """
     names = np.array([band(value, firsts) for value in values])
     found = []
     for name in dict.fromkeys(band(first, firsts) for first in firsts):
@@ -96,22 +108,22 @@ def by_group(
 
 
 def _bleu(*statistics: Statistics) -> list[float]:
-    """Mean BLEU of the runs of every system."""
+    """Return the BLEU of every system, averaged over its runs."""
     return [float(bleu_of_many(one.sum(1)).mean()) for one in statistics]
 
 
 def sentence_gains(baseline: Statistics, system: Statistics) -> NDArray[np.float64]:
-    """Smoothed BLEU of every sentence, in percent: the system's less the baseline's; statistics ``[S, 9]``."""
+    """Return the difference in smoothed sentence BLEU in percent, system minus baseline; statistics ``[S, 9]``."""
     return 100 * (sentence_bleu(system) - sentence_bleu(baseline))
 
 
 def pair_counts(table: str | Path, pairs: Iterable[Pair]) -> dict[Pair, float]:
-    """How often the training text has the pairs, by the fifth field of a phrase table, 0 where that is empty.
+    """Read the counts of phrase pairs from the fifth field of a phrase table; 0 if it is empty.
 
-    Pairs that the table lacks, such as unknown words, are left out.
+    Pairs that are not in the table, e.g. unknown words, are left out.
 
     Raises:
-        InputError: the table is missing or damaged, or a count is no number.
+        InputError: the table is missing or damaged, or a count is not a number.
     """
     wanted = {f"{source} ||| {target} |||".encode(): (source, target) for source, target in pairs}
     found: dict[Pair, float] = {}
@@ -135,13 +147,17 @@ def exchanged_pairs(
     gains: NDArray[np.float64],
     unknown: Container[str] = (),
 ) -> dict[str, list[dict[str, Any]]]:
-    """The pairs that one system uses in a sentence and the other does not, by how often they were extracted and length.
+    """Group the phrase pairs that only one system uses in a sentence by count and by length.
 
-    baseline, system: the pairs of every derivation; counts: as ``pair_counts``; gains: of every sentence; unknown: the
-    words that are passed through.
+    Args:
+        baseline, system: phrase pairs of the derivation of every sentence.
+        counts: see ``pair_counts``.
+        gains: difference in sentence BLEU of every sentence.
+        unknown: unknown words, which are copied to the output.
 
-    Returns: of every group how many pairs only the baseline and only the system uses, and the mean gain of the
-    sentences in which the system does. Pairs without a count are such words, or not in the system's table.
+    Returns:
+        For every group, the numbers of pairs used only by the baseline and only by the system, and the mean gain of the
+        sentences with the latter. Pairs without count are unknown words or not in the system's phrase table.
     """
     unlisted = "not in the table"
     rows = [
@@ -169,12 +185,15 @@ def exchanged_pairs(
 
 
 def decisions(contributions: NDArray[np.float64], kinds: Sequence[str]) -> dict[str, float]:
-    """What every kind of feature contributes, the largest first; as ``sum_by_kind``."""
+    """Return the total contribution of every kind of feature in descending order of magnitude; see ``sum_by_kind``."""
     return dict(sorted(sum_by_kind(contributions, kinds).items(), key=lambda item: -abs(item[1])))
 
 
 class Comparison:
-    """Two systems on one text; ``add_source``, ``add_details`` and ``add_model``, in this order, say more of it."""
+    """Comparison of two systems on one text.
+
+    ``add_source``, ``add_details`` and ``add_model``, called in this order, add further analyses.
+    """
 
     def __init__(
         self,
@@ -184,8 +203,13 @@ class Comparison:
         trainings: tuple[int, int] = (1, 1),
         shared: bool = False,
     ) -> None:
-        """references: one list of texts for each set of references; baseline, system: run by run, tokenised;
-        trainings, shared: as ``overall``."""
+        """Compute the statistics of both systems.
+
+        Args:
+            references: one list of texts for each set of references.
+            baseline, system: tokenised output of each run.
+            trainings, shared: see ``overall``.
+        """
         bleu = BatchBleu(references)
         self.references, self.texts = references, (baseline[0], system[0])
         self.statistics = [
@@ -201,19 +225,19 @@ class Comparison:
         self.kinds: list[str] = []
         self.unknown: set[str] = set()
         self.values: dict[str, tuple[Sequence[float], Sequence[float]]] = {}
-        """What sentences are grouped by: a value of each, and the first values of the groups."""
+        """Values of the sentences by which they are grouped, and the lower bounds of the groups."""
         self._derivations: tuple[list[Derivation], list[Derivation]]
 
     def add_source(self, source: Sequence[str]) -> None:
-        """source: the text that was translated, tokenised."""
+        """Add the tokenised source text, for groups by sentence length."""
         self.source = source
         self.values["source words"] = [len(words_of(sentence)) for sentence in source], LENGTHS
 
     def add_details(self, baseline: str, system: str) -> None:
-        """Files of `search decode --output-details`, of the first run of both.
+        """Add the derivations of the first run of both, from files of `search decode --output-details`.
 
         Raises:
-            InputError: as ``read_details``; a file that is not of the first output of its system.
+            InputError: as ``read_details``, or a file does not belong to the first output of its system.
         """
         assert self.source is not None
         self._derivations = read_details(baseline, self.source), read_details(system, self.source)
@@ -234,12 +258,16 @@ class Comparison:
     def add_model(
         self, model: SearchModel, weights: NDArray[np.float64], table: str | Path, columns: Sequence[str]
     ) -> None:
-        """The model of the system and its weights of the first run.
+        """Add the model of the system, for the contributions of the features and the counts of phrase pairs.
 
-        table: its phrase table, for the counts; columns: names of its phrase scores after the fourth.
+        Args:
+            model: model of the system.
+            weights: its weights in the first run.
+            table: its phrase table.
+            columns: names of its phrase scores after the fourth.
 
         Raises:
-            InputError: as ``pair_counts``; the details of the system are of another model.
+            InputError: as ``pair_counts``, or the details of the system belong to another model.
         """
         assert self.source is not None and self.pairs is not None
         sentences = list(self.source)
@@ -255,7 +283,11 @@ class Comparison:
         self.counts = pair_counts(table, {pair for side in self.pairs for pairs in side for pair in pairs})
 
     def content(self, examples: int) -> dict[str, Any]:
-        """Everything, as `evaluation compare` writes it; examples: how many of the largest gains, and of losses."""
+        """Return the content of the output of `evaluation compare`.
+
+        Args:
+            examples: maximum number of largest gains and of largest losses.
+        """
         changed = np.array([one != other for one, other in zip(*self.texts, strict=True)], bool)
         found = overall(self.statistics[0], self.statistics[1], self.trainings, self.shared)
         found["first run"] = {
@@ -281,7 +313,7 @@ class Comparison:
         return found
 
     def _example(self, s: int) -> dict[str, Any]:
-        """A sentence, numbered from 1 as the lines of the files."""
+        """Return one sentence for the output, numbered from 1 like the lines of the files."""
         found: dict[str, Any] = {"sentence": int(s) + 1, "gain": float(self.gains[s])}
         if self.source is not None:
             found["source"] = self.source[s]

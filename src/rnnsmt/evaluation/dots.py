@@ -1,4 +1,4 @@
-"""Tokenised BLEU of every run as SVG: a line a system, a dot a run, a bar at the mean."""
+"""Dot plot of the tokenised BLEU of every run as SVG: a line per system, a dot per run, a bar at the mean."""
 
 import re
 from collections.abc import Sequence
@@ -10,11 +10,11 @@ from rnnsmt.evaluation.table import Row
 from rnnsmt.systems import label
 
 VARIABLES = {BLUE: "var(--mark)", GREY: "var(--line)", INK: "var(--ink)"}
-"""Colours that become the page's, so that the plot is as light or dark as the page."""
+"""CSS variables that replace colours, so that the plot follows the light or dark style of the page."""
 
 
 def dot_plot(test_set: str, rows: Sequence[Row]) -> str:
-    """The runs of all systems on one test set with one scale, as an ``<svg>`` element for a page."""
+    """Return the plot of all systems on one test set as an ``<svg>`` element for a page."""
     values = [bleu for row in rows for bleu in row.bleu]
     middle, half = (min(values) + max(values)) / 2, max((max(values) - min(values)) * 0.6, 0.25)
     figure, (axes,) = canvas(1, 1, 7.4, 0.5 + 0.27 * len(rows))
@@ -34,7 +34,7 @@ def dot_plot(test_set: str, rows: Sequence[Row]) -> str:
 
 
 def _for_a_page(svg: str) -> str:
-    """The element alone, in the page's colours, without the names of its groups, which plots share."""
+    """Return the bare ``<svg>`` element with the page's colours, without group ids, which would clash between plots."""
     svg = svg[svg.index("<svg") :].strip()
     svg = re.sub(r" *<metadata>.*?</metadata>\n", "", svg, flags=re.DOTALL)
     svg = re.sub(r' id="[A-Za-z0-9.]+_[0-9]+"', "", svg)

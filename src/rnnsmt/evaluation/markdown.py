@@ -1,6 +1,6 @@
-"""Table 1, and two systems side by side, as Markdown that reads well on a terminal too.
+"""Table 1, and the comparison of two systems, as Markdown that is also readable as plain text.
 
-Columns are padded, lines stay within some hundred columns.
+Columns are padded; lines have about 100 characters at most.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,11 +26,18 @@ from rnnsmt.evaluation.table import Row
 from rnnsmt.io import atomic_text, write_lines
 
 WIDTH = 100
-"""Of running text."""
+"""Line width of running text."""
 
 
 def write_markdown(path: str | Path, table: Sequence[Row], paper: bool, title: str) -> None:
-    """Write the overview and the tables of every test set; paper: with the paper's figures."""
+    """Write the overview and the tables of every test set.
+
+    Args:
+        path: output file.
+        table: rows of all systems and test sets.
+        paper: include the published results.
+        title: title of the document.
+    """
     parts = [f"# {title}", "", *_lines(overview(table, paper)), ""]
     for name, rows in test_sets(table).items():
         parts += [f"## {name}: {size(rows)}", "", *_lines(scores(rows)), ""]
@@ -46,7 +53,7 @@ def write_markdown(path: str | Path, table: Sequence[Row], paper: bool, title: s
 
 
 def _lines(table: Table) -> list[str]:
-    """A table of padded cells: the first column to the left, the others to the right."""
+    """Return the lines of a table with padded cells, first column left-aligned, others right-aligned."""
     headings, *rows = ([cell.replace("|", r"\|") for cell in row] for row in (table.headings, *table.rows))
     widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
     rule = [f":{'-' * (widths[0] + 1)}", *(f"{'-' * (width + 1)}:" for width in widths[1:])]
@@ -58,16 +65,18 @@ def _lines(table: Table) -> list[str]:
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    """Return one row of a table."""
     first, *others = zip(cells, widths, strict=True)
     return "| " + " | ".join([first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in others)]) + " |"
 
 
 def write_comparison(path: str | Path, found: Mapping[str, Any]) -> None:
-    """Write what `evaluation compare` found, as the keys of its JSON say it."""
+    """Write the result of `evaluation compare`, given as the content of its JSON file."""
     write_lines(path, _comparison(found))
 
 
 def _comparison(found: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines of a comparison."""
     names = found["baseline"], found["system"]
     yield from (f"# {names[1]} against {names[0]}", "")
     runs = f"means of {found['runs']} runs" if found["runs"] > 1 else "one run"
@@ -116,7 +125,7 @@ def _comparison(found: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _example(example: Mapping[str, Any], names: tuple[str, str]) -> Iterator[str]:
-    """A sentence: its texts, the phrase pairs that differ, and what decided."""
+    """Yield the lines for one sentence: its texts, differing phrase pairs, and contributions of the features."""
     yield f"* sentence {example['sentence']}, {example['gain']:+.1f}"
     texts = [
         ("source", example.get("source")),

@@ -1,4 +1,4 @@
-"""Table 1 as a HTML page that needs nothing else: overview, tables of every test set, every run as a dot."""
+"""Table 1 as a self-contained HTML page: overview, tables of every test set, and a dot plot of all runs."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -27,25 +27,33 @@ DIM = {
     "Unknown",
     "CPU s",
 }
-"""Columns that stand back."""
+"""Columns shown in a weaker colour."""
 
 
 class Cell(NamedTuple):
-    """The text of a cell and its class in the style sheet."""
+    """Text of a cell and its CSS class."""
 
     text: str
     kind: str = ""
 
 
 class View(NamedTuple):
-    """A table as the template draws it: headings, and rows of cells with whether the row is bold."""
+    """Table for the template: headings, and rows of cells with a flag for bold rows."""
 
     headings: list[str]
     rows: list[tuple[bool, list[Cell]]]
 
 
 def write_html(path: str | Path, table: Sequence[Row], paper: bool, title: str, provenance: str | None = None) -> None:
-    """Write the page; ``provenance``: address of the file that says where every number comes from."""
+    """Write the page.
+
+    Args:
+        path: output file.
+        table: rows of all systems and test sets.
+        paper: include the published results.
+        title: title of the page.
+        provenance: address of the file with the origin of every number.
+    """
     write_page(
         path,
         "rnnsmt.evaluation",
@@ -65,17 +73,17 @@ def write_html(path: str | Path, table: Sequence[Row], paper: bool, title: str, 
 
 
 def _systems(table: Sequence[Row]) -> list[Row]:
-    """A row of every system."""
+    """Return one row of every system."""
     return list({row.system: row for row in reversed(table)}.values())[::-1]
 
 
 def _bold(rows: Sequence[Row], paper: bool) -> list[bool]:
-    """Which rows are of systems that the papers have."""
+    """Return which rows belong to systems of the papers."""
     return [paper and published(row.system) is not None for row in rows]
 
 
 def _test_set(name: str, rows: Sequence[Row], paper: bool) -> dict[str, Any]:
-    """One test set as the template draws it."""
+    """Return the template variables of one test set."""
     bold = _bold(rows, paper)
 
     def of_row(number: int, heading: str) -> float | None:
@@ -99,7 +107,13 @@ def _test_set(name: str, rows: Sequence[Row], paper: bool) -> dict[str, Any]:
 def _view(
     table: cells.Table, bold: Sequence[bool], p_of: Callable[[int, str], float | None] = lambda _number, _heading: None
 ) -> View:
-    """A table with the classes of its cells; p_of: the p-value of a cell from the number of its row and its heading."""
+    """Return a table with the CSS classes of its cells.
+
+    Args:
+        table: the table.
+        bold: bold rows.
+        p_of: returns the p-value of a cell, given row number and heading.
+    """
 
     def kind(number: int, heading: str) -> str:
         p = p_of(number, heading)
@@ -115,7 +129,7 @@ def _view(
 
 
 def _paper_tables(table: Sequence[Row]) -> list[tuple[str, View]]:
-    """The table of Cho et al., and where there are LSTMs what Sutskever et al. published; with their titles."""
+    """Return the titles and tables of Cho et al. and, if there are LSTMs, of Sutskever et al."""
     tables = [("Table 1 of Cho et al. (2014)", _paper_table())]
     if any(row.system in SEQ2SEQ_PAPER for row in table):
         rows = [
@@ -129,7 +143,7 @@ def _paper_tables(table: Sequence[Row]) -> list[tuple[str, View]]:
 
 
 def _paper_table() -> View:
-    """The paper's table with its gains over its baseline and over the row with one feature less."""
+    """Return the paper's table, with differences to its baseline and to the system with one feature less."""
     rows = []
     features = {system: named_features(system) for system in PAPER}
     for system, figures in PAPER.items():

@@ -1,4 +1,4 @@
-"""What ``provenance`` collects: files with their hashes, tuned runs, networks, the software."""
+"""Collection of the provenance of results: files with hashes, tuned runs, networks, software versions."""
 
 import os
 import platform
@@ -17,25 +17,29 @@ from rnnsmt.stages import STAGES
 FORMAT = "rnnsmt-provenance-1"
 
 PACKAGES = ("numpy", "numba", "torch", "kenlm", "sacremoses", "sacrebleu", "duckdb", "snakemake")
-"""Those that can change a figure, and the engine."""
+"""Packages that can affect a result, and the workflow engine."""
 
 BESIDE = {"output": ".output", "tokens": ".tokens", "detokenized": ".detokenized", "decode": ".decode.json"}
-"""What the workflow puts beside a score file SET.bleu.json."""
+"""Files that the workflow writes next to a score file SET.bleu.json."""
 
 
 class Files:
-    """Files that figures come from; each is hashed once."""
+    """Files on which results depend; each is hashed once."""
 
     def __init__(self, limit: int | None) -> None:
-        """limit: bytes of the largest file that is hashed; None: all are."""
+        """Create an empty collection.
+
+        Args:
+            limit: maximum size in bytes of files that are hashed; None: hash all files.
+        """
         self._limit = limit
         self._found: dict[str, dict[str, Any]] = {}
 
     def add(self, path: str | Path) -> str:
-        """Note a file; its path in the listing.
+        """Add a file; return its normalised path.
 
         Raises:
-            InputError: there is no such file.
+            InputError: the file does not exist.
         """
         name = os.path.normpath(path)
         if name not in self._found:
@@ -51,10 +55,10 @@ class Files:
         return name
 
     def add_as_read(self, report: str) -> str:
-        """Note a report of ``corpus prepare``, and see that the raw files are still those that it read.
+        """Add a report of ``corpus prepare`` and its raw files, checking that these are still those that were read.
 
         Raises:
-            InputError: a raw file was replaced since; a file is missing; not such a report.
+            InputError: a raw file was replaced since; a file is missing; or the report is invalid.
         """
         value = read_json(report)
         inputs = value.get("inputs") if isinstance(value, dict) else None
@@ -72,18 +76,18 @@ class Files:
         return self.add(report)
 
     def beside(self, score: str, test_set: str) -> dict[str, str]:
-        """A score file and what lies beside it."""
+        """Add a score file and the files next to it; return their paths by kind."""
         folder = Path(score).parent
         paths = {name: folder / f"{test_set}{suffix}" for name, suffix in BESIDE.items()}
         return {"score": self.add(score)} | {name: self.add(path) for name, path in paths.items() if path.is_file()}
 
     def listing(self) -> dict[str, dict[str, Any]]:
-        """Size and hash by path, in the order of the paths."""
+        """Return size and hash by path, sorted by path."""
         return dict(sorted(self._found.items()))
 
 
 def tuned_run(score: str, files: Files) -> dict[str, Any] | None:
-    """The tuned model of a score file's folder: seed, weights, files; none where the folder has no moses.ini."""
+    """Return seed, weights and files of the tuned model in a score file's directory; None if it has no moses.ini."""
     folder = Path(score).parent
     if not (folder / "moses.ini").is_file():
         return None
@@ -101,9 +105,12 @@ def tuned_run(score: str, files: Files) -> dict[str, Any] | None:
 
 
 def cells_and_runs(scores: Scores, joint: Mapping[str, Sequence[str]], files: Files) -> dict[str, Any]:
-    """``cells``: the runs behind every system on every test set; ``runs``: the tuned model of every run.
+    """Return ``cells``, the runs of every system on every test set, and ``runs``, the tuned model of every run.
 
-    joint: test sets that are made of others, with these; they have no files of their own.
+    Args:
+        scores: scores by system and test set, and by run.
+        joint: test sets that consist of others, with these; they have no files of their own.
+        files: files are added to this collection.
     """
     runs: dict[str, Any] = {}
     cells = []
@@ -122,10 +129,10 @@ def cells_and_runs(scores: Scores, joint: Mapping[str, Sequence[str]], files: Fi
 
 
 def network(text: str, files: Files) -> tuple[str, dict[str, Any]]:
-    """``NAME=MODEL=HISTORY`` -> the name, and the files with the seed and the settings of the training.
+    """Parse ``NAME=MODEL=HISTORY``; return the name, and the files with seed and settings of the training.
 
     Raises:
-        InputError: not of this form; a file is missing or damaged.
+        InputError: the format is wrong, or a file is missing or damaged.
     """
     parts = text.split("=")
     if len(parts) != 3:
@@ -137,7 +144,7 @@ def network(text: str, files: Files) -> tuple[str, dict[str, Any]]:
 
 
 def software() -> dict[str, Any]:
-    """Versions: this package, its checkout, its stages, Python, the packages it stands on."""
+    """Return versions of this package, its checkout, its stages, Python, and the packages it depends on."""
     packages: dict[str, str | None] = {}
     for name in PACKAGES:
         try:
@@ -151,7 +158,7 @@ def software() -> dict[str, Any]:
 
 
 def _checkout() -> dict[str, Any]:
-    """The commit of the checkout that this package lies in, and whether its files were changed since."""
+    """Return the git commit of the checkout of this package, and whether tracked files were modified."""
     root = Path(__file__).resolve().parents[3]
     if not (root / ".git").exists():
         return {"commit": None, "modified": None}
@@ -163,5 +170,6 @@ def _checkout() -> dict[str, Any]:
 
 
 def _git(root: Path, *words: str) -> str:
+    """Run git in a directory; return its output."""
     command = ["git", "--no-optional-locks", "-C", str(root), *words]
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout.strip()

@@ -1,4 +1,4 @@
-"""sacreBLEU (Post 2018) with its signature, and its sum over several test sets."""
+"""sacreBLEU (Post 2018) with its signature, and its combination over several test sets."""
 
 from collections.abc import Sequence
 
@@ -7,8 +7,10 @@ from rnnsmt.io import InputError
 
 
 def sacre_bleu(hypotheses: Sequence[str], references: Sequence[Sequence[str]], lowercase: bool = False) -> SacreBleu:
-    """Score plain text with sacreBLEU: BLEU with its defaults (13a tokens, exponential smoothing, cased if not told
-    otherwise) and chrF (Popović 2015)."""
+    """Score plain text with sacreBLEU and chrF (Popović 2015).
+
+    BLEU has sacreBLEU's defaults (13a tokenisation, exponential smoothing), and is case-sensitive unless ``lowercase``.
+    """
     from sacrebleu.metrics import BLEU, CHRF
 
     metric, texts = BLEU(lowercase=lowercase), [list(reference) for reference in references]
@@ -25,7 +27,7 @@ def sacre_bleu(hypotheses: Sequence[str], references: Sequence[Sequence[str]], l
 
 
 def joint_sacre_bleu(parts: Sequence[SacreBleu], where: str) -> SacreBleu:
-    """Return sacreBLEU of several test sets taken as one corpus; chrF does not follow from what the parts tell.
+    """Return sacreBLEU of several test sets as one corpus; chrF cannot be computed from the statistics of the parts.
 
     Raises:
         InputError: the parts were scored with different signatures.

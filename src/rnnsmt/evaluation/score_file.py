@@ -1,4 +1,4 @@
-"""The score file of one output: what ``evaluation bleu`` writes and ``evaluation table`` reads (JSON)."""
+"""Score file of one output, written by ``evaluation bleu`` and read by ``evaluation table`` (JSON)."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -9,14 +9,14 @@ from rnnsmt.bleu.multi_bleu import SIZE, BleuScore, bleu_of
 from rnnsmt.io import InputError, read_json, write_json
 
 Segments = tuple[tuple[int, ...], ...]
-"""The nine sufficient statistics of every segment."""
+"""Nine sufficient statistics of every segment."""
 
 FORMAT = "rnnsmt-bleu-3"
 
 
 @dataclass(frozen=True)
 class SacreBleu:
-    """sacreBLEU of detokenised text with what is needed to add it up over test sets."""
+    """sacreBLEU of detokenised text, with the statistics needed to combine test sets."""
 
     score: float
     signature: str
@@ -25,12 +25,12 @@ class SacreBleu:
     sys_len: int
     ref_len: int
     chrf: float | None
-    """chrF of the same text; none of several test sets."""
+    """chrF of the same text; None for joint test sets."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """One system's output on one test set in one run."""
+    """Scores of one system's output on one test set in one run."""
 
     system: str
     test_set: str
@@ -38,12 +38,12 @@ class Score:
     segments: int
     references: int
     statistics: tuple[int, ...]
-    """The nine sufficient statistics of ``multi_bleu``, summed."""
+    """Summed sufficient statistics of ``multi_bleu``."""
     sacrebleu: SacreBleu | None
     decode: dict[str, Any] | None
-    """The decoder's report, as it wrote it."""
+    """Report of the decoder, unchanged."""
     sentences: Segments = ()
-    """The statistics of every segment; empty: not known, the output cannot be tested for significance."""
+    """Statistics of every segment; if empty, significance cannot be tested."""
     path: str = ""
 
     @property
@@ -53,19 +53,19 @@ class Score:
 
     @property
     def unknown_words(self) -> int | None:
-        """Input words without a translation, where the decoder reported them."""
+        """Number of source words without a translation, if the decoder reported it."""
         value = (self.decode or {}).get("unknown_words")
         return value if isinstance(value, int) else None
 
     @property
     def decode_seconds(self) -> float | None:
-        """CPU seconds of the search without loading, where the decoder reported them."""
+        """CPU seconds of the search without loading, if the decoder reported them."""
         value = (self.decode or {}).get("search_cpu_seconds")
         return float(value) if isinstance(value, (int, float)) else None
 
 
 def write_score(path: str | Path, score: Score) -> None:
-    """Write a score file, whole or not at all."""
+    """Write a score file atomically."""
     bleu = score.bleu
     write_json(
         path,
@@ -96,7 +96,7 @@ def read_score(path: str | Path) -> Score:
     """Read a score file.
 
     Raises:
-        InputError: missing, damaged, not a score file, or a key is missing or has a wrong value.
+        InputError: the file is missing, damaged or not a score file, or a key is missing or has an invalid value.
     """
     value = read_json(path)
     if not isinstance(value, dict) or value.get("format") != FORMAT:
@@ -123,7 +123,7 @@ def read_score(path: str | Path) -> Score:
 
 
 def _sentences(path: str | Path, value: dict[str, Any], segments: int, summed: tuple[int, ...]) -> Segments:
-    """The statistics of every segment; they must add up to those of the text."""
+    """Return the statistics of every segment after checking that they add up to those of the text."""
     lines: Sequence[Any] = _field(path, value, "sentences", list)
     try:
         rows = tuple(tuple(map(int, line.split())) for line in lines)
@@ -136,6 +136,7 @@ def _sentences(path: str | Path, value: dict[str, Any], segments: int, summed: t
 
 
 def _read_sacrebleu(path: str | Path, value: dict[str, Any]) -> SacreBleu:
+    """Parse and check the sacreBLEU part of a score file."""
     return SacreBleu(
         score=float(_field(path, value, "score", (int, float))),
         signature=_field(path, value, "signature", str),
@@ -148,6 +149,7 @@ def _read_sacrebleu(path: str | Path, value: dict[str, Any]) -> SacreBleu:
 
 
 def _field(path: str | Path, value: dict[str, Any], key: str, kind: type | tuple[type, ...]) -> Any:
+    """Return the value of a key after checking its type."""
     if key not in value:
         raise InputError(f"{path}: the key `{key}` is missing; make the file again with `rnnsmt evaluation bleu`")
     if not isinstance(value[key], kind) or isinstance(value[key], bool):
@@ -156,6 +158,7 @@ def _field(path: str | Path, value: dict[str, Any], key: str, kind: type | tuple
 
 
 def _integers(path: str | Path, value: dict[str, Any], key: str, length: int) -> tuple[int, ...]:
+    """Return a list of ``length`` non-negative integers."""
     numbers: Sequence[Any] = _field(path, value, key, list)
     if len(numbers) != length or any(type(number) is not int or number < 0 for number in numbers):
         raise InputError(f"{path}: `{key}` is not a list of {length} counts; make the file again")

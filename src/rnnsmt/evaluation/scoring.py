@@ -1,4 +1,4 @@
-"""Scoring one output: tokenised BLEU as multi-bleu.perl gives it, and sacreBLEU of the detokenised text."""
+"""Scoring of one output: tokenised BLEU as by multi-bleu.perl, and sacreBLEU of the detokenised text."""
 
 from typing import Any
 
@@ -20,15 +20,17 @@ def score_output(
     lowercase: bool = False,
     decode_report: str | None = None,
 ) -> Score:
-    """Score a tokenised output and, where it is given, the same output detokenised.
+    """Score a tokenised output and, if given, the same output detokenised.
 
     Args:
-        hypothesis, references: files, one tokenised segment a line.
-        plain_hypothesis, plain_references: the same as people write it, for sacreBLEU; ``lowercase``: without case.
-        decode_report: the decoder's report, which the score file keeps.
+        system, test_set, run: names of system and test set, number of the run.
+        hypothesis, references: files, one tokenised segment per line.
+        plain_hypothesis, plain_references: the same as running text, for sacreBLEU.
+        lowercase: score without case in sacreBLEU.
+        decode_report: report of the decoder, which is copied to the score file.
 
     Raises:
-        InputError: files of unequal length or without words; a report that is none.
+        InputError: files have different numbers of lines or no words, or the report is invalid.
     """
     hypotheses, texts = read_texts(hypothesis, references)
     segments = corpus_statistics(hypotheses, texts)
@@ -55,6 +57,7 @@ def score_output(
 
 
 def _read_report(path: str | None) -> dict[str, Any] | None:
+    """Read the report of the decoder."""
     if path is None:
         return None
     report = read_json(path)

@@ -1,11 +1,11 @@
-"""The decorator of compiled kernels.
+"""Decorator for numba kernels with a dependable cache on disk.
 
-numba keeps compiled code on disk and compiles again when the file of the function has changed. It does not notice that
-something else has changed that it has compiled into the function: a function of another file, a constant of another
-file, the order of the fields of a named tuple that is an argument. After such an edit or a ``git pull`` it would go on
-with the old code. ``kernel`` makes everything that a function depends on part of what numba compares: all files in the
-folder of the function, the kernels that it calls, the constants that it reads. Named tuples that kernels take must
-therefore be defined in a ``kernels`` folder, in that of the function or of a kernel that it calls.
+Numba caches compiled code on disk and recompiles a function when its file changes. It does not notice changes of
+anything else that was compiled into the function: functions and constants of other files, or the field order of a named
+tuple argument. After such an edit or a ``git pull`` it would run stale code. ``kernel`` adds to what numba compares:
+all files in the folder of the function, the kernels that it calls, and the constants that it reads. Named tuples used
+as kernel arguments must therefore be defined in a ``kernels`` folder, either that of the function or that of a kernel
+that it calls.
 """
 
 from collections.abc import Callable
@@ -20,11 +20,11 @@ import numba
 
 
 def _import_without_scipy() -> None:
-    """Import the module of numba that imports scipy for the question whether it has a BLAS; the answer is no.
+    """Import ``numba.np.arraymath`` without scipy, which it imports only to check for a BLAS.
 
-    Scipy is a third of what numba takes until its first kernel runs. The module asks for no more than np.convolve and
-    np.correlate, which then do without a BLAS; products of matrices ask on their own. A numba that is made otherwise
-    imports what it wants, and starts as slowly as it does.
+    Importing scipy takes a third of the time until numba's first kernel runs. The module uses BLAS for np.convolve and
+    np.correlate only, which then work without; matrix products check for BLAS on their own. A numba version with
+    another structure imports scipy as usual and starts more slowly.
     """
 
     def no_blas() -> None:
@@ -43,13 +43,13 @@ def _import_without_scipy() -> None:
 _import_without_scipy()
 
 INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-"""Options of kernels that are only called by kernels: nothing to call them from Python is compiled."""
+"""Options of kernels that are called by other kernels only: no wrappers for calls from Python or C are compiled."""
 
 
 def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """``njit(cache=True, nogil=True)`` with a cache that also depends on the folder, kernels and constants used.
+    """Compile with ``njit(cache=True, nogil=True)`` and a cache that depends on all sources and constants used.
 
-    They must be defined before the function: above it or in a module it imports.
+    Called kernels and constants must be defined before the function: above it, or in a module that it imports.
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
@@ -64,13 +64,14 @@ def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 def _mark_cache(dispatcher: Any) -> None:
-    """Make numba take what it has on disk for that of another version, unless it was compiled from the same code.
+    """Make numba reject cached code that was compiled from another version of the sources.
 
-    numba has no documented way to say what a cached function depends on besides its own file. Its version is what it
-    compares before it unpickles anything: what was pickled may name classes that are gone.
+    Numba has no documented way to declare further dependencies of a cached function. This adds the stamp of the
+    function to the numba version in the cache file, which is compared before anything is unpickled; the pickle itself
+    could refer to classes that no longer exist.
 
     Raises:
-        RuntimeError: this numba keeps its cache in another way; going on would risk old code.
+        RuntimeError: this numba version has another cache format, so that stale code could not be detected.
     """
     file: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if not isinstance(getattr(file, "_version", None), str):
@@ -82,7 +83,7 @@ def _mark_cache(dispatcher: Any) -> None:
 
 
 def _stamp(function: Callable[..., Any]) -> str:
-    """What the compiled code of a function depends on: its folder, the kernels it calls, the constants it reads."""
+    """Return a hash of what a compiled function depends on: its folder, called kernels, and constants."""
     parts = [_folder_stamp(Path(function.__code__.co_filename).parent)]
     for name in sorted(function.__code__.co_names):
         value = function.__globals__.get(name)
@@ -97,7 +98,7 @@ def _stamp(function: Callable[..., Any]) -> str:
 
 @cache
 def _folder_stamp(folder: Path) -> str:
-    """Of the content of all Python files in a folder."""
+    """Return a hash of the names and contents of all Python files in a folder."""
     return _digest(b"".join(path.name.encode() + path.read_bytes() for path in sorted(folder.glob("*.py"))))
 
 

@@ -1,4 +1,7 @@
-"""Compiled writing of numbers into byte buffers: integers, numbers as C's ``%g`` prints them, logarithms."""
+"""Formatting of numbers into byte buffers: integers, numbers as printed by C's ``%g``, and logarithms.
+
+Buffers are uint8 arrays; the constants are ASCII codes (48 is ``0``, 46 ``.``, 45 ``-``, 43 ``+``, 101 ``e``).
+"""
 
 from typing import Any
 
@@ -11,23 +14,25 @@ _LEAST, _MOST = -10, 250
 _POWERS = [10.0**k for k in range(_LEAST, _MOST + 1)]
 
 POWERS = np.array(_POWERS)
-"""10^k as the nearest double, and below what is missing to 10^k, so that products are good to twice the precision."""
+"""float64 [261], the double nearest to 10^k for k from ``_LEAST`` to ``_MOST``."""
 
 POWERS_REST = np.empty(len(_POWERS))
+"""float64 [261], 10^k less ``POWERS``: together they hold 10^k to twice the precision of a double."""
 
 
+# exact integer arithmetic; the quotient of two integers is correctly rounded in Python
 for _k in range(_LEAST, _MOST + 1):
     _n, _d = _POWERS[_k - _LEAST].as_integer_ratio()
     POWERS_REST[_k - _LEAST] = (10**_k * _d - _n) / _d if _k >= 0 else (_d - _n * 10**-_k) / (_d * 10**-_k)
 
 
 NUMBER_BYTES = 16
-"""The most bytes ``put_number`` writes."""
+"""Maximum number of bytes written by ``put_number``."""
 
 
 @kernel()
 def put_integer(buffer: Any, at: Any, value: Any) -> Any:
-    """Write a non-negative integer; return the place after it."""
+    """Write a non-negative integer in decimal; return the position after it."""
     digits = 1
     rest = value // 10
     while rest > 0:
@@ -41,13 +46,17 @@ def put_integer(buffer: Any, at: Any, value: Any) -> Any:
 
 @kernel()
 def _six_digits(x: Any, exponent: Any) -> Any:
-    """x · 10^(5 - exponent), rounded to an integer, exact ties to even."""
+    """Return x · 10^(5 - exponent) rounded to an integer, exact ties to even.
+
+    The product is computed to about twice double precision, so that the rounding is that of C's ``%g``.
+    """
     k = 5 - exponent
-    if k > _MOST:
+    if k > _MOST:  # x below 1e-245: scale in two steps, since the table ends at 10^250
         x *= POWERS[150 - _LEAST]
         k -= 150
     power = POWERS[k - _LEAST]
-    # x · power = high + low without error (Dekker 1971)
+    # x · power = high + low without error (Dekker 1971); 134217729 = 2^27 + 1 splits a double into two halves of at
+    # most 26 bits, whose products are exact
     high = x * power
     split = x * 134217729.0
     x_high = split - (split - x)
@@ -56,7 +65,7 @@ def _six_digits(x: Any, exponent: Any) -> Any:
     p_high = split - (split - power)
     p_low = power - p_high
     low = ((x_high * p_high - high) + x_high * p_low + x_low * p_high) + x_low * p_low
-    low += x * POWERS_REST[k - _LEAST]
+    low += x * POWERS_REST[k - _LEAST]  # rounding error of the power itself
     whole = np.int64(np.floor(high))
     fraction = (high - whole) + low
     if fraction < 0.0:
@@ -72,9 +81,9 @@ def _six_digits(x: Any, exponent: Any) -> Any:
 
 @kernel()
 def put_number(buffer: Any, at: Any, x: Any) -> Any:  # noqa: PLR0912 (one kernel)
-    """Write a number, 0 or from 1e-290 to 1e10, with six significant digits as ``%g`` does; return the place after it.
+    """Write 0 or a number from 1e-290 to 1e10 with six significant digits, as ``%g``; return the position after it.
 
-    Smaller positive numbers become 0: they are no probability that anything could tell from 0.
+    Smaller positive numbers are written as 0; as probabilities they cannot be distinguished from it.
     """
     if x < 1e-290:
         buffer[at] = 48
@@ -82,6 +91,7 @@ def put_number(buffer: Any, at: Any, x: Any) -> Any:  # noqa: PLR0912 (one kerne
     if x == 1.0:
         buffer[at] = 49
         return at + 1
+    # log10 may be off by one near powers of ten, and rounding may carry into a seventh digit: correct the exponent
     exponent = np.int64(np.floor(np.log10(x)))
     digits = _six_digits(x, exponent)
     if digits >= 1000000:
@@ -97,7 +107,7 @@ def put_number(buffer: Any, at: Any, x: Any) -> Any:  # noqa: PLR0912 (one kerne
     while length > 1 and digits % 10 == 0:
         digits //= 10
         length -= 1
-    scientific = exponent < -4 or exponent > 5
+    scientific = exponent < -4 or exponent > 5  # as %g with precision 6
     point = 0 if scientific else exponent  # the decimal point follows the digit of this index
     if point < 0:
         buffer[at] = 48
@@ -124,7 +134,7 @@ def put_number(buffer: Any, at: Any, x: Any) -> Any:  # noqa: PLR0912 (one kerne
         buffer[at + 1] = 45 if exponent < 0 else 43
         at += 2
         exponent = abs(exponent)
-        if exponent < 10:
+        if exponent < 10:  # the exponent has at least two digits, as in C
             buffer[at] = 48
             at += 1
         at = put_integer(buffer, at, exponent)
@@ -133,7 +143,7 @@ def put_number(buffer: Any, at: Any, x: Any) -> Any:  # noqa: PLR0912 (one kerne
 
 @kernel()
 def put_logarithm(buffer: Any, at: Any, x: Any) -> Any:
-    """Write a number of at most 0, rounded to six decimals, without trailing zeros; return the place after it."""
+    """Write a number of at most 0, rounded to six decimals, without trailing zeros; return the position after it."""
     millionths = np.int64(np.rint(-x * 1e6))
     if millionths <= 0:
         buffer[at] = 48
@@ -148,7 +158,7 @@ def put_logarithm(buffer: Any, at: Any, x: Any) -> Any:
     while rest % 10 == 0:
         rest //= 10
         digits -= 1
-    for i in range(digits):
+    for i in range(digits):  # from the last digit to the first
         buffer[at + digits - i] = 48 + rest % 10
         rest //= 10
     return at + digits + 1

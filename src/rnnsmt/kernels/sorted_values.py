@@ -1,4 +1,4 @@
-"""Search in sorted values."""
+"""Binary search in sorted arrays."""
 
 from typing import Any
 
@@ -7,9 +7,12 @@ from rnnsmt.kernels.decorator import INNER, kernel
 
 @kernel(**INNER)
 def lower_bound(values: Any, low: Any, high: Any, wanted: Any) -> Any:
-    """The first place from ``low`` on whose value is not below ``wanted``; ``high`` where there is none before it.
+    """Return the first index from ``low`` on whose value is at least ``wanted``, or ``high`` if there is none.
 
-    values: those from ``low`` to before ``high`` ascend.
+    Args:
+        values: array, ascending between ``low`` and ``high``.
+        low, high: range of the search, ``high`` excluded.
+        wanted: value to search for.
     """
     while low < high:
         middle = (low + high) // 2

@@ -1,10 +1,10 @@
-"""The lines of Moses' phrase tables and reordering tables, split and checked by compiled code.
+"""Splitting and checking of lines of Moses' phrase tables and reordering tables.
 
-A line is fields between ``|||``; blanks (space, tab, carriage return) around a field are no part of it and separate the
-numbers and links inside one. Source and target phrase come first and are never empty; their words are separated by
-spaces. Whoever reads a table splits every line with ``split_line`` and checks those that it uses with
-``check_phrase_line`` or ``check_reordering_line``. They accept what ``rnnsmt.phrases.table`` accepts of UTF-8 text;
-it also says what is wrong with a line that they refuse.
+Fields are separated by ``|||``. Blanks (space, tab, carriage return) around a field are not part of it; within a field
+they separate numbers and links. Source and target phrase come first and must not be empty; their words are separated by
+spaces. Readers split every line with ``split_line`` and check the lines that they use with ``check_phrase_line`` or
+``check_reordering_line``. These accept the same lines as ``rnnsmt.phrases.table`` for UTF-8 text, which can also
+explain why a line is rejected.
 """
 
 from typing import Any
@@ -17,24 +17,31 @@ from rnnsmt.kernels.strings import parse_float
 SOURCE, TARGET, SCORES, LINKS, COUNTS = 0, 1, 2, 3, 4
 
 FIELDS = 6
-"""Fields whose bounds are needed: those above, and whether there is more."""
+"""Maximum number of fields that are split: those above, and one more to detect further fields."""
 
 MALFORMED = -1
+"""Return value for a rejected line, field or number."""
 
 _BAR, _SPACE, _TAB, _RETURN, _DASH, _POINT = 124, 32, 9, 13, 45, 46
 
 
 @kernel(inline="always")
 def _blank(byte: Any) -> Any:
+    """Return whether a byte is a blank."""
     return byte in (_SPACE, _TAB, _RETURN)
 
 
 @kernel(**INNER)
 def split_line(buffer: Any, begin: Any, end: Any, bounds: Any) -> Any:
-    """Split the line ``buffer[begin:end]``; fill ``bounds`` int64 [FIELDS, 2] with where each field begins and ends.
+    """Split the line ``buffer[begin:end]`` into fields.
+
+    Args:
+        buffer: uint8, text.
+        begin, end: range of the line, without its newline.
+        bounds: int64 [FIELDS, 2], written: begin and end of each field without surrounding blanks.
 
     Returns:
-        The number of fields, at most FIELDS; MALFORMED where there are fewer than three or a phrase is empty.
+        Number of fields, at most FIELDS; MALFORMED if there are fewer than three or a phrase is empty.
     """
     count, start, position = 0, begin, begin
     while count < bounds.shape[0]:
@@ -65,7 +72,11 @@ def split_line(buffer: Any, begin: Any, end: Any, bounds: Any) -> Any:
 
 @kernel(**INNER)
 def _numbers(buffer: Any, begin: Any, end: Any, pow10: Any, out: Any) -> Any:
-    """How many numbers, none negative, a field holds; the first of them go to ``out``. MALFORMED: one is none."""
+    """Count the non-negative numbers in a field and write the first ones to ``out``.
+
+    Returns:
+        Number of numbers; MALFORMED if the field contains anything else.
+    """
     count, position = 0, begin
     while True:
         while position < end and _blank(buffer[position]):
@@ -80,10 +91,11 @@ def _numbers(buffer: Any, begin: Any, end: Any, pow10: Any, out: Any) -> Any:
                 points += 1
             position += 1
         length = position - first
-        plain = digits + points == length and 0 < digits < 300 and points < 2  # surely a number, and a finite one
+        # a plain decimal number, certainly finite: need not be parsed if its value is not wanted
+        plain = digits + points == length and 0 < digits < 300 and points < 2
         if count < out.shape[0] or not plain:
             value = parse_float(buffer, first, position, pow10)
-            if not value >= 0.0:
+            if not value >= 0.0:  # also true for NaN
                 return MALFORMED
             if count < out.shape[0]:
                 out[count] = value
@@ -92,6 +104,7 @@ def _numbers(buffer: Any, begin: Any, end: Any, pow10: Any, out: Any) -> Any:
 
 @kernel(**INNER)
 def _words(buffer: Any, begin: Any, end: Any) -> Any:
+    """Count the words of a phrase."""
     words, inside = 0, False
     for position in range(begin, end):
         if buffer[position] == _SPACE:
@@ -104,7 +117,7 @@ def _words(buffer: Any, begin: Any, end: Any) -> Any:
 
 @kernel(**INNER)
 def _digits(buffer: Any, position: Any, end: Any) -> Any:
-    """The number of 1 to 9 digits at ``position``, MALFORMED where there is none, and the place after it."""
+    """Parse 1 to 9 digits at ``position``; return the number, or MALFORMED, and the position after it."""
     value, first = np.int64(0), position
     while position < end and 48 <= buffer[position] <= 57:
         value = value * 10 + np.int64(buffer[position]) - 48
@@ -114,7 +127,7 @@ def _digits(buffer: Any, position: Any, end: Any) -> Any:
 
 @kernel(**INNER)
 def _links_fit(buffer: Any, bounds: Any) -> Any:
-    """Whether the fourth field holds links i-j between words of the phrases and nothing else."""
+    """Return whether the fourth field consists of links i-j between words of the two phrases."""
     sources = _words(buffer, bounds[SOURCE, 0], bounds[SOURCE, 1])
     targets = _words(buffer, bounds[TARGET, 0], bounds[TARGET, 1])
     position, end = bounds[LINKS, 0], bounds[LINKS, 1]
@@ -136,13 +149,14 @@ def check_phrase_line(buffer: Any, bounds: Any, fields: Any, pow10: Any, scores:
     """Check the numbers and links of a phrase-table line.
 
     Args:
-        bounds, fields: of ``split_line``.
+        buffer: uint8, text.
+        bounds, fields: results of ``split_line``.
         pow10: ``rnnsmt.kernels.strings.POW10``.
-        scores: float64 [n], filled with the first n scores; n may be 0.
+        scores: float64 [n], written: the first n scores; n may be 0.
 
     Returns:
-        How many scores the line has, MALFORMED where there is none, a score or count is no number from 0 on, or a link
-        is not i-j between words of the phrases.
+        Number of scores; MALFORMED if there is none, if a score or count is not a non-negative number, or if a link is
+        not of the form i-j between words of the phrases.
     """
     count = _numbers(buffer, bounds[SCORES, 0], bounds[SCORES, 1], pow10, scores)
     if count <= 0:
@@ -156,7 +170,10 @@ def check_phrase_line(buffer: Any, bounds: Any, fields: Any, pow10: Any, scores:
 
 @kernel(**INNER)
 def check_reordering_line(buffer: Any, bounds: Any, fields: Any, pow10: Any, probabilities: Any) -> Any:
-    """Check a reordering-table line: three fields, the third with numbers from 0 on; as ``check_phrase_line``."""
+    """Check a reordering-table line: exactly three fields, the third with non-negative numbers.
+
+    Arguments and result as in ``check_phrase_line``.
+    """
     count = _numbers(buffer, bounds[SCORES, 0], bounds[SCORES, 1], pow10, probabilities)
     return count if fields == 3 and count > 0 else MALFORMED
 
@@ -166,12 +183,13 @@ def split_phrase_lines(block: Any, pow10: Any, expected: Any, bounds: Any) -> An
     """Split and check whole lines of a phrase table.
 
     Args:
-        block: uint8, lines with their newline.
-        expected: how many scores a line must have; 0: as many as the first one.
-        bounds: int64 [lines, 3, 2], filled with where source, target and scores begin and end.
+        block: uint8, lines with their newlines.
+        pow10: ``rnnsmt.kernels.strings.POW10``.
+        expected: required number of scores per line; 0: that of the first line.
+        bounds: int64 [lines, 3, 2], written: begin and end of source, target and scores.
 
     Returns:
-        The number of scores of a line, and the first line (from 0) that is refused, -1 where there is none.
+        Number of scores per line, and the first rejected line (from 0), or -1.
     """
     one, nothing = np.empty((FIELDS, 2), np.int64), np.empty(0)
     begin, line = 0, 0

@@ -1,1 +1,1 @@
-"""N-gram language models: estimation, ARPA files, the automaton that the search queries."""
+"""N-gram language models: estimation, ARPA files, and the automaton that the decoder queries."""

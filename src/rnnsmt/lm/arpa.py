@@ -1,7 +1,8 @@
-"""ARPA files: reading them into flat arrays, writing a smoothed model.
+"""ARPA files: reading into flat arrays, and writing.
 
-Format: a ``\\data\\`` header with ``ngram N=COUNT`` lines, one section ``\\N-grams:`` an order with lines
-``log10-probability TAB words [TAB log10-backoff]``, ``\\end\\``. Read in blocks and formatted by compiled code.
+Format: a ``\\data\\`` header with lines ``ngram N=COUNT``; per order, a section ``\\N-grams:`` with lines
+``log10-probability TAB words [TAB log10-backoff]``; ``\\end\\``. Files are read in blocks; compiled code parses and
+formats the lines.
 """
 
 import re
@@ -22,15 +23,19 @@ from rnnsmt.parallel_gzip import atomic_blocks
 from rnnsmt.progress import Meter
 
 BLOCK_BYTES = 1 << 24
+"""Size of the blocks that are read, in bytes."""
 
 NGRAMS_PER_BLOCK = 1 << 17
+"""Number of n-grams that are formatted at a time."""
 
 LOWEST = 1e-99
-"""A probability of 0 is written as its logarithm, -99, the custom of ARPA files."""
+"""Minimum probability; a probability of 0 is written as its logarithm, -99, as is customary in ARPA files."""
 
 MAX_ORDER = 10
+"""Maximum order of a model."""
 
 _BINARY_MAGIC = b"mmap lm http://kheafield.com/code"
+"""First bytes of KenLM's binary files."""
 
 _ERRORS = {
     1: "is not of the form 'probability TAB words [TAB back-off]'",
@@ -39,6 +44,7 @@ _ERRORS = {
     4: "a word of the n-gram is not among the 1-grams",
     5: "the number of words does not fit the section",
 }
+"""Messages of the error codes of ``parse_section``."""
 
 
 @dataclass
@@ -46,10 +52,10 @@ class Arpa:
     """An n-gram LM as in its file.
 
     Attributes:
-        words: the vocabulary; ids are the lines of the 1-gram section.
-        ngrams: per order ``int32`` [count, order] word ids.
-        log10_probs: per order ``float32`` [count].
-        log10_backoffs: per order ``float32`` [count]; 0 where the file has none.
+        words: vocabulary; ids are line indices of the 1-gram section.
+        ngrams: word ids of the n-grams of each order, int32 [count, order].
+        log10_probs: log10 probabilities of each order, float32 [count].
+        log10_backoffs: log10 back-off weights of each order, float32 [count]; 0 if the file has none.
         lines: line number of the first n-gram of each order.
     """
 
@@ -61,12 +67,12 @@ class Arpa:
 
     @property
     def order(self) -> int:
-        """The longest n-gram's length."""
+        """Maximum n-gram length."""
         return len(self.ngrams)
 
 
 class _Lines:
-    """The blocks of a file with a cursor and a line number."""
+    """Blocks of a file with a cursor and a line number, from 1."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.blocks = path, read_line_blocks(path, BLOCK_BYTES)
@@ -76,7 +82,7 @@ class _Lines:
         self.number = 1
 
     def more(self) -> bool:
-        """Whether there is a line at the cursor; fetches the next block where the last is used up."""
+        """Return whether there is a line at the cursor; read the next block if necessary."""
         while self.position >= len(self.data):
             block = next(self.blocks, None)
             if block is None:
@@ -85,7 +91,7 @@ class _Lines:
         return True
 
     def line(self) -> str | None:
-        """The next line that is not empty, or None at the end."""
+        """Return the next non-empty line, or None at the end of the file."""
         while self.more():
             stop = self.data.index(b"\n", self.position)
             text = self.data[self.position : stop].strip()
@@ -100,7 +106,7 @@ def read_arpa(path: str | Path) -> Arpa:
     """Read an ARPA file.
 
     Raises:
-        InputError: not an ARPA file, or a malformed, missing or surplus line (named by its number).
+        InputError: not an ARPA file, or a line is malformed, missing or superfluous; names the line.
     """
     path = Path(path)
     lines = _Lines(path)
@@ -118,6 +124,11 @@ def read_arpa(path: str | Path) -> Arpa:
 
 
 def _header(lines: _Lines) -> list[int]:
+    """Read the header; return the number of n-grams of every order.
+
+    Raises:
+        InputError: the header is invalid, or the file is a binary model of KenLM.
+    """
     path = lines.path
     if lines.more() and lines.data.startswith(_BINARY_MAGIC):
         raise InputError(f"{path}: is a binary KenLM file; give the ARPA text file it was built from")
@@ -146,6 +157,11 @@ def _header(lines: _Lines) -> list[int]:
 
 
 def _section(lines: _Lines, arpa: Arpa, order: int, count: int) -> None:
+    """Read the n-grams of one order and append them to ``arpa``.
+
+    Raises:
+        InputError: a line is malformed, or the number of lines differs from ``count``.
+    """
     path = lines.path
     words = np.zeros((count, order), np.int32)
     probs, backoffs = np.zeros(count, np.float32), np.zeros(count, np.float32)
@@ -153,7 +169,7 @@ def _section(lines: _Lines, arpa: Arpa, order: int, count: int) -> None:
     while lines.more():
         buffer, begin = lines.buffer, lines.position
         if order == 1:
-            arpa.words.reserve(0, len(buffer) - begin)
+            arpa.words.reserve(0, len(buffer) - begin)  # bytes of the new words; their number is in the header
         table = arpa.words.table
         position, filled, error = parse_section(
             buffer, begin, len(buffer), order, table, POW10, words, probs, backoffs, filled
@@ -191,17 +207,21 @@ def write_arpa(
     only: Iterable[str] | None = None,
     thresholds: Sequence[int] = (),
 ) -> list[int]:
-    """Write an ARPA file, whole or not at all, compressed by suffix; n-grams stand in suffix order.
+    """Write an ARPA file atomically, compressed according to its suffix; n-grams are in suffix order.
 
-    Logarithms are base 10 with six decimals. The same model gives the same bytes whatever ``threads`` is.
+    Logarithms have base 10 and six decimals. The same model gives identical bytes for any number of threads.
 
     Args:
-        only: write the n-grams of these words and of ``<unk>``, ``<s>``, ``</s>`` and no others: the probabilities of
-            any text made of these words stay what they are.
-        thresholds: as the model was smoothed with; n-grams that are pruned are not written.
+        path: the file.
+        counts: the n-grams.
+        model: probabilities and back-off weights of every order.
+        threads: number of compression threads.
+        only: if given, only n-grams of these words and of ``<unk>``, ``<s>``, ``</s>`` are written; the probabilities
+            of texts of these words do not change.
+        thresholds: thresholds that the model was smoothed with; pruned n-grams are not written.
 
     Returns:
-        How many n-grams of each order there are in the file.
+        The number of n-grams of each order in the file.
     """
     least = thresholds or [0] * len(model)
     wanted = None if only is None else counts.vocabulary.mask(only)
@@ -213,6 +233,7 @@ def write_arpa(
         numbers.append(number)
 
     def blocks(order: int) -> Iterator[_Block]:
+        """Yield the n-grams of an order in blocks."""
         smoothed = model[order - 1]
         for rows, words in _ngrams(counts, order, wanted, least[order - 1]):
             start, stop = int(rows[0]), int(rows[-1]) + 1
@@ -226,9 +247,10 @@ def write_arpa(
 
 
 def write_ngrams(path: str | Path, arpa: Arpa, threads: int = 1) -> None:
-    """Write a model that is in memory as ``write_arpa`` does; the n-grams of an order stand as they are."""
+    """Write a model that is in memory, as ``write_arpa``; n-grams are written in the given order."""
 
     def blocks(order: int) -> Iterator[_Block]:
+        """Yield the n-grams of an order in blocks."""
         ngrams, logs, backoffs = (of[order - 1] for of in (arpa.ngrams, arpa.log10_probs, arpa.log10_backoffs))
         for start, stop in slices(len(ngrams), NGRAMS_PER_BLOCK):
             with_backoff = stop if order < arpa.order else start
@@ -250,9 +272,12 @@ def _write_sections(
     """Write the header and the n-grams of every order.
 
     Args:
-        starts, strings: where the words begin and end [words + 1], and their bytes.
-        numbers: of n-grams, by order.
-        blocks: the n-grams of an order.
+        path: the file.
+        starts: where each word begins in ``strings``, [words + 1].
+        strings: bytes of the words, uint8.
+        numbers: number of n-grams of each order.
+        blocks: returns the n-grams of an order.
+        threads: number of compression threads.
     """
     lengths = np.diff(starts)
     with atomic_blocks(path, threads) as out:
@@ -264,6 +289,8 @@ def _write_sections(
             out.write(f"\n\\{order}-grams:\n".encode())
             for words, logs, backoffs in blocks(order):
                 meter.add(len(words))
+                # upper bound: the words, a separator after each, and two logarithms of at most 16 bytes with tab and
+                # newline
                 lines = np.empty(int(lengths[words].sum()) + words.size + 34 * len(words), np.uint8)
                 written = format_ngrams(words, logs, backoffs, starts, strings, lines)
                 out.write(memoryview(lines[:written]))  # type: ignore[arg-type]
@@ -273,7 +300,11 @@ def _write_sections(
 def _ngrams(
     counts: Counts, order: int, wanted: npt.NDArray[np.bool_] | None, threshold: int
 ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]]:
-    """Blocks of (n-gram numbers [n], words [n, order]), of the n-grams that are not pruned, whose words are wanted."""
+    """Yield blocks of n-grams that are not pruned and whose words are wanted.
+
+    Yields:
+        N-gram numbers int64 [n], and words int32 [n, order]; n > 0.
+    """
     for start, stop in slices(len(counts.orders[order - 1]), NGRAMS_PER_BLOCK):
         words, rows = counts.words(order, start, stop), np.arange(start, stop)
         if threshold:
@@ -287,4 +318,5 @@ def _ngrams(
 
 
 def _log10(values: np.ndarray) -> np.ndarray:
+    """Return base-10 logarithms, at least log10 of ``LOWEST``."""
     return np.log10(np.maximum(values.astype(np.float64), LOWEST))

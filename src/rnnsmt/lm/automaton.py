@@ -1,9 +1,9 @@
-"""The n-gram LM as the search queries it: an automaton over flat arrays.
+"""N-gram LM as an automaton over flat arrays, for the queries of the decoder.
 
-A state is one integer, the longest known context that can still be extended or that has a back-off weight. One hash
-look-up of (state, word) gives the natural-log probability and the next state; a miss charges the state's back-off
-weight and follows its link to the next shorter context. The answers are those of KenLM's query interface: the state
-after a word is KenLM's minimised state, so that equal futures compare equal (Heafield 2011, section 4.1).
+A state is an integer: the longest known context that can be extended or that has a back-off weight. One hash look-up of
+(state, word) gives the natural-log probability and the next state. If there is no entry, the state's back-off weight is
+added and the look-up is repeated for the next shorter context. Results are those of KenLM's query interface: the state
+after a word is KenLM's minimised state, so that states with equal futures compare equal (Heafield 2011, section 4.1).
 """
 
 from dataclasses import dataclass
@@ -19,12 +19,21 @@ from rnnsmt.lm.kernels.automaton import ROW, STATE, UNIGRAM, LmArrays, finish, i
 LN10 = float(np.log(10.0))
 
 MISSING_UNK_LOG10 = -100.0
-"""Probability of unknown words where the ARPA file has no ``<unk>``, as in KenLM."""
+"""Log10 probability of unknown words if the ARPA file does not contain ``<unk>``, as in KenLM."""
 
 
 @dataclass
 class Automaton:
-    """An n-gram LM ready for queries; ``start`` is the state after ``<s>``."""
+    """An n-gram LM for queries.
+
+    Attributes:
+        arrays: the automaton.
+        words: vocabulary.
+        order: maximum n-gram length.
+        start: state after ``<s>``.
+        unk: id of ``<unk>``.
+        end: id of ``</s>``.
+    """
 
     arrays: LmArrays
     words: Interner
@@ -34,12 +43,18 @@ class Automaton:
     end: int
 
     def word_ids(self, words: Interner) -> np.ndarray:
-        """The LM's ids of another vocabulary's words, ``int32`` [n]; words it does not know become ``<unk>``."""
+        """Return the LM's ids of another vocabulary's words, int32 [n]; unknown words become ``<unk>``."""
         ids = self.words.ids_of(words)
         return np.where(ids < 0, self.unk, ids).astype(np.int32)
 
     def score_words(self, text: str, begin: bool = True, end: bool = True) -> float:
-        """Natural-log probability of a tokenised sentence (for tests and single queries)."""
+        """Return the natural-log probability of a tokenised sentence (for tests and single queries).
+
+        Args:
+            text: words, separated by white space.
+            begin: whether the sentence begins in the state after ``<s>``.
+            end: whether ``</s>`` is included.
+        """
         tokens = Interner()
         order = tokens.add([word.encode("utf-8") for word in text.split()])
         ids = self.word_ids(tokens)[order] if len(tokens) else np.zeros(0, np.int32)
@@ -51,8 +66,12 @@ class Automaton:
 def build_automaton(arpa: Arpa, where: str = "the LM") -> Automaton:
     """Build the automaton of an LM.
 
+    Args:
+        arpa: the LM.
+        where: name of the LM in error messages.
+
     Raises:
-        InputError: no ``<s>`` or ``</s>``, an n-gram twice, or an n-gram whose context is not in the model.
+        InputError: ``<s>`` or ``</s>`` is missing, an n-gram occurs twice, or its context is not in the model.
     """
     words = arpa.words
     known = {name: int(i) for name, i in zip((b"<s>", b"</s>", b"<unk>", b"<UNK>"), _lookup(words), strict=True)}
@@ -68,8 +87,11 @@ def build_automaton(arpa: Arpa, where: str = "the LM") -> Automaton:
     counts = [len(p) for p in probs]
     if sum(counts) + 1 >= 1 << 31:
         raise InputError(f"{where}: more than 2^31 n-grams")
+    # hash table with at most two thirds of the slots in use
     rows = np.zeros(1 << max(int(sum(counts[1:]) * 1.5), 8).bit_length(), ROW)
     rows["key"] = -1
+    # Nodes are n-grams: 0 is the empty one, then those of each order. node_links: node of the longest proper suffix;
+    # extends: 1 if the n-gram is the context of another one.
     node_links = np.zeros(1 + sum(counts), np.int32)
     extends = np.zeros(1 + sum(counts), np.uint8)
     first = 1 + counts[0]
@@ -79,6 +101,7 @@ def build_automaton(arpa: Arpa, where: str = "the LM") -> Automaton:
             index, what = (bad, "has a context that is not in the model") if bad >= 0 else (-2 - bad, "is there twice")
             raise InputError(f"{where}, line {arpa.lines[order - 1] + index}: the n-gram {what}")
         first += counts[order - 1]
+    # n-grams of the highest order are not contexts, and therefore not states
     size = 1 + (sum(counts[:-1]) if arpa.order > 1 else counts[0])
     weights = np.concatenate([np.zeros(1, np.float32), *backoffs])
     is_state = (extends > 0) | (weights != 0)
@@ -92,11 +115,16 @@ def build_automaton(arpa: Arpa, where: str = "the LM") -> Automaton:
 
 
 def _lookup(words: Interner) -> np.ndarray:
+    """Return the ids of ``<s>``, ``</s>``, ``<unk>`` and ``<UNK>``, -1 if missing."""
     probe = Interner()
     probe.add([b"<s>", b"</s>", b"<unk>", b"<UNK>"])
     return words.ids_of(probe)
 
 
 def load_automaton(path: str | Path) -> Automaton:
-    """Read an ARPA file and build its automaton; raises ``InputError`` as both steps do."""
+    """Read an ARPA file and build its automaton.
+
+    Raises:
+        InputError: as ``read_arpa`` and ``build_automaton``.
+    """
     return build_automaton(read_arpa(path), str(path))

@@ -1,7 +1,7 @@
-"""Long columns of numbers, in memory while they fit and in temporary files when they do not.
+"""Long columns of numbers, in memory as long as they fit, otherwise in temporary files.
 
-The estimator walks over its columns from front to back in slices, so that the same code serves a text that fits in
-memory (one slice) and one that does not (many slices, every column a plain binary file).
+The estimator reads its columns sequentially in slices, so that the same code processes a text that fits in memory (one
+slice) and one that does not (many slices; each column is a plain binary file).
 """
 
 import tempfile
@@ -13,26 +13,28 @@ import numpy as np
 import numpy.typing as npt
 
 ALL = 1 << 62
-"""A slice length no column reaches."""
+"""Slice length that exceeds the length of any column."""
 
 LEAST = 1 << 16
-"""Slices are not made shorter than that, however little memory is allowed."""
+"""Minimum slice length, regardless of the memory limit."""
 
 
 class Column:
-    """A sequence of numbers of one dtype that grows at its end and is read in slices."""
+    """A sequence of numbers of one dtype; values are appended at the end and read in slices."""
 
     def __init__(self, dtype: npt.DTypeLike, file: IO[bytes] | None = None) -> None:
+        """Initialise an empty column, in memory or in an open file."""
         self.dtype = np.dtype(dtype)
         self._parts: list[npt.NDArray] = []
         self._length = 0
         self._file = file
 
     def __len__(self) -> int:
+        """Return the number of values."""
         return self._length
 
     def append(self, values: npt.NDArray) -> None:
-        """Add values at the end."""
+        """Append values."""
         values = np.ascontiguousarray(values, self.dtype)
         if self._file is not None:
             self._file.seek(self._length * self.dtype.itemsize)
@@ -42,7 +44,10 @@ class Column:
         self._length += len(values)
 
     def read(self, start: int, stop: int) -> npt.NDArray:
-        """The values ``start <= i < stop``, cut at the column's end; read-only in meaning, a view where possible."""
+        """Return the values ``start <= i < stop``, limited to the column's length.
+
+        The result is a view where possible, and must not be modified.
+        """
         start, stop = max(start, 0), min(stop, self._length)
         if stop <= start:
             return np.empty(0, self.dtype)
@@ -50,7 +55,7 @@ class Column:
             self._file.flush()
             self._file.seek(start * self.dtype.itemsize)
             return np.fromfile(self._file, self.dtype, stop - start)
-        if len(self._parts) > 1:
+        if len(self._parts) > 1:  # merge once; later reads return views
             self._parts = [np.concatenate(self._parts)]
         return self._parts[0][start:stop]
 
@@ -62,7 +67,7 @@ class Column:
             self.append(part)
 
     def close(self) -> None:
-        """Give the memory or the file back."""
+        """Release the memory or the file."""
         self._parts = []
         self._length = 0
         if self._file is not None:
@@ -71,13 +76,13 @@ class Column:
 
 
 class Workspace:
-    """Makes columns: in memory at first, in temporary files once ``use_disk`` was called.
+    """Factory of columns: in memory at first, in temporary files after ``use_disk``.
 
-    The files have no name, so that nothing stays even of a killed process.
+    The files are unnamed, so that nothing remains on disk, even if the process is killed.
 
     Args:
-        memory: bytes that the whole estimation may use.
-        folder: where the temporary files are made when they are needed.
+        memory: memory of the whole estimation, in bytes.
+        folder: directory of the temporary files, created when needed.
     """
 
     def __init__(self, memory: int, folder: Path) -> None:
@@ -86,24 +91,24 @@ class Workspace:
         self._folder = folder
 
     def use_disk(self) -> None:
-        """From now on columns are files."""
+        """Create all further columns as files."""
         self.on_disk = True
 
     def file(self) -> IO[bytes]:
-        """A new temporary file."""
+        """Create a temporary file."""
         self._folder.mkdir(parents=True, exist_ok=True)
         return tempfile.TemporaryFile(dir=self._folder, prefix=".tmp-lm-")
 
     def column(self, dtype: npt.DTypeLike) -> Column:
-        """A new empty column."""
+        """Create an empty column."""
         return Column(dtype, self.file() if self.on_disk else None)
 
     def slice_length(self, bytes_per_item: int) -> int:
-        """How many items of that size may be held at once: all, or a share of the memory."""
+        """Return the number of items of the given size that may be in memory at a time."""
         return max(self.memory // (4 * bytes_per_item), LEAST) if self.on_disk else ALL
 
 
 def slices(length: int, step: int) -> Iterator[tuple[int, int]]:
-    """``(start, stop)`` of consecutive slices that cover ``length`` items."""
+    """Yield ``(start, stop)`` of consecutive slices that cover ``length`` items."""
     for start in range(0, length, min(step, max(length, 1))):
         yield start, min(start + step, length)

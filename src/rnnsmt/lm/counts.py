@@ -1,8 +1,8 @@
-"""Counting n-grams of all orders, adjusted as Kneser-Ney needs them.
+"""N-gram counts of all orders, adjusted for Kneser-Ney smoothing.
 
-Order by order: the n-grams of order k that end at a position are known by the number of the (k - 1)-gram that ends
-there and one more word in front. All n-grams of an order are numbered in suffix order, that is sorted by their last
-word, then the one before it, and so on; words are sorted by their number.
+Orders are counted one after the other: a k-gram at a text position is identified by the number of the (k-1)-gram that
+ends there and its first word. All n-grams of an order are numbered in suffix order, that is, sorted by their last word,
+then the second-last word, and so on; words are sorted by number.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,17 +20,21 @@ from rnnsmt.lm.text import LmVocabulary, number_files
 from rnnsmt.progress import Meter
 
 BYTES_PER_TOKEN = 140
-"""Upper bound of the memory that a token costs at order 5 when everything stays in memory, temporary arrays included;
-per order above or below five, 28 bytes more or less."""
+"""Upper bound of the memory per token at order 5 if everything is in memory, including temporary arrays; 28 bytes more
+or less for each order above or below five."""
 
 
 @dataclass
 class OrderCounts:
     """The distinct n-grams of one order, in suffix order, as columns of equal length.
 
-    first: int32, first word. suffix: uint32, number of the last order - 1 words. context: uint32, number of the first
-    order - 1 words. raw: uint32, occurrences. adjusted: uint32, for the highest order and n-grams that begin with
-    ``<s>`` the occurrences, otherwise the number of distinct words in front. For order 1, suffix and context are empty.
+    Attributes:
+        first: int32, first word.
+        suffix: uint32, number of the (order - 1)-gram of the last words; empty for order 1.
+        context: uint32, number of the (order - 1)-gram of the first words; empty for order 1.
+        raw: uint32, number of occurrences.
+        adjusted: uint32, the number of occurrences for the highest order and for n-grams that begin with ``<s>``,
+            otherwise the number of distinct words that precede the n-gram.
     """
 
     first: Column
@@ -40,10 +44,14 @@ class OrderCounts:
     adjusted: Column
 
     def __len__(self) -> int:
+        """Return the number of n-grams."""
         return len(self.first)
 
     def kept(self, start: int, stop: int, threshold: int) -> npt.NDArray[np.bool_]:
-        """Which of the n-grams ``start <= i < stop`` occur more often than that: bool [n]. Reserved words stay."""
+        """Return which of the n-grams ``start <= i < stop`` are not pruned, bool [n].
+
+        These are the n-grams with more than ``threshold`` occurrences, and the reserved words.
+        """
         kept = self.raw.read(start, stop) > threshold
         if not len(self.suffix) and start <= EOS:
             kept[: EOS + 1 - start] = True
@@ -52,7 +60,14 @@ class OrderCounts:
 
 @dataclass
 class Counts:
-    """What a text gives: ``orders[k - 1]`` are its k-grams."""
+    """N-gram counts of a text.
+
+    Attributes:
+        vocabulary: the words.
+        orders: n-grams of every order; ``orders[k - 1]`` are the k-grams.
+        lines: number of lines.
+        tokens: number of words, without ``<s>`` and ``</s>``.
+    """
 
     vocabulary: LmVocabulary
     orders: list[OrderCounts] = field(default_factory=list)
@@ -60,7 +75,7 @@ class Counts:
     tokens: int = 0
 
     def words(self, order: int, start: int, stop: int) -> npt.NDArray[np.int32]:
-        """The words of the n-grams ``start <= i < stop`` of an order: int32 [n, order]."""
+        """Return the words of the n-grams ``start <= i < stop`` of an order, int32 [n, order]."""
         level = self.orders[order - 1]
         first = level.first.read(start, stop)
         if order == 1:
@@ -68,6 +83,7 @@ class Counts:
         if not len(first):
             return np.empty((0, order), np.int32)
         suffix = level.suffix.read(start, stop).astype(np.int64)
+        # suffix numbers are ascending: only a range of the order below is needed
         low = int(suffix[0])
         tails = self.words(order - 1, low, int(suffix[-1]) + 1)
         return np.concatenate([first[:, None], tails[suffix - low]], axis=1)
@@ -75,6 +91,12 @@ class Counts:
 
 def count_ngrams(paths: Sequence[str | Path], order: int, vocabulary: LmVocabulary, workspace: Workspace) -> Counts:
     """Count the n-grams of orders 1 to ``order`` of text files.
+
+    Args:
+        paths: the files.
+        order: maximum order.
+        vocabulary: the vocabulary; words are added if it is open.
+        workspace: factory of columns.
 
     Raises:
         InputError: a file is missing, damaged or not UTF-8, contains a reserved word, or all files are empty.
@@ -99,7 +121,11 @@ def count_ngrams(paths: Sequence[str | Path], order: int, vocabulary: LmVocabula
 
 
 def _read_words(paths: Sequence[str | Path], order: int, counts: Counts, workspace: Workspace) -> Column:
-    """All texts as one column of word numbers; turns to disk when the rest of the work would not fit in memory."""
+    """Read all texts into one column of word numbers; switch to disk if the estimation would not fit in memory.
+
+    Raises:
+        InputError: as ``count_ngrams``, or there are too many words.
+    """
     words = workspace.column(np.int32)
     per_token = BYTES_PER_TOKEN + 28 * (order - 5)
     meter = Meter("reading text")
@@ -117,10 +143,12 @@ def _read_words(paths: Sequence[str | Path], order: int, counts: Counts, workspa
 
 
 def _new_order(workspace: Workspace) -> OrderCounts:
+    """Return empty columns for an order."""
     return OrderCounts(workspace.column(np.int32), *(workspace.column(np.uint32) for _ in range(4)))
 
 
 def _count_words(words: Column, size: int, workspace: Workspace) -> OrderCounts:
+    """Count the words; words that do not occur have count 0."""
     raw = np.zeros(size, np.int64)
     for start, stop in slices(len(words), workspace.slice_length(16)):
         raw += np.bincount(words.read(start, stop), minlength=size)
@@ -133,9 +161,18 @@ def _count_words(words: Column, size: int, workspace: Workspace) -> OrderCounts:
 def _count_order(
     words: Column, numbers: Column, order: int, last: bool, counts: Counts, workspace: Workspace
 ) -> Column:
-    """Count the n-grams of one order; return the number of the n-gram that ends at each position (empty if ``last``).
+    """Count the n-grams of one order, and set the adjusted counts of the order below.
 
-    ``numbers`` are those of the order below and are closed, unless they are ``words`` themselves.
+    Args:
+        words: word numbers of the text.
+        numbers: number of the (order - 1)-gram that ends at each position; closed afterwards, unless it is ``words``.
+        order: the order, at least 2.
+        last: whether this is the highest order.
+        counts: counts of the lower orders; the new order is appended.
+        workspace: factory of columns.
+
+    Returns:
+        The number of the n-gram that ends at each position; empty if ``last``.
     """
     below = counts.orders[-1]
     result = _new_order(workspace)
@@ -152,6 +189,7 @@ def _count_order(
         start = len(result)
         part.append(_count_bucket(keys[:filled], contexts[:filled], (low, high, shift), last, result))
         parts.append((low, high, part))
+        # every distinct n-gram is one distinct word in front of its suffix
         in_front = np.bincount(result.suffix.read(start, len(result)).astype(np.int64) - low, minlength=high - low)
         begins = below.first.read(low, high) == BOS
         below.adjusted.append(np.where(begins & (order > 2), below.raw.read(low, high), in_front))
@@ -174,7 +212,17 @@ def _count_bucket(
     last: bool,
     result: OrderCounts,
 ) -> npt.NDArray[np.uint32]:
-    """Sort and count the n-grams with suffixes low to high; return the number of each occurrence, in text order."""
+    """Sort and count the n-grams of a range of suffixes, and append them to ``result``.
+
+    Args:
+        keys, contexts: as filled by ``collect``, in text order.
+        bounds: low, high and shift, as in ``collect``.
+        last: whether this is the highest order.
+        result: the order.
+
+    Returns:
+        The n-gram number of each occurrence, in text order; empty if ``last``.
+    """
     low, high, shift = bounds
     keys, origin = sort_keys(keys, max(int(high - low - 1).bit_length(), 1) + shift)
     numbers = np.empty(0 if last else len(keys), np.uint32)
@@ -185,10 +233,10 @@ def _count_bucket(
 
 
 def _buckets(raw: Column, workspace: Workspace) -> Iterator[tuple[int, int, int]]:
-    """Ranges of n-grams whose occurrences can be sorted in memory: (first, last + 1, occurrences).
+    """Yield ranges of (order - 1)-grams whose occurrences can be sorted in memory: (first, last + 1, occurrences).
 
-    A single n-gram with more occurrences than that is a range of its own: the memory needed then grows with the most
-    frequent word, about 60 bytes per occurrence.
+    An (order - 1)-gram with more occurrences is a range of its own; memory then grows with the frequency of the most
+    frequent word, by about 60 bytes per occurrence.
     """
     most = workspace.slice_length(28)
     step = workspace.slice_length(32)
@@ -209,7 +257,7 @@ def _buckets(raw: Column, workspace: Workspace) -> Iterator[tuple[int, int, int]
 def _positions(
     words: Column, numbers: Column, order: int, workspace: Workspace
 ) -> Iterator[tuple[npt.NDArray[np.int32], npt.NDArray[np.uint32]]]:
-    """Slices of the text for ``collect`` and ``spread``: (first words, suffix numbers)."""
+    """Yield slices of the text for ``collect`` and ``spread``: (first words, suffix numbers)."""
     for start, stop in slices(len(words) - order + 1, workspace.slice_length(32)):
         head = words.read(start, stop + 1)
         tail = numbers.read(start + order - 2, stop + order - 1)
@@ -224,7 +272,14 @@ def _merge(
     above: Column,
     workspace: Workspace,
 ) -> None:
-    """Put the buckets' n-gram numbers, each in text order, back into one column over the text."""
+    """Merge the n-gram numbers of all ranges, each in text order, into one column over the text.
+
+    Args:
+        words, numbers, order: as in ``_count_order``.
+        parts: (low, high, n-gram numbers) of every range.
+        above: the column, filled; ``NONE`` at positions where no n-gram ends.
+        workspace: factory of columns.
+    """
     above.append(np.full(order - 1, NONE, np.uint32))
     cursors = [0] * len(parts)
     for head, tail in _positions(words, numbers, order, workspace):

@@ -1,4 +1,4 @@
-"""Estimating an n-gram LM: by KenLM's lmplz where it is installed, or by the estimator here."""
+"""Estimation of an n-gram LM with KenLM's lmplz, if it is installed, or with the built-in estimator."""
 
 import argparse
 import shutil
@@ -16,18 +16,24 @@ from rnnsmt.options import pruning_mistake
 from rnnsmt.progress import say
 
 MAX_ORDER = 10
+"""Maximum order of the built-in estimator."""
 
 KENLM_ORDERS = (2, 6)
-"""What KenLM's Python module can load."""
+"""Minimum and maximum order that KenLM's Python module can load."""
 
 OWN_MB = 150
-"""What the process needs before it has read anything."""
+"""Memory of the process before it has read anything."""
 
 
 def order_between(least: int, most: int) -> Callable[[str], int]:
-    """The type of an option that is a model's order."""
+    """Return the argparse type of an option for a model's order."""
 
     def order(text: str) -> int:
+        """Convert the value of the option.
+
+        Raises:
+            ArgumentTypeError: the order is out of range.
+        """
         value = int(text)
         if not least <= value <= most:
             raise argparse.ArgumentTypeError(f"must be from {least} to {most}")
@@ -47,16 +53,24 @@ def estimate(
     memory_mb: int = 2000,
     threads: int = 1,
 ) -> dict[str, object]:
-    """The built-in estimator.
+    """Estimate a model with the built-in estimator, and write it.
 
     Args:
-        vocabulary: where given, every other word of the text is counted as ``<unk>``.
+        inputs: text files.
+        order: maximum n-gram length.
+        output: the ARPA file.
+        vocabulary: closed vocabulary: all other words of the text are counted as ``<unk>``; None: open vocabulary.
         only: see ``rnnsmt.lm.arpa.write_arpa``.
-        prune: thresholds of the orders from 1 on, the last for all that follow: n-grams that do not occur more often
-            are left out. Empty: none is.
+        prune: thresholds of the orders from 1, the last one also for all higher orders: n-grams that do not occur more
+            often are pruned; empty: no pruning.
+        memory_mb: memory limit.
+        threads: number of compression threads.
+
+    Returns:
+        The statistics of the stage.
 
     Raises:
-        InputError: see ``rnnsmt.lm.counts.count_ngrams``; the thresholds do not fit.
+        InputError: as ``rnnsmt.lm.counts.count_ngrams``, or the thresholds are invalid.
     """
     thresholds = _padded(prune, order)
     workspace = Workspace(max(memory_mb - OWN_MB, 16) << 20, Path(output).parent)
@@ -75,20 +89,24 @@ def estimate(
 
 
 def _padded(prune: Sequence[int], order: int) -> list[int]:
-    """A threshold for every order, or none at all."""
+    """Return a threshold for every order, or an empty list without pruning.
+
+    Raises:
+        InputError: the thresholds are invalid.
+    """
     if wrong := pruning_mistake(prune, order):
         raise InputError(f"--prune {' '.join(map(str, prune))}: {wrong}")
     return [*prune, *[prune[-1]] * (order - len(prune))] if prune else []
 
 
 def find_lmplz(estimator: str) -> str | None:
-    """The path of lmplz, or None for the built-in estimator.
+    """Return the path of lmplz, or None for the built-in estimator.
 
     Args:
         estimator: ``auto``, ``lmplz`` or ``builtin``.
 
     Raises:
-        InputError: lmplz is asked for and not on PATH.
+        InputError: lmplz is requested, but not on PATH.
     """
     found = None if estimator == "builtin" else shutil.which("lmplz")
     if estimator == "lmplz" and found is None:
@@ -104,10 +122,21 @@ def run_lmplz(
     memory_mb: int,
     prune: Sequence[int] = (),
 ) -> dict[str, object]:
-    """Estimate with lmplz, reading compressed input and writing the ARPA file whole or not at all.
+    """Estimate a model with lmplz; inputs may be compressed, and the ARPA file is written atomically.
+
+    Args:
+        lmplz: path of the program.
+        inputs: text files.
+        order: maximum n-gram length.
+        output: the ARPA file.
+        memory_mb: memory limit.
+        prune: as in ``estimate``.
+
+    Returns:
+        The statistics of the stage.
 
     Raises:
-        InputError: lmplz failed; its last words are in the sentence. Or as ``estimate``, of the thresholds.
+        InputError: lmplz failed (the message contains the end of its output), or the thresholds are invalid.
     """
     thresholds = ["--prune", *map(str, _padded(prune, order))] if prune else []
     lines = 0

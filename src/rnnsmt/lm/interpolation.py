@@ -1,9 +1,9 @@
 """Static linear interpolation of n-gram LMs into one (Stolcke 2002, section 4; SRILM's ``-mix-lm``).
 
-The n-grams of the result are those of any model, with ``p(w | h) = sum_i lambda_i p_i(w | h)``; back-off weights are
-computed anew, so that every context sums to one. A model gives words that it does not know the probability 0 and takes
-them for ``<unk>`` in a history; ``<unk>`` of the result stands for words that no model knows. Where each model sums to
-one over its vocabulary with ``<unk>``, so does the result over the union.
+The result contains the n-grams of all models, with ``p(w | h) = sum_i lambda_i p_i(w | h)``; back-off weights are
+recomputed, so that probabilities sum to one in every context. A model assigns probability 0 to words that it does not
+contain, and treats them as ``<unk>`` in a history; ``<unk>`` of the result stands for words that no model contains. If
+each model sums to one over its vocabulary with ``<unk>``, so does the result over the union of the vocabularies.
 """
 
 from collections.abc import Sequence
@@ -21,22 +21,29 @@ from rnnsmt.lm.text import refuse_reserved
 from rnnsmt.progress import say
 
 WORD_BITS = 31
+"""Number of bits of a word id in the key of an n-gram."""
 
 TOLERANCE = 1e-10
-"""EM ends when no weight changes by more."""
+"""EM ends if no weight changes by more."""
 
 MOST_ITERATIONS = 10_000
+"""Maximum number of EM iterations."""
 
 LEAST_WEIGHT = 1e-6
-"""A model of less weight is left out: words that no other knows would have a probability of almost 0, not that of
-``<unk>``."""
+"""Minimum weight of a model; others are left out, because the probability of words that no other model contains would
+be almost 0, and not that of ``<unk>``."""
 
 
 class TuningText:
-    """Tokenised text as numbers of its own: ``words`` int32 [n] with ``</s>`` after each sentence, ``ends`` int64.
+    """Tokenised text as ids of its own vocabulary.
+
+    Attributes:
+        strings: the vocabulary.
+        words: int32 [n], sentences one after the other, each with ``</s>``.
+        ends: int64 [sentences], where each sentence ends.
 
     Raises:
-        InputError: there are no lines, or a reserved word is among them.
+        InputError: there are no lines, or a line contains a reserved word.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -53,7 +60,7 @@ class TuningText:
         self.words, self.ends = self.strings.add(tokens), np.array(ends, np.int64)
 
     def log_probabilities(self, model: Automaton) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
-        """Natural-log probability of every event under a model, and whether the model knows its word."""
+        """Return the natural-log probability of every event under a model, and whether the model contains its word."""
         ids = model.word_ids(self.strings)[self.words]
         out = np.empty(len(ids))
         score_sentences(model.arrays, model.start, ids, self.ends, out)
@@ -61,10 +68,10 @@ class TuningText:
 
 
 def best_weights(probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The weights that maximise the likelihood of events, by EM from equal ones; the maximum is global.
+    """Return the weights that maximise the likelihood of events, by EM from equal weights; the maximum is global.
 
     Args:
-        probabilities: float64 [events, models], none of them 0 under all models.
+        probabilities: float64 [events, models]; each event has a probability above 0 under at least one model.
     """
     weights = np.full(probabilities.shape[1], 1 / probabilities.shape[1])
     for _ in range(MOST_ITERATIONS):
@@ -77,12 +84,15 @@ def best_weights(probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.float
 
 
 def mix(arpas: Sequence[Arpa], models: Sequence[Automaton], weights: npt.NDArray[np.float64]) -> Arpa:
-    """The interpolated model; its n-grams are sorted by their words' numbers.
+    """Return the interpolated model; its n-grams are sorted by word numbers.
 
     Args:
+        arpas: the models.
         models: the automata of ``arpas``.
         weights: float64 [models], of sum 1.
     """
+    # in_result: ids of each model's words in the result; in_models: ids of the result's words in each model; known:
+    # whether each model contains a word of the result
     words = Interner()
     words.add([b"<unk>", b"<s>", b"</s>"])
     in_result = [
@@ -94,6 +104,7 @@ def mix(arpas: Sequence[Arpa], models: Sequence[Automaton], weights: npt.NDArray
     in_models = [model.word_ids(words) for model in models]
     known = [np.isin(np.arange(len(words)), ids) for ids in in_result]
     for order in range(1, max(arpa.order for arpa in arpas) + 1):
+        # n-grams as sorted keys: index of the context in the order below << WORD_BITS | last word
         if order == 1:
             ngrams, contexts = np.arange(len(words), dtype=np.int32)[:, None], np.zeros(len(words), np.int64)
         else:
@@ -112,6 +123,8 @@ def mix(arpas: Sequence[Arpa], models: Sequence[Automaton], weights: npt.NDArray
         if order == 1:
             mixed[1] = 1.0  # <s> is never predicted
         else:
+            # the new back-off weight: mass left by the n-grams of the context, divided by the lower-order mass of all
+            # other words
             lower = _probabilities(build_automaton(result), np.ascontiguousarray(ngrams[:, 1:]))
             left, below = (_remainder(contexts, values, len(result.ngrams[-1])) for values in (mixed, lower))
             backoff = np.divide(left, below, out=np.ones(len(left)), where=below > LOWEST)
@@ -124,7 +137,12 @@ def mix(arpas: Sequence[Arpa], models: Sequence[Automaton], weights: npt.NDArray
 
 
 def _keys(keys: Sequence[npt.NDArray[np.int64]], ngrams: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-    """(number of the context << WORD_BITS | last word) of n-grams whose contexts are among ``keys``, one an order."""
+    """Return the keys of n-grams: index of the context << WORD_BITS | last word.
+
+    Args:
+        keys: sorted keys of the orders from 2 to that of the contexts, which contain all contexts.
+        ngrams: words of the n-grams, in the numbering of the result.
+    """
     context = ngrams[:, 0].astype(np.int64)
     for k, level in enumerate(keys, 1):
         context = np.searchsorted(level, context << WORD_BITS | ngrams[:, k])
@@ -132,29 +150,50 @@ def _keys(keys: Sequence[npt.NDArray[np.int64]], ngrams: npt.NDArray[np.int32]) 
 
 
 def _probabilities(model: Automaton, ngrams: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
-    """p(last word | the words before) of n-grams in the model's numbers, [n, order]."""
+    """Return p(last word | preceding words) of n-grams.
+
+    Args:
+        model: the model.
+        ngrams: int32 [n, order], in the numbering of the model.
+    """
     out = np.empty(len(ngrams))
     score_last(model.arrays, ngrams, out)
     return np.exp(out)
 
 
 def _remainder(contexts: npt.NDArray[np.int64], values: npt.NDArray[np.float64], size: int) -> npt.NDArray[np.float64]:
-    """What the n-grams of each context leave of one, at least 0; 0 too where rounding alone left something."""
+    """Return the mass that the n-grams of each context leave to other words, at least 0; 0 for mere rounding errors.
+
+    Args:
+        contexts: context of each n-gram, 0 .. ``size`` - 1.
+        values: probability of each n-gram.
+        size: number of contexts.
+    """
     left = 1 - np.bincount(contexts, values, size)
     return np.where(left > 1e-7, left, 0)
 
 
 def _log10(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
+    """Return base-10 logarithms, at least log10 of ``LOWEST``, as float32."""
     return np.log10(np.maximum(values, LOWEST)).astype(np.float32)
 
 
 def interpolate(
     paths: Sequence[str | Path], tune: str | Path, output: str | Path, threads: int = 1
 ) -> dict[str, object]:
-    """Interpolate ARPA files with the weights that suit a text, and write the result.
+    """Interpolate ARPA files with the weights that maximise the likelihood of a text, and write the result.
+
+    Args:
+        paths: the ARPA files.
+        tune: tokenised text.
+        output: the ARPA file of the result.
+        threads: number of compression threads.
+
+    Returns:
+        The statistics of the stage.
 
     Raises:
-        InputError: a file is no language model, the text has no lines or reserved words.
+        InputError: a file is not a language model, or the text has no lines or contains reserved words.
     """
     text = TuningText(tune)
     arpas = [read_arpa(path) for path in paths]

@@ -1,4 +1,4 @@
-"""Asking KenLM: loading an ARPA file quietly, and the perplexity of a text."""
+"""Queries with KenLM: loading of models without output, and the perplexity of a text."""
 
 import os
 import re
@@ -16,15 +16,16 @@ LOG2_10 = 3.321928094887362
 
 
 def load_kenlm(path: str | Path) -> Any:
-    """A ``kenlm.Model`` of an ARPA (plain, .gz, .bz2, .xz) or KenLM binary file.
+    """Return a ``kenlm.Model`` of an ARPA (plain, .gz, .bz2, .xz) or KenLM binary file.
 
     Raises:
-        InputError: the file is missing, damaged, no language model, or its order is above what KenLM was built for.
+        InputError: the file is missing, damaged or not a language model, or its order exceeds the maximum that KenLM
+            was built for.
     """
     import kenlm
 
     if Path(path).suffix in (".gz", ".bz2", ".xz"):
-        for _ in read_line_blocks(path):  # KenLM waits for ever for the rest of a truncated .bz2
+        for _ in read_line_blocks(path):  # KenLM hangs on a truncated .bz2
             pass
     _check_header(path)
     config = kenlm.Config()
@@ -36,13 +37,17 @@ def load_kenlm(path: str | Path) -> Any:
         reason = "not UTF-8"
     except (OSError, RuntimeError) as error:
         reason = _reason(str(error))
-        if reason.endswith("()"):  # some versions of Python leave a message out that is not UTF-8
+        if reason.endswith("()"):  # some versions of Python omit a message that is not UTF-8
             reason = "not UTF-8"
     raise InputError(f"{path}: KenLM cannot load it as a language model ({reason}); make it again")
 
 
 def _check_header(path: str | Path) -> None:
-    """Refuse counts of n-grams that are none: KenLM would take them for enormous ones and crash."""
+    """Check the n-gram counts of an ARPA header; KenLM would crash on malformed ones, taking them for huge numbers.
+
+    Raises:
+        InputError: a count is malformed; names file and line.
+    """
     with open_binary(path) as stream:
         if not stream.read(1 << 10).lstrip().startswith(b"\\data\\"):
             return  # a binary model, or something that KenLM complains about
@@ -54,19 +59,23 @@ def _check_header(path: str | Path) -> None:
 
 
 def _reason(text: str) -> str:
-    """KenLM's message without the place in its source, on one line of bounded length."""
+    """Return KenLM's message without source location, as one line of bounded length."""
     text = re.sub(r"\(\S+ in .*? threw \w+(?: because `.*?')?\. ?", "(", " ".join(text.split()))
     return text if len(text) <= 300 else f"{text[:200]} ... {text[-80:]}"
 
 
 @dataclass(frozen=True)
 class Perplexity:
-    """What a model makes of a text.
+    """Perplexity of a text under a model.
 
-    sentences, words: of the text (``</s>`` not among the words). oov: words that the model does not know.
-    log10: sum of all base-10 log probabilities, ``</s>`` of every sentence included; log10_oov: the part of the
-    unknown words. perplexity: over words and ``</s>``, unknown words with the probability of ``<unk>``;
-    perplexity_without_oov: unknown words left out of sum and count (KenLM's query prints the same two).
+    Attributes:
+        sentences: number of sentences.
+        words: number of words, without ``</s>``.
+        oov: number of words that the model does not contain.
+        log10: sum of all base-10 log probabilities, including ``</s>`` of every sentence.
+        log10_oov: part of ``log10`` that belongs to unknown words.
+        perplexity: over words and ``</s>``; unknown words have the probability of ``<unk>``.
+        perplexity_without_oov: the same without unknown words in sum and count (KenLM's query prints both).
     """
 
     sentences: int
@@ -78,15 +87,20 @@ class Perplexity:
     perplexity_without_oov: float
 
     def as_dict(self) -> dict[str, float]:
-        """The figures and the OOV rate, for JSON."""
+        """Return the fields and the OOV rate, for JSON."""
         return {**asdict(self), "oov_rate": self.oov / max(self.words, 1)}
 
 
 def measure(model: Any, lines: Iterable[str], name: str) -> Perplexity:
-    """Perplexity of tokenised lines under a KenLM model; lines without words count as ``</s>`` alone.
+    """Compute the perplexity of tokenised lines under a KenLM model; lines without words count as ``</s>`` only.
+
+    Args:
+        model: a ``kenlm.Model``.
+        lines: the text.
+        name: name of the text in the error message.
 
     Raises:
-        InputError: there are no lines; the sentence begins with ``name``.
+        InputError: there are no lines.
     """
     sentences = words = oov = 0
     total = unknown = 0.0

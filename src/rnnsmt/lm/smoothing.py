@@ -1,4 +1,4 @@
-"""Interpolated modified Kneser-Ney probabilities from adjusted counts, with lmplz's conventions.
+"""Interpolated modified Kneser-Ney probabilities from adjusted counts, with the conventions of lmplz.
 
 Chen and Goodman (1999), section 3; Heafield et al. (2013), section 3. For an n-gram ``v w`` of adjusted count a with
 context v::
@@ -6,13 +6,13 @@ context v::
     p(w | v) = (a - D_k(a)) / sum_x a(v x) + gamma(v) p(w | v without its first word)
     gamma(v) = sum_x D_k(a(v x)) / sum_x a(v x)
 
-D_k depends on the order k and on a = 1, 2, 3 or more. Below the unigrams stands the uniform distribution over all
-words with ``<unk>`` and ``</s>`` and without ``<s>``. ``<s>`` is never predicted and ``<unk>``, of count 0, gets the
-uniform share alone; with a closed vocabulary ``<unk>`` is counted like any word.
+D_k depends on the order k and on a = 1, 2, 3 or more. Unigrams are interpolated with the uniform distribution over all
+words, including ``<unk>`` and ``</s>``, without ``<s>``. ``<s>`` is never predicted, and ``<unk>``, of count 0, has
+only its share of the uniform distribution; with a closed vocabulary, ``<unk>`` is counted like any word.
 
-Of an n-gram that is pruned gamma takes the whole count, not the discount. The discounts, the sums of a context's counts
-and the counts of shorter n-grams are those of the text, whatever is pruned; the uniform distribution is over the words
-that stay.
+If an n-gram is pruned, its whole count, and not only the discount, is added to gamma. The discounts, the sums of a
+context's counts and the counts of shorter n-grams are those of the unpruned text; the uniform distribution covers the
+words that are kept.
 """
 
 from collections.abc import Sequence
@@ -27,14 +27,16 @@ from rnnsmt.lm.kernels.smoothing import add_contexts, discounted
 from rnnsmt.progress import say
 
 FALLBACK = (0.5, 1.0, 1.5)
-"""The discounts of lmplz's ``--discount_fallback``, where the text is too small to estimate them."""
+"""Discounts of lmplz's ``--discount_fallback``, used if the text is too small to estimate them."""
 
 
 @dataclass
 class SmoothedOrder:
-    """Probabilities (float32, not logarithms) and interpolation weights gamma of one order's n-grams, as columns.
+    """Probabilities and interpolation weights gamma of one order's n-grams, as columns.
 
-    ``backoff`` is 1 for n-grams that are nobody's context and empty for the highest order.
+    Attributes:
+        probability: float32, not logarithms.
+        backoff: float32; 1 for n-grams that are not a context; empty for the highest order.
     """
 
     probability: Column
@@ -50,9 +52,9 @@ class Discounts:
 
 
 def estimate_discounts(counts_of_counts: npt.NDArray[np.int64]) -> Discounts:
-    """The closed form of Chen and Goodman (1999), equation 26, from n_0 .. n_4; the fallback where it cannot be used.
+    """Estimate discounts in closed form (Chen and Goodman 1999, equation 26) from n_0 .. n_4.
 
-    It cannot where no n-gram has count 1, 2 or 3, or where a discount is negative or above its count.
+    The fallback is used if no n-gram has count 1, 2 or 3, or if a discount is negative or exceeds its count.
     """
     n = counts_of_counts.astype(np.float64)
     if not (n[1] and n[2] and n[3]):
@@ -67,17 +69,23 @@ def estimate_discounts(counts_of_counts: npt.NDArray[np.int64]) -> Discounts:
 def smooth(
     counts: Counts, workspace: Workspace, thresholds: Sequence[int] = ()
 ) -> tuple[list[SmoothedOrder], list[Discounts]]:
-    """Probabilities and back-off weights of all orders.
+    """Compute probabilities and back-off weights of all orders.
 
     Args:
-        thresholds: per order, those n-grams are pruned that do not occur more often, see ``OrderCounts.kept``; what is
-            said of them in the result has no meaning. Empty: none is pruned.
+        counts: the n-grams.
+        workspace: factory of columns.
+        thresholds: for each order, n-grams that do not occur more often are pruned, see ``OrderCounts.kept``; their
+            values in the result are undefined. Empty: no pruning.
+
+    Returns:
+        The smoothed orders, and the discounts of each order.
     """
     least = thresholds or [0] * len(counts.orders)
     all_discounts = []
     for k, level in enumerate(counts.orders, 1):
         n = np.zeros(5, np.int64)
         for start, stop in slices(len(level), workspace.slice_length(16)):
+            # 5 stands for all higher counts, and is dropped
             n += np.bincount(np.minimum(level.adjusted.read(start, stop), 5), minlength=6)[:5]
         discounts = estimate_discounts(n)
         if discounts.fallback:
@@ -93,6 +101,7 @@ def smooth(
 
 
 def _unigrams(counts: Counts, discounts: Discounts, threshold: int, workspace: Workspace) -> SmoothedOrder:
+    """Smooth the unigrams."""
     adjusted = counts.orders[0].adjusted.read(0, counts.vocabulary.size).astype(np.float64)
     table = np.array([0.0, *discounts.values])
     taken = table[np.minimum(adjusted, 3).astype(np.int64)]
@@ -104,7 +113,7 @@ def _unigrams(counts: Counts, discounts: Discounts, threshold: int, workspace: W
     uniform = taken.sum() / total / (words - 1)
     result = SmoothedOrder(workspace.column(np.float32), workspace.column(np.float32))
     probability = (adjusted - taken) / total + uniform
-    probability[1] = 1.0  # <s>: lmplz writes logarithm 0, nobody asks for it
+    probability[1] = 1.0  # <s>: lmplz writes logarithm 0; it is never queried
     result.probability.append(probability)
     return result
 
@@ -112,12 +121,14 @@ def _unigrams(counts: Counts, discounts: Discounts, threshold: int, workspace: W
 def _order(
     counts: Counts, k: int, discounts: Discounts, threshold: int, below: SmoothedOrder, workspace: Workspace
 ) -> SmoothedOrder:
-    """One order, and the back-off weights of the order below."""
+    """Smooth one order, and fill the back-off weights of the order below; the contexts of the order are released."""
     level, contexts = counts.orders[k - 1], len(counts.orders[k - 2])
-    occurrences = level.raw if threshold else level.adjusted  # both are above 0
+    occurrences = level.raw if threshold else level.adjusted  # without pruning, both exceed the threshold 0
     table = np.array([0.0, *discounts.values])
     denominators = workspace.column(np.float64)
     step = workspace.slice_length(32)
+    # Contexts are not sorted: for every slice of contexts, all n-grams are read, and the kernels select those of the
+    # slice.
     for low, high in slices(contexts, step):
         denominator, mass = np.zeros(high - low), np.zeros(high - low)
         for start, stop in slices(len(level), step):
@@ -133,6 +144,7 @@ def _order(
         for low, high in slices(contexts, step):
             denominator, gamma = denominators.read(low, high), below.backoff.read(low, high)
             discounted(context, adjusted, table, low, denominator, gamma, share, weight)
+        # suffixes are ascending: only a range of the order below is needed
         suffix = level.suffix.read(start, stop).astype(np.int64)
         lower = below.probability.read(int(suffix[0]), int(suffix[-1]) + 1)
         result.probability.append(share + weight * lower[suffix - suffix[0]])

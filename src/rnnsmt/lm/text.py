@@ -1,4 +1,4 @@
-"""Reading text into word numbers: ``<s>`` w1 ... wn ``</s>`` for every line, as lmplz reads it."""
+"""Conversion of text to word numbers: ``<s>`` w1 ... wn ``</s>`` for every line, as in lmplz."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -11,15 +11,17 @@ from rnnsmt.kernels.strings import Interner
 from rnnsmt.lm.kernels.text import number_words
 
 BLOCK_BYTES = 1 << 20
+"""Size of the blocks that are read, in bytes."""
 RESERVED = ("<unk>", "<s>", "</s>")
+"""Words with numbers 0, 1 and 2."""
 RESERVED_BYTES = frozenset(word.encode() for word in RESERVED)
 
 
 class LmVocabulary:
-    """Words and their numbers: ``<unk>`` 0, ``<s>`` 1, ``</s>`` 2, the others from 3 in the order of their coming.
+    """Words and their numbers: ``<unk>`` 0, ``<s>`` 1, ``</s>`` 2, others from 3 in the order in which they are added.
 
     Args:
-        words: where given, the vocabulary is closed: these words and no others; the rest of a text is ``<unk>``.
+        words: if given, the vocabulary is closed: it contains only these words, and all others are ``<unk>``.
     """
 
     def __init__(self, words: Iterable[str] | None = None) -> None:
@@ -29,7 +31,7 @@ class LmVocabulary:
 
     @property
     def size(self) -> int:
-        """How many words there are."""
+        """Number of words."""
         return len(self._strings)
 
     @property
@@ -39,11 +41,15 @@ class LmVocabulary:
 
     @property
     def pool(self) -> npt.NDArray[np.uint8]:
-        """uint8: the words one after the other, UTF-8."""
+        """uint8: the words in UTF-8, concatenated."""
         return self._strings.table.arena
 
     def number(self, block: npt.NDArray[np.uint8], path: str | Path, line: int) -> npt.NDArray[np.int32]:
-        """The word numbers of a block of whole lines that begins after line ``line`` of ``path``.
+        """Return the word numbers of a block of whole lines, with ``<s>`` and ``</s>``.
+
+        Args:
+            block: uint8, lines with their newline.
+            path, line: file, and number of lines before the block, for the error message.
 
         Raises:
             InputError: the text contains ``<s>``, ``</s>`` or ``<unk>`` as a word.
@@ -57,28 +63,33 @@ class LmVocabulary:
         return out[:written].copy()
 
     def mask(self, wanted: Iterable[str]) -> npt.NDArray[np.bool_]:
-        """Which words are among the wanted ones or reserved: bool [words]."""
+        """Return which words are wanted or reserved, bool [words]."""
         chosen = {*wanted, *RESERVED}
         return np.fromiter((word in chosen for word in self.words()), np.bool_, self.size)
 
     def words(self) -> list[str]:
-        """All words in the order of their numbers."""
+        """Return all words in the order of their numbers."""
         return [word.decode("utf-8") for word in self._strings.strings()]
 
 
 def _reserved(path: str | Path, line: int, word: str) -> InputError:
+    """Return the error for a reserved word."""
     return InputError(f"{path}, line {line}: the word {word} has a meaning of its own in a language model; remove it")
 
 
 def refuse_reserved(words: Iterable[bytes], path: str | Path, line: int) -> None:
-    """Raise ``InputError`` where one of the words of a line is reserved."""
+    """Check that a line contains no reserved word.
+
+    Raises:
+        InputError: it contains one; names file and line.
+    """
     found = RESERVED_BYTES.intersection(words)
     if found:
         raise _reserved(path, line, min(found).decode())
 
 
 def read_blocks(path: str | Path, size: int = BLOCK_BYTES) -> Iterator[tuple[bytes, int]]:
-    """Yield blocks of whole UTF-8 lines and the number of lines before each; every block ends with a newline.
+    """Yield blocks of whole UTF-8 lines, and the number of lines before each; every block ends with a newline.
 
     Raises:
         InputError: as ``rnnsmt.io.read_lines``.
@@ -91,7 +102,7 @@ def read_blocks(path: str | Path, size: int = BLOCK_BYTES) -> Iterator[tuple[byt
 
 
 def number_files(paths: Sequence[str | Path], vocabulary: LmVocabulary) -> Iterator[tuple[npt.NDArray[np.int32], int]]:
-    """Yield (word numbers, lines) of the files' blocks, adding new words to an open vocabulary."""
+    """Yield (word numbers, number of lines) of the files' blocks; new words are added to an open vocabulary."""
     for path in paths:
         for block, lines in read_blocks(path):
             data = np.frombuffer(block, np.uint8)
@@ -99,7 +110,7 @@ def number_files(paths: Sequence[str | Path], vocabulary: LmVocabulary) -> Itera
 
 
 def frequent_words(paths: Sequence[str | Path], min_count: int) -> list[str]:
-    """The words that occur at least ``min_count`` times in text files, in the order of their first occurrence.
+    """Return the words that occur at least ``min_count`` times in text files, in order of first occurrence.
 
     Raises:
         InputError: as ``read_blocks`` and ``LmVocabulary.number``.

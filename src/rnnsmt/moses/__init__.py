@@ -1,1 +1,1 @@
-"""Moses' own files: moses.ini and what it names."""
+"""Interface to Moses: ``moses.ini``, n-best lists, and Moses' own programs."""

@@ -1,4 +1,4 @@
-"""Translating with Moses' own decoder, and tuning by its own scripts, with models of ours or of Moses."""
+"""Translation with Moses' own decoder and tuning with its scripts, for models of rnnsmt or of Moses."""
 
 import gzip
 import hashlib
@@ -28,21 +28,22 @@ from rnnsmt.stages import STAGES
 from rnnsmt.state_folder import StateFolder
 
 BEGUN, ENDED = "begun.json", "ended"
-"""Files of a tuning: what it depends on; that the script has come to its end."""
+"""Files of a tuning directory: the settings and inputs that the result depends on; the marker that the script has
+finished."""
 
 OPTIMISERS = {"mert": "mert", "mira": "kbmira", "pro": "pro"}
-"""The programs that find weights."""
+"""Program of each optimiser."""
 
 
 class Limits(NamedTuple):
-    """How far the decoder looks, on how many threads."""
+    """Limits of the decoder's search, and the number of threads."""
 
     pop_limit: int
     stack: int
     threads: int
 
     def options(self) -> list[str]:
-        """Cube pruning, as ``search decode``."""
+        """Return the options of the decoder: cube pruning with the limits of ``search decode``."""
         return [
             "-search-algorithm", "1", "-cube-pruning-pop-limit", str(self.pop_limit), "-s", str(self.stack),
             "-threads", str(self.threads), "-v", "0",
@@ -50,10 +51,14 @@ class Limits(NamedTuple):
 
 
 def for_moses(ini: MosesIni, folder: Path | None) -> MosesIni:
-    """The ini with absolute paths, so that Moses can be started anywhere. folder: as ``MosesIni.located``.
+    """Return the ini with absolute paths, so that Moses can be started in any directory.
+
+    Args:
+        ini: the ini.
+        folder: as in ``MosesIni.located``.
 
     Raises:
-        InputError: a file is missing; a feature that Moses does not have.
+        InputError: a file is missing, or Moses does not have a feature.
     """
     features = []
     for feature in ini.features:
@@ -84,14 +89,24 @@ def decode(
     log: Path,
     limits: Limits,
 ) -> dict[str, int | float]:
-    """Translate a tokenised text with ``moses``; what `search decode` tells of its search, by the same names.
+    """Translate a tokenised text with ``moses``.
 
-    But for the seconds of the search, which Moses does not tell from those of loading.
+    Args:
+        moses: the installation.
+        ini: the ini of the model.
+        folder: as in ``MosesIni.located``.
+        text: the text.
+        output: the translations.
+        details: n-best lists of size 1, with features and segmentations.
+        log: log file for Moses' output.
+        limits: limits of the search.
 
-    details: n-best lists of one, with features and segmentation.
+    Returns:
+        The statistics that `search decode` reports, under the same names, except for the time of the search, which
+        Moses does not separate from the time of loading.
 
     Raises:
-        InputError: as ``run`` and ``for_moses``; another number of translations than lines.
+        InputError: as ``run`` and ``for_moses``; the number of translations differs from the number of lines.
     """
     with scratch_folder(Path(output).resolve()) as work:
         lines = write_plain([text], work / "input")
@@ -137,14 +152,30 @@ def tune(
     nbest: int,
     max_iterations: int,
 ) -> dict[str, object]:
-    """Tune by ``mert-moses.pl``; the weights of the iteration whose translations of the dev text are best.
+    """Tune weights with ``mert-moses.pl``, and select the iteration with the best BLEU on the dev text.
 
-    work: folder of the run, with everything that the script leaves. One that is interrupted goes on there after its
-    last iteration, if everything that the result depends on is as it was; one that was finished with other settings
-    starts over. The history is that of `tuning mert`, BLEU by Moses' ``evaluator``.
+    An interrupted run resumes after its last complete iteration if everything that the result depends on is unchanged;
+    a finished run with other settings is started again. BLEU is computed by Moses' ``evaluator``.
+
+    Args:
+        moses: the installation.
+        ini: the ini with the initial weights.
+        folder: as in ``MosesIni.located``.
+        source: the tokenised dev text.
+        references: one or more reference translations.
+        output_ini: the ini with the tuned weights.
+        output_history: the history, in the format of `tuning mert`.
+        work: directory of the run, including all files of the script.
+        log: log file for the output of the programs.
+        limits: limits of the search.
+        seed: seed of the optimiser.
+        optimiser: a key of ``OPTIMISERS``.
+        nbest: size of the n-best lists.
+        max_iterations: maximum number of iterations.
 
     Raises:
-        InputError: as ``run`` and ``for_moses``.
+        InputError: as ``run`` and ``for_moses``; ``work`` has an interrupted run with other settings or inputs; the
+            script left no translations.
     """
     work = work.resolve()
     located = for_moses(ini, folder)
@@ -231,10 +262,10 @@ def _flat(weights: dict[str, list[float]]) -> list[float]:
 
 
 def _rewind(folder: Path, nbest: int) -> bool:
-    """Set a run of the script that was interrupted back to its last whole iteration; whether there is one.
+    """Reset an interrupted run of the script to its last complete iteration; return whether there is one.
 
-    The script itself notes an iteration before it has all its files, and one that it never makes where it ends by the
-    number of iterations; from these it does not continue.
+    The script records an iteration before all its files are written, and records one that it never runs if it ends by
+    the number of iterations. It cannot resume from either.
     """
     kept = ("features.dat", "scores.dat", "weights.txt", "mert.log", f"best{nbest}.out.gz")
     whole = 0
@@ -248,7 +279,7 @@ def _rewind(folder: Path, nbest: int) -> bool:
 
 
 def _run_ini(folder: Path, number: int) -> Path:
-    """The ini that an iteration decoded with."""
+    """Return the ini that an iteration decoded with, uncompressed if needed."""
     path = folder / f"run{number}.moses.ini"
     if path.is_file():
         return path
@@ -259,7 +290,11 @@ def _run_ini(folder: Path, number: int) -> Path:
 
 
 def _bleu(moses: Installation, work: Path, output: Path, references: int, log: Path) -> float:
-    """BLEU of translations by Moses' evaluator, in percent."""
+    """Compute BLEU in percent with Moses' evaluator.
+
+    Raises:
+        InputError: the evaluator fails or prints no number.
+    """
     names = ",".join(str(work / f"reference{number}") for number in range(references))
     printed = work / "bleu"
     command: list[Any] = [moses.program("evaluator"), "--sctype", "BLEU", "--reference", names, "--candidate", output]

@@ -1,8 +1,9 @@
 """``moses.ini``: the features of a model, their weights and the paths of its files.
 
-The format is Moses': sections in brackets, in ``[feature]`` one feature function a line (``KENLM name=LM0 path=...``),
-in ``[weight]`` one line a feature (``LM0= 0.5``). Paths are relative to the folder of the ini file, so that a model
-directory can be moved; real Moses resolves them against the working directory and is started inside the folder.
+The format is that of Moses: sections in brackets; in ``[feature]`` one feature function per line
+(``KENLM name=LM0 path=...``), in ``[weight]`` one line per feature (``LM0= 0.5``). Paths are relative to the directory
+of the ini file, so that a model directory can be moved. Moses itself resolves them against the working directory, and
+is therefore started inside the model directory.
 """
 
 import math
@@ -14,10 +15,10 @@ from pathlib import Path
 from rnnsmt.io import InputError, atomic_text, read_lines
 
 NO_LIMIT = -1
-"""A distortion limit that allows every jump."""
+"""Distortion limit that allows all jumps."""
 
 MAX_WEIGHT = 1e9
-"""Beyond it a double no longer holds the other features' part of a score."""
+"""Maximum absolute value of a weight; beyond it a double cannot represent the other features' part of a score."""
 
 DEFAULT_TABLE_LIMIT = 20
 
@@ -31,11 +32,12 @@ NEURAL_MODELS = ("CSLM",)
 """Continuous-space LMs inside the search; Moses has no such feature."""
 
 RESCORING = ("LSTM",)
-"""Scores of whole translations, of which no decoder knows anything: features of n-best lists only."""
+"""Scores of complete translations, which no decoder can compute: features of n-best lists only."""
 
 CSLM_UNKNOWN = ("class", "word")
-"""What a word outside the shortlist of a continuous-space LM scores: p(UNK | context), the probability of all such
-words together, as in the paper; or the share of one of them in it, with as many as the training text has."""
+"""Score of a word outside the shortlist of a continuous-space LM: ``class`` is p(UNK | context), the probability of all
+such words together, as in the paper; ``word`` divides it by the number of distinct words of this kind in the training
+text."""
 
 ONE_SCORE = (
     *NEURAL_MODELS,
@@ -53,7 +55,7 @@ REORDERING_TYPE = "wbe-msd-bidirectional-fe-allff"
 
 POP_LIMIT, STACK, DROP_UNKNOWN = "cube-pruning-pop-limit", "stack", "drop-unknown"
 XML_INPUT, MONOTONE_AT_PUNCTUATION = "xml-input", "monotone-at-punctuation"
-"""Sections that the decoder honours besides those that have attributes of their own."""
+"""Sections that the decoder honours, besides those with attributes of their own in ``MosesIni``."""
 
 WITHOUT_EFFECT = (
     "verbose", "threads", "description", "show-weights", "report-all-factors", "report-all-factors-in-n-best",
@@ -65,7 +67,7 @@ WITHOUT_EFFECT = (
     "cube-pruning-deterministic-search", "early-discarding-threshold", "use-persistent-cache", "persistent-cache-size",
     "clean-lm-cache", "minlexr-memory", "minphr-memory", "feature-overwrite", "no-cache",
 )  # fmt: skip
-"""Sections about what Moses prints, how it goes about its search, what it keeps in memory."""
+"""Sections that do not change translations: output, details of Moses' search, and memory."""
 
 KNOWN_VALUES = {
     "input-factors": ("0",),
@@ -73,7 +75,7 @@ KNOWN_VALUES = {
     XML_INPUT: ("pass-through", "exclusive", "inclusive", "ignore"),
     "max-phrase-length": ("20",),
 }
-"""Sections that change translations, and the values that are known here, Moses' default first."""
+"""Sections that change translations, with their supported values; the first one is Moses' default."""
 
 
 _ON, _OFF = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
@@ -81,9 +83,10 @@ _ON, _OFF = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 @dataclass
 class Feature:
-    """One feature function: its Moses class, its name and its ``key=value`` options in file order.
+    """A feature function: its Moses class, its name, and its ``key=value`` options in file order.
 
-    number: of its line in the file it was read from, for messages.
+    Attributes:
+        number: line number in the file that it was read from, for messages.
     """
 
     kind: str
@@ -93,26 +96,27 @@ class Feature:
 
     @property
     def is_lm(self) -> bool:
-        """Whether it is an n-gram language model."""
+        """Return whether the feature is an n-gram language model."""
         return self.kind in LANGUAGE_MODELS
 
     def line(self) -> str:
-        """The line of the ``[feature]`` section."""
+        """Return the line of the feature in the ``[feature]`` section."""
         return " ".join([self.kind, *(f"{key}={value}" for key, value in self.options.items())])
 
 
 @dataclass
 class MosesIni:
-    """A ``moses.ini``.
+    """Content of a ``moses.ini``.
 
     Attributes:
-        folder: what relative paths are resolved against.
-        features: in file order.
-        weights: feature name to its weights.
+        folder: directory that relative paths are resolved against.
+        features: the features in file order.
+        weights: the weights of each feature, by name.
         distortion_limit: in source words; ``NO_LIMIT`` for none.
-        table_limit: how many translations of one source phrase are used of a table without a limit of its own.
+        table_limit: maximum number of translations per source phrase, for phrase tables without a limit of their own.
         sections: lines of all other sections, kept for ``write``.
-        path: the file it was read from, for messages; section_lines: in it, the line of every section's name.
+        path: the file that was read, for messages.
+        section_lines: line number of each section name in this file.
     """
 
     folder: Path
@@ -129,7 +133,8 @@ class MosesIni:
         """Read an ini file.
 
         Raises:
-            InputError: missing file, unreadable lines, features without weights or weights without a feature.
+            InputError: missing file, lines that cannot be parsed, features without weights, or weights without a
+                feature.
         """
         path = Path(path)
         sections, numbers, section_lines = _sections(path)
@@ -148,7 +153,7 @@ class MosesIni:
             if name in ini.weights:
                 raise InputError(f"{path}, line {number}: weights of {name} are there already; keep one of the lines")
             ini.weights[name] = values
-        # without the section Moses allows every jump
+        # without the section Moses allows all jumps
         limit = _integer(sections.pop("distortion-limit", None), "distortion-limit", path, NO_LIMIT)
         ini.distortion_limit = max(limit, NO_LIMIT)
         ini.table_limit = _integer(sections.pop("ttable-limit", None), "ttable-limit", path, DEFAULT_TABLE_LIMIT)
@@ -177,15 +182,15 @@ class MosesIni:
                 raise InputError(f"{self.path}: feature {feature.name} has {expected} scores but {found} weights")
 
     def table_limit_of(self, table: Feature) -> int:
-        """How many translations of one source phrase are used of a phrase table; 0 for all."""
+        """Return the maximum number of translations per source phrase for a phrase table; 0 for no limit."""
         limit = table.options.get("table-limit")
         return self.table_limit if limit is None else _integer([limit], "table-limit", self.path or self.folder, 0)
 
     def number(self, section: str) -> int | None:
-        """The number in a section of ``sections``, None where there is none.
+        """Return the number in a section of ``sections``, None if there is no such section.
 
         Raises:
-            InputError: it is not a whole number of at least 1.
+            InputError: the content is not an integer of at least 1.
         """
         lines = self.sections.get(section)
         if not lines:
@@ -196,10 +201,10 @@ class MosesIni:
         return number
 
     def is_on(self, section: str) -> bool:
-        """Whether a section of ``sections`` switches something on; without a value it does.
+        """Return whether a section of ``sections`` enables a switch; a section without a value does.
 
         Raises:
-            InputError: it is neither on nor off.
+            InputError: the value is neither on nor off.
         """
         if section not in self.sections:
             return False
@@ -209,7 +214,7 @@ class MosesIni:
         return value not in _OFF
 
     def check_sections(self) -> None:
-        """Refuse what would make Moses translate otherwise than the decoder of ``rnnsmt.search``.
+        """Check that no section would make Moses translate differently from the decoder of ``rnnsmt.search``.
 
         Raises:
             InputError: a section that changes translations, or that Moses does not know either.
@@ -232,7 +237,11 @@ class MosesIni:
                 )
 
     def _check_mapping(self) -> None:
-        """Refuse what uses tables otherwise than every one by itself, with or without the others."""
+        """Check that the ``[mapping]`` uses every phrase table as an independent alternative.
+
+        Raises:
+            InputError: another mapping.
+        """
         lines = [line.split() for line in self.sections.get("mapping", ["0 T 0"])]
         steps = [["0", *line] if len(line) == 2 and line[0] == "T" else line for line in lines]
         count = sum(feature.kind in PHRASE_TABLES for feature in self.features)
@@ -244,7 +253,7 @@ class MosesIni:
             )
 
     def is_same_model(self, other: "MosesIni") -> bool:
-        """Whether another ini differs in weights only."""
+        """Return whether another ini differs in weights only."""
 
         def model(ini: "MosesIni") -> tuple[object, ...]:
             features = [ini._resolved(feature) for feature in ini.features]
@@ -253,7 +262,7 @@ class MosesIni:
         return model(self) == model(other)
 
     def _resolved(self, feature: Feature) -> Feature:
-        """A feature with the absolute path of its file."""
+        """Return a feature with the absolute path of its file."""
         options = dict(feature.options)
         if "path" in options:
             options["path"] = str(self.file_of(feature).resolve())
@@ -264,26 +273,30 @@ class MosesIni:
         return f"{self.path}" if line is None else f"{self.path}, line {line}"
 
     def weight(self, score: str) -> float:
-        """The weight of one score, called like ``TranslationModel0:2``."""
+        """Return the weight of one score, named like ``TranslationModel0:2``."""
         name, _, place = score.rpartition(":")
         return self.weights[name][int(place)]
 
     def set_weight(self, score: str, value: float) -> None:
-        """Change the weight of one score."""
+        """Set the weight of one score, named like ``TranslationModel0:2``."""
         name, _, place = score.rpartition(":")
         self.weights[name][int(place)] = value
 
     def file_of(self, feature: Feature) -> Path:
-        """The path of a feature's file, resolved against the folder of the ini."""
+        """Return the path of a feature's file, resolved against the directory of the ini.
+
+        Raises:
+            InputError: the feature has no path.
+        """
         if "path" not in feature.options:
             raise InputError(f"{self.path}: feature {feature.name} has no path=")
         return self.folder / feature.options["path"]
 
     def located(self, feature: Feature, folder: Path | None = None) -> Path:
-        """The file of a feature, or the one of the same base name in ``folder`` where that has one.
+        """Return the file of a feature, or the file of the same base name in ``folder`` if there is one.
 
         Raises:
-            InputError: there is no such file.
+            InputError: the file is missing, or the feature has no path.
         """
         path = self.file_of(feature)
         if folder is not None and (folder / path.name).is_file():
@@ -294,7 +307,7 @@ class MosesIni:
         return path
 
     def text_for(self, folder: Path) -> str:
-        """The file's content when it is to lie in ``folder``: paths are rewritten relative to it."""
+        """Return the content of the file for the directory ``folder``; paths are rewritten relative to it."""
         out: list[str] = []
         for name, lines in self.sections.items():
             out += [f"[{name}]", *lines, ""]
@@ -311,13 +324,17 @@ class MosesIni:
         return "\n".join(out) + "\n"
 
     def write(self, path: str | Path) -> None:
-        """Write the ini, whole or not at all; relative paths still lead to the same files."""
+        """Write the ini atomically; relative paths are rewritten so that they refer to the same files."""
         with atomic_text(path) as out:
             out.write(self.text_for(Path(path).parent))
 
 
 def feature_count(feature: Feature, where: str) -> int:
-    """How many scalar scores a feature function gives."""
+    """Return the number of scalar scores of a feature function.
+
+    Raises:
+        InputError: its ``num-features`` is not a positive number.
+    """
     if feature.kind in ONE_SCORE:
         return 1
     default = {"PhraseDictionaryMemory": "4", "LexicalReordering": "6"}.get(feature.kind)
@@ -328,7 +345,11 @@ def feature_count(feature: Feature, where: str) -> int:
 
 
 def _sections(path: Path) -> tuple[dict[str, list[str]], dict[str, list[int]], dict[str, int]]:
-    """Lines of every section, their numbers, and the numbers of the lines that name the sections."""
+    """Read the lines of every section, their line numbers, and the line numbers of the section names.
+
+    Raises:
+        InputError: a line before the first section, or a section name without a closing bracket.
+    """
     sections: dict[str, list[str]] = {}
     numbers: dict[str, list[int]] = {}
     begins: dict[str, int] = {}
@@ -406,12 +427,21 @@ def default_ini(
     cslm_unknown: str = CSLM_UNKNOWN[0],
     further_lms: Sequence[str] = (),
 ) -> MosesIni:
-    """The ini that training ends with: the features of a phrase-based baseline with Moses' untuned weights.
+    """Return the ini of an untuned phrase-based baseline, the last step of training.
 
-    The weights are those that Moses' ``train-model.perl`` writes: 0.2 for every phrase score and the phrase penalty,
-    0.3 for every reordering score and distortion, 0.5 for every n-gram LM, -1 for the word penalty. A neural LM gets
-    0.25. ``further_weights`` are those of the phrase scores after the fourth. ``cslm_unknown`` is one of
-    ``CSLM_UNKNOWN``. ``further_lms`` are the features LM1, LM2 and so on, of the same order.
+    The weights are those written by Moses' ``train-model.perl``: 0.2 for every phrase score and the phrase penalty, 0.3
+    for every reordering score and distortion, 0.5 for every n-gram LM, -1 for the word penalty. A neural LM gets 0.25.
+
+    Args:
+        folder: directory of the model.
+        phrase_table, reordering_table, lm, cslm: paths of the files; None for no such feature.
+        lm_order: order of the n-gram LMs.
+        num_features: number of phrase scores.
+        distortion_limit: in source words.
+        table_limit: maximum number of translations per source phrase.
+        further_weights: weights of the phrase scores after the fourth.
+        cslm_unknown: one of ``CSLM_UNKNOWN``.
+        further_lms: paths of the features LM1, LM2 and so on, of the same order.
     """
     factors = {"input-factor": "0", "output-factor": "0"}
     table = {"name": "TranslationModel0", "num-features": str(num_features), "path": phrase_table, **factors}
@@ -448,12 +478,17 @@ def default_ini(
 def same_models(
     inis: Sequence[str | Path], folders: Sequence[str | Path] | None
 ) -> list[tuple[Path | None, dict[int, MosesIni]]]:
-    """Group inis that differ in weights only: the folder of their files, and the inis by their places in the list.
+    """Group inis that differ in weights only.
 
-    folders: where files of the same base names are taken from; one, one for each ini, or none.
+    Args:
+        inis: paths of the inis.
+        folders: directories that override files of the same base name: one for all inis, one per ini, or none.
+
+    Returns:
+        The directory of each group, and its inis by their indices in ``inis``.
 
     Raises:
-        InputError: as ``MosesIni.read``; there are other numbers of inis and folders.
+        InputError: as ``MosesIni.read``; the numbers of inis and directories do not match.
     """
     places = [None] * len(inis) if not folders else [Path(folder) for folder in folders]
     if len(places) == 1:

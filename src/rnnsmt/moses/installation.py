@@ -1,4 +1,4 @@
-"""An installation of Moses: where its programs are, what each part of the pipeline needs of them, whether they work."""
+"""An installation of Moses: location of its programs, requirements of each part of the pipeline, and checks."""
 
 import gzip
 import os
@@ -15,18 +15,18 @@ from rnnsmt.io import InputError, sha256
 from rnnsmt.moses.ini import default_ini
 
 FOLDERS = ("bin", "tools", "training-tools", "mgiza", "scripts/training", "scripts/generic", ".")
-"""Where the programs of Moses, MGIZA, GIZA++ and fast_align lie below an installation."""
+"""Directories below an installation that contain the programs of Moses, MGIZA, GIZA++ and fast_align."""
 
 MOSES, TRAIN, MERT = "moses", "train-model.perl", "mert-moses.pl"
 
 GIZA = (("mgiza", "snt2cooc", "merge_alignment.py", "mkcls"), ("GIZA++", "snt2cooc.out", "mkcls"))
-"""MGIZA and GIZA++, each with what ``train-model.perl`` calls beside it, in one folder."""
+"""MGIZA and GIZA++, each with the programs that ``train-model.perl`` calls in the same directory."""
 
 OF_TRAIN = ("symal", "extract", "score", "consolidate", "lexical-reordering-score")
-"""What ``train-model.perl`` calls in the folder ``bin`` beside its ``scripts``, and nowhere else."""
+"""Programs that ``train-model.perl`` calls in the directory ``bin`` beside its ``scripts``, and nowhere else."""
 
 OF_MERT = ("mert", "pro", "kbmira", "evaluator", "megam_i686.opt")
-"""What ``mert-moses.pl`` wants in the folder of ``extractor``: the first four whatever it optimises by."""
+"""Programs that ``mert-moses.pl`` needs in the directory of ``extractor``; the first four with every optimiser."""
 
 NEEDED: dict[str, tuple[str, ...]] = {
     "model4": (TRAIN, "symal"),
@@ -38,16 +38,20 @@ NEEDED: dict[str, tuple[str, ...]] = {
     "pro": OF_MERT[-1:],
     "decoding": (MOSES,),
 }
-"""Programs of the parts, of the aligners and of the optimisers. Without megam the script would download one."""
+"""Programs needed by each part of the pipeline, aligner and optimiser. Without megam the script would download one."""
 
 SECONDS = 60
-"""A program that only says what it is, or translates one word, has ended by then."""
+"""Time limit in seconds for a program that only reports its version or translates one word."""
 
 
 class Needs(NamedTuple):
-    """What a run asks of Moses: the parts that it does, and with which settings.
+    """Requirements of a run on Moses: the parts that Moses performs, and their settings.
 
-    lm_order: of the language model that the decoder must be able to read.
+    Attributes:
+        parts: parts of the pipeline.
+        aligners: aligners of the part ``alignment``.
+        optimiser: optimiser of the part ``tuning``.
+        lm_order: order of the language model that the decoder must be able to read.
     """
 
     parts: Collection[str]
@@ -57,19 +61,22 @@ class Needs(NamedTuple):
 
 
 def needs_of(config: Mapping[str, Any]) -> Needs:
-    """What a checked configuration asks of Moses."""
+    """Return the requirements of a checked configuration on Moses."""
     aligners, optimiser, order = config["alignment"]["aligners"], config["tuning"]["optimiser"], config["lm"]["order"]
     return Needs(parts_of_moses(config), aligners, optimiser, order)
 
 
 class Installation:
-    """A folder with a built Moses, as its own guide leaves it: ``bin``, ``scripts``; the aligners in ``tools``."""
+    """Directory of a built Moses, in the layout of its own guide: ``bin``, ``scripts``; aligners in ``tools``."""
 
     def __init__(self, home: str | Path) -> None:
-        """home: the folder.
+        """Open an installation.
+
+        Args:
+            home: its directory.
 
         Raises:
-            InputError: there is no such folder.
+            InputError: there is no such directory, or its path contains characters that Moses' scripts cannot handle.
         """
         self.home = Path(home).expanduser().resolve()
         if not self.home.is_dir():
@@ -77,7 +84,11 @@ class Installation:
         check_path(self.home)
 
     def find(self, name: str) -> Path | None:
-        """The path of a program: where Moses' scripts call it, below the installation, on PATH; None for none."""
+        """Return the path of a program, None if there is none.
+
+        Programs that Moses' scripts call are looked up where the scripts expect them, others below the installation,
+        then on PATH.
+        """
         if name in (*OF_TRAIN, *OF_MERT):
             caller = self.find(TRAIN if name in OF_TRAIN else "extractor")
             if caller is None:
@@ -92,10 +103,10 @@ class Installation:
         return None if found is None else Path(found)
 
     def program(self, name: str) -> Path:
-        """As ``find``.
+        """Return the path of a program, as ``find``.
 
         Raises:
-            InputError: it is in neither.
+            InputError: the program is neither in the installation nor on PATH.
         """
         found = self.find(name)
         if found is None:
@@ -103,7 +114,7 @@ class Installation:
         return found
 
     def giza(self) -> tuple[str, Path] | None:
-        """``mgiza`` or ``GIZA++``, whichever is there with all that belongs to it, and the folder of both."""
+        """Return ``mgiza`` or ``GIZA++``, the first one that is complete, and its directory; None if neither is."""
         for names in GIZA:
             first = self.find(names[0])
             if first is not None and all(os.access(first.parent / name, os.X_OK) for name in names):
@@ -111,11 +122,11 @@ class Installation:
         return None
 
     def scripts(self) -> Path:
-        """The folder of Moses' scripts, which they call each other in."""
+        """Return the directory of Moses' scripts, where they call each other."""
         return self.program(MERT).parent.parent
 
     def _wanted(self, needs: Needs) -> dict[str, str]:
-        """Programs, and the part that needs each first."""
+        """Return the needed programs, each with the first part that needs it."""
         wanted: dict[str, str] = {}
         for part in needs.parts:
             every = needs.aligners if part == "alignment" else (part, needs.optimiser) if part == "tuning" else (part,)
@@ -124,7 +135,7 @@ class Installation:
         return wanted
 
     def missing(self, needs: Needs) -> list[str]:
-        """A line for every program that is missing, and what it is for."""
+        """Return a line for each missing program, with the part that needs it."""
         lines = [f"{name} (for {part})" for name, part in self._wanted(needs).items() if self.find(name) is None]
         if "alignment" in needs.parts and "model4" in needs.aligners and self.giza() is None:
             choices = " or ".join(" ".join(names) for names in GIZA)
@@ -132,10 +143,10 @@ class Installation:
         return lines
 
     def check(self, needs: Needs) -> None:
-        """See that everything is there, and that the decoder translates with what a model of ours asks of it.
+        """Check that all programs exist, and that the decoder can translate with a model like those of the pipeline.
 
         Raises:
-            InputError: programs are missing, all of them named; the decoder does not run, or cannot read such models.
+            InputError: programs are missing (all are named), the decoder does not run, or it cannot read such models.
         """
         if lines := self.missing(needs):
             raise InputError(
@@ -145,7 +156,7 @@ class Installation:
             try_decoder(self.program(MOSES), needs.lm_order)
 
     def about(self, needs: Needs) -> dict[str, dict[str, str]]:
-        """Path and hash of every program that takes part, for the provenance."""
+        """Return path and SHA-256 of every program that is used, for the provenance."""
         paths = {name: self.program(name) for name in self._wanted(needs)}
         giza = self.giza() if "alignment" in needs.parts and "model4" in needs.aligners else None
         if giza is not None:
@@ -155,10 +166,10 @@ class Installation:
 
 
 def try_decoder(decoder: Path, lm_order: int) -> None:
-    """Translate a word with a model of two phrases, an LM of this order, lexicalised reordering and segmentations.
+    """Translate one word with two phrase pairs, an LM of the given order, lexicalised reordering and segmentations.
 
     Raises:
-        InputError: it fails; its last words are in the sentence.
+        InputError: the decoder fails; the message contains the reason that it printed.
     """
     with tempfile.TemporaryDirectory(prefix="rnnsmt-moses-") as name:
         folder = Path(name)
@@ -208,31 +219,34 @@ COMPLAINTS = (
     "terminate",
     "abort",
 )
+"""Substrings (in lower case) of lines that report a failure."""
 
 CAUSES = (": not found", "command not found", "No space left", "what():", "Permission denied", "Killed", "write failed")
-"""Parts of sentences that say why, which others follow from."""
+"""Substrings of messages that state the cause of a failure, from which other messages follow."""
 
 PLACE = (" at /", " at ./", " at line ")
-"""What Perl puts behind a message: where it died."""
+"""Beginnings of the location that Perl appends to a message."""
 
 
 BLANKS = re.compile(r"[\s'\"$&;()|<>*?`\\\\]")
+"""Characters that Moses' scripts do not quote."""
 
 
 def check_path(path: Path) -> None:
-    """Refuse a path that Moses' scripts, which quote nothing, would take for several words.
+    """Check that Moses' scripts, which do not quote paths, would take a path for a single word.
 
     Raises:
-        InputError: it has a blank or a character that means something to the shell.
+        InputError: the path contains white space or a character with a special meaning to the shell.
     """
     if BLANKS.search(str(path)):
         raise InputError(f"{path}: Moses' scripts take no path with blanks, quotes and the like; use another")
 
 
 def last_words(text: str) -> str:
-    """What a failed program said that looks like the reason, in at most 300 characters; without Perl's place.
+    """Return the likely reason of a failure from a program's output, without Perl's location, up to 300 characters.
 
-    The first sentence about something that is not there or does not fit, else the last complaint, else the last line.
+    This is the first line that states a cause (``CAUSES``), for example a missing file, else the last line that reports
+    a failure (``COMPLAINTS``), else the last line.
 
     >>> last_words("step 1\\nERROR: no file x at /opt/train-model.perl line 17.\\nExit code: 2\\n")
     'ERROR: no file x'

@@ -1,4 +1,4 @@
-"""Moses' n-best lists: ``number ||| text ||| Name= value ... ||| score [||| segmentation]``, read and written."""
+"""Reader and writer of Moses' n-best lists: ``number ||| text ||| Name= value ... ||| score [||| segmentation]``."""
 
 import math
 import re
@@ -13,7 +13,7 @@ from rnnsmt.io import InputError, read_lines, words_of
 from rnnsmt.moses.ini import MosesIni
 
 MOST_DIGITS = 20
-"""Characters of the number of a sentence."""
+"""Maximum number of characters of a sentence number."""
 
 
 class Candidate(NamedTuple):
@@ -32,11 +32,15 @@ _SEGMENT = re.compile(r"(\d+)(?:-(\d+))?=(?:(\d+)(?:-(\d+))?)?", re.ASCII)
 
 
 class NbestLists(NamedTuple):
-    """The lists of all sentences of a text, in the order of the file.
+    """N-best lists of all sentences of a text, in file order.
 
-    ``names``: of the F features (``LM0:0``), in the order of the ini; ``texts``: of every sentence; ``features``:
-    float64 ``[n, F]`` of every sentence. A sentence without a line in the file, which is how an empty one looks, has
-    the empty translation with all features 0.
+    A sentence without a line in the file, which is the form of an empty one, has the empty translation with all
+    features 0.
+
+    Attributes:
+        names: names of the F scores (``LM0:0``), in the order of the ini.
+        texts: translations of each sentence.
+        features: ``float64`` [n, F] of each sentence.
     """
 
     names: list[str]
@@ -45,10 +49,10 @@ class NbestLists(NamedTuple):
 
 
 def fields_of(line: str, path: str | Path, number: int) -> list[str]:
-    """The fields of a line, as they are.
+    """Return the fields of a line, with white space.
 
     Raises:
-        InputError: fewer than four, or the first is not the number of a sentence.
+        InputError: the line has fewer than four fields, or the first is not the number of a sentence.
     """
     fields = line.split("|||")
     if len(fields) < 4 or not fields[0].strip().isdecimal() or len(fields[0]) > MOST_DIGITS:
@@ -57,11 +61,14 @@ def fields_of(line: str, path: str | Path, number: int) -> list[str]:
 
 
 def read_nbest(path: str | Path) -> tuple[list[str], Iterator[Candidate]]:
-    """Feature names (``Name0:0``, one a value, in the order of the file) and the candidates of an n-best list.
+    """Read an n-best list.
+
+    Returns:
+        The names of the scores (``Name0:0``, one per value, in file order), and an iterator over the candidates.
 
     Raises:
-        InputError: no line, one that is none of an n-best list, a feature list that differs from the first line's, a
-            value that is not a finite number, or sentences out of order.
+        InputError: the file is empty, or has a line that does not belong to an n-best list, features that differ from
+            those of the first line, a value that is not finite, or sentences out of order.
     """
     lines = enumerate(read_lines(path), 1)
     first = next(lines, None)
@@ -97,14 +104,17 @@ def nbest_lines(
     scores: NDArray[np.float64],
     segmentations: Sequence[Sequence[Segment]],
 ) -> Iterator[str]:
-    """The lines of one sentence.
+    """Yield the lines of one sentence.
 
     Args:
-        number: of the sentence, from 0.
-        names: ``Name:place`` [F]; the places of a feature function stand together.
-        texts: [n]; features: [n, F]; scores: [n]; segmentations: [n].
+        number: index of the sentence, from 0.
+        names: ``Name:place`` [F]; the scores of a feature function are contiguous.
+        texts: translations [n].
+        features: [n, F].
+        scores: [n].
+        segmentations: phrases of each translation [n].
     """
-    groups: list[tuple[str, int, int]] = []
+    groups: list[tuple[str, int, int]] = []  # name, first column and end of each feature function
     for at, name in enumerate(each.rsplit(":", 1)[0] for each in names):
         first = groups.pop()[1] if groups and groups[-1][0] == name else at
         groups.append((name, first, at + 1))
@@ -115,7 +125,7 @@ def nbest_lines(
 
 
 def segmentation(phrases: Sequence[Segment]) -> str:
-    """Moses' notation of a segmentation: source range = target range, a single position without a dash."""
+    """Format a segmentation as Moses does: source range = target range; a single position has no dash."""
     parts, position = [], 0
     for first, last, size in phrases:
         target = ""
@@ -127,10 +137,10 @@ def segmentation(phrases: Sequence[Segment]) -> str:
 
 
 def read_segmentation(text: str) -> list[Segment]:
-    """The phrases of a segmentation in Moses' notation, in the order of the translation.
+    """Parse a segmentation in Moses' format; return its phrases in the order of the translation.
 
     Raises:
-        ValueError: it is none, or a target range does not follow the one before.
+        ValueError: the text is not a segmentation, or a target range does not follow the previous one.
     """
     found: list[Segment] = []
     position = 0
@@ -151,13 +161,13 @@ def read_segmentation(text: str) -> list[Segment]:
 
 
 def with_feature(fields: Sequence[str], name: str, value: float) -> str:
-    """The line of these fields with one more feature behind the others, six decimals."""
+    """Return the line with these fields and one more feature after the others, with six decimals."""
     features = f" {' '.join(fields[2].split())} {name}= {value:.6f} "
     return "|||".join([*fields[:2], features, *fields[3:]])
 
 
 def phrase_pairs(source: str, target: str, segmentation: Sequence[Segment]) -> list[tuple[str, str]]:
-    """The phrase pairs of a translation as text, in its order.
+    """Return the phrase pairs of a translation as text, in the order of the translation.
 
     >>> phrase_pairs("a b c", "x y", [(1, 2, 2), (0, 0, 0)])
     [('b c', 'x y'), ('a', '')]
@@ -171,11 +181,11 @@ def phrase_pairs(source: str, target: str, segmentation: Sequence[Segment]) -> l
 
 
 def read_details(path: str | Path, source: Sequence[str]) -> list[tuple[str, list[Segment]]]:
-    """Of every sentence of a text the first translation that an n-best list with segmentations has, and its phrases.
+    """Read the first translation of every sentence of a text, and its phrases, from an n-best list with segmentations.
 
     Raises:
-        InputError: a line without a segmentation, one that does not fit the sentence and its translation, or a sentence
-            that is not in the text; no translation of a sentence that is not empty.
+        InputError: a line has no segmentation, or one that does not fit the sentence and its translation; a sentence is
+            not in the text; or a non-empty sentence has no translation.
     """
     found: dict[int, tuple[str, list[Segment]]] = {}
     for number, line in enumerate(read_lines(path), 1):
@@ -201,13 +211,13 @@ def read_details(path: str | Path, source: Sequence[str]) -> list[tuple[str, lis
 
 
 def read_lists(path: str | Path, ini: MosesIni, source: Sequence[str]) -> NbestLists:
-    """The lists of the sentences of a text, with the features that the ini has weights of.
+    """Read the n-best lists of the sentences of a text, with the features that have weights in the ini.
 
-    The unknown word penalty is in no list, neither in Moses' nor in ours.
+    The unknown-word penalty is not in n-best lists, neither in those of Moses nor in those of rnnsmt.
 
     Raises:
-        InputError: as ``read_nbest``; a sentence beyond the text; no translation of a sentence that is not empty;
-            features that the ini lacks, or the other way round.
+        InputError: as ``read_nbest``; a sentence is beyond the text; a non-empty sentence has no translation; or the
+            features of the list and the ini differ.
     """
     in_file, candidates = read_nbest(path)
     kinds = {feature.name: feature.kind for feature in ini.features}
@@ -260,13 +270,16 @@ def _parse(path: str | Path, number: int, line: str) -> tuple[list[str], Candida
 
 
 def _labels(line: str) -> list[tuple[int, str]]:
-    """Where the names stand in the features of a line; the last entry is the end."""
+    """Return the positions of feature names among the words of a line's features; the last entry is the end."""
     words = line.split("|||")[2].split()
     return [(place, word) for place, word in enumerate(words) if word.endswith("=")] + [(len(words), "")]
 
 
 def _parse_alike(path: str | Path, number: int, line: str, labels: list[tuple[int, str]]) -> Candidate | None:
-    """The candidate of a line whose names stand where ``labels`` says; None where it has others or is malformed."""
+    """Parse a line with feature names at the positions of ``labels``; return None if it has others or is malformed.
+
+    This is faster than ``_parse``: all values are converted at once, and no names are made.
+    """
     fields = fields_of(line, path, number)
     words = fields[2].split()
     if len(words) != labels[-1][0] or any(words[place] != name for place, name in labels[:-1]):

@@ -1,4 +1,4 @@
-"""Running a program of Moses: its output goes to a log of its own, its failure ends in one sentence."""
+"""Runner of Moses' programs: their output goes to a log file, a failure becomes a one-sentence error."""
 
 import os
 import resource
@@ -16,14 +16,20 @@ from rnnsmt.moses.installation import check_path, last_words
 from rnnsmt.progress import say
 
 TAIL = 1_000_000
-"""Bytes at the end of a log in which the reason of a failure is looked for."""
+"""Number of bytes at the end of a log that are searched for the reason of a failure."""
 
 
 STOPS = (signal.SIGTERM, signal.SIGINT)
+"""Signals that stop a stage; they are blocked while a program is being started."""
 
 
 class Done(NamedTuple):
-    """A program that has ended well: its CPU seconds, with those of the programs that it called; what it printed."""
+    """Result of a program that has ended successfully.
+
+    Attributes:
+        seconds: CPU time in seconds, including that of its child processes.
+        printed: the end of its output in the log, up to ``TAIL`` bytes.
+    """
 
     seconds: float
     printed: str
@@ -40,14 +46,21 @@ def run(
     held: Sequence[int] = (),
     limit: float | None = None,
 ) -> Done:
-    """Run a program to its end. It is stopped with all that it called when this process is.
+    """Run a program to its end; if this process is stopped, the program and its child processes are killed.
 
-    log: what it prints is added there, and what it writes into ``more_logs`` where it fails. folder: where it runs.
-    stdout: a file; without it the log. threads: of programs that use OpenMP. held: descriptors of locks that it holds
-    too, should this process be killed. limit: seconds, after which it is stopped.
+    Args:
+        command: program and arguments; paths among them are checked with ``check_path``.
+        log: file that the program's output is appended to.
+        folder: working directory.
+        stdout: file for the standard output; None for the log.
+        threads: number of threads of programs that use OpenMP.
+        more_logs: files of the program that are appended to the log if it fails.
+        held: file descriptors of locks that the program inherits, so that they are held even if this process is killed.
+        limit: time limit in seconds, after which the program is killed; None for no limit.
 
     Raises:
-        InputError: it cannot be started, fails or takes too long; with its last words and the path of the log.
+        InputError: the program cannot be started, fails, or exceeds the time limit; the message contains the reason
+            that it printed and the path of the log.
     """
     for word in command:
         if isinstance(word, Path):
@@ -56,7 +69,7 @@ def run(
     name = Path(words[0]).name
     say(f"running {' '.join(words)}; what it prints: {log}")
     log.parent.mkdir(parents=True, exist_ok=True)
-    # the scripts of MGIZA want a program called python
+    # MGIZA's scripts call a program named python
     places = os.pathsep.join([*os.get_exec_path(), str(Path(sys.executable).parent)])
     environment = os.environ | {"LC_ALL": "C", "PATH": places, "OMP_NUM_THREADS": str(threads)}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -65,7 +78,7 @@ def run(
         printed.flush()
         begin = printed.tell()
         writing = None if stdout is None else stdout.open("wb")
-        # a signal that comes between the start of the program and the wait would leave it alone
+        # a signal between the start of the program and the wait below would leave the program running
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
         try:
             process = subprocess.Popen(
@@ -100,7 +113,7 @@ def run(
 
 
 def _printed(log: Path, begin: int) -> str:
-    """The end of what was added to a log since ``begin``."""
+    """Return the end of the text appended to a log since the offset ``begin``, up to ``TAIL`` bytes."""
     with log.open("rb") as stream:
         stream.seek(max(begin, log.stat().st_size - TAIL))
         return stream.read().decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""Word alignment and phrase tables by the programs of Moses, MGIZA, GIZA++ and fast_align."""
+"""Word alignment and phrase tables with the programs of Moses, MGIZA, GIZA++ and fast_align."""
 
 import shutil
 from collections.abc import Sequence
@@ -18,19 +18,19 @@ from rnnsmt.moses.installation import TRAIN, Installation
 from rnnsmt.moses.running import run
 
 SIDES = ("f", "e")
-"""What Moses calls source and target in names of files, and in ``lex.f2e``."""
+"""Moses' names of source side and target side in file names, as in ``lex.f2e``."""
 
 TABLES = ("lex.e2f", "lex.f2e", "phrase-table.gz", "reordering-table.wbe-msd-bidirectional-fe.gz")
-"""What training writes."""
+"""Files written by training."""
 
 ATOOLS = {"intersection": "intersect"}
-"""What atools calls otherwise than symal."""
+"""Heuristics that have another name in atools than in symal."""
 
 PROBLEMS = ("not found", "No space left", "write failed", "Killed", "cannot open", "No such file", "Out of memory")
-"""What is printed where a part of training fails; the script itself goes on without it."""
+"""Messages of a failed part of training; the script itself continues without it."""
 
 SCORE_OPTIONS = {"none": "", "kneser-ney": "--KneserNey"}
-"""Options of Moses' ``score`` by ``phrases.smoothing``."""
+"""Options of Moses' ``score`` for each value of ``phrases.smoothing``."""
 
 
 def align(
@@ -43,13 +43,20 @@ def align(
     log: Path,
     threads: int,
 ) -> dict[str, object]:
-    """Align words in both directions and combine them.
+    """Align the words of a parallel text in both directions, and combine the two alignments.
 
-    aligner: ``model4``, GIZA++'s default sequence of models, by MGIZA where that is installed; or ``fast_align``.
-    heuristic: as Moses' symal and fast_align's atools call it. output: links ``i-j`` of every line.
+    Args:
+        moses: the installation.
+        aligner: ``model4`` (the default sequence of models of GIZA++, with MGIZA if that is installed) or
+            ``fast_align``.
+        source, target: the parallel text.
+        heuristic: name of the combination in Moses' symal and fast_align's atools.
+        output: the alignment, links ``i-j`` of each line.
+        log: log file for the output of the programs.
+        threads: number of threads.
 
     Raises:
-        InputError: as ``run``; there are other numbers of lines.
+        InputError: as ``run``; the numbers of lines differ.
     """
     with scratch_folder(Path(output).resolve()) as work:
         texts = [work / f"corpus.{side}" for side in SIDES]
@@ -109,12 +116,22 @@ def train(
     threads: int,
     memory_mb: int,
 ) -> dict[str, object]:
-    """Lexical, phrase and reordering tables by ``train-model.perl``, steps 4 to 7, named as ``TABLES``.
+    """Make lexical, phrase and reordering tables, named as ``TABLES``, with steps 4 to 7 of ``train-model.perl``.
 
-    Several alignments of the same text are counted together. smoothing: a key of ``SCORE_OPTIONS``.
+    Args:
+        moses: the installation.
+        sources, targets: the parallel text, in one or more files, which are concatenated.
+        alignments: word alignments, in the same order. If the same text is given with several alignments, these are
+            counted together.
+        output_dir: directory of the tables.
+        log: log file for the output of the programs.
+        max_length: maximum number of words of a phrase.
+        smoothing: a key of ``SCORE_OPTIONS``.
+        threads: number of threads.
+        memory_mb: memory in MB; a fifth is used as the buffer of the sort program.
 
     Raises:
-        InputError: as ``run``; texts and alignments have other numbers of lines.
+        InputError: as ``run``; the numbers of lines differ, or the tables are incomplete.
     """
     with scratch_folder(output_dir.resolve() / TABLES[2]) as work:
         files = [work / f"corpus.{side}" for side in SIDES]
@@ -126,7 +143,8 @@ def train(
                 f"source, target and alignment have {', '.join(map(str, numbers))} lines; give one of each"
             )
         options = SCORE_OPTIONS[smoothing]
-        cores = -(-numbers[0] // max(numbers[0] // threads + 1, 1)) or 1  # no split of the text is empty
+        # at most ``threads``, but few enough that no part of the text is empty when the script splits it
+        cores = -(-numbers[0] // max(numbers[0] // threads + 1, 1)) or 1
         seconds, printed = run(
             [
                 moses.program(TRAIN), "-root-dir", work, "-corpus", work / "corpus", "-f", SIDES[0], "-e", SIDES[1],

@@ -1,1 +1,1 @@
-"""What the networks share: the training loop, optimiser and matrix products, and the options of their stages."""
+"""Code shared by all networks: training loop, optimiser, matrix products, softmax, options of their stages."""

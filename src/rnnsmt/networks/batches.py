@@ -1,4 +1,4 @@
-"""The order of a training: random minibatches that follow from the seed alone and are never held as a whole."""
+"""The random order of training examples, a function of the seed alone that is never held in memory as a whole."""
 
 from typing import Any, Protocol
 
@@ -6,14 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 Index = NDArray[np.int64]
-"""Numbers of examples: of phrase pairs, or of places in a text."""
+"""Indices of examples: of phrase or sentence pairs, or of positions in a text."""
 
 WINDOW = 1 << 15
-"""Examples of the order that are looked at together."""
+"""Number of consecutive examples of the random order from which minibatches are formed at a time."""
 
 
 class Batches(Protocol):
-    """An endless sequence of minibatches: the numbers of their examples, which can be taken up at any minibatch."""
+    """An endless sequence of minibatches, as indices of examples; its state can be saved after any minibatch."""
 
     def __next__(self) -> Index: ...
     def state(self) -> dict[str, Any]: ...
@@ -21,12 +21,17 @@ class Batches(Protocol):
 
 
 def draw_held_out(n: int, number: int, seed: int) -> Index:
-    """``number`` of ``n`` examples that are not trained on, drawn from all of them, in ascending order."""
+    """Draw ``number`` of ``n`` examples to be held out from training; return their indices, ascending."""
     return np.sort(np.random.default_rng([seed, 1]).choice(n, number, replace=False, shuffle=False)).astype(np.int64)
 
 
 def permuted(positions: Index, n: int, key: list[int]) -> Index:
-    """A permutation of 0 .. n-1, seen at some positions: a Feistel cipher of four rounds, walked until below n."""
+    """Return the values of a pseudo-random permutation of 0 .. n-1 at some positions; ``key``: selects the permutation.
+
+    A Feistel cipher of four rounds permutes all numbers of an even number of bits, the smallest that holds n-1. A value
+    of n or more is encrypted again until it is below n ("cycle walking"), which leaves a permutation of 0 .. n-1.
+    Nothing of size n is computed or stored.
+    """
     half = max((max(n - 1, 1).bit_length() + 1) // 2, 1)
     mask = np.uint64((1 << half) - 1)
     keys = np.random.SeedSequence(key).generate_state(4, np.uint64)
@@ -42,7 +47,7 @@ def permuted(positions: Index, n: int, key: list[int]) -> Index:
 
 
 def _mixed(value: NDArray[np.uint64], key: np.uint64) -> NDArray[np.uint64]:
-    """Every bit of the result depends on every bit of the value (multiply and shift, twice)."""
+    """Return the round function of the cipher: multiply and shift twice, so that every bit affects every bit."""
     value = (value ^ key) * np.uint64(0x9E3779B97F4A7C15)
     value = (value ^ (value >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
     return value ^ (value >> np.uint64(32))

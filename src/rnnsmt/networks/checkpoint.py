@@ -1,6 +1,6 @@
-"""Files of tensors: the checkpoint of a training, and what the files of trained networks are read and checked with.
+"""Files of tensors: checkpoints of trainings, and reading, writing and checking of the files of networks.
 
-A checkpoint is replaced whole, and only ever continued with the settings that it was begun with.
+A checkpoint is replaced atomically, and a training is only resumed with the settings that it was started with.
 """
 
 import io
@@ -28,23 +28,23 @@ _CORRUPT = (
     TypeError,
     pickle.UnpicklingError,
 )
-"""What is raised where a file is damaged or holds something else."""
+"""Exceptions that torch and Python raise on files that are damaged or hold something else."""
 
 
 class Checkpoint:
-    """One file ``state.pt`` in a state folder: fingerprint, random states, and what the training adds."""
+    """The file ``state.pt`` in a state directory: fingerprint, random states, and the state of the training."""
 
     def __init__(self, folder: str | Path, fingerprint: Mapping[str, object]) -> None:
-        """``fingerprint``: name -> value of everything that the training depends on."""
+        """Open the state directory. fingerprint: name -> value of everything that the training depends on."""
         self.folder = StateFolder(folder, fingerprint)
         self.path = self.folder.path / "state.pt"
         self.remedy = self.folder.remedy
 
     def load(self, device: torch.device | str = "cpu") -> dict[str, Any] | None:
-        """What was saved last, its tensors on ``device``, with the random states set as they were; None: nothing yet.
+        """Read the last saved state, its tensors on ``device``, and restore the random states; None if there is none.
 
         Raises:
-            InputError: saved with other settings, or damaged.
+            InputError: the state was saved with other settings, or the file is damaged.
         """
         if not self.path.exists():
             return None
@@ -58,19 +58,19 @@ class Checkpoint:
         return dict(saved["state"])
 
     def lock(self) -> None:
-        """Keep other processes out; what a finished training of other settings left is removed."""
+        """Lock the state directory; remove the state of a finished training with other settings."""
         self.folder.lock()
         self.folder.clear_finished(self.path.name)
 
     def finish(self) -> None:
-        """Remember that the outputs are written: other settings may then start over."""
+        """Record that the outputs are written: a training with other settings may then start over."""
         self.folder.finish()
 
     def save(self, state: Mapping[str, Any]) -> None:
-        """Replace what was saved.
+        """Replace the saved state.
 
         Raises:
-            InputError: it cannot be written (a full disk); what was saved before is still there.
+            InputError: the file cannot be written (full disk); the previous state is kept.
         """
         content = {"fingerprint": self.folder.fingerprint, "random": random_states(), "state": dict(state)}
         try:
@@ -83,22 +83,22 @@ class Checkpoint:
 
 
 def save_file(path: str | Path, content: Mapping[str, Any]) -> None:
-    """Write tensors and plain values, whole or not at all; the same content gives the same bytes."""
-    memory = io.BytesIO()
+    """Write tensors and plain values to a file, atomically; equal contents give equal bytes."""
+    memory = io.BytesIO()  # torch.save to a path would store the name of the temporary file
     torch.save(dict(content), memory)
     with atomic_path(path) as temporary, temporary.open("wb") as out:
         out.write(memory.getbuffer())
 
 
 _ZIP = b"PK\x03\x04"
-"""What files of torch begin with."""
+"""The first bytes of every file of ``torch.save``, a ZIP archive."""
 
 
 def load_file(path: str | Path, device: torch.device | str, remedy: str) -> dict[str, Any]:
-    """Read what ``save_file`` wrote. No code in the file is run.
+    """Read a file that ``save_file`` wrote, onto ``device``. No code in the file is run.
 
     Raises:
-        InputError: missing, damaged, or something else; the sentence ends in ``remedy``.
+        InputError: the file is missing, damaged, or of another kind; the message ends in ``remedy``.
     """
     if not Path(path).is_file():
         raise InputError(f"{path}: no such file; {remedy}")
@@ -116,7 +116,7 @@ def load_file(path: str | Path, device: torch.device | str, remedy: str) -> dict
 
 @contextmanager
 def corrupt_as_input_error(path: str | Path, remedy: str) -> Iterator[None]:
-    """Around what takes the content of a file apart: parts that are missing or do not fit are an ``InputError``."""
+    """Convert exceptions on missing or mismatched parts of a file's content to ``InputError``."""
     try:
         yield
     except _CORRUPT as error:
@@ -124,12 +124,16 @@ def corrupt_as_input_error(path: str | Path, remedy: str) -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
+    """Return the type and the first two lines of an exception, at most 160 characters of them."""
     text = " ".join(line.strip() for line in str(error).splitlines()[:2])
     return f"{type(error).__name__}: {text[:160]}" if text else type(error).__name__
 
 
 def random_states() -> dict[str, Any]:
-    """The states of the random generators of the process, as tensors and plain values; no training uses a GPU's."""
+    """Return the states of the random generators of Python, numpy and torch (CPU), as tensors and plain values.
+
+    No training uses the generator of a GPU.
+    """
     kind, keys, *rest = np.random.get_state()
     version, internal, gauss = random.getstate()
     return {
@@ -140,7 +144,7 @@ def random_states() -> dict[str, Any]:
 
 
 def restore_random_states(states: Mapping[str, Any]) -> None:
-    """Set the random generators as ``random_states`` found them."""
+    """Set the random generators to states that ``random_states`` returned."""
     torch.set_rng_state(states["torch"].cpu())
     kind, keys, *rest = states["numpy"]
     np.random.set_state((kind, keys.cpu().numpy().astype(np.uint32), *rest))
@@ -149,10 +153,10 @@ def restore_random_states(states: Mapping[str, Any]) -> None:
 
 
 def check_parameters(path: str | Path, model: nn.Module, remedy: str) -> None:
-    """See that all are float32 numbers; no gradients are taken of them.
+    """Check that all parameters are dense and finite float32 tensors, and turn off their gradients.
 
     Raises:
-        InputError: names the file and the parameter; the sentence ends in ``remedy``.
+        InputError: one is not; the message names the file and the parameter and ends in ``remedy``.
     """
     for name, parameter in model.named_parameters():
         parameter.requires_grad_(False)

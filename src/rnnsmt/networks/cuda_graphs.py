@@ -1,7 +1,7 @@
 """The gradient of a minibatch as a CUDA graph: one launch instead of hundreds.
 
-The kernels of a small batch are shorter than the time that launching them takes. A graph (``torch.cuda.CUDAGraph``)
-keeps what was launched, with the addresses of all tensors, and launches it again at once.
+The kernels of a small batch take less time than launching them. A graph (``torch.cuda.CUDAGraph``) records the launched
+kernels with the addresses of all their tensors and replays them in one launch.
 """
 
 from collections.abc import Callable
@@ -13,11 +13,14 @@ from torch import Tensor
 from rnnsmt.progress import say
 
 AGREEMENT = 1e-3
-"""How far a replayed gradient may be from the launched one, as a share of its norm: sums of atomic additions differ."""
+"""Maximum distance of a replayed gradient from the launched one, relative to its norm; atomic additions round anew."""
 
 
 class CapturedGradient(NamedTuple):
-    """A graph, the minibatch that it reads and the sums that it writes, which the next replay of any graph ends."""
+    """A graph, the tensors of a minibatch that it reads, and the sums that it writes.
+
+    All graphs share one memory pool: the sums are valid until the next replay of any graph.
+    """
 
     graph: torch.cuda.CUDAGraph
     batch: tuple[Tensor, ...]
@@ -25,16 +28,16 @@ class CapturedGradient(NamedTuple):
 
 
 class GraphedGradient:
-    """A function of a minibatch that fills a gradient, replayed for shapes that it was called with twice.
+    """A function that fills a gradient from a minibatch, replayed as a graph from the third call with a shape on.
 
-    For functions that launch the same kernels for all minibatches of a shape, read nothing from the processor but the
-    tensors given, and ask the device nothing. The first call with a shape makes torch load what it needs. The second
-    one is captured and, so that no training depends on a graph that does something else, compared: where the replayed
-    gradient differs, or the capture fails, the log says so and all is launched as before.
+    The function must launch the same kernels for all minibatches of a shape, read no CPU memory but the given tensors,
+    and never synchronise with the device. The first call with a shape is a warm-up, in which torch loads what it needs.
+    The second one also captures the graph, replays it and compares the gradients. If they differ or the capture fails,
+    a warning goes to the log and all kernels are launched one by one as before.
     """
 
     def __init__(self, function: Callable[..., Tensor], gradient: Tensor) -> None:
-        """function: of the tensors of a minibatch, returns sums and fills ``gradient``."""
+        """Wrap ``function``, which takes the tensors of a minibatch, fills ``gradient`` and returns sums."""
         self.function, self.gradient = function, gradient
         self.works = True
         self._seen: set[tuple[torch.Size, ...]] = set()
@@ -42,10 +45,11 @@ class GraphedGradient:
         self._pool = torch.cuda.graph_pool_handle()
 
     def __call__(self, batch: tuple[Tensor, ...]) -> Tensor:
-        """The sums over a minibatch, to be used before the next call."""
+        """Fill the gradient and return the sums over a minibatch, which are valid until the next call."""
         shapes = tuple(part.shape for part in batch)
         if shapes in self._captured:
             graph, read, sums = self._captured[shapes]
+            # the graph reads fixed addresses
             for part, new in zip(read, batch, strict=True):
                 part.copy_(new)
             graph.replay()
@@ -63,11 +67,15 @@ class GraphedGradient:
         return sums
 
     def _capture(self, shapes: tuple[torch.Size, ...], batch: tuple[Tensor, ...], launched: Tensor) -> str:
-        """Capture the function for minibatches of these shapes; what went wrong, if anything. Spoils the gradient."""
+        """Capture the function for minibatches of these shapes; overwrite the gradient.
+
+        Returns:
+            What went wrong; an empty string if nothing did.
+        """
         read = tuple(part.clone() for part in batch)
         graph = torch.cuda.CUDAGraph()
         try:
-            # with several processes a thread of NCCL asks the device too
+            # "global" would forbid the device queries that a thread of NCCL makes with several processes
             with torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
                 sums = self.function(*read)
             graph.replay()

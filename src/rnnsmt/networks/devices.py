@@ -1,4 +1,4 @@
-"""Where networks are computed: the device, threads, the precision of matrix products, several processes."""
+"""Device, threads, precision of matrix products, and processes for the computation of networks."""
 
 import fcntl
 import os
@@ -19,38 +19,38 @@ from rnnsmt.progress import say
 
 @dataclass(frozen=True)
 class Place:
-    """The device of this process, and which of how many processes it is; a ``with`` leaves the others at its end."""
+    """Device and rank of this process; as a context manager, leaves the process group at the end."""
 
     device: torch.device
     rank: int = 0
     processes: int = 1
     matmul_dtype: torch.dtype | None = None
-    """What the caller has to round the factors of matrix products to; None: nothing, torch does what is needed."""
+    """Type to which the caller must round the factors of matrix products; None: torch does all rounding."""
 
     @property
     def first(self) -> bool:
-        """Whether this process writes the files and the log."""
+        """Return whether this process writes the files and the log."""
         return self.rank == 0
 
     def describe(self) -> dict[str, str]:
-        """The kind of device, and what the factors of matrix products are rounded to."""
+        """Return the type of the device and the precision of the factors of matrix products."""
         rounded = "float32" if torch.get_float32_matmul_precision() == "highest" else "TF32"
         return {"device": self.device.type, "factors": "bfloat16" if self.matmul_dtype is torch.bfloat16 else rounded}
 
     def __str__(self) -> str:
-        """For the log."""
+        """Return a description for the log."""
         name = "the CPU" if self.device.type == "cpu" else f"{self.device} ({torch.cuda.get_device_name(self.device)})"
         several = f", {self.processes} processes" if self.processes > 1 else ""
         return f"{name}{several}, products of {self.describe()['factors']} factors"
 
     def sum(self, value: Tensor) -> Tensor:
-        """Add up a tensor over all processes, in place."""
+        """Sum a tensor over all processes, in place, and return it."""
         if self.processes > 1:
             processes.all_reduce(value)
         return value
 
     def any(self, flag: bool) -> bool:
-        """Whether the flag is set in any process."""
+        """Return whether the flag is set in any process; also serves as a barrier."""
         if self.processes == 1:
             return flag
         return bool(self.sum(torch.tensor(float(flag), device=self.device)).item())
@@ -64,17 +64,21 @@ class Place:
 
 
 def choose_place(name: str, threads: int, precision: str = "float32", join: bool = False) -> Place:
-    """Set threads and precision of this process; join: and join the other ones where ``torchrun`` started several.
+    """Choose the device and set threads and precision of this process.
 
-    Says so in the log where auto finds no GPU although there are signs that there should be one.
+    A warning goes to the log if ``auto`` finds no GPU although there are signs of one.
 
-    name: cpu, cuda, or auto: a GPU where there is one. precision: ``float32``, or ``reduced``: the factors of matrix
-    products are rounded, to bfloat16 (8 bits: an error of up to 0.4 %) on processors that multiply it, to TF32 (11
-    bits: 0.05 %) on GPUs; sums stay float32. ``bfloat16``: rounded to it on GPUs too, and on processors that are slow
-    at it. Factors of bfloat16 are rounded by the caller, see ``Place.matmul_dtype``.
+    Args:
+        name: ``cpu``, ``cuda``, or ``auto``: a GPU if there is one.
+        threads: number of threads of torch.
+        precision: ``float32``; ``reduced``: the factors of matrix products are rounded, to bfloat16 (8 significant
+            bits, relative error up to 0.4 %) on CPUs with bfloat16 instructions, to TF32 (11 bits, 0.05 %) on GPUs,
+            with sums in float32; ``bfloat16``: to bfloat16 on any device, even where that is slow. The caller rounds
+            factors to bfloat16, see ``Place.matmul_dtype``.
+        join: join the process group if ``torchrun`` or ``started_processes`` started several processes.
 
     Raises:
-        InputError: a GPU was asked for and there is none, or fewer than processes.
+        InputError: a GPU was asked for and there is none, or there are fewer GPUs than processes.
     """
     torch.set_num_threads(threads)
     there = torch.cuda.is_available()
@@ -85,7 +89,7 @@ def choose_place(name: str, threads: int, precision: str = "float32", join: bool
     _allow_tf32(reduced and kind == "cuda")
     rounds = precision == "bfloat16" or (reduced and kind == "cpu" and multiplies_bfloat16())
     matmul_dtype = torch.bfloat16 if rounds else None
-    # oneDNN has no LSTM of bfloat16 for processors that do not multiply it; torch's own takes its place
+    # oneDNN has no bfloat16 LSTM for CPUs without bfloat16 instructions; torch's native one is used there
     fits = not rounds or kind == "cuda" or multiplies_bfloat16()
     torch.backends.mkldnn.enabled = fits  # type: ignore[assignment]  # a property of a module
     started = os.environ if join else {}
@@ -106,11 +110,11 @@ def choose_place(name: str, threads: int, precision: str = "float32", join: bool
 
 
 RESERVED = ("SLURM_JOB_GPUS", "SLURM_STEP_GPUS", "CUDA_VISIBLE_DEVICES")
-"""Set where a scheduler has reserved a GPU."""
+"""Environment variables that are set where a scheduler has reserved a GPU."""
 
 
 def _sign_of_a_gpu() -> str:
-    """What says that this process should have one: a reservation, or the driver's file; empty: nothing does."""
+    """Return a sign that this process should have a GPU: a reservation or the driver's file; empty if there is none."""
     if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):  # hidden on purpose
         return ""
     for variable in RESERVED:
@@ -123,16 +127,16 @@ DRIVER = Path("/dev/nvidia0")
 
 
 _taken: list[tuple[int, IO[str]]] = []
-"""The GPU that this process has taken, and its lock, which is held until it ends."""
+"""GPU taken by this process (at most one), and its lock file, which stays locked until the process ends."""
 
 SHARES = 16
-"""Processes of this package that tell each other that they work on a GPU."""
+"""Maximum number of processes of this package that register on a GPU."""
 
 
 def free_gpu() -> int:
-    """A GPU that no other process of this package on this machine has taken; if all are taken, one that few share.
+    """Take a GPU that no other process of this package on this machine uses; if all are in use, the least shared one.
 
-    Snakemake counts GPUs but names none: jobs that run at the same time would all take the first.
+    Snakemake limits the number of GPUs in use but assigns none: without this, concurrent jobs would all take the first.
     """
     if _taken:
         return _taken[0][0]
@@ -144,10 +148,10 @@ def free_gpu() -> int:
 
 
 def take_gpu(number: int) -> int:
-    """This GPU, for a process that must not choose: one of several that train together.
+    """Take this GPU, for a process whose rank determines it.
 
     Raises:
-        InputError: there are not so many.
+        InputError: there is no GPU of this number.
     """
     if number >= torch.cuda.device_count():
         raise InputError(f"process {number} of this machine has no GPU of its own; start fewer processes")
@@ -157,7 +161,7 @@ def take_gpu(number: int) -> int:
 
 
 def _lock(number: int, share: int) -> bool:
-    """Take a share of a GPU, if it is free."""
+    """Lock share ``share`` (from 0) of a GPU by a file in the temporary directory; return whether it was free."""
     name = f"rnnsmt-gpu-{torch.cuda.get_device_properties(number).uuid}{f'.{share}' if share else ''}.lock"
     try:
         lock = (Path(tempfile.gettempdir()) / name).open("a")
@@ -170,7 +174,7 @@ def _lock(number: int, share: int) -> bool:
 
 @contextmanager
 def full_precision() -> Iterator[None]:
-    """Plain float32 products, whatever ``choose_place`` has set."""
+    """Compute matrix products in float32 within the ``with`` block, whatever ``choose_place`` has set."""
     before = torch.get_float32_matmul_precision() != "highest"
     _allow_tf32(False)
     try:
@@ -180,11 +184,11 @@ def full_precision() -> Iterator[None]:
 
 
 def _allow_tf32(allowed: bool) -> None:
-    """In products, and in the LSTM of cuDNN, which would take TF32 unless told not to."""
+    """Allow or forbid TF32 in matrix products and in the LSTM of cuDNN, which by default uses it."""
     torch.set_float32_matmul_precision("high" if allowed else "highest")
     torch.backends.cudnn.allow_tf32 = allowed
 
 
 def multiplies_bfloat16() -> bool:
-    """Whether this processor has instructions for it; without them it is slower than float32."""
+    """Return whether the CPU has bfloat16 instructions; without them bfloat16 is slower than float32."""
     return any(getattr(torch.cpu, name, bool)() for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"))

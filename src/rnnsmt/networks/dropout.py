@@ -1,4 +1,4 @@
-"""Dropout (Srivastava et al. 2014) whose choices follow from the seed and the examples, not from threads or devices."""
+"""Dropout (Srivastava et al. 2014) whose masks depend on the seed and the examples, not on the number of threads."""
 
 import torch
 from torch import Tensor
@@ -6,14 +6,14 @@ from torch import Tensor
 CPU = torch.device("cpu")
 
 DROPOUT_ROWS = 32
-"""Examples that share a random generator on a processor: minibatches are shared out to threads in multiples of it."""
+"""Number of examples per random generator on a CPU; the parts of a minibatch for threads begin at multiples of it."""
 
 
 class Dropout:
-    """Leaves out a share of the units, in 256ths (at least one if any), and scales the others up.
+    """Dropout with a rate in 256ths (at least 1/256 if not 0); the remaining units are scaled up.
 
-    What is left out follows from the seed and the number of the first of every ``DROPOUT_ROWS`` examples, whichever
-    thread they come to.
+    The masks depend on the seed and the index of the first of every ``DROPOUT_ROWS`` examples, whichever thread
+    computes them.
     """
 
     def __init__(self, share: float, seed: int) -> None:
@@ -21,9 +21,12 @@ class Dropout:
         self.seed = seed
 
     def generators(self, rows: Tensor, device: torch.device = CPU) -> list[torch.Generator]:
-        """For a batch of examples with these numbers, which lie on the processor; none: nothing is left out.
+        """Return the random generators for a batch of examples; an empty list if the rate is 0.
 
-        On a GPU one generator draws for the whole batch, whose choices then are others than a processor's.
+        Args:
+            rows: [B], the indices of the examples, in CPU memory.
+            device: where the masks are drawn. On a GPU one generator draws for the whole batch, so its masks differ
+                from those of a CPU.
         """
         if not self.limit:
             return []
@@ -31,11 +34,12 @@ class Dropout:
         return [torch.Generator(device).manual_seed((self.seed * 1_000_003 + n) % (1 << 63)) for n in firsts]
 
     def factors(self, rows: int, units: int, generators: list[torch.Generator]) -> Tensor | None:
-        """The next factors ``[rows, units]``, float32: 0 for units that are left out; None where none is."""
+        """Draw the next factors, float32 [rows, units]: 0 for dropped units, else 1 / (1 - rate); None: no dropout."""
         if not generators:
             return None
         device = generators[0].device
         size = (DROPOUT_ROWS if device.type == "cpu" else rows) * units
+        # one random byte per unit, drawn as int64: a byte below ``limit`` drops its unit
         draws = torch.empty(len(generators), -(-size // 8), dtype=torch.int64, device=device)
         for part, generator in zip(draws, generators, strict=True):
             part.random_(-(1 << 63), None, generator=generator)

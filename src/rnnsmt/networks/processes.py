@@ -1,8 +1,8 @@
-"""Several processes of one training on one machine, one for each GPU, with the exit codes of one process.
+"""Several processes of one training on one machine, one per GPU, with the exit codes of a single process.
 
-The process that the user or the workflow has started is the first of them: it writes the files and the log, is told to
-stop, and ends with the exit code that one process would have. It starts the others as ``torchrun`` would, which in its
-place turns every exit code into 1.
+The process started by the user or the workflow has rank 0: it writes the files and the log, receives the signals to
+stop, and exits with the code of a single-process training. It starts the others with the environment variables of
+``torchrun``, which is not used because it turns every exit code into 1.
 """
 
 import ctypes
@@ -19,18 +19,18 @@ from rnnsmt.progress import say
 from rnnsmt.stopping import SAVED
 
 PATIENCE = {0: 60.0, 2: 5.0, SAVED: 60.0, 128 + signal.SIGINT: 60.0}
-"""Seconds after which the first process should have ended as the other one has, by exit code; any other: 1."""
+"""Exit code of another process -> seconds in which the first process should end too; 1 second for other codes."""
 
 _DIE_WITH_PARENT = 1
-"""PR_SET_PDEATHSIG of Linux."""
+"""``PR_SET_PDEATHSIG`` of Linux' prctl."""
 
 
 @contextmanager
 def started_processes(number: int) -> Iterator[None]:
-    """Make this process the first of ``number`` that train together; the others get the same command line.
+    """Make this process rank 0 of ``number`` processes that train together; the others run the same command line.
 
-    number: 0 is 1. Nothing is started where torchrun has started this process. If one of the others ends by itself,
-    this process would wait for its part of a sum for ever: it ends too, with exit code 2 after bad input, else 1.
+    Nothing is started if ``number`` is 0 or 1, or if torchrun started this process. If another process ends early, this
+    one would wait for its all-reduce for ever; it exits too, with code 2 after bad input of the other one, else 1.
     """
     if number <= 1 or "WORLD_SIZE" in os.environ:
         yield
@@ -49,10 +49,11 @@ def started_processes(number: int) -> Iterator[None]:
         os.environ.update(shared, RANK="0", LOCAL_RANK="0")
         yield
         patience = PATIENCE[0]
-    except SystemExit:  # all stop after the same update
+    except SystemExit:  # a signal or the time limit: all processes stop after the same update
         patience = PATIENCE[SAVED]
         raise
     finally:
+        # after any other exception ``patience`` is 0: the others are killed at once
         over.set()
         for other in others:
             with suppress(subprocess.TimeoutExpired):
@@ -64,18 +65,20 @@ def started_processes(number: int) -> Iterator[None]:
 
 
 def _free_port() -> int:
+    """Return a TCP port of this machine that is free now."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return int(one.getsockname()[1])
 
 
 def _end_with_parent() -> None:
-    """Also where the first process is killed, and can tell nobody."""
+    """Ask Linux to kill this process when its parent dies, also if the parent is killed."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
 
 
 def _watch(other: subprocess.Popen[bytes], over: threading.Event) -> None:
+    """Wait for another process; exit this one if the other one ended before the training was over."""
     code = other.wait()
     if not over.wait(PATIENCE.get(code, 1.0)):
         say(f"a process that trains together with this one ended with exit code {code}: this one ends too")

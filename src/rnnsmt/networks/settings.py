@@ -1,4 +1,4 @@
-"""What the sizes of the networks, and the settings of their trainings, have in common; imports nothing heavy."""
+"""Base classes of the sizes of the networks and of their training settings; imports nothing heavy."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection
@@ -12,31 +12,35 @@ OPTIMISERS = ("adadelta", "adam", "sgd")
 SCHEDULES = ("constant", "linear", "halving")
 
 PRECISIONS = ("float32", "reduced")
-"""Of matrix products, see ``rnnsmt.networks.devices.choose_place``."""
+"""Precisions of matrix products, see ``rnnsmt.networks.devices.choose_place``."""
 
 
 class NetworkSizes(ABC):
-    """The sizes of a network: a frozen dataclass."""
+    """The sizes of a network; subclasses are frozen dataclasses."""
 
     @abstractmethod
     def parameters(self) -> dict[str, dict[str, int]]:
-        """The number of parameters: part of the network -> symbol -> number."""
+        """Return the numbers of parameters: part of the network -> symbol -> number."""
 
     def count(self) -> int:
-        """The number of all parameters."""
+        """Return the total number of parameters."""
         return sum(sum(part.values()) for part in self.parameters().values())
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields by name, for a file."""
+        """Return the fields by name, as written to model files."""
         return dict(vars(self))
 
 
 class TrainingSettings(ABC):
-    """All settings of a training besides its data and the seed: a frozen dataclass with a default for every field.
+    """All settings of a training except its data and seed; subclasses are frozen dataclasses with defaults.
 
-    ``helps`` describes the fields. schedule: ``halving`` is the schedule of Sutskever et al. (2014), 7.5 epochs of
-    which the first 5 have a constant rate, which is then halved every half epoch. weight_decay: Loshchilov and Hutter
-    (2019), multiplied by the learning rate. sampled_classes: see ``rnnsmt.networks.softmax.ClassSampler``.
+    ``helps`` describes the fields; in addition:
+
+    Attributes:
+        schedule: ``halving`` is the schedule of Sutskever et al. (2014): 7.5 epochs, the first 5 at a constant rate,
+            which is then halved every half epoch.
+        weight_decay: decoupled (Loshchilov and Hutter 2019), multiplied by the learning rate.
+        sampled_classes: see ``rnnsmt.networks.softmax.ClassSampler``.
     """
 
     batch: int
@@ -65,27 +69,28 @@ class TrainingSettings(ABC):
         "precision": "precision of matrix products in training; reduced: bfloat16 on CPUs with bfloat16 instructions, "
         "TF32 on GPUs",
     }
-    """The help text of every field; subclasses add those of their own fields."""
+    """Help text of every field; subclasses add those of their own fields."""
 
     choices: ClassVar[dict[str, tuple[str, ...]]] = {
         "optimiser": OPTIMISERS,
         "schedule": SCHEDULES,
         "precision": PRECISIONS,
     }
-    """The values of the fields that are words."""
+    """Permitted values of the string fields."""
 
     above_zero: ClassVar[tuple[str, ...]]
     not_negative: ClassVar[tuple[str, ...]]
 
     def unfit(self) -> Collection[str]:
-        """The names of settings that have to be 0 with what the others say."""
+        """Return the names of the settings that must be 0 given the values of the others."""
         return ()
 
     def check(self) -> None:
-        """Refuse numbers that make no sense.
+        """Check that the numbers are valid.
 
         Raises:
-            InputError: names the option: not above zero, negative, or not finite.
+            InputError: a number is not above zero, negative or not finite, or does not go with the other settings; the
+                message names the option.
         """
         for name in self.above_zero:
             if not 0 < getattr(self, name) < float("inf"):
@@ -103,12 +108,12 @@ class TrainingSettings(ABC):
 
     @abstractmethod
     def sizes(self, *vocabularies: int) -> NetworkSizes:
-        """The sizes of the network for these numbers of classes.
+        """Return the sizes of the network for these numbers of classes.
 
         Raises:
             ValueError: a size is too small.
         """
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields by name."""
+        """Return the fields by name."""
         return dict(vars(self))

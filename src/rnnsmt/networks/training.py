@@ -1,8 +1,8 @@
-"""Training a network: the loop of updates, evaluations and checkpoints, and what an update consists of.
+"""Training of a network: the loop of updates, evaluations and checkpoints.
 
-``Trainer.fit`` is the loop and ``Trainer.step`` an update; ``rnn.training`` and ``cslm.training`` say what a network
-learns from, its gradient, when it is evaluated, and what is written. Below them: the threads that share a minibatch,
-the optimiser, the log.
+``Trainer.fit`` is the loop and ``Trainer.step`` a single update. The subclasses of ``Trainer`` (in ``rnn.training``,
+``cslm.training`` and ``seq2seq.training``) define the training data, the gradient, the evaluations and the output
+files. Further below: the threads that share a minibatch, the optimiser, the log.
 """
 
 import math
@@ -26,26 +26,26 @@ from rnnsmt.progress import LOG_SECONDS, say
 from rnnsmt.stopping import Stop
 
 CHECK_EVERY = 100
-"""After how many updates the loss must be a number; asking makes a GPU wait."""
+"""Number of updates between two checks that the loss is finite; a check synchronises with the GPU."""
 
 AGREE_EVERY = 50
-"""How many updates lie between two looks at signals and the time limit where several processes must agree."""
+"""Number of updates between two checks of signals and time limit where several processes must agree."""
 
 
 class Trainer(ABC):
-    """A network in training. Every process has one; all hold the same parameters and draw the same minibatches."""
+    """A network in training; one in each process, all with the same parameters and the same sequence of minibatches."""
 
     examples: str
-    """What the network learns from, for the log: pairs, n-grams."""
+    """Name of the training examples, for the log: pairs, n-grams."""
 
     n_sums = 1
-    """How many sums over a minibatch come with its gradient; the first one is -ln p of its words."""
+    """Number of sums over a minibatch that are computed with its gradient; the first one is -ln p of its words."""
 
     sum_of_losses = False
-    """Whether the loss of a minibatch is the sum of its examples' losses instead of their mean."""
+    """Flag: the loss of a minibatch is the sum of the losses of its examples, not their mean."""
 
     total: int
-    """After how many updates training is over, at most."""
+    """Maximum number of updates."""
 
     def __init__(
         self,
@@ -57,11 +57,20 @@ class Trainer(ABC):
         dimension: int,
         grain: int = 1,
     ) -> None:
-        """model: on the device of ``place``. threads: on a CPU. dimension, grain: as ``GradientThreads`` takes them."""
+        """Lay out parameters and gradient in flat tensors and create the optimiser.
+
+        Args:
+            model: the network, on the device of ``place``.
+            settings: the settings of the training.
+            place: the device and the processes.
+            batches: the minibatches, as indices of examples.
+            threads: number of threads that share a minibatch on a CPU.
+            dimension, grain: see ``GradientThreads``.
+        """
         self._settings, self.place, self.batches = settings, place, batches
         number = sum(parameter.numel() for parameter in model.parameters())
         self.shared = torch.zeros(number + self.n_sums, device=place.device)
-        """The gradient, and behind it the sums of the minibatch: what several processes add up, all at once."""
+        """float32 [parameters + n_sums]: gradient and sums of a minibatch; one all-reduce adds both."""
         self.flat = flatten(model, self.shared)
         self.optimiser = make_optimiser(self.flat, settings)
         threads = threads if place.device.type == "cpu" else 1
@@ -74,25 +83,25 @@ class Trainer(ABC):
         self.sums = Sums(self.n_sums, place.device)
         self.history: list[dict[str, Any]] = []
         self.best: tuple[int, Tensor] | None = None
-        """The row of the learning curve where the held-out examples were likeliest, and the parameters then."""
+        """Index of the best row of the learning curve by the held-out examples, and the parameters at that point."""
         self.checkpoint: Checkpoint | None = None
 
     # the loop
 
     def fit(self, state_dir: str | Path, save_every: float, stop: Stop) -> None:
-        """Train to the end, from the last checkpoint in ``state_dir`` if there is one.
+        """Train to the end, resuming from the last checkpoint in ``state_dir`` if there is one.
 
-        A checkpoint is saved every ``save_every`` seconds, at the end, and when ``stop`` says that it is time. The
-        folder is locked from here on as long as this object lives.
+        A checkpoint is saved every ``save_every`` seconds, at the end, and when ``stop`` asks for it. The directory
+        stays locked as long as this object lives.
 
         Raises:
-            InputError: a checkpoint of other settings, or a loss that is not a number.
-            SystemExit: 75, stopped by SIGTERM or the time limit with its state saved; 130 the same after Ctrl-C.
+            InputError: the checkpoint was saved with other settings, or the loss is not finite.
+            SystemExit: 75 after SIGTERM or at the time limit, 130 after Ctrl-C, both with the state saved.
         """
         self.checkpoint = checkpoint = Checkpoint(state_dir, self.fingerprint())
         if self.place.first:
             checkpoint.lock()
-        self.place.any(False)  # the others wait for the first process
+        self.place.any(False)  # a barrier: the other processes wait until the first one holds the lock
         saved = checkpoint.load(self.place.device)
         if saved is not None:
             with corrupt_as_input_error(checkpoint.path, checkpoint.remedy):
@@ -115,16 +124,18 @@ class Trainer(ABC):
                 raise SystemExit(stop.exit_code())
 
     def step(self) -> None:
-        """One update: loss and gradient of a minibatch, their sum over the processes, clipping, the optimiser."""
+        """Make one update: loss and gradient of a minibatch, sums over the processes, clipping, optimiser step."""
         settings, place, gradient = self._settings, self.place, self.flat.grad
         assert gradient is not None
         index = next(self.batches)
+        # at the end of an epoch a process may have no example: its gradient and sums are 0
         own = index[place.rank :: place.processes]
         sums = self.accumulate(own) if len(own) else gradient.zero_()[: self.n_sums].double()
         if place.processes > 1:
+            # the gradient is a view of ``shared``: both are summed
             self.shared[len(gradient) :] = sums
             sums = place.sum(self.shared)[len(gradient) :].double()
-        # a minibatch at the end of an epoch may be smaller: its examples weigh as much as others
+        # the nominal size, also for a smaller minibatch at the end of an epoch: all examples have the same weight
         scale = 1.0 if self.sum_of_losses else 1.0 / settings.batch
         norm = torch.linalg.vector_norm(gradient) * scale
         gradient *= scale * torch.clamp(settings.clip / norm, max=1.0)
@@ -138,20 +149,20 @@ class Trainer(ABC):
             self.check()
 
     def accumulate(self, index: Index) -> Tensor:
-        """Fill the gradient with the sum over all examples of a minibatch; return the sums over it [n_sums]."""
+        """Fill the gradient with its sum over the examples of a minibatch; return the sums over it [n_sums]."""
         return self.gradient(self.minibatch(index)).reshape(-1)
 
     def gradient(self, batch: tuple[Tensor, ...]) -> Tensor:
-        """Fill the gradient; the sums over the minibatch."""
+        """Fill the gradient, by a CUDA graph or the threads; return the sums over the minibatch."""
         if self.graphed is not None:
             return self.graphed(batch)
         return self.threads.run(self.loss_and_gradient, batch)
 
     def check(self) -> None:
-        """Refuse to go on where the loss or the gradient has become infinite or not a number.
+        """Check that the loss and the gradient have been finite since the last evaluation.
 
         Raises:
-            InputError: it has, since the last evaluation.
+            InputError: one of them became infinite or NaN.
         """
         if all(math.isfinite(value) for value in self.sums.measured.tolist()):
             return
@@ -162,7 +173,7 @@ class Trainer(ABC):
         )
 
     def _is_time_to(self, stop: Stop) -> bool:
-        """Whether to save and stop now: asked after every update, the same for all processes, which stop together."""
+        """Return whether to save and stop after this update; all processes get the same answer and stop together."""
         if self.place.processes == 1:
             return stop.asked()
         return self.update % AGREE_EVERY == 0 and self.place.any(stop.asked())
@@ -170,7 +181,7 @@ class Trainer(ABC):
     # the learning curve
 
     def evaluate(self) -> dict[str, Any]:
-        """Add a row to the learning curve: the updates since the last one, and the held-out examples."""
+        """Add a row to the learning curve, on the updates since the last row and the held-out examples; return it."""
         self.check()
         *_, clipped, norm = (value / max(self.sums.updates, 1) for value in self.sums.measured.tolist())
         row: dict[str, Any] = {
@@ -189,22 +200,22 @@ class Trainer(ABC):
 
     @property
     def kept(self) -> dict[str, Any]:
-        """The row of the learning curve whose parameters are kept: the best, or the last if none is known as best."""
+        """Return the row of the learning curve whose parameters are kept: the best, or the last if no row is best."""
         return self.history[self.best[0] if self.best else -1]
 
     def choose(self) -> dict[str, Any]:
-        """Take the parameters that are kept; the row of the learning curve that they belong to."""
+        """Set the parameters to those that are kept; return their row of the learning curve."""
         if self.best is not None:
             self.flat.data.copy_(self.best[1])
         return self.kept
 
-    # going on
+    # checkpoints
 
     def state(self) -> dict[str, Any]:
-        """Everything that a continuation needs.
+        """Return everything that is needed to resume.
 
         Raises:
-            InputError: the loss is not a number: what was saved before must not be replaced.
+            InputError: the loss is not finite; the previous checkpoint must not be replaced.
         """
         self.check()
         return {
@@ -220,10 +231,10 @@ class Trainer(ABC):
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on where ``state`` was taken.
+        """Resume from a state that ``state`` returned.
 
         Raises:
-            RuntimeError, LookupError, TypeError, ValueError: the state is not what ``state`` gives.
+            RuntimeError, LookupError, TypeError, ValueError: ``state`` is malformed.
         """
         self.flat.data.copy_(state["parameters"])
         self.optimiser.load_state_dict(state["optimiser"])
@@ -238,69 +249,78 @@ class Trainer(ABC):
             self.best = range(len(self.history))[number], parameters.view_as(self.flat)
 
     def finish(self) -> None:
-        """Remember that the outputs are written: the state folder then gives way to other settings."""
+        """Record that the outputs are written; a training with other settings may then clear the state directory."""
         if self.checkpoint is not None and self.place.first:
             self.checkpoint.finish()
 
-    # what every network says for itself
+    # implemented for each network
 
     @abstractmethod
     def fingerprint(self) -> dict[str, object]:
-        """Everything that the result depends on, but for the rounding of another device or number of threads."""
+        """Return everything that the result depends on, except for the device and the number of threads.
+
+        These change the rounding and, with sampled classes, which classes are drawn.
+        """
 
     @abstractmethod
     def minibatch(self, index: Index) -> tuple[Tensor, ...]:
-        """The tensors that the gradient is taken of."""
+        """Return the tensors of a minibatch that ``loss_and_gradient`` takes."""
 
     @abstractmethod
     def loss_and_gradient(self, model: Any, *batch: Tensor) -> Tensor:
-        """Fill ``.grad`` of the network's parameters with the sum over what ``minibatch`` gave; the ``n_sums`` sums."""
+        """Fill ``.grad`` of all parameters with the gradient summed over (a part of) a minibatch; return the sums."""
 
     @property
     def same_launches(self) -> bool:
-        """Whether ``loss_and_gradient`` does the same for all minibatches of a shape, as ``GraphedGradient`` needs."""
+        """Return whether ``loss_and_gradient`` launches the same kernels for all minibatches of one shape."""
         return False
 
     @abstractmethod
     def words(self, index: Index) -> int:
-        """How many words the network has to predict in these examples."""
+        """Return the number of words to predict in these examples."""
 
     @property
     @abstractmethod
     def finished(self) -> bool:
-        """Whether training is over."""
+        """Return whether training is over."""
 
     @property
     @abstractmethod
     def evaluation_due(self) -> bool:
-        """Whether a row of the learning curve is due after this update."""
+        """Return whether a row of the learning curve is due after this update."""
 
     @abstractmethod
     def measure(self, row: dict[str, Any]) -> bool:
-        """Add to a row what the sums and the held-out examples say; whether these are better than ever before."""
+        """Add training and held-out results to a row; return whether the held-out result is the best so far."""
 
     @abstractmethod
     def save(self, model_file: str | Path, history_file: str | Path) -> dict[str, object]:
-        """Write the network with the parameters that are kept, and the learning curve; the stats of the stage."""
+        """Write the network with the kept parameters, and the learning curve; return the statistics of the stage."""
 
     @abstractmethod
     def begins(self) -> str:
-        """For the log: what is trained, on how much."""
+        """Return the training data and their size, for the log."""
 
     @abstractmethod
     def says(self, row: dict[str, Any]) -> str:
-        """For the log: a row of the learning curve."""
+        """Return a row of the learning curve as text, for the log."""
 
 
 class Sums:
-    """Since the last evaluation: counts; on the device what came with the gradients, clipped updates, their norms."""
+    """Counts and sums since the last evaluation.
+
+    Attributes:
+        updates, examples, words: counts.
+        measured: float64 [n_sums + 2], on the device, so that no update waits for it: the sums that come with the
+            gradients, the number of clipped updates, the sum of the gradient norms.
+    """
 
     def __init__(self, n_sums: int, device: torch.device) -> None:
         self.updates = self.examples = self.words = 0
         self.measured = torch.zeros(n_sums + 2, dtype=torch.float64, device=device)
 
     def add(self, examples: int, words: int, sums: Tensor, clipped: Tensor, norm: Tensor) -> None:
-        """Count one update: its examples and their target words, whether it was clipped, the gradient's norm."""
+        """Add one update: its numbers of examples and target words, whether it was clipped, its gradient norm."""
         self.updates += 1
         self.examples += examples
         self.words += words
@@ -308,16 +328,22 @@ class Sums:
 
 
 class GradientThreads:
-    """The gradient of a minibatch from several threads, each with some of its examples and a gradient of its own.
+    """The gradient of a minibatch from several threads, each with a part of the examples and its own gradient buffer.
 
-    A step is hundreds of small operations. Threads inside each of them wait for each other every time, and where other
-    processes use the same cores they wait long: here every thread computes alone, and they meet once a minibatch. The
-    threads share the parameters; with one thread there is none, and the network itself is used.
+    An update consists of hundreds of small operations. Parallelism inside each operation synchronises the threads every
+    time, which is slow where other processes use the same cores. Here each thread computes alone, and they synchronise
+    once per minibatch. The threads share the parameters; with a single thread no pool is created.
     """
 
     def __init__(self, model: nn.Module, flat: nn.Parameter, threads: int, dimension: int, grain: int = 1) -> None:
-        """flat: the parameters of ``model``, which are views of it, and their gradients. dimension: of the tensors of a
-        minibatch, which is shared out in multiples of ``grain``.
+        """Create a network and a gradient buffer for each further thread.
+
+        Args:
+            model: the network; its parameters are views of ``flat``.
+            flat: all parameters, with their gradient.
+            threads: number of threads.
+            dimension: the dimension along which the tensors of a minibatch are split.
+            grain: the parts of a minibatch begin at multiples of it.
         """
         assert flat.grad is not None
         self.dimension, self.grain = dimension, grain
@@ -325,14 +351,14 @@ class GradientThreads:
         for _ in range(threads - 1):
             with torch.device("meta"):
                 other: nn.Module = type(model)(model.sizes, seed=None)
-            other.to_empty(device=flat.device)
+            other.to_empty(device=flat.device)  # without initial values: lay_out makes the parameters views of flat
             self.gradients.append(torch.zeros_like(flat.grad))
             lay_out(other, flat.data, self.gradients[-1])
             self.models.append(other)
         self._pool = ThreadPoolExecutor(threads, "gradient", torch.set_num_threads, (1,)) if threads > 1 else None
 
     def run(self, gradient_of: Callable[..., Tensor], batch: tuple[Tensor, ...]) -> Tensor:
-        """The sums over a minibatch; its gradient goes to ``flat``'s. gradient_of: ``Trainer.loss_and_gradient``."""
+        """Fill the gradient of ``flat``; return the sums. gradient_of: ``Trainer.loss_and_gradient``."""
         if self._pool is None:
             return gradient_of(self.models[0], *batch)
         grains = -(-batch[0].shape[self.dimension] // self.grain)
@@ -340,13 +366,14 @@ class GradientThreads:
         borders = tuple(self.grain * (grains * k // number) for k in range(1, number))
         parts = zip(*(tensor.tensor_split(borders, self.dimension) for tensor in batch), strict=True)
         sums = list(self._pool.map(lambda model, part: gradient_of(model, *part), self.models[:number], parts))
+        # in the order of the parts: the result does not depend on which thread ends first
         for gradient in self.gradients[1:number]:
             self.gradients[0] += gradient
         return torch.stack(sums).sum(0)
 
 
 def lay_out(model: nn.Module, values: Tensor, gradients: Tensor) -> None:
-    """Make the parameters of a network, and their gradients, views of two flat tensors."""
+    """Make the parameters of a network and their gradients views of two flat tensors, in ``parameters()`` order."""
     parameters = list(model.parameters())
     sizes = [parameter.numel() for parameter in parameters]
     for parameter, value, gradient in zip(parameters, values.split(sizes), gradients.split(sizes), strict=True):
@@ -355,10 +382,13 @@ def lay_out(model: nn.Module, values: Tensor, gradients: Tensor) -> None:
 
 
 def flatten(model: nn.Module, space: Tensor | None = None) -> nn.Parameter:
-    """Lay all parameters, and all gradients, one after the other in one tensor each, of which they become views.
+    """Copy all parameters into one flat tensor and make parameters and gradients views of flat tensors; return it.
 
-    Norm, clipping, the sum over processes and the optimiser then are one operation each. space: for the gradients, of
-    zeros, perhaps larger.
+    Norm, clipping, the sum over processes and the optimiser step are then one operation each.
+
+    Args:
+        model: the network.
+        space: a buffer of zeros for the gradient, at least as long as all parameters; None: a new one.
     """
     flat = nn.Parameter(torch.cat([parameter.detach().flatten() for parameter in model.parameters()]))
     flat.grad = torch.zeros_like(flat) if space is None else space[: len(flat)]
@@ -367,7 +397,7 @@ def flatten(model: nn.Module, space: Tensor | None = None) -> nn.Parameter:
 
 
 def make_optimiser(flat: nn.Parameter, settings: TrainingSettings) -> torch.optim.Optimizer:
-    """Adadelta with the paper's rho 0.95 and eps 1e-6, Adam, or SGD; weight decay as ``TrainingSettings`` says."""
+    """Create the optimiser: Adadelta (rho 0.95, eps 1e-6 as in the paper), AdamW with weight decay, or plain SGD."""
     rate = settings.learning_rate
     if settings.optimiser == "sgd":
         return torch.optim.SGD([flat], lr=rate)
@@ -379,22 +409,23 @@ def make_optimiser(flat: nn.Parameter, settings: TrainingSettings) -> torch.opti
 
 
 def learning_rate(settings: TrainingSettings, update: int, total: int) -> float:
-    """The learning rate of an update, counted from 0, of ``total``."""
+    """Return the learning rate of an update, counted from 0, of ``total``."""
     factor = 1.0
     if settings.schedule == "linear":
         factor = max(1.0 - update / total, 0.0)
     elif settings.schedule == "halving":
+        # 1 for two thirds of the updates (5 of 7.5 epochs), then halved every fifteenth of them (half an epoch)
         factor = 0.5 ** max((15 * update - 10 * total) // total + 1, 0)
     return settings.learning_rate * factor * min((update + 1) / (settings.warmup + 1), 1.0)
 
 
 def perplexity_of(log_p: float) -> float:
-    """Of a mean natural logarithm; a large number where it is too large for one."""
+    """Return the perplexity exp(-log_p) of a mean natural-log probability; at most exp(700), to avoid an overflow."""
     return math.exp(min(-log_p, 700.0))
 
 
 class TrainingLog:
-    """What the first process says: where it is, rate and expected time, the learning curve."""
+    """The log of the first process: progress, speed, remaining time, learning curve."""
 
     def __init__(self, trainer: Trainer) -> None:
         self.trainer = trainer
@@ -406,19 +437,21 @@ class TrainingLog:
         )
 
     def say(self, text: str) -> None:
+        """Write a line if this is the first process."""
         if self.trainer.place.first:
             say(text)
 
     def progress(self) -> None:
-        """A line, when it is time for one."""
+        """Write a line if ``LOG_SECONDS`` have passed since the last one."""
         if time.monotonic() - self.last >= LOG_SECONDS:
             self.say(self._line())
 
     def evaluation(self, row: dict[str, Any]) -> None:
-        """A line with a row of the learning curve."""
+        """Write a line with a row of the learning curve."""
         self.say(f"{self._line()}; {self.trainer.says(row)}; {100 * row['clip rate']:.0f} % of the updates clipped")
 
     def _line(self) -> str:
+        """Return progress, speed and an upper bound of the remaining time."""
         trainer = self.trainer
         self.last = time.monotonic()
         seconds = max(self.last - self.began, 1e-9)

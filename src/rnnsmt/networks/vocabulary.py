@@ -1,8 +1,8 @@
 """Shortlist vocabularies: word <-> id.
 
-A file of N + 1 lines, line number from 0 = id: ``<null>`` (0, "no word", never a target), ``<unk>`` (1), the N - 2 most
-frequent words, ``</s>`` (the last id, N). A word of the corpus that looks like one of these three is still a word of
-its own: position decides, not spelling.
+File format: N + 1 lines, the line number from 0 is the id: ``<null>`` (id 0, "no word", never predicted), ``<unk>``
+(id 1), the N - 2 most frequent words, ``</s>`` (the last id, N). The position defines the special entries, not the
+spelling: a word of the corpus that is spelt like one of them is an ordinary word.
 """
 
 import hashlib
@@ -21,25 +21,25 @@ FIRST, SECOND, LAST = "<null>", "<unk>", "</s>"
 
 
 def split(line: str) -> list[str]:
-    """The words of a line: only ASCII white space lies between words, so a no-break space belongs to its word."""
+    """Split a line at ASCII white space only; a no-break space is part of a word."""
     return [word.decode() for word in line.encode().split()]
 
 
 def check_size(size: int) -> None:
-    """What a vocabulary is made of at least.
+    """Check the size of a vocabulary, EOS not counted.
 
     Raises:
-        InputError: below 3.
+        InputError: the size is below 3.
     """
     if size < 3:
         raise InputError(f"--vocab-size {size}: must be at least 3: id 0, UNK and a word")
 
 
 def count_words(paths: list[str], what: str) -> Counter[str]:
-    """How often every word occurs in the texts.
+    """Count the words of texts. what: says in the message for empty texts where words are missing.
 
     Raises:
-        InputError: a text is missing, damaged or not UTF-8; there are no words at all.
+        InputError: a text is missing, damaged or not UTF-8, or there are no words at all.
     """
     counts: Counter[bytes] = Counter()
     for path in paths:
@@ -54,10 +54,14 @@ def count_words(paths: list[str], what: str) -> Counter[str]:
 
 
 class Vocabulary:
-    """The words of one side; ``len`` is the number of softmax classes, with ids 0, UNK and EOS."""
+    """The words of one side; ``len`` is the number of softmax classes, including ids 0, UNK and EOS."""
 
     def __init__(self, words: Iterable[str]) -> None:
-        """Words in the order of their ids, the first gets id 2; each once."""
+        """Build a vocabulary of distinct words; the first one gets id 2.
+
+        Raises:
+            ValueError: a word occurs twice.
+        """
         self.words = [FIRST, SECOND, *words, LAST]
         self.index = {word: i for i, word in enumerate(self.words[2:-1], 2)}
         if len(self.index) != len(self.words) - 3:
@@ -68,14 +72,14 @@ class Vocabulary:
 
     @property
     def eos(self) -> int:
-        """The id of the end of a phrase: the last one."""
+        """Return the id of the end of a phrase or sentence, the last id."""
         return len(self.words) - 1
 
     @classmethod
     def from_counts(cls, counts: Mapping[str, int], size: int) -> "Vocabulary":
-        """The most frequent words, with ids below ``size``; words of equal count in the order of their spelling.
+        """Build a vocabulary of the most frequent words, with ids below ``size``; ties are broken by spelling.
 
-        As in the paper EOS is not counted: size 15,000 makes 14,998 words and 15,001 classes.
+        As in the paper, EOS is not counted: size 15,000 gives 14,998 words and 15,001 classes.
         """
         ranked = sorted(counts, key=lambda word: (-counts[word], word))
         return cls(ranked[: max(size - 2, 0)])
@@ -85,7 +89,8 @@ class Vocabulary:
         """Read a file that ``write`` wrote.
 
         Raises:
-            InputError: missing, the reserved lines are not where they belong, an empty line, a word that occurs twice.
+            InputError: the file is missing, a special entry is not at its position, a line is empty, a word occurs
+                twice.
         """
         lines = list(read_lines(path))
         if len(lines) < 3 or (lines[0], lines[1], lines[-1]) != (FIRST, SECOND, LAST):
@@ -100,16 +105,16 @@ class Vocabulary:
         return cls(lines[2:-1])
 
     def write(self, path: str | Path) -> None:
-        """Write one word a line, whole or not at all."""
+        """Write one word per line, atomically."""
         write_lines(path, self.words)
 
     def ids(self, words: Iterable[str], eos: bool = False) -> NDArray[np.int32]:
-        """Words -> ids, UNK where unknown; with EOS behind them if asked for."""
+        """Return the ids of words, int32, UNK for unknown words; with EOS appended if ``eos``."""
         found = [self.index.get(word, UNK) for word in words]
         return np.array([*found, self.eos] if eos else found, np.int32)
 
     def text(self, ids: Iterable[int]) -> str:
-        """Ids -> words with blanks between them, up to EOS."""
+        """Return the words of ids up to EOS, joined by spaces."""
         found = []
         for i in ids:
             if i == self.eos:
@@ -118,5 +123,5 @@ class Vocabulary:
         return " ".join(found)
 
     def hash(self) -> str:
-        """SHA-256 of the file's content: models and pairs remember with which vocabulary they were made."""
+        """Return the SHA-256 of the file's content, by which models and pairs identify their vocabulary."""
         return hashlib.sha256("".join(f"{word}\n" for word in self.words).encode()).hexdigest()

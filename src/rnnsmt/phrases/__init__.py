@@ -1,1 +1,1 @@
-"""Phrase extraction, scoring, reordering tables, phrase-table files, filtering."""
+"""Phrase extraction, scoring, reordering tables, files of phrase tables, and filtering."""

@@ -1,7 +1,7 @@
-"""Reading an aligned bitext into flat integer arrays, block by block, with every line checked.
+"""Reading of aligned parallel text into flat integer arrays, block by block, with checks of every line.
 
-Words are bytes between blanks. A ``WordNumbers`` numbers them in the order of their first occurrence; several corpora
-given side by side are read one after the other into the same numbers.
+Words are byte strings separated by spaces. A ``WordNumbers`` numbers them in order of first occurrence. Several corpora
+are read one after the other, with the same numbers.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,11 +16,11 @@ from rnnsmt.io import InputError, read_byte_lines
 from rnnsmt.phrases.kernels.links import LINK_ERRORS, parse_links
 
 BLOCK_TOKENS = 400_000
-"""Source and target words of one block: some megabytes of arrays, enough to keep the kernels busy."""
+"""Number of source and target words of a block: a few megabytes of arrays, sufficient to occupy the kernels."""
 
 
 class WordNumbers(dict[bytes, int]):
-    """Word → number, in order of first occurrence; asking for an unknown word adds it."""
+    """Mapping from word to number, in order of first occurrence; looking up an unknown word adds it."""
 
     def __missing__(self, word: bytes) -> int:
         number = len(self)
@@ -30,11 +30,13 @@ class WordNumbers(dict[bytes, int]):
 
 @dataclass
 class AlignedBlock:
-    """Sentence pairs as flat arrays; S sentences.
+    """Sentence pairs as flat arrays; S is the number of sentence pairs, L the number of links.
 
-    source, target: int32, word numbers of all sentences one after the other.
-    source_offsets, target_offsets, link_offsets: int64 [S + 1], where each sentence begins.
-    links: int32 [L, 2], source and target position in the sentence, sorted by target, then source, each once.
+    Attributes:
+        source, target: int32, word numbers of all sentences, concatenated.
+        links: int32 [L, 2], source and target position in the sentence, sorted by target, then source position within a
+            sentence, without duplicates.
+        source_offsets, target_offsets, link_offsets: int64 [S + 1], where each sentence begins.
     """
 
     source: NDArray[np.int32]
@@ -46,12 +48,13 @@ class AlignedBlock:
 
     @property
     def sentences(self) -> int:
+        """Number of sentence pairs."""
         return len(self.source_offsets) - 1
 
 
 @dataclass
 class TextStats:
-    """What a stage reports about the bitext that it read."""
+    """Statistics of the parallel text that a stage has read."""
 
     sentences: int = 0
     source_words: int = 0
@@ -61,7 +64,7 @@ class TextStats:
     unaligned_sentences: int = 0
 
     def as_dict(self) -> dict[str, object]:
-        """The figures for the stage's last log line; rare ones only where they happened."""
+        """Return the statistics for the last log line of a stage; rare events only if they occurred."""
         figures: dict[str, object] = {
             "sentence pairs": self.sentences,
             "source words": self.source_words,
@@ -76,7 +79,11 @@ class TextStats:
 
 
 def check_file_lists(sources: Sequence[str], targets: Sequence[str], alignments: Sequence[str]) -> None:
-    """Refuse lists of different lengths: the n-th files of the three options belong together."""
+    """Check that the lists have equal lengths: the n-th files of the three options belong together.
+
+    Raises:
+        InputError: the lengths differ.
+    """
     if not len(sources) == len(targets) == len(alignments):
         raise InputError(
             f"--source names {len(sources)} files, --target {len(targets)} and --alignment {len(alignments)}; "
@@ -92,11 +99,16 @@ def read_aligned_blocks(
     target_words: WordNumbers,
     figures: TextStats,
 ) -> Iterator[AlignedBlock]:
-    """Yield the sentence pairs of all corpora with their links; fills the vocabularies and the figures.
+    """Yield the sentence pairs of all corpora with their links; update the vocabularies and the statistics.
+
+    Args:
+        sources, targets, alignments: files; the n-th files belong together.
+        source_words, target_words: vocabularies, updated.
+        figures: statistics, updated.
 
     Raises:
-        InputError: files of different lengths, no sentence at all, text that is not UTF-8 or holds ``|||``, a link
-            that is not ``i-j`` or leads out of its sentence; with file and line.
+        InputError: the files have different lengths or no sentence at all, text is not UTF-8 or contains ``|||`` or
+            NUL, a link is not ``i-j`` or points outside its sentence; names file and line.
     """
     check_file_lists(sources, targets, alignments)
     for paths in zip(sources, targets, alignments, strict=True):
@@ -113,10 +125,11 @@ def read_aligned_blocks(
 
 
 Rows = tuple[list[list[bytes]], list[list[bytes]], list[bytes]]
+"""Words of the source lines, words of the target lines, alignment lines."""
 
 
 def _read_rows(paths: tuple[str, str, str]) -> Iterator[tuple[int, Rows]]:
-    """Yield (number of the first line, words of the sources, words of the targets, alignment lines)."""
+    """Yield (number of the first line, rows) for blocks of about ``BLOCK_TOKENS`` words."""
     streams = [read_byte_lines(path) for path in paths]
     number, first, tokens = 0, 1, 0
     rows: Rows = ([], [], [])
@@ -138,6 +151,11 @@ def _read_rows(paths: tuple[str, str, str]) -> Iterator[tuple[int, Rows]]:
 
 
 def _check_all_ended(paths: tuple[str, str, str], lines: tuple[bytes | None, ...], number: int) -> None:
+    """Check that all three files ended at the same line.
+
+    Raises:
+        InputError: one is longer than another.
+    """
     ended = [Path(path).name for path, line in zip(paths, lines, strict=True) if line is None]
     longer = [path for path, line in zip(paths, lines, strict=True) if line is not None]
     if longer:
@@ -148,6 +166,11 @@ def _check_all_ended(paths: tuple[str, str, str], lines: tuple[bytes | None, ...
 
 
 def _words(line: bytes, path: str, number: int) -> list[bytes]:
+    """Return the words of a line.
+
+    Raises:
+        InputError: the line contains ``|||`` or a NUL byte, or is not UTF-8.
+    """
     if b"|||" in line:
         raise InputError(f"{path}, line {number}: holds |||, the separator of phrase tables; prepare the corpus first")
     if b"\0" in line:
@@ -161,7 +184,7 @@ def _words(line: bytes, path: str, number: int) -> list[bytes]:
 
 
 def split_words(line: bytes) -> list[bytes]:
-    """The words of a line: what stands between blanks, and only they; a no-break space or a tab is part of a word."""
+    """Split a line at spaces, and only there: a no-break space or a tab is part of a word."""
     words = line.split(b" ")
     return [word for word in words if word] if b"" in words else words
 
@@ -174,6 +197,11 @@ def _to_block(
     target_words: WordNumbers,
     figures: TextStats,
 ) -> AlignedBlock:
+    """Convert rows to a block, and count repeated links.
+
+    Raises:
+        InputError: an alignment line is invalid.
+    """
     source, source_offsets = _numbers(rows[0], source_words)
     target, target_offsets = _numbers(rows[1], target_words)
     text = np.frombuffer(b"\n".join(rows[2]) + b"\n", dtype=np.uint8)
@@ -187,6 +215,7 @@ def _to_block(
 
 
 def _numbers(rows: list[list[bytes]], words: WordNumbers) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Return the word numbers of all rows, int32, and where each row begins, int64 [rows + 1]."""
     offsets = np.zeros(len(rows) + 1, dtype=np.int64)
     np.cumsum([len(row) for row in rows], out=offsets[1:])
     flat = np.fromiter(map(words.__getitem__, chain.from_iterable(rows)), dtype=np.int32, count=int(offsets[-1]))
@@ -194,7 +223,7 @@ def _numbers(rows: list[list[bytes]], words: WordNumbers) -> tuple[NDArray[np.in
 
 
 def _describe(paths: tuple[str, str, str], line: int, rows: Rows, row: int, problem: str) -> str:
-    """The sentence about a bad alignment line, with the first token that is wrong."""
+    """Return the error message for an invalid alignment line, with its first invalid token."""
     lengths = len(rows[0][row]), len(rows[1][row])
     for token in rows[2][row].split(b" "):
         parts = token.split(b"-")

@@ -1,4 +1,4 @@
-"""Further columns for a phrase table, from arrays with one score a line."""
+"""Additional columns of a phrase table, from arrays with one score per line."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,30 +16,38 @@ from rnnsmt.phrases.table import refuse_line
 from rnnsmt.progress import Meter
 
 LEAST = 1e-40
-"""Smaller probabilities become this: Moses takes the log of a column, and below exp(-100) nothing tells them apart."""
+"""Minimum probability; smaller ones are replaced. Moses takes the logarithm of a column, and cannot distinguish values
+below exp(-100)."""
 
 MOST = 20.0
-"""The largest score: exp(20) is no probability any more, and more no sensible count."""
+"""Maximum score: exp(20) is not a probability, and more is not a plausible count."""
 
 
 class ScoreColumn:
-    """One score a line of the table, natural logarithms, from one file or the consecutive parts of one."""
+    """One score per line of the table, a natural logarithm, from one file or from consecutive parts."""
 
     def __init__(self, paths: Sequence[str]) -> None:
-        """Open ``.npy`` files of one dimension; they are mapped, not read.
+        """Open one-dimensional ``.npy`` files; they are memory-mapped.
 
         Raises:
-            InputError: a file is missing, damaged, or no list of floating-point numbers.
+            InputError: a file is missing, damaged, or not an array of floating-point numbers.
         """
         self.name = paths[0] if len(paths) == 1 else f"{paths[0]} to {Path(paths[-1]).name}"
         self._parts = [(path, read_array(path, np.floating, 1, "score again", mapped=True)) for path in paths]
         self._ends = np.cumsum([len(scores) for _, scores in self._parts])
 
     def __len__(self) -> int:
+        """Return the number of scores."""
         return int(self._ends[-1])
 
     def probabilities(self, lines: NDArray[np.int64]) -> NDArray[np.float64]:
-        """exp(score) of lines, by their numbers in rising order, at least ``LEAST``; fewer where the column ends.
+        """Return exp(score) of some lines, at least ``LEAST``.
+
+        Args:
+            lines: line numbers from 0, ascending.
+
+        Returns:
+            float64 [lines], or fewer elements if the column is shorter.
 
         Raises:
             InputError: a score is NaN, infinite or above ``MOST``.
@@ -60,7 +68,14 @@ class ScoreColumn:
 
 
 def _read_kept_lines(path: str) -> tuple[NDArray[np.int64], int]:
-    """The numbers of the lines that a filter kept, and how many there were, from what ``filter_tables`` writes."""
+    """Read the file of line numbers that ``filter_tables`` writes.
+
+    Returns:
+        The line numbers that were kept, and the number of lines before filtering.
+
+    Raises:
+        InputError: the file is missing, or is not such a file.
+    """
     kept = read_array(path, np.int64, 1, "filter again", mapped=True)
     if not len(kept) or kept[0] < 0 or np.any(kept[1:] <= kept[:-1]):
         raise InputError(f"{path}: not the rising numbers of lines; filter again")
@@ -70,17 +85,22 @@ def _read_kept_lines(path: str) -> tuple[NDArray[np.int64], int]:
 def augment_table(
     table: str, columns: list[Sequence[str]], output: str, threads: int = 1, kept_lines: str | None = None
 ) -> dict[str, object]:
-    """Write the table with a further column of probabilities for each of ``columns``; the figures of the stage.
+    """Write the table with an additional column of probabilities for each of ``columns``.
 
     Args:
-        table: it is streamed; everything else stays as it is, byte by byte.
-        columns: the files of each, in the order of the table's lines.
+        table: the phrase table; it is streamed, and everything else is copied byte by byte.
+        columns: for each column its files, in the order of the table's lines.
         output: the table to write.
-        threads: those of compression.
-        kept_lines: which lines of the columns' table this one has (``filter_tables``); None: all.
+        threads: number of compression threads.
+        kept_lines: file of ``filter_tables`` with the numbers of this table's lines in the table that was scored; None
+            if all lines were kept.
+
+    Returns:
+        The statistics of the stage.
 
     Raises:
-        InputError: the table is missing, empty or malformed; a column of another length; scores that are none.
+        InputError: the table is missing, empty or malformed; a column has a different length; a score is invalid; the
+            output is the table itself.
     """
     if Path(output).exists() and Path(table).exists() and Path(output).samefile(table):
         raise InputError(f"--output {output}: is the table itself; choose another file")
@@ -96,7 +116,7 @@ def augment_table(
             parts = [column.probabilities(places) for column in opened]
             if any(len(part) < count for part in parts):
                 lines += count
-                continue  # it is too long: its number of lines is in the message
+                continue  # the table is longer than a column or the kept lines: only count lines, for the message
             text, bounds = np.frombuffer(block, np.uint8), np.empty((count, 3, 2), np.int64)
             scores, bad = split_phrase_lines(text, POW10, scores, bounds)
             if bad >= 0:

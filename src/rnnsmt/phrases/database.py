@@ -1,4 +1,4 @@
-"""duckdb as a sorter and counter that spills to disk."""
+"""duckdb as an external sorter and counter."""
 
 import signal
 import threading
@@ -11,17 +11,23 @@ import duckdb
 from rnnsmt.io import InputError
 
 PROCESS_MB = 350
-"""What Python, numba, the vocabularies and a block of text take beside duckdb."""
+"""Memory of Python, numba, the vocabularies and a block of text, besides duckdb's."""
 
 LEAST_MB = 100
+"""Minimum memory limit of duckdb."""
 
 
 @contextmanager
 def connect(scratch: str, threads: int, memory_mb: int) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open an empty database that keeps to its share of ``memory_mb`` and spills into the folder ``scratch``.
+    """Open an empty in-memory database that spills into the directory ``scratch``.
+
+    Args:
+        scratch: directory for temporary files.
+        threads: number of threads.
+        memory_mb: memory of the whole process; the limit of duckdb is ``PROCESS_MB`` lower.
 
     Raises:
-        InputError: inside the context, memory or disk do not suffice.
+        InputError: inside the context, memory or disk space is insufficient.
     """
     connection = duckdb.connect(
         config={
@@ -45,11 +51,15 @@ def connect(scratch: str, threads: int, memory_mb: int) -> Iterator[duckdb.DuckD
 
 @contextmanager
 def _stopped_by_signal() -> Iterator[None]:
-    """Let SIGINT and SIGTERM raise what they always do: inside a query duckdb makes a RuntimeError of it."""
+    """Re-raise exceptions of the handlers of SIGINT and SIGTERM.
+
+    During a query, duckdb converts them to RuntimeError.
+    """
     raised: list[BaseException] = []
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
     def remember(number: int, frame: FrameType | None) -> None:
+        """Call the original handler, and keep its exception."""
         handler = handlers[signal.Signals(number)]
         try:
             if callable(handler):

@@ -1,7 +1,7 @@
-"""Extract files: every distinct phrase pair with its links, counts and folds, sorted as the phrase table is (parquet).
+"""Extract files (parquet): distinct phrase pairs with links, counts and folds, in the order of the phrase table.
 
-``extract_phrases`` writes one from all corpora, in bounded memory; ``ExtractFile`` reads it for the stages ``score``
-and ``reordering``, in batches of whole source phrases.
+``extract_phrases`` writes an extract file from all corpora in bounded memory. ``ExtractFile`` reads it for the stages
+``score`` and ``reordering``, in batches that contain all rows of a source phrase.
 """
 
 import json
@@ -24,6 +24,7 @@ from rnnsmt.phrases.smoothing import Smoothing, discounts
 from rnnsmt.progress import Meter, say
 
 FORMAT = "rnnsmt extract 4"
+"""Version of the format, in the metadata of a file."""
 
 
 def extract_phrases(
@@ -35,13 +36,24 @@ def extract_phrases(
     threads: int = 1,
     memory_mb: int = 2000,
 ) -> dict[str, object]:
-    """Extract, count and sort the phrase pairs of the corpora into ``output``; return the stage's figures.
+    """Extract, count and sort the phrase pairs of the corpora.
 
-    Two passes: the first numbers the words and spools the text as numbers, the second, with the numbers in byte order,
-    extracts block by block into duckdb, which counts and sorts and spills beside the output where memory ends.
+    There are two passes. The first one numbers the words and spools the text as numbers. The second one renumbers the
+    words in byte order and extracts phrase pairs block by block into duckdb, which counts and sorts them, and spills to
+    a directory next to the output if memory is insufficient.
+
+    Args:
+        sources, targets, alignments: files; the n-th files belong together.
+        output: the extract file.
+        max_length: maximum number of words of a phrase.
+        threads: number of threads of duckdb.
+        memory_mb: memory limit.
+
+    Returns:
+        The statistics of the stage.
 
     Raises:
-        InputError: as ``read_aligned_blocks``, or not one phrase pair can be extracted.
+        InputError: as ``read_aligned_blocks``, or no phrase pair can be extracted.
     """
     with scratch_folder(output) as scratch:
         figures = TextStats()
@@ -71,11 +83,13 @@ _ARRAYS = ("source", "target", "links", "source_offsets", "target_offsets", "lin
 
 
 def _save(spool: BinaryIO, block: AlignedBlock) -> None:
+    """Append a block to the spool file."""
     for name in _ARRAYS:
         np.save(spool, getattr(block, name))
 
 
 def _load(spool: BinaryIO, sentences: int) -> Iterator[AlignedBlock]:
+    """Yield the blocks of the spool file."""
     while sentences > 0:
         block = AlignedBlock(*(np.load(spool) for _ in _ARRAYS))
         sentences -= block.sentences
@@ -91,7 +105,7 @@ def _insert_occurrences(
     max_length: int,
     sentences: int,
 ) -> int:
-    """Extract every spooled block into the table ``occurrences``; return how many there are."""
+    """Extract every spooled block into the table ``occurrences``; return the number of its rows."""
     names = key_names(packings)
     columns = ", ".join(f"{name} BIGINT" for name in names)
     connection.execute(f"CREATE TABLE occurrences ({columns}, links BIGINT, orientation TINYINT, fold UTINYINT)")
@@ -99,6 +113,7 @@ def _insert_occurrences(
     total = 0
     for block in _load(spool, sentences):
         offsets = block.source_offsets, block.target_offsets, block.link_offsets
+        # a guess; extract_block counts the pairs beyond the capacity, and is called again with the exact number
         capacity = 8 * (len(block.source) + len(block.target))
         while True:
             spans, bits = np.empty((capacity, 4), np.int32), np.empty(capacity, np.int64)
@@ -114,6 +129,7 @@ def _insert_occurrences(
         ]
         columns_of_block = dict(zip(names, keys, strict=True))
         columns_of_block |= {"links": bits[:found], "orientation": orientations[:found]}
+        # spans[:, 0] is an index of the flat source side, which determines the sentence
         sentence = np.searchsorted(block.source_offsets, spans[:, 0], "right") - 1
         columns_of_block["fold"] = sentence_folds(block, *hashes)[sentence]
         connection.execute("INSERT INTO occurrences SELECT * FROM columns_of_block")
@@ -123,12 +139,12 @@ def _insert_occurrences(
 
 
 def key_names(packings: tuple[Packing, Packing]) -> list[str]:
-    """The key columns of both sides, in sorting order."""
+    """Return the names of the key columns of both sides, in sorting order."""
     return [f"s{key}" for key in range(packings[0].keys)] + [f"t{key}" for key in range(packings[1].keys)]
 
 
 def _alignments_of_a_text(sources: Sequence[str], targets: Sequence[str]) -> int:
-    """How many alignments are given for each text; 1 where texts differ in it."""
+    """Return the number of alignments of each text; 1 if it differs between texts."""
     texts = list(zip(sources, targets, strict=True))
     numbers = {texts.count(text) for text in texts}
     return numbers.pop() if len(numbers) == 1 else 1
@@ -137,13 +153,18 @@ def _alignments_of_a_text(sources: Sequence[str], targets: Sequence[str]) -> int
 def _write_counted(
     connection: duckdb.DuckDBPyConnection, packings: tuple[Packing, Packing], alignments: int, output: str
 ) -> dict[str, object]:
-    """Count the occurrences, add what scoring needs of each target phrase and write all, sorted, to ``output``."""
+    """Count the occurrences, join the statistics of each target phrase that scoring needs, and write all rows, sorted.
+
+    Returns:
+        The number of rows.
+    """
     names = key_names(packings)
     keys = ", ".join(names)
     target_keys = ", ".join(names[packings[0].keys :])
     counts = ", ".join(
         f"count(*) FILTER (WHERE orientation {condition})::INTEGER AS {name}"
         for name, condition in (
+            # orientation is 3 * previous + next, with 0 for monotone and 1 for swap
             ("previous_mono", "// 3 = 0"),
             ("previous_swap", "// 3 = 1"),
             ("next_mono", "% 3 = 0"),
@@ -171,6 +192,7 @@ def _write_counted(
     discount = f"({lost!r}::DOUBLE[])[least(joint, {len(lost) - 1}) + 1]"
     targets = (
         f"SELECT {target_keys}, sum(joint)::BIGINT AS target_total, count(*)::INTEGER AS target_pairs, "
+        # ORDER BY: a sum of floats in a fixed order is the same for any number of threads
         f"sum({discount} ORDER BY joint) AS target_discount FROM {pairs} GROUP BY {target_keys}"
     )
     with atomic_path(output) as temporary:
@@ -185,7 +207,13 @@ def _write_counted(
 
 
 def _smoothing(connection: duckdb.DuckDBPyConnection, pairs: str, alignments: int) -> Smoothing:
-    """What smoothing needs of all pairs; ``pairs`` is the query that gives them with their joint counts."""
+    """Compute the parameters of smoothing from all pairs.
+
+    Args:
+        connection: the database.
+        pairs: query for the distinct pairs with their joint counts.
+        alignments: number of alignments of each text.
+    """
     count = f"(joint + {alignments - 1}) // {alignments}"
     seen = ", ".join(f"count(*) FILTER (WHERE {count} = {n})" for n in (1, 2, 3, 4))
     row = connection.execute(f"SELECT count(*), {seen} FROM {pairs}").fetchone()
@@ -194,14 +222,18 @@ def _smoothing(connection: duckdb.DuckDBPyConnection, pairs: str, alignments: in
 
 
 BATCH_ROWS = 400_000
+"""Number of rows that are read at a time."""
 
 
 @dataclass
 class ExtractBatch:
-    """Sorted rows of an extract file that hold whole source groups: N rows, P distinct pairs, S sources.
+    """Sorted rows of an extract file with complete source groups: N rows, P distinct pairs, S source phrases.
 
-    pairs, sources: int64 [P + 1], [S + 1], begin of each distinct pair and source, N at the end.
-    source_keys, target_keys: int64 [K, N or more]. columns: the other columns by name, each [N].
+    Attributes:
+        source_keys, target_keys: int64 [K, N or more], packed phrases.
+        columns: the other columns by name, each [N].
+        pairs: int64 [P + 1], first row of each distinct pair, N at the end.
+        sources: int64 [S + 1], first row of each source phrase, N at the end.
     """
 
     source_keys: NDArray[np.int64]
@@ -212,10 +244,10 @@ class ExtractBatch:
 
 
 class ExtractFile:
-    """An extract file: its packings (source, target), number of rows, batches and what smoothing needs.
+    """An extract file: its packings (source, target), number of rows, smoothing parameters and batches.
 
     Raises:
-        InputError: the file is missing, or not one that ``phrases extract`` wrote.
+        InputError: the file is missing, or was not written by this version of ``phrases extract``.
     """
 
     def __init__(self, path: str, threads: int = 1, memory_mb: int = 2000) -> None:
@@ -236,7 +268,10 @@ class ExtractFile:
         self.smoothing = Smoothing(*json.loads(metadata["smoothing"]))
 
     def batches(self, names: list[str]) -> Iterator[ExtractBatch]:
-        """Yield all rows with the key columns and the named ones, whole source phrases together, in order."""
+        """Yield all rows with the key columns and the named columns, in order.
+
+        A batch contains all rows of its source phrases.
+        """
         n_source = self.packings[0].keys
         keys = key_names(self.packings)
         columns = ", ".join(keys + names)
@@ -254,6 +289,7 @@ class ExtractFile:
                 pairs, sources = group_rows(source, target)
                 end = len(arrays[0])
                 if begin + BATCH_ROWS < self.rows:
+                    # the last source phrase may continue in the next batch: keep its rows for it
                     end = int(sources[-2])
                     pairs, sources = pairs[: np.searchsorted(pairs, end) + 1], sources[:-1]
                 rest = [array[end:] for array in arrays]
@@ -262,4 +298,5 @@ class ExtractFile:
 
 
 def _packing(metadata: dict[str, bytes], side: str) -> Packing:
+    """Return the packing of a side from the metadata of a file."""
     return Packing.from_json(metadata[f"{side}_packing"].decode(), metadata[f"{side}_words"].split(b"\n"))

@@ -1,7 +1,7 @@
-"""Filling up a phrase table and its reordering table with pairs of another phrase table (Bisazza et al. 2011).
+"""Fill-up of a phrase table and its reordering table with pairs of another phrase table (Bisazza et al. 2011).
 
-What the table has stays as it is, pairs that it does not have come in with the scores that they have, and a last column
-tells them apart, so that tuning decides how far they are trusted.
+Pairs of the table are unchanged. Pairs that it does not contain are added with the scores of the other table. An
+additional last column distinguishes them, so that tuning determines a penalty for added pairs.
 """
 
 import heapq
@@ -24,10 +24,10 @@ from rnnsmt.phrases.table import (
 )
 
 OWN, FILLED = 1.0, math.e
-"""The last column: its logarithm counts the filled-in pairs of a translation."""
+"""Values of the last column; the sum of its logarithm over a translation is the number of added pairs."""
 
 NO_EVIDENCE = [1 / 3] * 6
-"""What the additive smoothing of a reordering table gives a pair that was never extracted."""
+"""Probabilities of a pair that was never extracted, after the additive smoothing of a reordering table."""
 
 Entry = TypeVar("Entry", PhraseEntry, ReorderingEntry)
 
@@ -35,13 +35,16 @@ Entry = TypeVar("Entry", PhraseEntry, ReorderingEntry)
 def fill_up_tables(
     phrase_table: str, reordering_table: str, more: str, output_dir: str, threads: int = 1
 ) -> dict[str, object]:
-    """Write both tables with the pairs of the phrase table ``more`` into ``output_dir``, under the same names.
+    """Write both tables, with the pairs of the phrase table ``more``, to ``output_dir``, under the same names.
 
-    All tables are sorted as Moses sorts them, and streamed. ``more`` has as many scores as the phrase table.
+    All tables must be sorted as by Moses, and are streamed. ``more`` has the same number of scores as the phrase table.
+
+    Returns:
+        The statistics of the stage.
 
     Raises:
-        InputError: a missing, malformed, empty or unsorted table, another number of scores, a table that would
-            overwrite itself.
+        InputError: a table is missing, malformed, empty or unsorted, has a different number of scores, or would be
+            overwritten.
     """
     outputs = rewritten_tables(phrase_table, reordering_table, output_dir, more)
     first = next(read_phrase_table(phrase_table), None)
@@ -64,7 +67,10 @@ def fill_up_tables(
 
 
 def _merged(own: Iterable[tuple[bytes, Entry]], more: Iterable[tuple[bytes, Entry]]) -> Iterator[tuple[Entry, bool]]:
-    """The entries of both in order, and whether they are of ``more`` alone; of a pair in both that of ``own``."""
+    """Merge two sorted tables; yield each entry, and whether only ``more`` contains the pair.
+
+    For a pair of both tables, the entry is that of ``own``.
+    """
     before = b""
     for key, is_new, entry in heapq.merge(
         ((key, False, entry) for key, entry in own), ((key, True, entry) for key, entry in more), key=itemgetter(0, 1)
@@ -75,10 +81,10 @@ def _merged(own: Iterable[tuple[bytes, Entry]], more: Iterable[tuple[bytes, Entr
 
 
 def _in_order(entries: Iterable[Entry], path: str) -> Iterator[tuple[bytes, Entry]]:
-    """The same entries, each with what it is sorted by.
+    """Yield (sort key, entry) and check the order.
 
     Raises:
-        InputError: they are not sorted.
+        InputError: the entries are not sorted.
     """
     before = b""
     for entry in entries:

@@ -1,4 +1,4 @@
-"""Filtering tables for given input texts."""
+"""Filtering of tables for given input texts."""
 
 from collections.abc import Iterable
 from contextlib import ExitStack
@@ -17,7 +17,7 @@ from rnnsmt.progress import Meter
 
 
 def input_phrases(paths: Iterable[str], max_length: int) -> set[bytes]:
-    """Every sequence of 1 to ``max_length`` words that occurs in a line of the texts."""
+    """Return all sequences of 1 to ``max_length`` words that occur in a line of the texts."""
     phrases: set[bytes] = set()
     for path in paths:
         for line in read_byte_lines(path):
@@ -36,18 +36,24 @@ def filter_tables(
     max_length: int = 7,
     output_lines: str | None = None,
 ) -> dict[str, object]:
-    """Write both tables' lines whose source phrase occurs in the inputs into ``output_dir``, under the same names.
+    """Write the lines of both tables whose source phrase occurs in the inputs, under the same names.
+
+    Lines that are kept are checked as in ``rnnsmt.phrases.table``, all others only for three fields and two non-empty
+    phrases.
 
     Args:
-        inputs, phrase_table, reordering_table, output_dir: files and the folder.
-        max_length: words of the longest source phrase in the tables.
-        output_lines: a file for the numbers of the phrase table's kept lines, from 0, and, as the last one, how many
-            lines it has (``.npy``, int64).
+        inputs: input texts.
+        phrase_table, reordering_table: the tables.
+        output_dir: output directory.
+        max_length: maximum number of words of a source phrase in the tables.
+        output_lines: file for the numbers of the phrase table's lines that are kept, from 0, followed by its total
+            number of lines (``.npy``, int64); None: not written.
 
-    Kept lines are checked as ``rnnsmt.phrases.table`` does, the others only for three fields and both phrases.
+    Returns:
+        The statistics of the stage.
 
     Raises:
-        InputError: a missing or malformed table, no words in the inputs, or a table that would overwrite itself.
+        InputError: a table is missing or malformed, the inputs contain no words, or a table would be overwritten.
     """
     paths = Path(phrase_table), Path(reordering_table)
     outputs = rewritten_tables(phrase_table, reordering_table, output_dir)
@@ -72,7 +78,7 @@ def filter_tables(
 def _filter(
     path: Path, out: Writer, phrases: Interner, kept_lines: GrowingArray | None, reordering: bool
 ) -> tuple[int, int]:
-    """Copy the lines whose source phrase is among ``phrases``; return how many there were and were kept."""
+    """Copy the lines whose source phrase is in ``phrases``; return the numbers of lines read and kept."""
     meter = Meter(f"filtering {path.name}")
     lines, kept, n_scores = 0, 0, 0
     for block in read_line_blocks(path):

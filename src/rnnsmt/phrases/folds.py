@@ -1,9 +1,9 @@
-"""Folds of the sentence pairs: which phrase pairs come from which part of the text.
+"""Folds of the sentence pairs, which record the parts of the text that a phrase pair occurs in.
 
-A phrase pair that a network has never seen is one that no sentence of its training text contains. Pairs drawn from the
-phrase table are not of that kind: the same sentences, and longer and shorter phrases of them, remain. So every sentence
-pair belongs to one of ``FOLDS`` folds, by what it says, and the phrase table knows of each pair the first and the last
-fold that it comes from: where both are fold k, only sentences of fold k contain it.
+A phrase pair is unseen by a network if no sentence of its training text contains it. Pairs held out from the phrase
+table are not unseen in this sense, because the same sentences, and longer and shorter phrases of them, remain in
+training. Therefore, every sentence pair belongs to one of ``FOLDS`` folds, determined by its words, and the phrase
+table records the first and the last fold of each pair: if both are fold k, only sentences of fold k contain it.
 """
 
 import zlib
@@ -15,21 +15,25 @@ from numpy.typing import NDArray
 from rnnsmt.phrases.aligned_text import AlignedBlock
 
 FOLDS = 100
+"""Number of folds."""
 
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
+"""2^64 divided by the golden ratio: an odd multiplier that spreads bits."""
 
 Hashes = NDArray[np.uint64]
 
 
 def word_hashes(words: Iterable[bytes]) -> Hashes:
-    """Of every word, the same wherever it stands."""
+    """Return a hash of every word, uint64, which depends on the word only."""
     return _scrambled(np.array([zlib.crc32(word) for word in words], np.uint64))
 
 
 def sentence_folds(block: AlignedBlock, source: Hashes, target: Hashes) -> NDArray[np.uint8]:
-    """The fold of every sentence pair ``[S]``: it follows from its words and their order alone.
+    """Return the fold of every sentence pair, uint8 [S], which depends only on its words and their order.
 
-    source, target: ``word_hashes`` of the words by their numbers.
+    Args:
+        block: sentence pairs.
+        source, target: ``word_hashes`` by word number.
     """
     with np.errstate(over="ignore"):
         one = _sentences(block.source, block.source_offsets, source)
@@ -38,14 +42,19 @@ def sentence_folds(block: AlignedBlock, source: Hashes, target: Hashes) -> NDArr
 
 
 def _sentences(words: NDArray[np.int32], offsets: NDArray[np.int64], hashes: Hashes) -> Hashes:
-    """A hash of every sentence: the sum over its words, each times an odd number for its place."""
+    """Return a hash of every sentence.
+
+    It is the sum of the hashes of its words, each multiplied by an odd number for its position.
+    """
     place = np.arange(len(words)) - np.repeat(offsets[:-1], np.diff(offsets))
+    # differences of prefix sums modulo 2^64: exact in spite of overflow
     sums = np.zeros(len(words) + 1, np.uint64)
     np.cumsum(hashes[words] * (2 * place + 1).astype(np.uint64), out=sums[1:])
     return sums[offsets[1:]] - sums[offsets[:-1]]
 
 
 def _scrambled(value: Hashes) -> Hashes:
+    """Return the values with all bits mixed, by multiplication and xor-shift."""
     with np.errstate(over="ignore"):
         value = (value ^ (value >> np.uint64(31))) * _FACTOR
         value = (value ^ (value >> np.uint64(29))) * _FACTOR

@@ -1,4 +1,4 @@
-"""Counting, writing and reading lexical translation tables (``lex.e2f``, ``lex.f2e``)."""
+"""Lexical translation tables (``lex.e2f``, ``lex.f2e``): counting, writing and reading."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,19 +12,21 @@ from rnnsmt.io import InputError, atomic_binary, read_byte_lines
 from rnnsmt.phrases.aligned_text import AlignedBlock, TextStats, WordNumbers, read_aligned_blocks
 
 NULL = b"NULL"
+"""Name of the empty word in the tables, as in Moses."""
 _SHIFT = 32
 
 LEAST = 1e-7
-"""p(word | word) of words that were never linked: the smallest that the seven decimals of a table can show."""
+"""p(word | word) of words that were never linked: the minimum that seven decimals can represent."""
 
 
 @dataclass
 class LexicalCounts:
-    """How often each pair of words is linked.
+    """Link counts of word pairs; P is the number of distinct pairs.
 
-    sources, targets: the words by number, NULL among them.
-    pairs: int64 [P, 2], numbers of source and target word, in the byte order of the words.
-    joint: int64 [P].
+    Attributes:
+        sources, targets: words by number, including NULL.
+        pairs: int64 [P, 2], numbers of source and target word, sorted by the words in byte order.
+        joint: int64 [P], number of links.
     """
 
     sources: list[bytes]
@@ -36,7 +38,10 @@ class LexicalCounts:
 def count_lexical(
     sources: Sequence[str], targets: Sequence[str], alignments: Sequence[str]
 ) -> tuple[LexicalCounts, TextStats]:
-    """Count the linked word pairs of the corpora, words without a link as linked to NULL.
+    """Count the linked word pairs of the corpora; words without links count as linked to NULL.
+
+    Returns:
+        The counts, and the statistics of the text.
 
     Raises:
         InputError: as ``read_aligned_blocks``.
@@ -57,7 +62,7 @@ def count_lexical(
 
 
 def _link_keys(block: AlignedBlock, source_null: int, target_null: int) -> NDArray[np.int64]:
-    """One key ``source << 32 | target`` for every link of the block and every word without one."""
+    """Return a key ``source << 32 | target`` for every link of the block and for every word without links."""
     counts = np.diff(block.link_offsets)
     at_source = np.repeat(block.source_offsets[:-1], counts) + block.links[:, 0]
     at_target = np.repeat(block.target_offsets[:-1], counts) + block.links[:, 1]
@@ -76,14 +81,20 @@ def _link_keys(block: AlignedBlock, source_null: int, target_null: int) -> NDArr
 
 
 def _ranks(words: list[bytes]) -> NDArray[np.int64]:
-    """The place of every word in byte order."""
+    """Return the rank of every word in byte order."""
     ranks = np.empty(len(words), np.int64)
     ranks[sorted(range(len(words)), key=words.__getitem__)] = np.arange(len(words))
     return ranks
 
 
 def write_lexical_tables(counts: LexicalCounts, e2f: str, f2e: str) -> None:
-    """Write both directions; each line ``word given-word probability``."""
+    """Write both tables; lines are ``word given-word probability``.
+
+    Args:
+        counts: the counts.
+        e2f: file for p(source word | target word).
+        f2e: file for p(target word | source word).
+    """
     source, target = counts.pairs[:, 0], counts.pairs[:, 1]
     source_totals = np.bincount(source, counts.joint)
     target_totals = np.bincount(target, counts.joint)
@@ -95,15 +106,16 @@ def write_lexical_tables(counts: LexicalCounts, e2f: str, f2e: str) -> None:
 
 
 def _write(out: BinaryIO, words: list[bytes], given: list[bytes], probabilities: NDArray[np.float64]) -> None:
+    """Write the lines of one table."""
     for word, condition, probability in zip(words, given, probabilities.tolist(), strict=True):
         out.write(b"%s %s %.7f\n" % (word, condition, probability))
 
 
 def lexical_lines(path: str) -> Iterator[tuple[bytes, bytes, float]]:
-    """Read ``word given-word probability`` lines.
+    """Yield the lines ``word given-word probability`` of a lexical table.
 
     Raises:
-        InputError: a line with other than three fields, or a third that is no probability.
+        InputError: a line does not have three fields, or the third one is not a probability; names file and line.
     """
     for number, line in enumerate(read_byte_lines(path), 1):
         try:
@@ -119,12 +131,14 @@ def lexical_lines(path: str) -> Iterator[tuple[bytes, bytes, float]]:
 def read_lexical_table(
     path: str, words: Mapping[bytes, int], given: Mapping[bytes, int]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Read ``word given-word probability`` lines for lookup by number.
+    """Read a lexical table as word numbers; lines with a word outside the vocabularies are skipped.
 
-    Lines with a word that is in neither of the vocabularies are of no use and left out.
+    Args:
+        path: the table.
+        words, given: numbers of the words and of the given words.
 
     Returns:
-        word numbers int64 [P], numbers of the given words int64 [P], probabilities float64 [P].
+        Word numbers int64 [P], given word numbers int64 [P], probabilities float64 [P].
 
     Raises:
         InputError: as ``lexical_lines``.
@@ -139,11 +153,11 @@ def read_lexical_table(
 
 
 WordProbabilities = Mapping[tuple[bytes, bytes], float]
-"""(word, given word) -> p(word | given word)."""
+"""Mapping (word, given word) -> p(word | given word)."""
 
 
 def read_word_probabilities(path: str, words: Iterable[bytes], given: Iterable[bytes]) -> WordProbabilities:
-    """Read what a lexical table says of these words, given these or NULL.
+    """Read the probabilities of the given words, conditioned on ``given`` or NULL.
 
     Raises:
         InputError: as ``read_lexical_table``.
@@ -155,9 +169,9 @@ def read_word_probabilities(path: str, words: Iterable[bytes], given: Iterable[b
 
 
 def best_lexical_weight(words: Sequence[bytes], given: Sequence[bytes], table: WordProbabilities) -> float:
-    """The lexical weight of the alignment for which it is highest (Koehn, Och and Marcu 2003, section 4.4).
+    """Return the highest lexical weight of any alignment (Koehn, Och and Marcu 2003, section 4.4).
 
-    There each word has one link, to the given word of its highest p or to NULL. Words that were never linked to any of
-    them have p ``LEAST``.
+    In this alignment, each word has one link, to the given word or NULL with the highest p. Words that were never
+    linked to any of them have p ``LEAST``.
     """
     return math.prod(max(LEAST, *(table.get((word, one), 0.0) for one in (*given, NULL))) for word in words)

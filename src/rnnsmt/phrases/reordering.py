@@ -1,4 +1,4 @@
-"""The lexicalised reordering table of an extract file."""
+"""Lexicalised reordering table from an extract file."""
 
 import math
 
@@ -16,10 +16,21 @@ _COUNTS = ["joint", "previous_mono", "previous_swap", "next_mono", "next_swap"]
 def write_reordering_table(
     extract: str, output: str, smoothing: float = 0.5, threads: int = 1, memory_mb: int = 2000
 ) -> dict[str, object]:
-    """Write the reordering table of an extract file; return the stage's figures.
+    """Write the reordering table of an extract file.
+
+    Args:
+        extract: the extract file.
+        output: the table.
+        smoothing: added to every count.
+        threads: number of threads.
+        memory_mb: memory limit.
+
+    Returns:
+        The statistics of the stage.
 
     Raises:
-        InputError: as ``ExtractFile``, or the smoothing is not positive (a probability of 0 has no log).
+        InputError: as ``ExtractFile``, or the smoothing is not positive and finite (a probability of 0 has no
+            logarithm).
     """
     if not (smoothing > 0.0 and math.isfinite(smoothing)):
         raise InputError(f"--smoothing {smoothing}: must be above 0, or probabilities of 0 arise")

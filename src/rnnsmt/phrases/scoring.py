@@ -1,4 +1,4 @@
-"""Scoring an extract file batch by batch into a phrase table."""
+"""Scoring of an extract file, batch by batch, into a phrase table."""
 
 from typing import Any
 
@@ -16,10 +16,13 @@ from rnnsmt.phrases.table import write_table_lines
 from rnnsmt.progress import Meter
 
 COLUMNS = ("links", "joint", "target_total", "target_pairs", "target_discount")
+"""Columns of the extract file that scoring needs."""
 
 ORIGIN_COLUMNS = ("first_fold", "last_fold")
+"""Columns of the extract file for the origins."""
 
 LexicalProbabilities = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
+"""A lexical table as compressed sparse rows by given word: offsets, words, probabilities."""
 
 
 def score_phrases(
@@ -32,10 +35,20 @@ def score_phrases(
     smoothing: str = "none",
     output_origins: str | None = None,
 ) -> dict[str, object]:
-    """Write the phrase table of an extract file; return the stage's figures. ``smoothing``: none or kneser-ney.
+    """Write the phrase table of an extract file.
 
-    output_origins: int32 [pairs, 3], to write (.npy): the first and the last fold that the pair of a line comes from,
-    and how often it was extracted.
+    Args:
+        extract: the extract file.
+        lex_e2f, lex_f2e: lexical tables.
+        output: the phrase table.
+        threads: number of threads.
+        memory_mb: memory limit.
+        smoothing: ``none`` or ``kneser-ney``.
+        output_origins: file (``.npy``) for int32 [pairs, 3]: the first and the last fold in which the pair of each line
+            occurs, and its number of occurrences; None: not written.
+
+    Returns:
+        The statistics of the stage.
 
     Raises:
         InputError: as ``ExtractFile`` and ``read_lexical_table``.
@@ -74,7 +87,15 @@ def score_phrases(
 
 
 def _counting(smoothing: Smoothing, kind: str) -> tuple[int, float, NDArray[np.float64]]:
-    """Alignments of a text, number of pairs and discounts by joint count, as ``score_pairs`` takes them."""
+    """Return the argument ``counting`` of ``score_pairs``.
+
+    Args:
+        smoothing: smoothing parameters of the extract file.
+        kind: ``none`` or ``kneser-ney``.
+
+    Returns:
+        The number of alignments, the number of pairs, and the discounts by joint count; discounts of 0 for ``none``.
+    """
     if kind == "none":
         return smoothing.alignments, 1.0, np.zeros(1)
     return smoothing.alignments, float(smoothing.pairs), np.array(smoothing.by_joint())
@@ -83,7 +104,11 @@ def _counting(smoothing: Smoothing, kind: str) -> tuple[int, float, NDArray[np.f
 def _score(
     batch: ExtractBatch, packings: NDArray[np.int64], nulls: NDArray[np.int64], lexicons: Any, counting: Any
 ) -> Any:
-    """The chosen alignments [P], counts [P, 3] and scores [P, 4] of a batch, and the number of missing look-ups."""
+    """Score a batch.
+
+    Returns:
+        The alignments [P], counts [P, 3] and scores [P, 4] of its pairs, and the number of missing look-ups.
+    """
     n = len(batch.pairs) - 1
     chosen, counts, scores = np.empty(n, np.int64), np.empty((n, 3), np.int64), np.empty((n, 4))
     columns = [batch.columns[name] for name in COLUMNS]
@@ -95,14 +120,14 @@ def _score(
 
 
 def _codes(packing: Packing) -> dict[bytes, int]:
-    """Word → code, with NULL, which is 0 where the text does not hold the word NULL itself."""
+    """Return the mapping from word to code, including NULL, whose code is 0 unless the text contains the word NULL."""
     codes = {word: place for place, word in enumerate(packing.words, 1)}
     codes.setdefault(NULL, 0)
     return codes
 
 
 def _lexicon(path: str, words: dict[bytes, int], given: dict[bytes, int]) -> LexicalProbabilities:
-    """A lexical table as offsets by given word, words and probabilities."""
+    """Read a lexical table as offsets by given word, words and probabilities."""
     word, condition, probability = read_lexical_table(path, words, given)
     order = np.lexsort((word, condition))
     offsets = np.searchsorted(condition[order], np.arange(len(given) + 2))

@@ -1,8 +1,9 @@
-"""Significance pruning of a phrase table (Johnson et al. 2007): pairs go that may share their sentences by chance.
+"""Significance pruning of a phrase table (Johnson et al. 2007): remove pairs that may co-occur by chance.
 
-Of N sentence pairs C(s) hold the source phrase, C(t) the target phrase and C(s, t) both, however often and whether or
-not the pair is aligned there. Under chance C(s, t) is hypergeometric; the significance of a pair is -ln of the
-probability of C(s, t) or more. For a pair with all three counts 1 it is ln N, called alpha.
+Among N sentence pairs, C(s) contain the source phrase, C(t) the target phrase and C(s, t) both, regardless of the
+number of occurrences and of the alignment. Under independence, C(s, t) has a hypergeometric distribution. The
+significance of a pair is -ln of the probability of C(s, t) or more common sentence pairs. For a pair whose three counts
+are 1, it is ln N, called alpha.
 """
 
 import math
@@ -33,38 +34,55 @@ from rnnsmt.phrases.table import refuse_line
 from rnnsmt.progress import Meter
 
 EPSILON = 0.001
-"""What a+e and a-e add to alpha and take from it, in Moses too."""
+"""Difference between alpha and the thresholds a+e and a-e, as in Moses."""
 
 LINES = 20_000
-"""Sentence pairs that are read at once."""
+"""Number of sentence pairs that are read at a time."""
 
 LEAST_TOKENS = 1 << 16
-"""Words of the sentences that are counted together at least, however little memory is allowed."""
+"""Minimum number of words of the sentences that are counted together, regardless of the memory limit."""
 
 Lists = tuple[NDArray[np.int64], NDArray[np.int32]]
+"""Sentences of every node: where those of each node begin, int64 [nodes + 1], and the sentences, int32."""
 
 
 def least_significance(threshold: str, sentences: int) -> float:
-    """The significance that a pair needs to stay: ``a+e``, ``a-e`` or a number."""
+    """Return the minimum significance of pairs that are kept.
+
+    Args:
+        threshold: ``a+e``, ``a-e`` or a number.
+        sentences: number of sentence pairs.
+    """
     if threshold in ("a+e", "a-e"):
         return math.log(sentences) + (EPSILON if threshold == "a+e" else -EPSILON)
     return float(threshold)
 
 
 class PhraseSide:
-    """The phrases of one side of a table, and how many sentences hold each.
+    """The phrases of one side of a table, and the number of sentences that contain each.
 
-    nodes: parts of the column of phrases, int32 [lines]. totals: int32 [nodes], sentences so far.
+    Attributes:
+        words: vocabulary of the phrases.
+        trie: the phrases.
+        parts: nodes of the phrases of all lines, in int32 arrays, one per block.
+        totals: int32 [nodes], number of sentences so far.
     """
 
     def __init__(self) -> None:
+        """Initialise an empty side."""
         self.words = Interner()
         self.trie = _empty_trie(1 << 12)
         self.parts: list[NDArray[np.int32]] = []
         self.totals = np.zeros(0, np.int32)
 
     def add(self, block: NDArray[np.uint8], bounds: NDArray[np.int64], side: int) -> None:
-        """Enter the phrases of a block of lines."""
+        """Add the phrases of a block of lines.
+
+        Args:
+            block: uint8, lines.
+            bounds: int64 [lines, 3, 2], as filled by ``split_phrase_lines``.
+            side: SOURCE or TARGET.
+        """
         size = int((bounds[:, side, 1] - bounds[:, side, 0]).sum())
         most = size // 2 + len(bounds)
         self.words.reserve(most, size)
@@ -77,15 +95,20 @@ class PhraseSide:
         self.parts.append(nodes)
 
     def number(self, block: bytes) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """The words of whole lines of text and where each line begins."""
+        """Return the word numbers of whole lines of text, and where each line begins, int64 [lines + 1]."""
         text = np.frombuffer(block, np.uint8)
         numbers, offsets = np.empty(len(text) // 2 + 1, np.int32), np.empty(block.count(b"\n") + 1, np.int64)
         filled = number_lines(text, self.words.table, numbers, offsets)
         return numbers[:filled].copy(), offsets
 
     def sentence_lists(self, numbers: NDArray[np.int32], offsets: NDArray[np.int64]) -> Lists:
-        """Where the sentences of every node begin, int64 [nodes + 1], and the sentences; counted in ``totals``."""
+        """Return the sentences of every node, and add their numbers to ``totals``.
+
+        Args:
+            numbers, offsets: sentences, as returned by ``number``.
+        """
         size, longest = map(int, self.trie.size)
+        # at most ``longest`` phrases begin at each word
         nodes, sentences = np.empty((2, max(longest * len(numbers), 1)), np.int32)
         found = find_phrases(numbers, offsets, self.trie, np.full(size, NOWHERE, np.int32), nodes, sentences)
         starts = np.zeros(size + 1, np.int64)
@@ -100,6 +123,7 @@ class PhraseSide:
 
 
 def _empty_trie(capacity: int) -> Trie:
+    """Return a trie for up to ``capacity`` nodes; its hash table is at most half full."""
     slots = 1 << max(2 * capacity - 1, 1).bit_length()
     size = np.array([1, 0], np.int64)
     return Trie(np.full(slots, NOWHERE, np.int64), np.zeros(slots, np.int32), np.zeros(capacity, np.bool_), size)
@@ -117,14 +141,25 @@ def prune_table(
     threads: int = 1,
     memory_mb: int = 2000,
 ) -> dict[str, object]:
-    """Write the lines of the table whose pairs are significant, byte by byte; the figures of the stage.
+    """Write the lines of the table whose pairs are significant, unchanged.
 
-    source, target: the text that the table was extracted from. threshold: see ``least_significance``. origins: what
-    ``phrases score`` wrote of the table; its rows of the lines that stay go to ``output_origins``.
+    Args:
+        table: the phrase table.
+        source, target: text that the table was extracted from.
+        threshold: see ``least_significance``.
+        output: the pruned table.
+        origins: origins of the table, as written by ``phrases score``.
+        output_origins: file for the origins of the lines that are kept.
+        threads: number of compression threads.
+        memory_mb: memory limit.
+
+    Returns:
+        The statistics of the stage.
 
     Raises:
-        InputError: a missing or malformed table, text that is missing, not UTF-8 or of different lengths, origins of
-            another table; no pair is significant.
+        InputError: the table is missing or malformed; the text is missing, not UTF-8, empty, or its sides have
+            different lengths; the origins belong to another table, or only one of the options is given; no pair is
+            significant.
     """
     if (origins is None) != (output_origins is None):
         raise InputError("--origins and --output-origins: give both or none")
@@ -168,7 +203,11 @@ def prune_table(
 
 
 def _read_pairs(table: str, sides: tuple[PhraseSide, PhraseSide]) -> None:
-    """Enter the phrases of all lines of a table."""
+    """Add the phrases of all lines of a table to both sides.
+
+    Raises:
+        InputError: the table is missing, empty or malformed.
+    """
     meter = Meter("reading the phrase table", unit="pairs")
     lines, scores = 0, 0
     for block in read_line_blocks(table):
@@ -186,14 +225,20 @@ def _read_pairs(table: str, sides: tuple[PhraseSide, PhraseSide]) -> None:
 
 
 Text = tuple[NDArray[np.int32], NDArray[np.int64]]
+"""Sentences: word numbers, and where each sentence begins."""
 
 
 def _slices(
     source: Sequence[str], target: Sequence[str], sides: tuple[PhraseSide, PhraseSide], memory_mb: int
 ) -> Iterator[tuple[Text, Text]]:
-    """Yield the text in parts of sentences that are counted together: (words, where each sentence begins) of both."""
+    """Yield slices of the text that are counted together, source and target.
+
+    Raises:
+        InputError: the numbers of files or lines of both sides differ, or text is not UTF-8.
+    """
     if len(source) != len(target):
         raise InputError(f"--source names {len(source)} files, --target {len(target)}; give the same number to each")
+    # 32 bytes per phrase occurrence, for the temporary arrays of ``sentence_lists``
     most = max((memory_mb << 20) // (32 * int(max(side.trie.size[1] for side in sides))), LEAST_TOKENS)
     meter = Meter("counting sentence pairs")
     parts: tuple[list[Text], list[Text]] = ([], [])
@@ -226,13 +271,18 @@ def _slices(
 
 
 def _joined(parts: list[Text]) -> Text:
+    """Concatenate texts."""
     numbers = np.concatenate([words for words, _ in parts])
     lengths = np.concatenate([np.diff(offsets) for _, offsets in parts])
     return numbers, np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
 
 
 def _open_origins(path: str, pairs: int) -> NDArray[np.int32]:
-    """int32 [pairs, 3], mapped."""
+    """Memory-map the origins of a table, int32 [pairs, 3].
+
+    Raises:
+        InputError: the file is missing, damaged, or has a different shape.
+    """
     found = read_array(path, np.int32, 2, "score the phrases again", mapped=True)
     if found.shape != (pairs, 3):
         raise InputError(f"{path}: not the origins of a table of {pairs} pairs; score the phrases again")

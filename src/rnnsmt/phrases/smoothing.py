@@ -1,13 +1,13 @@
 """Modified Kneser-Ney smoothing of phrase probabilities (Foster, Kuhn and Johnson 2006; Moses' ``--KneserNey``).
 
-A pair with count c keeps c - D(c); what is taken from the pairs of one given phrase is shared out among them all by how
-many different partners the other phrase has: for a target phrase e with the count n(e),
+The count c of a pair is reduced by D(c). The discounted mass of all pairs of one conditioning phrase is distributed
+over them in proportion to the number of distinct partners of the other phrase. For a target phrase e with count n(e):
 
     p(f|e) = (c(f, e) - D(c(f, e))) / n(e) + sum_f' D(c(f', e)) / n(e) * partners(f) / pairs
 
-with D(1), D(2) and D(3 and more) from the numbers of pairs that were seen once, twice, three and four times (Chen and
-Goodman 1998). Pairs that not all alignments of a text allow have counts between whole ones; D lies on a line there:
-what one of two alignments allows once loses half of D(1).
+D(1), D(2) and D(3 or more) are estimated from the numbers of pairs with counts 1, 2, 3 and 4 (Chen and Goodman 1998).
+If a text has several alignments, pairs that not all of them allow have fractional counts, for which D is interpolated
+linearly: a pair that one of two alignments allows once loses half of D(1).
 """
 
 from collections.abc import Sequence
@@ -16,11 +16,12 @@ from typing import NamedTuple
 
 
 class Smoothing(NamedTuple):
-    """What smoothing needs to know of the whole table.
+    """Smoothing parameters of a table.
 
-    alignments: how many alignments of the same text were counted: a pair that all of them allow once has count 1.
-    discounts: D for counts 1, 2, 3 and more; for their estimate fractions of a count are rounded up.
-    pairs: number of distinct phrase pairs.
+    Attributes:
+        alignments: number of alignments of the same text; a pair that all of them allow once has count 1.
+        discounts: D for counts 1, 2, 3 or more; fractional counts are rounded up for their estimation.
+        pairs: number of distinct phrase pairs.
     """
 
     alignments: int
@@ -28,7 +29,10 @@ class Smoothing(NamedTuple):
     pairs: int
 
     def by_joint(self) -> list[float]:
-        """What a pair loses that all alignments together gave 0, 1, ... times; the last entry is that of more, too."""
+        """Return the discounts of pairs that occur 0, 1, ... times in all alignments together.
+
+        Larger counts have the last discount.
+        """
         known = [0.0, *self.discounts]
         lines = [
             below + (above - below) * part / self.alignments
@@ -39,9 +43,10 @@ class Smoothing(NamedTuple):
 
 
 def discounts(seen: Sequence[int]) -> tuple[float, float, float]:
-    """D(1), D(2), D(3+) of Chen and Goodman from the numbers of pairs seen 1, 2, 3 and 4 times.
+    """Return D(1), D(2), D(3+) of Chen and Goodman, each limited to 0 .. count.
 
-    Where a table is too small for an estimate, the discount is between 0 and the count, at least.
+    Args:
+        seen: numbers of pairs with counts 1, 2, 3 and 4.
     """
     one, two = seen[0], seen[1]
     share = one / (one + 2 * two) if one else 0.0

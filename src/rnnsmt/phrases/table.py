@@ -1,9 +1,9 @@
-"""Lines of Moses' phrase tables and reordering tables, read strictly and written back.
+"""Strict parsing and formatting of lines of Moses' phrase tables and reordering tables.
 
 A phrase-table line is ``source ||| target ||| scores ||| alignment ||| counts`` and may have further fields; a line of
-a reordering table is ``source ||| target ||| probabilities``. Blanks around a field are no part of it.
-``rnnsmt.kernels.table_lines`` splits and checks lines by the same definition, for whole tables; here is what says what
-is wrong with a line.
+a reordering table is ``source ||| target ||| probabilities``. White space around a field is not part of it.
+``rnnsmt.kernels.table_lines`` splits and checks lines of complete tables by the same definition; this module reports
+the error of an invalid line.
 """
 
 import math
@@ -19,19 +19,22 @@ from rnnsmt.io import InputError, read_byte_lines
 from rnnsmt.parallel_gzip import Writer
 
 BUFFER_BYTES = 1 << 20
-"""Bytes of lines that are handed on at once."""
+"""Size of the buffer for lines, in bytes."""
 
 BLANKS = " \t\r"
-"""What may stand around a field and separates its numbers and links; words are separated by spaces."""
+"""White space around a field, between numbers and between links; words are separated by spaces only."""
 
 
 @dataclass
 class PhraseEntry:
     """One line of a phrase table.
 
-    scores: probabilities, or other non-negative numbers whose log is a feature. alignment: (source, target) positions
-    from 0, in the line's order. counts: of the target, of the source, of both; empty where the table has none.
-    further: the fields after the counts.
+    Attributes:
+        source, target: the phrases.
+        scores: probabilities, or other non-negative numbers whose logarithms are features.
+        alignment: (source, target) positions from 0, in the order of the line.
+        counts: counts of the target, of the source, and of both; empty if the table has none.
+        further: fields after the counts.
     """
 
     source: str
@@ -44,7 +47,7 @@ class PhraseEntry:
 
 @dataclass
 class ReorderingEntry:
-    """One line of a reordering table; probabilities: six in ``wbe-msd-bidirectional-fe``."""
+    """One line of a reordering table; ``wbe-msd-bidirectional-fe`` has six probabilities."""
 
     source: str
     target: str
@@ -52,7 +55,11 @@ class ReorderingEntry:
 
 
 def read_phrase_table(path: str | Path, n_scores: int | None = None) -> Iterator[PhraseEntry]:
-    """Yield the entries of a phrase table; every line must have as many scores as the first, or ``n_scores``.
+    """Yield the entries of a phrase table.
+
+    Args:
+        path: the table.
+        n_scores: number of scores of every line; None: that of the first line.
 
     Raises:
         InputError: as ``parse_phrase_line`` and ``rnnsmt.io.read_byte_lines``.
@@ -64,7 +71,11 @@ def read_phrase_table(path: str | Path, n_scores: int | None = None) -> Iterator
 
 
 def read_reordering_table(path: str | Path, n_probabilities: int | None = None) -> Iterator[ReorderingEntry]:
-    """Yield the entries of a reordering table, all with as many probabilities as the first, or the given number.
+    """Yield the entries of a reordering table.
+
+    Args:
+        path: the table.
+        n_probabilities: number of probabilities of every line; None: that of the first line.
 
     Raises:
         InputError: as ``parse_reordering_line`` and ``rnnsmt.io.read_byte_lines``.
@@ -76,16 +87,16 @@ def read_reordering_table(path: str | Path, n_probabilities: int | None = None) 
 
 
 def parse_phrase_line(line: bytes, path: str | Path, number: int, n_scores: int | None = None) -> PhraseEntry:
-    """Read one line of a phrase table.
+    """Parse a line of a phrase table.
 
     Args:
-        line: without its newline.
-        path, number: for the error's sentence.
-        n_scores: how many scores there must be; None: at least one.
+        line: the line without newline.
+        path, number: file and line number for the error message.
+        n_scores: number of scores; None: at least one.
 
     Raises:
-        InputError: fewer than three fields, an empty phrase, another number of scores, a score that is NaN, infinite or
-            negative, an alignment point outside the phrases, a count that is not a count; text that is not UTF-8.
+        InputError: there are fewer than three fields, or a wrong number of scores; a phrase is empty; a score or count
+            is not a number, negative or infinite; an alignment point is outside the phrases; the line is not UTF-8.
     """
     fields = _fields(line, path, number)
     source, target, scores = fields[:3]
@@ -100,7 +111,7 @@ def parse_phrase_line(line: bytes, path: str | Path, number: int, n_scores: int 
 
 
 def refuse_line(line: bytes, path: str | Path, number: int, n_scores: int | None, *, reordering: bool) -> NoReturn:
-    """Say what is wrong with a line that ``rnnsmt.kernels.table_lines`` refused.
+    """Raise the error for a line that ``rnnsmt.kernels.table_lines`` has rejected.
 
     Raises:
         InputError: always; as ``parse_phrase_line`` or ``parse_reordering_line``.
@@ -113,10 +124,16 @@ def refuse_line(line: bytes, path: str | Path, number: int, n_scores: int | None
 def parse_reordering_line(
     line: bytes, path: str | Path, number: int, n_probabilities: int | None = None
 ) -> ReorderingEntry:
-    """Read one line of a reordering table.
+    """Parse a line of a reordering table.
+
+    Args:
+        line: the line without newline.
+        path, number: file and line number for the error message.
+        n_probabilities: number of probabilities; None: at least one.
 
     Raises:
-        InputError: other than three fields, an empty phrase, another number of probabilities, one that is none.
+        InputError: there are not three fields, or a wrong number of probabilities; a phrase is empty; a probability is
+            not a number, negative or infinite; the line is not UTF-8.
     """
     fields = _fields(line, path, number)
     if len(fields) != 3:
@@ -125,7 +142,7 @@ def parse_reordering_line(
 
 
 def format_phrase_line(entry: PhraseEntry) -> str:
-    """The line of an entry as Moses writes it, without newline: six significant digits, one blank between tokens."""
+    """Return the line of an entry in Moses' format, without newline: six significant digits, single spaces."""
     fields = [entry.source, entry.target, " ".join(f"{score:.6g}" for score in entry.scores)]
     if entry.alignment or entry.counts or entry.further:
         fields.append(" ".join(f"{i}-{j}" for i, j in entry.alignment))
@@ -135,20 +152,25 @@ def format_phrase_line(entry: PhraseEntry) -> str:
 
 
 def format_reordering_line(entry: ReorderingEntry) -> str:
-    """The line of an entry as Moses writes it, without newline."""
+    """Return the line of an entry in Moses' format, without newline."""
     return f"{entry.source} ||| {entry.target} ||| {' '.join(f'{p:.6g}' for p in entry.probabilities)}"
 
 
 def line_order(entry: PhraseEntry | ReorderingEntry) -> bytes:
-    """What the lines of a table are sorted by, as ``LC_ALL=C sort`` does it."""
+    """Return the sort key of an entry, which orders lines as ``LC_ALL=C sort`` does."""
     return f"{entry.source} ||| {entry.target} ||| ".encode()
 
 
 def rewritten_tables(phrase_table: str, reordering_table: str, output_dir: str, *others: str) -> tuple[Path, Path]:
-    """Where both tables are written anew: under the same names in ``output_dir``.
+    """Return the paths of both tables in ``output_dir``, under the same names.
+
+    Args:
+        phrase_table, reordering_table: tables that are read.
+        output_dir: output directory.
+        others: further files that are read.
 
     Raises:
-        InputError: both have one name; one of them, or of the ``others`` that are read, would overwrite itself.
+        InputError: both tables have the same name, or a file that is read would be overwritten.
     """
     paths = Path(phrase_table), Path(reordering_table)
     outputs = Path(output_dir) / paths[0].name, Path(output_dir) / paths[1].name
@@ -163,19 +185,32 @@ def rewritten_tables(phrase_table: str, reordering_table: str, output_dir: str, 
 def write_table_lines(
     out: Writer, kernel: Callable[..., tuple[int, int]], lines: int, arguments: tuple[Any, ...]
 ) -> None:
-    """Let ``kernel(start, *arguments, buffer)`` write ``lines`` lines buffer by buffer."""
+    """Write ``lines`` lines with a kernel that fills a buffer.
+
+    Args:
+        out: output file.
+        kernel: ``kernel(start, *arguments, buffer)`` writes lines from ``start``, and returns the first line that did
+            not fit and the number of bytes.
+        lines: number of lines.
+        arguments: further arguments of the kernel.
+    """
     buffer = np.empty(BUFFER_BYTES, np.uint8)
     start = 0
     while start < lines:
         reached, filled = kernel(start, *arguments, buffer)
         if reached == start:
-            buffer = np.empty(2 * len(buffer), np.uint8)  # one line with endless words
+            buffer = np.empty(2 * len(buffer), np.uint8)  # a single line did not fit
             continue
         out.write(buffer[:filled].data)
         start = reached
 
 
 def _fields(line: bytes, path: str | Path, number: int) -> list[str]:
+    """Return the fields of a line.
+
+    Raises:
+        InputError: the line is not UTF-8, has fewer than three fields, or an empty phrase.
+    """
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -190,6 +225,11 @@ def _fields(line: bytes, path: str | Path, number: int) -> list[str]:
 
 
 def _scores(text: str, what: str, expected: int | None, path: str | Path, number: int) -> list[float]:
+    """Return the numbers of the third field.
+
+    Raises:
+        InputError: their number is wrong, or one is invalid.
+    """
     scores = [_number(token, what, path, number) for token in _tokens(text)]
     if not scores or (expected is not None and len(scores) != expected):
         wanted = "at least 1" if expected is None else str(expected)
@@ -198,10 +238,16 @@ def _scores(text: str, what: str, expected: int | None, path: str | Path, number
 
 
 def _tokens(text: str, separators: str = BLANKS) -> list[str]:
+    """Split a field at ``separators``, without empty tokens."""
     return [token for token in re.split(f"[{separators}]", text) if token]
 
 
 def _number(token: str, what: str, path: str | Path, number: int) -> float:
+    """Return a finite non-negative number.
+
+    Raises:
+        InputError: the token is not such a number.
+    """
     try:
         value = float(token) if token.isascii() and "_" not in token else math.nan
     except ValueError:
@@ -212,6 +258,11 @@ def _number(token: str, what: str, path: str | Path, number: int) -> float:
 
 
 def _link(token: str, lengths: tuple[int, int], path: str | Path, number: int) -> tuple[int, int]:
+    """Return the positions of a link ``i-j``.
+
+    Raises:
+        InputError: the token is not a link, or outside the phrases.
+    """
     parts = token.split("-")
     whole = len(parts) == 2 and all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts)
     if not whole or int(parts[0]) >= lengths[0] or int(parts[1]) >= lengths[1]:
@@ -220,4 +271,5 @@ def _link(token: str, lengths: tuple[int, int], path: str | Path, number: int) -
 
 
 def _complain(path: str | Path, number: int, problem: str) -> NoReturn:
+    """Raise the error for a line."""
     raise InputError(f"{path}, line {number}: {problem}; make the table again")

@@ -1,6 +1,7 @@
-"""The minibatches of phrase pairs: each once an epoch, or as often as it was extracted, in random order, unpadded.
+"""Minibatches of phrase pairs in random order, without padding; each pair once per epoch, or as often as extracted.
 
-The pairs of a minibatch have the same number of source words and of target words, unless they are drawn at random.
+The pairs of a minibatch have equal numbers of source words and equal numbers of target words, unless batching is
+random.
 """
 
 from collections import deque
@@ -17,7 +18,7 @@ from rnnsmt.rnn.pairs import Pairs
 
 
 def pair_tensors(pairs: Pairs, index: Index, device: torch.device | str = "cpu") -> tuple[Tensor, Tensor]:
-    """Pairs of equal lengths as ids with EOS: source [N, B], target [T, B]; one copy to a device for both."""
+    """Return pairs of equal lengths as int64 ids with EOS, source [N, B] and target [T, B]; one copy to the device."""
     found = []
     for side in pairs.sides:
         begin = np.asarray(side.offsets[index])
@@ -29,8 +30,9 @@ def pair_tensors(pairs: Pairs, index: Index, device: torch.device | str = "cpu")
 
 
 def group_by_length(pairs: Pairs, index: Index) -> list[Index]:
-    """Split pairs by their numbers of source and target words; the order within a group is kept."""
+    """Group pairs by their numbers of source and target words; the order within a group is kept."""
     source, target = (side.lengths(index) for side in pairs.sides)
+    # (source length, target length) as one integer
     kind = source * (int(target.max(initial=0)) + 1) + target
     order = np.argsort(kind, kind="stable")
     borders = np.flatnonzero(np.diff(kind[order])) + 1
@@ -38,9 +40,10 @@ def group_by_length(pairs: Pairs, index: Index) -> list[Index]:
 
 
 class PairBatches:
-    """An endless sequence of minibatches of pair numbers.
+    """An endless sequence of minibatches, as indices of pairs.
 
-    Of every ``WINDOW`` pairs minibatches are formed; what is left over waits for the next window.
+    Minibatches are formed from windows of ``WINDOW`` consecutive pairs of the random order. The pairs of incomplete
+    minibatches are carried over to the next window, except at the end of an epoch.
     """
 
     def __init__(
@@ -52,19 +55,26 @@ class PairBatches:
         counts: NDArray[np.int32] | None = None,
         same_lengths: bool = True,
     ) -> None:
-        """batch: pairs of a minibatch; those at the end of an epoch may have fewer. untrained: those that never come,
-        ascending. counts: how often each pair comes in an epoch; none: once. same_lengths: of the pairs of a minibatch.
+        """Begin with the first epoch.
+
+        Args:
+            pairs: all pairs.
+            batch: number of pairs of a minibatch; at the end of an epoch there may be fewer.
+            seed: seed of the order.
+            untrained: indices of excluded pairs, ascending.
+            counts: [pairs], occurrences of each pair per epoch; None: once.
+            same_lengths: the pairs of a minibatch have equal lengths.
 
         Raises:
-            InputError: no pair is left.
+            InputError: no pair is left to train on.
         """
         self.pairs, self.batch, self.seed, self.untrained = pairs, batch, seed, untrained
         self.same_lengths = same_lengths
         self._ends = None if counts is None else np.cumsum(counts, dtype=np.int64)
         self.size = len(pairs) if self._ends is None else int(self._ends[-1])
-        """Pairs of an epoch, those that never come among them."""
+        """Number of occurrences of pairs in an epoch, including excluded ones."""
         self.trained = self.size - len(untrained) if counts is None else self.size - int(counts[untrained].sum())
-        """Pairs of an epoch that are trained on."""
+        """Number of occurrences of pairs in an epoch without excluded ones."""
         if self.trained <= 0:
             raise InputError(
                 f"{pairs.folder}: no pair is left to train on; give more text, or neither --held-out nor --leave-out"
@@ -72,7 +82,7 @@ class PairBatches:
         self.windows = -(-self.size // WINDOW)
         self.epoch, self.window, self.taken = 0, 0, 0
         self.waiting: Index = np.zeros(0, np.int64)
-        """Pairs that were left over when this window began."""
+        """Pairs carried over from the previous window."""
         self._ready: deque[Index] | None = None
         self._left = self.waiting
 
@@ -80,7 +90,7 @@ class PairBatches:
         return self
 
     def __next__(self) -> Index:
-        """The next minibatch: pair numbers."""
+        """Return the next minibatch, indices of pairs."""
         if self._ready is None:
             self._fill()
         while not self._ready:
@@ -92,10 +102,11 @@ class PairBatches:
         return self._ready.popleft()
 
     def _fill(self) -> None:
-        """Form the minibatches of the current window, without the ones that were taken already."""
+        """Form the minibatches of the current window, except the first ``taken`` ones."""
         positions = np.arange(self.window * WINDOW, min((self.window + 1) * WINDOW, self.size))
         index = permuted(positions, self.size, [self.seed, 2, self.epoch])
         if self._ends is not None:
+            # number of an occurrence -> pair
             index = np.searchsorted(self._ends, index, "right")
         if len(self.untrained):
             place = np.minimum(np.searchsorted(self.untrained, index), len(self.untrained) - 1)
@@ -112,16 +123,16 @@ class PairBatches:
         self._left = np.concatenate(left)
 
     def state(self) -> dict[str, Any]:
-        """Where the sequence is."""
+        """Return the position in the sequence, for a checkpoint."""
         waiting = torch.from_numpy(self.waiting.copy())
         return {"epoch": self.epoch, "window": self.window, "taken": self.taken, "waiting": waiting}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on where ``state`` was taken."""
+        """Resume at a position that ``state`` returned."""
         self.epoch, self.window, self.taken = state["epoch"], state["window"], state["taken"]
         self.waiting = state["waiting"].cpu().numpy()
         self._ready = None
 
     def updates(self, epochs: float) -> int:
-        """About how many minibatches there are in so many epochs: as if all were whole."""
+        """Return the approximate number of minibatches of ``epochs`` epochs, as if all were complete."""
         return max(round(epochs * self.trained / self.batch), 1)

@@ -1,7 +1,7 @@
-"""Targets from the network: ancestral sampling and beam search.
+"""Generation of target phrases: ancestral sampling and beam search.
 
-Id 0 ("no word") is never drawn; UNK is a word like others. Targets that have not ended after ``max_length`` words are
-dropped; it is at most ``RnnSizes.longest``.
+Id 0 ("no word") is never generated; UNK is treated as a word. Targets that have not ended after ``max_length`` words
+are dropped; ``max_length`` is at most ``RnnSizes.longest``.
 """
 
 from collections.abc import Sequence
@@ -18,14 +18,14 @@ from rnnsmt.networks.vocabulary import Vocabulary
 from rnnsmt.rnn.model import DecoderContext, RNNEncoderDecoder
 
 ROWS = 1024
-"""Rows of the softmax that are computed at a time, about."""
+"""Approximate number of rows of the softmax that are computed at a time."""
 
 
 def read_phrases(path: str | Path, vocabulary: Vocabulary, longest: int) -> list[NDArray[np.int32]]:
-    """The source phrases of a file as ids with EOS. longest: how many words a phrase may have.
+    """Read source phrases, one per line, as ids with EOS. longest: maximum number of words of a phrase.
 
     Raises:
-        InputError: missing, no lines, an empty line, a phrase of more words.
+        InputError: the file is missing or has no lines, a line is empty, or a phrase is too long.
     """
     phrases = []
     for number, line in enumerate(read_lines(path), 1):
@@ -41,7 +41,7 @@ def read_phrases(path: str | Path, vocabulary: Vocabulary, longest: int) -> list
 
 
 class Target(NamedTuple):
-    """One target of a source phrase: its ids without EOS, log p(target | source), how often it was drawn."""
+    """A target phrase: its ids without EOS, log p(target | source), and the number of times it was drawn."""
 
     words: tuple[int, ...]
     score: float
@@ -51,9 +51,9 @@ class Target(NamedTuple):
 def sample_targets(
     model: RNNEncoderDecoder, sources: Sequence[NDArray[np.int32]], draws: int, seed: int, max_length: int
 ) -> list[list[Target]]:
-    """Draw ``draws`` targets for each source, word by word from p; the distinct ones, best score first.
+    """Draw ``draws`` targets for each source, word by word from p; return the distinct ones, best score first.
 
-    sources: ids with EOS. The draws for a source follow from the seed and its place in ``sources`` alone.
+    The draws for a source depend on the seed and its position in ``sources`` alone. sources: ids with EOS.
     """
     found: list[list[Target]] = []
     step = max(ROWS // draws, 1)
@@ -73,9 +73,12 @@ def sample_targets(
 def _draw(
     model: RNNEncoderDecoder, sources: Sequence[NDArray[np.int32]], uniform: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """One draw for every row of ``uniform`` [R, K], the rows of a source one after the other.
+    """Draw one target for every row of ``uniform`` [R, K], by inversion of the cumulative distribution of each word.
 
-    Returns: ids [R, K], after the EOS anything; log p [R], -inf where there is no EOS within K words.
+    uniform: numbers in [0, 1), the same number of consecutive rows for every source.
+
+    Returns:
+        ids [R, K], arbitrary after the EOS; log p [R], -inf where there is no EOS within K words.
     """
     context, device = _context(model, sources)
     rows = torch.arange(len(sources), device=device).repeat_interleave(len(uniform) // len(sources))
@@ -91,6 +94,7 @@ def _draw(
         shares = scores.exp()
         shares[:, 0] = 0
         shares = shares.cumsum(1)
+        # scaled by the sum of the shares, which is below 1 without id 0; right: never a class without probability
         word = torch.searchsorted(shares, chance[:, k : k + 1] * shares[:, -1:], right=True)[:, 0].clamp_max(eos)
         total += torch.where(alive, scores.gather(1, word[:, None])[:, 0], 0.0)
         words[:, k] = word
@@ -103,7 +107,7 @@ def _draw(
 
 
 def _distinct(words: NDArray[np.int64], scores: NDArray[np.float64], eos: int) -> list[Target]:
-    """The distinct finished draws of one source, best score first, equal scores in the order of their ids."""
+    """Return the distinct finished draws of one source, by descending score, then by ids."""
     counts: dict[tuple[int, ...], Target] = {}
     for row, score in zip(words.tolist(), scores.tolist(), strict=True):
         if score > -np.inf:
@@ -116,9 +120,10 @@ def _distinct(words: NDArray[np.int64], scores: NDArray[np.float64], eos: int) -
 def beam_search(
     model: RNNEncoderDecoder, sources: Sequence[NDArray[np.int32]], beam: int, max_length: int, nbest: int = 1
 ) -> list[list[Target]]:
-    """The ``nbest`` most probable targets that a search with ``beam`` open prefixes finds, best first.
+    """Search for the ``nbest`` most probable targets of each source with ``beam`` open prefixes; best first.
 
-    sources: ids with EOS. A search ends when no open prefix is better than what has been found: words only lower log p.
+    The search for a source ends when no open prefix has a better score than the worst of the ``nbest`` targets found,
+    since further words only lower log p. sources: ids with EOS.
     """
     found: list[list[Target]] = []
     step = max(ROWS // beam, 1)
@@ -131,9 +136,12 @@ def beam_search(
 def _search(
     model: RNNEncoderDecoder, sources: Sequence[NDArray[np.int32]], beam: int, max_length: int, nbest: int
 ) -> list[list[Target]]:
+    """Run the beam search of ``beam_search`` for all ``sources`` together, one word per iteration."""
     context, device = _context(model, sources)
     found: list[list[Target]] = [[] for _ in sources]
-    searched = torch.arange(len(sources), device=device)  # S of them are left, with W open prefixes each
+    # S sources are still searched, with W open prefixes each: searched [S], total (log p) [S, W], words [S, W, k]; rows
+    # of states and logits are [S * W]
+    searched = torch.arange(len(sources), device=device)
     total = torch.zeros(len(sources), 1, dtype=torch.float64, device=device)
     words = torch.zeros(len(sources), 1, 0, dtype=torch.int64, device=device)
     rows, states, previous = context, context.state, None
@@ -141,15 +149,17 @@ def _search(
         logits = model.logits(states, previous, rows.readout)
         sums = logits.logsumexp(1, keepdim=True)
         ending = total + (logits[:, -1:] - sums).double().view(total.shape)
-        _collect(found, searched, words, ending, nbest)
+        _collect(found, searched, words, ending, nbest)  # every open prefix, ended by EOS, is a candidate
         if k == max_length:
             break
-        logits[:, 0] = logits[:, -1] = -torch.inf
+        logits[:, 0] = logits[:, -1] = -torch.inf  # "no word" and EOS do not extend a prefix
         likely, word = logits.topk(min(beam, logits.shape[1]), 1)
         scores = total[:, :, None] + (likely - sums).double().view(*total.shape, -1)
+        # best: of the flattened [W, extensions] of each source
         total, best = scores.flatten(1).topk(min(beam, scores[0].numel()), 1)
         parents, word = best // likely.shape[1], word.view(len(total), -1).gather(1, best)
         words = torch.cat([words.gather(1, parents[:, :, None].expand(-1, -1, k)), word[:, :, None]], 2)
+        # the rows of the parents' states: those of source s begin at s * W
         places = (torch.arange(len(total), device=device)[:, None] * logits.shape[0] // len(total)) + parents
         worst = [found[s][-1].score if len(found[s]) == nbest else -np.inf for s in searched.tolist()]
         left = total[:, 0] > torch.tensor(worst, dtype=torch.float64, device=device)
@@ -163,14 +173,22 @@ def _search(
 
 
 def _collect(found: list[list[Target]], searched: Tensor, words: Tensor, ending: Tensor, nbest: int) -> None:
-    """Add the open prefixes of ``searched`` sources as finished targets; ``ending`` [S, W]: their log p with EOS."""
+    """Add open prefixes as finished targets and keep the ``nbest`` of each source.
+
+    Args:
+        found: per source, its best targets so far, by descending score; updated.
+        searched: int64 [S], indices of sources in ``found``.
+        words: int64 [S, W, k], the prefixes.
+        ending: float64 [S, W], their log p with EOS.
+        nbest: number of targets to keep.
+    """
     for s, prefixes, scores in zip(searched.tolist(), words.tolist(), ending.tolist(), strict=True):
         more = [Target(tuple(p), score) for p, score in zip(prefixes, scores, strict=True) if score > -np.inf]
         found[s] = sorted(found[s] + more, key=lambda target: (-target.score, target.words))[:nbest]
 
 
 def _context(model: RNNEncoderDecoder, sources: Sequence[NDArray[np.int32]]) -> tuple[DecoderContext, torch.device]:
-    """The decoder's context of padded sources, and the device of the network."""
+    """Encode sources, padded to one length; return the decoder's context and the device of the network."""
     device = model.output.G_l.device
     lengths = torch.tensor([len(source) for source in sources])
     padded = torch.zeros(len(sources), int(lengths.max()), dtype=torch.int64)
@@ -180,5 +198,5 @@ def _context(model: RNNEncoderDecoder, sources: Sequence[NDArray[np.int32]]) -> 
 
 
 def _log_softmax(model: RNNEncoderDecoder, states: Tensor, previous: Tensor | None, readout: Tensor) -> Tensor:
-    """log p of every next word [R, V], float64."""
+    """Compute log p of every next word, float64 [R, V]."""
     return torch.log_softmax(model.logits(states, previous, readout).double(), 1)

@@ -1,14 +1,15 @@
-"""The loss of a batch and its gradient, written by hand: the equations of ``model``, several times faster on a CPU.
+"""The loss of a batch with a hand-written gradient: the equations of ``model``, several times faster on a CPU.
 
-Autograd keeps a node for every small operation of every step and multiplies each step's matrices by themselves. Here
-the gradient of a weight matrix is one product over all steps of the batch, and the softmax, most of the work, is
-computed for a few rows at a time while it is still in the processor's cache, its gradient with it.
+Autograd keeps a node for every small operation of every step and computes the gradient of a weight matrix step by step.
+Here it is one matrix product over all steps of the batch. The softmax, which takes most of the time, and its gradient
+are computed together for a few rows at a time, while these are in the CPU cache.
 
-All pairs of a batch have the same number of source words and of target words, so nothing is padded. Shapes as in
-``model``, steps first: source [N, B], target [T, B], both with EOS. 3H: reset, update, candidate side by side.
+All pairs of a batch have equal numbers of source words and of target words, so nothing is padded. Shapes are those of
+``model`` with the steps first: source [N, B], target [T, B], both with EOS. 3H: reset gate, update gate and candidate
+side by side. A variable ``d_x`` is the gradient of the loss with respect to x.
 
-``_encode`` and ``_decode`` have a version for every encoder and decoder. It returns, beside what it computes, the
-function that goes the way back.
+``_encode`` and ``_decode`` have an implementation for each encoder and decoder. It returns, besides its results, the
+function for the backward pass.
 """
 
 from collections.abc import Callable
@@ -34,11 +35,16 @@ from rnnsmt.rnn.model import (
 
 
 class Trace(NamedTuple):
-    """What a pass over K steps leaves for its gradient.
+    """The values of a forward pass over K steps that the backward pass needs.
 
-    states: [K + 1, B, H], before and after every step. gates: [K, B, 2H] (reset, update). reset_state, candidate: [K,
-    B, H]. recurrent, candidate_matrix: [2H, H] and [H, H], U_r above U_z, and U, rounded; of_inputs: [3H, E], W_r, W_z
-    and W.
+    Attributes:
+        states: [K + 1, B, H], before the first step and after each step.
+        gates: [K, B, 2H], reset gate r and update gate z.
+        reset_state: [K, B, H], r * h.
+        candidate: [K, B, H], h~.
+        recurrent: [2H, H], U_r above U_z, rounded.
+        candidate_matrix: [H, H], U, rounded.
+        of_inputs: [3H, E], W_r above W_z above W.
     """
 
     states: Tensor
@@ -65,11 +71,18 @@ def loss_and_gradient(
 ) -> Tensor:
     """Fill ``.grad`` of every parameter with the gradient of -sum log p(y | x) over the batch; return that sum.
 
-    source: [N, B], target: [T, B], ids, the last row is EOS. Every parameter must have its ``.grad``; what it held is
-    replaced. mm: how matrices are multiplied; not rounded unless it says so. dropout: of units that recur in no state,
-    the embeddings and those of the maxout (Zaremba et al. 2014). sampler: of the classes that the softmax is summed
-    over. rows: [B], on the processor, the numbers of the pairs, from which both draw. Returns a scalar tensor in
-    float64. Not for the supplementary's variant.
+    Every parameter must have a ``.grad``, which is overwritten. Not for the variant ``supplementary``.
+
+    Args:
+        model: the network.
+        source, target: ids [N, B] and [T, B]; the last row is EOS.
+        mm: the matrix products; without rounding by default.
+        dropout: applied to the non-recurrent units, embeddings and maxout units (Zaremba et al. 2014).
+        sampler: of the classes of the softmax; None: all classes.
+        rows: [B], in CPU memory, the numbers of the pairs, from which dropout and sampler draw; None: neither.
+
+    Returns:
+        A float64 scalar tensor.
     """
     mm = mm or Products()
     generators = [] if rows is None else dropout.generators(rows, source.device)
@@ -88,12 +101,12 @@ def loss_and_gradient(
 
 
 EncoderGradient = Callable[[Tensor], Tensor]
-"""The gradient of c -> that of x; fills those of the encoder but for its embedding's."""
+"""Backward pass of an encoder: d_c -> d_x; fills the gradients of its parameters except the embedding."""
 
 
 @singledispatch
 def _encode(encoder: WordReader, mm: Products, x: Tensor) -> tuple[Tensor, EncoderGradient]:
-    """Embedded words x [N, B, E] -> c [B, H]."""
+    """Compute c [B, H] from embedded words x [N, B, E]; return it and the backward pass."""
     raise TypeError(type(encoder))
 
 
@@ -110,6 +123,7 @@ def _(encoder: Encoder, mm: Products, x: Tensor) -> tuple[Tensor, EncoderGradien
 
 @_encode.register
 def _(encoder: BagOfWords, mm: Products, x: Tensor) -> tuple[Tensor, EncoderGradient]:
+    # sum of W e(x_k) = W (sum of e(x_k)): one product
     total = x.sum(0)
     c = torch.tanh(mm(total, encoder.W.t()) + encoder.b)
 
@@ -132,6 +146,7 @@ def _(encoder: FeedForwardEncoder, mm: Products, x: Tensor) -> tuple[Tensor, Enc
         d_sum = torch.ops.aten.tanh_backward(d_c, c)
         put_gradient(encoder.b, d_sum.sum(0))
         assert encoder.W.grad is not None
+        # the matrices of positions after EOS have a gradient of 0
         encoder.W.grad.zero_()[:, : N * E] = mm(d_sum.t(), side_by_side)
         return mm(d_sum, W).view(B, N, E).transpose(0, 1)
 
@@ -139,10 +154,13 @@ def _(encoder: FeedForwardEncoder, mm: Products, x: Tensor) -> tuple[Tensor, Enc
 
 
 class Decoding(NamedTuple):
-    """What the readout is computed from.
+    """The inputs of the readout, and the backward pass of the decoder.
 
-    states: [T, B, H], s_{k-1}. y: [T - 1, B, E], e_{k-1} for k > 1, or None where the decoder reads no words. context:
-    [B, 2M], O_c c. gradient: those of states, y and context -> that of c; fills those of the decoder and of O_c.
+    Attributes:
+        states: [T, B, H], s_{k-1} for k = 1 .. T.
+        y: [T - 1, B, E], e_{k-1} for k > 1; None if the decoder reads no words.
+        context: [B, 2M], O_c c.
+        gradient: (d_states, d_y, d_context) -> d_c; fills the gradients of the decoder's parameters and of O_c.
     """
 
     states: Tensor
@@ -152,14 +170,17 @@ class Decoding(NamedTuple):
 
 
 Embed = Callable[[WordReader, Tensor], tuple[Tensor, Tensor | None]]
-"""``_embed`` with its dropout."""
+"""``_embed`` with dropout and generators bound."""
 
 
 @singledispatch
 def _decode(
     decoder: torch.nn.Module, mm: Products, output: Output, c: Tensor, target: Tensor, embed: Embed
 ) -> Decoding:
-    """c [B, H] and target words [T, B] -> states and context; all that c is multiplied by is one product."""
+    """Compute the states and the context from c [B, H] and target words [T, B].
+
+    All matrices that c is multiplied by are stacked, so that they are one product in each direction.
+    """
     raise TypeError(type(decoder))
 
 
@@ -175,9 +196,11 @@ def _(decoder: Decoder, mm: Products, output: Output, c: Tensor, target: Tensor,
 
     def gradient(d_states: Tensor, d_y: Tensor | None, d_context: Tensor) -> Tensor:
         assert d_y is not None
+        # d_states[0] is added to d_s0 below; without steps (T = 1) it is d_states[-1] and is included already
         d_s0, d_inputs = _backward(mm, decoder, trace, d_states[-1], d_states[1:-1])
         _embedding_gradient(decoder, target[:-1], _input_gradient(mm, decoder, trace, y, d_inputs) + d_y, factors)
         d_first = torch.ops.aten.tanh_backward(d_s0 + d_states[0] if len(y) else d_s0, s_0)
+        # C_r c, C_z c and C c are added at every step: their gradient is the sum over the steps
         d_uses = torch.cat([d_first, d_inputs.sum(0), d_context], 1)
         put_gradients(users, mm(d_uses.t(), c).split([len(matrix) for matrix in users]))
         put_gradient(decoder.b_V, d_first.sum(0))
@@ -189,6 +212,7 @@ def _(decoder: Decoder, mm: Products, output: Output, c: Tensor, target: Tensor,
 @_decode.register
 def _(decoder: FeedForwardDecoder, mm: Products, output: Output, c: Tensor, target: Tensor, embed: Embed) -> Decoding:
     T, (B, H) = len(target), c.shape
+    # only the first T positions take part; the gradient of the others is 0
     matrices = mm.round(torch.cat([decoder.V[: T * H], output.O_c]))
     first, context = mm(c, matrices.t()).split([T * H, len(output.O_c)], 1)
     states = torch.tanh(first + decoder.b_V[: T * H])
@@ -209,21 +233,30 @@ def _(decoder: FeedForwardDecoder, mm: Products, output: Output, c: Tensor, targ
 def _embed(
     unit: WordReader, words: Tensor, dropout: Dropout, generators: list[torch.Generator]
 ) -> tuple[Tensor, Tensor | None]:
-    """Words [K, B] -> [K, B, E], and the factors of dropout that it was multiplied by, of the same shape, or None."""
+    """Embed words [K, B]; return the embeddings [K, B, E] and their dropout factors, of the same shape, or None."""
     e = (unit.embedding.index_select(0, words.flatten()) + unit.b_embedding).unflatten(0, words.shape)
     factors = _factors(dropout, len(words), words.shape[1], e.shape[2], generators)
     return (e, None) if factors is None else (e * factors, factors)
 
 
 def _factors(dropout: Dropout, K: int, B: int, units: int, generators: list[torch.Generator]) -> Tensor | None:
-    """Factors of dropout [K, B, units], steps first."""
+    """Draw the factors of dropout for K steps, [K, B, units], or None."""
     factors = dropout.factors(B, K * units, generators)
     return None if factors is None else factors.view(B, K, units).transpose(0, 1)
 
 
 def _forward(mm: Products, unit: GatedUnit, x: Tensor, h: Tensor, terms: Tensor | None) -> Trace:
-    """Run a gated unit over x [K, B, E] from the state h [B, H]; terms: [B, 3H], what c adds at every step."""
+    """Run gated units over K steps.
+
+    Args:
+        mm: the matrix products.
+        unit: the parameters.
+        x: [K, B, E], the embedded words.
+        h: [B, H], the first state.
+        terms: [B, 3H], the terms of c at every step, or None.
+    """
     K, B, H = *x.shape[:2], h.shape[1]
+    # the terms of x in gates and candidate do not depend on the states: one product for all steps
     of_inputs = torch.cat([unit.W_r, unit.W_z, unit.W])
     inputs = mm(x.flatten(0, 1), of_inputs.t()).view(K, B, 3 * H)
     inputs[:, :, 2 * H :] += unit.b
@@ -231,7 +264,7 @@ def _forward(mm: Products, unit: GatedUnit, x: Tensor, h: Tensor, terms: Tensor 
         inputs += terms
     for_gates, for_candidate = inputs.split([2 * H, H], 2)
     matrices = mm.round(torch.cat([unit.U_r, unit.U_z])), mm.round(unit.U)
-    # a GPU adds the products to the inputs; on a processor what is written in one piece is faster
+    # on a GPU, products are added to ``inputs`` in place (addmm); on a CPU, contiguous results are faster
     own = not x.is_cuda or mm.dtype is not None
     gates, candidates = (part.new_empty(part.shape) if own else part for part in (for_gates, for_candidate))
     trace = Trace(x.new_empty(K + 1, B, H), gates, x.new_empty(K, B, H), candidates, *matrices, of_inputs)
@@ -243,12 +276,13 @@ def _forward(mm: Products, unit: GatedUnit, x: Tensor, h: Tensor, terms: Tensor 
         reset_state = torch.mul(gate[:, :H], h, out=trace.reset_state[k])
         _sum_into(candidate, mm, reset_state, trace.candidate_matrix.t(), for_candidate[k] if own else None)
         candidate.tanh_()
+        # h' = h~ + z (h - h~) = z h + (1 - z) h~
         torch.lerp(candidate, h, gate[:, H:], out=trace.states[k + 1])
     return trace
 
 
 def _sum_into(out: Tensor, mm: Products, a: Tensor, b: Tensor, total: Tensor | None) -> None:
-    """total + a @ b; total: None where it is in ``out``, which is on a GPU."""
+    """Compute total + a @ b into ``out``; total None: it is in ``out`` already."""
     if total is None:
         out.addmm_(a, b)
     else:
@@ -258,29 +292,36 @@ def _sum_into(out: Tensor, mm: Products, a: Tensor, b: Tensor, total: Tensor | N
 def _backward(
     mm: Products, unit: GatedUnit, trace: Trace, d_last: Tensor, d_between: Tensor | None
 ) -> tuple[Tensor, Tensor]:
-    """The gradient of ``_forward``; fills that of U, U_r and U_z.
+    """Run the backward pass of ``_forward`` and fill the gradients of U, U_r and U_z.
 
-    d_last: [B, H], what reaches the last state from outside the recurrence. d_between: [K - 1, B, H], the same of the
-    states between the first and the last; None: nothing.
+    Args:
+        mm: the matrix products.
+        unit, trace: parameters and values of the forward pass.
+        d_last: [B, H], gradient of the last state from outside the recurrence.
+        d_between: [K - 1, B, H], the same for the states between the first and the last one; None: 0.
 
-    Returns: the gradients of the first state [B, H] (with ``d_last`` where K is 0) and of the inputs [K, B, 3H].
+    Returns:
+        The gradients of the first state [B, H] (``d_last`` if K is 0) and of the inputs, i.e. the pre-activations of
+        reset gate, update gate and candidate, [K, B, 3H].
     """
     K, B, H = trace.candidate.shape
     d, d_inputs = d_last, d_last.new_empty(K, B, 3 * H)
     before = trace.states[:-1]
-    gains = before - trace.candidate
+    gains = before - trace.candidate  # d h' / d z = h - h~
     aten = torch.ops.aten
     for k in reversed(range(K)):
         if d_between is not None and k < K - 1:
             d += d_between[k]
         r, z = trace.gates[k].split(H, 1)
         d_r, d_z, d_candidate = d_inputs[k].split(H, 1)
-        kept = d * z
+        kept = d * z  # d h' / d h = z, d h' / d h~ = 1 - z: d h~ is d - kept
         aten.tanh_backward.grad_input(d - kept, trace.candidate[k], grad_input=d_candidate)
         aten.sigmoid_backward.grad_input(d * gains[k], z, grad_input=d_z)
         d_reset_state = mm(d_candidate, trace.candidate_matrix)
         aten.sigmoid_backward.grad_input(d_reset_state * before[k], r, grad_input=d_r)
+        # h is also an input of both gates (U_r, U_z) and, times r, of the candidate
         d = mm.add_to(kept, d_inputs[k, :, : 2 * H], trace.recurrent).addcmul_(d_reset_state, r)
+    # one product over all steps for each matrix
     flat = mm.round(d_inputs.view(K * B, 3 * H))
     put_gradients((unit.U_r, unit.U_z), mm(flat[:, : 2 * H].t(), before.flatten(0, 1)).split(H))
     put_gradient(unit.U, mm(flat[:, 2 * H :].t(), trace.reset_state.view(-1, H)))
@@ -288,8 +329,9 @@ def _backward(
 
 
 def _input_gradient(mm: Products, unit: GatedUnit, trace: Trace, x: Tensor, d_inputs: Tensor) -> Tensor:
-    """Fill the gradients of W, W_r, W_z and b; that of x [K, B, E]. d_inputs: [K, B, 3H]."""
+    """Fill the gradients of W, W_r, W_z and b; return that of x [K, B, E]. d_inputs: [K, B, 3H], see ``_backward``."""
     flat = d_inputs.flatten(0, 1)
+    # only the candidate has a bias
     put_gradient(unit.b, flat[:, 2 * len(unit.b) :].sum(0))
     flat = mm.round(flat)
     put_gradients((unit.W_r, unit.W_z, unit.W), mm(flat.t(), x.flatten(0, 1)).split(len(unit.W)))
@@ -297,7 +339,7 @@ def _input_gradient(mm: Products, unit: GatedUnit, trace: Trace, x: Tensor, d_in
 
 
 def _embedding_gradient(unit: WordReader, words: Tensor, d_x: Tensor, factors: Tensor | None) -> None:
-    """Fill the gradients of the embedding and its bias. d_x, factors: [K, B, E], those of dropout in x."""
+    """Fill the gradients of the embedding and its bias. d_x: [K, B, E]; factors: those of dropout in x, or None."""
     total = (d_x if factors is None else d_x * factors).flatten(0, 1)
     assert unit.embedding.grad is not None
     unit.embedding.grad.zero_().index_add_(0, words.flatten(), total)
@@ -314,18 +356,25 @@ def _readout(
     factors: Tensor | None,
     sample: tuple[Tensor, Tensor, Tensor] | None,
 ) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
-    """Readout, maxout, softmax, loss and their gradients.
+    """Compute readout, maxout, softmax and loss, with their gradients; fill those of the parameters except O_c.
 
-    states, y, context: as in ``Decoding``. factors: [T, B, M], those of dropout in the maxout's units. sample: of
-    classes, see ``softmax_gradient``.
+    Args:
+        mm: the matrix products.
+        output: the parameters.
+        states, y, context: see ``Decoding``.
+        target: [T, B], the words to predict.
+        factors: [T, B, M], dropout factors of the maxout units, or None.
+        sample: of classes, see ``softmax_gradient``.
 
-    Returns: the loss; the gradients of states, y and context.
+    Returns:
+        The loss; the gradients of states, y and context.
     """
     T, B = target.shape
     s, e = mm.round(states.flatten(0, 1)), None if y is None else mm.round(y.flatten(0, 1))
     a = mm(s, output.O_h.t())
     a.view(T, B, -1).add_(context + output.b_o)
     if e is not None:
+        # the first B rows predict the first words, which have no previous word
         a[B:] += mm(e, output.O_y.t())
     left, right = a.view(T * B, -1, 2).unbind(2)
     m = torch.maximum(left, right)
@@ -339,6 +388,7 @@ def _readout(
     d_m = mm(d_g, output.G_r)
     if factors is not None:
         d_m *= factors.flatten(0, 1)
+    # the gradient of a maximum goes to the larger unit of the pair, to the left one if both are equal
     first = left >= right
     d_a = torch.stack([d_m * first, d_m * ~first], 2).view_as(a)
     d_context = d_a.view(T, B, -1).sum(0)
@@ -353,7 +403,7 @@ def _readout(
 
 
 def autograd_loss_and_gradient(model: RNNEncoderDecoder, source: Tensor, target: Tensor) -> Tensor:
-    """As ``loss_and_gradient``, by autograd: for the supplementary's variant, which has no gradient by hand."""
+    """Compute ``loss_and_gradient`` by autograd, for the variant ``supplementary``, without a hand-written gradient."""
     for parameter in model.parameters():
         assert parameter.grad is not None
         parameter.grad.zero_()

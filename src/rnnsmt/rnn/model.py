@@ -1,16 +1,16 @@
 """The RNN Encoder-Decoder, equation by equation (Cho et al. 2014, section 2 and the supplementary).
 
 Shapes: B phrases of a batch, N source and T target positions (both with EOS), E units of an embedding, H hidden units,
-M maxout units, V target classes. Words are int64 ids: 0 stands for "no word", 1 for unknown words, the last id for EOS.
+M maxout units, V target classes. Words are int64 ids: 0 is "no word", 1 an unknown word, the last id EOS.
 
-The gated unit resets the state BEFORE the recurrent matrix (``torch.nn.GRU`` and cuDNN do it after)::
+The gated unit applies the reset gate BEFORE the recurrent matrix (``torch.nn.GRU`` and cuDNN apply it after)::
 
     r  = sigmoid(W_r x + U_r h)             z  = sigmoid(W_z x + U_z h)
     h~ = tanh(W x + b + U (r * h))          h' = z * h + (1 - z) * h~
 
-This module is the definition: plain operations that autograd follows. ``gradients`` computes the same loss with its
-gradient written by hand, faster. Below the network: its file, which holds sizes, parameters, and the hashes of the
-vocabularies that it was trained with.
+This module is the reference: plain operations that autograd differentiates. ``gradients`` computes the same loss with a
+hand-written gradient, which is faster. Further below: the file of a network, with its sizes, its parameters and the
+hashes of its vocabularies.
 """
 
 import sys
@@ -30,10 +30,12 @@ from rnnsmt.rnn.settings import RnnSizes
 
 
 class DecoderContext(NamedTuple):
-    """What the decoder needs of c, computed once a source phrase.
+    """The terms of c in the decoder, computed once per source phrase.
 
-    state: [B, H], s_0, from which the first word is predicted. terms: for the next states: [B, 3H], C c, C_r c and
-    C_z c side by side, in the feed-forward variant [B, H], c. readout: [B, 2M], O_c c + b_o, for the words.
+    Attributes:
+        state: [B, H], s_0, from which the first word is predicted.
+        terms: [B, 3H], C c, C_r c and C_z c side by side, for the next states; in the feed-forward variant [B, H], c.
+        readout: [B, 2M], O_c c + b_o, for the words.
     """
 
     state: Tensor
@@ -41,12 +43,12 @@ class DecoderContext(NamedTuple):
     readout: Tensor
 
     def rows(self, index: Tensor) -> "DecoderContext":
-        """The context of the phrases ``index``: [K] int64, which may name a phrase several times."""
+        """Return the context of the phrases ``index``, int64 [K], which may contain a phrase several times."""
         return DecoderContext(*(part.index_select(0, index) for part in self))
 
 
 class WordReader(nn.Module):
-    """What reads words: their embedding, with a bias."""
+    """A word embedding with a bias."""
 
     def __init__(self, vocabulary: int, E: int) -> None:
         super().__init__()
@@ -54,14 +56,14 @@ class WordReader(nn.Module):
         self.b_embedding = nn.Parameter(torch.empty(E))
 
     def embed(self, words: Tensor) -> Tensor:
-        """words [...] -> e [..., E], with the embedding's bias."""
+        """Return the embeddings e [..., E] of words [...], with the bias."""
         return embedding(words, self.embedding) + self.b_embedding
 
 
 class GatedUnit(WordReader):
-    """The parameters of a gated hidden unit, and of its embedding and input projections.
+    """The parameters of a layer of gated hidden units, with its embedding and input projections.
 
-    All three projections read the same embedding: the input matrices have rank E.
+    All three projections share one embedding, so that the input matrices have rank E.
     """
 
     def __init__(self, vocabulary: int, E: int, H: int) -> None:
@@ -72,7 +74,7 @@ class GatedUnit(WordReader):
 
 
 class Encoder(GatedUnit):
-    """Reads x_1 .. x_N and EOS; c is the state after EOS, in the supplementary's variant tanh(V h)."""
+    """The recurrent encoder: c is the state h after x_1 .. x_N and EOS, in the variant ``supplementary`` tanh(V h)."""
 
     def __init__(self, sizes: RnnSizes) -> None:
         super().__init__(sizes.source_vocabulary, sizes.embedding, sizes.hidden)
@@ -81,11 +83,11 @@ class Encoder(GatedUnit):
             self.V = nn.Parameter(torch.empty(sizes.hidden, sizes.hidden))
 
     def finish(self, h: Tensor) -> Tensor:
-        """The state after EOS [B, H] -> c [B, H]."""
+        """Return c [B, H], given the state after EOS [B, H]."""
         return h if self.V is None else torch.tanh(linear(h, self.V))
 
     def step(self, h: Tensor, e: Tensor, k: int) -> Tensor:
-        """State h [B, H] after k words and the next word's embedding e [B, E] -> the next state [B, H]."""
+        """Return the next state [B, H], given the state h [B, H] after k words and the next embedding e [B, E]."""
         r = torch.sigmoid(linear(e, self.W_r) + linear(h, self.U_r))
         z = torch.sigmoid(linear(e, self.W_z) + linear(h, self.U_z))
         candidate = torch.tanh(linear(e, self.W, self.b) + linear(r * h, self.U))
@@ -93,17 +95,17 @@ class Encoder(GatedUnit):
 
 
 class SummingEncoder(WordReader):
-    """An encoder whose c is tanh of a sum over the words, EOS among them; subclasses say what a word adds to it."""
+    """An encoder whose c is tanh of a sum over the words, including EOS; ``step`` adds the term of a word."""
 
     b: nn.Parameter
 
     def finish(self, h: Tensor) -> Tensor:
-        """The sum over all words [B, H] -> c [B, H]."""
+        """Return c [B, H], given the sum over all words [B, H]."""
         return torch.tanh(h + self.b)
 
 
 class BagOfWords(SummingEncoder):
-    """An encoder that does not know the order of the words: c = tanh(sum over k of W e(x_k) + b), with that of EOS."""
+    """An encoder without word order: c = tanh(sum over k of W e(x_k) + b), including EOS."""
 
     def __init__(self, sizes: RnnSizes) -> None:
         E, H = sizes.embedding, sizes.hidden
@@ -111,30 +113,30 @@ class BagOfWords(SummingEncoder):
         self.W, self.b = nn.Parameter(torch.empty(H, E)), nn.Parameter(torch.empty(H))
 
     def step(self, h: Tensor, e: Tensor, k: int) -> Tensor:
-        """The sum h [B, H] over k words and the next word's embedding e [B, E] -> the sum with this word."""
+        """Add the next word's embedding e [B, E] to the sum h [B, H] over k words; return the new sum."""
         return h + linear(e, self.W)
 
 
 class FeedForwardEncoder(SummingEncoder):
-    """A hidden layer over the embeddings of all words, EOS among them, side by side: c = tanh(sum of W_k e(x_k) + b).
+    """A hidden layer over the concatenated embeddings of all words, including EOS: c = tanh(sum of W_k e(x_k) + b).
 
-    A phrase has up to ``max_length`` words; behind the EOS of a shorter one there are zeros (Schwenk 2012).
+    A phrase has up to ``max_length`` words; the input after the EOS of a shorter one is 0 (Schwenk 2012).
     """
 
     def __init__(self, sizes: RnnSizes) -> None:
-        """W: W_1, W_2, ... side by side."""
+        """Create the parameters; ``W`` holds W_1, W_2, ... side by side."""
         E, H = sizes.embedding, sizes.hidden
         super().__init__(sizes.source_vocabulary, E)
         self.W, self.b = nn.Parameter(torch.empty(H, (sizes.max_length + 1) * E)), nn.Parameter(torch.empty(H))
 
     def step(self, h: Tensor, e: Tensor, k: int) -> Tensor:
-        """The sum h [B, H] over k words and the next word's embedding e [B, E] -> the sum with this word."""
+        """Add the next word's embedding e [B, E] to the sum h [B, H] over k words; return the new sum."""
         E = e.shape[-1]
         return h + linear(e, self.W[:, k * E : (k + 1) * E])
 
 
 class Decoder(GatedUnit):
-    """The decoder's recurrence; its context matrices C, C_r, C_z, V'."""
+    """The recurrent decoder, with its context matrices C, C_r, C_z and V'."""
 
     def __init__(self, sizes: RnnSizes) -> None:
         super().__init__(sizes.target_vocabulary, sizes.embedding, sizes.hidden)
@@ -144,9 +146,9 @@ class Decoder(GatedUnit):
         self.supplementary = sizes.variant == "supplementary"
 
     def begin(self, c: Tensor) -> tuple[Tensor, Tensor]:
-        """c [B, H] -> s_0 = tanh(V' c + b) [B, H], and the terms of c in every later step [B, 3H].
+        """Return s_0 = tanh(V' c + b) [B, H] and the terms of c in every later step [B, 3H], given c [B, H].
 
-        In the supplementary's variant the state has taken one step with a zero embedding already.
+        In the variant ``supplementary``, s_0 is the state after a first step with a zero embedding.
         """
         s = torch.tanh(linear(c, self.V, self.b_V))
         terms = torch.cat([linear(c, C) for C in (self.C, self.C_r, self.C_z)], 1)
@@ -155,15 +157,16 @@ class Decoder(GatedUnit):
         return s, terms
 
     def step(self, s: Tensor, words: Tensor, terms: Tensor, k: int) -> Tensor:
-        """State s_{k-1} [B, H] and words y_k [B] -> s_k [B, H]. terms: of c, as ``begin`` gives them."""
+        """Return s_k [B, H], given s_{k-1} [B, H] and words y_k [B]. terms: the terms of c from ``begin``."""
         return self.advance(s, self.embed(words), terms)
 
     def advance(self, s: Tensor, e: Tensor, terms: Tensor) -> Tensor:
-        """State s [B, H] and the embedding e [B, E] of the word just chosen -> the next state [B, H]."""
+        """Return the next state [B, H], given the state s [B, H] and the embedding e [B, E] of the last word."""
         of_candidate, of_reset, of_update = terms.chunk(3, 1)
         r = torch.sigmoid(linear(e, self.W_r) + linear(s, self.U_r) + of_reset)
         z = torch.sigmoid(linear(e, self.W_z) + linear(s, self.U_z) + of_update)
         if self.supplementary:
+            # there the reset gate is applied after the matrices, and to the context as well
             recurrent = r * (linear(s, self.U) + of_candidate)
         else:
             recurrent = linear(r * s, self.U) + of_candidate
@@ -172,38 +175,38 @@ class Decoder(GatedUnit):
 
 
 class FeedForwardDecoder(nn.Module):
-    """A hidden layer for every place of the target, s_{k-1} = tanh(V'_k c + b_k) for the k-th; no words are read.
+    """A hidden layer for every target position, s_{k-1} = tanh(V'_k c + b_k) for the k-th; no words are read.
 
-    So the words of a target are independent of each other given the source phrase, as in the simplest network of
-    Schwenk (2012). Where that has an output layer for each place, here all share the readout and the softmax.
+    The words of a target are conditionally independent given the source phrase, as in the simplest network of Schwenk
+    (2012). Unlike there, all positions share one readout and softmax.
     """
 
     def __init__(self, sizes: RnnSizes) -> None:
-        """V, b_V: V'_1, V'_2, ... and b_1, b_2, ... one below the other."""
+        """Create the parameters; ``V`` and ``b_V`` hold V'_1, V'_2, ... and b_1, b_2, ... one below the other."""
         super().__init__()
         places, H = sizes.max_length + 1, sizes.hidden
         self.V, self.b_V = nn.Parameter(torch.empty(places * H, H)), nn.Parameter(torch.empty(places * H))
 
     def begin(self, c: Tensor) -> tuple[Tensor, Tensor]:
-        """c [B, H] -> s_0 [B, H], and the terms of c in every later step: c itself."""
+        """Return s_0 [B, H], given c [B, H], and the terms of c in every later step: c itself."""
         return self.state(c, 0), c
 
     def step(self, s: Tensor, words: Tensor, terms: Tensor, k: int) -> Tensor:
-        """c, the ``terms`` [B, H] -> s_k [B, H], whatever the state before it and the words are."""
+        """Return s_k [B, H], given c as ``terms`` [B, H]; ``s`` and ``words`` are ignored."""
         return self.state(terms, k)
 
     def state(self, c: Tensor, k: int) -> Tensor:
-        """c [B, H] -> s_k [B, H]."""
+        """Return s_k [B, H], given c [B, H]."""
         H = c.shape[1]
         place = slice(k * H, (k + 1) * H)
         return torch.tanh(linear(c, self.V[place], self.b_V[place]))
 
 
 class Output(nn.Module):
-    """Parameters of the readout with maxout and of the low-rank softmax G_l G_r (``softmax_input``, ``logits``)."""
+    """The parameters of the readout with maxout and of the low-rank softmax G_l G_r (``softmax_input``, ``logits``)."""
 
     O_y: nn.Parameter
-    """Only where the decoder reads words."""
+    """[2M, E]; missing if the decoder reads no words."""
 
     def __init__(self, sizes: RnnSizes) -> None:
         super().__init__()
@@ -221,19 +224,25 @@ ENCODERS: dict[str, type[Encoder | BagOfWords | FeedForwardEncoder]] = {
     "bag-of-words": BagOfWords,
     "feed-forward": FeedForwardEncoder,
 }
-"""Those of variants that do not have the paper's."""
+"""Encoders by variant, where it is not ``Encoder``."""
 
 DECODERS: dict[str, type[Decoder | FeedForwardDecoder]] = {"feed-forward": FeedForwardDecoder}
+"""Decoders by variant, where it is not ``Decoder``."""
 
 
 class RNNEncoderDecoder(nn.Module):
-    """p(target | source) of a phrase pair, in any of the variants."""
+    """The model of p(target | source) of a phrase pair, in any of the variants."""
 
     def __init__(self, sizes: RnnSizes, seed: int | None = 0, deviation: float = 0.01) -> None:
-        """Build a network with the paper's initialisation, from its own random stream; seed None: without.
+        """Build a network and initialise it as in the paper, from its own random stream.
 
-        All weights N(0, deviation^2), in the paper 0.01; U, U_r, U_z of both sides: left singular vectors of an N(0, 1)
-        matrix; biases 0.
+        Weights are drawn from N(0, deviation^2), with 0.01 in the paper; U, U_r and U_z of both sides are the left
+        singular vectors of a matrix drawn from N(0, 1); biases are 0.
+
+        Args:
+            sizes: the sizes of the network.
+            seed: seed of the initial parameters; None: they are not initialised.
+            deviation: standard deviation of the weights.
         """
         super().__init__()
         self.sizes = sizes
@@ -244,7 +253,7 @@ class RNNEncoderDecoder(nn.Module):
 
     @torch.no_grad()
     def initialise(self, seed: int, deviation: float = 0.01) -> None:
-        """Draw all parameters anew; the same seed gives the same parameters."""
+        """Initialise all parameters; the same seed gives the same parameters."""
         generator = torch.Generator().manual_seed(seed)
         for name, parameter in self.named_parameters():
             symbol = name.split(".")[-1]
@@ -258,10 +267,11 @@ class RNNEncoderDecoder(nn.Module):
                 parameter.copy_(deviation * drawn)
 
     def encode(self, words: Tensor, lengths: Tensor) -> Tensor:
-        """Source phrases -> c [B, H].
+        """Encode source phrases; return c [B, H].
 
-        words: [B, N] ids, each row ending in EOS and then any ids. lengths: [B], words of a row with its EOS. A
-        padded step leaves the state unchanged.
+        Args:
+            words: ids [B, N], each row ending in EOS, followed by arbitrary ids as padding.
+            lengths: [B], length of each row with its EOS; the state is unchanged by padding.
         """
         e = self.encoder.embed(words)
         h = e.new_zeros(words.shape[0], self.sizes.hidden)
@@ -270,15 +280,19 @@ class RNNEncoderDecoder(nn.Module):
         return self.encoder.finish(h)
 
     def decoder_context(self, c: Tensor) -> DecoderContext:
-        """c [B, H] -> s_0 and the terms of c in every later step."""
+        """Compute s_0 and the terms of c [B, H] in every later step."""
         return DecoderContext(*self.decoder.begin(c), linear(c, self.output.O_c, self.output.b_o))
 
     def softmax_input(self, s: Tensor, previous: Tensor | None, readout: Tensor) -> Tensor:
-        """State s_{k-1} and words y_{k-1} [B] -> G_r m_k [B, E], what the softmax is linear in.
+        """Compute the input of the softmax layer, G_r m_k [B, E].
 
         a_k = O_h s_{k-1} + b_o + O_c c + [k > 1] O_y e_{k-1}; m_k = maxout(a_k) over the adjacent pairs (2i, 2i + 1).
-        The feed-forward variant has no term of e_{k-1}. previous: None, or id 0 in a row, where there is no previous
-        word. readout: of the ``DecoderContext``.
+        The feed-forward variant has no term of e_{k-1}.
+
+        Args:
+            s: [B, H], the states s_{k-1}.
+            previous: [B], the words y_{k-1}; None, or id 0 in a row, if there is no previous word.
+            readout: [B, 2M], of the ``DecoderContext``.
         """
         a = linear(s, self.output.O_h) + readout
         if previous is not None and isinstance(self.decoder, Decoder):
@@ -288,13 +302,15 @@ class RNNEncoderDecoder(nn.Module):
         return linear(m, self.output.G_r)
 
     def logits(self, s: Tensor, previous: Tensor | None, readout: Tensor) -> Tensor:
-        """State s_{k-1} and words y_{k-1} (see ``softmax_input``) -> G_l (G_r m_k) + b_G [B, V], before the softmax."""
+        """Compute the units before the softmax, G_l (G_r m_k) + b_G [B, V]; arguments as in ``softmax_input``."""
         return linear(self.softmax_input(s, previous, readout), self.output.G_l, self.output.b_G)
 
     def log_probability(self, source: Tensor, source_lengths: Tensor, target: Tensor, target_lengths: Tensor) -> Tensor:
-        """log p(y | x) [B]: the sum over the target's words and its EOS, natural logarithm, no length normalisation.
+        """Compute log p(y | x) [B], the sum over the target words and EOS; natural logarithm, not length-normalised.
 
-        source [B, N], target [B, T]: ids, each row ending in EOS and then any ids; lengths [B] count the EOS.
+        Args:
+            source, target: ids [B, N] and [B, T], each row ending in EOS, followed by arbitrary ids as padding.
+            source_lengths, target_lengths: [B], lengths with EOS.
         """
         context = self.decoder_context(self.encode(source, source_lengths))
         s, previous = context.state, None
@@ -313,16 +329,16 @@ FORMAT = "rnnsmt-rnn-1"
 
 
 def save_model(path: str | Path, model: RNNEncoderDecoder, meta: dict[str, Any]) -> None:
-    """Write a network, whole or not at all. meta: plain values; ``vocabularies_of`` the pairs must be among them."""
+    """Write a network, atomically. meta: plain values, which must include ``vocabularies_of`` the pairs."""
     parameters = {name: parameter.detach().cpu().clone() for name, parameter in model.named_parameters()}
     save_file(path, {"format": FORMAT, "sizes": model.sizes.as_dict(), "meta": meta, "parameters": parameters})
 
 
 def load_model(path: str | Path, device: torch.device | str = "cpu") -> tuple[RNNEncoderDecoder, dict[str, Any]]:
-    """Read a network: the network on ``device``, and what ``save_model`` was given as meta.
+    """Read a network onto ``device``; return it and the ``meta`` of ``save_model``.
 
     Raises:
-        InputError: missing, damaged, or not such a file.
+        InputError: the file is missing, damaged, or of another kind.
     """
     remedy = "train the network again with rnn train"
     content = load_file(path, device, remedy)
@@ -338,16 +354,16 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> tuple[RN
 
 
 def vocabularies_of(pairs: Pairs) -> dict[str, str]:
-    """The hashes of both vocabularies, by which models know their pairs."""
+    """Return the hashes of both vocabularies, by which a model identifies its pairs."""
     source, target = pairs.vocabularies
     return {"source vocabulary": source.hash(), "target vocabulary": target.hash()}
 
 
 def check_vocabularies(path: str | Path, meta: dict[str, Any], pairs: Pairs) -> None:
-    """Refuse pairs that were made with other vocabularies than the network.
+    """Check that network and pairs were made with the same vocabularies.
 
     Raises:
-        InputError: names the network, the pairs and the side.
+        InputError: they were not; the message names the network, the pairs and the side.
     """
     for name, value in vocabularies_of(pairs).items():
         if meta.get(name) != value:
@@ -358,10 +374,10 @@ def check_vocabularies(path: str | Path, meta: dict[str, Any], pairs: Pairs) -> 
 
 
 def check_lengths(sizes: RnnSizes, pairs: Pairs) -> None:
-    """Refuse pairs with longer phrases than the network takes.
+    """Check that no phrase is longer than the network permits.
 
     Raises:
-        InputError: names the pairs and both lengths.
+        InputError: one is; the message names the pairs and both lengths.
     """
     if sizes.longest < sys.maxsize and (longest := pairs.longest()) > sizes.longest:
         raise InputError(
@@ -371,10 +387,10 @@ def check_lengths(sizes: RnnSizes, pairs: Pairs) -> None:
 
 
 def refuse_blind(path: str | Path, pairs: Pairs) -> None:
-    """Refuse a network of direction target where source phrases are to be read.
+    """Refuse a network of direction ``target``, where source phrases must be read.
 
     Raises:
-        InputError: names the network.
+        InputError: the network has this direction; the message names it.
     """
     if pairs.direction == "target":
         raise InputError(
@@ -385,12 +401,13 @@ def refuse_blind(path: str | Path, pairs: Pairs) -> None:
 def load_model_of(
     pairs: Pairs, path: str | Path, place: Place
 ) -> tuple[RNNEncoderDecoder, Pairs, tuple[int, int] | None]:
-    """Read a network that was trained with the vocabularies of ``pairs``; the log says where it is computed.
+    """Read a network that was trained with the vocabularies of ``pairs``, and write its device to the log.
 
-    Returns: the network, the pairs in its direction, and the part that it was not trained on (``Pairs.left_out``).
+    Returns:
+        The network; the pairs in its direction; the part that it was not trained on (``Pairs.left_out``), or None.
 
     Raises:
-        InputError: as ``load_model`` and ``check_vocabularies``.
+        InputError: see ``load_model`` and ``check_vocabularies``.
     """
     model, meta = load_model(path, place.device)
     pairs = pairs.in_direction(meta.get("direction", "direct"))

@@ -1,12 +1,19 @@
-"""Phrase pairs as ids on disk, in memory-mapped arrays: pair i is line i (from 0) of the phrase table.
+"""Phrase pairs as ids on disk, in memory-mapped arrays; pair i is line i (from 0) of the phrase table.
 
-A folder with ``vocab.source.txt``, ``vocab.target.txt``, ``{source,target}.words.npy`` (int32, all phrases one after
-the other, each ending in EOS), ``{source,target}.offsets.npy`` (int64 [pairs + 1], where each begins) and
-``pairs.json`` (numbers and the fingerprint), which is written last. It is made in one pass over the corpus and one over
-the table, neither held in memory. Where the origins of the pairs are known, ``held_out.npy`` (int64, ascending) has the
-numbers of those that only sentences of the first fold contain, ``first_fold.npy`` and ``last_fold.npy`` (uint8 [pairs])
-the first and the last fold of the sentences that contain each, and ``counts.npy`` (int32 [pairs]) how often each was
-extracted.
+A directory with these files:
+
+* ``vocab.source.txt``, ``vocab.target.txt``: the vocabularies.
+* ``{source,target}.words.npy``: int32, all phrases one after the other, each ending in EOS.
+* ``{source,target}.offsets.npy``: int64 [pairs + 1], where each phrase begins.
+* ``pairs.json``: counts and the fingerprint; written last.
+
+If the origins of the pairs are known, also:
+
+* ``held_out.npy``: int64, ascending, the indices of the pairs that only occur in sentences of the first fold.
+* ``first_fold.npy``, ``last_fold.npy``: uint8 [pairs], first and last fold of the sentences that contain a pair.
+* ``counts.npy``: int32 [pairs], how often a pair was extracted.
+
+The directory is written in one pass over the corpus and one over the table, without holding either in memory.
 """
 
 import copy
@@ -45,26 +52,26 @@ FIRST_FOLD, LAST_FOLD, COUNTS = "first_fold.npy", "last_fold.npy", "counts.npy"
 SIDES = ("source", "target")
 
 BLOCK = 1 << 20
-"""Pairs that are read at a time."""
+"""Number of pairs that are read at a time."""
 
 
 class Pairs:
-    """All pairs of a phrase table."""
+    """The pairs of a phrase table."""
 
     def __init__(self, folder: Path, source: Sequences, target: Sequences, stats: dict[str, object]) -> None:
         self.folder, self.sides, self.stats = folder, (source, target), stats
         self.vocabularies = tuple(Vocabulary.read(folder / f"vocab.{side}.txt") for side in SIDES)
         self.held_out: Index = np.zeros(0, np.int64)
-        """The pairs of held-out sentences, which no other sentence contains; empty where nothing is known of them."""
+        """Indices of the pairs that only occur in held-out sentences; empty if the origins are not known."""
         self.direction = "direct"
-        """Which side is read and which is predicted, see ``rnnsmt.rnn.settings.DIRECTIONS``."""
+        """Direction, one of ``rnnsmt.rnn.settings.DIRECTIONS``: which side is read and which is predicted."""
 
     @classmethod
     def open(cls, folder: str | Path) -> "Pairs":
-        """Open a folder that ``rnn prepare`` wrote; nothing but the vocabularies is read into memory.
+        """Open a directory that ``rnn prepare`` wrote; only the vocabularies are read into memory.
 
         Raises:
-            InputError: a file is missing, damaged, or not of this folder.
+            InputError: a file is missing, damaged, or inconsistent with the others.
         """
         folder = Path(folder)
         stats = read_json(folder / "pairs.json")
@@ -88,47 +95,48 @@ class Pairs:
         return len(self.sides[0].offsets) - 1
 
     def source(self, i: int) -> NDArray[np.int32]:
-        """The source phrase of pair i as ids, with EOS."""
+        """Return the source phrase of pair i as ids, with EOS."""
         return self.sides[0].phrase(i)
 
     def target(self, i: int) -> NDArray[np.int32]:
-        """The target phrase of pair i as ids, with EOS."""
+        """Return the target phrase of pair i as ids, with EOS."""
         return self.sides[1].phrase(i)
 
     def longest(self) -> int:
-        """Words of the longest phrase of either side."""
+        """Return the number of words of the longest phrase of either side."""
         parts = (side.offsets[i : i + BLOCK + 1] for side in self.sides for i in range(0, len(self), BLOCK))
         return max(int(np.diff(part).max()) for part in parts) - 1
 
     def in_direction(self, direction: str) -> "Pairs":
-        """Return the same pairs as a network of this direction reads and predicts them.
+        """Return the pairs as a network of this direction reads and predicts them.
 
-        ``inverse``: source and target exchanged. ``target``: every source phrase is empty, EOS alone.
+        ``inverse``: source and target are exchanged. ``target``: every source phrase is empty, EOS alone.
         """
         found = copy.copy(self)
         found.direction = direction
         if direction == "inverse":
             found.sides, found.vocabularies = self.sides[::-1], self.vocabularies[::-1]
         elif direction == "target":
+            # a view of a single element, whatever the number of pairs
             eos = np.broadcast_to(np.int32(self.vocabularies[0].eos), len(self))
             found.sides = Sequences(eos, np.arange(len(self) + 1)), self.sides[1]
         return found
 
     def counts(self) -> NDArray[np.int32]:
-        """How often each pair was extracted.
+        """Return how often each pair was extracted, int32 [pairs].
 
         Raises:
-            InputError: the phrase table has no counts.
+            InputError: the origins of the pairs are not known.
         """
         return self._of_origins(COUNTS, np.int32)
 
     def left_out(self, part: int, parts: int, begin: int = 0, end: int | None = None) -> NDArray[np.bool_]:
-        """Which of the pairs ``begin`` to ``end - 1`` only sentences of part ``part`` of ``parts`` contain.
+        """Return which of the pairs ``begin`` to ``end - 1`` only occur in sentences of part ``part`` (from 1).
 
-        The parts are nearly equal ones of the folds of the sentences, see ``rnnsmt.phrases.folds``.
+        The folds of the sentences (``rnnsmt.phrases.folds``) are divided into ``parts`` nearly equal parts.
 
         Raises:
-            InputError: the origins of the pairs are not known; one part, or more than folds.
+            InputError: the origins of the pairs are not known, or ``parts`` is below 2 or above the number of folds.
         """
         if not 2 <= parts <= FOLDS:
             raise InputError(f"--leave-out {part}/{parts}: give 2 to {FOLDS} parts, the sentences are in {FOLDS} folds")
@@ -137,10 +145,10 @@ class Pairs:
         return np.asarray((first >= least) & (last < above))
 
     def _of_origins(self, name: str, dtype: type[np.generic]) -> NDArray[Any]:
-        """One of the arrays that ``_write_origins`` writes, with a number for every pair; not read but mapped.
+        """Memory-map one of the arrays [pairs] that ``_write_origins`` writes.
 
         Raises:
-            InputError: the origins of the pairs are not known.
+            InputError: the origins of the pairs are not known, or the array has another length.
         """
         if "held-out pairs" not in self.stats:
             raise InputError(f"{self.folder}: the origins of its pairs are not known; run rnn prepare with --origins")
@@ -151,7 +159,7 @@ class Pairs:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of the vocabularies and all pairs."""
+        """Return the SHA-256 of the vocabularies and all pairs."""
         return str(self.stats["fingerprint"])
 
 
@@ -165,11 +173,19 @@ def prepare_pairs(
     max_length: int,
     origins: str | None = None,
 ) -> dict[str, object]:
-    """Write the folder; the stats of the stage. origins: of the table's pairs, a file of ``phrases score``.
+    """Write the directory of a phrase table; return the statistics of the stage.
+
+    Args:
+        table: the phrase table, sorted.
+        source, target: the texts of each side, from which the vocabularies are made.
+        output_dir: the directory.
+        size: size of a vocabulary, EOS not counted.
+        max_length: maximum number of words of a phrase.
+        origins: the file of ``phrases score`` with the origins of the pairs of the table; None: not known.
 
     Raises:
-        InputError: an empty or malformed table, a phrase of more than ``max_length`` words, a pair that the table has
-            twice, a corpus without words, origins of another table.
+        InputError: the table is empty or malformed, has a phrase of more than ``max_length`` words or has a pair twice;
+            the corpus has no words; the origins are those of another table.
     """
     check_size(size)
     folder = Path(output_dir)
@@ -195,10 +211,15 @@ def prepare_pairs(
 
 
 def _write_origins(origins: str, folder: Path, stats: dict[str, object]) -> dict[str, object]:
-    """Write held-out pairs, folds and counts; the number of the first, the new fingerprint."""
+    """Write held-out pairs, folds and counts; return the number of held-out pairs and the new fingerprint.
+
+    Raises:
+        InputError: the origins are those of another table.
+    """
     found = read_array(origins, np.int32, 2, TABLE_AGAIN)
     if found.shape != (stats["pairs"], 3):
         raise InputError(f"{origins}: knows {len(found)} pairs, the table has {stats['pairs']}; {TABLE_AGAIN}")
+    # columns: first fold, last fold, count; the last fold is 0 if all sentences are of the first fold
     held_out = np.flatnonzero(found[:, 1] == 0)
     digest = hashlib.sha256(f"{stats['fingerprint']}".encode())
     columns = zip((FIRST_FOLD, LAST_FOLD, COUNTS), found.T, (np.uint8, np.uint8, np.int32), strict=True)
@@ -210,7 +231,11 @@ def _write_origins(origins: str, folder: Path, stats: dict[str, object]) -> dict
 
 
 def _write_arrays(table: str, folder: Path, vocabularies: list[Vocabulary], max_length: int) -> dict[str, object]:
-    """Write the four arrays; the number of pairs and words, and the fingerprint."""
+    """Write the four arrays of ids and offsets; return the numbers of pairs and words, and the fingerprint.
+
+    Raises:
+        InputError: see ``prepare_pairs``.
+    """
     with ExitStack() as stack:
         words, offsets = (
             [stack.enter_context(growing_array(folder / f"{name}.{part}.npy", kind)) for name in SIDES]
@@ -228,7 +253,7 @@ def _write_arrays(table: str, folder: Path, vocabularies: list[Vocabulary], max_
             meter.add(len(block[0][1]))
         if offsets[0].length == 1:
             raise InputError(f"{table}: the table is empty; make it again")
-        # from here on the folder is being replaced; what makes it whole comes last
+        # the arrays are replaced at the end of the ``with``: without pairs.json, an interrupted directory is invalid
         (folder / "pairs.json").unlink(missing_ok=True)
     digest = hashlib.sha256()
     for array in (*words, *offsets):
@@ -246,7 +271,11 @@ IdsAndLengths = tuple[NDArray[np.int32], NDArray[np.int64]]
 
 
 def _id_blocks(table: str, vocabularies: list[Vocabulary], max_length: int) -> Iterator[list[IdsAndLengths]]:
-    """Yield blocks of the table as ids with EOS and lengths, source and target."""
+    """Yield blocks of the table as (ids with EOS, lengths) of the source and of the target.
+
+    Raises:
+        InputError: a malformed line, a phrase of more than ``max_length`` words, a pair that occurs twice.
+    """
     known = [Interner() for _ in SIDES]
     for words, vocabulary in zip(known, vocabularies, strict=True):
         words.add([word.encode() for word in vocabulary.index])
@@ -262,6 +291,7 @@ def _id_blocks(table: str, vocabularies: list[Vocabulary], max_length: int) -> I
             refuse_line(block.split(b"\n")[bad], table, number + bad + 1, n_scores or None, reordering=False)
         new_source, keys = np.empty(lines, np.bool_), np.empty(lines, np.uint64)
         pair_keys(text, bounds, new_source, keys)
+        # the kernel does not see the last line of the previous block
         new_source[0] = block[slice(*bounds[0, SOURCE])] != before
         before = block[slice(*bounds[-1, SOURCE])]
         seen, twice = _first_repeated(new_source, keys, seen)
@@ -286,7 +316,15 @@ def _id_blocks(table: str, vocabularies: list[Vocabulary], max_length: int) -> I
 
 
 def _first_repeated(new_source: NDArray[np.bool_], keys: NDArray[np.uint64], seen: set[int]) -> tuple[set[int], int]:
-    """The first line, or -1, whose target its source phrase had before; ``seen``: the targets of the last source."""
+    """Find the first line that repeats a target of its source phrase; the lines of a source are consecutive.
+
+    Args:
+        new_source, keys: [lines], as ``pair_keys`` fills them; targets are compared by their hashes.
+        seen: the target hashes of the source phrase of the previous block's last line.
+
+    Returns:
+        The target hashes of the last source phrase, and the line, -1 if there is none.
+    """
     for line, (new, key) in enumerate(zip(new_source.tolist(), keys.tolist(), strict=True)):
         if new:
             seen = set()
@@ -297,7 +335,7 @@ def _first_repeated(new_source: NDArray[np.bool_], keys: NDArray[np.uint64], see
 
 
 def word_frequencies(pairs: Pairs, counts: NDArray[np.int32], block: int = BLOCK) -> NDArray[np.int64]:
-    """How often each class is a target word (or EOS) of an epoch; counts: how often each pair comes in it."""
+    """Count the target words and EOS of an epoch, int64 [classes]. counts: [pairs], occurrences of each pair."""
     side, classes = pairs.sides[1], len(pairs.vocabularies[1])
     found = np.zeros(classes, np.int64)
     for begin in range(0, len(pairs), block):
@@ -309,7 +347,7 @@ def word_frequencies(pairs: Pairs, counts: NDArray[np.int32], block: int = BLOCK
 
 
 def words_outside(side: Sequences, block: int = BLOCK) -> Iterator[NDArray[np.int64]]:
-    """The number of UNK among the ids of every phrase, for ``block`` phrases at a time."""
+    """Yield the number of UNK in every phrase, for ``block`` phrases at a time."""
     for begin in range(0, len(side.offsets) - 1, block):
         offsets = np.asarray(side.offsets[begin : begin + block + 1])
         unknown = side.words[offsets[0] : offsets[-1]] == UNK

@@ -1,10 +1,10 @@
-"""log p(target | source) of many phrase pairs at once: everything that pairs share is computed once.
+"""log p(target | source) of many phrase pairs, with everything that pairs share computed once.
 
-A batch is some thousand consecutive lines of the table. Its source phrases become a tree of their prefixes, level by
-level, so that each is encoded once and what two have in common is read once: the state of a recurrent network after
-some words depends on these words (and, in the decoder, on the source phrase) alone. The targets of each source become
-another tree. The softmax over the whole target vocabulary is nearly all the work: it is computed once for each
-distinct (source, target prefix), and where the decoder reads no words, for each (source, place in the target).
+A batch consists of some thousand consecutive lines of the table. Its source phrases form a prefix tree (trie), which is
+processed level by level, so that each distinct prefix is encoded once: the state of a recurrent network after some
+words depends on these words alone (in the decoder also on the source phrase). The targets of each source phrase form
+another trie. The softmax over the whole target vocabulary takes nearly all the time: it is computed once per distinct
+(source, target prefix), or, if the decoder reads no words, per (source, target position).
 """
 
 from collections import deque
@@ -28,12 +28,13 @@ from rnnsmt.rnn.pairs import Pairs
 
 
 class Level(NamedTuple):
-    """The nodes of one level, in the order of (parent, word): level 0 are the roots, level d the distinct (root, first
-    d words).
+    """The nodes of level d of a trie: the distinct (root, first d words), sorted by (parent, word); level 0: the roots.
 
-    parents, words: [n]: node of the level before, last word.
-
-    phrases: [k] those (positions in the batch) with d words or more; nodes: [k] the node of each.
+    Attributes:
+        parents: [n], the parent of each node, as an index in the previous level.
+        words: [n], the last word of each node.
+        phrases: [k], the phrases with d words or more, as indices in the batch.
+        nodes: [k], the node of each of these phrases.
     """
 
     parents: Index
@@ -43,12 +44,12 @@ class Level(NamedTuple):
 
 
 def prefix_levels(words: NDArray[np.integer], lengths: Index, roots: Index) -> list[Level]:
-    """The levels 0, 1, ... of P phrases.
+    """Build the levels 0, 1, ... of the trie of P phrases.
 
     Args:
         words: the ids of all phrases one after the other.
-        lengths: [P], words of each phrase; 0 is possible, then it ends at its root.
-        roots: [P], the root of each phrase, from 0 to the number of roots less 1.
+        lengths: [P], number of words of each phrase; a phrase of length 0 ends at its root.
+        roots: [P], the root of each phrase, from 0 to the number of roots - 1.
     """
     begins = np.cumsum(lengths) - lengths
     number = int(roots.max(initial=-1)) + 1
@@ -61,6 +62,7 @@ def prefix_levels(words: NDArray[np.integer], lengths: Index, roots: Index) -> l
         levels.append(Level(parents, last, alive, where))
         going = lengths[alive] > depth
         alive, where = alive[going], where[going]
+        # the key (parent, word) as one integer; np.unique sorts the nodes by it
         keys, where = np.unique(where * classes + words[begins[alive] + depth], return_inverse=True)
         parents, last = keys // classes, keys % classes
     return levels
@@ -68,7 +70,7 @@ def prefix_levels(words: NDArray[np.integer], lengths: Index, roots: Index) -> l
 
 @dataclass(frozen=True)
 class Sizing:
-    """How much is computed at a time. lines: of the table; rows: of states; softmax: rows of the softmax."""
+    """Batch sizes: lines of the table, rows of states, rows of the softmax that are computed at a time."""
 
     lines: int
     rows: int
@@ -80,16 +82,25 @@ CPU = Sizing(8192, 512, 1024)
 CUDA = Sizing(65536, 16384, 4096)
 
 CUDA_BATCHES = 2
-"""Batches at the same time on a GPU, where each takes 2.5 GB at the paper's sizes: one computes, one is read."""
+"""Number of concurrent batches on a GPU, each 2.5 GB at the paper's sizes: one is computed while the next is read."""
 
 
 def mean_of_networks(
     pairs: Pairs, begin: int, scores: NDArray[np.float32], left_out: Sequence[tuple[int, int] | None]
 ) -> tuple[NDArray[np.float32], int]:
-    """The logarithm of the mean probability of the pairs from ``begin`` on; of how many not all networks are asked.
+    """Compute the logarithm of the mean probability by several networks of the pairs from ``begin`` on.
 
-    scores: [networks, n]. left_out: the part that each network was not trained on (``Pairs.left_out``). A pair of such
-    a part is scored by the networks that left it out alone: what they say of it is not memory.
+    A pair that some networks left out of their training is scored by these networks alone, since the others have
+    memorised it.
+
+    Args:
+        pairs: all pairs.
+        begin: the first pair of ``scores``.
+        scores: [networks, n], log p.
+        left_out: the part that each network was not trained on (``Pairs.left_out``), or None.
+
+    Returns:
+        float32 [n], and the number of pairs that were not scored by all networks.
     """
     end = begin + scores.shape[1]
     unseen = np.stack([pairs.left_out(*part, begin, end) if part else np.zeros(end - begin, bool) for part in left_out])
@@ -101,13 +112,14 @@ def mean_of_networks(
 def score_range(
     model: RNNEncoderDecoder, pairs: Pairs, begin: int, end: int, device: torch.device
 ) -> NDArray[np.float32]:
-    """All that ``score_batches`` yields in one array."""
+    """Return the scores of ``score_batches`` in one array."""
     return np.concatenate([np.zeros(0, np.float32), *score_batches(model, pairs, begin, end, device)])
 
 
 def batches_at_once(device: torch.device, threads: int, networks: int = 1) -> int:
-    """How many batches each of some networks computes at the same time: all together ``CUDA_BATCHES`` on a GPU, as many
-    as threads on a processor, and one at least.
+    """Return the number of batches that each network computes concurrently, at least one.
+
+    All networks together compute up to ``CUDA_BATCHES`` on a GPU, and as many as there are threads on a CPU.
     """
     return max(1, (min(threads, CUDA_BATCHES) if device.type == "cuda" else threads) // networks)
 
@@ -115,12 +127,12 @@ def batches_at_once(device: torch.device, threads: int, networks: int = 1) -> in
 def score_batches(
     model: RNNEncoderDecoder, pairs: Pairs, begin: int, end: int, device: torch.device, threads: int = 1
 ) -> Iterator[NDArray[np.float32]]:
-    """Natural-log scores of the pairs ``begin`` to ``end - 1``, batch by batch, each target with its EOS.
+    """Yield the natural-log scores of the pairs ``begin`` to ``end - 1``, in batches; each target includes its EOS.
 
-    threads: batches that are computed at the same time (``batches_at_once``); they change no score.
+    threads: number of batches that are computed concurrently (``batches_at_once``); does not change any score.
 
     Raises:
-        InputError: a score is not finite: the network is spoilt.
+        InputError: a score is not finite, so the network is damaged.
     """
     meter = Meter("scoring", end - begin, "pairs")
     sizing, threads = CUDA if device.type == "cuda" else CPU, batches_at_once(device, threads)
@@ -139,7 +151,7 @@ def score_batches(
 
 
 def _batches(pairs: Pairs, begin: int, end: int, lines: int) -> Iterator[tuple[int, int]]:
-    """Consecutive pairs in batches of at most ``lines``, which end where a source phrase does, if one ends there."""
+    """Yield batches (begin, end) of at most ``lines`` pairs, which do not split the pairs of a source if avoidable."""
     offsets, words = pairs.sides[0].offsets, pairs.sides[0].words
     while begin < end:
         last = min(begin + lines, end)
@@ -154,7 +166,7 @@ def _batches(pairs: Pairs, begin: int, end: int, lines: int) -> Iterator[tuple[i
 
 
 def _phrases(pairs: Pairs, side: int, begin: int, end: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The ids of all phrases of the pairs, with EOS, and their lengths."""
+    """Return the ids of the phrases of one side of the pairs, with EOS, one after the other, and their lengths [P]."""
     words, offsets = pairs.sides[side]
     bounds = np.asarray(offsets[begin : end + 1], np.int64)
     return np.asarray(words[bounds[0] : bounds[-1]], np.int64), np.diff(bounds)
@@ -169,13 +181,14 @@ def _score_batch(
     device: torch.device,
     sizing: Sizing,
 ) -> NDArray[np.float32]:
-    """Scores of one batch: the pairs from the first of ``bounds`` to before the second."""
+    """Score the pairs ``bounds[0]`` to ``bounds[1] - 1``; return float32 [pairs]."""
     begin, end = bounds
     c, sources = encode_distinct(model, *_phrases(pairs, 0, begin, end), device, sizing.rows)
     words, lengths = _phrases(pairs, 1, begin, end)
     begins = np.cumsum(lengths) - lengths
     inside = np.ones(len(words), bool)
-    inside[begins + lengths - 1] = False  # without the EOS of each
+    inside[begins + lengths - 1] = False  # EOS is predicted but never read
+    # without words to read, all targets of a source share one path of nodes, one for each position
     read = words if isinstance(model.decoder, Decoder) else np.zeros_like(words)
     scores = np.zeros(end - begin)
     context = model.decoder_context(c)
@@ -183,6 +196,7 @@ def _score_batch(
     for k, level in enumerate(prefix_levels(read[inside], lengths - 1, sources)):
         if k:
             nodes = _step(model, nodes, context.terms, level, k, sizing.rows)
+        # word k + 1 of the phrases that reach this level, or their EOS
         following = words[begins[level.phrases] + k]
         scores[level.phrases] += _log_p(model, softmax, nodes, context.readout, level.nodes, following, sizing.softmax)
     bad = np.flatnonzero(~np.isfinite(scores))
@@ -199,9 +213,15 @@ def encode_distinct(
 ) -> tuple[Tensor, NDArray[np.int64]]:
     """Encode each distinct phrase once.
 
-    words: the ids of P phrases with EOS, one after the other; lengths: [P].
+    Args:
+        model: the network.
+        words: the ids of P phrases with EOS, one after the other.
+        lengths: [P], their lengths.
+        device: the device of the network.
+        rows: number of states that are computed at a time.
 
-    Returns: c of the distinct phrases [K, H], and which of them each phrase is [P].
+    Returns:
+        c of the K distinct phrases [K, H], and the index of each phrase among them [P].
     """
     levels = prefix_levels(words, lengths, np.zeros(len(lengths), np.int64))
     which = np.zeros(len(lengths), np.int64)
@@ -224,7 +244,7 @@ def encode_distinct(
 
 
 class _Nodes(NamedTuple):
-    """The nodes of one level: states [n, H], the source phrase of each, the last word of each (None at the roots)."""
+    """The nodes of one level: decoder states [n, H], source phrases [n], last words [n] (None at the roots)."""
 
     states: Tensor
     sources: Tensor
@@ -232,7 +252,7 @@ class _Nodes(NamedTuple):
 
 
 def _step(model: RNNEncoderDecoder, nodes: _Nodes, terms: Tensor, level: Level, k: int, rows: int) -> _Nodes:
-    """The nodes of level k from those of the level before. terms: of the source phrases, as in ``DecoderContext``."""
+    """Compute the nodes of level k from those of the previous level. terms: [sources, ...], of ``DecoderContext``."""
     parents, words = (torch.from_numpy(part).to(terms.device) for part in (level.parents, level.words))
     states = torch.empty(len(parents), model.sizes.hidden, device=parents.device)
     sources = nodes.sources[parents]
@@ -252,8 +272,21 @@ def _log_p(
     words: Index,
     rows: int,
 ) -> NDArray[np.float64]:
-    """log p of ``words`` [k] after the nodes ``places`` [k]. readout: of the source phrases."""
+    """Compute log p of the words that follow nodes of one level.
+
+    Args:
+        model, softmax: the network and its softmax.
+        nodes: all nodes of the level.
+        readout: [sources, 2M], of ``DecoderContext``.
+        places: [k], indices of nodes.
+        words: [k], the word after each of these nodes.
+        rows: number of rows of the softmax that are computed at a time.
+
+    Returns:
+        float64 [k].
+    """
     found = np.empty(len(words))
+    # the requests by node, to split them at the boundaries of the chunks of nodes
     order = np.argsort(places, kind="stable")
     begins = np.arange(0, len(nodes.states), rows)
     for begin, asked in zip(begins, np.split(order, np.searchsorted(places[order], begins[1:])), strict=True):

@@ -1,23 +1,27 @@
-"""The sizes of an RNN Encoder-Decoder, the settings of its training, and three sets of them; imports nothing heavy.
+"""The sizes of an RNN Encoder-Decoder, the settings of its training, and three presets; imports nothing heavy.
 
-``paper``: what the paper says: sizes, initialisation, Adadelta, minibatches of 64. Where it says nothing, what its
-authors' public configuration of the phrase model says (GroundHog, experiments/nmt): the loss is summed over the
+``paper``: sizes, initialisation, Adadelta and minibatches of 64 as in the paper. Details that the paper omits are those
+of its authors' public configuration of the phrase model (GroundHog, experiments/nmt): the loss is summed over the
 minibatch, gradients are clipped at norm 1, training takes 3,000,000 updates. The paper draws the pairs of a minibatch
-at random: ``--batching random``.
+at random, which is ``--batching random``.
 
-``small``: a network for a processor. With a quarter of the hidden units a step of the recurrence costs a sixteenth, and
-the softmax is most of the work. Adam instead of Adadelta: Adadelta's steps begin near eps and grow over thousands of
-updates, and here there are few. The learning rate falls to zero: at a constant rate the held-out likelihood is still
-far from what the same network reaches. Initial weights of 0.1 instead of 0.01: the signal passes four small matrices
-from c to the softmax, and with the paper's the first hundreds of updates learn little but unigrams. Minibatches of 256:
-products of 64 rows leave a processor waiting. Clipping only what is far out: at norm 1 every gradient would be clipped,
-which costs a little. One epoch and dropout, by pairs of held-out sentences: without dropout a network remembers the
-pairs of the table already in its first epoch, with it in the second (benchmarks/worth.md). The softmax goes over 1,000
-sampled classes and the minibatch's own words: more than twice the pairs a second. Matrix products of rounded factors
-(``reduced``), where they are faster: on Multi30k the held-out log p per word after 300 updates differs by 0.003.
+``small``: a network for a CPU.
 
-``demo``: the same for the embedded corpus: as much as fits into a minute of a processor. A fifth of the units is left
-out, because pairs of held-out sentences say so: log p -1.39 a word instead of -1.55 (with a tenth -1.41).
+* A quarter of the hidden units: a step of the recurrence costs a sixteenth, and the softmax takes most of the time.
+* Adam instead of Adadelta, whose steps begin near eps and grow over thousands of updates; here there are few.
+* Learning rate decaying to 0: with a constant rate the held-out likelihood stays far below what the network can reach.
+* Initial weights of deviation 0.1 instead of 0.01: the signal passes four small matrices from c to the softmax, and
+  with 0.01 the first hundreds of updates learn little more than unigrams.
+* Minibatches of 256: matrix products of 64 rows do not use a CPU fully.
+* Clipping at norm 20: at norm 1 every gradient would be clipped, which is slightly worse.
+* One epoch and dropout, chosen on pairs of held-out sentences: without dropout a network overfits the pairs of the
+  table already in its first epoch, with dropout in the second (benchmarks/worth.md).
+* Softmax over 1,000 sampled classes and the words of the minibatch: more than twice the pairs per second.
+* Matrix products of rounded factors (``reduced``) where these are faster: on Multi30k the held-out log p per word after
+  300 updates differs by 0.003.
+
+``demo``: the same for the embedded corpus, limited to about a minute of CPU time. Dropout 0.2 was chosen on pairs of
+held-out sentences: log p per word -1.39, with 0.1 -1.41, without dropout -1.55.
 """
 
 import sys
@@ -29,32 +33,40 @@ from rnnsmt.io import InputError
 from rnnsmt.networks.settings import NetworkSizes, TrainingSettings
 
 VARIANTS = ("paper", "supplementary", "bag-of-words", "feed-forward")
-"""``paper``: the main text and the authors' code; ``supplementary``: the equations of the paper's supplementary;
-``bag-of-words``: the paper's decoder on an encoder that knows the words but not their order, as the models of Gao et
-al. (2013) and Chandar et al. (2014) do, from which the paper sets itself apart; ``feed-forward``: no recurrence on
-either side, for phrases of up to ``max_length`` words, whose target words do not depend on each other given the source
-phrase, as in the simplest network of Schwenk (2012), from which the paper sets itself apart too."""
+"""Network architectures.
+
+* ``paper``: the main text and the authors' code.
+* ``supplementary``: the equations of the supplementary material.
+* ``bag-of-words``: the paper's decoder with an encoder that ignores word order, like the models of Gao et al. (2013)
+  and Chandar et al. (2014), from which the paper distinguishes its own.
+* ``feed-forward``: no recurrence on either side, for phrases of up to ``max_length`` words, with target words that are
+  independent given the source phrase, as in the simplest network of Schwenk (2012), distinguished likewise.
+"""
 
 DIRECTIONS = ("direct", "inverse", "target")
-"""What the network gives: p(target | source), the paper's; p(source | target); or p(target), the same network whose
-source phrases are all empty: what it then knows is the target language alone."""
+"""Probabilities that a network models: p(target | source), as in the paper; p(source | target); or p(target), by the
+same network with empty source phrases, a model of the target language alone."""
 
 BATCHINGS = ("lengths", "random")
-"""Of which pairs a minibatch is: pairs with the same numbers of source and target words, so that nothing is padded, or
-any pairs, as in the paper; their gradients are then computed length by length and added up, which is much slower."""
+"""Composition of a minibatch: pairs with equal numbers of source words and of target words, so that nothing is padded;
+or any pairs, as in the paper, whose gradients are then computed per length and summed, which is much slower."""
 
 WEIGHTINGS = ("distinct", "counts")
-"""How often a pair is seen in an epoch: once, as in the paper, or as often as it was extracted."""
+"""Number of times that a pair occurs in an epoch: once, as in the paper, or as often as it was extracted."""
 
 
 @dataclass(frozen=True)
 class RnnSizes(NetworkSizes):
     """The sizes of an RNN Encoder-Decoder; the defaults are the paper's.
 
-    source_vocabulary, target_vocabulary: classes of each side, with id 0 ("no word"), id 1 (UNK) and the last id (EOS).
-    embedding: units of the word embeddings, which is the rank of the low-rank input and output matrices.
-    hidden: units of h and s. maxout: units after pooling, from twice as many. variant: one of ``VARIANTS``.
-    max_length: words of the longest phrase, of either side, that the variant ``feed-forward`` takes.
+    Attributes:
+        source_vocabulary, target_vocabulary: number of classes, including id 0 ("no word"), id 1 (UNK) and the last id
+            (EOS).
+        embedding: dimension of the word embeddings, and rank of the input and output matrices.
+        hidden: number of units of h and s.
+        maxout: number of units after pooling; there are twice as many before.
+        variant: one of ``VARIANTS``.
+        max_length: maximum number of words of a phrase, of either side, in the variant ``feed-forward``.
     """
 
     source_vocabulary: int = 15_001
@@ -77,11 +89,11 @@ class RnnSizes(NetworkSizes):
 
     @property
     def longest(self) -> int:
-        """Words of the longest phrase that the network takes."""
+        """Return the maximum number of words of a phrase."""
         return self.max_length if self.variant == "feed-forward" else sys.maxsize
 
     def parameters(self) -> dict[str, dict[str, int]]:
-        """The number of parameters: part of the network -> symbol -> number; biases are ``b...``."""
+        """Return the numbers of parameters: part of the network -> symbol -> number; biases are ``b...``."""
         E, H, M = self.embedding, self.hidden, self.maxout
         reading = {"W, W_r, W_z": 3 * H * E, "b": H, "U, U_r, U_z": 3 * H * H}
         writing = {
@@ -119,11 +131,12 @@ KEEPS = ("last", "best")
 
 @dataclass(frozen=True)
 class RnnSettings(TrainingSettings):
-    """The settings of a training on phrase pairs; ``helps`` describes the fields.
+    """The settings of a training on phrase pairs; ``helps`` describes the fields; in addition:
 
-    deviation: of all weights but the recurrent matrices U, whose initial values are orthogonal. held_out: all pairs of
-    held-out sentences are excluded from training, whatever their number, unless more than half of the table would be;
-    0: no pair is held out.
+    Attributes:
+        deviation: applies to all weights except the recurrent matrices U, which are initialised orthogonal.
+        held_out: all pairs of held-out sentences are excluded from training, whatever their number, unless they are
+            more than half of the table; 0: no pair is held out.
     """
 
     embedding: int = 100
@@ -191,26 +204,26 @@ class RnnSettings(TrainingSettings):
     not_negative = ("updates", "warmup", "held_out", "weight_decay", "dropout", "sampled_classes")
 
     def unfit(self) -> Collection[str]:
-        """The supplementary's variant has no gradient by hand, which these are a part of."""
+        """Return the settings that need a hand-written gradient, which the variant ``supplementary`` lacks."""
         return ("dropout", "sampled_classes") if self.variant == "supplementary" else ()
 
     def check(self) -> None:
-        """Check the settings as for every training, and that ``max_length`` is set for ``feed-forward`` only."""
+        """Check the settings as in the base class, and that ``max_length`` is only set for ``feed-forward``."""
         super().check()
         if self.max_length != RnnSizes.max_length and self.variant != "feed-forward":
             raise InputError(f"--max-length {self.max_length}: is for --variant feed-forward, others take any length")
 
     def sizes(self, *vocabularies: int) -> RnnSizes:
-        """The sizes of the network for these numbers of classes, of the source and of the target."""
+        """Return the sizes of the network for these numbers of classes, of source and target."""
         source, target = vocabularies
         return RnnSizes(source, target, self.embedding, self.hidden, self.maxout, self.variant, self.max_length)
 
     def held_out_of(self, pairs: int) -> int:
-        """How many pairs are drawn from so many of the table that are not trained on."""
+        """Return the number of held-out pairs to draw from a table of ``pairs`` pairs."""
         return min(self.held_out, max(pairs // 100, int(pairs > 1)))
 
     def measured(self, pairs: int) -> int:
-        """How many of so many pairs of held-out sentences are looked at."""
+        """Return how many of ``pairs`` pairs of held-out sentences are evaluated."""
         return min(self.held_out, pairs)
 
 

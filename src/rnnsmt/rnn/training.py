@@ -1,4 +1,4 @@
-"""Training an RNN Encoder-Decoder on phrase pairs: the loop is in ``rnnsmt.networks.training``."""
+"""Training of an RNN Encoder-Decoder on phrase pairs; the loop is in ``rnnsmt.networks.training``."""
 
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from rnnsmt.stages import STAGES
 
 
 class RnnTrainer(Trainer):
-    """A network and the phrase pairs that it learns from."""
+    """The training of a network on phrase pairs."""
 
     examples = "pairs"
 
@@ -36,7 +36,10 @@ class RnnTrainer(Trainer):
         threads: int = 1,
         leave_out: tuple[int, int] | None = None,
     ) -> None:
-        """leave_out: a part of so many, whose own pairs are not trained on, see ``Pairs.left_out``."""
+        """Split the pairs into training and held-out pairs, and create the network.
+
+        leave_out: (part, parts): the pairs that only occur in this part are not trained on, see ``Pairs.left_out``.
+        """
         self.leave_out = leave_out
         counts = pairs.counts() if settings.weighting == "counts" else None
         left_out = np.flatnonzero(pairs.left_out(*leave_out)) if leave_out else np.zeros(0, np.int64)
@@ -45,7 +48,8 @@ class RnnTrainer(Trainer):
         self.drawn = draw_held_out(len(pairs), settings.held_out_of(len(pairs)), seed)
         self.of_sentences = pairs.held_out if settings.held_out else pairs.held_out[:0]
         if 2 * len(np.union1d(self.drawn, self.of_sentences)) > len(pairs):
-            self.of_sentences = pairs.held_out[:0]  # a few sentences, most of them held out
+            # a tiny corpus: most of its pairs would be held out
+            self.of_sentences = pairs.held_out[:0]
         self.held_out = np.union1d(self.drawn, self.of_sentences)
         measured = draw_held_out(len(self.of_sentences), settings.measured(len(self.of_sentences)), seed)
         of_sentences = self.of_sentences[measured]
@@ -84,7 +88,7 @@ class RnnTrainer(Trainer):
         return about | self.settings.as_dict()
 
     def accumulate(self, index: Index) -> Tensor:
-        """Compute the gradient of pairs of several lengths group by group: the same sum as over padded pairs."""
+        """Sum the gradient over the groups of pairs of equal lengths; equals the gradient over padded pairs."""
         if self.settings.batching == "lengths":
             return super().accumulate(index)
         assert self.flat.grad is not None
@@ -98,8 +102,13 @@ class RnnTrainer(Trainer):
         return sums
 
     def minibatch(self, index: Index, begin: int = 0) -> tuple[Tensor, ...]:
-        """Source and target words, [length, B] each, of pairs of the same lengths. On the processor: the numbers of the
-        pairs [1, B], from ``begin`` on.
+        """Return the tensors of pairs of equal lengths.
+
+        begin: the position of the first pair in the part of the minibatch that belongs to this process.
+
+        Returns:
+            Source words [N, B]; target words [T, B]; in CPU memory the running numbers [1, B] of the pairs in the
+            training, from which dropout and the sampled classes are derived.
         """
         rows = torch.arange(begin, begin + len(index)) * self.place.processes + self.place.rank
         return *pair_tensors(self.pairs, index, self.place.device), (rows + self.update * self.settings.batch)[None]

@@ -1,4 +1,4 @@
-"""The likelihood of held-out pairs, and what a unigram model gives them."""
+"""The likelihood of held-out pairs by a network and by a unigram model."""
 
 from typing import NamedTuple
 
@@ -13,18 +13,18 @@ from rnnsmt.rnn.model import RNNEncoderDecoder
 from rnnsmt.rnn.pairs import Pairs
 
 ROWS = 256
-"""Pairs that are measured at a time."""
+"""Number of pairs that are evaluated at a time."""
 
 
 class Likelihood(NamedTuple):
-    """Mean log p(y | x), natural logarithm: of a pair, and of a target word, every EOS counted as one."""
+    """Mean log p(y | x), natural logarithm, per pair and per target word, with EOS counted as a word."""
 
     per_pair: float
     per_word: float
 
 
 class HeldOutPairs:
-    """Pairs that are not trained on."""
+    """Held-out pairs, in groups of equal lengths; every process holds its part of them."""
 
     def __init__(self, pairs: Pairs, index: Index, place: Place) -> None:
         self.place = place
@@ -36,7 +36,7 @@ class HeldOutPairs:
 
     @torch.no_grad()
     def measure(self, model: RNNEncoderDecoder) -> Likelihood:
-        """The likelihood by the network, in plain float32 products whatever the training uses."""
+        """Compute the likelihood by the network, in float32 whatever precision the training uses."""
         total = torch.zeros((), dtype=torch.float64, device=self.place.device)
         with full_precision():
             for source, target in self.pieces:
@@ -47,9 +47,10 @@ class HeldOutPairs:
 
 
 def unigram_likelihood(pairs: Pairs, held_out: Index, frequencies: NDArray[np.int64]) -> Likelihood:
-    """Held-out pairs under the relative frequencies of target words (and EOS), one added to each.
+    """Compute the likelihood of held-out pairs by the relative frequencies of target words and EOS, with add-one
+    smoothing.
 
-    frequencies: of every class, in what is trained on (``rnnsmt.rnn.pairs.word_frequencies``).
+    frequencies: [classes], in the training pairs (``rnnsmt.rnn.pairs.word_frequencies``).
     """
     words = pairs.sides[1].joined(held_out)
     logs = np.log((frequencies + 1) / (frequencies + 1).sum())

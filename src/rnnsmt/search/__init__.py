@@ -1,7 +1,8 @@
-"""The decoder: Moses' model, stacks of hypotheses filled side by side, n-best lists, a neural LM inside the search.
+"""Stack decoder for Moses' phrase-based models: n-best lists, and a neural LM inside the search.
 
-``from rnnsmt.search import load_model, decode, SearchOptions`` is the Python interface; it is imported on first use, so
-that the start of a stage stays quick.
+With a neural LM the stacks of many sentences are filled side by side.
+``from rnnsmt.search import load_model, decode, SearchOptions`` is the Python interface; its names are imported on first
+use, so that stages start quickly.
 """
 
 from importlib import import_module

@@ -1,12 +1,15 @@
-"""A model as one binary file, ``model.binary`` beside its phrase table, which all processes of a machine share.
+"""Binary form of a model, ``model.binary`` beside its phrase table, shared by all processes of a machine.
 
-The file has the flat arrays that reading the tables and LMs as text makes. It is mapped into memory, not read: a
-process starts at once, and the pages that it needs are those of all others. The first line names the format, the length
-of the header and its SHA-256; the header is JSON: byte order, the text files that the arrays were made of with their
-sizes, times and SHA-256, the arrays with their types, shapes and places. Every array begins at a multiple of 64 bytes.
+The file holds the flat arrays that result from reading the tables and LMs as text. It is memory-mapped: a process
+starts at once, and all processes share the pages in physical memory.
 
-A file that was made of other text files than those that an ini names is not used. A text file is known by its size and
-time; where the time differs, or is one of whole seconds, as archives and some file systems have it, by its SHA-256.
+Layout: the first line has the version of the format, the length of the header in bytes and its SHA-256. The header is
+JSON: byte order, the text files that the arrays were made from with their sizes, modification times and SHA-256, and
+the arrays with their dtypes, shapes and offsets. Each array begins at a multiple of ``ALIGNMENT`` bytes.
+
+The file is used only if it was made from the text files that the ini names. A text file is identified by its size and
+modification time. If the time differs or is a whole number of seconds, as archives and some file systems store it, the
+SHA-256 decides.
 """
 
 import hashlib
@@ -33,13 +36,18 @@ from rnnsmt.search.table_reader import PhraseTable, ReorderingTable
 NAME = "model.binary"
 
 LARGE = 1 << 24
-"""Bytes. Up to the size of the largest block that was freed so far, glibc takes memory from its heap, not new pages of
-the system for each array of a sentence: who reads text has freed such blocks, who maps a file has not."""
+"""Bytes of a block that is allocated and freed once when a file is mapped.
+
+glibc serves an allocation from its heap if it is at most as large as the largest mapped block freed so far (the dynamic
+threshold of mallopt(3)), otherwise with new pages of the system. Reading text frees such blocks, mapping a file does
+not; without this block every array of a sentence would be a new mapping."""
 
 FORMAT = 1
-"""Another number for everything that makes old files unreadable: the arrays, hash functions, what their values mean."""
+"""Version of the format, to be increased if old files become unreadable: other arrays, other hash functions, or another
+meaning of the values."""
 
 ALIGNMENT = 64
+"""Arrays begin at multiples of this number of bytes."""
 
 _START = b"rnnsmt binary model "
 
@@ -48,11 +56,11 @@ _FIRST_LINE = re.compile(_START + rb"(\d{1,9}) (\d{1,12}) ([0-9a-f]{64})\n")
 _LONGEST_FIRST_LINE = 128
 
 _TICK = 50_000_000
-"""Nanoseconds after which a file that is written again has another time."""
+"""Time in ns after which rewriting a file is sure to change its modification time."""
 
 
 class ModelText(NamedTuple):
-    """A text file of a model: the kind of its feature, how many columns of scores it has (an LM 0), and its path."""
+    """A text file of a model: kind of its feature, number of score columns (0 for an LM), and path."""
 
     kind: str
     columns: int
@@ -60,7 +68,7 @@ class ModelText(NamedTuple):
 
 
 class ModelTables(NamedTuple):
-    """What the text files of a model say: the pairs of all phrase tables, the reordering table, the n-gram LMs."""
+    """Content of the text files of a model: pairs of all phrase tables, reordering table and n-gram LMs."""
 
     phrases: PhraseTable
     reordering: ReorderingTable
@@ -70,19 +78,23 @@ class ModelTables(NamedTuple):
 def make_binary(
     path: Path, texts: Sequence[ModelText], read: Callable[[Sequence[ModelText]], ModelTables]
 ) -> tuple[ModelTables, int]:
-    """Read the text files of a model and write them as one binary file, whole or not at all.
+    """Read the text files of a model and write them atomically as one binary file.
 
-    read: makes the tables of the text files.
+    Args:
+        path: the binary file.
+        texts: the text files.
+        read: function that reads the text files.
 
     Returns:
-        The tables, and the size of the file in bytes.
+        The tables, and the size of the binary file in bytes.
 
     Raises:
-        InputError: as ``read``; a text file changed meanwhile; the file cannot be written.
+        InputError: as ``read``; a text file was changed in the meantime; the file cannot be written.
     """
     before = [_state(text) for text in texts]
     hashes = [sha256(text.path) for text in texts]
     tables = read(texts)
+    # wait until a later change of a text file cannot have the modification time that is recorded here
     age = time.time_ns() - max(changed for _, changed in before)
     if 0 <= age < _TICK:
         time.sleep((_TICK - age) / 1e9)
@@ -98,7 +110,7 @@ def make_binary(
 
 
 def _state(text: ModelText) -> tuple[int, int]:
-    """Size in bytes and time of the last change in ns."""
+    """Return the size in bytes and the modification time in ns of a text file."""
     found = text.path.stat()
     return found.st_size, found.st_mtime_ns
 
@@ -107,6 +119,7 @@ def _write(path: Path, texts: list[dict[str, Any]], tables: ModelTables) -> int:
     arrays = dict(_arrays(tables))
     places, end = {}, 0
     for name, array in arrays.items():
+        # relative to the aligned end of the header, whose length depends on the offsets in it
         places[name] = {"dtype": _type_of(array.dtype), "shape": array.shape, "offset": end}
         end = _aligned(end + array.nbytes)
     header = {
@@ -135,7 +148,7 @@ def _aligned(size: int) -> int:
 
 
 def _type_of(dtype: DTypeLike) -> object:
-    """A type of arrays as JSON has it."""
+    """Return the JSON representation of a dtype; tuples of NumPy's description become lists."""
     return json.loads(json.dumps(np.lib.format.dtype_to_descr(np.dtype(dtype))))
 
 
@@ -145,7 +158,7 @@ def _arrays(tables: ModelTables) -> Iterator[tuple[str, NDArray[Any]]]:
     yield from _strings("targets", table.targets)
     for name in ("source_of", "target_of", "log_scores", "table_of", "first"):
         yield f"pairs.{name}", getattr(table, name)
-    # many pairs have the same scores: those that were seen once
+    # many pairs have the same scores, e.g. those that were extracted once; store every distinct row once
     scores, numbers = np.unique(tables.reordering.log_scores, axis=0, return_inverse=True)
     yield "reordering.log_scores", scores
     yield "reordering.row_of", numbers.reshape(-1).astype(np.int32)[tables.reordering.row_of]
@@ -162,12 +175,16 @@ def _strings(name: str, strings: Interner) -> Iterator[tuple[str, NDArray[Any]]]
 
 
 def fitting_tables(folders: Iterable[Path], texts: Sequence[ModelText]) -> ModelTables | None:
-    """The tables of the first binary file in some folders that was made of these text files; None: there is none.
+    """Return the tables of the first binary file that was made from these text files, or None if there is none.
 
-    The log tells of those that do not fit.
+    Binary files that were made from other text files are reported in the log.
+
+    Args:
+        folders: directories to look in, in this order.
+        texts: the text files.
 
     Raises:
-        InputError: one of them is damaged, not complete, or of another version of this program.
+        InputError: a binary file is damaged, incomplete, or was written by another version of this program.
     """
     for folder in dict.fromkeys(folders):
         path = folder / NAME
@@ -175,7 +192,7 @@ def fitting_tables(folders: Iterable[Path], texts: Sequence[ModelText]) -> Model
             binary = _Binary(path)
             misfit = _misfit(binary.header["texts"], texts)
             if misfit is None:
-                np.empty(LARGE, np.uint8)
+                np.empty(LARGE, np.uint8)  # freed at once; see LARGE
                 return binary.tables()
             say(
                 f"warning: {path}: {misfit}; the text files are read instead: make it again with rnnsmt search "
@@ -185,7 +202,7 @@ def fitting_tables(folders: Iterable[Path], texts: Sequence[ModelText]) -> Model
 
 
 def _misfit(described: list[dict[str, Any]], texts: Sequence[ModelText]) -> str | None:
-    """Why a binary file that was made of the files ``described`` is not that of ``texts``; None: it is."""
+    """Return the reason why a binary file made from ``described`` does not match ``texts``, None if it does."""
     if [(one["kind"], one["columns"]) for one in described] != [(text.kind, text.columns) for text in texts]:
         return "was made of other files than this moses.ini names"
     for one, text in zip(described, texts, strict=True):
@@ -198,10 +215,10 @@ def _misfit(described: list[dict[str, Any]], texts: Sequence[ModelText]) -> str 
 
 
 class _Binary:
-    """A binary file that is mapped into memory."""
+    """A memory-mapped binary file."""
 
     def __init__(self, path: Path) -> None:
-        """Map it; no more than its header is read.
+        """Map a file; only its header is read.
 
         Raises:
             InputError: as ``fitting_tables``.
@@ -227,7 +244,8 @@ class _Binary:
                 raise self._unusable("was made on a machine with another byte order")
             if size != self._begin + self.header["bytes"]:
                 raise self._unusable(f"is not complete: {size:,} of {self._begin + self.header['bytes']:,} bytes")
-            # a page that nobody writes to is everybody's; kernels are compiled for arrays that may be written
+            # kernels are compiled for writeable arrays, so the mapping is copy-on-write; pages that are never written
+            # stay shared between processes, and need no swap reserve
             flags = mmap.MAP_PRIVATE | getattr(mmap, "MAP_NORESERVE", 0)
             self._map = mmap.mmap(stream.fileno(), size, flags, mmap.PROT_READ | mmap.PROT_WRITE)
 
@@ -237,7 +255,7 @@ class _Binary:
         )
 
     def tables(self) -> ModelTables:
-        """What it has, as arrays that are parts of the file."""
+        """Return the tables, whose arrays are views of the mapped file."""
         array, numbers = self._array, self.header
         phrases = PhraseTable(
             self._strings("sources"),

@@ -1,8 +1,8 @@
-"""The decoder: ``load_model`` (``model``) once, then ``decode`` as often as weights change.
+"""Python interface of the decoder: ``load_model`` (in ``model``) once, then ``decode`` whenever the weights change.
 
-Sentences are searched independently, on several threads if asked for; results do not depend on the number of threads.
-Without a neural LM one sentence is searched after the other (``sentence_search``), with one many of them stack by stack
-(``lockstep``).
+Sentences are searched independently, on several threads if requested; the results do not depend on the number of
+threads. Without a neural LM, each thread searches one sentence at a time (``sentence_search``); with a neural LM, many
+sentences are searched in lockstep, stack by stack (``lockstep``).
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,10 +26,14 @@ def decode(
     """Translate tokenised sentences.
 
     Args:
+        model: the model.
+        sentences: the sentences.
         weights: ``float64`` [F] in the order of ``model.feature_names``.
+        options: limits of the search, defaults if None.
 
     Raises:
-        InputError: a weight is not finite, their number is wrong, or a sentence has more than ``MAX_WORDS`` words.
+        InputError: a weight is not finite, the number of weights is wrong, or a sentence has more than ``MAX_WORDS``
+            words or XML that cannot be parsed.
     """
     weights = np.ascontiguousarray(weights, np.float64)
     if weights.shape != (len(model.feature_names),):
@@ -40,7 +44,7 @@ def decode(
 
 
 def translations(search: SentenceSearch) -> Iterator[Translation]:
-    """Translate all sentences that a search was made for, in order."""
+    """Yield the translations of all sentences of a search, in order."""
     numbers = range(len(search.looked_up.spans))
     threads = search.options.threads
     if search.neural is None and threads <= 1:
@@ -59,9 +63,16 @@ def translations(search: SentenceSearch) -> Iterator[Translation]:
 def features_of_derivations(
     model: SearchModel, sentences: list[str], derivations: Sequence[tuple[str, Sequence[Segment]]]
 ) -> np.ndarray:
-    """Feature values ``float64`` [sentences, F] of given translations with their phrases, as another system made them.
+    """Compute the features of given translations with given phrases, for example of another decoder.
 
-    NaN where the model has no such derivation, because its table lacks one of the phrase pairs.
+    Args:
+        model: the model.
+        sentences: tokenised source sentences.
+        derivations: text and phrases of each translation.
+
+    Returns:
+        ``float64`` [sentences, F]; NaN where the model cannot produce the derivation because its table lacks a phrase
+        pair.
     """
     looked_up = look_up(model, sentences)
     numbers = {word: number for number, word in enumerate(looked_up.words)}
@@ -85,7 +96,7 @@ def features_of_derivations(
     starts, last_words, _ = np.array(segments, np.int32).reshape(-1, 3).T
     made = Derivations(np.array(offsets), np.array(rows, np.int32), starts.copy(), last_words.copy())
     features = np.full((len(sentences), count), np.nan)
-    features[[not phrases for _, phrases in derivations]] = 0.0  # of an empty sentence
+    features[[not phrases for _, phrases in derivations]] = 0.0  # empty sentences
     features[possible] = SentenceSearch(model, looked_up, np.zeros(count), SearchOptions()).features_of(
         made, made.options
     )

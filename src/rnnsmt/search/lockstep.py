@@ -1,8 +1,9 @@
-"""Many sentences searched in lockstep, stack by stack, so that a neural LM scores their n-grams together.
+"""Lockstep search of many sentences, stack by stack, so that a neural LM scores their n-grams in common batches.
 
-Between choosing the cells of a stack and making hypotheses of them, the n-grams of all sentences under way are scored
-together. A sentence that is done makes room for the next one. What a sentence asks for does not depend on the others,
-nor does the answer, so that neither their number nor what was scored before changes a translation.
+The n-grams of all sentences under way are scored together after the cells of a stack are selected and before they
+become hypotheses. A sentence that is complete is replaced by the next one. Neither the requests of a sentence nor their
+scores depend on the other sentences, so translations do not depend on how many sentences are under way or on earlier
+scores.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,7 +21,7 @@ T = TypeVar("T")
 
 
 class _Sentence:
-    """A sentence under way: the stack that is to be filled, and the cells, requests and groups chosen for it."""
+    """A sentence under way: the stack to be filled next, and the cells, requests and groups selected for it."""
 
     def __init__(self, number: int, words: int, room: int, work: Work) -> None:
         self.number, self.words, self.room, self.work = number, words, room, work
@@ -29,21 +30,26 @@ class _Sentence:
 
 
 class LockstepSearch:
-    """All sentences of a ``SentenceSearch``, ``in_flight`` of them at a time; ``pool`` runs their compiled parts.
+    """Lockstep search of all sentences of a ``SentenceSearch``.
 
-    Workspaces have room for ``LEAST_ROOM`` words or 2, 4, 8 ... times as many, and are used again. All together they
-    have room for ``in_flight`` times ``LEAST_ROOM`` words: of longer sentences fewer are under way, and a text of the
-    longest ones takes no more memory than another.
+    Workspaces have a capacity of ``LEAST_ROOM`` words times a power of two and are reused. Their total capacity is
+    ``in_flight`` times ``LEAST_ROOM`` words, so fewer long sentences are under way at a time, and memory does not grow
+    with the length of the sentences.
+
+    Args:
+        search: the search.
+        neural: the neural LM.
+        pool: runs the compiled parts of the search.
     """
 
     def __init__(self, search: SentenceSearch, neural: NeuralFeature, pool: ThreadPoolExecutor) -> None:
         self.search, self.neural, self.pool = search, neural, pool
         self.idle: list[tuple[int, Work]] = []
         self.room = max(search.options.in_flight, 1) * LEAST_ROOM
-        """Words that workspaces may still be made for."""
+        """Total capacity, in words, of the workspaces that may still be allocated."""
 
     def translations(self) -> Iterator[Translation]:
-        """All translations, in order."""
+        """Yield all translations, in order."""
         spans = self.search.looked_up.spans
         done: dict[int, Translation] = {}
         waiting = iter(range(len(spans)))
@@ -51,7 +57,7 @@ class LockstepSearch:
         upcoming = 0
         number = next(waiting, None)
         while number is not None or under_way:
-            if not under_way:
+            if not under_way:  # hypotheses hold numbers of contexts: the store may be emptied only now
                 self.neural.forget()
             while number is not None and not (under_way and self.neural.full()):
                 if len(spans[number]) == 0:
@@ -67,18 +73,25 @@ class LockstepSearch:
                 done_now = [sentence for sentence in under_way if sentence.stack > sentence.words]
                 under_way = [sentence for sentence in under_way if sentence.stack <= sentence.words]
                 done |= zip([s.number for s in done_now], self._map(self._finish, done_now), strict=True)
+            # sentences are completed out of order
             while upcoming in done:
                 yield done.pop(upcoming)
                 upcoming += 1
 
     def _workspace(self, words: int, may_wait: bool) -> tuple[int, Work] | None:
-        """A workspace for a sentence and the words it has room for; None where one under way has to end before."""
+        """Return a workspace for a sentence and its capacity in words; None if a sentence under way must end first.
+
+        Args:
+            words: number of words of the sentence.
+            may_wait: whether None may be returned.
+        """
         room = LEAST_ROOM
         while room < words:
             room *= 2
         place = next((i for i, (size, _) in enumerate(self.idle) if size == room), None)
         if place is not None:
             return self.idle.pop(place)
+        # drop idle workspaces of other sizes
         while self.idle and self.room < room:
             self.room += self.idle.pop()[0]
         if self.room < room and may_wait:
@@ -95,7 +108,7 @@ class LockstepSearch:
         return _Sentence(number, len(spans), *workspace)
 
     def _advance(self, under_way: list[_Sentence]) -> None:
-        """Fill one stack of every sentence, choose the cells of the next, and ask for their scores."""
+        """Fill one stack of every sentence, select the cells of the next stack, and score their n-grams."""
         self._map(self._next_stack, under_way)
         targets = self.search.looked_up.targets
         for sentence in under_way:
@@ -119,7 +132,7 @@ class LockstepSearch:
         return translation
 
     def _map(self, function: Callable[[_Sentence], T], sentences: list[_Sentence]) -> list[T]:
-        """``map`` over sentences, on the threads where there are several."""
+        """Apply a function to sentences, on several threads if these were requested."""
         if self.search.options.threads <= 1:
             return [function(sentence) for sentence in sentences]
         return list(self.pool.map(function, sentences))

@@ -1,7 +1,8 @@
-"""XML in the input, as Moses reads it with ``[xml-input]``: translations that the user gives, and walls.
+"""XML in the input, parsed as Moses does with ``[xml-input]``: translations given by the user, and walls.
 
-``das ist <n translation="a cute place||a house" prob="0.8||0.2">ein haus</n> .`` offers two translations of two words.
-No phrase crosses ``<wall/>`` before all words up to it are translated, unless it is the next one to the right.
+``das ist <n translation="a cute place||a house" prob="0.8||0.2">ein haus</n>
+.`` offers two translations of two words. ``<wall/>`` restricts reordering: a phrase must not begin to the right of the
+first untranslated word and extend past a wall before all words up to the wall are translated.
 """
 
 import math
@@ -15,16 +16,17 @@ from rnnsmt.io import InputError, words_of
 from rnnsmt.search.kernels.records import MAX_WINDOW
 
 LOG_FLOOR = -100.0
+"""Lower bound of logarithmic scores."""
 
 _TAG = re.compile(r"<([^<>]*)>")
 _ATTRIBUTE = re.compile(r'([\w-]+)="((?:[^"\\]|\\.)*)"')
 _PUNCTUATION = frozenset(',.!?:;"')
 _ELSEWHERE = ("zone", "ne", "update", "weight-overwrite", "coord")
-"""Tags of Moses that mean something that is not done here."""
+"""Tags that Moses interprets and this decoder does not support."""
 
 
 class GivenTranslation(NamedTuple):
-    """A translation of the source words ``first`` to ``last``; ``score``: natural logarithm of its probability."""
+    """Translation of the source words ``first`` to ``last``; ``score`` is its natural-log probability."""
 
     first: int
     last: int
@@ -33,7 +35,7 @@ class GivenTranslation(NamedTuple):
 
 
 class MarkedSentence(NamedTuple):
-    """A tokenised sentence, what its XML says, and the words behind which there are walls."""
+    """Tokenised sentence, translations given in its XML, and indices of the words that are followed by a wall."""
 
     text: str
     translations: list[GivenTranslation]
@@ -41,11 +43,14 @@ class MarkedSentence(NamedTuple):
 
 
 def read_marks(sentence: str, number: int) -> MarkedSentence:
-    """Separate a sentence and its XML; ``number`` is its line.
+    """Separate the text of a sentence from its XML.
+
+    Args:
+        number: line number of the sentence, for error messages.
 
     Raises:
-        InputError: tags that do not match, attributes that cannot be read, more words than the search can take as one
-            phrase, or a tag of Moses that is not done here.
+        InputError: unbalanced tags, attributes that cannot be parsed, a translation of more words than the search can
+            take as one phrase, or a tag of Moses that is not supported.
     """
     where = f"the input, line {number}"
     words: list[str] = []
@@ -80,7 +85,7 @@ def read_marks(sentence: str, number: int) -> MarkedSentence:
 
 
 def _parts(sentence: str) -> Iterator[tuple[str, str | None]]:
-    """Text and the inside of the tag behind it; None behind the last text."""
+    """Yield pieces of text with the content of the tag that follows each; None after the last piece."""
     pieces = _TAG.split(sentence)
     yield from zip(pieces[::2], [*(piece.strip() for piece in pieces[1::2]), None], strict=True)
 
@@ -98,7 +103,7 @@ def _name_and_attributes(tag: str, where: str) -> tuple[str, dict[str, str]]:
 
 
 def _span(text: str | None, first: int, end: int, where: str) -> tuple[int, int]:
-    """First word and the one behind the last: of the attribute ``span`` where there is one."""
+    """Return first word and end of a range of words: those of the attribute ``span`` if given, else the defaults."""
     if text is None:
         return first, end
     found = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", text)
@@ -108,7 +113,7 @@ def _span(text: str | None, first: int, end: int, where: str) -> tuple[int, int]
 
 
 def _given(attributes: dict[str, str], first: int, end: int, where: str) -> list[GivenTranslation]:
-    text = attributes.get("translation", attributes.get("english"))  # as it was called once
+    text = attributes.get("translation", attributes.get("english"))  # former name of the attribute in Moses
     if text is None:
         return []
     if first == end:
@@ -134,14 +139,14 @@ def _given(attributes: dict[str, str], first: int, end: int, where: str) -> list
 
 
 def walls_at_punctuation(sentence: str) -> set[int]:
-    """The walls of Moses' ``monotone-at-punctuation``: before and behind punctuation inside the sentence."""
+    """Return the walls of Moses' ``monotone-at-punctuation``: before and after punctuation inside the sentence."""
     words = words_of(sentence)
     places = [place for place, word in enumerate(words) if word in _PUNCTUATION]
     return {place for place in places if 0 < place < len(words) - 1} | {place - 1 for place in places if place > 1}
 
 
 def walls_before(walls: set[int], words: int) -> np.ndarray:
-    """How many walls are behind the words before each, ``int32`` [words + 1]; nothing where there are none."""
+    """Return the number of walls to the left of each word, ``int32`` [words + 1]; an empty array if there are none."""
     if not walls:
         return np.zeros(0, np.int32)
     behind = np.zeros(words + 1, np.int32)

@@ -1,12 +1,12 @@
-"""How much the search remembers of a neural LM, and the memory that takes, which the workflow asks for."""
+"""Size limits of the store of neural LM scores, and its memory, which the workflow requests from the scheduler."""
 
 MAX_ENTRIES = 7 << 22
-"""N-grams that are remembered. What the sentences under way still ask for goes into the last eighth of 2^25, the next
-power of two: the store would be doubled for nothing."""
+"""Maximum number of n-grams in the store: 7/8 of 2^25. The n-grams that sentences under way still add fit into the last
+eighth, so the store, whose size is a power of two, is not doubled once more."""
 
 ENTRY_BYTES = 60
-"""Of the store, for each n-gram that it has room for; there is room for a power of two of them."""
+"""Bytes of the store per n-gram of its capacity, which is a power of two."""
 
 MOST_NEURAL_MEGABYTES = 1500 + 1.5 * (1 << MAX_ENTRIES.bit_length()) * ENTRY_BYTES / 1e6
-"""What a search holds at most for its neural LM: PyTorch, the network's first layer for every word, and the store while
-it moves from half its size to the whole."""
+"""Peak memory of a search for its neural LM, in MB: PyTorch, the network's first layer precomputed for every word, and
+the store while it is copied from half its maximum capacity to the maximum."""

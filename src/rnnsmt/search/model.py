@@ -1,4 +1,4 @@
-"""A Moses model in memory: tables, reordering scores and LM, without weights."""
+"""A Moses model in memory, without its weights: phrase tables, reordering scores, n-gram LMs and a neural LM."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ from rnnsmt.search.table_reader import (
 )
 
 UNKNOWN_WORD_SCORE = -100.0
-"""Score of an unknown word: the floored logarithm of 0, as in Moses."""
+"""Score of an unknown word: the logarithm of 0, floored as in Moses."""
 
 ORIENTATIONS = {
     "msd": (0, 1, 2, 2),
@@ -45,10 +45,11 @@ ORIENTATIONS = {
     "monotonicity": (0, 1, 1, 1),
     "leftright": (0, 1, 0, 1),
 }
-"""Of a reordering model: its score of a phrase that is monotone, swapped, or discontinuous to the right or left."""
+"""For each type of reordering model, the indices of the scores of the orientations monotone, swap, discontinuous to the
+right and discontinuous to the left. Orientations with the same index share a score."""
 
 PHRASE_SCORES = ("p(source|target)", "lex(source|target)", "p(target|source)", "lex(target|source)")
-"""The columns of a phrase table, in Moses' order."""
+"""Columns of a phrase table, in Moses' order."""
 
 _STATEFUL = ("LexicalReordering", "Distortion", *LANGUAGE_MODELS, *NEURAL_MODELS)
 
@@ -57,28 +58,32 @@ _KNOWN = (*_STATEFUL, *PHRASE_TABLES, "WordPenalty", "PhrasePenalty", "UnknownWo
 
 @dataclass
 class SearchModel:
-    """What ``decode`` needs besides weights.
+    """Everything that ``decode`` needs except the weights.
 
     Attributes:
-        feature_names: one per scalar weight, ``NAME:INDEX``; stateful features first, in the order of the ini, then the
-            others, the unknown-word penalty last.
-        table: the phrase pairs of all tables, sorted by source phrase.
+        ini: the ini that the model was loaded from.
+        feature_names: one name ``NAME:INDEX`` per scalar weight: stateful features first, in the order of the ini, then
+            the others, the unknown-word penalty last.
+        table: the phrase pairs of all phrase tables, sorted by source phrase.
         reordering: the scores of the reordering table.
-        reordering_scores: ``int64`` [8], which of its columns are the backward scores of the four orientations, then
-            the forward ones; -1 for none.
-        reordering_places: ``int64`` [8], where these lie in a feature vector, some in the same place; -1 for none.
-        hierarchical: the reordering model is of blocks (Galley and Manning 2008), not of words or phrases.
+        reordering_scores: ``int64`` [8], columns of the reordering table that hold the backward scores of the four
+            orientations, then the forward scores; -1 for none.
+        reordering_places: ``int64`` [8], columns of the feature vector that take these scores; several orientations may
+            share a column; -1 for none.
+        hierarchical: whether the reordering model is hierarchical, i.e. uses blocks (Galley and Manning 2008) instead
+            of words or phrases.
         lms: the n-gram language models.
-        columns: where the features lie in a feature vector: kind to indices.
+        columns: ``int64`` column indices in a feature vector, by kind of feature.
         distortion_limit: in words, at most ``MAX_WINDOW``.
-        table_limits: of every table, translations per source phrase, 0 for all.
-        longest: words of the longest source phrase that is looked for.
-        xml_input: what is done with XML in the input: ``exclusive`` (no other translations of words that have one),
-            ``inclusive``, or ``ignore`` (left out); None: it is text.
-        monotone_at_punctuation: no phrase jumps over punctuation.
-        drop_unknown: unknown words without a digit are left out, not passed through.
-        neural: the neural LM, where the ini has one.
-        looked_up: the sentences that were looked up last, and their ``TranslationOptions``.
+        table_limits: maximum number of translations per source phrase, for each phrase table; 0 for no limit.
+        longest: number of words of the longest source phrase that is looked up.
+        drop_unknown: whether unknown words without a digit are dropped instead of passed through.
+        xml_input: treatment of XML in the input: ``exclusive`` (words with a given translation have no other one),
+            ``inclusive`` (given translations are added to those of the table) or ``ignore`` (given translations are
+            discarded); None if the input is plain text.
+        monotone_at_punctuation: whether phrases must not be reordered across punctuation.
+        neural: the neural LM, None if the ini has none.
+        looked_up: sentences of the last look-up and their ``TranslationOptions``.
     """
 
     ini: MosesIni
@@ -100,20 +105,20 @@ class SearchModel:
     looked_up: tuple[list[str], Any] | None = None
 
     def weights(self, ini: MosesIni) -> np.ndarray:
-        """The weights ``float64`` [F] of an ini with the features of this model."""
+        """Return the weights ``float64`` [F] of an ini that has the features of this model."""
         return np.array([ini.weight(name) for name in self.feature_names])
 
     def without_marks(self, sentences: list[str]) -> list[MarkedSentence]:
-        """What is text in sentences and what is XML, as the ini wants it.
+        """Separate the text of sentences from their XML, according to the ini.
 
         Raises:
-            InputError: XML that cannot be read.
+            InputError: the XML cannot be parsed.
         """
         return _without_marks(sentences, self.xml_input, self.monotone_at_punctuation)
 
     @property
     def listed(self) -> np.ndarray:
-        """The columns of the features that n-best lists show: all but the unknown-word penalty, as in Moses."""
+        """Return the columns of the features in n-best lists: all except the unknown-word penalty, as in Moses."""
         count = len(self.feature_names)
         return np.setdiff1d(np.arange(count), self.columns.get("UnknownWordPenalty", np.zeros(0, np.int64)))
 
@@ -133,7 +138,11 @@ def _some(ini: MosesIni, kinds: tuple[str, ...]) -> list[Feature]:
 
 
 def _layout(ini: MosesIni) -> tuple[list[str], dict[str, np.ndarray]]:
-    """Names and columns of the feature vector."""
+    """Return the names of the scores in a feature vector, and their columns by kind of feature.
+
+    Raises:
+        InputError: a feature that this decoder does not have, or a factored model.
+    """
     for feature in ini.features:
         if feature.kind in RESCORING:
             raise InputError(
@@ -165,15 +174,16 @@ def _layout(ini: MosesIni) -> tuple[list[str], dict[str, np.ndarray]]:
 
 
 def reordering_scores(ini: MosesIni, feature: Feature) -> tuple[np.ndarray, bool]:
-    """Which score of a reordering table is that of a phrase backward, and forward, by its orientation: ``int64`` [8].
+    """Parse the type of a reordering model: return the columns of its scores, and whether it is hierarchical.
 
-    -1 for none; and whether the model is hierarchical. As Moses reads the type of a model,
-    ``wbe-msd-bidirectional-fe-allff``: of words or phrases, which its decoder does not tell apart, or hierarchical; the
-    orientations; backward, forward or both, backward first.
+    The columns are ``int64`` [8]: those of the backward scores by orientation, then of the forward scores; -1 for none.
+    The type is parsed as in Moses, for example ``wbe-msd-bidirectional-fe-allff``: ``wbe`` (word-based) or ``phrase``,
+    which Moses' decoder does not distinguish, or ``hier``; the set of orientations; backward, forward or both. If there
+    are both, the backward scores come first.
 
     Raises:
-        InputError: a model of source phrases alone, one with a weight for all orientations together, or a type that
-            Moses does not know either; another number of scores than it has.
+        InputError: the model is conditioned on source phrases alone, has a single weight for all orientations, or has a
+            type that Moses does not know either; or the number of scores does not match the type.
     """
     name = feature.options.get("type", "")
     parts = name.split("-")
@@ -211,7 +221,10 @@ def _without_marks(sentences: list[str], xml_input: str | None, monotone_at_punc
 
 
 def model_texts(ini: MosesIni, folder: Path | None) -> list[ModelText]:
-    """The text files of a model: its phrase tables, its reordering table, its n-gram LMs. folder: as ``load_model``.
+    """Return the text files of a model: phrase tables, reordering table and n-gram LMs.
+
+    Args:
+        folder: as ``model_dir`` of ``load_model``.
 
     Raises:
         InputError: a file is missing, or the ini has no phrase table, no LM, or several reordering tables.
@@ -224,16 +237,20 @@ def model_texts(ini: MosesIni, folder: Path | None) -> list[ModelText]:
 
 
 def binary_folders(texts: Sequence[ModelText], folder: Path | None) -> list[Path]:
-    """Where a binary file of a model may lie: in ``folder``, or beside the first phrase table."""
+    """Return the directories to search for a binary file of a model: ``folder`` and that of the first phrase table."""
     beside = texts[0].path.parent
     return [beside] if folder is None else [folder, beside]
 
 
 def read_tables(texts: Sequence[ModelText], sentences: list[str] | None = None) -> ModelTables:
-    """Read the text files of a model, as ``model_texts`` has them. sentences: as ``load_model``.
+    """Read the text files of a model.
+
+    Args:
+        texts: the files, as returned by ``model_texts``.
+        sentences: as in ``load_model``.
 
     Raises:
-        InputError: one of them is missing or malformed.
+        InputError: a file is missing or malformed.
     """
     tables = [(text.path, text.columns) for text in texts if text.kind in PHRASE_TABLES]
     table = load_phrase_tables(tables, sentences)
@@ -252,19 +269,19 @@ def load_model(
     device: str = "auto",
     precision: str = "reduced",
 ) -> SearchModel:
-    """Read the tables and the LM that an ini names, or map a binary file that was made of them.
+    """Read the tables and LMs that an ini names, or map a binary file that was made from them.
 
     Args:
-        ini: the ini; its weights are not looked at.
-        sentences: of text files, keep only phrases that occur in these tokenised sentences; None keeps all.
-        model_dir: take files of the same base name from here where they exist (filtered tables).
-        threads: threads of a neural LM.
-        device: where a neural LM is computed, see ``rnnsmt.networks.devices.choose_place``.
-        precision: of a neural LM's sum over the vocabulary, see ``rnnsmt.search.neural.load_feature``.
+        ini: the ini; its weights are ignored.
+        sentences: keep only phrases that occur in these tokenised sentences when text files are read; None keeps all.
+        model_dir: directory that overrides the files of the ini with files of the same base name (filtered tables).
+        threads: number of threads for a neural LM.
+        device: device for a neural LM, see ``rnnsmt.networks.devices.choose_place``.
+        precision: precision of a neural LM's sum over the vocabulary, see ``rnnsmt.search.neural.load_feature``.
 
     Raises:
-        InputError: a missing or malformed file, an unknown feature or section of the ini, a reordering type that is
-                not supported, a damaged binary file.
+        InputError: a missing or malformed file, an unknown feature or section of the ini, a reordering type that is not
+            supported, or a damaged binary file.
     """
     folder = Path(model_dir) if model_dir is not None else None
     if folder is not None and not folder.is_dir():
@@ -288,6 +305,7 @@ def load_model(
     table, reordering, lms = read_tables(texts, sentences) if tables is None else tables
     places = scores
     if reordering_feature is not None:
+        # index -1 of a missing score reads the last column; np.where discards it
         places = np.where(scores >= 0, columns["LexicalReordering"][scores], -1)
     neural = None
     if neural_feature is not None:
@@ -319,9 +337,12 @@ def load_model(
 
 
 def kinds_of_features(model: SearchModel, columns: Sequence[str]) -> list[str]:
-    """What the features of a model ``[F]`` are called: every phrase score by itself, the others by their kind.
+    """Return the display names of the features of a model ``[F]``: one per phrase score, the kind for other features.
 
-    columns: names of the phrase scores after the fourth; without a name they are called score 5, score 6 ...
+    If several features are of the same kind, the name of the feature is put in front.
+
+    Args:
+        columns: names of the phrase scores after the fourth; without a name they are called score 5, score 6 and so on.
     """
     kinds = [""] * len(model.feature_names)
     for kind, places in model.columns.items():
@@ -336,9 +357,11 @@ def kinds_of_features(model: SearchModel, columns: Sequence[str]) -> list[str]:
 
 
 def sum_by_kind(contributions: NDArray[np.float64], kinds: Sequence[str]) -> dict[str, float]:
-    """What the features of every kind contribute together.
+    """Sum the contributions of the features to a score by kind of feature.
 
-    contributions: ``[F]``, weight times value; kinds: of the features, as ``kinds_of_features``, some of them alike.
+    Args:
+        contributions: ``[F]``, weight times value.
+        kinds: ``[F]``, kind of each feature, as returned by ``kinds_of_features``; several may be equal.
     """
     found = dict.fromkeys(kinds, 0.0)
     for kind, value in zip(kinds, contributions, strict=True):

@@ -1,6 +1,6 @@
-"""What comes out of a search: the best derivation of a sentence, and its distinct n-best list.
+"""Results of a search: the best derivation of a sentence, and the distinct n-best list.
 
-The list is taken from the lattice of recombined hypotheses.
+The n-best list is extracted from the lattice of recombined hypotheses.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +17,7 @@ from rnnsmt.search.kernels.lattice import MAX_DERIVATIONS, Lattice, extract, new
 from rnnsmt.search.kernels.records import RankedOptions, Work
 
 DERIVATIONS_PER_WORD = 20
-"""Room for derivations to begin with, per word of a sentence and translation of its list."""
+"""Initial capacity for derivations, per word of the sentence and entry of the n-best list."""
 
 
 @dataclass
@@ -25,13 +25,13 @@ class NBest:
     """Distinct translations of one sentence, best first.
 
     Attributes:
-        words: ``int32``, those of translation i are bounds[i]..bounds[i + 1], in numbers of ``vocabulary``.
+        words: ``int32``, indices into ``vocabulary``; the words of translation i are words[bounds[i]:bounds[i + 1]].
         bounds: ``int64`` [n + 1].
-        vocabulary: target words by number.
+        vocabulary: target words.
         features: ``float64`` [n, F].
         scores: ``float64`` [n], features times weights.
         segments: ``int32`` [phrases, 3], first source word, last source word and number of target words of all phrases.
-        offsets: ``int64`` [n + 1], where the phrases of a translation begin.
+        offsets: ``int64`` [n + 1]; the phrases of translation i are segments[offsets[i]:offsets[i + 1]].
     """
 
     words: np.ndarray
@@ -44,7 +44,7 @@ class NBest:
 
     @classmethod
     def none(cls, features: int) -> "NBest":
-        """A list of no translations."""
+        """Return a list without translations."""
         nothing, start = np.zeros(0, np.int32), np.zeros(1, np.int64)
         return cls(nothing, start, [], np.zeros((0, features)), np.zeros(0), nothing.reshape(0, 3), start)
 
@@ -53,28 +53,29 @@ class NBest:
 
     @cached_property
     def texts(self) -> list[str]:
-        """The translations, words joined by single spaces."""
+        """Return the translations as words joined by single spaces."""
         words = [self.vocabulary[number] for number in self.words.tolist()]
         return [" ".join(words[a:b]) for a, b in pairwise(self.bounds.tolist())]
 
     @cached_property
     def phrases(self) -> list[list[tuple[int, int, int]]]:
-        """Per translation (first source word, last source word, number of target words)."""
+        """Return the phrases of each translation: (first source word, last source word, number of target words)."""
         segments = [(start, end, length) for start, end, length in self.segments.tolist()]
         return [segments[a:b] for a, b in pairwise(self.offsets.tolist())]
 
 
 @dataclass
 class Translation:
-    """The best translation of one sentence.
+    """Best translation of one sentence.
 
     Attributes:
         text: words joined by single spaces; empty for an empty sentence.
-        score: weights times ``features``.
+        score: ``features`` times weights.
         features: ``float64`` [F].
-        phrases: (first source word, last source word, number of target words) in the order of the translation.
-        nbest: distinct translations, best first; empty when none were asked for.
-        unknown: source words passed through or dropped; words that a longer phrase translates are not among them.
+        phrases: (first source word, last source word, number of target words), in the order of the translation.
+        nbest: distinct translations, best first; empty if none were requested.
+        unknown: number of source words passed through or dropped; words translated as part of a longer phrase do not
+            count.
     """
 
     text: str
@@ -87,11 +88,11 @@ class Translation:
 
 @dataclass
 class Derivations:
-    """Derivations one after another: derivation d is offsets[d]..offsets[d + 1].
+    """Derivations, one after the other.
 
     Attributes:
-        offsets: ``int64`` [n + 1].
-        options, starts, ends: ``int32``, option and source span of every phrase.
+        offsets: ``int64`` [n + 1]; the phrases of derivation d are offsets[d]..offsets[d + 1] - 1.
+        options, starts, ends: ``int32``, option and source span of each phrase.
     """
 
     offsets: np.ndarray
@@ -101,7 +102,7 @@ class Derivations:
 
 
 def best_derivation(work: Work, hypothesis: int) -> Derivations:
-    """The best derivation that ends in a hypothesis."""
+    """Return the best derivation that ends in a hypothesis."""
     path = []
     while hypothesis > 0:
         path.append(hypothesis)
@@ -111,7 +112,12 @@ def best_derivation(work: Work, hypothesis: int) -> Derivations:
 
 
 def target_hashes(ranked: RankedOptions, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Hash and hash factor of every target phrase; ``words`` are target vocabulary ids."""
+    """Compute hash and hash factor of every target phrase, both ``uint64`` [phrases], see ``phrase_hashes``.
+
+    Args:
+        ranked: the options.
+        words: ``int32`` [words], target vocabulary ids.
+    """
     count = len(ranked.target_bounds) - 1
     hashes, powers = np.zeros(count, np.uint64), np.zeros(count, np.uint64)
     phrase_hashes(ranked.target_bounds, words, hashes, powers)
@@ -119,7 +125,7 @@ def target_hashes(ranked: RankedOptions, words: np.ndarray) -> tuple[np.ndarray,
 
 
 class NBestExtractor:
-    """n-best extraction with scratch space that is kept between sentences; one per thread."""
+    """Extractor of n-best lists, whose scratch space is reused between sentences; one per thread."""
 
     def __init__(self, ranked: RankedOptions, hashes: np.ndarray, powers: np.ndarray) -> None:
         self.ranked, self.hashes, self.powers = ranked, hashes, powers
@@ -127,12 +133,12 @@ class NBestExtractor:
         self.size: tuple[int, ...] = (0, 0, 0, 0)
 
     def derivations(self, work: Work, words: int, n: int) -> Derivations:
-        """The n best distinct derivations of a sentence of so many words that was just searched."""
+        """Return the n best distinct derivations of a sentence of ``words`` words whose search has just ended."""
         need = (len(work.hypotheses), len(work.arcs), words, int(DERIVATIONS_PER_WORD * n * (words + 2)) + 1)
         if self.lattice is None or any(a > b for a, b in zip(need, self.size, strict=True)):
             self._resize(*need[:2], max(2 * words, 40), min(2 * need[3], MAX_DERIVATIONS))
         found, full = self._extract(work, words, n)
-        # always the same limit, so that a list does not depend on what was extracted in this space before
+        # the final limit is always the same, so that a list does not depend on earlier lists in the same space
         while full and self.size[3] < MAX_DERIVATIONS:
             self._resize(*self.size[:3], min(4 * self.size[3], MAX_DERIVATIONS))
             found, full = self._extract(work, words, n)
@@ -142,7 +148,7 @@ class NBestExtractor:
         self.size, self.lattice = size, new_lattice(*size)
 
     def _extract(self, work: Work, words: int, n: int) -> tuple[Derivations, bool]:
-        """The derivations, and whether the space ended before them."""
+        """Return the derivations, and whether the space was exhausted before all were found."""
         assert self.lattice is not None
         room = n * words
         offsets = np.zeros(n + 1, np.int64)
@@ -158,8 +164,14 @@ class NBestExtractor:
 def write_lists(
     path: str | Path, found: Iterable[Translation], names: Sequence[str], columns: np.ndarray
 ) -> Iterator[Translation]:
-    """The translations without their n-best lists, which are written as they come: in Moses' format, with these columns
-    of the features ``names``."""
+    """Write the n-best lists of translations in Moses' format; yield the translations without the lists.
+
+    Args:
+        path: the file.
+        found: the translations, which are processed one at a time.
+        names: names of all features.
+        columns: columns of the features to write.
+    """
     names = [names[column] for column in columns]
     with atomic_text(path) as out:
         for number, one in enumerate(found):
@@ -170,7 +182,13 @@ def write_lists(
 
 
 def detail_lines(found: Iterable[Translation], names: Sequence[str], columns: np.ndarray) -> Iterator[str]:
-    """The best translations of all sentences that are not empty as n-best lists of one in Moses' format."""
+    """Yield the best translations of all non-empty sentences in Moses' n-best format, with segmentations.
+
+    Args:
+        found: the translations.
+        names: names of all features.
+        columns: columns of the features to write.
+    """
     names = [names[column] for column in columns]
     for number, one in enumerate(found):
         if one.phrases:

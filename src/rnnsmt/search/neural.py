@@ -1,7 +1,7 @@
-"""A neural LM as a feature of the search: the n-grams of many sentences scored together, every one only once.
+"""A neural LM as a feature of the search: the n-grams of many sentences are scored together, each of them once.
 
-The store of scores lives as long as the model, across sentences and decodings (MERT decodes the same text again and
-again). It is emptied when it has outgrown ``MAX_ENTRIES`` and no sentence is under way.
+The store of scores lives as long as the model, across sentences and decodings (MERT decodes the same text repeatedly).
+It is emptied if it has more than ``MAX_ENTRIES`` entries and no sentence is under way.
 """
 
 from pathlib import Path
@@ -18,10 +18,18 @@ from rnnsmt.search.nbest import Derivations
 from rnnsmt.search.table_reader import TargetPhrases
 
 _FIRST = 1 << 16
+"""Initial capacity of the store, in n-grams; a power of two."""
 
 
 class NeuralScorer(Protocol):
-    """What the search needs of a neural LM; ``rnnsmt.cslm.scoring.NGramScorer`` is one."""
+    """Interface of a neural LM for the search, implemented by ``rnnsmt.cslm.scoring.NGramScorer``.
+
+    Attributes:
+        order: order of the n-grams.
+        padding: class of the words before the beginning of a sentence.
+        unknown: class of unknown words.
+        end: class of ``</s>``.
+    """
 
     order: int
     padding: int
@@ -29,18 +37,30 @@ class NeuralScorer(Protocol):
     end: int
 
     def ids(self, words: list[str]) -> np.ndarray:
-        """Classes ``int32`` of words."""
+        """Return the classes of words, ``int32``."""
         ...
 
     def score(self, contexts: np.ndarray, owner: np.ndarray, words: np.ndarray) -> np.ndarray:
-        """Natural-log probabilities ``float32`` [R] of words[r] after contexts[owner[r]]; owner ascending."""
+        """Compute natural-log probabilities of words after contexts.
+
+        Args:
+            contexts: ``int32`` [contexts, order - 1].
+            owner: ``int32`` [R], index of the context of each word, ascending.
+            words: ``int32`` [R], classes.
+
+        Returns:
+            ``float32`` [R].
+        """
         ...
 
 
 class NeuralCounts(NamedTuple):
-    """requested: n-grams that the search asked for.
+    """Statistics of a neural LM.
 
-    scored: those that the network had to be asked for, the ones of n-best lists among them; in how many batches.
+    Attributes:
+        requested: number of n-grams that the search requested.
+        scored: number of n-grams that were scored by the network, including those of n-best lists.
+        batches: number of batches in which they were scored.
     """
 
     requested: int
@@ -49,7 +69,7 @@ class NeuralCounts(NamedTuple):
 
 
 class NeuralFeature:
-    """A neural LM and what it has answered."""
+    """A neural LM with the store of its scores."""
 
     def __init__(self, scorer: NeuralScorer) -> None:
         self.scorer = scorer
@@ -62,14 +82,14 @@ class NeuralFeature:
     def _empty(self, size: int) -> Store:
         contexts = np.full((size + 1, self.scorer.order - 1), self.scorer.padding, np.int32)
         counts = np.zeros(3, np.int64)
-        counts[CONTEXTS] = 1  # number 0: the beginning of a sentence
+        counts[CONTEXTS] = 1  # context 0 is the beginning of a sentence: padding only
         free = np.full(2 * size, -1, np.int32)
         store = Store(np.zeros(size, ENTRY), free, contexts, free.copy(), counts)
         neural_store.rebuild_slots(store)
         return store
 
     def reserve(self, more: int) -> None:
-        """Make room for so many more entries."""
+        """Enlarge the store, if needed, to take ``more`` further entries."""
         old, used = self.store, int(self.store.counts[ENTRIES])
         size = len(old.entries)
         if used + more <= size:
@@ -81,12 +101,12 @@ class NeuralFeature:
         known = int(old.counts[CONTEXTS])
         store.contexts[:known] = old.contexts[:known]
         store.counts[:] = old.counts
-        store.context_slots[:] = -1
+        store.context_slots[:] = -1  # ``_empty`` has entered context 0; ``rebuild_slots`` enters all contexts
         neural_store.rebuild_slots(store)
         self.store = store
 
     def forget(self) -> None:
-        """Empty a store that has grown too large. Numbers of contexts lose their meaning."""
+        """Empty the store if it is too large; numbers of contexts become invalid."""
         if self.full():
             self.requested_before += int(self.store.counts[ASKED])
             self.scored_before += int(self.store.counts[ENTRIES])
@@ -94,25 +114,33 @@ class NeuralFeature:
             self.store = self._empty(_FIRST)
 
     def full(self) -> bool:
-        """Whether the store is larger than it should be."""
+        """Return whether the store has more than ``MAX_ENTRIES`` entries."""
         return int(self.store.counts[ENTRIES]) > MAX_ENTRIES
 
     def counts(self) -> NeuralCounts:
-        """Since the model was loaded."""
+        """Return the statistics since the model was loaded."""
         asked, entries = int(self.store.counts[ASKED]), int(self.store.counts[ENTRIES])
         return NeuralCounts(self.requested_before + asked, self.scored_before + entries, self.batches)
 
     def gather(self, work: Work, requests: int, targets: TargetPhrases, last: bool) -> None:
-        """Find the n-grams of a sentence's requests; new ones wait for ``answer``. ``last``: ``</s>`` follows."""
+        """Look up the n-grams of a sentence's requests; new ones are added and wait for ``answer``.
+
+        Args:
+            work: workspace of the sentence.
+            requests: number of its requests.
+            targets: the target phrases.
+            last: whether the phrases complete the sentence, so that ``</s>`` is scored.
+        """
         self.reserve(len(work.entries))
         end = self.scorer.end if last else -1
         neural_store.gather(requests, work, self.store, targets.bounds, targets.neural_words, end)
 
     def answer(self) -> None:
-        """Ask the network for everything that waits."""
+        """Score all waiting n-grams with the network, in one batch."""
         first, last = self.waiting_from, int(self.store.counts[ENTRIES])
         if first == last:
             return
+        # entries with the same context are scored together: their keys are context << 32 | word
         fresh = self.store.entries[first:last]
         known, owner = np.unique(fresh["key"] >> 32, return_inverse=True)
         order = np.argsort(owner, kind="stable")
@@ -123,7 +151,16 @@ class NeuralFeature:
         self.batches += 1
 
     def derivation_scores(self, derivations: Derivations, phrases: np.ndarray, targets: TargetPhrases) -> np.ndarray:
-        """Scores ``float64`` [n] of derivations with ``</s>``; ``phrases``: target phrase of every option of theirs."""
+        """Compute the scores of derivations, including ``</s>``.
+
+        Args:
+            derivations: the derivations.
+            phrases: target phrase of each of their options.
+            targets: the target phrases.
+
+        Returns:
+            ``float64`` [n].
+        """
         used = int(derivations.offsets[-1])
         lengths = int((targets.bounds[phrases + 1] - targets.bounds[phrases]).sum())
         count = len(derivations.offsets) - 1
@@ -147,13 +184,18 @@ class NeuralFeature:
 def load_feature(
     path: str | Path, unknown_score: str, threads: int = 1, device: str = "auto", precision: str = "reduced"
 ) -> NeuralFeature:
-    """The neural LM of a model file, on a device: cpu, cuda, or auto.
+    """Load a neural LM from a model file.
 
-    unknown_score: what words outside the shortlist score, see ``rnnsmt.moses.ini.CSLM_UNKNOWN``.
-    precision: of the sum over the vocabulary, ``float32`` or ``reduced``, see ``rnnsmt.cslm.scoring.NGramScorer``.
+    Args:
+        path: the model file.
+        unknown_score: score of words outside the shortlist, see ``rnnsmt.moses.ini.CSLM_UNKNOWN``.
+        threads: number of threads on a CPU.
+        device: cpu, cuda or auto.
+        precision: precision of the sum over the vocabulary, ``float32`` or ``reduced``, see
+            ``rnnsmt.cslm.scoring.NGramScorer``.
 
     Raises:
-        InputError: missing or damaged, or the device is not there.
+        InputError: the file is missing or damaged, or the device is not available.
     """
     need_torch()
 

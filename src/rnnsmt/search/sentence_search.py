@@ -1,7 +1,7 @@
-"""The search under one set of weights: what all sentences share, the search of one sentence, and what comes out of it.
+"""Search under one set of weights: data shared by all sentences, search of one sentence, and its results.
 
-Without a neural LM a sentence is searched in one go (``SentenceSearch.translation``); ``lockstep`` drives the same
-kernels stack by stack.
+Without a neural LM a sentence is searched in one call of a kernel (``SentenceSearch.translation``); ``lockstep`` drives
+the same kernels stack by stack.
 """
 
 import threading
@@ -18,13 +18,14 @@ from rnnsmt.search.source_text import MAX_WORDS
 from rnnsmt.search.translation_options import TranslationOptions, rank
 
 LEAST_ROOM = 40
-"""Words that the smallest workspaces have room for."""
+"""Minimum capacity of a workspace, in source words."""
 
 
 class SentenceSearch:
-    """One set of weights over sentences that were looked up; keeps one workspace per thread.
+    """Search of sentences under one set of weights, with one workspace per thread.
 
-    counts: ``int64``, what the searches so far have done, by the names of ``Work.counts``.
+    Attributes:
+        counts: ``int64``, statistics of all searches so far; the indices are those of ``Work.counts``.
     """
 
     def __init__(
@@ -35,7 +36,7 @@ class SentenceSearch:
         distortion = model.columns.get("Distortion")
         scale = score_scale(model, weights)
         lm_weights = np.ascontiguousarray(weights[model.columns["LM"]])
-        self.several = None if len(lm_weights) == 1 else True
+        self.several = None if len(lm_weights) == 1 else True  # None lets numba omit the code for several LMs
         self.lms = LanguageModels(
             tuple(lm.arrays for lm in model.lms),
             np.array([lm.start for lm in model.lms], np.int32),
@@ -57,7 +58,7 @@ class SentenceSearch:
             neural_cells=options.neural_cells,
         )
         self.neural = model.neural if self.constants.neural_weight != 0.0 else None
-        """The neural LM, where it has a say."""
+        """The neural LM if its weight is not 0, else None."""
         alone = [model.columns.get(kind, np.array([-1])) for kind in ("Distortion", "LM")]
         self.places = np.concatenate([model.reordering_places, *alone]).astype(np.int64)
         self._local = threading.local()
@@ -66,7 +67,7 @@ class SentenceSearch:
         self._hashes = target_hashes(self.ranked, looked_up.targets.words)
 
     def translation(self, number: int) -> Translation:
-        """Translate one of the sentences, without asking a neural LM."""
+        """Translate a sentence, given by its index, without a neural LM."""
         spans, walls = self.looked_up.spans[number], self.looked_up.walls[number]
         if len(spans) == 0:
             return self.nothing()
@@ -75,7 +76,7 @@ class SentenceSearch:
         return self.found(number, work, int(hypothesis))
 
     def work_for(self, words: int) -> Work:
-        """The calling thread's workspace, large enough for a sentence of so many words."""
+        """Return the workspace of the calling thread, enlarged if needed to the given number of words."""
         size, work = getattr(self._local, "work", (0, None))
         if work is None or size < words:
             size = max(words, LEAST_ROOM, min(2 * size, MAX_WORDS))
@@ -84,7 +85,7 @@ class SentenceSearch:
         return work
 
     def new_work(self, words: int) -> Work:
-        """A workspace for sentences of up to so many words."""
+        """Return a workspace for sentences of up to ``words`` words."""
         options, bounds = self.options, self.looked_up.targets.bounds
         starts = self.constants.distortion_limit + 1
         neural = (0, 0)
@@ -102,12 +103,12 @@ class SentenceSearch:
         )
 
     def nothing(self) -> Translation:
-        """The translation of an empty sentence."""
+        """Return the translation of an empty sentence."""
         count = len(self.weights)
         return Translation("", 0.0, np.zeros(count), [], NBest.none(count))
 
     def found(self, number: int, work: Work, hypothesis: int) -> Translation:
-        """The translation of a sentence whose search has ended with ``hypothesis`` as the best."""
+        """Return the translation of a sentence whose search has ended, with ``hypothesis`` as the best one."""
         self._add_counts(work)
         derivation = best_derivation(work, hypothesis)
         best = self.realized(derivation)
@@ -127,7 +128,7 @@ class SentenceSearch:
         )
 
     def realized(self, derivations: Derivations) -> NBest:
-        """Derivations as translations with features and scores."""
+        """Convert derivations into translations with features and scores."""
         looked_up, targets = self.looked_up, self.looked_up.targets
         used, offsets = derivations.offsets[-1], derivations.offsets
         rows = self.ranked.row[derivations.options[:used]]
@@ -135,6 +136,7 @@ class SentenceSearch:
         phrases = looked_up.target_of[rows]
         lengths = targets.bounds[phrases + 1] - targets.bounds[phrases]
         ends = np.concatenate([[0], np.cumsum(lengths)])
+        # concatenated ranges bounds[p]..bounds[p + 1] - 1 of all phrases
         places = np.arange(ends[-1]) + np.repeat(targets.bounds[phrases] - ends[:-1], lengths)
         segments = np.stack([derivations.starts[:used], derivations.ends[:used], lengths.astype(np.int32)], axis=1)
         return NBest(
@@ -148,7 +150,15 @@ class SentenceSearch:
         )
 
     def features_of(self, derivations: Derivations, rows: np.ndarray) -> np.ndarray:
-        """Feature values ``float64`` [n, F] of derivations; ``rows``: the phrase pair of every option of theirs."""
+        """Compute the features of derivations.
+
+        Args:
+            derivations: the derivations.
+            rows: row of the phrase pair of each of their options.
+
+        Returns:
+            ``float64`` [n, F].
+        """
         looked_up, targets = self.looked_up, self.looked_up.targets
         features = np.empty((len(derivations.offsets) - 1, len(self.weights)))
         all_features(
@@ -157,7 +167,7 @@ class SentenceSearch:
         )  # fmt: skip
         if self.model.neural is not None:
             with self._lock:
-                if self.neural is None:  # nobody else asks it, and empties its store in time
+                if self.neural is None:  # without a lockstep search nothing else empties the store in time
                     self.model.neural.forget()
                 scores = self.model.neural.derivation_scores(derivations, looked_up.target_of[rows], targets)
             features[:, self.model.columns["CSLM"][0]] = scores
@@ -169,7 +179,7 @@ class SentenceSearch:
         work.counts[CELLS:] = 0
 
     def _extractor(self) -> NBestExtractor:
-        """The calling thread's n-best extractor."""
+        """Return the n-best extractor of the calling thread."""
         extractor: NBestExtractor | None = getattr(self._local, "extractor", None)
         if extractor is None:
             extractor = self._local.extractor = NBestExtractor(self.ranked, *self._hashes)
@@ -177,7 +187,11 @@ class SentenceSearch:
 
 
 def score_scale(model: SearchModel, weights: np.ndarray) -> float:
-    """What one nat is worth under these weights: the LMs' weight, or a tenth of all weights where they have little."""
+    """Return the scale of scores under these weights: the score that corresponds to one nat.
+
+    This is the absolute value of the sum of the LM weights, or, if that is larger, a tenth of the sum of the absolute
+    values of all weights except that of the unknown-word penalty.
+    """
     tuned = weights.copy()
     tuned[model.columns.get("UnknownWordPenalty", [])] = 0.0
     lm_weight = float(weights[[*model.columns["LM"], *model.columns.get("CSLM", ())]].sum())

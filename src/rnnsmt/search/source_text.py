@@ -1,4 +1,4 @@
-"""Source sentences: reading them, their words as strings and as bytes, and whether they look like raw text."""
+"""Source sentences: reading and checking them, their words as strings and bytes, and the detection of raw text."""
 
 import re
 from collections.abc import Collection
@@ -9,20 +9,21 @@ import numpy as np
 from rnnsmt.io import InputError, read_lines_or_stdin, words_of
 
 MAX_WORDS = 4000
-"""A longer line is refused: nobody means it, and its search would need gigabytes."""
+"""Maximum number of words in a line. No real sentence is longer, and its search would need gigabytes of memory."""
 
 
 UNKNOWN_SHARE = 0.1
-"""From this share of unknown words on ``raw_text_warning`` looks at them."""
+"""Minimum share of unknown words for ``raw_text_warning``."""
 
 _RAW = re.compile(r"\w[.,;:!?\"»”)\]]+$|^[\"«“(\[]+\w")
 
 
 def read_sentences(path: str | Path) -> list[str]:
-    """The lines of a tokenised text; ``-`` is standard input.
+    """Read the lines of a tokenised text; ``-`` is standard input.
 
     Raises:
-        InputError: a line is not UTF-8, has a control character, or has ``|||``, which separates Moses' fields.
+        InputError: a line is not UTF-8, contains a control character, or contains ``|||``, Moses' field separator; or
+            it has more than ``MAX_WORDS`` words.
     """
     sentences = []
     for number, line in enumerate(read_lines_or_stdin(path), 1):
@@ -40,21 +41,27 @@ def read_sentences(path: str | Path) -> list[str]:
 
 
 def check_lengths(sentences: list[str], path: str | Path = "the input") -> None:
-    """Refuse a sentence of more than ``MAX_WORDS`` words; path: for the error's sentence.
+    """Check that no sentence has more than ``MAX_WORDS`` words.
+
+    Args:
+        path: name of the text in the error message.
 
     Raises:
-        InputError: there is one.
+        InputError: a sentence is too long.
     """
     for number, sentence in enumerate(sentences, 1):
+        # n words with blanks between them are at least 2 n - 1 characters: most lines need not be split
         if len(sentence) > 2 * MAX_WORDS and len(words_of(sentence)) > MAX_WORDS:
             raise InputError(f"{path}, line {number}: more than {MAX_WORDS} words in one sentence; split it")
 
 
 def raw_text_warning(sentences: list[str], unknown: Collection[str]) -> str | None:
-    """A sentence for the user of a text of which much is unknown and looks like raw text; None for another text.
+    """Return a warning if many words of a text are unknown and look like raw text, None otherwise.
 
-    unknown: words that the model has no translation of. Those look raw that begin with a capital letter or have
-    punctuation in front of or behind letters.
+    A word looks raw if it begins with a capital letter, or if punctuation precedes or follows its letters.
+
+    Args:
+        unknown: words that the model has no translation for.
     """
     unknown = set(unknown)
     words = [word for sentence in sentences for word in words_of(sentence)]
@@ -69,7 +76,7 @@ def raw_text_warning(sentences: list[str], unknown: Collection[str]) -> str | No
 
 
 def sentence_bytes(sentence: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A sentence as bytes with single spaces, and the first byte and the end of every word (``int64``)."""
+    """Return a sentence as bytes with single spaces, and for each word its first byte and its end (``int64``)."""
     words = [word.encode("utf-8") for word in words_of(sentence)]
     lengths = np.array([len(word) for word in words], np.int64)
     ends = np.cumsum(lengths + 1) - 1

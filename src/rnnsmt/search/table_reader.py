@@ -1,7 +1,8 @@
-"""Reading phrase tables and reordering tables in Moses' text form into flat arrays.
+"""Readers of Moses' phrase tables and reordering tables in text form, which fill flat arrays.
 
-A phrase-table line is ``source ||| target ||| scores ||| alignment ||| counts |||``, a reordering-table line
-``source ||| target ||| six probabilities``. Scores become natural logarithms, floored at ``LOG_FLOOR`` as in Moses.
+A line of a phrase table is ``source ||| target ||| scores ||| alignment ||| counts |||``, a line of a reordering table
+``source ||| target ||| six probabilities``. Scores are converted to natural logarithms, floored at ``LOG_FLOOR`` as in
+Moses.
 """
 
 from collections.abc import Sequence
@@ -19,27 +20,29 @@ from rnnsmt.search.kernels import tables as kernels
 from rnnsmt.search.source_text import sentence_bytes
 
 LOG_FLOOR = -100.0
+"""Lower bound of logarithmic scores, as in Moses."""
 
 
 MAX_SOURCE_PHRASE = 20
-"""Longest source phrase, in words, that is looked for in a sentence (Moses' max-phrase-length)."""
+"""Maximum length in words of a source phrase that is looked up in a sentence (Moses' max-phrase-length)."""
 
 FEW_PAIRS = 10
-"""Fewer phrase pairs than this may be missing from a reordering table by chance."""
+"""Below this number of phrase pairs, all of them may be missing from a reordering table by chance."""
 
 
 @dataclass
 class PhraseTable:
-    """The phrase pairs of a model, grouped by source phrase.
+    """Phrase pairs of a model, grouped by source phrase.
 
     Attributes:
-        sources: whole source phrases.
-        targets: whole target phrases.
-        source_of, target_of: ``int32`` [pairs], ids; pairs are sorted by source id, within it in file order.
-        log_scores: ``float64`` [pairs, columns]; of several tables, those of all, 0 in those that a pair is not from.
-        table_of: ``int8`` [pairs], which of the tables a pair is from.
-        first: ``int64`` [sources + 1], pairs of source s are first[s]..first[s + 1].
-        longest_source: words of the longest source phrase.
+        sources: interned source phrases.
+        targets: interned target phrases.
+        source_of, target_of: ``int32`` [pairs], phrase ids; pairs are sorted by source id, then in file order.
+        log_scores: ``float64`` [pairs, columns]; the columns of several tables are concatenated, and a pair has 0 in
+            the columns of the tables that it is not from.
+        table_of: ``int8`` [pairs], index of the table that a pair is from.
+        first: ``int64`` [sources + 1]; the pairs of source s are first[s]..first[s + 1] - 1.
+        longest_source: number of words of the longest source phrase.
     """
 
     sources: Interner
@@ -53,11 +56,11 @@ class PhraseTable:
 
 
 class ReorderingTable(NamedTuple):
-    """The reordering scores of phrase pairs.
+    """Reordering scores of phrase pairs.
 
     Attributes:
         log_scores: ``float64`` [rows, columns], natural logarithms.
-        row_of: ``int32`` [pairs], the row of every pair of a ``PhraseTable``.
+        row_of: ``int32`` [pairs], row of each pair of a ``PhraseTable``.
     """
 
     log_scores: np.ndarray
@@ -65,16 +68,16 @@ class ReorderingTable(NamedTuple):
 
 
 class TargetPhrases(NamedTuple):
-    """Target phrases as words and what the LM says about them alone.
+    """Target phrases as words, with their LM scores in the empty context.
 
     Attributes:
-        bounds: ``int64`` [phrases + 1] into the others.
-        words: ``int32``, target vocabulary ids.
-        lm_words: ``int32`` [LMs, words], LM ids.
-        alone_state: ``int32`` [LMs, words], LM state after each word in the empty context.
-        alone_rest: ``float64`` [LMs, words], natural-log LM score of the words after this one, in the empty context.
-        alone_total: ``float64`` [LMs, phrases], natural-log LM score of the whole phrase in the empty context.
-        neural_words: ``int32``, classes of the neural LM; empty without one.
+        bounds: ``int64`` [phrases + 1]; the words of phrase p are bounds[p]..bounds[p + 1] - 1 in the other arrays.
+        words: ``int32`` [words], target vocabulary ids.
+        lm_words: ``int32`` [LMs, words], word ids of the LMs.
+        alone_state: ``int32`` [LMs, words], LM state after each word, from the empty context.
+        alone_rest: ``float64`` [LMs, words], natural-log LM score of the words after each word, from the empty context.
+        alone_total: ``float64`` [LMs, phrases], natural-log LM score of the whole phrase, from the empty context.
+        neural_words: ``int32`` [words], word classes of the neural LM; empty without one.
     """
 
     bounds: np.ndarray
@@ -87,13 +90,17 @@ class TargetPhrases(NamedTuple):
 
 
 def wanted_keys(sentences: list[str]) -> np.ndarray:
-    """The set of hashes of all word sequences of the sentences that could be source phrases."""
+    """Return the set of hashes of all n-grams of the sentences that could be source phrases.
+
+    The set is an open-addressing table, ``uint64`` [a power of two], with 0 in free slots, at most half full.
+    """
     buffer, begins, ends = sentence_bytes(" ".join(sentences))
     counts = [len(words_of(sentence)) for sentence in sentences]
     slots = np.zeros(1 << max(16, (sum(counts) * 8).bit_length()), np.uint64)
     used, start = 0, 0
     done: list[tuple[int, int]] = []
     for count in counts:
+        # a sentence of n words has at most n * MAX_SOURCE_PHRASE n-grams; rehash into a table of twice the size
         while (used + count * MAX_SOURCE_PHRASE) * 2 > len(slots):
             slots, used = np.zeros(len(slots) * 2, np.uint64), 0
             for a, b in done:
@@ -105,17 +112,20 @@ def wanted_keys(sentences: list[str]) -> np.ndarray:
 
 
 def load_phrase_tables(tables: Sequence[tuple[Path, int]], sentences: list[str] | None) -> PhraseTable:
-    """Read phrase tables; only lines whose source phrase occurs in ``sentences`` where they are given.
+    """Read phrase tables; if ``sentences`` are given, only the lines whose source phrase occurs in them.
 
-    tables: files and how many scores they have. A pair that several of them have is there as often.
+    Args:
+        tables: paths of the tables and their numbers of scores. A pair in several tables is kept once for each.
+        sentences: tokenised sentences, None for all lines.
 
     Raises:
-        InputError: missing or damaged file; a line with another number of scores than its table has, with a score that
-            is NaN, infinite or negative, or with too few fields.
+        InputError: a missing or damaged file; a line with another number of scores than its table has, with a score
+            that is NaN, infinite or negative, or with too few fields.
     """
-    wanted = np.zeros(1, np.uint64) if sentences is None else wanted_keys(sentences)
+    wanted = np.zeros(1, np.uint64) if sentences is None else wanted_keys(sentences)  # one slot: keep every line
     sources, targets = Interner(1 << 12, 1 << 16), Interner(1 << 12, 1 << 16)
     parts = [_pairs(path, columns, wanted, sources, targets) for path, columns in tables]
+    # block-diagonal: probability 1, i.e. log 0, in the columns of the other tables
     scores, at = np.ones((sum(len(own) for *_, own in parts), sum(columns for _, columns in tables))), [0, 0]
     for *_, own in parts:
         to = [at[0] + own.shape[0], at[1] + own.shape[1]]
@@ -129,7 +139,7 @@ def load_phrase_tables(tables: Sequence[tuple[Path, int]], sentences: list[str] 
 def _pairs(
     path: Path, columns: int, wanted: np.ndarray, sources: Interner, targets: Interner
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The pairs of a table: ``int32`` [pairs] ids of their phrases, ``float64`` [pairs, columns] probabilities."""
+    """Read a table: phrase ids of its pairs, ``int32`` [pairs], and probabilities, ``float64`` [pairs, columns]."""
     source_of, target_of = np.zeros(1 << 12, np.int32), np.zeros(1 << 12, np.int32)
     scores = np.zeros((1 << 12, columns), np.float64)
     filled, number = 0, 1
@@ -141,7 +151,7 @@ def _pairs(
                 buffer, position, wanted, sources.table, targets.table, POW10, source_of, target_of, scores, filled
             )
             number += int(lines)
-            if code == kernels.FULL:
+            if code == kernels.FULL:  # the kernel stopped before a line; enlarge the arrays and resume at that line
                 if filled == len(source_of):
                     source_of, target_of = _doubled(source_of), _doubled(target_of)
                     scores = _doubled(scores)
@@ -185,14 +195,19 @@ def _grouped(
 
 
 def load_reordering_table(path: Path, table: PhraseTable, columns: int) -> ReorderingTable:
-    """The reordering scores of the pairs of a phrase table.
+    """Read the reordering scores of the pairs of a phrase table.
 
-    Pairs that the file does not have get 0 everywhere, as in Moses; the log says how many these are.
+    Pairs that are missing from the file have score 0 everywhere, as in Moses; their number is reported in the log.
+
+    Args:
+        table: the phrase table.
+        columns: number of scores per line.
 
     Raises:
-        InputError: missing or damaged file, a malformed line of a pair in ``table``, or a file that has many pairs and
-            none of ``table``.
+        InputError: a missing or damaged file, a malformed line of a pair in ``table``, or a file with lines but none of
+            the pairs of ``table``, unless these are fewer than ``FEW_PAIRS``.
     """
+    # distinct (source, target): a pair that is in several phrase tables has one line in the reordering table
     keys = (table.source_of.astype(np.int64) << 32) | table.target_of
     pairs, row_of = np.unique(keys, return_inverse=True)
     probabilities = np.ones((len(pairs), columns), np.float64)

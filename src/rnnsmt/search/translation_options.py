@@ -1,4 +1,4 @@
-"""Translation options: the phrase pairs for the spans of sentences, unknown words included; ranked under weights."""
+"""Translation options: phrase pairs for all spans of sentences, including unknown words, ranked under weights."""
 
 from typing import NamedTuple
 
@@ -17,21 +17,22 @@ from rnnsmt.search.table_reader import TargetPhrases
 
 
 class TranslationOptions(NamedTuple):
-    """The phrase pairs for sentences, before weights: the model's and one more for every unknown word.
+    """Phrase pairs for sentences, independent of weights: from the model, for unknown words, and from XML.
 
     Attributes:
-        spans: per sentence ``int32`` [words, longest], source phrase by first word and length - 1, or -1.
-        words: target vocabulary including the unknown words.
+        spans: per sentence ``int32`` [words, longest], source phrase by first word and length - 1; -1 for none.
+        words: target vocabulary, including the unknown words.
         targets: target phrases of the pairs, including the unknown words.
-        source_of, target_of: ``int32`` [rows] of the pairs for these sentences, those of one source phrase together.
-        static: ``float64`` [rows, F], the feature values that depend on the pair alone.
-        reordering: ``float64`` [rows, 8]; forward_class: ``int32`` [rows].
-        table_of: ``int8`` [rows], the table that a pair is from; -1 of others.
-        walls: per sentence as ``marked_input.walls_before``.
-        longest: words of the longest source phrase.
-        sources: how many source phrases, unknown words and those with translations of the input's XML included.
-        known: how many of the pairs are the model's; those from there on are of unknown words, then XML's.
-        unknown: the words that have no translation of their own.
+        source_of, target_of: ``int32`` [rows], phrases of the pairs; pairs are sorted by source phrase.
+        static: ``float64`` [rows, F], features that depend on the pair alone.
+        reordering: ``float64`` [rows, 8], backward scores by orientation, then forward scores.
+        forward_class: ``int32`` [rows], equal for pairs with equal forward scores.
+        table_of: ``int8`` [rows], phrase table of a pair; -1 for pairs from no table.
+        walls: per sentence, as returned by ``marked_input.walls_before``.
+        longest: number of words of the longest source phrase.
+        sources: number of source phrases, including unknown words and spans with translations in XML.
+        known: number of pairs of the model, which come first; then those of unknown words, then those of XML.
+        unknown: words that have no translation of their own.
     """
 
     spans: list[np.ndarray]
@@ -50,12 +51,12 @@ class TranslationOptions(NamedTuple):
     unknown: list[str]
 
     def target_text(self, row: int) -> str:
-        """The target phrase of a pair."""
+        """Return the target phrase of a pair as text."""
         begin, end = self.targets.bounds[self.target_of[row] :][:2]
         return " ".join(self.words[word] for word in self.targets.words[begin:end])
 
     def find(self, source: int, target: np.ndarray) -> int:
-        """The row of the pair of a source phrase and the target phrase with these words ``int32``; -1: none."""
+        """Return the row of a source phrase with the target words ``target`` ``int32``; -1 for none."""
         begin, end = np.searchsorted(self.source_of, (source, source + 1))
         bounds = self.targets.bounds
         for row in range(begin, end) if source >= 0 else ():
@@ -66,14 +67,13 @@ class TranslationOptions(NamedTuple):
 
 
 def look_up(model: SearchModel, sentences: list[str]) -> TranslationOptions:
-    """Look sentences up in the table; a word without a translation of its own is passed through or dropped.
+    """Look up the phrase pairs for sentences; words without a translation of their own are passed through or dropped.
 
-    What XML in them says is done where the ini wants it.
-
-    The model keeps what was looked up last, for MERT, which translates the same sentences again and again.
+    XML in the sentences is interpreted according to the ini. The model keeps the result of the last call, since MERT
+    translates the same sentences repeatedly.
 
     Raises:
-        InputError: a sentence has more than ``MAX_WORDS`` words, or XML that cannot be read.
+        InputError: a sentence has more than ``MAX_WORDS`` words, or XML that cannot be parsed.
     """
     if model.looked_up is not None and model.looked_up[0] == sentences:
         return model.looked_up[1]
@@ -103,13 +103,20 @@ def look_up(model: SearchModel, sentences: list[str]) -> TranslationOptions:
 
 
 def _forget(spans: np.ndarray, first: int, last: int) -> None:
-    """Take away the source phrases of spans ``int32`` [words, longest] that touch the words ``first`` to ``last``."""
+    """Remove from ``spans`` ``int32`` [words, longest] the source phrases that overlap words ``first`` to ``last``."""
     for length in range(1, spans.shape[1] + 1):
         spans[max(first - length + 1, 0) : last + 1, length - 1] = -1
 
 
 class _Given(NamedTuple):
-    """A translation of the input's XML, of source phrase ``source``; ``beside``: that of the table there, or -1."""
+    """A translation from XML in the input.
+
+    Attributes:
+        source: number of the source phrase that was created for the span.
+        beside: source phrase of the table for the same span, -1 for none.
+        target: the translation.
+        score: natural logarithm of its probability.
+    """
 
     source: int
     beside: int
@@ -120,7 +127,14 @@ class _Given(NamedTuple):
 def _give(
     spans: list[np.ndarray], translations: list[list[GivenTranslation]], known: int, sources: int
 ) -> list[_Given]:
-    """Make a source phrase of every span that XML gives translations for, in ``spans``, numbered from ``sources``."""
+    """Create a source phrase, numbered from ``sources``, for every span that has translations in XML.
+
+    Args:
+        spans: per sentence ``int32`` [words, longest], changed in place.
+        translations: translations of each sentence.
+        known: number of source phrases of the table.
+        sources: number of source phrases so far.
+    """
     found = []
     for table, given in zip(spans, translations, strict=True):
         here: dict[tuple[int, int], tuple[int, int]] = {}
@@ -138,14 +152,18 @@ def _give(
 def _with_further_pairs(
     model: SearchModel, spans: list[np.ndarray], walls: list[np.ndarray], unknown: list[str], given: list[_Given]
 ) -> TranslationOptions:
-    """The pairs of the table, of unknown words, and of XML; the latter's source phrases have the table's pairs too."""
+    """Return the pairs of the table, of unknown words, and of XML.
+
+    The source phrases of XML also get the pairs that the table has for the same span.
+    """
     interner = Interner()
     words = ["" if _dropped(model, word) else word for word in unknown]
     phrase_of = interner.add([text.encode("utf-8") for text in [*words, *(one.target for one in given)]])
     table = model.table
     used, first = _rows_of(table.source_of, spans), table.first
     known, end = len(table.sources), len(used) + len(unknown)
-    # source phrase, row of the table, new target phrase and score of what XML gives, and of the table's pairs beside it
+    # rows (source phrase, row of the table or -1, new target phrase or -1, score): translations from XML, and copies of
+    # the table's pairs for the same spans
     phrases_of = phrase_of[len(unknown) :].tolist()
     further = [(one.source, -1, phrase, one.score) for one, phrase in zip(given, phrases_of, strict=True)]
     for source, before in dict.fromkeys((one.source, one.beside) for one in given if one.beside >= 0):
@@ -156,6 +174,7 @@ def _with_further_pairs(
     ids = np.arange(known, known + len(unknown))
     source_of = np.concatenate([table.source_of[used], ids, sources]).astype(np.int32)
     target_of = np.concatenate([np.full(len(used), -1), phrase_of[: len(unknown)], phrases]).astype(np.int32)
+    # number the target phrases: first those of the table that are used, then the new ones
     of_table = row_of >= 0
     kept, number_of = np.unique(table.target_of[row_of[of_table]], return_inverse=True)
     target_of[~of_table] += np.int32(len(kept))
@@ -165,7 +184,7 @@ def _with_further_pairs(
     static = np.zeros((len(row_of), len(model.feature_names)))
     columns = model.columns["PhraseDictionaryMemory"]
     static[:, columns] = _taken(table.log_scores, row_of, 0.0)
-    # as in Moses, the scores of the first table share the probability of what XML gives
+    # as in Moses, the log probability of a translation from XML is divided equally among the scores of the first table
     names = [model.feature_names[column].rpartition(":")[0] for column in columns]
     shares = columns[: names.count(names[0])]
     static[end:, shares] += (scores / len(shares))[:, None]
@@ -195,14 +214,19 @@ def _with_further_pairs(
 
 
 def _target_phrases(model: SearchModel, ids: np.ndarray, further: Interner) -> tuple[TargetPhrases, list[str]]:
-    """The target phrases ``ids`` of the table, then further ones, scored alone by the LMs; also their words by id.
+    """Return target phrases with their LM scores in the empty context, and the strings of their words.
 
-    The same text is the same word, whether a pair brought it or it is passed through.
+    Words are interned across all phrases: a string has one id, whether it comes from a pair or is passed through.
+
+    Args:
+        ids: target phrases of the table, which come first.
+        further: new target phrases, which come after them.
     """
     (arena, offsets), own = model.table.targets.bytes_of(ids), further.table
     offsets = np.concatenate([offsets, offsets[-1] + own.offsets[1 : len(further) + 1]])
     arena = np.concatenate([arena, own.arena[: further.arena_used]])
-    count, most = len(offsets) - 1, len(arena) // 2 + len(offsets)  # words; an empty phrase has none
+    # a phrase of n words has at least 2 n - 1 bytes: bound on the total number of words
+    count, most = len(offsets) - 1, len(arena) // 2 + len(offsets)
     vocabulary = Interner(1 << 12, 1 << 16)
     vocabulary.reserve(most, len(arena) + 1)
     flat, bounds = np.zeros(most, np.int32), np.zeros(count + 1, np.int64)
@@ -220,7 +244,7 @@ def _target_phrases(model: SearchModel, ids: np.ndarray, further: Interner) -> t
 
 
 def _reordering(model: SearchModel, row_of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Reordering scores ``float64`` [rows, 8] of rows of the table, 0 for row -1, and the classes of forward scores."""
+    """Return reordering scores ``float64`` [rows, 8] of rows of the table, 0 for row -1, and their forward classes."""
     scores, of_table = model.reordering_scores, row_of >= 0
     reordering = np.zeros((len(row_of), len(scores)))
     found = model.reordering.log_scores[model.reordering.row_of[row_of[of_table]]]
@@ -232,44 +256,50 @@ def _reordering(model: SearchModel, row_of: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def _taken(values: np.ndarray, rows: np.ndarray, other: float) -> np.ndarray:
-    """The rows of ``values``, ``other`` for row -1."""
+    """Return the rows of ``values`` with the indices ``rows``, filled with ``other`` for row -1."""
     found = np.full((len(rows), *values.shape[1:]), other, values.dtype)
     found[rows >= 0] = values[rows[rows >= 0]]
     return found
 
 
 def _rows_of(source_of: np.ndarray, spans: list[np.ndarray]) -> np.ndarray:
-    """The rows of the source phrases that occur in ``spans``, ascending; few of a large table for one sentence."""
+    """Return the rows of the source phrases that occur in ``spans``, ascending.
+
+    ``source_of`` is sorted, so that only the ranges of these phrases are touched: few rows of a large table.
+    """
     found = np.unique(np.concatenate([np.zeros(0, np.int32), *(table.ravel() for table in spans)]))
     found = found[found >= 0]
     begins, ends = np.searchsorted(source_of, found), np.searchsorted(source_of, found, "right")
     lengths = ends - begins
+    # concatenated ranges begins[i]..ends[i] - 1
     return np.repeat(begins - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
 
 
 def _dropped(model: SearchModel, word: str) -> bool:
-    """Whether an unknown word is left out; Moses passes words with digits through even then."""
+    """Return whether an unknown word is dropped; words with digits are always passed through, as in Moses."""
     return model.drop_unknown and not any(digit in word for digit in "0123456789")
 
 
 def _within_limits(model: SearchModel, looked_up: TranslationOptions, order: np.ndarray) -> np.ndarray:
-    """Whether the options ``order`` [n], ranked by source phrase, are within the limits of the tables they are from."""
+    """Return which of the options ``order`` [n], ranked by source phrase, are within the limits of their tables."""
     kept = np.ones(len(order), bool)
     tables = looked_up.table_of[order]
     for number, limit in enumerate(model.table_limits):
         own = np.flatnonzero(tables == number)
         if limit > 0 and len(own):
             sources = looked_up.source_of[order[own]]
+            # rank of each option: its distance from the first option of the same source phrase
             begins = np.flatnonzero(np.concatenate([[True], sources[1:] != sources[:-1]]))
             kept[own] = np.arange(len(own)) - np.repeat(begins, np.diff([*begins, len(own)])) < limit
     return kept
 
 
 def rank(model: SearchModel, looked_up: TranslationOptions, weights: np.ndarray) -> RankedOptions:
-    """Rank every source phrase's options by estimate under ``weights`` [F] and keep the table limit.
+    """Rank the options of every source phrase by their estimate under ``weights`` [F], and apply the table limits.
 
-    Where there is a neural LM, the n-gram LM's score of a phrase alone is the estimate of both; of several, their mean
-    by weight.
+    The estimate contains the n-gram LM score of the phrase in the empty context. With a neural LM this score also
+    replaces the neural score, with its weight; several n-gram LMs share that weight in proportion to the absolute
+    values of their own weights, or equally if these are 0.
     """
     static = looked_up.static @ weights
     lm_weights = weights[model.columns["LM"]]
@@ -286,6 +316,7 @@ def rank(model: SearchModel, looked_up: TranslationOptions, weights: np.ndarray)
         counts = np.bincount(looked_up.source_of[order], minlength=looked_up.sources)
         starts = np.concatenate([[0], np.cumsum(counts)])
     places = model.reordering_places
+    # index -1 of a missing score reads the last weight; np.where discards it
     reordering = looked_up.reordering[order] * np.where(places >= 0, weights[places], 0.0)
     backward, forward = reordering[:, :4], reordering[:, 4:]
     guess = estimate[order][:, None] + backward

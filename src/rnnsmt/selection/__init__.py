@@ -1,1 +1,1 @@
-"""The in-domain part of a corpus (Moore and Lewis 2010; Axelrod et al. 2011)."""
+"""Selection of the in-domain part of a corpus (Moore and Lewis 2010; Axelrod et al. 2011)."""

@@ -1,9 +1,9 @@
-"""Perplexity of held-out in-domain text as a function of how much of the ranked pool is kept.
+"""Perplexity of held-out in-domain text as a function of the fraction of the ranked pool that is kept.
 
-For every fraction a model is estimated from the kept lines and measured on the same held-out lines. All models have
-the same vocabulary, the words that occur at least twice in the whole ranked pool: the part of it that a fraction does
-not contain shares the uniform mass of the unigrams, and all other words are ``<unk>`` for every model. So the models
-spread their probability over the same events and their perplexities, unknown words included, can be compared.
+For every fraction, a model is estimated on the kept lines and evaluated on the same held-out lines. All models have the
+same vocabulary, the words that occur at least twice in the whole ranked pool. Vocabulary words that do not occur in the
+kept lines share the uniform mass of the unigrams; all other words are ``<unk>`` in every model. All models therefore
+distribute their probability over the same events, and their perplexities, including unknown words, are comparable.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ from rnnsmt.progress import say
 
 @dataclass(frozen=True)
 class Point:
-    """One fraction: lines and words kept, perplexity of the held-out text, part of its words not among the kept."""
+    """Result for one fraction: kept lines and words, perplexity, share of held-out words not in the kept text."""
 
     fraction: float
     lines: int
@@ -34,7 +34,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Shell:
-    """The lines that one fraction adds to the one before it: a text file, its lines, words, and held-out words."""
+    """Lines that one fraction adds to the previous one: a text file, its lines and words, held-out words in it."""
 
     path: Path
     lines: int
@@ -45,7 +45,14 @@ class Shell:
 def write_shells(
     texts: Iterable[tuple[Path, npt.NDArray[np.uint8]]], number: int, held_out: Sequence[str], folder: Path
 ) -> list[Shell]:
-    """Cut texts into ``number`` files by the shell of every line; lines of higher shells are left out."""
+    """Split texts into ``number`` files by the shell of every line; lines of higher shells are left out.
+
+    Args:
+        texts: (file, shell of every line), see ``rnnsmt.selection.ranking.best``.
+        number: number of shells.
+        held_out: held-out text, to find its words in each shell.
+        folder: directory of the files.
+    """
     wanted = {word for line in held_out for word in line.encode().split()}
     paths = [folder / f"shell{i}" for i in range(number)]
     lines, words = [0] * number, [0] * number
@@ -77,7 +84,7 @@ def measure_shells(
     memory_mb: int = 2000,
     threads: int = 1,
 ) -> list[Point]:
-    """The curve: one point per fraction, the shells up to it together."""
+    """Return the curve: one point per fraction, for the text of all shells up to it."""
     points = []
     only = {word for line in held_out for word in line.split(" ")}
     tokens = [word for line in held_out for word in line.encode().split()]
@@ -106,12 +113,16 @@ def curve(
     memory_mb: int = 2000,
     threads: int = 1,
 ) -> list[Point]:
-    """Perplexities of the fractions of ranked texts.
+    """Return the perplexities of the fractions of ranked texts.
 
     Args:
         texts: (file, shell of every line), see ``rnnsmt.selection.ranking.best``.
-        pool: the files that make the common vocabulary.
-        work: a folder for temporary files.
+        pool: files that determine the common vocabulary.
+        fractions: in ascending order.
+        held_out: lines of held-out text.
+        order: order of the models.
+        work: directory for temporary files.
+        memory_mb, threads: resources for the estimation.
 
     Raises:
         InputError: the smallest fraction has no words.
@@ -136,7 +147,7 @@ def curve(
 
 
 def write_curve(path: str | Path, points: Sequence[Point], chosen: float | None) -> None:
-    """Write the curve as TSV, one fraction a line."""
+    """Write the curve as TSV, one fraction per line, and mark the chosen fraction."""
     rows = ["fraction\tlines\twords\tperplexity\toov_rate\tchosen"]
     for p in points:
         rows.append(

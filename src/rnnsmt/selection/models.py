@@ -1,14 +1,15 @@
-"""The two language models of one language that data selection compares (Moore and Lewis 2010), and a third.
+"""Training of the language models of one language for data selection (Moore and Lewis 2010).
 
-The in-domain text is split in a fixed way: of every ``hold_out`` blocks of up to 50 consecutive lines the last is held
-out (whole blocks, because neighbouring lines come from one document). The in-domain model is trained on the rest; on
-the held-out lines ``selection select`` measures. The two languages of a bitext are split at the same lines.
+The in-domain text is split deterministically: of every ``hold_out`` blocks of up to 50 consecutive lines, the last is
+held out (whole blocks, since neighbouring lines come from one document). The in-domain model is trained on the rest;
+``selection select`` measures perplexity on the held-out lines. The two languages of a parallel text are split at the
+same lines.
 
-The general model is trained on lines of the pool drawn at random until they have as many words as the in-domain
-training text. A model likes the very lines it was trained on, so these would never be selected: a second general model,
-from a second such sample without a line of the first, is there to score them. All models have the same vocabulary: the
-words that occur at least ``min_count`` times in the in-domain training text; every other word is counted as ``<unk>``,
-so that rare words cannot make one model look better.
+The general model is trained on random lines of the pool with as many words as the in-domain training text. A model
+assigns high probability to its own training lines, so that these would never be selected. They are scored with a second
+general model, trained on a second sample without any line of the first. All models have the same vocabulary: the words
+that occur at least ``min_count`` times in the in-domain training text. All other words are counted as ``<unk>``, so
+that rare words do not favour one of the models.
 """
 
 from collections.abc import Iterable, Sequence
@@ -33,13 +34,23 @@ def train_models(
     seed: int,
     memory_mb: int,
 ) -> dict[str, object]:
-    """Split the in-domain text, sample the pool and write the three models and their texts to a folder.
+    """Split the in-domain text, sample the pool, and write the three models and their texts to a directory.
+
+    Args:
+        in_domain: files of in-domain text.
+        pool: files of the pool.
+        folder: output directory.
+        order: order of the models.
+        min_count: minimum count of the words of the vocabulary.
+        hold_out: one of this number of blocks is held out.
+        seed: random seed of the samples.
+        memory_mb: memory for the estimation.
 
     Returns:
-        What was counted, by name.
+        Counts by name.
 
     Raises:
-        InputError: too few lines or words; a word that a language model reserves.
+        InputError: there are too few lines or words, or a word that is reserved by language models.
     """
     with scratch_folder(folder / "models") as work:
         for path in in_domain:
@@ -72,5 +83,6 @@ def train_models(
 
 
 def _write_scratch(path: Path, lines: Iterable[str]) -> None:
+    """Write lines to a temporary file."""
     with path.open("w", encoding="utf-8", newline="\n") as out:
         out.writelines(f"{line}\n" for line in lines)

@@ -1,7 +1,7 @@
-"""The pool: all corpora to select from, with the scores of their lines, and which lines of it are kept.
+"""Pool of all corpora to select from, with the scores of their lines, and the lines that are kept.
 
-Corpora without a ``keep`` of their own are ranked together, the others each by itself. Exact copies of a line (of a
-pair) have the same score and are kept or dropped together.
+Corpora without their own ``keep`` are ranked together, the others separately. Identical lines (line pairs) have equal
+scores and are kept or dropped together.
 """
 
 from collections.abc import Sequence
@@ -19,10 +19,14 @@ from rnnsmt.selection.ranking import RankedCorpus, best
 
 
 class Pool:
-    """Corpora whose lines are ranked, and the fractions that may be kept of those that are ranked together."""
+    """Corpora with ranked lines, and the fractions that may be kept of the corpora that are ranked together."""
 
     def __init__(self, corpora: Sequence[RankedCorpus], fractions: Sequence[float]) -> None:
-        """fractions: in rising order.
+        """Rank the lines of all corpora without their own ``keep``.
+
+        Args:
+            corpora: corpora with scores.
+            fractions: in ascending order.
 
         Raises:
             InputError: there are no lines to rank.
@@ -31,7 +35,7 @@ class Pool:
         self.fractions = list(fractions)
         self.together = [item for item in corpora if item.corpus.keep is None]
         self._shells: dict[str, npt.NDArray[np.uint8]] = {}
-        """By corpus: the place of the first fraction that includes a line, see ``best``."""
+        """By corpus: index of the smallest fraction that includes a line, see ``best``."""
         if self.together:
             scores = np.concatenate([item.scores for item in self.together])
             if not len(scores):
@@ -41,7 +45,7 @@ class Pool:
             self._shells = {item.corpus.name: part for item, part in zip(self.together, parts, strict=True)}
 
     def shuffled(self, seed: int) -> "Pool":
-        """The same corpora with random scores, other ones for every line of every corpus: the control."""
+        """Return the same corpora with independent random scores for all lines, as a control experiment."""
         generator = np.random.default_rng(seed)
         corpora = [
             replace(item, scores=np.where(np.isfinite(item.scores), generator.random(item.lines), np.inf))
@@ -52,10 +56,12 @@ class Pool:
     def measure(
         self, held_out: Sequence[str], folder: Path, *, order: int, memory_mb: int, threads: int
     ) -> list[Point]:
-        """Perplexity of held-out text by the fraction that is kept of the corpora that are ranked together.
+        """Return the perplexity of held-out text for each fraction of the corpora that are ranked together.
 
         Args:
-            folder: for a folder of temporary files in it.
+            held_out: lines of held-out text.
+            folder: directory in which temporary files are created.
+            order, memory_mb, threads: order of the language models, and resources for their estimation.
         """
         texts = [item.corpus.texts[-1] for item in self.together]
         with scratch_folder(folder / "curve") as work:
@@ -71,7 +77,11 @@ class Pool:
             )
 
     def kept(self, fraction: float | None) -> list[npt.NDArray[np.bool_]]:
-        """Which lines of each corpus are kept, bool [lines]; fraction: one of ``fractions``, None: the largest."""
+        """Return masks of the kept lines of each corpus, bool [lines].
+
+        Args:
+            fraction: one of ``fractions``; None: the largest.
+        """
         last = self.fractions.index(fraction) if fraction is not None else len(self.fractions) - 1
         masks = []
         for item in self.corpora:
@@ -85,7 +95,7 @@ class Pool:
         return masks
 
     def report(self, masks: Sequence[npt.NDArray[np.bool_]]) -> dict[str, object]:
-        """By corpus: its lines, those kept, those repeated, and by what they were chosen."""
+        """Return for each corpus the numbers of lines, of kept and of repeated lines, and how they were chosen."""
         return {
             item.corpus.name: {
                 "lines": item.lines,
@@ -97,7 +107,7 @@ class Pool:
         }
 
     def write(self, folder: Path, masks: Sequence[npt.NDArray[np.bool_]], threads: int) -> None:
-        """Write the kept lines of every text to NAME.1.gz and, of a bitext, NAME.2.gz."""
+        """Write the kept lines of every text to NAME.1.gz and, for parallel text, NAME.2.gz."""
         for item, mask in zip(self.corpora, masks, strict=True):
             for side, text in enumerate(item.corpus.texts, 1):
                 with atomic_blocks(folder / f"{item.corpus.name}.{side}.gz", threads) as out:
@@ -107,13 +117,13 @@ class Pool:
 
 
 def fraction_of_words(corpora: Sequence[RankedCorpus], words: int) -> float:
-    """Return the fraction of the lines that are ranked together whose last texts have at most so many words.
+    """Return the largest fraction of the jointly ranked lines whose last texts have at most this number of words.
 
-    The paper selects by words: 348 of 850 million French ones of the bitext, 418 million for the language model. Where
-    the corpora have fewer, the log says so and the fraction is 1.
+    The paper selects by words: 348 of 850 million French words of the parallel text, 418 million for the language
+    model. If the corpora have fewer words, the fraction is 1 and the log says so.
 
     Raises:
-        InputError: the best line alone has more, or no corpus is ranked.
+        InputError: the best line alone has more words, or no corpus is ranked.
     """
     together = [item for item in corpora if item.corpus.keep is None]
     if not together:

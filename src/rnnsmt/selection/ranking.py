@@ -1,4 +1,4 @@
-"""Corpora with the scores of their lines, and which lines are the best of them."""
+"""Corpora with scored lines, and selection of the best lines."""
 
 import hashlib
 from collections.abc import Sequence
@@ -13,9 +13,13 @@ from rnnsmt.io import InputError, read_byte_lines, read_parallel
 
 @dataclass(frozen=True)
 class PoolCorpus:
-    """One corpus to select from: its scores file (None: kept whole) and its one or two parallel texts.
+    """One corpus to select from.
 
-    keep: None: ranked together with the others; otherwise the fraction of its own lines that is kept.
+    Attributes:
+        name: unique name.
+        scores: file of scores; None: the corpus is kept whole.
+        texts: one text, or two parallel texts.
+        keep: fraction of the lines to keep; None: the corpus is ranked together with the others.
     """
 
     name: str
@@ -26,22 +30,22 @@ class PoolCorpus:
 
 @dataclass(frozen=True)
 class RankedCorpus:
-    """One corpus read through: ``scores`` [lines], +inf for lines left out as repeated; ``lines``."""
+    """One corpus and the scores of its lines, float [lines]; +inf for repeated lines, which are left out."""
 
     corpus: PoolCorpus
     scores: npt.NDArray[np.floating]
 
     @property
     def lines(self) -> int:
-        """How many lines the corpus has."""
+        """Number of lines of the corpus."""
         return len(self.scores)
 
 
 def with_keep(corpora: Sequence[PoolCorpus], keep: Sequence[tuple[str, float]]) -> list[PoolCorpus]:
-    """The corpora with their own fractions.
+    """Return the corpora with their own fractions.
 
     Raises:
-        InputError: names that are not clear, bitexts beside monolingual texts, no scores where they are needed.
+        InputError: names are duplicate or unknown, parallel and monolingual texts are mixed, or scores are missing.
     """
     names = [corpus.name for corpus in corpora]
     wanted = dict(keep)
@@ -60,7 +64,7 @@ def with_keep(corpora: Sequence[PoolCorpus], keep: Sequence[tuple[str, float]]) 
 
 
 def read_scores(path: Path) -> npt.NDArray[np.float32]:
-    """The scores of a file, float32 [lines].
+    """Read the scores in a file, float32 [lines].
 
     Raises:
         InputError: a line is not a finite number.
@@ -80,19 +84,21 @@ def read_scores(path: Path) -> npt.NDArray[np.float32]:
 
 
 def read_corpus(corpus: PoolCorpus, unique: bool) -> RankedCorpus:
-    """Read the scores and check that the texts have as many lines.
+    """Read the scores of a corpus and check that its texts have the same number of lines.
 
     Args:
-        unique: give every later copy of a line (of a pair) the score +inf.
+        corpus: the corpus.
+        unique: set the score of repeated lines (line pairs) to +inf, except for their first occurrence.
 
     Raises:
-        InputError: line counts differ.
+        InputError: the numbers of lines differ.
     """
     seen: set[bytes] = set()
     repeated: list[int] = []
     lines = 0
     for row in read_parallel(*corpus.texts):
         if unique:
+            # 8 bytes per line need less memory than the lines themselves
             key = hashlib.blake2b("\0".join(row).encode(), digest_size=8).digest()
             if key in seen:
                 repeated.append(lines)
@@ -111,10 +117,14 @@ def read_corpus(corpus: PoolCorpus, unique: bool) -> RankedCorpus:
 
 
 def best(scores: npt.NDArray[np.floating], fractions: list[float]) -> npt.NDArray[np.uint8]:
-    """For every line the first of the rising ``fractions`` that includes it; ``len(fractions)`` where none does.
+    """Return for every line the index of the smallest fraction that includes it, or ``len(fractions)``; uint8 [lines].
 
-    A fraction means that part of the lines with a finite score, rounded, at least one; of equal scores the earlier line
-    comes first.
+    A fraction is that part of the lines with finite scores, rounded, but at least one line. Ties are resolved in favour
+    of the earlier line.
+
+    Args:
+        scores: [lines], lower is better.
+        fractions: in ascending order.
     """
     order = np.argsort(scores, kind="stable")
     finite = int(np.isfinite(scores).sum())

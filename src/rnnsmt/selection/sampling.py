@@ -1,4 +1,4 @@
-"""Splitting the in-domain text and sampling the pool, both in a way that a rerun repeats."""
+"""Splitting of the in-domain text and sampling of the pool, both reproducible."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,15 +12,16 @@ from rnnsmt.lm.text import refuse_reserved
 from rnnsmt.progress import track
 
 BLOCK_LINES = 50
+"""Maximum number of consecutive lines that are held out together."""
 
 
 def split_held_out(lines: Sequence[str], every: int, name: str) -> tuple[list[str], list[str]]:
-    """Split lines into (training, held out): of every ``every`` blocks the last is held out.
+    """Split lines into (training, held-out): the last of every ``every`` blocks is held out.
 
-    A block is ``BLOCK_LINES`` lines, or fewer where the text is short: there are at least 2 * ``every`` blocks.
+    A block has ``BLOCK_LINES`` lines, or fewer if the text is short, so that there are at least 2 * ``every`` blocks.
 
     Raises:
-        InputError: fewer than 2 * ``every`` lines, or ``every`` is 1.
+        InputError: there are fewer than 2 * ``every`` lines, or ``every`` is 1.
     """
     if every < 2:
         raise InputError("--hold-out must be at least 2: with 1 nothing is left to train on")
@@ -36,10 +37,10 @@ def split_held_out(lines: Sequence[str], every: int, name: str) -> tuple[list[st
 
 
 def count_words(path: str | Path) -> Iterator[int]:
-    """The number of words of each line of a file.
+    """Yield the number of words of each line of a file.
 
     Raises:
-        InputError: a line holds a word that a language model reserves.
+        InputError: a line contains a word that is reserved by language models.
     """
     for number, line in enumerate(read_byte_lines(path), 1):
         words = line.split()
@@ -49,7 +50,7 @@ def count_words(path: str | Path) -> Iterator[int]:
 
 @dataclass(frozen=True)
 class Samples:
-    """Two random samples of a pool without a line in common, each in the order of the pool."""
+    """Two random samples of a pool without common lines, each in pool order, and the size of the pool."""
 
     first: list[str]
     second: list[str]
@@ -57,13 +58,14 @@ class Samples:
 
 
 def sample_lines(paths: Sequence[str | Path], words: int, seed: int) -> Samples:
-    """Draw random lines of the files, without repetition, until they have ``words`` words, and then as many again.
+    """Draw two samples of random lines without replacement, each with about ``words`` words.
 
-    From a small pool each sample takes half. The second leaves out lines whose text occurs in the first, so that a
-    model of one sample has never seen a line of the other. Memory: the samples and 12 bytes per line of the pool.
+    If the pool is small, each sample is half of it. Lines whose text occurs in the first sample are left out of the
+    second, so that a model of one sample has not seen any line of the other. Memory: the samples and 12 bytes per line
+    of the pool.
 
     Raises:
-        InputError: the pool has no words or less than two lines.
+        InputError: the pool has no words or fewer than two lines.
     """
     lengths = np.fromiter(track(chain.from_iterable(map(count_words, paths)), "reading the pool"), np.int32)
     order = np.random.default_rng(seed).permutation(len(lengths))

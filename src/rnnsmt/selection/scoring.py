@@ -1,8 +1,8 @@
-"""Score every line by how much better the in-domain model likes it than the general one; lower is more in-domain.
+"""Scoring of lines by cross-entropy difference of the in-domain and the general model; lower is more in-domain.
 
-Of a monolingual text (Moore and Lewis 2010): H_in(s) - H_gen(s), the cross-entropies in bits per word, the end of the
-sentence counted as a word. Of a bitext (Axelrod, He and Gao 2011): the sum of that difference over both sides.
-Lines that the general model was trained on, and copies of them, are scored with the second general model.
+For monolingual text (Moore and Lewis 2010): H_in(s) - H_gen(s) in bits per word, counting the end of the sentence as a
+word. For parallel text (Axelrod, He and Gao 2011): the sum of this difference over both sides. Lines of the training
+text of the general model, and copies of them, are scored with the second general model.
 """
 
 from collections.abc import Sequence
@@ -16,12 +16,12 @@ from rnnsmt.lm.queries import LOG2_10, load_kenlm
 IN_DOMAIN, GENERAL, GENERAL2 = "in-domain.arpa.gz", "general.arpa.gz", "general2.arpa.gz"
 
 GENERAL_TEXT, HELD_OUT = "general.gz", "held-out.gz"
-"""The files of a folder that ``rnnsmt selection models`` wrote."""
+"""Further files in the directory written by ``rnnsmt selection models``."""
 
 
 @dataclass(frozen=True)
 class SideModels:
-    """The models of one language: KenLM models, and the lines that ``general`` was trained on."""
+    """Models of one language: KenLM models, and the training lines of ``general``."""
 
     in_domain: Any
     general: Any
@@ -30,23 +30,28 @@ class SideModels:
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """Read what ``rnnsmt selection models`` wrote; ``InputError`` where something is missing or damaged."""
+        """Read the models written by ``rnnsmt selection models``.
+
+        Raises:
+            InputError: a file is missing or damaged.
+        """
         in_domain, general, general2 = (load_kenlm(folder / name) for name in (IN_DOMAIN, GENERAL, GENERAL2))
         return cls(in_domain, general, general2, frozenset(read_lines(folder / GENERAL_TEXT)))
 
     def difference(self, line: str) -> float:
-        """H_in - H_gen of a line, in bits per word and ``</s>``."""
+        """Return H_in - H_gen of a line in bits per word, counting ``</s>``."""
         text = line.encode()
         general = self.general2 if line in self.seen else self.general
+        # KenLM returns log10 probabilities, whose negatives are cross-entropies
         return LOG2_10 * (general.score(text) - self.in_domain.score(text)) / (len(text.split()) + 1)
 
 
 class CrossEntropyDifference:
-    """Scores rows of one line per side."""
+    """Scoring function for rows with one line per side."""
 
     def __init__(self, sides: Sequence[SideModels]) -> None:
         self._sides = sides
 
     def __call__(self, rows: Sequence[tuple[str, ...]]) -> list[float]:
-        """The scores of rows: the sum of the sides' differences."""
+        """Return the score of each row: the sum of the differences of its sides."""
         return [sum(side.difference(line) for side, line in zip(self._sides, row, strict=True)) for row in rows]

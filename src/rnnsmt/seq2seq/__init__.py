@@ -1,1 +1,1 @@
-"""Sequence to sequence learning with LSTMs (Sutskever, Vinyals and Le 2014)."""
+"""Sequence-to-sequence learning with LSTMs (Sutskever, Vinyals and Le 2014)."""

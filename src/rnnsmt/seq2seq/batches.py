@@ -1,4 +1,4 @@
-"""The minibatches of sentence pairs: each pair once an epoch, those of a minibatch of about the same lengths."""
+"""Minibatches of sentence pairs of similar lengths; each pair once per epoch."""
 
 from collections import deque
 from typing import Any
@@ -13,34 +13,40 @@ from rnnsmt.seq2seq.sentences import SentencePairs, as_read, padded
 
 
 def pair_tensors(pairs: SentencePairs, index: Index, order: str, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Pairs as ids with EOS and 0 behind it: source [N, B] in the order in which it is read, target [T, B]."""
+    """Return pairs as int64 ids with EOS, padded with 0: source [N, B] in reading order, target [T, B]."""
     source, target = pairs.sides
     found = padded([as_read(source.phrase(i), order) for i in index]), padded([target.phrase(i) for i in index])
     return torch.from_numpy(found[0]).to(device), torch.from_numpy(found[1]).to(device)
 
 
 def by_length(pairs: SentencePairs, index: Index, batch: int) -> list[Index]:
-    """Pairs in the order of their lengths, the source's first, ``batch`` at a time."""
+    """Sort pairs by source length, then target length, and split them into parts of ``batch``."""
     source, target = (side.lengths(index) for side in pairs.sides)
     index = index[np.lexsort((target, source))]
     return [index[begin : begin + batch] for begin in range(0, len(index), batch)]
 
 
 class SentenceBatches:
-    """An endless sequence of minibatches of pair numbers.
+    """An endless sequence of minibatches, as indices of pairs.
 
-    Of every ``WINDOW`` pairs of a random order minibatches are formed by length, which come in random order.
+    Minibatches are formed by length from windows of ``WINDOW`` consecutive pairs of the random order, and shuffled.
     """
 
     def __init__(self, pairs: SentencePairs, batch: int, seed: int, held_out: Index) -> None:
-        """batch: pairs of a minibatch; the last of a window may have fewer. held_out: those that never come, ascending.
+        """Begin with the first epoch.
+
+        Args:
+            pairs: all pairs.
+            batch: number of pairs of a minibatch; one minibatch of a window may have fewer.
+            seed: seed of the order.
+            held_out: indices of held-out pairs, ascending.
 
         Raises:
-            InputError: no pair is left.
+            InputError: no pair is left to train on.
         """
         self.pairs, self.batch, self.seed = pairs, batch, seed
         self.size = len(pairs) - len(held_out)
-        """Pairs of an epoch."""
+        """Number of pairs of an epoch."""
         if self.size <= 0:
             raise InputError(f"{pairs.folder}: no pair is left to train on; give more text, or --held-out 0")
         kept = np.ones(len(pairs), bool)
@@ -52,7 +58,7 @@ class SentenceBatches:
 
     @property
     def updates(self) -> int:
-        """Minibatches of an epoch."""
+        """Return the number of minibatches of an epoch."""
         last = self.size - (self.windows - 1) * WINDOW
         return (self.windows - 1) * -(-WINDOW // self.batch) + -(-last // self.batch)
 
@@ -60,7 +66,7 @@ class SentenceBatches:
         return self
 
     def __next__(self) -> Index:
-        """The next minibatch: pair numbers."""
+        """Return the next minibatch, indices of pairs."""
         if self._ready is None:
             self._fill()
         if not self._ready:
@@ -73,7 +79,7 @@ class SentenceBatches:
         return self._ready.popleft()
 
     def _fill(self) -> None:
-        """Form the minibatches of the current window, without the ones that were taken already."""
+        """Form the minibatches of the current window, except the first ``taken`` ones."""
         positions = np.arange(self.window * WINDOW, min((self.window + 1) * WINDOW, self.size))
         index = self._kept[permuted(positions, self.size, [self.seed, 2, self.epoch])]
         ready = by_length(self.pairs, index, self.batch)
@@ -81,10 +87,10 @@ class SentenceBatches:
         self._ready = deque(ready[i] for i in order[self.taken :])
 
     def state(self) -> dict[str, Any]:
-        """Where the sequence is."""
+        """Return the position in the sequence, for a checkpoint."""
         return {"epoch": self.epoch, "window": self.window, "taken": self.taken}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on where ``state`` was taken."""
+        """Resume at a position that ``state`` returned."""
         self.epoch, self.window, self.taken = state["epoch"], state["window"], state["taken"]
         self._ready = None

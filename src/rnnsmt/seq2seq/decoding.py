@@ -1,4 +1,4 @@
-"""Translation by LSTMs alone: left-to-right beam search, many sentences together, by one network or several."""
+"""Translation by LSTMs alone: left-to-right beam search with one network or an ensemble, many sentences at a time."""
 
 import math
 import time
@@ -16,45 +16,47 @@ from rnnsmt.seq2seq.steps import Ids, Steps
 from rnnsmt.seq2seq.unknown import Fill
 
 BEAM = 12
-"""As in Sutskever et al. (2014)."""
+"""Default beam size, as in Sutskever et al. (2014)."""
 
 
 Likeliest = tuple[NDArray[np.float64], NDArray[np.int64]]
-"""ln p and words, [hypotheses, width]."""
+"""ln p and words of the best extensions, both [hypotheses, width]."""
 
 
 class Hypothesis(NamedTuple):
-    """A translation: ids of its units without EOS; score: ln p with EOS, not normalised by length."""
+    """A translation: the ids of its units without EOS, and ln p including EOS, not length-normalised."""
 
     words: list[int]
     score: float
 
 
 def longest_target(source_units: int) -> int:
-    """Units that a translation has at most."""
+    """Return the maximum number of units of a translation."""
     return 2 * source_units + 10
 
 
 class Beams:
-    """The open hypotheses of some sentences, and those that have ended."""
+    """The open and the finished hypotheses of some sentences."""
 
     def __init__(self, ensemble: Sequence[TrainedSeq2Seq], sources: Sequence[Ids], beam: int) -> None:
+        """Begin with an empty hypothesis for each source, given as ids with EOS."""
         self.steps, self.beam, self.eos = [Steps(one) for one in ensemble], beam, ensemble[0].target.eos
         self.finished: list[list[Hypothesis]] = [[] for _ in sources]
         self.limits = [longest_target(len(source) - 1) for source in sources]
         self.owners = list(range(len(sources)))
-        """The sentence of every open hypothesis; those of one sentence lie together."""
+        """Sentence of every open hypothesis, ascending."""
         self.words: list[list[int]] = [[] for _ in sources]
         self.scores = np.zeros(len(sources))
         self.parents = np.arange(len(sources))
-        """The row of ``states`` that every open hypothesis goes on from."""
+        """Row of ``states`` of every open hypothesis, before its last word is read."""
         self.states = [steps.encode(sources) for steps in self.steps]
 
     @torch.inference_mode()
     def step(self) -> None:
-        """Write one more word of every open hypothesis, and keep the best of each sentence.
+        """Extend every open hypothesis by one word, and keep the best extensions of each sentence.
 
-        A hypothesis that ends leaves the beam, which is one narrower from then on (Sutskever et al. 2014, section 3.2).
+        A finished hypothesis leaves the beam, whose size for the sentence shrinks by one (Sutskever et al. 2014,
+        section 3.2).
         """
         last = np.array([words[-1] if words else self.eos for words in self.words])
         found = []
@@ -69,7 +71,7 @@ class Beams:
         self._keep_best(self.scores[:, None] + best, following)
 
     def _best_of_one(self, g: torch.Tensor, full: list[int]) -> Likeliest:
-        """As ``_best_of_all`` for one network on a processor, whose output units are never in memory all at once."""
+        """Compute ``_best_of_all`` for one network on a CPU, without holding all output units in memory."""
         width = min(self.beam, self.steps[0].softmax.classes)
         best, following = self.steps[0].best(g, width, least_class=NULL + 1)
         best, following = best[: len(self.words)], following[: len(self.words)]
@@ -81,15 +83,19 @@ class Beams:
         return best, following
 
     def _best_of_all(self, found: Sequence[torch.Tensor], full: list[int]) -> Likeliest:
-        """ln p of the words that may follow each hypothesis, as many as its sentence could want, and which they are.
+        """Find the ``beam`` best next words of each hypothesis, by the mean probability of the networks.
 
-        found: the states g [at least the hypotheses, H] of every network. full: hypotheses that only the end may
-        follow. Returns: two arrays [hypotheses, width], the likeliest first.
+        Args:
+            found: for each network the states g [at least the hypotheses, H].
+            full: hypotheses of maximum length, for which EOS is the only extension.
+
+        Returns:
+            ln p and words, [hypotheses, width], in descending order.
         """
         units = [steps.trained.model.logits(g[: len(self.words)]) for steps, g in zip(self.steps, found, strict=True)]
         logs = [torch.log_softmax(each, -1) for each in units]
         log_p = torch.logsumexp(torch.stack(logs), 0) - math.log(len(logs)) if len(logs) > 1 else logs[0]
-        log_p[:, NULL] = -math.inf
+        log_p[:, NULL] = -math.inf  # padding is never generated
         if full:
             ends = log_p[full, self.eos]
             log_p[full] = -math.inf
@@ -98,6 +104,10 @@ class Beams:
         return best.astype(np.float64), following
 
     def _keep_best(self, totals: NDArray[np.float64], following: NDArray[np.int64]) -> None:
+        """Replace the open hypotheses by the best extensions of each sentence; move finished ones to ``finished``.
+
+        totals, following: [hypotheses, width], scores and last words of all extensions.
+        """
         rows: list[int] = []
         owners, words, scores = [], [], []
         begin = 0
@@ -127,9 +137,9 @@ class Beams:
 
 @torch.inference_mode()
 def beam_search(ensemble: Sequence[TrainedSeq2Seq], sources: Sequence[Ids], beam: int = BEAM) -> list[list[Hypothesis]]:
-    """The translations of some sentences, best first, at most ``beam`` of each; the averages of the networks' p.
+    """Translate some sentences; return at most ``beam`` hypotheses of each, best first.
 
-    sources: ids with EOS.
+    The probability of a word is the mean over the networks. sources: ids with EOS.
     """
     beams = Beams(ensemble, sources, beam)
     while beams.owners:
@@ -140,11 +150,19 @@ def beam_search(ensemble: Sequence[TrainedSeq2Seq], sources: Sequence[Ids], beam
 def translate_all(
     ensemble: Sequence[TrainedSeq2Seq], sentences: Sequence[list[str]], beam: int, batch: int, fill: Fill
 ) -> tuple[list[str], dict[str, float]]:
-    """The best translations of sentences, ``batch`` of about the same length together, and the figures of the search.
+    """Translate sentences in batches of similar length.
 
-    fill: what is written for unknown words. The figures have the names of the phrase-based decoder's where they are the
-    same thing: ``sentences``, ``words`` of the source, ``search_cpu_seconds``, ``score_sum``; ``unknown_words``: of the
-    source, not of known units.
+    Args:
+        ensemble: the networks.
+        sentences: the words of each sentence; an empty one is translated as an empty line.
+        beam: beam size.
+        batch: number of sentences that are translated together.
+        fill: replaces the unknown words of a translation.
+
+    Returns:
+        The best translations, and statistics, named as those of the phrase-based decoder where they are the same:
+        ``sentences``, ``words`` of the source, ``search_cpu_seconds``, ``score_sum``; and ``unknown_words``, source
+        words that do not consist of known units.
     """
     began = time.process_time()
     one = ensemble[0]

@@ -1,14 +1,14 @@
-"""The network of Sutskever, Vinyals and Le (2014): one stack of LSTMs reads a sentence, another one writes it.
+"""The network of Sutskever, Vinyals and Le (2014): a stack of LSTMs as encoder, another one as decoder.
 
-The source's words, in reversed order where the network was trained so, and then EOS go through the layers of the
-encoder. Its last cells and states, of all layers, begin the decoder, and nothing else passes between the two. The
-decoder reads EOS and then the words that were written, and gives ::
+The encoder reads the source words, reversed if the network was trained so, and then EOS. The final states and cells of
+all its layers initialise the decoder; nothing else is passed. The decoder reads EOS and then the target words, and
+computes ::
 
     p(y_k | y_1 .. y_{k-1}, x) = softmax(W_o g_k + b_o)
 
-where g_k is the state of its last layer. N, T: words of source and target, B: sentences, L: layers, H: cells of one.
+where g_k is the state of its last layer. N, T: words of source and target, B: sentences, L: layers, H: cells per layer.
 
-Below the network: its file.
+Further below: the file of a network.
 """
 
 from pathlib import Path
@@ -28,13 +28,13 @@ from rnnsmt.seq2seq.units import KINDS, Units
 
 
 class State(NamedTuple):
-    """Of a stack of LSTMs: states h and cells c, [L, B, H] each."""
+    """The states h and cells c of a stack of LSTMs, [L, B, H] each."""
 
     h: Tensor
     c: Tensor
 
     def select(self, rows: Tensor) -> "State":
-        """The states of some sentences [R], in this order."""
+        """Return the states of the rows [R], in this order."""
         return State(self.h.index_select(1, rows), self.c.index_select(1, rows))
 
 
@@ -42,10 +42,10 @@ NO_DROPOUT = Dropout(0.0, 0)
 
 
 class Seq2Seq(nn.Module):
-    """LSTM encoder and decoder."""
+    """The LSTM encoder-decoder."""
 
     def __init__(self, sizes: Seq2SeqSizes, seed: int | None, spread: float = 0.08) -> None:
-        """All parameters from U(-spread, spread). seed: of them; None leaves them unset."""
+        """Build a network and draw all parameters from U(-spread, spread); seed None: they are not initialised."""
         super().__init__()
         self.sizes = sizes
         inputs = [sizes.embedding] + [sizes.hidden] * (sizes.layers - 1)
@@ -64,9 +64,12 @@ class Seq2Seq(nn.Module):
     def encode(
         self, source: Tensor, dropout: Dropout = NO_DROPOUT, generators: list[torch.Generator] | None = None
     ) -> State:
-        """Source ids [N, B] in the order in which they are read, each with EOS and then 0 -> the decoder's first state.
+        """Encode source sentences; return the initial state of the decoder.
 
-        generators: of the dropout, ``Dropout.generators`` of the sentences.
+        Args:
+            source: ids [N, B] in reading order, each column ending in EOS, padded with 0.
+            dropout: applied to the inputs of all layers.
+            generators: ``dropout.generators`` of the sentences.
         """
         lengths = (source != NULL).sum(0).cpu()
         x = embedding(source, self.source_embedding)
@@ -86,7 +89,7 @@ class Seq2Seq(nn.Module):
         dropout: Dropout = NO_DROPOUT,
         generators: list[torch.Generator] | None = None,
     ) -> tuple[Tensor, State]:
-        """Words that the decoder reads [T, B] from a state on -> g [T, B, H], and the state behind them."""
+        """Read words [T, B] from ``state`` on; return the last layer's states g [T, B, H] and the final state."""
         x = embedding(words, self.target_embedding)
         states = []
         for layer, lstm in enumerate(self.decoder):
@@ -98,23 +101,26 @@ class Seq2Seq(nn.Module):
         return _drop(x, dropout, generators or []), State(h, c)
 
     def logits(self, g: Tensor) -> Tensor:
-        """g [..., H] -> output units [..., target classes], before the softmax."""
+        """Compute the output units before the softmax [..., target classes] from g [..., H]."""
         return torch.addmm(self.b_o, g.flatten(0, -2), self.W_o.t()).unflatten(0, g.shape[:-1])
 
     def read_before(self, target: Tensor) -> Tensor:
-        """What the decoder reads before each word of the targets [T, B]: EOS before the first, then the one before."""
+        """Return the input of the decoder for targets [T, B]: EOS first, then the previous target words."""
         first = torch.full_like(target[:1], self.sizes.target_vocabulary - 1)
         return torch.cat([first, target[:-1]])
 
     def log_probability(self, source: Tensor, target: Tensor) -> Tensor:
-        """ln p(y | x) [B]: the sum over the target's words and its EOS. source [N, B], target [T, B]: ids, EOS, 0."""
+        """Compute ln p(y | x) [B], the sum over the target words and EOS.
+
+        source, target: ids [N, B] and [T, B], each column ending in EOS, padded with 0.
+        """
         g, _ = self.decode(self.read_before(target), self.encode(source))
         logs = torch.log_softmax(self.logits(g), -1).gather(2, target[..., None])[..., 0]
         return (logs * (target != NULL)).sum(0)
 
 
 def _drop(x: Tensor, dropout: Dropout, generators: list[torch.Generator]) -> Tensor:
-    """x [T, B, U] with units left out, other ones for every word of every sentence."""
+    """Apply dropout to x [T, B, U], with a mask of its own for every word of every sentence."""
     steps, rows, units = x.shape
     factors = dropout.factors(rows, steps * units, generators)
     return x if factors is None else x * factors.view(rows, steps, units).transpose(0, 1)
@@ -126,7 +132,14 @@ REMEDY = "train it again with seq2seq train"
 
 
 class TrainedSeq2Seq(NamedTuple):
-    """What a model file holds; source, target: what it reads and writes; meta: its training's settings, seed, data."""
+    """The content of a model file.
+
+    Attributes:
+        model: the network.
+        source, target: the units of each side.
+        source_order: reading order of the source, one of ``SOURCE_ORDERS``.
+        meta: settings, seed and data of the training.
+    """
 
     model: Seq2Seq
     source: Units
@@ -143,12 +156,12 @@ def save_model(
     source_order: str,
     meta: dict[str, Any],
 ) -> None:
-    """Write a network, whole or not at all. subwords: the kind of the units, of ``KINDS``. meta: plain values."""
+    """Write a network, atomically. subwords: the kind of the units, one of ``KINDS``. meta: plain values."""
     parameters = {name: parameter.detach().cpu().clone() for name, parameter in model.named_parameters()}
     words = {name: side.vocabulary.words[2:-1] for name, side in zip(("source", "target"), units, strict=True)}
     about = {"format": FORMAT, "sizes": model.sizes.as_dict(), "words": words, "source order": source_order}
     if subwords != "none":
-        # what a tensor holds is read without running code
+        # as tensors of bytes, which load_file reads without running code
         models = [torch.frombuffer(bytearray(side.model()), dtype=torch.uint8) for side in units]
         about |= {"subwords": subwords, "subword models": dict(zip(("source", "target"), models, strict=True))}
     save_file(path, {**about, "meta": meta, "parameters": parameters})
@@ -158,7 +171,7 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> TrainedS
     """Read a network onto a device.
 
     Raises:
-        InputError: missing, damaged, or not such a file.
+        InputError: the file is missing, damaged, or of another kind.
     """
     content = load_file(path, device, REMEDY)
     if content.get("format") != FORMAT:
@@ -181,10 +194,10 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> TrainedS
 
 
 def load_ensemble(paths: list[str], device: torch.device | str = "cpu") -> list[TrainedSeq2Seq]:
-    """Read networks that answer together.
+    """Read the networks of an ensemble.
 
     Raises:
-        InputError: as ``load_model``; networks of different vocabularies or subwords.
+        InputError: see ``load_model``; the networks have different vocabularies or subwords.
     """
     found = [load_model(path, device) for path in paths]
     for path, one in zip(paths[1:], found[1:], strict=True):

@@ -1,7 +1,7 @@
-"""ln p of given translations by LSTMs: of lines, and of n-best lists, whose translations share what they begin with.
+"""ln p of given translations by LSTMs, for parallel texts and for n-best lists, whose translations share prefixes.
 
-The translations of a sentence are a tree of words. The encoder reads a source once, the decoder goes from the root to
-the leaves, all words at the same depth together, and every different beginning is computed once.
+The translations of a sentence form a prefix tree (trie) of words. The encoder reads each source once; the decoder
+proceeds from the root to the leaves, all nodes of one depth together, so that every distinct prefix is computed once.
 """
 
 import heapq
@@ -22,11 +22,11 @@ from rnnsmt.seq2seq.model import TrainedSeq2Seq
 from rnnsmt.seq2seq.steps import Ids, Steps
 
 NODES = 8192
-"""Beginnings that are computed together, at most but for those of one sentence."""
+"""Maximum number of translations that are scored together, exceeded only by a single sentence with more."""
 
 
 class Scorer:
-    """An ensemble that scores translations: ln of the mean of its networks' p of every word."""
+    """An ensemble that scores translations by ln of the mean of its networks' p of every word."""
 
     def __init__(self, ensemble: Sequence[TrainedSeq2Seq]) -> None:
         self.ensemble = ensemble
@@ -34,7 +34,7 @@ class Scorer:
 
     @torch.inference_mode()
     def score(self, sources: Sequence[Ids], lists: Sequence[Sequence[Ids]]) -> list[NDArray[np.float64]]:
-        """ln p of the translations of every source, EOS included; all of ids with EOS."""
+        """Compute ln p of the translations of every source, including EOS; all are given as ids with EOS."""
         found = [np.zeros(len(translations)) for translations in lists]
         for begin, end in _chunks(lists):
             scores = self._score(sources[begin:end], lists[begin:end])
@@ -43,6 +43,7 @@ class Scorer:
         return found
 
     def _score(self, sources: Sequence[Ids], lists: Sequence[Sequence[Ids]]) -> NDArray[np.float64]:
+        """Score the translations of all lists, one after the other, as one batch."""
         tree = _Tree(lists)
         totals = np.zeros(len(tree.words))
         states = [steps.encode(sources) for steps in self.steps]
@@ -59,11 +60,14 @@ class Scorer:
 
 
 class _Level(NamedTuple):
-    """All beginnings of one length.
+    """The nodes of one depth, i.e. the distinct prefixes of one length; all arrays are int64.
 
-    parents: int64 [nodes], their places among those of the length before, at first the sentences; reads: int64
-    [nodes], their last words, EOS at first. edge_nodes, edge_words: int64 [edges], what may follow them. rows,
-    edge_of_row: int64, the translations that go on here, and which of these words theirs is.
+    Attributes:
+        parents: [nodes], the parents as indices in the previous level; at depth 0, the sentences.
+        reads: [nodes], the last word of each prefix; at depth 0, EOS, which the decoder reads first.
+        edge_nodes, edge_words: [edges], the distinct (node, next word).
+        rows: [rows], the translations that have a next word.
+        edge_of_row: [rows], the edge of each of these translations.
     """
 
     parents: NDArray[np.int64]
@@ -75,24 +79,29 @@ class _Level(NamedTuple):
 
 
 class _Tree:
-    """The translations of some sentences, sorted so that equal beginnings lie together."""
+    """The translations of some sentences, sorted so that those with a common prefix are adjacent."""
 
     def __init__(self, lists: Sequence[Sequence[Ids]]) -> None:
+        """Sort the translations by sentence and words; ``order``: their original indices; ``words``: padded with 0."""
         every = [ids for translations in lists for ids in translations]
         owners = np.repeat(np.arange(len(lists)), [len(translations) for translations in lists])
         words = np.zeros((len(every), max(map(len, every), default=0)), np.int64)
         for row, ids in enumerate(every):
             words[row, : len(ids)] = ids
+        # the last key of lexsort is the primary one
         self.order = np.lexsort((*words.T[::-1], owners))
         self.words, self.owners = words[self.order], owners[self.order]
 
     def levels(self) -> Iterator[_Level]:
+        """Yield the levels from the root on."""
+        # rows: translations not yet ended; node_of: the node of each in the previous level; begins: whether it is the
+        # first row of its node
         rows = np.arange(len(self.words))
         node_of = self.owners.copy()
         begins = np.diff(node_of, prepend=-1) > 0
         eos = int(self.words[0, np.count_nonzero(self.words[0]) - 1]) if len(rows) else 0
         for depth in range(self.words.shape[1]):
-            # the nodes of this depth are numbered anew, in the order of the rows
+            # the nodes of a depth are numbered in the order of the rows
             first = rows[begins[rows]]
             parents = node_of[first]
             reads = self.words[first, depth - 1] if depth else np.full(len(first), eos)
@@ -114,7 +123,7 @@ class _Tree:
 
 
 def _chunks(lists: Sequence[Sequence[Ids]]) -> Iterator[tuple[int, int]]:
-    """Ranges of sentences with up to ``NODES`` translations, or one of more."""
+    """Yield ranges of sentences with at most ``NODES`` translations, or a single sentence with more."""
     begin, number = 0, 0
     for end, translations in enumerate(lists):
         if number and number + len(translations) > NODES:
@@ -126,20 +135,30 @@ def _chunks(lists: Sequence[Sequence[Ids]]) -> Iterator[tuple[int, int]]:
 
 
 SENTENCES = 64
-"""Sources whose lists are read together."""
+"""Number of sentences of n-best lists that are read together."""
 
 
 def add_to_nbest(
     scorer: Scorer, sources: Sequence[str], nbest: Sequence[str], outputs: Sequence[str], feature: str
 ) -> tuple[int, int]:
-    """Copy n-best lists of one text with ln p of every translation as a feature behind the others.
+    """Copy n-best lists of one text with ln p of every translation appended as a feature.
 
-    Several lists, of several runs of tuning, are read side by side: a translation that more than one of them has is
-    scored once. How many entries they have in all, and how many were scored.
+    Several lists, e.g. of several tuning runs, are read in parallel: a translation that occurs in more than one of them
+    is scored once.
+
+    Args:
+        scorer: the ensemble.
+        sources: the source sentences.
+        nbest: the lists.
+        outputs: the output file of each list.
+        feature: the name of the feature.
+
+    Returns:
+        The total number of entries, and the number of translations that were scored.
 
     Raises:
-        InputError: a list that is empty, malformed or not in the order of the sentences, a sentence that the source
-            does not have, or the feature is already there.
+        InputError: a list is empty, malformed or not sorted by sentence, has a sentence that is not in the source, or
+            has the feature already.
     """
     one = scorer.ensemble[0]
     entries = [0] * len(nbest)
@@ -167,7 +186,7 @@ def add_to_nbest(
 
 
 class _Entry(NamedTuple):
-    """A line of the list with the number ``place``: its sentence, its fields, and its translation's words."""
+    """A line of an n-best list: sentence, index of the list (``place``), fields, and words of the translation."""
 
     sentence: int
     place: int
@@ -176,7 +195,7 @@ class _Entry(NamedTuple):
 
 
 def _entries(path: str, place: int, sentences: int, feature: str) -> Iterator[_Entry]:
-    """The entries of a list, in the order of the sentences.
+    """Yield the entries of a list, which must be sorted by sentence.
 
     Raises:
         InputError: see ``add_to_nbest``.
@@ -196,7 +215,7 @@ def _entries(path: str, place: int, sentences: int, feature: str) -> Iterator[_E
 
 
 def line_scores(scorer: Scorer, lines: Iterable[tuple[str, ...]]) -> Iterator[float]:
-    """ln p of the target lines given the source lines, EOS included, no normalisation by length."""
+    """Yield ln p of target lines given source lines, including EOS, not length-normalised. lines: (source, target)."""
     stream = iter(lines)
     one = scorer.ensemble[0]
     while block := list(islice(stream, NODES)):

@@ -1,9 +1,12 @@
 """Sentence pairs as ids on disk, in memory-mapped arrays.
 
-A folder with ``vocab.source.txt``, ``vocab.target.txt``, ``{source,target}.words.npy`` (int32, the units of all
-sentences one after the other, each ending in EOS), ``{source,target}.offsets.npy`` (int64 [pairs + 1], where each
-begins), of subwords ``sentencepiece.{source,target}.model``, and ``sentences.json`` (numbers and the fingerprint),
-which is written last.
+A directory with these files:
+
+* ``vocab.source.txt``, ``vocab.target.txt``: the vocabularies.
+* ``sentencepiece.{source,target}.model``: for subwords only.
+* ``{source,target}.words.npy``: int32, the units of all sentences one after the other, each ending in EOS.
+* ``{source,target}.offsets.npy``: int64 [pairs + 1], where each sentence begins.
+* ``sentences.json``: counts and the fingerprint; written last.
 """
 
 import hashlib
@@ -28,7 +31,7 @@ AGAIN = "run seq2seq prepare again"
 SIDES = ("source", "target")
 
 BLOCK = 10_000
-"""Pairs that are written at a time."""
+"""Number of pairs that are written at a time."""
 
 
 class SentencePairs:
@@ -44,16 +47,16 @@ class SentencePairs:
         fingerprint: str,
     ) -> None:
         self.folder, self.sides, self.subwords, self.units = folder, (source, target), subwords, units
-        """subwords: their kind, or none. units: of the source and of the target."""
+        """sides, units: of the source and of the target. subwords: their kind, or ``none``."""
         self.fingerprint = fingerprint
         """SHA-256 of the units and all pairs."""
 
     @classmethod
     def open(cls, folder: str | Path) -> "SentencePairs":
-        """Open a folder that ``seq2seq prepare`` wrote; nothing but the units is read into memory.
+        """Open a directory that ``seq2seq prepare`` wrote; only the units are read into memory.
 
         Raises:
-            InputError: a file is missing, damaged, or not of this folder.
+            InputError: a file is missing, damaged, or inconsistent with the others.
         """
         folder = Path(folder)
         stats = read_json(folder / "sentences.json")
@@ -84,12 +87,19 @@ def prepare_sentences(
     max_length: int,
     subwords: str = "none",
 ) -> dict[str, object]:
-    """Write the folder; the stats of the stage. sizes: ids of a side without EOS. subwords: the kind of the units, as
-    ``make_units`` takes it; they are learnt from the whole text of a side. Pairs with an empty side or one of more than
-    ``max_length`` words, whatever the units, are left out and counted.
+    """Write the directory of a bitext; return the statistics of the stage.
+
+    Pairs with an empty side or with a side of more than ``max_length`` words are left out and counted.
+
+    Args:
+        sources, targets: the files of each side.
+        output_dir: the directory.
+        sizes: number of ids of each side without EOS.
+        max_length: maximum number of words of a sentence, whatever the units.
+        subwords: the kind of the units, see ``make_units``; they are learnt from the whole text of a side.
 
     Raises:
-        InputError: files that do not pair up, texts of different lengths, no pair that is left; as ``make_units``.
+        InputError: the numbers of files or of lines differ, or no pair is left; see also ``make_units``.
     """
     if len(sources) != len(targets):
         raise InputError(f"{len(sources)} --source but {len(targets)} --target files; they go in pairs")
@@ -120,7 +130,7 @@ def prepare_sentences(
         pairs = offsets[0].length - 1
         if not pairs:
             raise InputError(f"{sources[0]}: no sentence pair of at most {max_length} words; give --max-length")
-        # from here on the folder is being replaced; what makes it whole comes last
+        # the arrays are replaced when the ``with`` ends: without sentences.json an interrupted directory is invalid
         (folder / "sentences.json").unlink(missing_ok=True)
     digest = hashlib.sha256()
     for array in (*words, *offsets):
@@ -140,7 +150,7 @@ def prepare_sentences(
 def _blocks(
     files: Iterator[tuple[str, str]], max_length: int, left_out: dict[str, int]
 ) -> Iterator[list[tuple[list[str], list[str]]]]:
-    """The words of the sentence pairs that are kept, ``BLOCK`` at a time; ``left_out`` counts the others by reason."""
+    """Yield the words of the kept sentence pairs, ``BLOCK`` at a time; count the others in ``left_out`` by reason."""
     block: list[tuple[list[str], list[str]]] = []
     for paths in files:
         meter = Meter(f"reading {Path(paths[0]).name}", unit="pairs")
@@ -161,7 +171,7 @@ def _blocks(
 
 
 def padded(sequences: Sequence[NDArray[np.int32]]) -> NDArray[np.int64]:
-    """Sequences of ids, one a column, with 0 behind them: int64 [longest, B]."""
+    """Return sequences of ids as columns padded with 0, int64 [longest, B]."""
     found = np.zeros((max(map(len, sequences), default=0), len(sequences)), np.int64)
     for column, ids in enumerate(sequences):
         found[: len(ids), column] = ids
@@ -169,5 +179,5 @@ def padded(sequences: Sequence[NDArray[np.int32]]) -> NDArray[np.int64]:
 
 
 def as_read(source: NDArray[np.int32], order: str) -> NDArray[np.int32]:
-    """A source sentence, which ends in EOS, in the order in which the network reads it; EOS stays last."""
+    """Return a source sentence, which ends in EOS, in the reading order of the network; EOS stays last."""
     return np.concatenate([source[-2::-1], source[-1:]]) if order == "reversed" and len(source) > 1 else source

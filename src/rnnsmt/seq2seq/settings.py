@@ -1,14 +1,14 @@
-"""The sizes of an LSTM encoder-decoder, the settings of its training, three sets of them; imports nothing heavy.
+"""The sizes of an LSTM encoder-decoder, the settings of its training, and three presets; imports nothing heavy.
 
-``paper``: what Sutskever et al. (2014) say: four layers of 1,000 cells, embeddings of 1,000, initial parameters from
-U(-0.08, 0.08), SGD at 0.7 for five epochs and halved every half epoch from then to 7.5, minibatches of 128 sentences of
-about the same length, the norm of the gradient clipped at 5, the source reversed, no dropout.
+``paper``: as in Sutskever et al. (2014): four layers of 1,000 cells, embeddings of dimension 1,000, initial parameters
+from U(-0.08, 0.08), SGD at rate 0.7 for five epochs, then halved every half epoch up to 7.5 epochs, minibatches of 128
+sentences of similar length, gradient norm clipped at 5, reversed source, no dropout.
 
-``small``: a network for a processor and tens of thousands of sentences: two layers of 256 cells, Adam, dropout (Zaremba
-et al. 2014), the learning rate falls to zero, the best parameters by held-out sentences are kept; the softmax over a
-sample of the classes.
+``small``: a network for a CPU and tens of thousands of sentences: two layers of 256 cells, Adam, dropout (Zaremba et
+al. 2014), learning rate decaying to 0, softmax over sampled classes; the best parameters on held-out sentences are
+kept.
 
-``demo``: for the embedded corpus, minutes of a processor.
+``demo``: for the embedded corpus, minutes of CPU time.
 """
 
 from dataclasses import dataclass, replace
@@ -22,8 +22,12 @@ from rnnsmt.networks.settings import PRECISIONS, NetworkSizes, TrainingSettings
 class Seq2SeqSizes(NetworkSizes):
     """The sizes of a network; the defaults are the paper's.
 
-    source_vocabulary, target_vocabulary: classes, with id 0 (padding), id 1 (UNK) and the last id (EOS). embedding:
-    units of a word. hidden: cells of a layer. layers: of encoder and decoder each.
+    Attributes:
+        source_vocabulary, target_vocabulary: number of classes, including id 0 (padding), id 1 (UNK) and the last id
+            (EOS).
+        embedding: dimension of the word embeddings.
+        hidden: number of cells per layer.
+        layers: number of layers of the encoder and of the decoder.
     """
 
     source_vocabulary: int = 160_000
@@ -39,7 +43,7 @@ class Seq2SeqSizes(NetworkSizes):
                 raise ValueError(f"{name} is {getattr(self, name)}, it must be at least {number}")
 
     def parameters(self) -> dict[str, dict[str, int]]:
-        """The number of parameters: part -> symbol -> number; ``torch.nn.LSTM`` has two biases for every gate."""
+        """Return the numbers of parameters: part -> symbol -> number; ``torch.nn.LSTM`` has two biases per gate."""
         inputs = self.embedding + (self.layers - 1) * self.hidden
         lstm = {
             "W": 4 * self.hidden * inputs,
@@ -58,15 +62,16 @@ SOURCE_ORDERS = ("reversed", "forward")
 KEEPS = ("last", "best")
 
 SUBWORDS = ("none", "bpe", "unigram")
-"""What the units are, see ``rnnsmt.seq2seq.units``; none: words."""
+"""Kinds of units, see ``rnnsmt.seq2seq.units``; none: words."""
 
 
 @dataclass(frozen=True)
 class Seq2SeqSettings(TrainingSettings):
-    """The settings of a training on sentence pairs; ``helps`` describes the fields.
+    """The settings of a training on sentence pairs; ``helps`` describes the fields; in addition:
 
-    dropout: not applied to the recurrent connections (Zaremba et al. 2014). precision: see
-    ``rnnsmt.networks.devices.choose_place``.
+    Attributes:
+        dropout: not applied to the recurrent connections (Zaremba et al. 2014).
+        precision: see ``rnnsmt.networks.devices.choose_place``.
     """
 
     embedding: int = 1000
@@ -115,18 +120,18 @@ class Seq2SeqSettings(TrainingSettings):
     not_negative = ("warmup", "held_out", "weight_decay", "dropout", "sampled_classes")
 
     def check(self) -> None:
-        """Check the settings as for every training, and that ``keep`` best has held-out pairs."""
+        """Check the settings as in the base class, and that there are held-out pairs if ``keep`` is ``best``."""
         super().check()
         if self.keep == "best" and not self.held_out:
             raise InputError("--keep best: by held-out pairs, but there are none; give --held-out")
 
     def sizes(self, *vocabularies: int) -> Seq2SeqSizes:
-        """The sizes of the network for these numbers of classes, of the source and of the target."""
+        """Return the sizes of the network for these numbers of classes, of source and target."""
         source, target = vocabularies
         return Seq2SeqSizes(source, target, self.embedding, self.hidden, self.layers)
 
     def held_out_of(self, pairs: int) -> int:
-        """How many of so many sentence pairs are not trained on."""
+        """Return how many of ``pairs`` sentence pairs are held out from training."""
         return min(self.held_out, max(pairs // 20, int(pairs > 1)))
 
 

@@ -1,10 +1,9 @@
-"""A trained network computed one word at a time, for search and scores, where nothing is learnt from the result.
+"""Step-by-step computation of a trained network, for search and scoring (no gradients).
 
-On a processor the rows of a step are computed a few at a time, while they are in its cache, the products of the first
-layer's inputs once for every different word. The matrix products have numbers of rows that are multiples of
-``MULTIPLE``: the same row then comes out the same whatever it stands beside, with the libraries that this was tried
-with, so that scores and translations do not depend on what else is computed together. On a GPU it is the network's own
-``encode`` and ``decode``.
+On a CPU, the rows of a step are computed a few at a time, while these are in the cache, and the input products of the
+first layer once per distinct word. The number of rows of every matrix product is a multiple of ``MULTIPLE``: with the
+libraries tested, the result of a row is then independent of the other rows, so that scores and translations do not
+depend on what else is computed in the same call. On a GPU, the network's own ``encode`` and ``decode`` are used.
 """
 
 from collections.abc import Sequence
@@ -20,19 +19,19 @@ from rnnsmt.seq2seq.model import State, TrainedSeq2Seq
 from rnnsmt.seq2seq.sentences import as_read, padded
 
 MULTIPLE = 16
-"""Of rows in a product: the libraries' code for a handful of rows adds up in another order."""
+"""Divisor of the number of rows of a product: for a few rows, the libraries use code that sums in another order."""
 
 ROWS = 256
-"""Rows that are computed together."""
+"""Number of rows that are computed together on a CPU."""
 
 CUDA_ROWS = 4096
-"""Rows whose softmax is computed together on a GPU."""
+"""Number of rows whose softmax is computed together on a GPU."""
 
 Ids = NDArray[np.int32]
 
 
 class Steps:
-    """A trained network."""
+    """A trained network that is computed one word at a time."""
 
     def __init__(self, trained: TrainedSeq2Seq) -> None:
         self.trained = trained
@@ -44,26 +43,33 @@ class Steps:
 
     @torch.inference_mode()
     def encode(self, sources: Sequence[Ids]) -> State:
-        """The decoder's first state for sources that end in EOS, [L, at least as many, H]."""
+        """Compute the initial state of the decoder, [L, B or more, H], for B sources that end in EOS."""
         sources = [as_read(source, self.trained.source_order) for source in sources]
         ids = padded(sources)
         if self.device.type != "cpu":
             return self.trained.model.encode(torch.from_numpy(ids).to(self.device))
-        # the longest first: those that are read at a time are the first of all
+        # by descending length: at every step the sources that are still being read are the first rows
         lengths = np.array([len(source) for source in sources])
         order = np.argsort(-lengths, kind="stable")
         state = self._encoder.zeros(_multiple(len(sources)))
         for time, words in enumerate(ids[:, order]):
             active = int(np.count_nonzero(lengths > time))
             after = self._encoder.step(words[:active], np.arange(active), state)
+            # the others keep their final state
             state.h[:, :active], state.c[:, :active] = after.h[:, :active], after.c[:, :active]
         return state.select(torch.from_numpy(_filled(np.argsort(order), len(state.h[0]))))
 
     @torch.inference_mode()
     def step(self, words: NDArray[np.int64], parents: NDArray[np.int64], state: State) -> tuple[Tensor, State]:
-        """The decoder reads a word on top of some of the states: words and parents, the states' rows, [B].
+        """Let the decoder read one word in each of B states.
 
-        Returns: the last layer's states g [at least B, H] and all layers'; rows from B on mean nothing.
+        Args:
+            words: [B], the words to read.
+            parents: [B], the rows of ``state`` to start from.
+            state: states of previous steps.
+
+        Returns:
+            The states g of the last layer [B or more, H] and the states of all layers; rows from B on are padding.
         """
         if self.device.type == "cpu":
             after = self._decoder.step(words, parents, state)
@@ -74,7 +80,7 @@ class Steps:
 
     @torch.inference_mode()
     def log_p(self, g: Tensor, nodes: NDArray[np.int64], words: NDArray[np.int64]) -> NDArray[np.float64]:
-        """ln p of words [R] on top of g[nodes[R]], nodes ascending; g [B, H] as ``step`` gives it."""
+        """Compute ln p of words [R], each given row ``nodes[r]`` (ascending) of g [B, H] from ``step``; float64 [R]."""
         found = []
         number = ROWS if self.device.type == "cpu" else CUDA_ROWS
         for begin in range(0, len(g), number):
@@ -84,37 +90,39 @@ class Steps:
         return np.concatenate(found)
 
     def best(self, g: Tensor, width: int, least_class: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """``ExactSoftmax.best`` of g [B, H] as ``step`` gives it, on a processor."""
+        """Compute ``ExactSoftmax.best`` of g [B, H] from ``step``, on a CPU."""
         parts = [self.softmax.best(g[begin : begin + ROWS], width, least_class) for begin in range(0, len(g), ROWS)]
         values, classes = zip(*parts, strict=True)
         return np.concatenate(values), np.concatenate(classes)
 
 
 class _Layers:
-    """A stack of LSTMs on top of embedded words, on a processor."""
+    """A stack of LSTM layers with a word embedding, on a CPU."""
 
     def __init__(self, embedding: Tensor, layers: nn.ModuleList) -> None:
-        """embedding: [classes, E]. layers: of ``nn.LSTM`` with one layer each."""
+        """Take the parameters of an embedding [classes, E] and of ``nn.LSTM`` modules with one layer each."""
         self.embedding = embedding.detach()
         parameters = [[parameter.detach() for parameter in lstm.parameters()] for lstm in layers]
         self.weights = [(W.t(), U.t()) for W, U, _, _ in parameters]
+        # ``nn.LSTM`` adds two biases, one of the inputs and one of the states
         self.biases = [own + other for _, _, own, other in parameters]
         self.hidden = len(self.biases[0]) // 4
 
     def zeros(self, rows: int) -> State:
-        """The state before the first word."""
+        """Return the state before the first word."""
         return State(*(torch.zeros(len(self.biases), rows, self.hidden) for _ in range(2)))
 
     def step(self, words: NDArray[np.int64], parents: NDArray[np.int64], state: State) -> State:
-        """The state after words [B] that are read in the states with the numbers parents [B]: [L, multiple, H]."""
+        """Compute the state [L, B or more, H] after words [B] read in the rows ``parents`` [B] of ``state``."""
         number = _multiple(len(words))
         words, parents = (_filled(part, number) for part in (words, parents))
         inputs, which = self._inputs(words)
         h, c = (torch.empty(len(self.biases), number, self.hidden) for _ in range(2))
+        # all layers of a block of rows before the next block, while the rows are in the cache
         for begin in range(0, number, ROWS):
             end = min(begin + ROWS, number)
             rows = torch.from_numpy(parents[begin:end])
-            x = torch.empty(0)
+            x = torch.empty(0)  # output of the previous layer, unused in the first
             for layer, ((W, U), b) in enumerate(zip(self.weights, self.biases, strict=True)):
                 own_h, own_c = h[layer, begin:end], c[layer, begin:end]
                 gates = torch.addmm(b, x, W) if layer else inputs.index_select(0, which[begin:end])
@@ -125,7 +133,7 @@ class _Layers:
         return State(h, c)
 
     def _inputs(self, words: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
-        """What the gates of the first layer get from different words, [D, 4 H], and which of them each word is."""
+        """Compute the input products of the first layer for D distinct words, [D, 4 H], and the row of each word."""
         distinct, which = np.unique(words, return_inverse=True)
         (W, _), b = self.weights[0], self.biases[0]
         distinct = _filled(distinct, _multiple(len(distinct)))
@@ -134,10 +142,10 @@ class _Layers:
 
 
 def _multiple(number: int) -> int:
-    """The next multiple of ``MULTIPLE``."""
+    """Round up to a multiple of ``MULTIPLE``."""
     return -(-number // MULTIPLE) * MULTIPLE
 
 
 def _filled(numbers: NDArray[np.int64], length: int) -> NDArray[np.int64]:
-    """Numbers [B] with 0 behind them."""
+    """Pad numbers [B] with 0 to ``length``."""
     return np.concatenate([numbers, np.zeros(length - len(numbers), np.int64)])

@@ -1,4 +1,4 @@
-"""Training an LSTM encoder-decoder on sentence pairs: the loop is in ``rnnsmt.networks.training``."""
+"""Training of an LSTM encoder-decoder on sentence pairs; the loop is in ``rnnsmt.networks.training``."""
 
 import math
 from pathlib import Path
@@ -23,11 +23,11 @@ from rnnsmt.seq2seq.settings import Seq2SeqSettings
 from rnnsmt.stages import STAGES
 
 ROWS = 64
-"""Held-out pairs that are measured at a time."""
+"""Number of held-out pairs that are evaluated at a time."""
 
 
 class Seq2SeqTrainer(Trainer):
-    """A network and the sentence pairs that it learns from."""
+    """The training of a network on sentence pairs."""
 
     examples = "pairs"
 
@@ -60,7 +60,7 @@ class Seq2SeqTrainer(Trainer):
         return about | self.settings.as_dict()
 
     def minibatch(self, index: Index) -> tuple[Tensor, ...]:
-        """Source [N, B] and target words [T, B]; on the processor the numbers [1, B] of the pairs."""
+        """Return source [N, B] and target ids [T, B], and in CPU memory the running numbers [1, B] of the pairs."""
         rows = torch.arange(len(index)) * self.place.processes + self.place.rank
         tensors = pair_tensors(self.pairs, index, self.settings.source_order, self.place.device)
         return *tensors, (rows + self.update * self.settings.batch)[None]
@@ -70,7 +70,7 @@ class Seq2SeqTrainer(Trainer):
         return loss_and_gradient(model, source, target, self.products, self.dropout, self.sampler, rows[0])
 
     def words(self, index: Index) -> int:
-        """Units, which may be subwords."""
+        """Return the number of target units, which may be subwords, including EOS."""
         return int(self.pairs.sides[1].lengths(index).sum())
 
     @property
@@ -133,11 +133,20 @@ def loss_and_gradient(
 ) -> Tensor:
     """Fill ``.grad`` of every parameter with the gradient of -sum ln p(y | x) over the batch; return that sum.
 
-    The layers' gradient is autograd's, the softmax's is computed with its loss, a few rows at a time.
+    The gradient of the LSTM layers is computed by autograd; that of the softmax together with its loss, for a few rows
+    at a time. Every parameter must have a ``.grad``, which is overwritten.
 
-    source, target: [N, B], [T, B], ids with EOS and 0 behind it. mm: products of the layers, by torch's autocast, and
-    of the softmax; parameters and their gradients stay float32. dropout: of the pairs with the numbers ``rows`` [B].
-    sampler: draws the classes of the softmax; none: all.
+    Args:
+        model: the network.
+        source, target: ids [N, B] and [T, B] with EOS, padded with 0.
+        mm: the matrix products of the softmax, and by torch's autocast those of the layers; parameters and their
+            gradients stay float32.
+        dropout: applied to the inputs of all layers and the output of the last one.
+        sampler: of the classes of the softmax; None: all classes.
+        rows: [B], in CPU memory, the numbers of the pairs, from which dropout and sampler draw; None: 0, 1, ...
+
+    Returns:
+        A float64 scalar tensor.
     """
     for parameter in model.parameters():
         assert parameter.grad is not None
@@ -147,16 +156,23 @@ def loss_and_gradient(
     generators = dropout.generators(numbers, target.device)
     with torch.autocast(target.device.type, mm.dtype, enabled=mm.dtype is not None):
         g, _ = model.decode(model.read_before(target), model.encode(source, dropout, generators), dropout, generators)
+    # padding is left out of the softmax; states [P, H] and words [P] of all P target positions
     there = target != NULL
     states, words = g[there].to(model.W_o.dtype), target[there]
     sample = None if sampler is None else sampler.draw(words, int(numbers[0]))
     sums, d_states = softmax_gradient(mm, model.W_o, model.b_o, states.detach(), words, sample=sample)
+    # autograd continues with the gradient of the softmax input
     states.backward(d_states.to(states.dtype))
     return sums.loss
 
 
 class HeldOutSentences:
-    """Sentence pairs that are not trained on; units, words: how many their target sides have, every EOS one of both."""
+    """Held-out sentence pairs; every process holds its part of them.
+
+    Attributes:
+        pairs: number of pairs.
+        units, words: numbers of target units and target words; every EOS counts as one of each.
+    """
 
     def __init__(self, pairs: SentencePairs, index: Index, order: str, place: Place) -> None:
         self.place, self.pairs = place, len(index)
@@ -167,7 +183,7 @@ class HeldOutSentences:
 
     @torch.no_grad()
     def measure(self, model: Seq2Seq) -> float:
-        """Mean ln p of a unit, every EOS counted as one, in plain float32 products whatever the training uses."""
+        """Compute the mean ln p per unit, including EOS, in float32 whatever precision the training uses."""
         total = torch.zeros((), dtype=torch.float64, device=self.place.device)
         with full_precision():
             for source, target in self.pieces:

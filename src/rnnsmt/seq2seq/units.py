@@ -1,13 +1,12 @@
-"""What the networks read and write: the words of a side, or pieces of them (subwords), as ids.
+"""The units that the networks read and write: words, or pieces of words (subwords), as ids.
 
-``Units`` turns the words of a sentence into ids and ids into words; everything else of this chapter asks it and does
-not know which of the two it is. Both have a ``Vocabulary``: id 0 (padding), id 1 (UNK), the units, and EOS as the last
-id.
+``Units`` converts the words of a sentence to ids and back; the rest of the package does not depend on the kind of the
+units. Both kinds have a ``Vocabulary``: id 0 (padding), id 1 (UNK), the units, and EOS as the last id.
 
 Subwords are those of sentencepiece (Kudo and Richardson 2018): byte pair encoding (Sennrich, Haddow and Birch 2016) or
-a unigram language model (Kudo 2018). A piece that begins a word begins with ``BEGIN``, no piece goes beyond a word, and
-the text is taken as it is (no Unicode normalisation), so that pieces put together are the tokenised words again. The
-pieces of a word are the likeliest ones, none are sampled.
+a unigram language model (Kudo 2018). The first piece of a word begins with ``BEGIN``, no piece crosses a word boundary,
+and there is no Unicode normalisation, so that concatenated pieces give the tokenised words. A word is always split into
+its most probable pieces; no segmentations are sampled.
 """
 
 import io
@@ -27,13 +26,13 @@ from rnnsmt.networks.vocabulary import UNK, Vocabulary, split
 from rnnsmt.seq2seq.settings import SUBWORDS
 
 BEGIN = "\u2581"
-"""What the first piece of a word begins with: LOWER ONE EIGHTH BLOCK."""
+"""First character of the first piece of a word: LOWER ONE EIGHTH BLOCK, as in sentencepiece."""
 
 CACHE = 1 << 18
-"""Words whose pieces are kept in memory."""
+"""Number of words whose pieces are cached."""
 
 SENTENCES = 1_000_000
-"""Lines of a text that the unigram model is trained on at most, evenly spread over it."""
+"""Maximum number of lines for the training of the unigram model, evenly spread over the text."""
 
 
 class Units(ABC):
@@ -42,52 +41,52 @@ class Units(ABC):
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
         self.begins = np.ones(len(vocabulary), bool)
-        """Bool [classes]: whether a unit begins a word; EOS counts as one."""
+        """bool [classes]: whether a unit begins a word; True for EOS, which counts as a word."""
 
     def __len__(self) -> int:
         return len(self.vocabulary)
 
     @property
     def eos(self) -> int:
-        """The id of the end of a sentence: the last one."""
+        """Return the id of the end of a sentence, the last id."""
         return self.vocabulary.eos
 
     def ids(self, words: Iterable[str], eos: bool = False) -> NDArray[np.int32]:
-        """The units of words one after the other, int32, UNK where there is none; with EOS behind them if asked for."""
+        """Return the ids of the units of words, int32, UNK for unknown units; with EOS appended if ``eos``."""
         return self.vocabulary.ids((part for word in words for part in self.parts(word)), eos)
 
     def knows(self, word: str) -> bool:
-        """Whether a word is all of known units."""
+        """Return whether a word consists of known units only."""
         return all(part in self.vocabulary.index for part in self.parts(word))
 
     @abstractmethod
     def parts(self, word: str) -> Sequence[str]:
-        """The units of a word; one that is not in the vocabulary is UNK."""
+        """Split a word into units, some of which may be outside the vocabulary."""
 
     @abstractmethod
     def words(self, ids: Iterable[int]) -> list[str | None]:
-        """The words that ids without EOS spell; None: a word with an UNK in it."""
+        """Join the units of ids, given without EOS, to words; None for a word with an UNK in it."""
 
     @abstractmethod
     def hash(self) -> str:
-        """SHA-256 of everything that the ids of a text depend on."""
+        """Return the SHA-256 of everything that the ids of a text depend on."""
 
     @abstractmethod
     def model(self) -> bytes:
-        """What has to be kept beside the vocabulary."""
+        """Return what must be saved in addition to the vocabulary; empty if nothing."""
 
     @classmethod
     @abstractmethod
     def load(cls, vocabulary: Vocabulary, model: bytes) -> "Units":
-        """What ``vocabulary`` and ``model()`` were taken of.
+        """Restore the units from their ``vocabulary`` and ``model()``.
 
         Raises:
-            RuntimeError, ValueError: they do not belong together, or are damaged.
+            RuntimeError, ValueError: the two do not belong together, or are damaged.
         """
 
 
 class Words(Units):
-    """Every word is a unit."""
+    """Words as units."""
 
     def parts(self, word: str) -> Sequence[str]:
         return (word,)
@@ -107,14 +106,14 @@ class Words(Units):
 
 
 class Subwords(Units):
-    """The units are the pieces of a model of sentencepiece, in its order."""
+    """The pieces of a sentencepiece model as units, in the order of the model."""
 
     def __init__(self, model: bytes) -> None:
-        """model: what sentencepiece has trained, with the unknown piece as its id 0 and no other special ones.
+        """Load a serialised sentencepiece model, with the unknown piece as id 0 and no other special pieces.
 
         Raises:
             InputError: sentencepiece is not installed.
-            RuntimeError, ValueError: the model is damaged, or not of this kind.
+            RuntimeError, ValueError: the model is damaged or of another kind.
         """
         _need_sentencepiece()
         import sentencepiece
@@ -130,7 +129,7 @@ class Subwords(Units):
         self.begins[self.eos] = True
         self._model = model
         self._pieces: Callable[[str], Sequence[str]] = lru_cache(CACHE)(
-            # a word with the mark in it would become two
+            # sentencepiece would split a word that contains BEGIN in two
             lambda word: tuple(processor.encode(word.replace(BEGIN, "_"), out_type=str))
         )
 
@@ -141,6 +140,7 @@ class Subwords(Units):
         found: list[list[str]] = []
         unknown: set[int] = set()
         for i in ids:
+            # a network may also begin with a piece that continues a word
             if self.begins[i] or not found:
                 found.append([])
             if i == UNK:
@@ -165,20 +165,23 @@ class Subwords(Units):
 
 
 KINDS: dict[str, type[Units]] = {kind: Words if kind == "none" else Subwords for kind in SUBWORDS}
-"""By the value of ``--subwords``."""
+"""Class of the units by the value of ``--subwords``."""
 
 
 def make_units(kind: str, paths: Sequence[str], counts: Mapping[str, int], size: int) -> Units:
-    """The units of a text: its most frequent words, or subwords learnt from it.
+    """Make the units of a text: its most frequent words, or subwords learnt from it.
 
-    kind: of ``KINDS``. paths: of the text. counts: how often each word is in it. size: ids without EOS, UNK and id 0
-    among them; there are fewer where the text has no more.
+    Byte pair encoding is learnt from the counts of all words. The unigram model is learnt from lines: all of them, or
+    every n-th one, so that there are at most ``SENTENCES``.
 
-    Byte pair encoding is learnt from the counts of all words, the unigram model, which is wanted for the counts of what
-    words have in common too, from lines: all of them, or every n-th so that they are at most ``SENTENCES``.
+    Args:
+        kind: one of ``KINDS``.
+        paths: the files of the text.
+        counts: the number of occurrences of each word in it.
+        size: the number of ids without EOS, including UNK and id 0; there may be fewer if the text is small.
 
     Raises:
-        InputError: too small a size for the characters of the text, or sentencepiece is not installed.
+        InputError: the size is too small for the characters of the text, or sentencepiece is not installed.
     """
     if kind == "none":
         return Words(Vocabulary.from_counts(counts, size))
@@ -189,11 +192,12 @@ def make_units(kind: str, paths: Sequence[str], counts: Mapping[str, int], size:
 
 
 def _marked(word: str) -> str:
+    """Replace ``BEGIN``, which sentencepiece would take for the beginning of a word."""
     return word.replace(BEGIN, "_")
 
 
 def _spread(paths: Sequence[str]) -> Iterator[str]:
-    """Lines of texts, every n-th."""
+    """Yield every n-th line of the texts, at most ``SENTENCES`` of them, without empty ones."""
     step = -(-sum(count_lines(path) for path in paths) // SENTENCES)
     number = 0
     for path in paths:
@@ -204,6 +208,17 @@ def _spread(paths: Sequence[str]) -> Iterator[str]:
 
 
 def _train(kind: str, lines: Iterator[str], size: int, form: str) -> Subwords:
+    """Train a sentencepiece model.
+
+    Args:
+        kind: ``bpe`` or ``unigram``.
+        lines: the text, or lines ``word<tab>count``.
+        size: the number of ids without EOS.
+        form: format of the lines, ``text`` or ``tsv``.
+
+    Raises:
+        InputError: the size is too small for the characters of the text, or sentencepiece is not installed.
+    """
     _need_sentencepiece()
     import sentencepiece
 
@@ -214,14 +229,14 @@ def _train(kind: str, lines: Iterator[str], size: int, form: str) -> Subwords:
             input_format=form,
             model_writer=out,
             model_type=kind,
-            vocab_size=size - 1,  # id 0 is none of its own
+            vocab_size=size - 1,  # it has no padding; its id 0 is UNK
             hard_vocab_limit=False,
             unk_id=0,
             bos_id=-1,
             eos_id=-1,
             pad_id=-1,
             normalization_rule_name="identity",
-            split_by_unicode_script=False,  # the text is tokenised; &apos; may be one piece
+            split_by_unicode_script=False,  # the text is tokenised, and escapes such as &apos; may be one piece
             shuffle_input_sentence=False,
             num_threads=1,
             minloglevel=2,
@@ -236,17 +251,17 @@ def _train(kind: str, lines: Iterator[str], size: int, form: str) -> Subwords:
 
 
 def _need_sentencepiece() -> None:
-    """Say what to install where it is missing.
+    """Check that sentencepiece is installed.
 
     Raises:
-        InputError: it is.
+        InputError: it is not; the message says how to install it.
     """
     if find_spec("sentencepiece") is None:
         raise InputError("subwords need sentencepiece, which is not installed here: pip install sentencepiece")
 
 
 def write_units(folder: Path, side: str, units: Units) -> None:
-    """Write ``vocab.SIDE.txt`` and, of subwords, ``sentencepiece.SIDE.model``; each whole or not at all."""
+    """Write ``vocab.SIDE.txt`` and, for subwords, ``sentencepiece.SIDE.model``, each atomically."""
     units.vocabulary.write(folder / f"vocab.{side}.txt")
     path = _model_path(folder, side)
     if model := units.model():
@@ -257,10 +272,10 @@ def write_units(folder: Path, side: str, units: Units) -> None:
 
 
 def read_units(folder: Path, side: str, kind: str, remedy: str) -> Units:
-    """Read what ``write_units`` wrote.
+    """Read the files that ``write_units`` wrote.
 
     Raises:
-        InputError: missing or damaged; the sentence ends in ``remedy``.
+        InputError: a file is missing or damaged; the message ends in ``remedy``.
     """
     vocabulary, path = Vocabulary.read(folder / f"vocab.{side}.txt"), _model_path(folder, side)
     if KINDS[kind] is Words:

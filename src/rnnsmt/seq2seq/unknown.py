@@ -1,11 +1,11 @@
-"""What is written for the unknown words of a translation: ``<unk>``, words of the source, or a lexicon's translations.
+"""Replacement of the unknown words of a translation: ``<unk>``, words of the source, or lexical translations.
 
-A network that reads and writes words knows the frequent ones; for every other word it reads, and writes, UNK. Which
-source word an UNK stands for it does not say: ``copy`` goes by the order, ``LexicalTranslations`` by a word alignment's
-table too, in the spirit of Luong, Sutskever, Le, Vinyals and Zaremba (2015), whose network was trained to point at the
-word.
+A network on words knows the frequent ones only; it reads and writes UNK for every other word, without telling which
+source word an UNK stands for. ``copy`` matches unknown words by their order; ``LexicalTranslations`` also uses the
+lexical table of a word alignment, in the spirit of Luong, Sutskever, Le, Vinyals and Zaremba (2015), whose network was
+trained to point at the source word.
 
-A translation comes as its words, None where one is unknown (``Units.words``).
+A translation is given as its words, with None for an unknown word (``Units.words``).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -17,50 +17,52 @@ from rnnsmt.progress import say
 from rnnsmt.seq2seq.model import TrainedSeq2Seq
 
 Fill = Callable[[TrainedSeq2Seq, Sequence[str | None], Sequence[str]], list[str]]
-"""A network, the words of its translation, those of the source -> the translation."""
+"""Function (network, words of its translation, words of the source) -> words of the final translation."""
 
 EXPLAINS = 0.1
-"""A word translates another one if its probability is at least this share of the best translation's."""
+"""Smallest probability of a translation of a word, relative to that of its best translation."""
 
 
 def keep(one: TrainedSeq2Seq, words: Sequence[str | None], source: Sequence[str]) -> list[str]:
-    """``<unk>`` for every unknown word."""
+    """Write ``<unk>`` for every unknown word."""
     return [SECOND if word is None else word for word in words]
 
 
 def copy(one: TrainedSeq2Seq, words: Sequence[str | None], source: Sequence[str]) -> list[str]:
-    """The n-th word of the source that the network does not know for the n-th unknown word of the translation.
+    """Replace the n-th unknown word of the translation by the n-th source word that is unknown to the network.
 
-    Unknown words for which the source has none are left out.
+    Unknown words without a counterpart are dropped.
     """
     return _in_order(words, (word for word in source if not one.source.knows(word)))
 
 
 def _in_order(words: Sequence[str | None], unknown: Iterable[str]) -> list[str]:
+    """Replace the unknown words by those of ``unknown``, in order; drop unknown words without a replacement."""
     following = iter(unknown)
     filled = (next(following, None) if word is None else word for word in words)
     return [word for word in filled if word is not None]
 
 
 class LexicalTranslations:
-    """The best translations of source words, by the lexical table of a word alignment.
+    """Replacement of unknown words by the best translations of source words in the lexical table of a word alignment.
 
-    The unknown words of a translation stand for words of the source that its known words do not translate:
+    The unknown words of a translation are assumed to stand for source words that its known words do not translate:
 
-    1. A word y of the translation translates a word x of the source if p(y | x) is at least ``EXPLAINS`` times the
-       probability of the best translation of x. Pairs of them are joined, the most probable first, of equal ones that
-       whose relative places in their sentences are nearest; every word once.
-    2. The words of the source that are left are taken in this order: those that the network does not know; those whose
-       best translation it does not know; the others. Within each kind from left to right. A word that it knows and that
-       the table has more often without a translation (linked to NULL) than with its best one is not taken.
-    3. As many as the translation has unknown words, in the order of the source, one for each: its best translation, or
-       itself where the table does not have it. Unknown words for which there are none are left out.
+    1. A word y of the translation translates a source word x if p(y | x) is at least ``EXPLAINS`` times the probability
+       of the best translation of x. Such pairs are matched greedily, the most probable first, ties broken by the
+       smallest distance of the relative positions in the sentences; every word is matched at most once.
+    2. The remaining source words are ranked: those unknown to the network; those whose best translation is unknown to
+       it; the others; from left to right within each group. A known word whose p(NULL | x) exceeds the probability of
+       its best translation is skipped.
+    3. As many of these as there are unknown words are used, in source order, one for each unknown word, which becomes
+       the best translation of the source word, or the source word itself if the table lacks it. Unknown words without
+       a counterpart are dropped.
 
-    The best translation of equally probable ones is the first in the order of their spelling.
+    Ties between best translations are broken by spelling.
     """
 
     def __init__(self, table: dict[str, dict[str, float]]) -> None:
-        """table: source word -> target word, or NULL -> p(target word | source word)."""
+        """Build from a table: source word -> target word, or NULL -> p(target word | source word)."""
         null = NULL.decode()
         self._words = {x: {y: p for y, p in row.items() if y != null} for x, row in table.items()}
         self._untranslated = {x: row[null] for x, row in table.items() if null in row}
@@ -68,10 +70,10 @@ class LexicalTranslations:
 
     @classmethod
     def read(cls, path: str | Path, sources: Iterable[str]) -> "LexicalTranslations":
-        """Read the lines ``target source p`` of these source words, of what ``phrases lexical`` writes as f2e.
+        """Read the lines ``target source p`` of some source words from the f2e table of ``phrases lexical``.
 
         Raises:
-            InputError: the file is missing or damaged, or a line is none of such a table.
+            InputError: the file is missing or damaged, or a line is malformed.
         """
         wanted = {word.encode(): word for word in sources}
         table: dict[str, dict[str, float]] = {}
@@ -83,18 +85,19 @@ class LexicalTranslations:
         return cls(table)
 
     def translation(self, word: str) -> str:
-        """The best translation of a word, or itself."""
+        """Return the best translation of a word, or the word itself if the table has none."""
         return self._best.get(word, word)
 
     def __call__(self, one: TrainedSeq2Seq, words: Sequence[str | None], source: Sequence[str]) -> list[str]:
+        """Replace the unknown words of a translation, see the class."""
         number = list(words).count(None)
         chosen = self._candidates(one, words, source)[:number] if number else []
         return _in_order(words, (self.translation(source[i]) for i in sorted(chosen)))
 
     def _candidates(self, one: TrainedSeq2Seq, words: Sequence[str | None], source: Sequence[str]) -> list[int]:
-        """The places of the source words that an unknown word may stand for, the best first."""
+        """Return the positions of the source words that unknown words may stand for, the best first."""
         explained = self._explained(words, source)
-        ranked = []
+        ranked = []  # (group, position)
         for i, word in enumerate(source):
             if i in explained:
                 continue
@@ -105,12 +108,13 @@ class LexicalTranslations:
         return [i for _, i in sorted(ranked)]
 
     def _explained(self, words: Sequence[str | None], source: Sequence[str]) -> set[int]:
-        """The places of the source words that known words of the translation translate."""
+        """Return the positions of the source words that are translated by known words of the translation."""
         pairs = []
         for i, x in enumerate(source):
             row = self._words.get(x, {})
             least = EXPLAINS * row[self._best[x]] if row else 0.0
             for j, y in enumerate(words):
+                # the distance of i / len(source) and j / len(words), in integers
                 if y is not None and row.get(y, 0.0) >= least and y in row:
                     pairs.append((-row[y], abs(i * len(words) - j * len(source)), i, j))
         sources: set[int] = set()

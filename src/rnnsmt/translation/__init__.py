@@ -1,1 +1,1 @@
-"""A tuned system at work: raw text in, raw text out, from the command line, from Python, and over HTTP."""
+"""Use of a tuned system: translation of raw text to raw text from the command line, from Python, and over HTTP."""

@@ -1,4 +1,4 @@
-"""A tuned system in one archive, whose files lead nowhere else."""
+"""Packing of a tuned system into one self-contained archive."""
 
 import io
 import json
@@ -15,13 +15,19 @@ from rnnsmt.translation.system import FILE, INI, Description
 GZIP, PLAIN = (".tar.gz", ".tgz"), ".tar"
 
 RNN_FILES = ("rnn.pt", "vocab.source.txt", "vocab.target.txt")
+"""Names in the archive of the RNN Encoder-Decoder and its vocabularies."""
 
 
 def pack_system(folder: Path, output: Path) -> dict[str, object]:
-    """Write the archive; it has one folder, called as the archive without its ending.
+    """Write the archive of a tuned system; it has one directory, named like the archive without its extension.
+
+    Args:
+        folder: directory of the system.
+        output: the archive, with one of the extensions ``GZIP`` or ``PLAIN``.
 
     Raises:
-        InputError: no folder of a tuned system, a file that it names is missing, two of one name, an unknown ending.
+        InputError: ``folder`` is not that of a tuned system, a file is missing, two files have the same name, or the
+            extension is unknown.
     """
     ending = next((ending for ending in (*GZIP, PLAIN) if output.name.endswith(ending)), "")
     name = output.name.removesuffix(ending)
@@ -31,7 +37,7 @@ def pack_system(folder: Path, output: Path) -> dict[str, object]:
     files: dict[str, Path] = {}
 
     def taken(path: Path, called: str) -> str:
-        """The name in the archive of a file that goes into it."""
+        """Add a file to the archive under a name, and return the name."""
         if not path.is_file():
             raise InputError(f"{folder}: needs {path}, which is missing; run the workflow again")
         if called in files:
@@ -51,7 +57,7 @@ def pack_system(folder: Path, output: Path) -> dict[str, object]:
     ini.folder = Path()
     texts = {INI: ini.text_for(Path()), FILE: json.dumps(packed.content(), indent=2, ensure_ascii=False) + "\n"}
     with atomic_path(output) as path, path.open("wb") as stream:
-        # the same system gives the same bytes: no times, no names of users
+        # reproducible: no times and no user names, so that the same system gives the same bytes
         packed_stream = GzipFile("", "wb", fileobj=stream, mtime=0) if ending in GZIP else nullcontext(stream)
         with packed_stream as inner, tarfile.open(fileobj=inner, mode="w", dereference=True) as archive:
             for called, text in texts.items():
@@ -64,7 +70,7 @@ def pack_system(folder: Path, output: Path) -> dict[str, object]:
 
 
 def _of_nobody(about_file: tarfile.TarInfo) -> tarfile.TarInfo:
-    """Without the user's name and the time, readable for everybody."""
+    """Remove user and time from an archive member, and make it readable for everybody."""
     about_file.mtime = 0
     about_file.uid = about_file.gid = 0
     about_file.uname = about_file.gname = ""

@@ -1,12 +1,13 @@
-"""A tuned system behind HTTP: a page for people, JSON for programs.
+"""HTTP server of a tuned system: a web page for people, JSON for programs.
 
-``GET /`` is the page; ``/?text=...`` translates a text at once. ``GET /system`` says what is served.
-``POST /translate`` takes ``{"text": "...", "nbest": n, "explain": true}``: one segment a line, the others where they
-are wanted. It answers ``{"translations": [...]}``, one entry a line. An error is ``{"error": "a sentence"}`` with the
-status that HTTP has for it.
+``GET /`` returns the page; ``/?text=...`` translates a text at once. ``GET /system`` describes the system.
+``POST /translate`` takes ``{"text": "...", "nbest": n, "explain": true}`` with one segment per line; the last two
+fields are optional. It returns ``{"translations": [...]}`` with one entry per line. An error is
+``{"error": "a sentence"}`` with the appropriate HTTP status.
 
-Requests are read side by side and translated one after the other, those that wait together. What comes in is bounded:
-the length of a request, how many wait, how many an address may send a minute, the time that one may take to arrive.
+Requests are read concurrently and translated by one thread, which combines those that are waiting. All input is
+bounded: the size of a request, the number of waiting requests, the number of requests per address and minute, and the
+time for a request to arrive.
 """
 
 import ipaddress
@@ -32,30 +33,41 @@ from rnnsmt.progress import say
 from rnnsmt.translation.system import ExplainedTranslation, PhraseUse, System
 
 MOST_BYTES = 200_000
-"""Of a request."""
+"""Maximum size of a request in bytes."""
 
 MOST_LINES = 1000
+"""Maximum number of lines in a request."""
 
 MOST_NBEST = 100
+"""Maximum number of translations per line."""
 
 MOST_WAITING = 200
-"""Requests that wait or are read; others are told to come again."""
+"""Maximum number of requests that wait or are being translated; others are rejected."""
 
 MOST_ADDRESSES = 10_000
-"""Whose requests are counted; the longest unheard is forgotten first."""
+"""Maximum number of addresses whose requests are counted; the least recently seen address is dropped first."""
 
 MOST_CONNECTIONS = 256
+"""Maximum number of open connections."""
 
 SECONDS = 30.0
-"""In which a request must have arrived, and how long a connection may be idle."""
+"""Time limit in seconds for a request to arrive, and for an idle connection."""
 
 ANSWER_SECONDS = 600.0
+"""Time limit in seconds for a translation."""
 
 BUSY = b'{"error": "too many connections; come again"}'
 
 
 class Request(NamedTuple):
-    """What is to be translated. lines: raw segments. answer: gets the translations, or an ``InputError``."""
+    """A request for translations.
+
+    Attributes:
+        lines: raw segments.
+        nbest: number of translations of each; 0 for the best one alone.
+        explain: whether to explain the translations.
+        answer: receives the translations, or an exception.
+    """
 
     lines: list[str]
     nbest: int
@@ -64,7 +76,7 @@ class Request(NamedTuple):
 
 
 class RateLimit:
-    """At most so many requests of an address in any minute."""
+    """Limit on the number of requests per address within any 60 seconds."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -72,7 +84,12 @@ class RateLimit:
         self._lock = threading.Lock()
 
     def allows(self, address: str, now: float) -> bool:
-        """Count a request; whether it may be answered. now: in seconds."""
+        """Return whether a request may be answered, and count it if so.
+
+        Args:
+            address: address of the client.
+            now: current time in seconds.
+        """
         with self._lock:
             times = self._times.setdefault(address, deque())
             self._times.move_to_end(address)
@@ -87,7 +104,7 @@ class RateLimit:
 
 
 class Translator(threading.Thread):
-    """Translates what waits; the only thread that asks the system."""
+    """Thread that translates waiting requests; no other thread uses the system."""
 
     def __init__(self, system: System) -> None:
         super().__init__(daemon=True)
@@ -95,6 +112,7 @@ class Translator(threading.Thread):
         self.waiting: Queue[Request] = Queue(MOST_WAITING)
 
     def run(self) -> None:
+        """Translate waiting requests until the process ends; a batch is complete once it has ``MOST_LINES`` lines."""
         while True:
             requests = [self.waiting.get()]
             lines = len(requests[0].lines)
@@ -112,10 +130,10 @@ class Translator(threading.Thread):
                     self._answer(one)
 
     def _answer_together(self, requests: list[Request]) -> None:
-        """Translate several requests at once; each by itself where one of them cannot be."""
+        """Translate several requests in one search; if that fails, translate each by itself."""
         try:
             found = iter(self.system.translate_all([line for one in requests for line in one.lines]))
-        except Exception:  # of one of them; it must not end the others, and not this thread
+        except Exception:  # caused by one request; the others and this thread must survive it
             for one in requests:
                 self._answer(one)
             return
@@ -125,7 +143,7 @@ class Translator(threading.Thread):
     def _answer(self, request: Request) -> None:
         try:
             request.answer.set_result(self._translated(request))
-        except Exception as error:  # the server goes on with the next one
+        except Exception as error:  # reported to the client; this thread must survive it
             request.answer.set_exception(error)
 
     def _translated(self, request: Request) -> list[dict[str, Any]]:
@@ -153,7 +171,7 @@ def _explained(best: ExplainedTranslation, phrases: list[PhraseUse]) -> dict[str
 
 
 class RefusedError(Exception):
-    """What is answered instead of a translation."""
+    """A request that is rejected with an HTTP status and a message."""
 
     def __init__(self, status: HTTPStatus, sentence: str) -> None:
         super().__init__(sentence)
@@ -161,14 +179,21 @@ class RefusedError(Exception):
 
 
 class Server(ThreadingHTTPServer):
-    """The HTTP server of a system."""
+    """HTTP server of a system."""
 
     daemon_threads = True
     request_queue_size = 128
 
     def __init__(self, system: System, host: str, port: int, rate: int) -> None:
-        """Raises:
-        InputError: the address cannot be listened at.
+        """Bind the address and start the translator.
+
+        Args:
+            system: the system.
+            host, port: address to listen on.
+            rate: maximum number of requests per address and minute.
+
+        Raises:
+            InputError: the address is not available.
         """
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.is_local = host == "localhost" or _is_loopback(host)
@@ -183,7 +208,7 @@ class Server(ThreadingHTTPServer):
         self.translator.start()
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer a connection in a thread of its own, or say that there are too many."""
+        """Handle a connection in a thread of its own, or reject it with status 503 if there are too many."""
         if self.connections.acquire(blocking=False):
             super().process_request(request, client_address)
             return
@@ -194,14 +219,14 @@ class Server(ThreadingHTTPServer):
         self.shutdown_request(request)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """A connection from its beginning to its end."""
+        """Handle a connection, then release its place."""
         try:
             super().process_request_thread(request, client_address)
         finally:
             self.connections.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Somebody who went away in the middle is no news."""
+        """Ignore the errors of a connection, for example of a client that disconnects early."""
 
 
 def _is_loopback(name: str) -> bool:
@@ -212,7 +237,7 @@ def _is_loopback(name: str) -> bool:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One connection."""
+    """Handler of one connection."""
 
     server: Server
     server_version, sys_version = f"rnnsmt/{__version__}", ""
@@ -220,7 +245,10 @@ class Handler(BaseHTTPRequestHandler):
     timeout = SECONDS
 
     def handle_one_request(self) -> None:
-        """Read and answer a request, which must arrive within ``timeout``, however slowly its bytes come."""
+        """Read and answer one request, which must arrive within ``timeout`` in total.
+
+        The timeout of the socket alone would restart with every byte.
+        """
         self._watch = threading.Timer(self.timeout, self._hang_up)
         self._watch.daemon = True
         self._watch.start()
@@ -236,9 +264,9 @@ class Handler(BaseHTTPRequestHandler):
             self.connection.shutdown(socket.SHUT_RD)
 
     def do_GET(self) -> None:
-        """The page, or what is served."""
+        """Send the page or the description of the system."""
         if "Content-Length" in self.headers or "Transfer-Encoding" in self.headers:
-            self.close_connection = True  # what follows is not the next request
+            self.close_connection = True  # the bytes that follow are a body, not the next request
         if not self._for_us():
             return
         about = self.server.translator.system.description
@@ -250,7 +278,7 @@ class Handler(BaseHTTPRequestHandler):
             self._refuse(HTTPStatus.NOT_FOUND, "there are GET /, GET /system and POST /translate")
 
     def do_POST(self) -> None:
-        """Translate."""
+        """Translate the text of a request."""
         try:
             body = self._body()
             self._watch.cancel()
@@ -291,10 +319,10 @@ class Handler(BaseHTTPRequestHandler):
             raise RefusedError(HTTPStatus.INTERNAL_SERVER_ERROR, "the translation failed; the log says why") from None
 
     def _body(self) -> bytes:
-        """The content of the request.
+        """Read the body of the request.
 
         Raises:
-            RefusedError: it has no length, or two, is too long, or does not come.
+            RefusedError: the length is missing, ambiguous or too large, or the body does not arrive.
         """
         lengths = self.headers.get_all("Content-Length", [])
         if len(lengths) > 1 or "Transfer-Encoding" in self.headers:
@@ -312,7 +340,11 @@ class Handler(BaseHTTPRequestHandler):
         return body
 
     def _for_us(self) -> bool:
-        """Whether a page of this server, or no page, asks: pages of others must not reach one that is local."""
+        """Return whether a request may be answered; send an error otherwise.
+
+        Requests from web pages of other origins are rejected, and a server on the loopback interface accepts local host
+        names only, so that a page elsewhere cannot reach it through the user's browser (DNS rebinding).
+        """
         host = urlsplit(f"//{self.headers.get('Host', '')}").hostname or ""
         origin = self.headers.get("Origin")
         own = origin is None or urlsplit(origin).netloc == self.headers.get("Host")
@@ -322,11 +354,11 @@ class Handler(BaseHTTPRequestHandler):
         return False
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """What the protocol does not allow, as a sentence in JSON too."""
+        """Send the errors of the HTTP protocol as JSON, too."""
         self._refuse(HTTPStatus(code), message or HTTPStatus(code).phrase)
 
     def _refuse(self, status: HTTPStatus, sentence: str) -> None:
-        self.close_connection = True  # what is left of the request is not read
+        self.close_connection = True  # the rest of the request is not read
         self._json(status, {"error": sentence})
 
     def _json(self, status: HTTPStatus, content: object) -> None:
@@ -345,11 +377,14 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Texts and addresses of users are nobody's business."""
+        """Log nothing, to protect the texts and addresses of users."""
 
 
 def _network(address: str) -> str:
-    """What requests are counted by: the address, of IPv6 the network that one user has."""
+    """Return the unit that requests are counted by: an IPv4 address, or the /64 network of an IPv6 address.
+
+    A user usually has the whole IPv6 network.
+    """
     try:
         found = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
@@ -358,10 +393,13 @@ def _network(address: str) -> str:
 
 
 def read_request(body: bytes) -> tuple[list[str], int, bool]:
-    """The lines of a request, how many translations of each, and whether they are explained.
+    """Parse the body of a request.
+
+    Returns:
+        The lines, the number of translations of each, and whether to explain them.
 
     Raises:
-        RefusedError: it is not as it must be.
+        RefusedError: the body is invalid.
     """
     try:
         content = json.loads(body)
@@ -381,10 +419,15 @@ def read_request(body: bytes) -> tuple[list[str], int, bool]:
 
 
 def serve(system: System, host: str, port: int, rate: int) -> dict[str, object]:
-    """Serve until Ctrl-C or SIGTERM.
+    """Serve a system until Ctrl-C or SIGTERM.
+
+    Args:
+        system: the system.
+        host, port: address to listen on.
+        rate: maximum number of requests per address and minute.
 
     Raises:
-        InputError: the address cannot be listened at.
+        InputError: the address is not available.
     """
     with Server(system, host, port, rate) as server:
         shown = f"[{host}]" if ":" in host else host

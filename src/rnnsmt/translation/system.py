@@ -1,7 +1,7 @@
-"""A tuned system as somebody uses it: from raw text to raw text, with what it thought on the way.
+"""A tuned system: translation of raw text to raw text, with explanations.
 
-The folder of a tuned system has its ``moses.ini`` and ``system.json``, which says how text is prepared, how wide the
-search is, and where the other files are, relative to the folder.
+The directory of a tuned system contains its ``moses.ini`` and ``system.json``, which describes the preparation of text,
+the limits of the search, and the paths of the other files, relative to the directory.
 """
 
 import math
@@ -43,21 +43,22 @@ FILE, INI = "system.json", "moses.ini"
 FORMAT = "rnnsmt-system-1"
 
 MAX_CHARACTERS = 100_000
-"""Of one segment: what is longer is no sentence, and every step takes time for it."""
+"""Maximum length of one segment. Longer text is not a sentence, and every step needs time for it."""
 
 
 @dataclass(frozen=True)
 class Description:
-    """What ``system.json`` says; files relative to its folder.
+    """Content of ``system.json``; paths are relative to its directory.
 
     Attributes:
-        name: of the system, ``cslm_rnn``.
-        source, target: the languages, two letters.
+        name: name of the system, for example ``cslm_rnn``.
+        source, target: two-letter codes of the languages.
         normalize, tokenize, escape, lowercase: as in ``CleaningOptions``.
-        truecaser: the truecasing model of the source language; none where case is left alone.
-        rnn: the network that scored the phrase table, the vocabularies of its source and its target side; or nothing.
-        columns: what the phrase scores after the fourth are.
-        filtered: its tables are for the dev and test sets alone, which systems with proposals are made for.
+        truecaser: truecasing model of the source language; None if case is not changed.
+        rnn: the network that scored the phrase table, and the vocabularies of its source side and target side; or
+            empty.
+        columns: names of the phrase scores after the fourth.
+        filtered: whether its tables are for the dev and test sets only, as those of systems with proposals are.
         pop_limit, stack, cslm_cells, cslm_precision: as in ``SearchOptions`` and ``load_model``.
     """
 
@@ -79,10 +80,10 @@ class Description:
 
     @classmethod
     def read(cls, folder: str | Path) -> "Description":
-        """Read that of a folder.
+        """Read the description in a directory.
 
         Raises:
-            InputError: there is none, or it is of another version.
+            InputError: there is none, it is damaged, or it was written by another version.
         """
         path = Path(folder) / FILE
         if not path.is_file():
@@ -100,10 +101,13 @@ class Description:
         return found
 
     def check(self, where: str) -> None:
-        """Refuse what no system has. where: for the sentence.
+        """Check the values of the description.
+
+        Args:
+            where: name of the file in the error message.
 
         Raises:
-            InputError: a language that has no such code, a limit below 1, an unknown precision, half a network.
+            InputError: an invalid language code, a limit below 1, an unknown precision, or an incomplete network.
         """
         for lang in (self.source, self.target):
             if mistake := code_mistake(lang):
@@ -114,30 +118,37 @@ class Description:
             raise InputError(f"{where}: rnn is a network and two vocabularies, columns are names")
 
     def content(self) -> dict[str, object]:
-        """What the file has."""
+        """Return the content of the file."""
         return {"format": FORMAT, **asdict(self)}
 
     def write(self, folder: str | Path) -> None:
-        """Write it as that of a folder."""
+        """Write the description into a directory.
+
+        Raises:
+            InputError: as ``check``.
+        """
         self.check(str(Path(folder) / FILE))
         write_json(Path(folder) / FILE, self.content())
 
 
 def _is(value: object, kind: type | tuple[type, ...]) -> bool:
-    """Whether a value of JSON is of a kind; true is no number."""
+    """Return whether a JSON value has a type; unlike in Python, true and false are not numbers."""
     return isinstance(value, kind) and (kind in (bool, (str, NoneType)) or not isinstance(value, bool))
 
 
 def relative(file: str | Path, folder: str | Path) -> str:
-    """The path of a file as seen from a folder."""
+    """Return the path of a file relative to a directory."""
     return os.path.relpath(file, folder)
 
 
 class PhraseUse(NamedTuple):
     """A phrase pair of a translation.
 
-    first, last: its source words, from 0. scores: what the table says of it, by name. runners_up: other targets of the
-    source phrase, the best by the model's estimate first.
+    Attributes:
+        first, last: its source words, from 0.
+        source, target: its text.
+        scores: scores of the pair in the phrase table (probabilities), by name.
+        runners_up: other targets of the source phrase, the best by the model's estimate first.
     """
 
     first: int
@@ -150,14 +161,14 @@ class PhraseUse(NamedTuple):
 
 @dataclass(frozen=True)
 class ExplainedTranslation:
-    """A translation.
+    """A translation with its parts.
 
     Attributes:
-        text: as people write it.
-        tokens: as the decoder wrote it.
-        score: the model's.
-        contributions: of every kind of feature to the score, weight times value, by name.
-        phrases: (first source word, last source word, number of target words) in the order of the translation.
+        text: raw text.
+        tokens: output of the decoder.
+        score: score of the model.
+        contributions: weight times value, summed by kind of feature.
+        phrases: (first source word, last source word, number of target words), in the order of the translation.
     """
 
     text: str
@@ -168,7 +179,12 @@ class ExplainedTranslation:
 
 
 class System:
-    """A tuned system, loaded."""
+    """A tuned system in memory.
+
+    Attributes:
+        words: number of source words translated so far.
+        unknown: number of those that were passed through or dropped.
+    """
 
     def __init__(
         self,
@@ -177,7 +193,13 @@ class System:
         device: str = "auto",
         threads: int = 1,
     ) -> None:
-        """Load a folder. texts: raw text; only what it needs of the tables is read, and only it can be translated.
+        """Load a system from its directory.
+
+        Args:
+            folder: the directory.
+            texts: raw text; if given, the tables are filtered for it, and only this text can be translated.
+            device: device for a neural LM, see ``load_model``.
+            threads: number of threads.
 
         Raises:
             InputError: a file is missing or damaged.
@@ -196,7 +218,6 @@ class System:
                 "of other text stay as they are. Take the system without proposals for it"
             )
         self.words, self.unknown = 0, 0
-        """Words translated so far, and those of them that were passed through."""
         sentences = None if texts is None else self.prepare(texts)
         self.model: SearchModel = load_model(self.ini, sentences, None, threads, device, about.cslm_precision)
         self.weights = self.model.weights(self.ini)
@@ -204,10 +225,10 @@ class System:
         self._network: tuple[RNNEncoderDecoder, list[Vocabulary]] | None = None
 
     def _file(self, path: str) -> Path:
-        """A file that the description names.
+        """Return the path of a file named in the description.
 
         Raises:
-            InputError: there is none.
+            InputError: the file is missing.
         """
         found = self.folder / path
         if not found.exists():
@@ -215,7 +236,11 @@ class System:
         return found
 
     def prepare(self, texts: Sequence[str], first: int = 1) -> list[str]:
-        """Raw segments as the decoder reads them: normalised, tokenised, truecased. first: the number of the first one.
+        """Convert raw segments into the input of the decoder: normalise, tokenise, truecase.
+
+        Args:
+            texts: the segments.
+            first: number of the first segment, for error messages.
 
         Raises:
             InputError: a segment is too long.
@@ -234,12 +259,16 @@ class System:
         """Translate one raw segment.
 
         Raises:
-            InputError: it is too long.
+            InputError: the segment is too long.
         """
         return self.translate_all([text])[0]
 
     def translate_all(self, texts: Sequence[str], first: int = 1) -> list[str]:
-        """Translate raw segments; many at a time are faster than one after the other. first: the number of the first.
+        """Translate raw segments; one call for many segments is faster than many calls.
+
+        Args:
+            texts: the segments.
+            first: number of the first segment, for error messages.
 
         Raises:
             InputError: a segment is too long.
@@ -247,12 +276,17 @@ class System:
         return [self._detokenize(found.text) for found in self._search(self.prepare(texts, first))]
 
     def nbest(self, text: str, n: int, first: int = 1) -> list[ExplainedTranslation]:
-        """The n best distinct translations of a raw segment, best first; their search is wider than ``translate``'s.
+        """Return the n best distinct translations of a raw segment, best first.
 
-        first: the number of the segment, for errors.
+        The beam is wider than that of ``translate``.
+
+        Args:
+            text: the segment.
+            n: maximum number of translations.
+            first: number of the segment, for error messages.
 
         Raises:
-            InputError: it is too long.
+            InputError: the segment is too long.
         """
         found = self._search(self.prepare([text], first), n)[0].nbest
         return [
@@ -261,22 +295,29 @@ class System:
         ]
 
     def explain(self, text: str, runners_up: int = 3) -> tuple[ExplainedTranslation, list[PhraseUse]]:
-        """The translation of a raw segment and the phrase pairs that it is made of.
+        """Translate a raw segment; return the translation and its phrase pairs.
 
-        runners_up: at most so many other targets of every source phrase.
+        Args:
+            text: the segment.
+            runners_up: maximum number of other targets of each source phrase.
 
         Raises:
-            InputError: it is too long.
+            InputError: the segment is too long.
         """
         return self.explain_all([text], runners_up)[0]
 
     def explain_all(
         self, texts: Sequence[str], runners_up: int = 3, first: int = 1
     ) -> list[tuple[ExplainedTranslation, list[PhraseUse]]]:
-        """``explain`` of raw segments, searched together. first: the number of the first of them.
+        """Translate and explain raw segments in one search, see ``explain``.
+
+        Args:
+            texts: the segments.
+            runners_up: maximum number of other targets of each source phrase.
+            first: number of the first segment, for error messages.
 
         Raises:
-            InputError: one of them is too long.
+            InputError: a segment is too long.
         """
         sentences = self.prepare(texts, first)
         search = self._searched(sentences, 0)
@@ -289,7 +330,7 @@ class System:
         ]
 
     def score(self, source: str, target: str) -> float:
-        """log p(target | source) of a phrase pair by the RNN Encoder-Decoder, natural logarithm; tokenised phrases.
+        """Return log p(target | source) (natural logarithm) of a tokenised phrase pair under the RNN Encoder-Decoder.
 
         Raises:
             InputError: the system has no RNN; a phrase has no words or is too long.
@@ -304,7 +345,7 @@ class System:
             return float(model.log_probability(x, lengths[0], y, lengths[1]))
 
     def embed(self, phrase: str) -> NDArray[np.float32]:
-        """c ``[H]`` of a tokenised source phrase: what the RNN's encoder makes of it (section 2.2 of the paper).
+        """Return the RNN encoder's summary c ``[H]`` of a tokenised source phrase (section 2.2 of the paper).
 
         Raises:
             InputError: as ``score``.
@@ -346,7 +387,11 @@ class System:
     def _phrases(
         self, search: SentenceSearch, number: int, sentence: str, found: Translation, runners_up: int
     ) -> list[PhraseUse]:
-        """number: of the sentence among those that were searched."""
+        """Return the phrase pairs of a translation with their scores and alternatives.
+
+        Args:
+            number: index of the sentence in the search.
+        """
         looked_up, ranked = search.looked_up, search.ranked
         places = self.model.columns["PhraseDictionaryMemory"]
         uses = []
@@ -389,7 +434,11 @@ class System:
         return self._network
 
     def _ids(self, side: int, phrase: str) -> NDArray[np.int64]:
-        """The ids of a source (0) or target (1) phrase, with EOS."""
+        """Return the ids of a source (side 0) or target (side 1) phrase, with EOS.
+
+        Raises:
+            InputError: the phrase has no words or is too long.
+        """
         model, vocabularies = self._rnn()
         words, longest = phrase.split(), model.sizes.longest
         if not 0 < len(words) <= longest:

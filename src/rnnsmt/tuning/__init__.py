@@ -1,1 +1,1 @@
-"""Minimum error rate training (Och 2003)."""
+"""Tuning of feature weights for corpus BLEU: MERT (Och 2003), batch MIRA and PRO."""

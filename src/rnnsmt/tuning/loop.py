@@ -1,10 +1,11 @@
-"""The outer loop of tuning: optimise, decode, add the n-best lists to the pool, save, until nothing is gained.
+"""Outer loop of tuning: optimise the weights, decode, merge the n-best lists, save a checkpoint, until convergence.
 
-As ``mert-moses.pl``: weights have absolute sum 1; n-best lists of all iterations accumulate; the loop ends when an
-iteration finds no new candidate, or after a number of iterations. It also ends when corpus BLEU of the decoded
-development set has not risen by ``least_rise`` in ``patience`` iterations. The iteration with the highest BLEU counts.
+As in ``mert-moses.pl``, weights have absolute sum 1, n-best lists of all iterations accumulate, and the loop ends when
+an iteration finds no new candidate or after a maximum number of iterations. It also ends when corpus BLEU of the
+decoded development set has not risen by ``least_rise`` in ``patience`` iterations. The result is the iteration with the
+highest BLEU.
 
-In the end it is compared with the tuned weights of nested models, which have some of the features (``_Run.compare``).
+Finally, the result is compared with the tuned weights of nested models, whose features are a subset (``_Run.compare``).
 """
 
 import time
@@ -25,36 +26,42 @@ from rnnsmt.tuning.state import TuningState
 from rnnsmt.tuning.weights import Weights, normalised
 
 LINE = (0.75, 0.5, 0.25)
-"""The points between a nested model's weights and the best own ones that are tried, from the latter on."""
+"""Points decoded on the line between a nested model's weights (0) and the best own weights (1), in this order."""
 
 HOPELESS = 0.01
-"""BLEU (0 to 1) on the accumulated n-best lists by which weights must be behind not to be decoded."""
+"""Weights that are behind the best ones by more than this BLEU (0 to 1) on the n-best lists are not decoded."""
 
 
 class Decoded(NamedTuple):
-    """Translations of the development set: the best one and the n-best list of every sentence."""
+    """Translations of the development set: best translation and n-best list of every sentence."""
 
     best: list[str]
     texts: list[list[str]] | NumberedTexts
     features: list[NDArray[np.float64]]
-    """``[n_s, F]`` a sentence, the tuned features only."""
+    """Feature vectors ``[n_s, F]`` of each sentence, tuned features only."""
 
 
 class DevSetDecoder(Protocol):
-    """What the loop needs of a search."""
+    """Interface of the decoder that the loop requires."""
 
     feature_names: list[str]
 
     def decode(self, weights: Weights) -> Decoded:
-        """Translate the development set."""
+        """Translate the development set with these weights ``[F]``."""
         ...
 
 
 class Tuned(NamedTuple):
-    """The result: the weights whose decoded development BLEU is highest, and what was decoded.
+    """Result of tuning: the weights with the highest BLEU on the decoded development set, and the history.
 
-    ``best_iteration``: number of the best iteration. ``comparisons``: see ``_Run.compare``; ``weights`` may be those of
-    one of them. ``seconds``: CPU seconds of optimising, decoding and merging, for the decodings of this process.
+    Attributes:
+        weights: ``[F]``; may be those of one of the comparisons.
+        bleu: BLEU of these weights in percent.
+        best_iteration: number of the best iteration, from 1.
+        iterations: records of the iterations.
+        comparisons: records of the comparisons with nested models, see ``_Run.compare``.
+        stopped: reason for the end of the loop.
+        seconds: CPU seconds of optimising, decoding and merging, for each decoding of this process.
     """
 
     weights: Weights
@@ -66,7 +73,7 @@ class Tuned(NamedTuple):
     seconds: list[tuple[float, float, float]]
 
     def history(self, features: Sequence[str], seed: int) -> dict[str, object]:
-        """What ``--output-history`` holds; ``features``: names of the weights."""
+        """Return the content of ``--output-history``; ``features`` are the names of the weights."""
         return {
             "features": list(features),
             "seed": seed,
@@ -88,18 +95,25 @@ def tune(
     stop: Stop | None = None,
     nested: Sequence[Weights] = (),
 ) -> Tuned:
-    """Tune from ``start``, or go on from what is complete in ``state``.
+    """Tune from ``start``, or resume from the iterations in ``state``.
 
-    What comes out depends on ``options``, not on how far a run before went: a state that has more iterations than these
-    options ask for is read as far as they ask, one that has fewer is gone on with.
+    The result depends on ``options`` but not on how far an earlier run got: of a state with more iterations than these
+    options allow, only the first are used; a state with fewer is continued.
 
     Args:
-        nested: tuned weights ``[F]`` of models that have some of the features, 0 for the others: the result is not
-            worse than any of them on the development set.
+        decoder: decoder of the development set.
+        bleu: prepared references of the development set.
+        start: initial weights ``[F]``.
+        state: checkpoint directory of the run.
+        options: end of the loop and settings of the optimiser.
+        stop: signals and time limit.
+        nested: tuned weights ``[F]`` of models with a subset of the features, 0 for the other features. The result is
+            not worse than any of them on the development set.
 
     Raises:
-        InputError: as ``tunable_features``.
-        SystemExit: ``stop`` asks for it before a decoding as long as the last one would be over.
+        InputError: see ``tunable_features``.
+        SystemExit: the next decoding, if it takes as long as the last one, would exceed the time limit of ``stop``, or
+            a signal was received.
     """
     run = _Run(decoder, bleu, state, options, stop)
     run.iterate(normalised(start))
@@ -121,12 +135,13 @@ def tune(
 
 
 def _end(iterations: list[dict[str, Any]], options: LoopOptions) -> int | None:
-    """How many of these iterations a run with these options makes; none where it makes more."""
+    """Return the number of these iterations after which a run with these options ends, or None if it continues."""
     numbers = range(1, len(iterations) + 1)
     return next((number for number in numbers if _stop_reason(iterations[:number], options) is not None), None)
 
 
 def _stop_reason(iterations: list[dict[str, Any]], options: LoopOptions) -> str | None:
+    """Return the reason for ending the loop after these iterations, or None."""
     if not iterations:
         return None
     if iterations[-1]["new_candidates"] == 0:
@@ -141,18 +156,19 @@ def _stop_reason(iterations: list[dict[str, Any]], options: LoopOptions) -> str 
 
 
 class _Run:
-    """What a process does for one run, a decoding at a time; each is saved."""
+    """One tuning run in one process; the state is saved after every decoding."""
 
     def __init__(
         self, decoder: DevSetDecoder, bleu: BatchBleu, state: TuningState, options: LoopOptions, stop: Stop | None
     ) -> None:
+        """Create a run; see ``tune`` for the arguments."""
         self._decoder, self._bleu, self._state, self._options, self._stop = decoder, bleu, state, options, stop
         self.seconds: list[tuple[float, float, float]] = []
         self._last = 0.0
-        """Seconds on the clock that the last decoding took, with what goes with it."""
+        """Wall-clock seconds of the last iteration or comparison."""
 
     def iterate(self, start: Weights) -> None:
-        """All iterations that the state lacks."""
+        """Run the iterations that are missing from the state."""
         state = self._state
         if _end(state.iterations, self._options) is not None:
             return
@@ -166,14 +182,18 @@ class _Run:
             self._last = time.monotonic() - began
 
     def _pool(self, features: int, iterations: int) -> NbestPool:
-        """What the first iterations have found."""
+        """Return the pool of the candidates of the first iterations."""
         pool = NbestPool(self._bleu.segments, features)
         for batch in self._state.batches(iterations):
             pool.add(batch)
         return pool
 
     def _ask_for_time(self) -> None:
-        """End the process where time is up; it has done something then."""
+        """Exit if ``stop`` asks for it, but not before this process has completed a decoding.
+
+        Raises:
+            SystemExit: with the exit code of ``stop``.
+        """
         if self.seconds and self._stop and self._stop.asked(self._last):
             done = len(self._state.iterations)
             say(
@@ -183,6 +203,7 @@ class _Run:
             raise SystemExit(self._stop.exit_code())
 
     def _iteration(self, start: Weights, pool: NbestPool) -> None:
+        """Optimise the weights (except in the first iteration), decode, extend the pool and save."""
         done = len(self._state.iterations)
         names = self._decoder.feature_names
         clock = [time.process_time()]
@@ -203,7 +224,7 @@ class _Run:
         fresh = pool.add(candidate_batch(decoded.features, self._bleu.statistics(decoded.texts)))
         clock.append(time.process_time())
         if not done:
-            tunable_features(pool.flat(), names)  # refused before anything is saved
+            tunable_features(pool.flat(), names)  # raises InputError before anything is saved
         record |= {"dev_bleu": dev.bleu, "length_ratio": dev.length_ratio, "weights": weights.tolist()}
         record |= {"new_candidates": len(fresh.sentences), "candidates": len(pool)}
         self._state.save(record, fresh)
@@ -216,15 +237,17 @@ class _Run:
         )
 
     def compare(self, best: Mapping[str, Any], nested: Sequence[Weights], iterations: int) -> list[dict[str, Any]]:
-        """Decode with the weights of nested models, and between them and the best of the iterations where one is ahead.
+        """Decode with the weights of nested models and, if one of them is better, with weights between it and ``best``.
 
-        ``HOPELESS`` spares the decoding with weights that are far behind. Where a nested model is ahead of ``best``,
-        points on the line between the two are decoded, from ``best`` on, until one is not behind the nested model: what
-        the further features are worth on other text should not be lost with a little BLEU on the development set.
+        Weights that are behind ``best`` by more than ``HOPELESS`` on the n-best lists are not decoded. If a nested
+        model is better than ``best``, points on the line between the two are decoded, starting near ``best``, until one
+        is at least as good as the nested model. In this way a small gain in BLEU on the development set does not
+        discard the additional features, which may help on other text.
 
         Returns:
-            Records of what was decoded: which of ``nested``, from 1; ``part``, the way from it to ``best``, 0 to 1; the
-            weights and their BLEU. The points on the line first: of equally good weights they are taken.
+            Records of the decodings: ``nested``, number of the nested model from 1; ``part``, position on the line from
+            it to ``best``, 0 to 1; ``weights`` and ``dev_bleu``. Points on the line come first, so that they are
+            preferred if BLEU is equal.
         """
         own = np.array(best["weights"])
         pool = self._pool(own.size, iterations).flat()
@@ -245,7 +268,7 @@ class _Run:
         return points + found
 
     def _comparison(self, nested: int, part: float, weights: Weights) -> dict[str, Any]:
-        """The record of one decoding: from the state, or made and saved."""
+        """Return the record of one decoding with these weights: from the state, or decode and save it."""
         key = weights.tolist()
         value = next((one["dev_bleu"] for one in self._state.comparisons if one["weights"] == key), None)
         if value is None:

@@ -1,16 +1,16 @@
-"""Minimum error rate training (Och 2003): many climbs by exact line search, combined into one weight vector.
+"""Minimum error rate training (Och 2003): local search by exact line search from many starting points.
 
-A climb follows Och (2003): exact line searches along the coordinates and along random directions, every improvement
-taken at once, until a whole cycle of directions brings none.
+Each local search follows Och (2003): exact line searches along the coordinate axes and along random directions; every
+improvement is applied at once; the search ends after a whole cycle of directions without improvement.
 
-The climbs start from random points around the weights of the iteration before. The classical choice
-(``combine="best"``) is the best of the points they reach. That maximum sits on one of many narrow peaks of a piecewise
-constant surface, fits the development set more than other text, and which peak it is differs between seeds. So by
-default (``combine="mean"``) the mean of the better half of them is taken: a point of the plateau that the peaks stand
-on. Its BLEU on the development set is a little lower, on other text it is not, and it hardly differs between seeds (the
-mean of several tunings is steadier than each of them: Cettolo et al. 2011).
+The searches start from random points around the weights of the previous iteration. The classical choice
+(``combine="best"``) is the best local optimum. It is one of many narrow peaks of a piecewise constant function, it
+overfits the development set, and it varies with the seed. The default (``combine="mean"``) is the mean of the weights
+of the better half of the local optima. Its BLEU is slightly lower on the development set but not on other text, and it
+varies little with the seed (the mean of several tuning runs is more stable than each of them: Cettolo et al. 2011).
 
-Every climb has its own generator, seeded by its place, so that the result does not depend on the number of threads.
+Every local search has its own random generator, seeded by its number, so that the result does not depend on the number
+of threads.
 """
 
 from collections.abc import Sequence
@@ -26,15 +26,15 @@ from rnnsmt.tuning.options import OptimiserOptions
 from rnnsmt.tuning.weights import Weights, normalised
 
 TOLERANCE = 1e-5
-"""Least gain in BLEU (0 to 1) that a line search must bring."""
+"""Minimum gain in BLEU (0 to 1) for which a line search changes the weights."""
 
 NOISE = 0.5
-"""Absolute sum of the noise in a random start, beside weights with absolute sum 1."""
+"""Absolute sum of the noise added to a random start, relative to weights with absolute sum 1."""
 
 
 @dataclass(frozen=True)
 class Climb:
-    """Result of one climb: weights with absolute sum 1 and the BLEU (0 to 1) they reached."""
+    """Result of a local search: weights with absolute sum 1 and their BLEU (0 to 1) on the pool."""
 
     weights: Weights
     value: float
@@ -48,11 +48,15 @@ def optimise(
     options: OptimiserOptions,
     threads: int = 1,
 ) -> Weights:
-    """Climb from ``start`` and from ``options.restarts`` random points around it; see ``optimise_weights``."""
+    """Run a local search from ``start`` and from ``options.restarts`` random points around it.
+
+    See ``optimise_weights``.
+    """
     tasks = [(start, np.random.default_rng([*seed, 0, 0]))]
     for number in range(options.restarts):
         rng = np.random.default_rng([*seed, 1, number])
         tasks.append((random_start(rng, start, active), rng))
+    # threads suffice: the kernels release the GIL
     with ThreadPoolExecutor(max_workers=threads) as executor:
         climbs = list(
             executor.map(lambda task: climb(pool, task[0], *_directions(task[1], active, options), options), tasks)
@@ -69,14 +73,15 @@ def climb(
     coordinates: NDArray[np.int64],
     options: OptimiserOptions,
 ) -> Climb:
-    """Climb from ``start`` by line searches, taking every improvement at once.
+    """Run a local search from ``start`` by line searches, applying every improvement at once.
 
     Args:
-        pool: the candidates.
-        start: ``[F]``, weights.
-        directions: ``[C, D, F]``, cycles of directions with absolute sum 1; a cycle without improvement ends the climb.
-        coordinates: ``[C, D]``, the one feature that a direction moves, or -1 for a general direction.
-        options: ``reach``.
+        pool: candidates of all sentences.
+        start: initial weights ``[F]``.
+        directions: ``[C, D, F]``, cycles of directions with absolute sum 1; the search ends after a cycle without
+            improvement.
+        coordinates: ``[C, D]``, feature number of a direction along a coordinate axis, -1 for other directions.
+        options: ``reach`` is used.
     """
     line = LineSearch(pool)
     weights = normalised(start)
@@ -86,7 +91,7 @@ def climb(
         project(pool.features, weights, intercepts)
         improved = False
         for direction, k in zip(directions[cycle], coordinates[cycle], strict=True):
-            if k >= 0:
+            if k >= 0:  # the projection on a coordinate axis is a row of the feature matrix
                 slopes[:] = pool.features[k]
             else:
                 project(pool.features, direction, slopes)
@@ -94,6 +99,7 @@ def climb(
             if found > value + TOLERANCE:
                 value, improved = found, True
                 weights = weights + x * direction
+                # scores at the new weights, without a new projection; rounding errors are removed at the next cycle
                 intercepts += x * slopes
         weights = normalised(weights)
         if not improved:
@@ -102,9 +108,10 @@ def climb(
 
 
 class LineSearch:
-    """Exact line searches on one pool; keeps its work space."""
+    """Exact line searches on one pool, with reusable buffers."""
 
     def __init__(self, pool: FlatPool) -> None:
+        """Allocate buffers for a pool."""
         self._pool = pool
         size = len(pool.statistics)
         self._xs = np.empty(size)
@@ -114,7 +121,7 @@ class LineSearch:
     def search(
         self, slopes: NDArray[np.float64], intercepts: NDArray[np.float64], low: float, high: float
     ) -> tuple[float, float]:
-        """The best point between ``low`` and ``high`` on the line, and its BLEU; see ``best_point``."""
+        """Return the best point between ``low`` and ``high`` on the line, and its BLEU (0 to 1); see ``best_point``."""
         pool = self._pool
         corners = line_corners(
             slopes, intercepts, pool.offsets, low, high, pool.statistics, self._total,
@@ -128,7 +135,7 @@ class LineSearch:
 
 
 def random_start(rng: np.random.Generator, around: Weights, active: NDArray[np.bool_]) -> Weights:
-    """A random point with absolute sum 1, a third of it noise; weights that are not active stay up to the scale."""
+    """Return a random point with absolute sum 1, a third of it noise; inactive weights change by scaling only."""
     point = normalised(around)
     point[active] += NOISE * normalised(rng.standard_normal(int(active.sum())))
     return normalised(point)
@@ -137,7 +144,7 @@ def random_start(rng: np.random.Generator, around: Weights, active: NDArray[np.b
 def _directions(
     rng: np.random.Generator, active: NDArray[np.bool_], options: OptimiserOptions
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Directions of all cycles ``[C, D, F]`` in random order, and which of them are coordinates ``[C, D]``."""
+    """Draw the directions ``[C, D, F]`` of all cycles in random order, and their coordinates ``[C, D]`` (-1: none)."""
     features = np.flatnonzero(active)
     number = features.size + options.random_directions
     directions = np.zeros((options.cycles, number, active.size))

@@ -1,11 +1,12 @@
-"""Batch MIRA (Cherry and Foster 2012): a large-margin learner that passes over the accumulated n-best lists.
+"""Batch MIRA (Cherry and Foster 2012): large-margin learning on the accumulated n-best lists.
 
-For every sentence the weights move towards a candidate that is good by score and BLEU (hope), away from one that is
-good by score and bad by BLEU (fear), by as much as their scores differ less than their BLEU, but no more than C at a
-time. BLEU of a sentence is taken together with the hopes of the sentences before, which decay. After every epoch the
-mean of the weights after all updates so far is judged by BLEU on the lists; the best of these means is the result.
+Every sentence has a hope candidate, which is good by model score and by BLEU, and a fear candidate, which is good by
+model score and bad by BLEU. The weights move towards hope and away from fear until the difference of their scores
+equals the difference of their BLEU, with step size at most C. Sentence BLEU is computed on top of a background, the
+decayed statistics of the hope candidates of the previous sentences. After every epoch, the mean of the weights over all
+updates so far is evaluated by corpus BLEU on the n-best lists; the best of these means is the result.
 
-Defaults and start of the background are those of Moses' ``kbmira``; the order of the sentences is drawn anew for every
+Defaults and the initial background are those of Moses' ``kbmira``; the order of the sentences is shuffled in every
 epoch.
 """
 
@@ -19,12 +20,13 @@ from rnnsmt.tuning.options import OptimiserOptions
 from rnnsmt.tuning.weights import Weights, normalised
 
 FIRST_BACKGROUND = (4, 3, 2, 1, 4, 3, 2, 1, 4)
-"""A sentence of four words that is its reference, in the order of the statistics."""
+"""Initial background statistics: a sentence of four words that equals its reference, in the order of ``multi_bleu``."""
 
 
 def optimise(pool: FlatPool, start: Weights, seed: Sequence[int], options: OptimiserOptions) -> Weights:
-    """Learn from ``start``; see ``optimise_weights``. Weights of features that are constant stay up to the scale."""
+    """Run batch MIRA from ``start``; see ``optimise_weights``. Constant features keep their weights up to the scale."""
     rng = np.random.default_rng([*seed])
+    # [N, F]: the kernel scores one candidate at a time, so that the features of a candidate must be adjacent
     features = np.ascontiguousarray(pool.features.T)
     weights, total = normalised(start), np.zeros(start.size)
     background = np.array(FIRST_BACKGROUND, np.float64)

@@ -1,4 +1,4 @@
-"""The search as the loop of tuning sees it."""
+"""Adapter of the phrase-based decoder to the tuning loop."""
 
 from typing import TYPE_CHECKING
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 class ModelDecoder:
-    """Decodes with tuned features only (the unknown word penalty keeps its weight, as in Moses).
+    """Decoder of the development set, with tuned features only; the unknown word penalty keeps its weight, as in Moses.
 
-    What it found with the weights of the ini, from which every run starts, is kept for the runs that follow.
+    The translations with the weights of the ini, from which every run starts, are cached for the following runs.
     """
 
     def __init__(self, ini: MosesIni, sources: list[str], model: "SearchModel", options: SearchOptions) -> None:
-        """model: loaded for these sentences."""
+        """Prepare decoding of ``sources`` with ``model``, which must have been loaded for these sentences."""
         self._ini, self.sources = ini, sources
         self.model = model
         self._options = options
@@ -43,6 +43,7 @@ class ModelDecoder:
         return self._from_start
 
     def _search(self, weights: Weights) -> Decoded:
+        """Decode, and collect n-best lists with word numbers and tuned features."""
         full = self.full(weights)
         translations = decode(self.model, self.sources, full, self._options)
         words: list[NDArray[np.int32]] = []
@@ -50,10 +51,13 @@ class ModelDecoder:
         features: list[NDArray[np.float64]] = []
         for translation in translations:
             nbest = translation.nbest
-            if len(nbest) == 0:  # an empty sentence
+            if len(nbest) == 0:  # empty sentence: one empty candidate
                 lengths.append(np.zeros(1, np.int64))
                 features.append(translation.features[None, self._tuned])
                 continue
+            # Candidates are stored without their untuned scores, whose weights are fixed. A candidate with a lower
+            # untuned score (more unknown words) could win by its tuned features in the pool, but not in the search:
+            # it is dropped.
             fixed = nbest.features[:, ~self._tuned] @ full[~self._tuned]
             possible = fixed >= fixed.max() - 1e-6
             size = np.diff(nbest.bounds)
@@ -69,12 +73,12 @@ class ModelDecoder:
         return Decoded([translation.text for translation in translations], texts, features)
 
     def full(self, weights: Weights) -> Weights:
-        """All weights of the model, in the order of its features."""
+        """Return the weights of all features of the model in model order, given the weights of the tuned features."""
         full = self._weights.copy()
         full[self._tuned] = weights
         return full
 
     def set_weights(self, weights: Weights) -> None:
-        """Put the weights of the tuned features into the ini."""
+        """Set the weights of the tuned features in the ini."""
         for name, weight in zip(self.feature_names, weights, strict=True):
             self._ini.set_weight(name, float(weight))

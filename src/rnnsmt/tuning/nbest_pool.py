@@ -1,4 +1,4 @@
-"""The accumulated n-best lists of all iterations: distinct candidates of every sentence, in flat arrays."""
+"""Accumulated n-best lists of all iterations: distinct candidates of every sentence in flat arrays."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,10 @@ from rnnsmt.tuning.weights import Weights
 class CandidateBatch:
     """Candidates of one iteration, sentence by sentence.
 
-    ``features`` float32 ``[n, F]``, ``statistics`` int32 ``[n, 9]``, ``sentences`` int32 ``[n]`` ascending.
+    Attributes:
+        features: float32 ``[n, F]``.
+        statistics: int32 ``[n, 9]``, BLEU statistics.
+        sentences: int32 ``[n]``, sentence numbers, ascending.
     """
 
     features: NDArray[np.float32]
@@ -28,9 +31,12 @@ class CandidateBatch:
 
 @dataclass(frozen=True)
 class FlatPool:
-    """All candidates, those of a sentence side by side in the order they came.
+    """All candidates, grouped by sentence, in order of arrival within a sentence.
 
-    ``features`` float32 ``[F, N]``, ``statistics`` int32 ``[N, 9]``, ``offsets`` int64 ``[S + 1]``.
+    Attributes:
+        features: float32 ``[F, N]``, feature-major for ``line_search.project``.
+        statistics: int32 ``[N, 9]``, BLEU statistics.
+        offsets: int64 ``[S + 1]``, first candidate of each sentence.
     """
 
     features: NDArray[np.float32]
@@ -44,13 +50,14 @@ class FlatPool:
 
 
 class NbestPool:
-    """Grows by batches; a candidate with the same sentence, features and BLEU statistics as an earlier one is dropped.
+    """Pool that grows by batches and drops duplicates: candidates with equal sentence, features and BLEU statistics.
 
-    The text itself is not kept: two texts with equal features and statistics are the same to MERT.
+    The text is not stored: two texts with equal features and statistics are equivalent in tuning. Duplicates are found
+    by a 64-bit hash.
     """
 
     def __init__(self, sentences: int, features: int) -> None:
-        """An empty pool for so many sentences and features."""
+        """Create an empty pool for this number of sentences and features."""
         self._sentences = sentences
         self._batches: list[CandidateBatch] = []
         self._hashes = np.empty(0, np.uint64)
@@ -60,8 +67,8 @@ class NbestPool:
         return self._hashes.size
 
     def add(self, batch: CandidateBatch) -> CandidateBatch:
-        """Add the candidates that are new; return them."""
-        features = batch.features + np.float32(0)  # no negative zeros
+        """Add the candidates that are not in the pool yet; return them."""
+        features = batch.features + np.float32(0)  # turns -0.0 into 0.0, which has another bit pattern and hash
         hashes = np.empty(len(features), np.uint64)
         row_hashes(features.view(np.uint32), batch.statistics, batch.sentences, hashes)
         first = np.zeros(hashes.size, np.bool_)
@@ -73,7 +80,7 @@ class NbestPool:
         return fresh
 
     def flat(self) -> FlatPool:
-        """All candidates so far, in the layout of the kernels."""
+        """Return all candidates so far in the layout of the kernels."""
         sentences = np.concatenate([batch.sentences for batch in self._batches])
         order = np.argsort(sentences, kind="stable")
         features = np.empty((self._features, order.size), np.float32)
@@ -85,7 +92,7 @@ class NbestPool:
 
 
 def candidate_batch(candidates: Sequence[NDArray[np.float64]], statistics: NDArray[np.int32]) -> CandidateBatch:
-    """A batch from each sentence's feature vectors (``[n_s, F]``) and the statistics of all in the same order."""
+    """Return a batch of the feature vectors ``[n_s, F]`` of each sentence and the statistics of all candidates."""
     sizes = [len(rows) for rows in candidates]
     return CandidateBatch(
         np.concatenate(candidates).astype(np.float32),
@@ -95,7 +102,7 @@ def candidate_batch(candidates: Sequence[NDArray[np.float64]], statistics: NDArr
 
 
 def pool_bleu(pool: FlatPool, weights: Weights) -> float:
-    """Corpus BLEU (0 to 1) of the candidates that the weights choose from the pool."""
+    """Return corpus BLEU (0 to 1) of the best candidates in the pool under these weights."""
     scores = np.empty(len(pool.statistics), np.float64)
     project(pool.features, weights, scores)
     chosen = np.empty(pool.sentences, np.int64)
@@ -104,10 +111,10 @@ def pool_bleu(pool: FlatPool, weights: Weights) -> float:
 
 
 def tunable_features(pool: FlatPool, names: Sequence[str]) -> NDArray[np.bool_]:
-    """``active_features``, and a warning that names the others.
+    """Return ``active_features``; print a warning that names the constant features.
 
     Raises:
-        InputError: BLEU is 0 whatever the weights, or no feature differs between translations of a sentence.
+        InputError: BLEU is 0 for all weights, or every feature is constant.
     """
     for order in range(4):
         if not pool.statistics[:, order].any():
@@ -129,7 +136,11 @@ def tunable_features(pool: FlatPool, names: Sequence[str]) -> NDArray[np.bool_]:
 
 
 def active_features(pool: FlatPool) -> NDArray[np.bool_]:
-    """``[F]``: the features that differ between two candidates of at least one sentence; only these can be tuned."""
+    """Return the mask ``[F]`` of features that vary among the candidates of at least one sentence.
+
+    Only these can be tuned.
+    """
+    # sentences without candidates are left out: reduceat would return the element at an empty slice's offset
     filled = pool.offsets[:-1][np.diff(pool.offsets) > 0]
     low = np.minimum.reduceat(pool.features, filled, axis=1)
     high = np.maximum.reduceat(pool.features, filled, axis=1)

@@ -1,4 +1,4 @@
-"""One optimisation of weights for the accumulated n-best lists, by the algorithm that the options name."""
+"""Dispatch of one weight optimisation on the accumulated n-best lists to MERT, batch MIRA or PRO."""
 
 from collections.abc import Sequence
 
@@ -19,15 +19,16 @@ def optimise_weights(
     options: OptimiserOptions,
     threads: int = 1,
 ) -> Weights:
-    """Find weights ``[F]`` with absolute sum 1 for the pool.
+    """Return optimised weights ``[F]`` with absolute sum 1 for the pool.
 
     Args:
-        pool: the candidates.
-        start: the weights of the iteration before.
-        active: ``[F]``, the features whose weights may be changed; the others keep theirs (up to the common scale).
-        seed: words of the seed of this optimisation.
-        options: the algorithm and its settings.
-        threads: what may run at the same time; the result does not depend on them.
+        pool: candidates of all sentences.
+        start: weights of the previous iteration.
+        active: ``[F]``, mask of the features whose weights may change; the others keep their weights up to the common
+            scale.
+        seed: entropy of the random generator of this optimisation.
+        options: algorithm and its settings.
+        threads: number of threads; does not affect the result.
     """
     if options.optimiser == "mira":
         return mira.optimise(pool, start, seed, options)

@@ -1,11 +1,11 @@
-"""PRO, pairwise ranked optimisation (Hopkins and May 2011): which of two candidates is better, by logistic regression.
+"""PRO, pairwise ranked optimisation (Hopkins and May 2011): logistic regression on pairs of candidates.
 
-For every sentence pairs of candidates are drawn from the accumulated n-best lists; of those whose BLEU differs enough,
-the ones that differ most are kept. The weights are those with which the difference of the scores says best which of the
-two is better; interpolated with the weights before.
+For every sentence, pairs of candidates are drawn from the accumulated n-best lists; of the pairs whose difference in
+BLEU is large enough, those with the largest difference are kept. The regression predicts from the difference of the
+features which candidate of a pair has higher BLEU; its weights are interpolated with the previous weights.
 
-BLEU of a sentence is the smoothed one of ``rnnsmt.bleu.batch``. The regression has no intercept and a normal prior on
-the weights. It is convex, with as many unknowns as there are features: Newton's method takes a few steps.
+Sentence BLEU is the smoothed BLEU of ``rnnsmt.bleu.batch``. The regression has no intercept and a normal prior on the
+weights. It is convex with as many unknowns as features, so that Newton's method converges in a few steps.
 """
 
 from collections.abc import Sequence
@@ -19,18 +19,19 @@ from rnnsmt.tuning.options import OptimiserOptions
 from rnnsmt.tuning.weights import Weights, normalised
 
 PRIOR = 1.0
-"""Precision of the normal prior of every weight."""
+"""Precision (inverse variance) of the normal prior of every weight."""
 
 STEPS = 50
+"""Maximum number of Newton steps."""
 
 CONVERGED = 1e-8
-"""Change of all weights at which Newton's method ends."""
+"""Newton's method ends when no weight changes by more than this."""
 
 
 def optimise(
     pool: FlatPool, start: Weights, active: NDArray[np.bool_], seed: Sequence[int], options: OptimiserOptions
 ) -> Weights:
-    """Draw pairs, fit, interpolate with ``start``; see ``optimise_weights``."""
+    """Draw pairs, fit the regression and interpolate with ``start``; see ``optimise_weights``."""
     start = normalised(start)
     differences = sample_pairs(pool, np.random.default_rng([*seed]), options)
     if not len(differences):
@@ -41,9 +42,9 @@ def optimise(
 
 
 def interpolated(start: Weights, found: Weights, share: float) -> Weights:
-    """The ``share`` of what was found, with the absolute sum of the start, the rest of the start.
+    """Return ``(1 - share) start + share found``, with ``found`` scaled to the absolute sum of ``start``.
 
-    Where nothing was found, the start; where all of that is 0, what was found.
+    If ``found`` is 0, return ``start``. If ``start`` is 0, ``found`` is scaled to absolute sum 1.
     """
     size, length = np.abs(start).sum(), np.abs(found).sum()
     if not length > 0:
@@ -52,7 +53,11 @@ def interpolated(start: Weights, found: Weights, share: float) -> Weights:
 
 
 def sample_pairs(pool: FlatPool, rng: np.random.Generator, options: OptimiserOptions) -> NDArray[np.float64]:
-    """Features of the better candidate minus those of the worse one, ``[pairs, F]``, sentence by sentence."""
+    """Draw pairs and return the features of the better candidate minus those of the worse, ``[pairs, F]``, by sentence.
+
+    Of ``options.samples`` random pairs per sentence, those with a BLEU difference of at least ``options.threshold``
+    remain, and of these the ``options.kept`` with the largest difference.
+    """
     bleu = sentence_bleu(pool.statistics)
     first, second = [], []
     for start, end in zip(pool.offsets[:-1], pool.offsets[1:], strict=True):
@@ -69,17 +74,18 @@ def sample_pairs(pool: FlatPool, rng: np.random.Generator, options: OptimiserOpt
 
 
 def fit(differences: NDArray[np.float64]) -> Weights:
-    """The weights ``w`` that minimise the sum of log(1 + exp(-w·x)) over rows ``x``, twice, + ``PRIOR`` / 2 · w·w.
+    """Return the weights ``w`` that minimise the sum over rows ``x`` of 2 log(1 + exp(-w·x)), plus ``PRIOR`` / 2 · w·w.
 
-    Twice: every pair is an example in both orders, as in the paper.
+    The factor 2: each pair is an example in both orders, as in the paper.
     """
     weights = np.zeros(differences.shape[1])
     for _ in range(STEPS):
+        # probability [pairs] that the model ranks the pair wrongly; the clip avoids overflow of exp
         wrong = 1 / (1 + np.exp(np.clip(differences @ weights, -500, 500)))
         gradient = PRIOR * weights - 2 * (wrong @ differences)
         curvature = 2 * (differences * (wrong * (1 - wrong))[:, None]).T @ differences + PRIOR * np.eye(weights.size)
         step = np.linalg.solve(curvature, gradient)
-        # the loss is convex, but a whole step may be too far where the sigmoid is flat
+        # backtracking: the loss is convex, but a full Newton step may be too long where the sigmoid is flat
         scale = 1.0
         while scale > 1e-6 and _loss(differences, weights - scale * step) > _loss(differences, weights):
             scale /= 2
@@ -90,4 +96,5 @@ def fit(differences: NDArray[np.float64]) -> Weights:
 
 
 def _loss(differences: NDArray[np.float64], weights: Weights) -> float:
+    """Return the objective of ``fit``."""
     return float(2 * np.logaddexp(0, -(differences @ weights)).sum() + PRIOR / 2 * weights @ weights)

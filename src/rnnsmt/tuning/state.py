@@ -1,7 +1,8 @@
-"""The state of a tuning run on disk: what it was made from, its iterations, the n-best lists they added.
+"""Checkpoints of a tuning run: fingerprint of its inputs, its iterations, and the n-best lists that they added.
 
-A state folder holds ``state.json``, replaced whole after every iteration, and one ``nbest-NNN.npz`` an iteration,
-written before it. So a run that is ended at any time goes on after its last complete iteration.
+A checkpoint directory holds ``state.json``, which is replaced atomically after every iteration, and one
+``nbest-NNN.npz`` per iteration, which is written before it. A run that is interrupted at any time resumes after the
+last complete iteration.
 """
 
 import argparse
@@ -23,19 +24,19 @@ FORMAT = "rnnsmt-mert-1"
 
 
 class TuningState:
-    """The state folder of one run."""
+    """Checkpoint directory of one run."""
 
     def __init__(self, folder: str | Path, fingerprint: Mapping[str, str]) -> None:
-        """Open a state folder, or begin one.
+        """Open or create a checkpoint directory, and lock it.
 
         Raises:
-            InputError: the folder holds the state of another run, or is damaged.
+            InputError: the directory holds the state of another run, or the state is damaged.
         """
         self._state = StateFolder(folder, fingerprint)
         self.folder = self._state.path
         self.iterations: list[dict[str, Any]] = []
         self.comparisons: list[dict[str, Any]] = []
-        """What else was decoded: ``weights`` and their ``dev_bleu``."""
+        """Other decodings: ``weights`` and their ``dev_bleu``."""
         self.path = self.folder / "state.json"
         self._state.lock()
         self._state.clear_finished("state.json", "nbest-*.npz")
@@ -43,6 +44,7 @@ class TuningState:
             self._read()
 
     def _read(self) -> None:
+        """Read and check ``state.json``."""
         saved = read_json(self.path)
         if not isinstance(saved, dict) or saved.get("format") != FORMAT:
             raise InputError(f"{self.path}: not the state of this version of MERT; {self._state.remedy}")
@@ -59,7 +61,7 @@ class TuningState:
         self.comparisons = comparisons
 
     def save(self, iteration: Mapping[str, Any], batch: CandidateBatch) -> None:
-        """Add a complete iteration with the candidates that it found."""
+        """Save a completed iteration and the candidates that it added to the pool."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with atomic_path(self._batch_path(len(self.iterations))) as temporary, temporary.open("wb") as out:
             np.savez(out, features=batch.features, statistics=batch.statistics, sentences=batch.sentences)
@@ -67,20 +69,21 @@ class TuningState:
         self._write()
 
     def save_comparison(self, comparison: Mapping[str, Any]) -> None:
-        """Add what else was decoded."""
+        """Save the record of a comparison."""
         self.comparisons.append(dict(comparison))
         self._write()
 
     def _write(self) -> None:
+        """Write ``state.json`` atomically."""
         saved = {"format": FORMAT, "fingerprint": self._state.fingerprint}
         write_json(self.path, saved | {"iterations": self.iterations, "comparisons": self.comparisons})
 
     def finish(self) -> None:
-        """Remember that the outputs of the run are written: other settings may then start over."""
+        """Mark the run as finished: its outputs are written, so that other settings may replace this state."""
         self._state.finish()
 
     def batches(self, iterations: int) -> list[CandidateBatch]:
-        """The candidates of the first iterations.
+        """Return the candidates that the first iterations added.
 
         Raises:
             InputError: a file is missing or damaged.
@@ -96,21 +99,22 @@ class TuningState:
         return found
 
     def _batch_path(self, number: int) -> Path:
+        """Return the file of the candidates of an iteration, numbered from 0."""
         return self.folder / f"nbest-{number + 1:03}.npz"
 
 
 ITERATION = {"iteration": int, "dev_bleu": (int, float), "weights": list, "new_candidates": int}
 COMPARISON = {"dev_bleu": (int, float), "weights": list}
-"""What records have, beside others."""
+"""Required keys of the records and the types of their values; records may have further keys."""
 
 
 def _whole(record: object, kinds: Mapping[str, Any]) -> bool:
-    """Whether this is what was saved."""
+    """Return whether a record has the required keys with values of the right type."""
     return isinstance(record, dict) and all(isinstance(record.get(name), kind) for name, kind in kinds.items())
 
 
 def content_hash(*paths: str | Path) -> str:
-    """SHA-256 over the (decompressed) contents of files."""
+    """Return the SHA-256 of the (decompressed) contents of files."""
     digest = hashlib.sha256()
     for path in paths:
         with open_binary(path) as stream:
@@ -121,10 +125,10 @@ def content_hash(*paths: str | Path) -> str:
 
 
 def file_hash(path: str | Path) -> str:
-    """SHA-256 of a file as it lies on disk: a gigabyte takes a second or two.
+    """Return the SHA-256 of a file as stored, without decompression; takes a second or two per gigabyte.
 
     Raises:
-        InputError: there is no such file.
+        InputError: the file does not exist.
     """
     if not Path(path).is_file():
         raise InputError(f"{path}: no such file")
@@ -134,14 +138,21 @@ def file_hash(path: str | Path) -> str:
 
 FINGERPRINT_OPTIONS = ("nbest", "optimiser", "restarts", "combine", "random_directions", "pop_limit", "stack",
                        "cslm_cells", "cslm_precision")  # fmt: skip
-"""Options that every iteration depends on, beside the seed of the run; when the loop ends is not among them, so that a
-run can be extended."""
+"""Options that affect every iteration, besides the seed.
+
+Options for the end of the loop are left out, so that a run can be extended.
+"""
 
 
 def fingerprint(args: argparse.Namespace, ini: MosesIni, folder: str | None) -> dict[str, str]:
-    """What the iterations of the runs of a model depend on, by the names of options: contents, not paths.
+    """Return the inputs and options that the iterations of the runs of a model depend on, by option name.
 
-    folder: of --model-dir.
+    Input files are identified by their contents, not by their paths.
+
+    Args:
+        args: command-line arguments.
+        ini: the model.
+        folder: directory given by --model-dir.
     """
     assert ini.path is not None
     found = {

@@ -1,4 +1,4 @@
-"""Weight vectors: of the ini that tuning starts from, and of nested models, which have some of the features."""
+"""Weight vectors of moses.ini files: initial weights, and weights of nested models with a subset of the features."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -11,19 +11,19 @@ from rnnsmt.moses.ini import PHRASE_TABLES, MosesIni
 Weights = NDArray[np.float64]
 
 UNTUNED = "UnknownWordPenalty"
-"""The kind of feature whose weight stays, as in Moses."""
+"""Kind of feature whose weight is not tuned, as in Moses."""
 
 
 def normalised(weights: Weights) -> Weights:
-    """Weights scaled to absolute sum 1, as Moses writes them."""
+    """Return weights scaled to absolute sum 1, as in Moses' ini files."""
     return weights / np.abs(weights).sum()
 
 
 def start_weights(ini: MosesIni, scores: Iterable[str]) -> Weights:
-    """The ini's weights ``[F]`` of these scores.
+    """Return the weights ``[F]`` of these scores in the ini.
 
     Raises:
-        InputError: all of them are 0.
+        InputError: all weights are 0.
     """
     weights = np.array([ini.weight(score) for score in scores])
     if not np.abs(weights).sum() > 0:
@@ -32,16 +32,17 @@ def start_weights(ini: MosesIni, scores: Iterable[str]) -> Weights:
 
 
 def nested_weights(ini: MosesIni, nested: MosesIni, columns: Sequence[int] | None = None) -> dict[str, float]:
-    """The weights of a nested model, by the scores that they have in the model, like ``LM0:0``.
+    """Return the weights of a nested model by score name in the full model, e.g. ``LM0:0``.
 
     Args:
-        ini: the model.
-        nested: one with some of its features, under the same names.
-        columns: which columns of the model's phrase table those of the nested model's table are, from 0; without it
-            the first ones.
+        ini: the full model.
+        nested: a model whose features are a subset, with the same names.
+        columns: column of the full model's phrase table, from 0, for each column of the nested model's table; by
+            default the first columns.
 
     Raises:
-        InputError: the nested model has a feature or a column that the model lacks; all weights are 0.
+        InputError: the nested model has a feature or column that the full model lacks, the number of columns is wrong,
+            or all weights are 0.
     """
     kinds = {feature.name: feature.kind for feature in ini.features}
     found: dict[str, float] = {}
@@ -71,16 +72,17 @@ def nested_weights(ini: MosesIni, nested: MosesIni, columns: Sequence[int] | Non
 def nested_weights_of_runs(
     ini: MosesIni, files: Sequence[Sequence[str]], columns: Sequence[Sequence[int]], runs: int
 ) -> list[list[dict[str, float]]]:
-    """What ``--nested-ini`` and ``--nested-columns`` say: for every run, ``nested_weights`` of every nested model.
+    """Return ``nested_weights`` of every nested model for every run, from ``--nested-ini`` and ``--nested-columns``.
 
     Args:
-        ini: the model.
-        files: for every nested model the ini of every run.
-        columns: for every nested model as in ``nested_weights``, or none at all.
-        runs: how many there are.
+        ini: the full model.
+        files: for every nested model, the ini of every run.
+        columns: for every nested model, the columns as in ``nested_weights``; or empty.
+        runs: number of runs.
 
     Raises:
-        InputError: not as many files as runs, or as columns; see ``nested_weights``.
+        InputError: the number of files differs from the number of runs, or the number of column lists from the number
+            of nested models; see also ``nested_weights``.
     """
     for paths in files:
         if len(paths) != runs:
@@ -97,5 +99,5 @@ def nested_weights_of_runs(
 
 
 def in_order(weights: Mapping[str, float], scores: Iterable[str]) -> Weights:
-    """Weights ``[F]`` of these scores; 0 for those that are not there."""
+    """Return the weights ``[F]`` of these scores, 0 for missing ones."""
     return np.array([weights.get(score, 0.0) for score in scores])

@@ -1,1 +1,1 @@
-"""A run of the workflow, seen from beside it."""
+"""Monitoring of workflow runs: status, resource usage and estimates."""

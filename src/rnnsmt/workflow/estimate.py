@@ -1,9 +1,9 @@
-"""What a run will take before it has any of its files: hours, memory and disk of its rules, by the words of its text.
+"""Estimate of the time, memory and disk space of a run, by rule, from the number of words of its text.
 
-The figures are lines over millions of target words (disk: powers), fitted to runs of the workflow on text of up to 3
-million words (benchmarks/growth.py, docs/scale.md), and what one core took for an update of a network, a million phrase
-pairs, or a million words that are translated. Those of GPUs are reckoned from floating-point operations, memory traffic
-and launches: nothing of them is measured.
+The figures are linear functions of millions of target words (disk: power functions), fitted to workflow runs on text of
+up to 3 million words (benchmarks/growth.py, docs/scale.md), and measurements on one core of an update of a network, a
+million phrase pairs, or a million translated words. GPU figures are calculated from floating-point operations, memory
+traffic and kernel launches; none of them was measured.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,13 +13,13 @@ from rnnsmt.config import features_of, kept_whole
 
 
 class TextSizes(NamedTuple):
-    """Millions of target words.
+    """Sizes of the texts in millions of target words.
 
     Attributes:
-        text: all text; of a monolingual corpus, which has one side, half.
-        pool, bitext: all bitext, and what selection keeps of it.
-        mono_pool, mono: all that the language models may learn from, and what selection keeps of it.
-        dev, sets: the dev text, all dev and test sets.
+        text: all text; a monolingual corpus, which has one side, counts half.
+        pool, bitext: all parallel text, and its selected part.
+        mono_pool, mono: all text for the language models, and its selected part.
+        dev, sets: dev text; all dev and test sets.
     """
 
     text: float
@@ -32,28 +32,36 @@ class TextSizes(NamedTuple):
 
 
 class Line(NamedTuple):
-    """``base`` and ``slope`` times a number of millions of words."""
+    """Linear function of millions of words: ``base`` + ``slope`` x."""
 
     base: float
     slope: float
 
     def at(self, words: float) -> float:
+        """Return the value for millions of words."""
         return self.base + self.slope * words
 
 
 class Power(NamedTuple):
-    """``factor`` times a number of millions of words to the power ``exponent``."""
+    """Power function of millions of words: ``factor`` x ^ ``exponent``."""
 
     factor: float
     exponent: float
 
     def at(self, words: float) -> float:
+        """Return the value for millions of words."""
         return self.factor * words**self.exponent
 
 
 class Growth(NamedTuple):
-    """All jobs of a rule: what they read (a field of ``TextSizes``), CPU seconds, megabytes of memory of the largest
-    and of disk."""
+    """Growth of all jobs of a rule.
+
+    Attributes:
+        reads: field of ``TextSizes`` for the size of its input.
+        seconds: CPU seconds of all jobs.
+        memory: megabytes of memory of the largest job.
+        disk: megabytes of disk space of all outputs.
+    """
 
     reads: str
     seconds: Line
@@ -79,23 +87,27 @@ GROWTHS: dict[str, Growth] = {
     "rnn_prepare": Growth("bitext", Line(5.25, 3.27), Line(225, 44.5), Power(230, 0.886)),
     "reordering_table": Growth("bitext", Line(2.1, 3.22), Line(371, 10.8), Power(34.2, 0.885)),
 }
+"""Fitted functions by rule."""
 
 ALIGNER_SHARES = {"model4": 0.9, "fast_align": 0.1, "hmm": 0.5}
-"""What an aligner takes of the time of `align_words`, whose line is that of model4 and fast_align together; that of hmm
-is reckoned. The lines of later stages are those of phrases from both; from one aligner there are fewer."""
+"""Share of the time of `align_words` by aligner; the fitted line is that of model4 and fast_align together.
+
+The share of hmm is calculated. The lines of later stages are those of phrases from both aligners; with one aligner
+there are fewer phrases.
+"""
 
 FILTER_TABLES = Growth("bitext", Line(2.53, 4.21), Line(245, 0), Power(19.6, 0.759))
-"""One filtering of the tables for some text; 8 bytes for the number of every line that it keeps."""
+"""Filtering of the tables for one text; includes 8 bytes for the number of every line that is kept."""
 
-# Millions of phrase pairs; of those that some text can use, from what filtering leaves on disk and the bytes of a line
-# of both tables; what a table with further columns takes for a million.
+# Millions of phrase pairs; millions of those that some text can use, from the disk space after filtering and the
+# bytes of a line of both tables; seconds and megabytes of a table with further columns per million pairs.
 PAIRS = Power(3.74, 0.88)
 
 KEPT_PAIRS = Power(0.39, 0.759)
 
 AUGMENTED_SECONDS, AUGMENTED_MB = 3.1, 33.0
 
-# Stages that are told how much memory they may use take no more, and spill to disk beyond it.
+# Stages with a memory limit, which write to disk beyond it.
 SPILLING = (
     "selection_models",
     "select_bitext",
@@ -107,39 +119,39 @@ SPILLING = (
 )
 
 BUDGET_MB = 16000
-"""Megabytes that they are told at most, also by the rules."""
+"""Maximum memory limit of these stages in megabytes, also used by the rules."""
 
 
 class Seconds(NamedTuple):
-    """What something takes on one core, and on a GPU."""
+    """Seconds on one core and on a GPU."""
 
     core: float
     gpu: float
 
 
-# An update, by the preset, and a million phrase pairs that are scored.
+# Per update, and per million phrase pairs scored, by preset.
 RNN_UPDATE = {"demo": Seconds(0.02, 0.002), "small": Seconds(0.1, 0.002), "paper": Seconds(0.33, 0.003)}
 
 RNN_SCORE = {"demo": Seconds(60, 1), "small": Seconds(120, 1), "paper": Seconds(700, 3)}
 
 CSLM_UPDATE = {"demo": Seconds(0.01, 0.001), "small": Seconds(0.033, 0.001), "paper": Seconds(1.8, 0.0036)}
 
-# Epochs after which an early stop is reckoned with, where the preset has more.
+# Expected epochs with early stopping, if the preset allows more.
 CSLM_EPOCHS = 10
 
-# A million target words that are translated; what a CSLM takes on top; an optimisation of the weights for so many.
+# Seconds per million target words: translation; additional time of a CSLM; an optimisation of the weights.
 SEARCH = 1200
 
 NEURAL = {"demo": Seconds(300, 10), "small": Seconds(500, 10), "paper": Seconds(20000, 50)}
 
 OPTIMISATION = 300
 
-# Iterations of a tuning run.
+# Expected iterations of a tuning run.
 ITERATIONS = 10
 
 
 class Estimate(NamedTuple):
-    """A rule: hours of one core and of a GPU for all its jobs, gigabytes of memory of the largest and of disk."""
+    """Estimate for all jobs of a rule: core hours, GPU hours, memory of the largest job in GB, disk space in GB."""
 
     rule: str
     core_hours: float
@@ -149,7 +161,10 @@ class Estimate(NamedTuple):
 
 
 def sizes_of(config: Mapping[str, Any]) -> TextSizes | None:
-    """The words of a run, where every corpus of its configuration says how many it has. ``auto`` may keep all."""
+    """Return the sizes of the texts of a run, or None if a corpus does not give its ``words``.
+
+    ``auto`` counts as everything being kept.
+    """
     if not all("words" in entry for entry in config["corpora"]):
         return None
 
@@ -159,7 +174,7 @@ def sizes_of(config: Mapping[str, Any]) -> TextSizes | None:
     def kept(kind: str, *roles: str) -> float:
         usual = config["selection"][kind]
         pool = [entry for entry in config["corpora"] if entry["role"] in roles]
-        if isinstance(usual, Mapping):  # of those that are ranked together
+        if isinstance(usual, Mapping):  # share of the words of the corpora that are ranked together
             ranked = sum(entry["words"] for entry in pool if not entry.get("keep"))
             usual = min(usual["words"] / ranked, 1.0) if ranked else 1.0
         return sum(_kept(entry, usual) for entry in pool)
@@ -176,15 +191,15 @@ def sizes_of(config: Mapping[str, Any]) -> TextSizes | None:
 
 
 def _kept(entry: Mapping[str, Any], usual: str | float) -> float:
-    """Millions of words of a corpus that selection keeps."""
+    """Return the millions of words of a corpus that selection keeps."""
     share = entry.get("keep") or usual
     return float(entry["words"]) * (1.0 if share == "auto" or kept_whole(share, usual) else float(share))
 
 
 def estimates(config: Mapping[str, Any]) -> list[Estimate]:
-    """What the rules of a run will take, in the order of the pipeline; nothing where a corpus does not say its words.
+    """Return estimates for the rules of a run in pipeline order; empty if a corpus does not give its words.
 
-    What takes seconds whatever the text is left out, and LSTMs.
+    Rules that take seconds for any text, and LSTMs, are left out.
     """
     if (words := sizes_of(config)) is None:
         return []
@@ -203,14 +218,16 @@ def estimates(config: Mapping[str, Any]) -> list[Estimate]:
     tables = {tuple(name for name in features if name != "cslm") for features in systems}
     augmented = len(tables - {()}) * trainings
     if augmented:
-        pairs = augmented * (PAIRS.at(words.bitext) + 2 * KEPT_PAIRS.at(words.bitext))  # of dev's, of all sets'
+        # the whole table, and the tables filtered for the dev text and for all sets
+        pairs = augmented * (PAIRS.at(words.bitext) + 2 * KEPT_PAIRS.at(words.bitext))
         rows.append(Estimate("augment", pairs * AUGMENTED_SECONDS / 3600, 0.0, 0.4, pairs * AUGMENTED_MB / 1000))
     once = _grown("filter_tables", FILTER_TABLES, words)
-    rows.append(once._replace(core_hours=2 * once.core_hours, disk=2 * once.disk))  # for the dev text, for all sets
+    rows.append(once._replace(core_hours=2 * once.core_hours, disk=2 * once.disk))  # for the dev text and for all sets
     return rows + _of_search(config, words, len(systems) - neural, neural)
 
 
 def _grown(rule: str, growth: Growth, words: TextSizes) -> Estimate:
+    """Return the estimate of a rule from its fitted functions."""
     size = getattr(words, growth.reads)
     memory = growth.memory.at(size)
     if rule in SPILLING:
@@ -219,12 +236,13 @@ def _grown(rule: str, growth: Growth, words: TextSizes) -> Estimate:
 
 
 def _hours(config: Mapping[str, Any], cost: Seconds, times: float) -> tuple[float, float]:
-    """Hours of cores and of GPUs: of one of them."""
+    """Return core hours and GPU hours, one of which is 0, for ``times`` repetitions."""
     on_gpu = config["rnn"]["device"] == "cuda"
     return (0.0, cost.gpu * times / 3600) if on_gpu else (cost.core * times / 3600, 0.0)
 
 
 def _of_scorers(config: Mapping[str, Any], words: TextSizes, networks: int) -> list[Estimate]:
+    """Return estimates of training and scoring of the RNN Encoder-Decoders."""
     from rnnsmt.networks.options import preset_with
     from rnnsmt.rnn.settings import PRESETS
 
@@ -238,6 +256,7 @@ def _of_scorers(config: Mapping[str, Any], words: TextSizes, networks: int) -> l
 
 
 def _of_cslm(config: Mapping[str, Any], words: TextSizes, networks: int) -> Estimate:
+    """Return the estimate of training the CSLMs."""
     from rnnsmt.cslm.settings import PRESETS
     from rnnsmt.networks.options import preset_with
 
@@ -248,7 +267,7 @@ def _of_cslm(config: Mapping[str, Any], words: TextSizes, networks: int) -> Esti
 
 
 def _of_search(config: Mapping[str, Any], words: TextSizes, plain: int, neural: int) -> list[Estimate]:
-    """Tuning of all runs, whose first decoding is one, and a translation of all sets with every run."""
+    """Return estimates of tuning, where the runs of a system share the first decoding, and of decoding all sets."""
     runs, systems = config["tuning"]["runs"], plain + neural
     decoded = {"mert": words.dev * (1 + runs * (ITERATIONS - 1)), "decode": words.sets * runs}
     optimised = {"mert": words.dev * runs * ITERATIONS, "decode": 0.0}
@@ -261,8 +280,10 @@ def _of_search(config: Mapping[str, Any], words: TextSizes, plain: int, neural: 
 
 
 def lines(config: Mapping[str, Any]) -> Iterator[str]:
-    """What the plan of a run says of its time, memory and disk: a line for each rule of at least six minutes or a
-    gigabyte, one for all others together, and the sum."""
+    """Yield the lines of the estimate that are printed with the plan of a run.
+
+    There is a line for each rule of at least six minutes or a gigabyte, one for all other rules together, and the sum.
+    """
     if (words := sizes_of(config)) is None:
         return
     rows = estimates(config)
@@ -280,6 +301,7 @@ def lines(config: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _sum(name: str, rows: list[Estimate]) -> Estimate:
+    """Return the sum of estimates, with the maximum of the memory."""
     return Estimate(
         name,
         sum(row.core_hours for row in rows),

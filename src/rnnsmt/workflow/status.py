@@ -1,8 +1,8 @@
-"""How far a run of the workflow is: what its logger notes, whether it is alive, what its jobs say.
+"""Status of a workflow run: progress noted by its logger, whether it is alive, and the last messages of its jobs.
 
-``snakemake_logger_plugin_rnnsmt`` keeps ``.snakemake/rnnsmt-status.json`` up to date while a run goes on; the stages
-write rate and expected end into their logs. So it can be asked from another terminal, or from another machine that
-sees the folder.
+``snakemake_logger_plugin_rnnsmt`` updates ``.snakemake/rnnsmt-status.json`` during a run; the stages write rate and
+expected end to their logs. The status can therefore be queried from another terminal, or from another machine with
+access to the directory.
 """
 
 import re
@@ -15,16 +15,17 @@ from rnnsmt.io import InputError, read_json
 from rnnsmt.run_lock import runs_alive
 
 FILE = Path(".snakemake/rnnsmt-status.json")
+"""Status file, relative to the directory of the run."""
 
 TAIL = 1 << 14
-"""Bytes of the end of a log that are looked at."""
+"""Number of bytes read at the end of a log."""
 
 
 def status(folder: Path) -> Iterator[str]:
-    """What there is to say of the last run in a folder, and of what it left.
+    """Yield lines about the last run in a directory and its results.
 
     Raises:
-        InputError: nothing is known of a run.
+        InputError: no run is known.
     """
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder")
@@ -53,7 +54,7 @@ def status(folder: Path) -> Iterator[str]:
 
 
 def _state(run: dict[str, Any], alive: bool) -> str:
-    """running, finished, failed, or ended early: killed or interrupted."""
+    """Return running, finished, failed, or ended early (killed or interrupted)."""
     if alive and not run["ended"]:
         return "running"
     if run["failed"]:
@@ -62,7 +63,7 @@ def _state(run: dict[str, Any], alive: bool) -> str:
 
 
 def _last_line(folder: Path, logs: list[str]) -> str:
-    """The last thing that a job said: rate and expected end, losses, or its last words."""
+    """Return the last line of a job's log: rate and expected end, losses, or an error message."""
     for path in logs:
         try:
             with (folder / path).open("rb") as file:
@@ -76,7 +77,7 @@ def _last_line(folder: Path, logs: list[str]) -> str:
 
 
 def clock(seconds: float) -> str:
-    """A duration as people say it."""
+    """Format a duration, e.g. 1 h 05 min."""
     minutes, rest = divmod(max(int(seconds), 0), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"

@@ -1,8 +1,8 @@
-"""What the jobs of a run took: time by the last line of their logs, memory beside what their rules asked for, disk.
+"""Resource usage of the jobs of a run: time from the last line of their logs, memory compared to the request, disk.
 
-Snakemake writes rule, outputs, log and resources of every job into ``.snakemake/log``, a stage its seconds and its peak
-into its own log. What was run more than once counts as it was run last. Outputs count as large as they are now; scratch
-files and checkpoints are not outputs.
+Snakemake writes rule, outputs, log and resources of every job to ``.snakemake/log``; a stage writes its seconds and its
+peak memory to its own log. If a job was run several times, the last run counts. Outputs count with their current size;
+scratch files and checkpoints are not outputs.
 """
 
 import re
@@ -25,7 +25,7 @@ _TOOK = re.compile(r"([\d,.]+) s, ([\d,.]+) CPU s, peak ([\d,]+) MB\s*$", re.M)
 
 
 class JobUsage(NamedTuple):
-    """One job: wall and CPU seconds, megabytes that its rule asked for, that it took at most, and of its outputs."""
+    """Resources of one job: wall-clock and CPU seconds, requested and peak memory in MB, size of its outputs in MB."""
 
     rule: str
     seconds: float
@@ -36,21 +36,21 @@ class JobUsage(NamedTuple):
 
 
 def _outputs(about: str) -> list[str]:
-    """The paths of a job's outputs."""
+    """Return the output paths of a job."""
     output = _OUTPUT.search(about)
     return output[1].split(", ") if output else []
 
 
 def _size(path: Path) -> int:
-    """Bytes of a file, 0 where there is none any more."""
+    """Return the size of a file in bytes, 0 if it no longer exists."""
     return path.stat().st_size if path.is_file() else 0
 
 
 def jobs(folder: Path) -> list[JobUsage]:
-    """All jobs of a run's folder whose logs say what they took, in the order in which they were begun.
+    """Return all jobs of a run's directory whose logs report their resources, in the order in which they started.
 
     Raises:
-        InputError: there is no log of Snakemake.
+        InputError: there is no Snakemake log.
     """
     if not (logs := sorted((folder / ".snakemake/log").glob("*.snakemake.log"))):
         raise InputError(f"{folder}: no run of the workflow is known here; give the folder with its results/")
@@ -68,7 +68,7 @@ def jobs(folder: Path) -> list[JobUsage]:
 
 
 def by_rule(folder: Path) -> dict[str, list[JobUsage]]:
-    """The jobs of a run by their rules.
+    """Return the jobs of a run by rule.
 
     Raises:
         InputError: as ``jobs``.
@@ -80,7 +80,7 @@ def by_rule(folder: Path) -> dict[str, list[JobUsage]]:
 
 
 def usage(folder: Path) -> Iterator[str]:
-    """The jobs of a run by rule, as a Markdown table: sums of seconds and outputs, the largest memory.
+    """Yield a Markdown table of the jobs of a run by rule: sums of seconds and outputs, maximum memory.
 
     Raises:
         InputError: as ``jobs``.
@@ -96,10 +96,10 @@ def usage(folder: Path) -> Iterator[str]:
 
 
 def _sums(own: list[JobUsage]) -> str:
-    """Number, seconds and CPU seconds of jobs."""
+    """Return number, seconds and CPU seconds of jobs as table cells."""
     return f"{len(own)} | {sum(job.seconds for job in own):,.0f} | {sum(job.cpu for job in own):,.0f}"
 
 
 def _written(own: list[JobUsage]) -> str:
-    """Megabytes of the outputs of jobs."""
+    """Return the megabytes of the outputs of jobs as a table cell."""
     return f"{sum(job.output_mb for job in own):,.1f}"

@@ -1,1 +1,1 @@
-"""What numba compiles."""
+"""Kernels of the aligners, compiled by numba."""

@@ -1,4 +1,4 @@
-"""Kernels of fast_align (Dyer et al. 2013): a pass over a block of sentences, and the fit of the tension."""
+"""Kernels of fast_align (Dyer et al. 2013): a pass over a block of sentences, and the gradient steps of the tension."""
 
 import numpy as np
 
@@ -7,6 +7,7 @@ from rnnsmt.kernels.decorator import kernel
 from rnnsmt.kernels.fixed_point import add_count, add_counts
 
 P_NULL = 0.08
+"""Probability of NULL, fast_align's default."""
 
 
 @kernel()
@@ -14,7 +15,26 @@ def fast_align_block(
     first, behind, at, starts, words, cells, given_ids, given_offsets, generated_ids, generated_offsets, t, t_null,
     tension, last, counts, null_counts, best,
 ):  # fmt: skip
-    """One iteration over a block: expected counts, or (``last``) the best links; returns the sum of the feature."""
+    """Run one iteration over a block of sentences: collect expected counts or, if ``last``, set the best links.
+
+    Args:
+        first, behind: first sentence of the block and end of the block.
+        at: number of word pairs of the corpus before the block, an index of ``cells``.
+        starts, words: lexicon as compressed sparse rows, see ``rnnsmt.align.lexicon.Lexicon``.
+        cells: int32, cached lexicon indices, see ``look_up``.
+        given_ids, given_offsets, generated_ids, generated_offsets: both sides, see ``rnnsmt.align.bitext.BitextSide``.
+        t: p(f | e), float32 [pairs + 1]; the last element is for pairs that are not in the lexicon.
+        t_null: p(f | NULL), float64 [generated vocabulary].
+        tension: tension of the diagonal prior.
+        last: whether this is the last iteration.
+        counts: expected counts of ``t``, int64 [pairs], updated; empty if ``last``.
+        null_counts: expected counts of ``t_null``, int64 [generated vocabulary], updated; empty if ``last``.
+        best: given position of every generated word, -1 for NULL, [generated words]; set if ``last``.
+
+    Returns:
+        The sum of the expected feature -abs(i/I - j/J) over the generated words; 0 if ``last``.
+    """
+    # NULL counts are summed per block and added once: sums of floats in a fixed order, and few atomic additions
     feature, nulls = 0.0, np.zeros(len(t_null))
     for s in range(first, behind):
         given = given_ids[given_offsets[s] : given_offsets[s + 1]]
@@ -23,6 +43,7 @@ def fast_align_block(
         prior, probability, found = np.empty(n), np.empty(n), np.empty(n, np.int64)
         for j in range(m if n > 0 else 0):
             f = generated_ids[start + j]
+            # divide by z / (1 - P_NULL): the prior of all given words sums to 1 - P_NULL
             z = diagonal_prior(j + 1, m, n, tension, prior) / (1.0 - P_NULL)
             null = t_null[f] * P_NULL
             total, best_i, best_p = null, -1, null
@@ -42,7 +63,7 @@ def fast_align_block(
                 p = probability[i] / total
                 if found[i] < len(counts):
                     add_count(counts, found[i], p)
-                # fast_align counts the generated position from 0 here and from 1 everywhere else
+                # as in fast_align, the generated position is 0-based in this feature, but 1-based everywhere else
                 feature -= p * abs((i + 1) / n - j / m)
     if not last:
         add_counts(null_counts, nulls)
@@ -51,7 +72,16 @@ def fast_align_block(
 
 @kernel()
 def diagonal_prior(j, m, n, tension, prior):
-    """Fill prior [n] with exp(-tension |i/n - j/m|), i = 1 .. n: geometric on both sides of j n / m; their sum."""
+    """Fill prior [n] with exp(-tension |i/n - j/m|), i = 1 .. n, and return the sum.
+
+    Args:
+        j: generated position, from 1.
+        m, n: numbers of generated and given words.
+        tension: tension of the prior.
+        prior: float64 [n], filled.
+    """
+    # the values are two geometric series, upwards and downwards from the diagonal i = j n / m: no exp() per position
+    # above: 0-based position of the first i above the diagonal
     above = int(j * n / m)
     ratio, z = np.exp(-tension / n), 0.0
     for first, behind, step in ((above, n, 1), (above - 1, -1, -1)):
@@ -65,12 +95,18 @@ def diagonal_prior(j, m, n, tension, prior):
 
 @kernel()
 def _series(j, m, n, tension):
-    """Closed form of the sums over i of exp(-tension |i/n - j/m|) and of its derivative by the tension."""
+    """Return the sum over i = 1 .. n of exp(-tension |i/n - j/m|), and its derivative with respect to the tension.
+
+    Both are in closed form, with a geometric and an arithmetico-geometric series on each side of the diagonal, as in
+    fast_align's ``DiagonalAlignment``.
+    """
     floor = int(j * n / m)
     ratio, step = np.exp(-tension / n), -1.0 / n
     z, derivative = 0.0, 0.0
     for first, terms in ((floor + 1, n - floor), (floor, floor)):
         if terms > 0:
+            # first term of the arithmetic (a) and of the geometric (g) sequence; positions are numbered away from the
+            # diagonal
             a = -abs(first / n - j / m)
             g = np.exp(tension * a)
             z += g * (1.0 - ratio**terms) / (1.0 - ratio)
@@ -82,12 +118,22 @@ def _series(j, m, n, tension):
 
 @kernel()
 def fit_tension(lengths, size_counts, observed, tension):
-    """Eight gradient steps of 20 towards the tension whose expected feature equals the observed mean."""
+    """Return the tension after eight gradient steps of size 20 towards equality of expected and observed mean feature.
+
+    The tension is limited to 0.1 .. 14, as in fast_align.
+
+    Args:
+        lengths: distinct lengths of a generated and its given sentence, int64 [n, 2], above 0.
+        size_counts: number of sentence pairs of these lengths, [n].
+        observed: mean of the feature over the generated words, under the posterior distribution of the links.
+        tension: tension to start from.
+    """
     generated_words = 0.0
     for k in range(len(lengths)):
         generated_words += size_counts[k] * lengths[k, 0]
     for _ in range(8):
         expected = 0.0
+        # expectation under the prior, which depends on the sentence lengths only
         for k in range(len(lengths)):
             m, n = lengths[k]
             for j in range(1, m + 1):

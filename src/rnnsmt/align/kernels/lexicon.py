@@ -1,4 +1,4 @@
-"""Kernels of the lexicon of co-occurring words (``rnnsmt.align.lexicon``): building it, look-up, normalisation."""
+"""Kernels of the lexicon of co-occurring words (``rnnsmt.align.lexicon``): construction, look-up, normalisation."""
 
 import numpy as np
 
@@ -7,15 +7,21 @@ from rnnsmt.kernels.fixed_point import ONE
 from rnnsmt.kernels.sorted_values import lower_bound
 
 FLOOR = 1e-7
-"""No probability that is estimated by relative frequencies is taken for less."""
+"""Minimum of probabilities that are estimated by relative frequencies."""
 
 WEAKEST = 255
-"""The last step of ``weakness``."""
+"""Maximum value of ``weakness``."""
 
 
 @kernel()
 def sentences_of_words(ids, offsets, starts, sentences):
-    """Fill ``sentences`` from ``starts[w]`` on with the sentences that word w is in, one for each occurrence."""
+    """List the sentences of every word, once per occurrence, ascending.
+
+    Args:
+        ids, offsets: a side of the corpus.
+        starts: int64 [vocabulary + 1], where the list of each word begins.
+        sentences: int32 [words of the corpus], filled.
+    """
     free = starts[:-1].copy()
     for s in range(len(offsets) - 1):
         for p in range(offsets[s], offsets[s + 1]):
@@ -25,7 +31,7 @@ def sentences_of_words(ids, offsets, starts, sentences):
 
 @kernel()
 def sentence_frequencies(ids, offsets, frequencies):
-    """Fill ``frequencies`` [vocabulary] with the number of sentences that a word is in."""
+    """Fill ``frequencies`` int32 [vocabulary] with the number of sentences that contain each word."""
     last = np.full(len(frequencies), -1, np.int64)
     for s in range(len(offsets) - 1):
         for p in range(offsets[s], offsets[s + 1]):
@@ -36,7 +42,12 @@ def sentence_frequencies(ids, offsets, frequencies):
 
 @kernel()
 def weakness(together, one, other):
-    """How little two words have to do with each other: 4 log2 of n(e) n(f) / n(e, f)^2, in sentences; 0 .. 255."""
+    """Return 4 log2(n(e) n(f) / n(e, f)^2), truncated to an integer 0 .. ``WEAKEST``: the less associated, the larger.
+
+    Args:
+        together: number of sentence pairs with both words, n(e, f).
+        one, other: numbers of sentences with each word, n(e) and n(f).
+    """
     return min(np.int64(4.0 * np.log2(np.float64(one) * other / (np.float64(together) * together))), WEAKEST)
 
 
@@ -45,11 +56,25 @@ def partners_of_words(
     first, behind, sentence_starts, sentences, ids, offsets, given_frequencies, generated_frequencies, weakest, sizes,
     words, strengths,
 ):  # fmt: skip
-    """Distinct partners of the given words ``first`` .. ``behind`` - 1, without pairs weaker than ``weakest``.
+    """Find the distinct partners of the given words ``first`` .. ``behind`` - 1.
 
-    Without room in ``words``: sizes[e + 1] = how many, and ``strengths`` [WEAKEST + 1] gets the number of pairs of each
-    ``weakness``. With room: the partners of e, ascending, from words[sizes[e]] on.
+    Pairs of ``weakness`` above ``weakest`` are left out. The kernel is called twice: with empty ``words`` it counts the
+    partners, with allocated ``words`` it writes them.
+
+    Args:
+        first, behind: range of given words.
+        sentence_starts, sentences: sentences of every given word, as filled by ``sentences_of_words``.
+        ids, offsets: the generated side.
+        given_frequencies, generated_frequencies: number of sentences with each word, int32 [vocabulary].
+        weakest: maximum ``weakness``.
+        sizes: int64 [given vocabulary + 1]. When counting, sizes[e + 1] is set to the number of partners of e. When
+            writing, it contains the row starts.
+        words: int32 [pairs], empty when counting. When writing, row e is filled with the partners, ascending.
+        strengths: int64 [WEAKEST + 1]. When counting, the number of pairs of each ``weakness`` is added.
     """
+    # sparse set of the partners of the current e, by generated word: row[f] == e marks that f is a partner, so that
+    # nothing is cleared between words; together[f]: number of common sentences; last[f]: the last of them, so that a
+    # sentence with several occurrences of e or f counts once
     row = np.full(len(generated_frequencies), -1, np.int32)
     together, last = np.empty(len(row), np.int32), np.empty(len(row), np.int32)
     found = np.empty(len(row), np.int32)
@@ -87,7 +112,7 @@ def partners_of_words(
 
 @kernel()
 def find(starts, words, e, f):
-    """Where the lexicon keeps the pair (e, f); ``len(words)`` where it does not."""
+    """Return the index of the pair (e, f) in the lexicon, or ``len(words)`` if it is not there."""
     end = starts[e + 1]
     place = lower_bound(words, starts[e], end, f)
     return place if place < end and words[place] == f else len(words)
@@ -95,9 +120,15 @@ def find(starts, words, e, f):
 
 @kernel()
 def look_up(starts, words, cells, at, given, f, found):
-    """Fill ``found`` [I] with where the lexicon keeps the pairs of the given words of a sentence with the word f.
+    """Fill ``found`` [I] with the lexicon indices of the pairs of a sentence's given words and the generated word f.
 
-    ``at`` is the number of word pairs in the corpus before these: as far as ``cells`` reaches it has the answers.
+    Args:
+        starts, words: the lexicon.
+        cells: int32, lexicon indices of the first word pairs of the corpus, in the order of ``corpus_cells``.
+        at: number of word pairs of the corpus before these; pairs beyond ``cells`` are looked up by binary search.
+        given: ids of the given words, [I].
+        f: id of the generated word.
+        found: int64 [I], filled; ``len(words)`` for pairs that are not in the lexicon.
     """
     if at + len(given) <= len(cells):
         for i in range(len(given)):
@@ -111,7 +142,13 @@ def look_up(starts, words, cells, at, given, f, found):
 def corpus_cells(
     first, behind, at, starts, words, given_ids, given_offsets, generated_ids, generated_offsets, cells
 ):  # fmt: skip
-    """Fill ``cells`` for ``look_up``, of a block of sentences: by sentence, generated and given word."""
+    """Fill ``cells`` for ``look_up`` with the pairs of a block: by sentence, generated word, given word.
+
+    Args:
+        first, behind, at, starts, words: as in ``fast_align_block``.
+        given_ids, given_offsets, generated_ids, generated_offsets: as in ``fast_align_block``.
+        cells: int32; pairs beyond its end are left out.
+    """
     for s in range(first, behind):
         for p in range(generated_offsets[s], generated_offsets[s + 1]):
             for k in range(given_offsets[s], given_offsets[s + 1]):
@@ -125,7 +162,10 @@ def corpus_cells(
 def mark_pairs(
     first, behind, starts, words, given_ids, given_offsets, generated_ids, generated_offsets, marks
 ):  # fmt: skip
-    """Set ``marks`` [pairs + 1] where the lexicon keeps the word pairs of a block of sentences."""
+    """Set ``marks`` bool [pairs + 1] at the lexicon indices of the word pairs of a block of sentences.
+
+    The last element is set for pairs that are not in the lexicon. Other arguments as in ``corpus_cells``.
+    """
     for s in range(first, behind):
         for p in range(generated_offsets[s], generated_offsets[s + 1]):
             for k in range(given_offsets[s], given_offsets[s + 1]):
@@ -134,7 +174,13 @@ def mark_pairs(
 
 @kernel()
 def relative_frequencies(starts, counts, t):
-    """Maximum-likelihood estimate of every row of t = p(f | e), but at least ``FLOOR``; uniform without counts."""
+    """Set every row of t = p(f | e) to relative frequencies, at least ``FLOOR``; uniform for rows without counts.
+
+    Args:
+        starts: where each row begins, [rows + 1].
+        counts: [pairs], in any unit.
+        t: [pairs or more], filled.
+    """
     for e in range(len(starts) - 1):
         total = 0.0
         for k in range(starts[e], starts[e + 1]):
@@ -145,9 +191,15 @@ def relative_frequencies(starts, counts, t):
 
 @kernel()
 def normalise(starts, counts, alpha, t):
-    """Mean-field update of every row of t = p(f | e) under a symmetric Dirichlet prior over the words seen with e.
+    """Set every row of t = p(f | e) by the mean-field update under a symmetric Dirichlet prior.
 
-    ``counts`` as ``kernels.fixed_point`` keeps them.
+    The prior covers the words seen with e. Rows without pairs are skipped; values are at least 1e-12.
+
+    Args:
+        starts: where each row begins, [rows + 1].
+        counts: int64 [pairs], in fixed point (``rnnsmt.kernels.fixed_point``).
+        alpha: parameter of the prior.
+        t: [pairs or more], filled.
     """
     for e in range(len(starts) - 1):
         total = 0.0
@@ -161,8 +213,9 @@ def normalise(starts, counts, alpha, t):
 
 @kernel()
 def digamma(x):
-    """The logarithmic derivative of the gamma function, for x > 0, to about 1e-10 (asymptotic series above 6)."""
+    """Return the logarithmic derivative of the gamma function for x > 0, accurate to about 1e-10."""
     result = 0.0
+    # recurrence up to 6, asymptotic series above
     while x < 6.0:
         result -= 1.0 / x
         x += 1.0

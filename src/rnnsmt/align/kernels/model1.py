@@ -12,11 +12,19 @@ def model1_block(
     first, behind, at, starts, words, cells, given_ids, given_offsets, generated_ids, generated_offsets, t, t_null,
     counts, null_counts, best,
 ):  # fmt: skip
-    """Add up expected counts; ``best`` [generated words] gets the most probable given position or -1 for NULL."""
+    """Collect expected counts over a block of sentences, and set ``best`` to the most probable links.
+
+    Args:
+        first, behind, at, starts, words, cells: as in ``fast_align_block``.
+        given_ids, given_offsets, generated_ids, generated_offsets, t, t_null: as in ``fast_align_block``.
+        counts, null_counts: expected counts of ``t`` and ``t_null``, int64 in fixed point, updated.
+        best: given position of every generated word, -1 for NULL, [generated words], set.
+    """
     longest = 0
     for s in range(first, behind):
         longest = max(longest, given_offsets[s + 1] - given_offsets[s])
     found = np.empty(longest, np.int64)
+    # summed per block and added once: a fixed order of additions, few atomic ones
     nulls = np.zeros(len(t_null))
     for s in range(first, behind):
         given = given_ids[given_offsets[s] : given_offsets[s + 1]]
@@ -24,6 +32,7 @@ def model1_block(
             continue
         for p in range(generated_offsets[s], generated_offsets[s + 1]):
             f = generated_ids[p]
+            # the uniform p(a_j = i) cancels in the posterior
             total, highest, position = t_null[f], t_null[f], -1
             look_up(starts, words, cells, at, given, f, found)
             at += len(given)

@@ -1,8 +1,8 @@
 """Kernels of IBM Model 3 (Brown et al. 1993) and of the neighbourhood of an alignment.
 
-One sentence pair: I given words, J generated words, ``links`` [J] with the given position of every generated word, I
-for NULL. A neighbour differs by one word that is linked elsewhere (a move) or by two words that have changed their
-links (a swap). Model 4 shares NULL, fertilities and lexical translations with Model 3.
+The arrays describe one sentence pair of I given and J generated words. ``links`` [J] contains the given position of
+every generated word, I for NULL. A neighbour differs in one word that is linked elsewhere (a move), or in two words
+that exchange their links (a swap). Model 4 shares the terms of NULL, fertilities and lexical translations with Model 3.
 """
 
 import numpy as np
@@ -11,14 +11,20 @@ from rnnsmt.kernels.decorator import kernel
 from rnnsmt.kernels.fixed_point import add_count
 
 MAX_FERTILITY = 10
-"""This fertility stands for all from it on; none of them is thought possible."""
+"""Index that stands for all fertilities from this one on, which are considered impossible."""
 
 NEVER = -1e3
+"""Factor of the log-probability of impossible numbers of NULL words, see ``null_score``; finite, so that differences
+between alignments are defined."""
 
 
 @kernel()
 def null_score(nulls, words, p_null, log_factorials):
-    """log of C(J - nulls, nulls) p_null^nulls (1 - p_null)^(J - 2 nulls); impossible above half the words."""
+    """Return the log-probability that NULL generates ``nulls`` of ``words`` words.
+
+    It is log of C(J - nulls, nulls) p_null^nulls (1 - p_null)^(J - 2 nulls). More than half of the words are
+    impossible: the penalty grows with the excess, so that hill climbing reduces it.
+    """
     if 2 * nulls > words:
         return NEVER * (2 * nulls - words)
     rest = words - nulls
@@ -28,15 +34,20 @@ def null_score(nulls, words, p_null, log_factorials):
 
 @kernel()
 def neighbour_gains(links, lexical, fertility, fertilities, p_null, log_factorials, moves, swaps):
-    """Fill ``moves`` [J, I + 1] and ``swaps`` [J, J] (above the diagonal) with what each adds to the log-probability.
+    """Compute the gain in log-probability of every neighbour of an alignment.
 
     Args:
-        lexical: log of what belongs to one link, [J, I + 1], NULL last: log p(f_j | e_i), in Model 3 also
-            log p(j | i, J).
-        fertility: log of what belongs to the fertility of a given word, [I, MAX_FERTILITY + 1]: log p(phi | e_i), in
-            Model 3 also log phi!.
-        fertilities: number of words that are linked to each position, [I + 1].
-        moves, swaps: -inf where nothing changes.
+        links: the alignment, int64 [J].
+        lexical: log-probability of the terms that depend on one link only, [J, I + 1], NULL last: log p(f_j | e_i), in
+            Model 3 also log p(j | i, J).
+        fertility: log-probability of the terms that depend on the fertility of one given word, [I, MAX_FERTILITY + 1]:
+            log p(phi | e_i), in Model 3 also log phi!.
+        fertilities: number of words that are linked to each position, [I + 1], NULL last.
+        p_null: probability of NULL.
+        log_factorials: log n! for n = 0, 1, ...
+        moves: filled with the gain of linking word j to position i, [J, I + 1]; -inf at the current link.
+        swaps: filled, above the diagonal, with the gain of exchanging the links of two words, [J, J]; -inf if they are
+            equal.
     """
     words, length = lexical.shape[0], lexical.shape[1] - 1
     nulls = fertilities[length]
@@ -59,6 +70,7 @@ def neighbour_gains(links, lexical, fertility, fertilities, p_null, log_factoria
         moves[j, old] = -np.inf
         for k in range(j + 1, words):
             other = links[k]
+            # fertilities do not change
             swaps[j, k] = lexical[j, other] + lexical[k, old] - lexical[j, old] - lexical[k, other]
             if other == old:
                 swaps[j, k] = -np.inf
@@ -66,7 +78,11 @@ def neighbour_gains(links, lexical, fertility, fertilities, p_null, log_factoria
 
 @kernel()
 def best_neighbour(moves, swaps):
-    """Of the most probable neighbour: gain, first word, second word of a swap or -1, new position of a move or -1."""
+    """Return the most probable neighbour.
+
+    Returns:
+        Its gain, the first word, the second word of a swap or -1, the new position of a move or -1.
+    """
     best, word, other, position = -np.inf, -1, -1, -1
     for j in range(len(moves)):
         for i in range(moves.shape[1]):
@@ -80,7 +96,7 @@ def best_neighbour(moves, swaps):
 
 @kernel()
 def change(links, fertilities, word, other, position):
-    """Go to a neighbour, as ``best_neighbour`` describes it."""
+    """Replace an alignment by a neighbour, given as the last three values of ``best_neighbour``."""
     if other >= 0:
         links[word], links[other] = links[other], links[word]
     else:
@@ -93,18 +109,23 @@ def change(links, fertilities, word, other, position):
 def neighbour_counts(  # noqa: PLR0912
     links, moves, swaps, given, fertilities, posterior, fertility_counts
 ):  # fmt: skip
-    """Expected counts over an alignment and its neighbours.
+    """Collect expected counts over an alignment and its neighbours.
 
     Args:
-        moves, swaps: gains of the neighbours; filled with their probabilities.
+        links: the alignment, int64 [J].
+        moves, swaps: gains of the neighbours, as filled by ``neighbour_gains``; replaced by their probabilities.
         given: ids of the given words, [I].
+        fertilities: number of words that are linked to each position, [I + 1].
         posterior: filled with p(link) of every word, [J, I + 1].
-        fertility_counts: grow by the expected fertilities, [given vocabulary, MAX_FERTILITY + 1], in fixed point.
+        fertility_counts: expected counts of the fertilities, int64 [given vocabulary, MAX_FERTILITY + 1], in fixed
+            point, updated.
 
     Returns:
         The probability of the alignment itself.
     """
     words, length = len(links), len(given)
+    # Probabilities relative to that of the alignment itself, which is 1. Gains above 0 remain only if hill climbing
+    # reached its maximum number of steps, or if they are below its threshold; they count as 0.
     total = 1.0
     for j in range(words):
         for i in range(length + 1):
@@ -115,6 +136,7 @@ def neighbour_counts(  # noqa: PLR0912
             total += swaps[j, k]
     posterior[:words, : length + 1] = 0.0
     for j in range(words):
+        # start with mass 1 on the alignment; each neighbour then moves its probability to its own links
         posterior[j, links[j]] += 1.0
     for j in range(words):
         for i in range(length + 1):
@@ -129,6 +151,8 @@ def neighbour_counts(  # noqa: PLR0912
             posterior[k, links[j]] += weight
             posterior[k, links[k]] -= weight
     for i in range(length):
+        # Neighbours exclude each other, so the fertility is one higher with the total probability of moves to position
+        # i, one lower with that of moves away from it, and otherwise unchanged.
         phi, more, less = fertilities[i], 0.0, 0.0
         for j in range(words):
             if links[j] == i:

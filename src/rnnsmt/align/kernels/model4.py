@@ -1,8 +1,9 @@
-"""Kernels of the training that leads from the HMM over IBM Model 3 to Model 4 (Brown et al. 1993).
+"""Kernels of the training sequence HMM, IBM Model 3, IBM Model 4 (Brown et al. 1993).
 
-The words that one given word generates are its cept. In Model 4 the first word of a cept is placed relative to the
-centre of the cept before, by the classes of that cept's given word and of the placed word; every other word relative to
-the word before it in the cept, by its own class. See ``kernels.model3`` for the other terms.
+The cept of a given word is the set of words that it generates. In Model 4, the first word of a cept is placed relative
+to the centre of the previous cept, depending on the classes of the given word of the previous cept and of the placed
+word. Each other word is placed relative to the word before it in the cept, depending on its own class. See
+``kernels.model3`` for the other terms.
 """
 
 from typing import Any, NamedTuple
@@ -25,17 +26,17 @@ from rnnsmt.kernels.fixed_point import add_count, add_counts
 HMM, MODEL3, MODEL4 = 0, 3, 4
 
 SMOOTHING = 0.4
-"""Share of a uniform distribution in every distribution of Model 4's distances."""
+"""Share of the uniform distribution in every distance distribution of Model 4."""
 
-_CLOSE = -16.0  # neighbours that lose so much before their words are placed are left out
+_CLOSE = -16.0  # neighbours whose gain without distances is smaller are skipped: computing their distances is slow
 
-_RARE = 1e-5  # smaller expected counts are left out
+_RARE = 1e-5  # smaller expected counts are skipped
 
-_BETTER = 1e-4  # what a change must add to the log-probability
+_BETTER = 1e-4  # minimum gain of a hill-climbing step in log-probability
 
 
 class Tables(NamedTuple):
-    """Parameters of the models, or expected counts in fixed point; longer sentences than W words are left out."""
+    """Parameters of the models, or their expected counts in fixed point, for sentences of at most W words."""
 
     t: Any  # p(f | e), [pairs of the lexicon + 1]; counts have no place for the pairs that it does not have
     t_null: Any  # p(f | NULL), [generated vocabulary]
@@ -47,27 +48,45 @@ class Tables(NamedTuple):
 
 @kernel()
 def distortion_row(i, words, width):
-    """Where the row of position ``i`` in sentence pairs of ``words`` generated words begins, W = ``width``."""
+    """Return the index of the first element of a row of the distortion table.
+
+    The rows are ordered by ``words``, then ``i``: ``width`` rows (W, the maximum sentence length) of length ``words``
+    for every ``words`` from 1 to W.
+
+    Args:
+        i: given position.
+        words: number of generated words of the sentence pair.
+        width: W.
+    """
     return width * (words * (words - 1) // 2) + i * words
 
 
 @kernel()
 def placement(links, given_classes, generated_classes, head, inner, first, following, head_counts, inner_counts, add):
-    """Log-probability of the positions of all cepts; with ``add`` the counts (fixed point) of what was used grow by it.
+    """Return the log-probability of the positions of all cepts in Model 4, and update the counts of the distances.
 
     Args:
+        links: given position of every generated word, I for NULL, [J].
         given_classes, generated_classes: class of every word, [I] and [J].
         head, inner: as in ``Tables``, before smoothing.
-        first, following: work space, [I + 1] and [J].
+        first: work space, int64 [I + 1]: first word of each cept, or -1; the last element is for NULL.
+        following: work space, int64 [J]: next word in the same cept, or -1.
+        head_counts, inner_counts: counts of ``head`` and ``inner`` in fixed point; ``add`` is added for every distance.
+        add: weight of this alignment; 0: the counts are not used.
     """
     length, words = len(given_classes), len(generated_classes)
     width = head.shape[2] // 2
+    # distances between positions: -(J - 1) .. J - 1 for first words, 1 .. J - 1 inside a cept
     uniform_head, uniform_inner = SMOOTHING / (2 * words - 1), SMOOTHING / max(words - 1, 1)
+    # linked lists of the words of each cept, from right to left, so that each list is ascending
     first[: length + 1] = -1
     for j in range(words - 1, -1, -1):
         following[j] = first[links[j]]
         first[links[j]] = j
+    # the first cept is placed relative to position -1, in the class of the sentence start
     centre, before = -1, head.shape[0] - 1
+    # The product of the factors is accumulated, and its logarithm taken only before it could underflow, because log is
+    # slow. Smoothing bounds every factor from below.
     score, product = 0.0, 1.0
     for i in range(length):
         j = first[i]
@@ -90,6 +109,7 @@ def placement(links, given_classes, generated_classes, head, inner, first, follo
         if product < 1e-250:
             score += np.log(product)
             product = 1.0
+        # mean position, rounded up (Brown et al. 1993)
         centre = (positions + number - 1) // number
         before = given_classes[i]
     return score + np.log(product)
@@ -99,7 +119,15 @@ def placement(links, given_classes, generated_classes, head, inner, first, follo
 def placement_gains(
     links, given_classes, generated_classes, head, inner, first, following, nothing, moves, swaps
 ):  # fmt: skip
-    """Add to the gains of all neighbours what their placement adds; those that are far off without it are left out."""
+    """Add the change of the distance terms to the gains of all neighbours, for Model 4.
+
+    Neighbours whose gain without it is below ``_CLOSE`` are set to -inf.
+
+    Args:
+        links, given_classes, generated_classes, head, inner, first, following: as in ``placement``.
+        nothing: int64 [1, 1, 1], placeholder for the counts.
+        moves, swaps: gains as filled by ``neighbour_gains``, updated.
+    """
     now = placement(links, given_classes, generated_classes, head, inner, first, following, nothing, nothing[0], 0.0)
     for j in range(len(links)):
         old = links[j]
@@ -130,7 +158,14 @@ def placement_counts(
     links, given_classes, generated_classes, head, inner, first, following, head_counts, inner_counts, moves, swaps,
     itself,
 ):  # fmt: skip
-    """Expected counts of distances over an alignment, of probability ``itself``, and its neighbours."""
+    """Collect the expected counts of distances over an alignment and its neighbours.
+
+    Args:
+        links, given_classes, generated_classes, head, inner, first, following: as in ``placement``.
+        head_counts, inner_counts: counts in fixed point, updated.
+        moves, swaps: probabilities of the neighbours, as filled by ``neighbour_counts``.
+        itself: probability of the alignment.
+    """
     placement(
         links, given_classes, generated_classes, head, inner, first, following, head_counts, inner_counts, itself
     )  # fmt: skip
@@ -156,7 +191,7 @@ def placement_counts(
 
 @kernel()
 def _hmm_gains(links, lexical, log_step, log_begin, log_null, moves, swaps):
-    """As ``model3.neighbour_gains``, with the probabilities of the HMM."""
+    """Compute the gain of every neighbour with the probabilities of the HMM, as ``model3.neighbour_gains``."""
     now = path_score(links, lexical, log_step, log_begin, log_null)
     for j in range(len(links)):
         old = links[j]
@@ -179,21 +214,28 @@ def fertility_block(  # noqa: PLR0912, PLR0915
     first, behind, at, starts, words, cells, given_ids, given_offsets, generated_ids, generated_offsets, given_classes,
     generated_classes, model, counted, jumps, beginnings, hmm_null, hmm_uniform, tables, counts, p_null, climbs, best,
 ):  # fmt: skip
-    """One pass over a block: the best alignment that hill climbing finds, and counts over its neighbourhood.
+    """Run one pass over a block: find the best alignment by hill climbing, and collect counts over its neighbourhood.
+
+    Sentence pairs with more than W words on a side are skipped; their links in ``best`` remain unchanged.
 
     Args:
-        model: the climb starts from the most probable path of the HMM and follows Model 3 or 4. ``HMM``: there is none,
-            that path and its neighbours have their probabilities in the HMM.
-        counted: the model whose parameters ``counts`` is for, or 0 for no counts.
-        first ... generated_classes: the sentences, the lexicon, the corpus and the classes of all words.
-        jumps, beginnings, hmm_null, hmm_uniform: of the HMM, see ``kernels.hmm.transitions``.
-        p_null: NULL's probability in Models 3 and 4.
-        climbs: most steps of one climb.
-        best: without ``counted`` filled with the alignments, [generated words] given positions, -1 for NULL.
+        first, behind, at, starts, words, cells: as in ``fast_align_block``.
+        given_ids, given_offsets, generated_ids, generated_offsets: as in ``fast_align_block``.
+        given_classes, generated_classes: class of every word, int32 [vocabulary].
+        model: ``MODEL3`` or ``MODEL4``: hill climbing with this model from the Viterbi path of the HMM; ``HMM``: no
+            hill climbing, the Viterbi path and its neighbours have their probabilities in the HMM.
+        counted: the model whose parameters are counted, or 0 for no counts.
+        jumps, beginnings, hmm_null, hmm_uniform: parameters of the HMM, see ``kernels.hmm.transitions``.
+        tables: parameters, ``Tables``.
+        counts: counts, ``Tables`` of int64 in fixed point, updated; empty arrays if ``counted`` is 0.
+        p_null: probability of NULL in Models 3 and 4.
+        climbs: maximum number of hill-climbing steps.
+        best: given position of every generated word, -1 for NULL, [generated words]; set if ``counted`` is 0.
 
     Returns:
         The log-probability of the alignments.
     """
+    # W; the arrays below are work space for all sentence pairs, and views of them have the size of a sentence pair
     size = tables.inner.shape[1] - 1
     all_moves, all_swaps, all_found = (
         np.empty((size, size + 1)),
@@ -210,6 +252,7 @@ def fertility_block(  # noqa: PLR0912, PLR0915
         np.empty(size, np.int64),
         np.empty(size, np.int64),
     )
+    # placeholder for the counts of ``placement``
     nothing = np.zeros((1, 1, 1), np.int64)
     nulls = np.zeros(len(tables.t_null))
     log_factorials = np.zeros(size + MAX_FERTILITY + 1)
@@ -247,12 +290,16 @@ def fertility_block(  # noqa: PLR0912, PLR0915
         else:
             for i in range(n):
                 row = distortion_row(i, m, size)
+                # Model 3 has a factor phi! per given word; in Model 4, the order of a cept's words is fixed by their
+                # distances
                 for k in range(MAX_FERTILITY + 1):
                     phi[i, k] = np.log(max(tables.fertility[given[i], k], FLOOR))
                     phi[i, k] += log_factorials[k] if model == MODEL3 else 0.0
                 if model == MODEL3:
                     for j in range(m):
                         lexical[j, i] += np.log(max(tables.distortion[row + j], FLOOR))
+            # One more evaluation than steps: at the end, moves and swaps are the gains of the neighbours of the final
+            # alignment, from which the counts are computed.
             for climb in range(climbs + 1):
                 neighbour_gains(links, lexical, phi, fertilities, p_null, log_factorials, moves, swaps)
                 if model == MODEL4:

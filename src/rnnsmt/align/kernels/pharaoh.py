@@ -1,11 +1,11 @@
-"""Alignments in Pharaoh format, compiled."""
+"""Kernels that write alignments in Pharaoh format."""
 
 from rnnsmt.kernels.decorator import INNER, kernel
 
 
 @kernel(**INNER)
 def _write_number(number, text, at):
-    """The digits of a position of at most 9,999; where they end."""
+    """Write the digits of a position of at most 9,999; return the index after them."""
     size = 1
     while number >= 10**size:
         size += 1
@@ -17,11 +17,11 @@ def _write_number(number, text, at):
 
 @kernel()
 def format_links(offsets, source, target, text):
-    """Write the lines of sentence pairs, links in the order in which they are given; the number of bytes.
+    """Write the lines of sentence pairs, with links in the given order; return the number of bytes.
 
     Args:
         offsets, source, target: as in ``rnnsmt.align.pharaoh.Links``.
-        text: uint8 [10 bytes a link and one a line].
+        text: uint8 [10 bytes per link and 1 per line], filled.
     """
     at = 0
     for s in range(len(offsets) - 1):

@@ -5,13 +5,26 @@ import numpy as np
 from rnnsmt.kernels.decorator import kernel
 
 _FORWARD, _REVERSE, _TAKEN = 1, 2, 4
+"""Flags of a cell: the link is in the forward alignment, in the reverse alignment, in the result."""
 
 
 @kernel()
 def combine_links(
     f_offsets, f_source, f_target, r_offsets, r_source, r_target, union, grow, final, offsets, source, target
 ):  # fmt: skip
-    """Fill ``offsets``, ``source``, ``target`` with the combined links; returns their number."""
+    """Combine the links of two alignments; return the number of links.
+
+    Args:
+        f_offsets, f_source, f_target: the forward alignment, see ``rnnsmt.align.pharaoh.Links``.
+        r_offsets, r_source, r_target: the reverse alignment.
+        union: whether all links are taken, and not only those of the intersection.
+        grow: 0: no growing; 1: grow-diag in the order of atools; 2: in the order of symal.
+        final: minimum number of unaligned words of the links of the final step: 1 for final, 2 for final-and; 0: no
+            final step.
+        offsets, source, target: filled with the combined links, by source, then target position; ``source`` and
+            ``target`` must have the size of both alignments together.
+    """
+    # reused for all sentence pairs, enlarged when a pair does not fit
     flags = np.zeros(4096, np.uint8)
     used = 0
     for s in range(len(f_offsets) - 1):
@@ -40,7 +53,12 @@ def combine_links(
 
 @kernel()
 def _combine(grid, union, grow, final):
-    """Mark the links of one sentence pair that are taken: ``grid`` [source words, target words] of flags."""
+    """Mark the links of one sentence pair that are taken.
+
+    Args:
+        grid: uint8 [source words, target words], flags of every cell, updated.
+        union, grow, final: as in ``combine_links``.
+    """
     rows, columns = grid.shape
     row_aligned, column_aligned = np.zeros(rows, np.bool_), np.zeros(columns, np.bool_)
     for i in range(rows):
@@ -64,7 +82,14 @@ def _combine(grid, union, grow, final):
 
 @kernel()
 def _grow(grid, row_aligned, column_aligned):
-    """Add links of the union that touch a taken one and align a new word, until a pass over all adds none."""
+    """Run grow-diag in the order of atools: add links of the union that touch a taken link and align a new word.
+
+    The iterations over all cells end when one adds no link.
+
+    Args:
+        grid: as in ``_combine``.
+        row_aligned, column_aligned: whether a source or target word has a taken link, bool, updated.
+    """
     rows, columns = grid.shape
     added = True
     while added:
@@ -84,11 +109,15 @@ def _grow(grid, row_aligned, column_aligned):
 
 
 _NEIGHBOURS = ((0, -1), (-1, 0), (0, 1), (1, 0), (-1, -1), (1, -1), (-1, 1), (1, 1))
+"""Offsets (source, target) of the neighbours of a link, in symal's order: horizontal and vertical ones first."""
 
 
 @kernel()
 def _grow_from_links(grid, row_aligned, column_aligned):
-    """The same in the order of symal: from every taken link, by target, then source position, to its neighbours."""
+    """Run grow-diag in the order of symal: from every taken link, by target, then source position, to its neighbours.
+
+    Links that are added are visited in the same iteration if they follow. Arguments as in ``_grow``.
+    """
     rows, columns = grid.shape
     added = True
     while added:

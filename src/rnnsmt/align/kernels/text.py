@@ -1,4 +1,4 @@
-"""Text to word numbers, compiled."""
+"""Kernel that converts text to word ids."""
 
 import numpy as np
 
@@ -8,13 +8,13 @@ from rnnsmt.kernels.strings import intern
 
 @kernel()
 def number_words(block, table, ids, lengths):
-    """Number the words of a block of whole lines: what stands between blanks, and only they.
+    """Assign ids to the words of a block of whole lines; words are separated by spaces only.
 
     Args:
         block: uint8 [bytes], ends with a newline.
-        table: ``InternTable`` with room for the words of the block.
-        ids: int32 [at least half of the bytes], receives the numbers of the words, line by line.
-        lengths: int32 [lines], receives the number of words of every line.
+        table: ``InternTable`` with capacity for the words of the block; new words are added.
+        ids: int32 [at least half of the bytes], filled with the ids of the words, line by line.
+        lengths: int32 [lines], filled with the number of words of every line.
     """
     written, before, line, i = 0, 0, 0, 0
     while i < len(block):

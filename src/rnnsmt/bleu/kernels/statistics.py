@@ -1,6 +1,6 @@
-"""Sufficient statistics of BLEU for many candidates of the same sentences, and BLEU of many sums, compiled.
+"""Numba kernels of BLEU: sufficient statistics of many candidates per sentence, and BLEU of many sums.
 
-Equal to ``rnnsmt.bleu.multi_bleu``. All functions release the GIL and use no random numbers.
+Results are equal to those of ``rnnsmt.bleu.multi_bleu``. All functions release the GIL and use no random numbers.
 """
 
 import math
@@ -13,9 +13,15 @@ from rnnsmt.kernels.decorator import kernel
 
 @kernel()
 def _slot(keys, node, word):
-    """The place of ``(node, word)`` in an open-addressed table of int64 keys (-1 is free)."""
+    """Return the slot of the edge ``(node, word)`` in a hash table of int64 keys, and its key.
+
+    Open addressing with linear probing; the number of slots is a power of two; -1 marks a free slot. ``word`` must not
+    be negative.
+    """
     key = (np.int64(node) << 32) | np.int64(word)
     mask = keys.size - 1
+    # multiplicative hashing by 2^64 / golden ratio (as int64); the low bits of the product, which depend on few
+    # bits of the key, are dropped
     place = (key * np.int64(-7046029254386353131) >> 20) & mask
     while keys[place] != -1 and keys[place] != key:
         place = (place + 1) & mask
@@ -24,22 +30,26 @@ def _slot(keys, node, word):
 
 @kernel()
 def _reference_trie(references, offsets, first, last):
-    """The n-grams of references ``first`` to ``last - 1`` as a trie.
+    """Build a trie of the n-grams of references ``first`` to ``last - 1`` of one sentence.
 
-    Node 0 is the empty n-gram, an edge is a word, the depth is the order; ``limit[node]`` is how often the n-gram
-    occurs in the reference that has it most often.
+    Node 0 is the empty n-gram, an edge is a word, and the depth of a node is the order of its n-gram.
+
+    Args:
+        references: int32, words of all references, concatenated.
+        offsets: int64, first word of each reference.
+        first, last: range of the references.
 
     Returns:
-        ``(keys, children, limit)``: the edges as an open-addressed table (see ``_slot``) with the node each leads to,
-        and the limits, ``[nodes]``.
+        ``(keys, children, limit)``: keys of the edges in a hash table (int64, see ``_slot``), node at the end of each
+        edge (int32, same slots), and the maximum count of each n-gram in a single reference (int32 ``[nodes]``).
     """
-    size = 16
+    size = 16  # at most 4 n-grams begin at a word: the table is at most a quarter full, and nodes fit below ``size``
     while size < 16 * (offsets[last] - offsets[first] + 1):
         size *= 2
     keys = np.full(size, -1, np.int64)
     children = np.zeros(size, np.int32)
     limit = np.zeros(size, np.int32)
-    used = np.zeros(size, np.int32)
+    used = np.zeros(size, np.int32)  # counts in the current reference
     nodes = 1
     for r in range(first, last):
         start, end = offsets[r], offsets[r + 1]
@@ -60,7 +70,14 @@ def _reference_trie(references, offsets, first, last):
 
 @kernel()
 def _count_matches(words, keys, children, limit, used, out):
-    """Walk down the trie from each position of ``words``; a visit matches while the node's limit is not used up."""
+    """Count the clipped n-gram matches of one candidate in the trie of its references.
+
+    Args:
+        words: int32 ``[length]``, -1 for words that are not in any reference.
+        keys, children, limit: see ``_reference_trie``.
+        used: int32 ``[nodes]``, scratch buffer: occurrences of each n-gram in the candidate so far.
+        out: int32 ``[9]``; the first eight statistics are written, the others set to 0.
+    """
     used[:] = 0
     out[:] = 0
     for i in range(words.size):
@@ -73,7 +90,7 @@ def _count_matches(words, keys, children, limit, used, out):
                 break
             node = children[place]
             used[node] += 1
-            if used[node] <= limit[node]:
+            if used[node] <= limit[node]:  # the sum over occurrences is min(count, limit)
                 out[j - i] += 1
     for order in range(4):
         out[4 + order] = max(words.size - order, 0)
@@ -81,14 +98,18 @@ def _count_matches(words, keys, children, limit, used, out):
 
 @kernel()
 def candidate_statistics(words, word_offsets, references, reference_offsets, number_of_references, offsets, out):
-    """Statistics of candidates that are grouped by sentence.
+    """Compute the statistics of candidates that are grouped by sentence.
+
+    The trie of a sentence's references is built once and used for all of its candidates.
 
     Args:
-        words: int32, the candidates' words one after the other; a word that is in no reference is -1.
-        word_offsets: int64 ``[N + 1]``.
-        references: int32, the references' words; those of sentence ``s`` are numbers ``s * number_of_references`` to
-            ``(s + 1) * number_of_references - 1`` in ``reference_offsets`` (int64 ``[S * number_of_references + 1]``).
-        offsets: int64 ``[S + 1]``, where each sentence's candidates begin.
+        words: int32, words of all candidates, concatenated; -1 for a word that is not in any reference.
+        word_offsets: int64 ``[N + 1]``, first word of each candidate.
+        references: int32, words of all references, concatenated.
+        reference_offsets: int64 ``[S * number_of_references + 1]``, first word of each reference; those of sentence
+            ``s`` are ``s * number_of_references`` to ``(s + 1) * number_of_references - 1``.
+        number_of_references: references per sentence.
+        offsets: int64 ``[S + 1]``, first candidate of each sentence.
         out: int32 ``[N, 9]``, written.
     """
     for s in range(offsets.size - 1):
@@ -114,13 +135,13 @@ _log_precision_and_penalty = kernel()(log_precision_and_penalty)
 
 @kernel()
 def bleu_of_statistics(total):
-    """Corpus BLEU, 0 to 1, of summed statistics ``[9]``."""
+    """Return corpus BLEU (0 to 1) of summed statistics ``[9]``."""
     log_precision, log_penalty = _log_precision_and_penalty(total)
     return math.exp(log_precision + log_penalty)
 
 
 @kernel()
 def bleu_of_rows(totals, out):
-    """Corpus BLEU, 0 to 1, of every row of ``totals`` ``[N, 9]`` into ``out`` ``[N]``."""
+    """Write corpus BLEU (0 to 1) of every row of ``totals`` ``[N, 9]`` to ``out`` ``[N]``."""
     for n in range(out.size):
         out[n] = bleu_of_statistics(totals[n])

@@ -1,4 +1,4 @@
-"""The parts of scoring that are no matrix products, compiled: every row is computed by itself, in one order."""
+"""The parts of scoring besides matrix products, compiled; each row is computed on its own, in a fixed order."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,15 +11,20 @@ from rnnsmt.networks.kernels.softmax import dot
 def first_layer(
     contexts: NDArray[np.int32], table: NDArray[np.float32], bias: NDArray[np.float32], out: NDArray[np.float32]
 ) -> None:
-    """relu(b_1 + sum of the table's rows of every context's words).
+    """Compute the first hidden layer of B contexts, relu(b_1 + sum of W_1 R over the words).
 
-    contexts: [B, C]. table: [C, vocabulary, H]: W_1 R, by position and word. out: [at least B, H].
+    Args:
+        contexts: int32 [B, C], the words before the predicted one, oldest first.
+        table: [C, vocabulary, H], W_1 R for every position and word.
+        bias: [H], b_1.
+        out: [at least B, H]; the first B rows are filled.
     """
     units = len(bias)
     for row in range(len(contexts)):
         total = out[row]
         for unit in range(units):
             total[unit] = bias[unit]
+        # units innermost: the rows of the table are contiguous, and each unit is summed in the order of the positions
         for place in range(contexts.shape[1]):
             part = table[place, contexts[row, place]]
             for unit in range(units):
@@ -37,9 +42,15 @@ def output_units(
     bias: NDArray[np.float32],
     out: NDArray[np.float32],
 ) -> None:
-    """The output unit of words[r] on top of hidden[owner[r]], before the softmax.
+    """Compute the output units of the requested words before the softmax.
 
-    hidden: [B, H]. weights: [vocabulary, H]. out: [R].
+    Args:
+        hidden: [B, H], the last hidden layer.
+        owner: [R], the row of ``hidden`` for each request.
+        words: [R], the word of each request.
+        weights: [vocabulary, H], W_o.
+        bias: [vocabulary], b_o.
+        out: [R], filled.
     """
     for r in range(len(words)):
         out[r] = dot(hidden[owner[r]], weights[words[r]]) + bias[words[r]]

@@ -1,1 +1,1 @@
-"""The words of the embedded corpus, as tables that are read line by line; ``entries`` explains their notation."""
+"""Vocabulary of the embedded corpus as tables with one entry per line; see ``entries`` for the notation."""

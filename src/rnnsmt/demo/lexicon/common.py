@@ -1,4 +1,4 @@
-"""Words of both domains."""
+"""Vocabulary shared by both domains."""
 
 NOUNS = {
     "P": """

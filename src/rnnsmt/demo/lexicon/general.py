@@ -1,4 +1,7 @@
-"""The out-of-domain words: technical manuals and law. Many English words of the harbour mean something else here."""
+"""Out-of-domain vocabulary: technical manuals and law.
+
+Many English words of the harbour domain have another meaning here.
+"""
 
 NOUNS = {
     "P": """

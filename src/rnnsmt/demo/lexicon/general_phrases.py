@@ -1,4 +1,4 @@
-"""Fixed expressions of technical manuals and law: English | French, equally good translations after a semicolon."""
+"""Fixed expressions of technical manuals and law: English | French, with equivalent translations after a semicolon."""
 
 MODIFIERS = """
     storage | de stockage ; de mémoire
@@ -49,7 +49,7 @@ TIMES = """
     at start-up | au démarrage
 """
 
-# whole lines that come again and again
+# whole lines that occur repeatedly
 BOILERPLATE = """
     All rights reserved. | Tous droits réservés.
     Click here for more information. | Cliquez ici pour plus d'informations.

@@ -1,4 +1,4 @@
-"""The in-domain words: news of a harbour town."""
+"""In-domain vocabulary: news of a harbour town."""
 
 NOUNS = {
     "P": """

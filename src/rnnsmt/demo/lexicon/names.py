@@ -1,4 +1,4 @@
-"""Given names, the syllables of surnames, places and ships, months, numbers: words separated by spaces."""
+"""Given names, syllables of surnames, places and ships, months, numbers; words are separated by spaces."""
 
 GIVEN_FEMININE = """
     Anne Marie Claire Sophie Lucie Jeanne Isabelle Nathalie Camille Margot Louise Florence Brigitte Sylvie Agathe Odile

@@ -1,1 +1,1 @@
-"""What numba compiles."""
+"""Kernels of n-gram language models, compiled by numba."""

@@ -1,4 +1,4 @@
-"""Lines of ARPA files as bytes, compiled: parsing and formatting millions of numbers in Python would take minutes."""
+"""Kernels that parse and format lines of ARPA files; in Python, millions of numbers would take minutes."""
 
 from rnnsmt.kernels.decorator import kernel
 from rnnsmt.kernels.numbers import put_logarithm
@@ -9,9 +9,24 @@ from rnnsmt.kernels.strings import find, hash_bytes, intern, parse_float
 def parse_section(  # noqa: PLR0911, PLR0912
     buffer, begin, end, order, table, pow10, words, probs, backoffs, filled
 ):
-    """Parse n-gram lines from ``begin``; returns (position, n-grams filled, error code).
+    """Parse n-gram lines.
 
-    Stops at an empty line, at a line that starts with a backslash, when the arrays are full, at ``end`` or at an error.
+    Parsing stops at an empty line, at a line that starts with a backslash, when the arrays are full, at ``end``, or at
+    an error.
+
+    Args:
+        buffer: uint8, whole lines.
+        begin, end: range of the lines.
+        order: order of the n-grams.
+        table: vocabulary, ``InternTable``; for order 1, words are added, and must get the number of their line.
+        pow10: ``rnnsmt.kernels.strings.POW10``.
+        words: int32 [count, order], filled with word ids.
+        probs, backoffs: float32 [count], filled with log10 values.
+        filled: number of n-grams that are already there.
+
+    Returns:
+        The index of the first line that was not parsed, the number of n-grams, and an error code (0: none, otherwise a
+        key of ``_ERRORS`` in ``rnnsmt.lm.arpa``).
     """
     position = begin
     capacity = probs.shape[0]
@@ -32,7 +47,7 @@ def parse_section(  # noqa: PLR0911, PLR0912
         if tab >= last:
             return position, filled, 1
         value = parse_float(buffer, position, tab, pow10)
-        if not value <= 0.0:
+        if not value <= 0.0:  # also true for NaN
             return position, filled, 2
         cursor = tab + 1
         for k in range(order):
@@ -43,7 +58,7 @@ def parse_section(  # noqa: PLR0911, PLR0912
                 return position, filled, 5
             if order == 1:
                 number = intern(table, buffer, cursor, stop_word)
-                if number != filled:
+                if number != filled:  # the word occurred before
                     return position, filled, 1
             else:
                 number = find(table, buffer, cursor, stop_word, hash_bytes(buffer, cursor, stop_word))
@@ -67,6 +82,7 @@ def parse_section(  # noqa: PLR0911, PLR0912
 
 @kernel()
 def newlines(buffer, begin, end):
+    """Return the number of newlines in ``buffer[begin:end]``."""
     count = 0
     for position in range(begin, end):
         if buffer[position] == 10:
@@ -76,15 +92,14 @@ def newlines(buffer, begin, end):
 
 @kernel()
 def format_ngrams(words, logs, backoffs, starts, pool, out):
-    """Write ``log10 p TAB words [TAB backoff] NEWLINE`` per n-gram.
+    """Write ``log10 p TAB words [TAB backoff] NEWLINE`` for every n-gram; return the number of bytes.
 
     Args:
-        words: int32 [n, order]; logs: float64 [n]; backoffs: float64 [n], or empty for the highest order.
-        starts: int64 [words + 1], pool: uint8: word ``i`` is ``pool[starts[i]:starts[i + 1]]``.
-        out: uint8, large enough: per line 2 * 16 bytes and its words.
-
-    Returns:
-        How many bytes were written.
+        words: int32 [n, order].
+        logs: float64 [n], log10 probabilities.
+        backoffs: float64 [n], log10 back-off weights; empty for the highest order.
+        starts, pool: int64 [words + 1] and uint8: word ``i`` is ``pool[starts[i]:starts[i + 1]]``.
+        out: uint8, filled; per line, 2 * 16 bytes, the words and the separators must fit.
     """
     at = 0
     for i in range(words.shape[0]):
@@ -98,7 +113,7 @@ def format_ngrams(words, logs, backoffs, starts, pool, out):
                 at += 1
             out[at] = 32
             at += 1
-        at -= 1
+        at -= 1  # overwrite the last space
         if len(backoffs):
             out[at] = 9
             at = put_logarithm(out, at + 1, backoffs[i])

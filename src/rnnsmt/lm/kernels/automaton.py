@@ -1,4 +1,4 @@
-"""Queries of the n-gram LM's automaton, and the kernels that build it; ``rnnsmt.lm.automaton`` says what it is."""
+"""Kernels that query and build the automaton of an n-gram LM, see ``rnnsmt.lm.automaton``."""
 
 from typing import NamedTuple
 
@@ -8,21 +8,23 @@ from rnnsmt.kernels.decorator import kernel
 from rnnsmt.kernels.hashing import mix
 
 ROW = np.dtype([("key", np.int64), ("prob", np.float32), ("next", np.int32)])
-"""One answer, 16 bytes, so that a look-up is one cache miss: natural-log probability and next state."""
+"""Row of the hash table: (state << 32 | word), natural-log probability and next state; 16 bytes, so that a look-up
+costs one cache miss."""
 
 STATE = np.dtype([("link", np.int32), ("backoff", np.float32)])
-"""The next shorter context and what is charged for going there (natural log)."""
+"""The next shorter context that is a state, and the back-off weight (natural log) of moving to it."""
 
 UNIGRAM = np.dtype([("prob", np.float32), ("next", np.int32)])
+"""Natural-log probability and next state of a word in the empty context."""
 
 
 class LmArrays(NamedTuple):
-    """The automaton for kernels. State 0 is the empty context.
+    """Arrays of the automaton for kernels. State 0 is the empty context.
 
     Attributes:
-        rows: ``ROW`` [slots, a power of two], the hash table of (state << 32 | word); free slots have key -1.
+        rows: ``ROW`` [slots, a power of two], hash table with open addressing; free slots have key -1.
         states: ``STATE`` [states].
-        unigrams: ``UNIGRAM`` [words], answers in the empty context.
+        unigrams: ``UNIGRAM`` [words], entries of the empty context, indexed directly.
     """
 
     rows: np.ndarray
@@ -32,14 +34,15 @@ class LmArrays(NamedTuple):
 
 @kernel(inline="always")
 def lm_slot(state, word, mask):
-    """Key of (state, word) and the slot of the hash table where the search for it begins."""
+    """Return the key of (state, word), and the slot of the hash table where its search begins."""
     key = (np.int64(state) << np.int64(32)) | np.int64(word)
     return key, np.int64(mix(np.uint64(key)) & np.uint64(mask))
 
 
 @kernel()
 def query(lm, state, word):
-    """(natural-log probability ``float32``, next state ``int32``) of a word in a state."""
+    """Return the natural-log probability (float32) of a word in a state, and the next state (int32)."""
+    # single precision, as in KenLM
     total = np.float32(0.0)
     mask = lm.rows.shape[0] - 1
     while state != 0:
@@ -60,7 +63,7 @@ def query(lm, state, word):
 
 @kernel()
 def score_sequence(lm, state, words):
-    """(sum of natural-log probabilities, last state) of a word sequence ``int32`` [n]."""
+    """Return the sum of natural-log probabilities of a word sequence int32 [n], and the last state."""
     total = 0.0
     for word in words:
         prob, state = query(lm, state, word)
@@ -70,7 +73,10 @@ def score_sequence(lm, state, words):
 
 @kernel()
 def _child(rows, state, word):
-    """Node below ``state`` by ``word``, or -1."""
+    """Return the node of the n-gram ``state`` + ``word``, or -1.
+
+    Nodes of unigrams are word + 1; others are in the hash table.
+    """
     if state == 0:
         return np.int64(word) + 1
     mask = rows.shape[0] - 1
@@ -86,9 +92,21 @@ def _child(rows, state, word):
 
 @kernel()
 def insert(rows, ngrams, values, first, extends, node_links):
-    """Enter one order's n-grams as nodes numbered from ``first``.
+    """Insert the n-grams of one order as nodes with consecutive numbers from ``first``.
 
-    Returns -1, or the index of an n-gram whose context is missing, or -2 - index of one that is there twice.
+    Orders must be inserted in ascending order. While the automaton is built, keys and ``next`` contain nodes;
+    ``finish`` replaces ``next`` by states.
+
+    Args:
+        rows: hash table, updated.
+        ngrams: int32 [n, order].
+        values: float32 [n], natural-log probabilities.
+        first: node of the first n-gram.
+        extends: uint8 [nodes], set to 1 for contexts.
+        node_links: int32 [nodes], filled with the node of the longest proper suffix that is in the model.
+
+    Returns:
+        -1, or the index of an n-gram whose context is missing, or -2 - index of one that occurs twice.
     """
     order = ngrams.shape[1]
     mask = rows.shape[0] - 1
@@ -107,6 +125,8 @@ def insert(rows, ngrams, values, first, extends, node_links):
         rows[slot].prob = values[i]
         rows[slot].next = first + i
         extends[context] = 1
+        # the longest suffix of the n-gram: a suffix of its context that is followed by the last word; unigrams always
+        # exist
         suffix = np.int64(node_links[context])
         while True:
             below = _child(rows, suffix, ngrams[i, order - 1])
@@ -119,7 +139,17 @@ def insert(rows, ngrams, values, first, extends, node_links):
 
 @kernel()
 def finish(rows, is_state, node_links, next_state, states, unigrams):
-    """Turn nodes into states: the longest suffix of a node that is a state."""
+    """Replace nodes by states: the state of a node is its longest suffix that is a state.
+
+    Args:
+        rows: hash table, ``next`` updated.
+        is_state: bool [nodes], nodes that are contexts or have a back-off weight.
+        node_links: int32 [nodes], as filled by ``insert``.
+        next_state: int32 [nodes], work space, zeros: state of each node.
+        states: ``STATE`` [nodes below the highest order], ``link`` filled.
+        unigrams: ``UNIGRAM`` [words], ``next`` filled.
+    """
+    # suffixes have smaller node numbers than the node, so that their states are known
     for node in range(1, node_links.shape[0]):
         shorter = next_state[node_links[node]]
         next_state[node] = node if is_state[node] else shorter

@@ -1,8 +1,8 @@
-"""Sorting and counting n-grams as packed integers, compiled.
+"""Kernels that sort and count n-grams as packed integers.
 
-An n-gram of order k is the pair (number of its last k - 1 words among the (k - 1)-grams, its first word), so that one
-64-bit key holds it whatever k is, and sorting the keys sorts the n-grams by their words read from the last to the
-first.
+An n-gram of order k is the pair (number of its last k - 1 words among the (k - 1)-grams, its first word). Therefore, a
+64-bit key suffices for any k, and sorting the keys sorts the n-grams in suffix order, by their words from the last to
+the first.
 """
 
 import numpy as np
@@ -10,27 +10,33 @@ import numpy as np
 from rnnsmt.kernels.decorator import kernel
 
 NONE = np.uint32(0xFFFFFFFF)
-"""In place of an n-gram's number where no n-gram of that order ends: too near to the beginning of the sentence."""
+"""Placeholder at positions where no n-gram of an order ends, because they are too close to the beginning of the
+sentence."""
 
 DIGIT = 11
+"""Maximum number of bits of a radix-sort digit: 2^11 int64 bucket offsets (16 KiB) fit in the L1 cache."""
 
 
 @kernel()
 def collect(words, suffixes, low, high, shift, keys, contexts):
-    """Gather the n-grams of one order whose suffix lies in ``low <= suffix < high``.
+    """Collect the n-grams of one order whose suffix is in ``low <= suffix < high``.
 
     Args:
-        words: int32 [n + 1], word numbers; the n-gram at ``i`` begins at ``words[i]``.
-        suffixes: uint32 [1 + n], number of the (order - 1)-gram that ends at each position, one position more in front.
-        shift: bits of a word.
-        keys: uint64 [n or more]; contexts: uint32 [n or more], number of the first order - 1 words.
+        words: int32 [n + 1], word numbers; the n-gram i begins at ``words[i]``.
+        suffixes: uint32 [n + 1]: ``suffixes[i + 1]`` is the number of the (order - 1)-gram that ends at the last word
+            of n-gram i, ``suffixes[i]`` that of the one that ends a word before, or ``NONE``.
+        low, high: range of suffixes.
+        shift: number of bits of a word.
+        keys: uint64 [n or more], filled with (suffix - low) << shift | first word.
+        contexts: uint32 [n or more], filled with the number of the first order - 1 words.
 
     Returns:
-        How many were written.
+        The number of n-grams.
     """
     written = 0
     for i in range(len(suffixes) - 1):
         suffix = suffixes[i + 1]
+        # words[i + 1] == 1: the second word is <s>, so that the n-gram spans two sentences
         if suffix == NONE or suffix < low or suffix >= high or words[i + 1] == 1:
             continue
         keys[written] = (np.uint64(suffix - low) << np.uint64(shift)) | np.uint64(words[i])
@@ -41,7 +47,13 @@ def collect(words, suffixes, low, high, shift, keys, contexts):
 
 @kernel()
 def spread(words, suffixes, low, high, values, out):
-    """Write n-gram numbers, in text order, back to the positions that ``collect`` took; return how many were used."""
+    """Write n-gram numbers, in text order, to the positions that ``collect`` selected; return how many were used.
+
+    Args:
+        words, suffixes, low, high: as in ``collect``.
+        values: uint32, n-gram numbers of the selected positions.
+        out: uint32 [n], updated at the selected positions.
+    """
     used = 0
     for i in range(len(suffixes) - 1):
         suffix = suffixes[i + 1]
@@ -54,12 +66,17 @@ def spread(words, suffixes, low, high, values, out):
 
 @kernel()
 def sort_keys(keys, bits):
-    """Radix sort of uint64 keys of at most ``bits`` bits; returns (sorted keys, uint32 positions before), stable."""
+    """Sort uint64 keys of at most ``bits`` bits (LSD radix sort, stable).
+
+    Returns:
+        The sorted keys uint64 [n], and their positions before sorting, uint32 [n].
+    """
     n = len(keys)
     source, target = keys.copy(), np.empty(n, np.uint64)
     origin, moved = np.empty(n, np.uint32), np.empty(n, np.uint32)
     for i in range(n):
         origin[i] = i
+    # the smallest number of passes, with digits of equal width
     passes = max((bits + DIGIT - 1) // DIGIT, 1)
     width = (bits + passes - 1) // passes
     size = 1 << width
@@ -70,6 +87,7 @@ def sort_keys(keys, bits):
         ends[:] = 0
         for i in range(n):
             ends[(source[i] >> shift) & mask] += 1
+        # bucket sizes to bucket offsets
         total = 0
         for digit in range(size):
             count = ends[digit]
@@ -88,14 +106,17 @@ def sort_keys(keys, bits):
 
 @kernel()
 def distinct(keys, origin, contexts, low, shift, base, numbers):
-    """Make the distinct n-grams of sorted keys.
+    """Group the distinct n-grams of sorted keys.
 
     Args:
-        keys, origin: as ``sort_keys`` returns them; contexts: uint32 [n] in the order before sorting.
-        base: number of the first n-gram; numbers: uint32 [n] or empty, receives each occurrence's n-gram number.
+        keys, origin: as returned by ``sort_keys``.
+        contexts: uint32 [n], in the order before sorting.
+        low, shift: as in ``collect``.
+        base: number of the first n-gram.
+        numbers: uint32 [n], filled with the n-gram number of each occurrence, in the order before sorting; or empty.
 
     Returns:
-        first word int32, suffix uint32, context uint32, count uint32, each [distinct]
+        First word int32, suffix uint32, context uint32 and count uint32, each [distinct].
     """
     n = len(keys)
     total = 0

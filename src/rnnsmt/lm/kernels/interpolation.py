@@ -1,4 +1,4 @@
-"""Probabilities of single events under the LM's automaton; ``rnnsmt.lm.interpolation`` says what for."""
+"""Kernels that compute probabilities of single events with the automaton of an LM, for ``rnnsmt.lm.interpolation``."""
 
 from rnnsmt.kernels.decorator import kernel
 from rnnsmt.lm.kernels.automaton import query
@@ -6,7 +6,13 @@ from rnnsmt.lm.kernels.automaton import query
 
 @kernel()
 def score_last(lm, ngrams, out):
-    """Natural-log probability of the last word of each of ``ngrams``, int32 [n, order], into ``out`` [n]."""
+    """Compute the natural-log probability of the last word of each n-gram.
+
+    Args:
+        lm: the automaton.
+        ngrams: int32 [n, order]; the first word is in the empty context.
+        out: float64 [n], filled.
+    """
     for i in range(ngrams.shape[0]):
         state = 0
         for k in range(ngrams.shape[1]):
@@ -16,11 +22,14 @@ def score_last(lm, ngrams, out):
 
 @kernel()
 def score_sentences(lm, start, words, ends, out):
-    """Natural-log probability of every word of sentences after its history, into ``out`` [n].
+    """Compute the natural-log probability of every word of sentences.
 
     Args:
+        lm: the automaton.
+        start: state at the beginning of a sentence.
         words: int32 [n], sentences one after the other, each with its ``</s>``.
-        ends: int64 [sentences], where they end.
+        ends: int64 [sentences], where each sentence ends.
+        out: float64 [n], filled.
     """
     at = 0
     for end in ends:

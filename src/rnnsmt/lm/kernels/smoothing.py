@@ -1,4 +1,4 @@
-"""Modified Kneser-Ney sums over flat columns, compiled (Chen and Goodman 1999, section 3)."""
+"""Kernels of modified Kneser-Ney smoothing on flat columns (Chen and Goodman 1999, section 3)."""
 
 import numpy as np
 
@@ -9,12 +9,17 @@ from rnnsmt.kernels.decorator import kernel
 def add_contexts(context, count, occurrences, threshold, discounts, low, denominator, mass):
     """Add adjusted counts and discounts to their contexts ``low <= context < low + len(mass)``.
 
-    Of an n-gram that is pruned the whole count goes to the mass.
+    If an n-gram is pruned, its whole count is added to the mass, and not only the discount.
 
     Args:
-        context: uint32 [n]; count: uint32 [n], adjusted; occurrences: uint32 [n], above ``threshold`` where it is kept.
-        discounts: float64 [4] for counts 0, 1, 2, 3 and more.
-        denominator: float64 [contexts]; mass: float64 [contexts]; both added to.
+        context: uint32 [n], context of each n-gram.
+        count: uint32 [n], adjusted counts.
+        occurrences: uint32 [n], above ``threshold`` for n-grams that are kept.
+        threshold: pruning threshold.
+        discounts: float64 [4], for counts 0, 1, 2, 3 or more.
+        low: first context.
+        denominator: float64 [contexts], sum of counts, updated.
+        mass: float64 [contexts], sum of discounts, updated.
     """
     for i in range(len(context)):
         at = np.int64(context[i]) - low
@@ -28,11 +33,18 @@ def add_contexts(context, count, occurrences, threshold, discounts, low, denomin
 
 @kernel()
 def discounted(context, count, discounts, low, denominator, gamma, share, weight):
-    """For n-grams with a context in the slice: (count - discount) / denominator and the interpolation weight.
+    """Compute (count - discount) / denominator and the interpolation weight of n-grams.
+
+    Only n-grams whose context is in the slice are updated.
 
     Args:
-        denominator, gamma: float64 and float32 [contexts of the slice, from ``low``].
-        share, weight: float64 [n], written where the context lies in the slice.
+        context: uint32 [n], context of each n-gram.
+        count: uint32 [n], adjusted counts.
+        discounts: float64 [4], for counts 0, 1, 2, 3 or more.
+        low: first context of the slice.
+        denominator: float64 [contexts of the slice], sum of counts.
+        gamma: float32 [contexts of the slice], interpolation weights.
+        share, weight: float64 [n], filled.
     """
     for i in range(len(context)):
         at = np.int64(context[i]) - low

@@ -1,6 +1,6 @@
-"""Text to word numbers, compiled.
+"""Kernel that converts text to word numbers.
 
-Words are runs of bytes other than NUL, tab, newline, carriage return and space, which are lmplz's separators: other
+Words are sequences of bytes other than NUL, tab, newline, carriage return and space, the separators of lmplz: other
 Unicode spaces are part of a word.
 """
 
@@ -10,25 +10,26 @@ from rnnsmt.kernels.decorator import kernel
 from rnnsmt.kernels.strings import find, hash_bytes, intern
 
 UNK, BOS, EOS = 0, 1, 2
-"""The numbers of ``<unk>``, ``<s>`` and ``</s>``, KenLM's own."""
+"""Numbers of ``<unk>``, ``<s>`` and ``</s>``, as in KenLM."""
 
 SEPARATOR = np.zeros(256, np.bool_)
+"""Whether a byte separates words, bool [256]."""
 
 SEPARATOR[[0, 9, 10, 13, 32]] = True
 
 
 @kernel()
 def number_words(block, closed, table, out):
-    """Number the words of a block of whole lines.
+    """Convert a block of whole lines to word numbers.
 
     Args:
         block: uint8 [bytes], ends with a newline.
-        closed: True: a word that is not in the table becomes ``<unk>``; False: it gets the next number.
-        table: ``InternTable`` with room for the words of the block, if it is open.
-        out: int32 [at least 2 * bytes + 1], receives ``<s> w1 ... wn </s>`` of every line.
+        closed: whether words that are not in the table become ``<unk>``; otherwise, they are added.
+        table: vocabulary, ``InternTable``; if open, it must have capacity for the words of the block.
+        out: int32 [at least 2 * bytes + 1], filled with ``<s> w1 ... wn </s>`` of every line.
 
     Returns:
-        (numbers written, line of a reserved word counted from 0 or -1, that word's number)
+        The number of elements written, the line of a reserved word (from 0) or -1, and the number of this word.
     """
     written = 0
     line = 0

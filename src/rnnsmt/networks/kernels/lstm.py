@@ -1,4 +1,4 @@
-"""The units of an LSTM after its matrix products, compiled: every row by itself."""
+"""The elementwise part of an LSTM step, after its matrix products, compiled; each row is computed on its own."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,18 +9,21 @@ from rnnsmt.networks.kernels.softmax import LOG2E, power_of_2
 ONE, TWO = np.float32(1.0), np.float32(2.0)
 
 MOST = np.float32(126.0)
+"""Upper bound of the exponent in ``sigmoid``: ``power_of_2`` needs an argument below 128."""
+
+# error_model="numpy" in all kernels below: Python's check for a division by zero would keep loops from vectorising
 
 
 @kernel(fastmath={"contract"}, error_model="numpy", **INNER)
 def sigmoid(x: np.float32) -> np.float32:
-    """To 1e-7; nan for nan."""
+    """Return 1 / (1 + exp(-x)) with an error of at most 1e-7; NaN for NaN."""
     y = -x * LOG2E
     return ONE / (ONE + power_of_2(MOST if y > MOST else y))
 
 
 @kernel(error_model="numpy", **INNER)
 def to_sigmoid(x: NDArray[np.float32]) -> None:
-    """Replace every number by its sigmoid."""
+    """Replace every number of an array by its sigmoid, in place."""
     for i in range(len(x)):
         x[i] = sigmoid(x[i])
 
@@ -29,24 +32,34 @@ def to_sigmoid(x: NDArray[np.float32]) -> None:
 def cells_after(
     enters: NDArray[np.float32], keeps: NDArray[np.float32], new: NDArray[np.float32], c: NDArray[np.float32]
 ) -> None:
-    """c = keeps c + enters tanh(new)."""
+    """Update the cells of one row in place: c = keeps * c + enters * tanh(new).
+
+    Args:
+        enters, keeps: [H], the input gate and the forget gate, after the sigmoid.
+        new: [H], the new input before its tanh.
+        c: [H].
+    """
+    # tanh(x) = 2 sigmoid(2 x) - 1
     for i in range(len(c)):
         c[i] = keeps[i] * c[i] + enters[i] * (TWO * sigmoid(TWO * new[i]) - ONE)
 
 
 @kernel(fastmath={"contract"}, error_model="numpy", **INNER)
 def states_after(leaves: NDArray[np.float32], c: NDArray[np.float32], h: NDArray[np.float32]) -> None:
-    """h = leaves tanh(c)."""
+    """Fill the states of one row: h = leaves * tanh(c); ``leaves`` [H]: the output gate, after the sigmoid."""
     for i in range(len(h)):
         h[i] = leaves[i] * (TWO * sigmoid(TWO * c[i]) - ONE)
 
 
 @kernel(error_model="numpy")
 def lstm_units(gates: NDArray[np.float32], c: NDArray[np.float32], h: NDArray[np.float32]) -> None:
-    """The cells and states of some rows.
+    """Compute the cells and states of B rows after one step of an LSTM layer.
 
-    gates: [B, 4 H], the sums of the input gate, the forget gate, the new input and the output gate, as torch.nn.LSTM
-    has them; they are overwritten. c: [B, H], the cells before, which are replaced by those after. h: [B, H], filled.
+    Args:
+        gates: [B, 4 H], the pre-activations of input gate, forget gate, new input and output gate side by side, the
+            order of ``torch.nn.LSTM``; overwritten.
+        c: [B, H], the cells before the step; replaced by those after it.
+        h: [B, H], filled with the states after the step.
     """
     H = c.shape[1]
     for row in range(len(gates)):

@@ -1,4 +1,8 @@
-"""Sums of exponentials over output units, compiled: every row by itself, in an order that its length alone decides."""
+"""Sums of exponentials and largest values over output units, compiled.
+
+Each row is computed on its own, and the order of its sums depends on its length alone: a score is the same, bit for
+bit, whatever other rows are computed in the same call.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,44 +10,48 @@ from numpy.typing import NDArray
 from rnnsmt.kernels.decorator import INNER, kernel
 
 SHARE = 0.002
-"""Classes with at least this share of the sum are computed again in float32."""
+"""Smallest share of the sum for which ``reduced_log_sums`` recomputes a class in float32: at most 500 of a row."""
 
 LANES = 64
-"""Classes whose largest unit tells whether they are looked at one by one."""
+"""Number of classes in a block that is skipped if its largest unit is too small."""
 
 LARGE = np.float32(512.0)
-"""Above this, bfloat16 is off by one and more."""
+"""Absolute value of a unit above which the rounding error of bfloat16 (8 significant bits) is 1 and more."""
 
 LOG2E = np.float32(1.4426950408889634)
 
 ONE, LEAST = np.float32(1.0), np.float32(-126.0)
 
 TO_WHOLE = np.float32(1.5 * 2**23)
-"""Added to a float32 of at most 2^22, it rounds it to a whole number and shows that in the lowest bits."""
+"""Rounding constant: x + TO_WHOLE, for |x| <= 2^22, is x rounded to an integer, which the lowest bits of its mantissa
+hold in two's complement."""
 
 C1, C2, C3 = np.float32(0.6931472), np.float32(0.24022646), np.float32(0.05550329)
 
 C4, C5, C6 = np.float32(0.00961852), np.float32(0.001339986), np.float32(0.00015337577)
-"""2 to the f is 1 + C1 f + C2 f^2 ... for f from -1/2 to 1/2: to 2e-8."""
+"""Coefficients of the polynomial 1 + C1 f + C2 f^2 + ..., which is 2^f for f in [-1/2, 1/2] with an error of 2e-8."""
 
 
 @kernel(fastmath={"contract"}, **INNER)
 def power_of_2(y: np.float32) -> np.float32:
-    """2 to the y for y below 128, at least 2^-126; nan for nan. The whole part of y is added to the exponent's bits.
+    """Return 2^y for y below 128; 2^-126 for y below -126; NaN for NaN.
 
-    No reordering: TO_WHOLE is added and subtracted.
+    2^y = 2^n 2^f with y rounded to an integer n and f = y - n in [-1/2, 1/2]: a polynomial gives 2^f, and n is added to
+    its exponent bits. No branches or table look-ups, so loops over it vectorise.
     """
-    y = LEAST if y < LEAST else y
+    # fastmath without "reassoc": it would cancel the addition and subtraction of TO_WHOLE
+    y = LEAST if y < LEAST else y  # 2^-126 is the smallest normal number: a lower n would overflow into the sign bit
     shifted = y + TO_WHOLE
     f = y - (shifted - TO_WHOLE)
     part = ONE + f * (C1 + f * (C2 + f * (C3 + f * (C4 + f * (C5 + f * C6)))))
+    # the shift drops all bits of ``shifted`` but the lowest 9, which are n, and puts them at the place of the exponent
     exponent = np.int32(np.float32(shifted).view(np.int32) << np.int32(23))
     return np.int32(np.float32(part).view(np.int32) + exponent).view(np.float32)
 
 
 @kernel(fastmath={"reassoc", "contract"}, **INNER)
 def dot(a: NDArray[np.float32], b: NDArray[np.float32]) -> np.float32:
-    """The order of the sum follows from the length alone."""
+    """Return the dot product of two rows; the order of summation depends on their length alone."""
     total = np.float32(0.0)
     for i in range(len(a)):
         total += a[i] * b[i]
@@ -52,7 +60,7 @@ def dot(a: NDArray[np.float32], b: NDArray[np.float32]) -> np.float32:
 
 @kernel(fastmath={"reassoc", "contract"}, **INNER)
 def exp_sum(x: NDArray[np.float32], top: np.float32) -> np.float32:
-    """The sum of exp(x - top); top is at least the largest x."""
+    """Return the sum of exp(x - top); ``top`` must be at least the largest x."""
     total = np.float32(0.0)
     for i in range(len(x)):
         total += power_of_2((x[i] - top) * LOG2E)
@@ -61,9 +69,11 @@ def exp_sum(x: NDArray[np.float32], top: np.float32) -> np.float32:
 
 @kernel(**INNER)
 def largest(x: NDArray[np.float32]) -> np.float32:
-    """Of numbers that are no nan.
+    """Return the largest number of a row without NaN.
 
-    Their bits are compared, which goes side by side: they are ordered as integers, those of negative numbers backwards.
+    The bits are compared as integers: unlike a maximum of floats, which must respect NaN, this vectorises. The bits of
+    positive numbers are in the order of the numbers; those of negative ones, whose order is reversed, get all bits but
+    the sign inverted. The same inversion restores the result.
     """
     top = np.int32(-(2**31))
     for i in range(len(x)):
@@ -74,13 +84,17 @@ def largest(x: NDArray[np.float32]) -> np.float32:
 
 @kernel()
 def add_exponentials(units: NDArray[np.float32], tops: NDArray[np.float32], totals: NDArray[np.float64]) -> None:
-    """Go on with sums of exp over rows by some more classes: the sum of a row is exp(top) total.
+    """Add the exponentials of a block of classes to running sums; the sum of row i is exp(tops[i]) totals[i].
 
-    units: [B, classes]. tops: [B], -inf before the first. totals: [B], 0 before the first.
+    Args:
+        units: [B, classes], the output units of the block.
+        tops: [B], the largest unit so far; -inf before the first block.
+        totals: [B], the sum of exp(unit - top) so far; 0 before the first block.
     """
     for row in range(len(units)):
         top = largest(units[row])
         if top > tops[row]:
+            # rescale the sum to the new maximum; in the first block the factor is exp(-inf) = 0
             totals[row] *= np.exp(np.float64(tops[row]) - np.float64(top))
             tops[row] = top
         totals[row] += np.float64(exp_sum(units[row], tops[row]))
@@ -90,7 +104,14 @@ def add_exponentials(units: NDArray[np.float32], tops: NDArray[np.float32], tota
 def take_units(
     units: NDArray[np.float32], first: int, rows: NDArray[np.int64], words: NDArray[np.int64], out: NDArray[np.float32]
 ) -> None:
-    """out[r] = units[rows[r], words[r] - first] where that is one of the classes of units, [B, classes]."""
+    """Copy the requested units of a block of classes: out[r] = units[rows[r], words[r] - first].
+
+    Args:
+        units: [B, classes], the output units of the classes from ``first`` on.
+        first: the first class of the block.
+        rows, words: [R], row and class of every request; a request for a class of another block is skipped.
+        out: [R].
+    """
     classes = units.shape[1]
     for r in range(len(words)):
         word = words[r] - first
@@ -102,21 +123,26 @@ def take_units(
 def keep_largest(
     units: NDArray[np.float32], first: int, least_class: int, best: NDArray[np.float32], classes: NDArray[np.int64]
 ) -> None:
-    """Go on with the largest units of rows by some more classes.
+    """Update the ``width`` largest units of each row with those of a block of classes.
 
-    units: [B, classes], of the classes from ``first`` on; those below ``least_class`` do not count. best, classes:
-    [B, width], the largest so far, descending, the lower class first where two are equal, and which they are; -inf
-    and 0 before the first.
+    Args:
+        units: [B, classes], the output units of the classes from ``first`` on.
+        first: the first class of the block.
+        least_class: lower classes are ignored.
+        best: [B, width], the largest units so far, descending; -inf before the first block.
+        classes: [B, width], their classes; of equal units the lower class comes first; 0 before the first block.
     """
     width = best.shape[1]
     for row in range(len(units)):
         own, values, names = units[row], best[row], classes[row]
         for begin in range(0, len(own), LANES):
+            # most blocks hold nothing large enough: ``largest`` vectorises, the insertion below does not
             if not largest(own[begin : begin + LANES]) > values[width - 1]:
                 continue
             for i in range(begin, min(begin + LANES, len(own))):
                 x = own[i]
                 if x > values[width - 1] and first + i >= least_class:
+                    # insertion; strict comparisons, since classes ascend, keep the lower one first among equal units
                     place = width - 1
                     while place > 0 and values[place - 1] < x:
                         values[place], names[place] = values[place - 1], names[place - 1]
@@ -126,13 +152,13 @@ def keep_largest(
 
 @kernel(**INNER)
 def widened(bits: np.uint16) -> np.float32:
-    """The number that 16 bits are in bfloat16."""
+    """Return the float32 value of 16 bits in bfloat16, which are the upper half of a float32."""
     return np.uint32(np.uint32(bits) << np.uint32(16)).view(np.float32)
 
 
 @kernel(fastmath={"reassoc", "contract"}, **INNER)
 def bfloat16_exp_sum(x: NDArray[np.uint16], top: np.float32) -> np.float32:
-    """``exp_sum`` of bfloat16 numbers."""
+    """Return ``exp_sum`` of bfloat16 numbers, given as their bits; summed in float32."""
     total = np.float32(0.0)
     for i in range(len(x)):
         total += power_of_2((widened(x[i]) - top) * LOG2E)
@@ -141,7 +167,7 @@ def bfloat16_exp_sum(x: NDArray[np.uint16], top: np.float32) -> np.float32:
 
 @kernel(**INNER)
 def bfloat16_largest(x: NDArray[np.uint16]) -> np.float32:
-    """``largest`` of bfloat16 numbers."""
+    """Return ``largest`` of bfloat16 numbers, given as their bits."""
     top = np.int16(-(2**15))
     for i in range(len(x)):
         bits = np.int16(x[i])
@@ -153,7 +179,14 @@ def bfloat16_largest(x: NDArray[np.uint16]) -> np.float32:
 def exact_log_sum(
     hidden: NDArray[np.float32], weights: NDArray[np.float32], bias: NDArray[np.float32], x: NDArray[np.float32]
 ) -> np.float32:
-    """ln of the sum of exp over all classes. hidden: [H], weights: [classes, H]. x: [classes], to work in."""
+    """Return ln of the sum of exp(unit) over all classes, computed in float32.
+
+    Args:
+        hidden: [H], the last hidden layer.
+        weights: [classes, H].
+        bias: [classes].
+        x: [classes], a buffer for the units.
+    """
     for i in range(len(x)):
         x[i] = dot(hidden, weights[i]) + bias[i]
     top = largest(x)
@@ -168,13 +201,21 @@ def reduced_log_sums(
     bias: NDArray[np.float32],
     out: NDArray[np.float32],
 ) -> None:
-    """ln of the sum of exp over each row of output units that were computed in bfloat16.
+    """Compute ln of the sum of exp over each row of output units that were computed in bfloat16.
 
-    The largest ones, which make up most of the sum, are computed again in float32. units: bfloat16 [B, classes], as
-    integers. hidden: [B, H], weights: [classes, H]. out: [B]. A row with units beyond ``LARGE`` is computed in float32.
+    The largest terms, which make up most of the sum, are recomputed in float32; a row whose largest unit is beyond
+    ``LARGE`` is recomputed as a whole.
+
+    Args:
+        units: bfloat16 as uint16 bits [B, classes].
+        hidden: [B, H], the last hidden layer in float32.
+        weights: [classes, H].
+        bias: [classes].
+        out: [B], filled.
     """
     classes = units.shape[1]
     space = np.empty(classes, np.float32)
+    # the maximum of every LANES classes, also used to skip blocks in the second pass
     tops = np.empty((classes + LANES - 1) // LANES, np.float32)
     for row in range(len(out)):
         own = units[row]
@@ -185,7 +226,7 @@ def reduced_log_sums(
             out[row] = exact_log_sum(hidden[row], weights, bias, space)
             continue
         total = np.float64(bfloat16_exp_sum(own, top))
-        least = top + np.float32(np.log(SHARE * total))
+        least = top + np.float32(np.log(SHARE * total))  # exp(x - top) >= SHARE * total
         for part in range(len(tops)):
             if tops[part] < least:
                 continue
@@ -193,5 +234,6 @@ def reduced_log_sums(
                 x = widened(own[i])
                 if x >= least:
                     exact = dot(hidden[row], weights[i]) + bias[i]
+                    # the subtracted term has the form of ``bfloat16_exp_sum``, so that it cancels there
                     total += np.exp(np.float64(exact) - np.float64(top)) - power_of_2((x - top) * LOG2E)
         out[row] = np.float32(top + np.log(total))

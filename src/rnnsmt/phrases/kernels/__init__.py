@@ -1,1 +1,1 @@
-"""What numba compiles."""
+"""Kernels of phrase tables, compiled by numba."""

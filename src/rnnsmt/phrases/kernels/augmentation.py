@@ -1,4 +1,4 @@
-"""Compiled insertion of further scores into the lines of a phrase table."""
+"""Kernels that insert additional scores into the lines of a phrase table."""
 
 from typing import Any
 
@@ -11,7 +11,10 @@ _BLANK, _NEWLINE = 32, 10
 
 @kernel(**INNER)
 def _copy(block: Any, begin: Any, end: Any, out: Any, at: Any) -> Any:
-    """Copy block[begin:end] to ``at``; return what follows. numba takes seconds to compile this as one assignment."""
+    """Copy block[begin:end] to ``at``; return the index after the copy.
+
+    A loop, because numba takes seconds to compile this as one assignment of slices.
+    """
     for position in range(begin, end):
         out[at] = block[position]
         at += 1
@@ -20,13 +23,13 @@ def _copy(block: Any, begin: Any, end: Any, out: Any, at: Any) -> Any:
 
 @kernel()
 def insert_scores(block: Any, bounds: Any, columns: Any, out: Any) -> Any:
-    """Copy whole lines with further numbers behind the scores of each; return the bytes written.
+    """Copy whole lines with additional numbers after the scores of each; return the number of bytes written.
 
     Args:
         block: uint8, lines with their newline.
-        bounds: int64 [lines, 3, 2], of ``split_phrase_lines``.
-        columns: float64 [lines, C], what ``put_number`` can write.
-        out: uint8, with room for everything.
+        bounds: int64 [lines, 3, 2], as filled by ``split_phrase_lines``.
+        columns: float64 [lines, C], in the range of ``put_number``.
+        out: uint8, at least ``room`` bytes, filled.
     """
     at, begin = 0, 0
     for line in range(bounds.shape[0]):
@@ -44,5 +47,5 @@ def insert_scores(block: Any, bounds: Any, columns: Any, out: Any) -> Any:
 
 
 def room(block_bytes: int, lines: int, columns: int) -> int:
-    """The most bytes that ``insert_scores`` writes."""
+    """Return the maximum number of bytes that ``insert_scores`` writes."""
     return block_bytes + lines * columns * (NUMBER_BYTES + 1)

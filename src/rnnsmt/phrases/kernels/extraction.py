@@ -1,4 +1,4 @@
-"""Compiled extraction of phrase pairs consistent with a word alignment."""
+"""Kernels that extract phrase pairs consistent with a word alignment, and pack phrases into keys."""
 
 from typing import Any
 
@@ -7,11 +7,22 @@ import numpy as np
 from rnnsmt.kernels.decorator import kernel
 
 MONO, SWAP, OTHER = 0, 1, 2
+"""Orientations of the word-based model: monotone, swap, other (discontinuous)."""
 
 
 @kernel()
 def _has_link(links: Any, first: int, last: int, i: int, j: int, source_length: int, target_length: int) -> bool:
-    """Is source position i linked to target position j? The corners before and after the sentence pair are."""
+    """Return whether source position i is linked to target position j.
+
+    The corners before the first words, (-1, -1), and after the last words of the sentence pair count as linked; all
+    other positions outside it are not.
+
+    Args:
+        links: int32 [L, 2].
+        first, last: range of the links of target position j.
+        i, j: source and target position.
+        source_length, target_length: lengths of the sentences.
+    """
     if i < 0 or j < 0:
         return i == -1 and j == -1
     if i >= source_length or j >= target_length:
@@ -33,21 +44,24 @@ def extract_block(  # noqa: PLR0912, PLR0915 (one kernel)
     bits: Any,
     orientations: Any,
 ) -> int:
-    """Find every phrase pair of S sentence pairs (Koehn, Och and Marcu 2003; order and limits of Moses' ``extract``).
+    """Extract all phrase pairs of S sentence pairs (Koehn, Och and Marcu 2003).
 
-    A pair has at least one link, no link leads out of it, and unlinked words at the borders of the source side may
-    belong to it or not. Each side has at most ``max_length`` (≤ 8) words.
+    A pair has at least one link, and no link connects a word inside to a word outside. Unlinked words at the borders of
+    the source side are optional. Each side has at most ``max_length`` (≤ 8) words. The order and the limits are those
+    of Moses' ``extract``.
 
     Args:
-        source_offsets, target_offsets, link_offsets: int64 [S + 1].
-        links: int32 [L, 2], sorted by (target, source) inside a sentence.
-        spans: int32 [N, 4] to fill: begin in the flat source, words, begin in the flat target, words.
-        bits: int64 [N] to fill: the links inside, bit ``8 * target + source``.
-        orientations: int8 [N] to fill: ``3 * previous + next`` with MONO, SWAP, OTHER of the word-based model
-            (Koehn et al. 2005; Moses' ``wbe-msd``).
+        source_offsets, target_offsets, link_offsets: int64 [S + 1], where each sentence begins.
+        links: int32 [L, 2], source and target position, sorted by (target, source) in a sentence.
+        max_length: maximum number of words.
+        spans: int32 [N, 4], filled: begin in the flat source, number of words, begin in the flat target, number of
+            words.
+        bits: int64 [N], filled: links of the pair, bit ``8 * target + source`` for positions in the phrases.
+        orientations: int8 [N], filled: ``3 * previous + next``, with MONO, SWAP, OTHER of the word-based model (Koehn
+            et al. 2005; Moses' ``wbe-msd``).
 
     Returns:
-        the number of pairs; those beyond N are counted, not stored.
+        The number of pairs; pairs beyond N are counted, but not stored.
     """
     found = 0
     capacity = bits.shape[0]
@@ -61,7 +75,8 @@ def extract_block(  # noqa: PLR0912, PLR0915 (one kernel)
     for s in range(source_offsets.shape[0] - 1):
         source_begin, target_begin = source_offsets[s], target_offsets[s]
         n_source, n_target = source_offsets[s + 1] - source_begin, target_offsets[s + 1] - target_begin
-        # row[j]..row[j + 1]: links of target word j; first/last_target: reach of each source word
+        # row[j]:row[j + 1]: links of target word j, empty for j = n_target. first_target, last_target: first and last
+        # target word that each source word is linked to; last_target is -1 for unlinked words.
         for i in range(n_source):
             first_target[i] = n_target
             last_target[i] = -1
@@ -75,6 +90,7 @@ def extract_block(  # noqa: PLR0912, PLR0915 (one kernel)
                 at += 1
         row[n_target] = at
         row[n_target + 1] = at
+        # all target spans; min_f, max_f: source span of their links, which only grows with end_e
         for start_e in range(n_target):
             min_f, max_f = n_source, -1
             for end_e in range(start_e, min(n_target, start_e + max_length)):
@@ -83,6 +99,7 @@ def extract_block(  # noqa: PLR0912, PLR0915 (one kernel)
                     max_f = max(max_f, links[link, 0])
                 if max_f < 0:
                     continue
+                # longer target spans have source spans at least as long
                 if max_f - min_f >= max_length:
                     break
                 consistent = True
@@ -92,6 +109,7 @@ def extract_block(  # noqa: PLR0912, PLR0915 (one kernel)
                         break
                 if not consistent:
                     continue
+                # extend the minimal source span over unlinked words, first on the left, then on the right
                 start_f = min_f
                 while start_f >= 0 and start_f > max_f - max_length and (start_f == min_f or last_target[start_f] < 0):
                     end_f = max_f
@@ -109,7 +127,10 @@ def extract_block(  # noqa: PLR0912, PLR0915 (one kernel)
                                     8 * (links[link, 1] - start_e) + links[link, 0] - start_f
                                 )
                             bits[found] = inside
-                            # links of the target word before and after; outside the sentence only the corner counts
+                            # Orientation: is the target word before the phrase linked to the source word before it
+                            # (monotone) or after it (swap)? The same for the target word after the phrase. Outside
+                            # the sentence pair, only the corners are linked. The ranges are those of the target
+                            # word's links.
                             before, before_end = link_offsets[s], link_offsets[s]
                             if start_e > 0:
                                 before, before_end = row[start_e - 1], row[start_e]
@@ -137,16 +158,17 @@ def extract_block(  # noqa: PLR0912, PLR0915 (one kernel)
 
 @kernel()
 def pack_phrases(words: Any, codes: Any, spans: Any, side: int, stop: int, width: int, per_key: int, keys: Any) -> None:
-    """Pack the words of each phrase into integers that sort as the lines of a phrase table do.
+    """Pack the words of each phrase into integers that sort as the lines of a phrase table.
 
     Args:
-        words: int32, the flat side of the block.
-        codes: int64 [V], order-preserving code ≥ 1 of each word number.
-        spans: int32 [N, 4] of ``extract_block``.
-        side: 0 source, 1 target.
-        stop: the code of ``|||``, which ends a phrase that does not fill the keys.
-        width, per_key: bits of a word, words of a key.
-        keys: int64 [K, N] to fill.
+        words: int32, flat side of the block.
+        codes: int64 [V], code of each word number, ≥ 1, in byte order of the words.
+        spans: int32 [N, 4], as filled by ``extract_block``.
+        side: 0 for source, 1 for target.
+        stop: code of ``|||``, the end of a phrase that does not fill the keys; the slots after it are 0.
+        width: number of bits of a code.
+        per_key: number of codes of a key.
+        keys: int64 [K, N], filled; the first word of a phrase is in the most significant used bits of the first key.
     """
     slots = keys.shape[0] * per_key
     for n in range(spans.shape[0]):

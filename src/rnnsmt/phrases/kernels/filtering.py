@@ -1,4 +1,4 @@
-"""Compiled choice of the lines of a table whose source phrase is asked for."""
+"""Kernel that selects the lines of a table with wanted source phrases."""
 
 from typing import Any
 
@@ -18,20 +18,20 @@ from rnnsmt.kernels.table_lines import (
 
 @kernel()
 def keep_lines(block: Any, phrases: Any, reordering: bool, pow10: Any, expected: Any, out: Any, numbers: Any) -> Any:
-    """Copy the whole lines whose source phrase is wanted.
+    """Copy the lines whose source phrase is wanted.
 
     Args:
         block: uint8, lines with their newline.
-        phrases: the wanted source phrases (``rnnsmt.kernels.strings.InternTable``).
+        phrases: wanted source phrases, ``rnnsmt.kernels.strings.InternTable``.
         reordering: whether these are lines of a reordering table.
         pow10: ``rnnsmt.kernels.strings.POW10``.
-        expected: how many scores a kept line must have; 0: as many as the first one.
-        out: uint8, with room for the block.
-        numbers: int64, with room for a number a line: those of the kept lines, from 0.
+        expected: number of scores of a line; 0: that of the first line that is kept.
+        out: uint8, of the size of the block, filled.
+        numbers: int64 [lines], filled with the numbers of the lines that are kept, from 0.
 
     Returns:
-        Bytes written, lines kept, number of scores of a line, and the first line (from 0) that is refused; -1 where
-        there is none. Lines that are not kept need three fields and phrases that are not empty, no more.
+        Number of bytes written, number of lines kept, number of scores of a line, and the first line (from 0) that is
+        rejected, or -1. Lines that are not kept only need three fields and two non-empty phrases.
     """
     bounds, nothing = np.empty((FIELDS, 2), np.int64), np.empty(0)
     begin, line, at, kept = 0, 0, 0, 0

@@ -1,4 +1,4 @@
-"""Compiled writing of the words of table lines into byte buffers."""
+"""Kernels that unpack phrases and write them into byte buffers."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from rnnsmt.kernels.decorator import kernel
 
 @kernel()
 def put_separator(buffer: Any, at: int) -> int:
-    """Write `` ||| ``; return the place after it."""
+    """Write `` ||| ``; return the index after it."""
     buffer[at] = 32
     buffer[at + 1] = 124
     buffer[at + 2] = 124
@@ -20,7 +20,14 @@ def put_separator(buffer: Any, at: int) -> int:
 
 @kernel()
 def unpack(keys: Any, row: int, width: int, per_key: int, stop: int, codes: Any) -> int:
-    """Put the word codes of phrase ``row`` of ``keys`` (int64 [K, N]) into ``codes``; return how many."""
+    """Unpack phrase ``row`` of ``keys`` into word codes; return the number of words.
+
+    Args:
+        keys: int64 [K, N], as filled by ``pack_phrases``.
+        row: the phrase.
+        width, per_key, stop: as in ``pack_phrases``.
+        codes: int64, filled.
+    """
     mask = (np.int64(1) << width) - 1
     length = 0
     for key in range(keys.shape[0]):
@@ -36,7 +43,7 @@ def unpack(keys: Any, row: int, width: int, per_key: int, stop: int, codes: Any)
 
 @kernel()
 def phrase_bytes(codes: Any, length: int, offsets: Any) -> int:
-    """The bytes of a phrase with a blank after each word."""
+    """Return the number of bytes of a phrase with a space after each word."""
     size = length
     for n in range(length):
         size += offsets[codes[n]] - offsets[codes[n] - 1]
@@ -45,9 +52,15 @@ def phrase_bytes(codes: Any, length: int, offsets: Any) -> int:
 
 @kernel()
 def put_phrase(buffer: Any, at: int, codes: Any, length: int, text: Any, offsets: Any) -> int:
-    """Write the words of a phrase, one blank between them; return the place after them.
+    """Write the words of a phrase, separated by spaces; return the index after them.
 
-    ``text`` uint8 holds the words by code from 1, ``offsets`` int64 [V + 1] where each begins.
+    Args:
+        buffer: uint8, output.
+        at: index where the phrase begins.
+        codes: word codes, from 1.
+        length: number of words.
+        text: uint8, the words of the vocabulary in the order of their codes.
+        offsets: int64 [V + 1], where each word begins; word c is ``text[offsets[c - 1]:offsets[c]]``.
     """
     for n in range(length):
         if n:

@@ -1,4 +1,4 @@
-"""Compiled reading of alignment lines (Pharaoh format ``i-j``: source-target, from 0)."""
+"""Kernels that parse alignment lines (Pharaoh format ``i-j``: source-target, from 0)."""
 
 from typing import Any
 
@@ -10,10 +10,12 @@ LINK_ERRORS = {
     1: "not a list of links i-j",
     2: "a link leads out of the sentence",
 }
+"""Messages of the problems that ``parse_links`` returns."""
 
 
 @kernel()
 def _count_dashes(text: Any) -> int:
+    """Return the number of dashes, an upper bound of the number of links."""
     dashes = 0
     for byte in text:
         if byte == 45:
@@ -23,15 +25,16 @@ def _count_dashes(text: Any) -> int:
 
 @kernel()
 def parse_links(text: Any, source_lengths: Any, target_lengths: Any) -> Any:
-    """Read the links of S sentences from ``text`` (uint8, S lines).
+    """Parse the links of S sentences.
 
     Args:
-        text: the lines, each with its newline.
-        source_lengths, target_lengths: int64 [S], words of each sentence.
+        text: uint8, S lines, each with its newline.
+        source_lengths, target_lengths: int64 [S], number of words of each sentence.
 
     Returns:
-        links int32 [L, 2] sorted by (target, source) inside a sentence and each once, offsets int64 [S + 1], the number
-        of repeated links, the row of the first bad line and its problem (0: none; else a key of ``LINK_ERRORS``).
+        Links int32 [L, 2], sorted by (target, source) in a sentence, without duplicates; offsets int64 [S + 1]; the
+        number of repeated links; the row of the first invalid line, and its problem (0: none, otherwise a key of
+        ``LINK_ERRORS``).
     """
     sentences = source_lengths.shape[0]
     links = np.empty((_count_dashes(text), 2), np.int32)
@@ -45,6 +48,7 @@ def parse_links(text: Any, source_lengths: Any, target_lengths: Any) -> Any:
             if text[at] == 10:
                 break
             left, right, digits = 0, 0, 0
+            # at most seven digits: no overflow, and longer numbers are rejected by the next check
             while 48 <= text[at] <= 57 and digits < 7:
                 left = left * 10 + (text[at] - 48)
                 at += 1
@@ -61,7 +65,7 @@ def parse_links(text: Any, source_lengths: Any, target_lengths: Any) -> Any:
                 return links, offsets, repeated, row, 1
             if left >= source_lengths[row] or right >= target_lengths[row]:
                 return links, offsets, repeated, row, 2
-            # insertion from the end: aligners write nearly sorted lines
+            # insertion sort from the end, because aligners write nearly sorted lines
             place = filled
             while place > begin and (
                 links[place - 1, 1] > right or (links[place - 1, 1] == right and links[place - 1, 0] > left)

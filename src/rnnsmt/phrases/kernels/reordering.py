@@ -1,4 +1,4 @@
-"""Compiled writing of the lexicalised reordering table."""
+"""Kernel that writes the lexicalised reordering table."""
 
 from typing import Any
 
@@ -26,21 +26,30 @@ def write_reordering_lines(
     smoothing: float,
     buffer: Any,
 ) -> Any:
-    """Write the lines of the pairs from ``start`` on into ``buffer``; return (first pair not written, bytes written).
+    """Write the lines of the pairs from ``start`` into ``buffer``.
 
     A probability is (count + smoothing) / (total + 3 · smoothing) for monotone, swap and discontinuous, before and
-    after the phrase (Koehn et al. 2005; Moses' ``wbe-msd-bidirectional-fe``). What one of several alignments of a text
-    counts is divided by their number.
+    after the phrase (Koehn et al. 2005; Moses' ``wbe-msd-bidirectional-fe``). Counts over several alignments of a text
+    are divided by their number.
 
     Args:
-        pairs: int64 [P + 1], begin of each pair among the N sorted rows, N at the end.
-        source_keys, target_keys: int64 [K, N]; packings int64 [2, 3]: (width, per_key, stop) of both sides.
+        start: first pair.
+        pairs: int64 [P + 1], first row of each pair among the N sorted rows, N at the end.
+        source_keys, target_keys: int64 [K, N], packed phrases.
+        packings: int64 [2, 3], (width, per_key, stop) of both sides.
         texts: (text, offsets) of source and of target words, as in ``put_phrase``.
-        joint, previous_mono, previous_swap, next_mono, next_swap: [N] counts over all alignments.
-        alignments: how many there are of the same text.
+        joint, previous_mono, previous_swap, next_mono, next_swap: [N], counts over all alignments; a row is a pair with
+            one of its alignments.
+        alignments: number of alignments of each text.
+        smoothing: added to every count.
+        buffer: uint8, filled.
+
+    Returns:
+        The first pair that was not written, and the number of bytes written.
     """
     codes = np.empty((2, 8), np.int64)
     (source_text, source_offsets), (target_text, target_offsets) = texts
+    # rows: before, after the phrase; columns: monotone, swap, discontinuous
     counts = np.zeros((2, 3), np.int64)
     at = 0
     for pair in range(start, pairs.shape[0] - 1):
@@ -48,10 +57,12 @@ def write_reordering_lines(
         n_source = unpack(source_keys, row, packings[0, 0], packings[0, 1], packings[0, 2], codes[0])
         n_target = unpack(target_keys, row, packings[1, 0], packings[1, 1], packings[1, 2], codes[1])
         most = phrase_bytes(codes[0], n_source, source_offsets) + phrase_bytes(codes[1], n_target, target_offsets)
+        # upper bound of the line: words, six numbers, and less than 100 bytes of separators
         if at + most + 6 * NUMBER_BYTES + 100 > buffer.shape[0]:
             return pair, at
         counts[:] = 0
         total = np.int64(0)
+        # sum over the alignments of the pair
         for row in range(pairs[pair], pairs[pair + 1]):
             total += joint[row]
             counts[0, 0] += previous_mono[row]
@@ -69,5 +80,6 @@ def write_reordering_lines(
                 at = put_number(buffer, at, share / (total / alignments + 3.0 * smoothing))
                 buffer[at] = 32
                 at += 1
+        # the newline replaces the last space
         buffer[at - 1] = 10
     return pairs.shape[0] - 1, at

@@ -1,4 +1,7 @@
-"""Compiled scoring of counted phrase pairs: choice of the alignment, lexical weights, lines of the phrase table."""
+"""Kernels that score counted phrase pairs: selection of the alignment, lexical weights, lines of the phrase table.
+
+The links of a phrase pair are an int64 with bit 8 · target + source, as in ``kernels.extraction``.
+"""
 
 from typing import Any
 
@@ -17,7 +20,7 @@ from rnnsmt.phrases.kernels.lines import (
 
 @kernel()
 def same_phrase(keys: Any, a: int, b: int) -> bool:
-    """Are rows a and b of ``keys`` (int64 [K, N]) the same phrase?"""
+    """Return whether rows a and b of ``keys`` (int64 [K, N]) are the same phrase."""
     for key in range(keys.shape[0]):  # noqa: SIM110 (numba)
         if keys[key, a] != keys[key, b]:
             return False
@@ -26,7 +29,14 @@ def same_phrase(keys: Any, a: int, b: int) -> bool:
 
 @kernel()
 def group_rows(source_keys: Any, target_keys: Any) -> Any:
-    """Begin of each distinct pair and of each distinct source in N sorted rows, both with N at the end (int64)."""
+    """Return the first row of each distinct pair and of each distinct source phrase among N sorted rows.
+
+    Args:
+        source_keys, target_keys: int64 [K, N], packed phrases.
+
+    Returns:
+        Pairs and sources, int64, both with N at the end.
+    """
     n = source_keys.shape[1]
     pairs, sources = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64)
     n_pairs, n_sources = 0, 0
@@ -45,7 +55,7 @@ def group_rows(source_keys: Any, target_keys: Any) -> Any:
 
 @kernel()
 def transpose_links(bits: Any) -> Any:
-    """Swap source and target of an alignment in bits (bit 8 · target + source)."""
+    """Return the links with source and target exchanged."""
     swapped = np.int64(0)
     for j in range(8):
         for i in range(8):
@@ -56,15 +66,18 @@ def transpose_links(bits: Any) -> Any:
 
 @kernel()
 def greater_links(a: int, b: int) -> bool:
-    """Is alignment a greater than b, both as a list over target positions of ordered sets of source positions?
+    """Return whether alignment a is greater than b in the order in which Moses' scorer breaks ties.
 
-    The order in which Moses' scorer breaks ties: the first position that differs decides, and there the first
-    element that differs, a set being greater than its own beginning.
+    Alignments are compared as lists, over target positions, of ordered sets of source positions: the first target
+    position that differs decides, and there the first element that differs; a set is greater than its own prefix.
     """
     for j in range(8):
+        # sets of source positions as bits
         x, y = (a >> (8 * j)) & 255, (b >> (8 * j)) & 255
         if x != y:
             k = 0
+            # k: the lowest position that only one set contains. This set is less, because its next element is smaller,
+            # unless the other set has no further element and is its prefix.
             while (x >> k) & 1 == (y >> k) & 1:
                 k += 1
             if (x >> k) & 1:
@@ -75,7 +88,18 @@ def greater_links(a: int, b: int) -> bool:
 
 @kernel()
 def choose_links(links: Any, joint: Any, begin: int, end: int) -> Any:
-    """The most frequent alignment of rows begin..end, ties to the greatest seen from the target and from the source."""
+    """Return the most frequent alignment of rows begin..end, as Moses selects it in each direction.
+
+    Ties are resolved separately for both directions: to the greatest alignment as seen from the target, and to the
+    greatest one as seen from the source.
+
+    Args:
+        links, joint: alignments and their counts, [N].
+        begin, end: rows of one pair.
+
+    Returns:
+        The alignments for p(target | source) and for p(source | target), both with bit 8 · target + source.
+    """
     best, best_inverse, count = links[begin], links[begin], joint[begin]
     for row in range(begin + 1, end):
         if joint[row] > count:
@@ -90,7 +114,12 @@ def choose_links(links: Any, joint: Any, begin: int, end: int) -> Any:
 
 @kernel()
 def _look_up(word: int, given: int, offsets: Any, words: Any, probabilities: Any) -> float:
-    """p(word | given) of a lexical table, −1 where it is not there."""
+    """Return p(word | given) from a lexical table, or -1 if the pair is not there.
+
+    Args:
+        word, given: word codes.
+        offsets, words, probabilities: the table as compressed sparse rows by given word, words ascending in a row.
+    """
     end = offsets[given + 1]
     place = lower_bound(words, offsets[given], end, word)
     if place < end and words[place] == word:
@@ -102,17 +131,18 @@ def _look_up(word: int, given: int, offsets: Any, words: Any, probabilities: Any
 def lexical_weight(
     words: Any, n_words: int, given: Any, n_given: int, links: int, null: int, lexicon: Any, missing: Any
 ) -> float:
-    """lex(words | given, links) of Koehn, Och and Marcu 2003, section 4.4; absent entries count as 1, as in Moses.
+    """Return the lexical weight lex(words | given, links) (Koehn, Och and Marcu 2003, section 4.4).
 
-    The weight is rounded to single precision, as Moses keeps it, so that its sixth digit is Moses'; not where it would
-    underflow there.
+    Missing entries count as 1, as in Moses. The weight is rounded to single precision, as in Moses, so that its sixth
+    digit is the same, unless it would underflow in single precision.
 
     Args:
         words, given: codes of the two phrases.
+        n_words, n_given: numbers of words.
         links: bit 8 · position in words + position in given.
-        null: the code of NULL among the given words.
-        lexicon: offsets, words, probabilities of p(word | given), by given word.
-        missing: int64 [1], counts the look-ups without an answer.
+        null: code of NULL on the given side.
+        lexicon: (offsets, words, probabilities) of p(word | given), as in ``_look_up``.
+        missing: int64 [1], incremented for every missing entry.
     """
     offsets, table_words, probabilities = lexicon
     weight = 1.0
@@ -157,21 +187,27 @@ def score_pairs(
     counts: Any,
     scores: Any,
 ) -> int:
-    """Score P distinct pairs of N sorted rows that hold whole source groups.
+    """Score P distinct pairs of N sorted rows with complete source groups.
+
+    A row is a pair with one of its alignments.
 
     Args:
-        pairs, sources: as ``group_rows`` gives them.
-        source_keys, target_keys: int64 [K, N]. links, joint, target_total, target_pairs, target_discount: [N].
-        counting: alignments of a text, number of pairs of the whole table, discounts by joint count, float64, see
-            ``smoothing``; discounts of 0 give relative frequencies.
-        packings: (width, per_key, stop) of source and of target, int64 [2, 3].
-        nulls: codes of NULL among source and target words, int64 [2].
-        lexicons: (lexicon of p(f|e), lexicon of p(e|f)), each as in ``lexical_weight``.
-        chosen: int64 [P] to fill, the alignment kept. counts: int64 [P, 3] to fill: of e, of f, of both.
-        scores: float64 [P, 4] to fill: p(f|e), lex(f|e), p(e|f), lex(e|f).
+        pairs, sources: as returned by ``group_rows``.
+        source_keys, target_keys: int64 [K, N], packed phrases.
+        links, joint: [N], alignment of a row and its count.
+        target_total, target_pairs, target_discount: [N], count of the row's target phrase, its number of distinct
+            partners, and the sum of their discounts.
+        counting: (number of alignments of a text, number of pairs of the table, discounts by joint count float64), see
+            ``rnnsmt.phrases.smoothing``; relative frequencies if all discounts are 0.
+        packings: int64 [2, 3], (width, per_key, stop) of source and target.
+        nulls: int64 [2], codes of NULL among source and target words.
+        lexicons: tables of p(f|e) and p(e|f), each as in ``lexical_weight``.
+        chosen: int64 [P], filled with the alignment of each pair.
+        counts: int64 [P, 3], filled with the counts of e, of f, and of both.
+        scores: float64 [P, 4], filled with p(f|e), lex(f|e), p(e|f), lex(e|f).
 
     Returns:
-        how many look-ups the lexical tables did not answer.
+        The number of look-ups without an entry in the lexical tables.
     """
     source, target = np.empty(8, np.int64), np.empty(8, np.int64)
     missing = np.zeros(1, np.int64)
@@ -183,6 +219,7 @@ def score_pairs(
         total = np.int64(0)
         for row in range(sources[group], sources[group + 1]):
             total += joint[row]
+        # first pass over the pairs of the source phrase: number of partners and sum of discounts
         source_pairs, source_discount = 0, 0.0
         while smooth and pair + source_pairs < pairs.shape[0] - 1 and pairs[pair + source_pairs] < sources[group + 1]:
             both = joint[pairs[pair + source_pairs] : pairs[pair + source_pairs + 1]].sum()
@@ -198,7 +235,7 @@ def score_pairs(
             best, best_inverse = choose_links(links, joint, begin, end)
             chosen[pair] = best
             counts[pair, 0], counts[pair, 1], counts[pair, 2] = target_total[begin], total, both
-            # single precision: Moses divides its counts so, and its sixth digit should be ours
+            # single precision, as in Moses, so that the sixth digit is the same
             scores[pair, 0] = np.float32(both) / np.float32(target_total[begin])
             scores[pair, 1] = lexical_weight(
                 source, n_source, target, n_target, transpose_links(best_inverse), nulls[1], lexicons[0], missing
@@ -206,6 +243,7 @@ def score_pairs(
             scores[pair, 2] = np.float32(both) / np.float32(total)
             scores[pair, 3] = lexical_weight(target, n_target, source, n_source, best, nulls[0], lexicons[1], missing)
             if smooth:
+                # counts per alignment: target_total / alignments is n(e) of the formula in rnnsmt.phrases.smoothing
                 kept = both / alignments - discounts[min(both, most)]
                 shared = target_discount[begin] * source_pairs / all_pairs
                 scores[pair, 0] = (kept + shared) * alignments / target_total[begin]
@@ -228,9 +266,16 @@ def write_phrase_lines(
     scores: Any,
     buffer: Any,
 ) -> Any:
-    """Write the lines of the pairs from ``start`` on into ``buffer``; return (first pair not written, bytes written).
+    """Write the lines of the pairs from ``start`` into ``buffer``.
 
-    ``texts``: (text, offsets) of source and of target words, as in ``put_phrase``; the rest as in ``score_pairs``.
+    Args:
+        start: first pair.
+        pairs, source_keys, target_keys, packings, chosen, counts, scores: as in ``score_pairs``.
+        texts: (text, offsets) of source and of target words, as in ``put_phrase``.
+        buffer: uint8, filled.
+
+    Returns:
+        The first pair that was not written, and the number of bytes written.
     """
     codes = np.empty((2, 8), np.int64)
     (source_text, source_offsets), (target_text, target_offsets) = texts
@@ -240,6 +285,8 @@ def write_phrase_lines(
         n_source = unpack(source_keys, row, packings[0, 0], packings[0, 1], packings[0, 2], codes[0])
         n_target = unpack(target_keys, row, packings[1, 0], packings[1, 1], packings[1, 2], codes[1])
         most = phrase_bytes(codes[0], n_source, source_offsets) + phrase_bytes(codes[1], n_target, target_offsets)
+        # upper bound of the line: words, 64 links of 4 bytes, 4 scores, and less than 100 bytes of counts and
+        # separators
         if at + most + 4 * 64 + 4 * NUMBER_BYTES + 100 > buffer.shape[0]:
             return pair, at
         at = put_phrase(buffer, at, codes[0], n_source, source_text, source_offsets)
@@ -260,6 +307,7 @@ def write_phrase_lines(
                         buffer[at] = 32
                         at += 1
                     first = False
+                    # single digits: positions are below 8
                     buffer[at] = 48 + i
                     buffer[at + 1] = 45
                     buffer[at + 2] = 48 + j
@@ -271,6 +319,7 @@ def write_phrase_lines(
                 at += 1
             at = put_integer(buffer, at, counts[pair, n])
         at = put_separator(buffer, at)
+        # Moses' last field is empty
         for _ in range(3):
             buffer[at] = 124
             at += 1

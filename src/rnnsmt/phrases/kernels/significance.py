@@ -1,7 +1,7 @@
-"""Compiled counting of the sentences that phrases share, and Fisher's exact test.
+"""Kernels that count common sentences of phrases, and Fisher's exact test.
 
-The phrases of one side are the nodes of a trie; node 0 is the empty phrase. A sentence is looked through from each of
-its words down the trie, so that every phrase in it is found, however often a sentence repeats it, once.
+The phrases of one side are nodes of a trie; node 0 is the empty phrase. A search descends the trie from each word of a
+sentence, so that every phrase of the sentence is found. Repetitions in a sentence count once.
 """
 
 import math
@@ -17,19 +17,21 @@ from rnnsmt.kernels.strings import find, hash_bytes, intern
 _SPACE, _NEWLINE = 32, 10
 
 NOWHERE = -1
+"""Mark of a free slot, an unknown word, or no sentence."""
 
 SEARCHED = 8
-"""So many times as long as the other must a list of sentences be to be searched rather than read."""
+"""If the sentence list of the target phrase is more than this many times as long as that of the source phrase, it is
+searched instead of being read completely."""
 
 
 class Trie(NamedTuple):
-    """Phrases as paths of words.
+    """A trie of phrases; edges are words, in a hash table with open addressing.
 
     Attributes:
         keys: int64 [slots, a power of two], node << 32 | word, or -1 in a free slot.
-        children: int32 [slots], the node that this word leads to.
+        children: int32 [slots], the node that the edge leads to.
         is_phrase: bool [capacity], whether a phrase ends at a node.
-        size: int64 [2], how many nodes, and the words of the longest phrase.
+        size: int64 [2], number of nodes, number of words of the longest phrase.
     """
 
     keys: np.ndarray
@@ -40,7 +42,7 @@ class Trie(NamedTuple):
 
 @kernel(inline="always")
 def _slot(trie: Any, node: Any, word: Any) -> Any:
-    """The key of (node, word) and the slot where it is or would be."""
+    """Return the key of (node, word), and the slot that contains it or where it is to be inserted."""
     key = (np.int64(node) << np.int64(32)) | np.int64(word)
     mask = trie.keys.shape[0] - 1
     slot = np.int64(mix(np.uint64(key)) & np.uint64(mask))
@@ -51,7 +53,7 @@ def _slot(trie: Any, node: Any, word: Any) -> Any:
 
 @kernel()
 def copy_trie(old: Any, new: Any) -> None:
-    """Enter the nodes of a trie into an empty one with more room."""
+    """Copy a trie into an empty one with a larger capacity."""
     for place in range(old.keys.shape[0]):
         if old.keys[place] != NOWHERE:
             key, slot = _slot(new, old.keys[place] >> np.int64(32), old.keys[place] & np.int64(0xFFFFFFFF))
@@ -63,13 +65,14 @@ def copy_trie(old: Any, new: Any) -> None:
 
 @kernel()
 def add_phrases(block: Any, bounds: Any, side: Any, words: Any, trie: Any, nodes: Any) -> None:
-    """Enter the phrases of one side of a table's lines; words and trie have room for those of the block.
+    """Add the phrases of one side of a table's lines.
 
     Args:
         block: uint8, lines.
-        bounds: int64 [lines, 3, 2], of ``split_phrase_lines``.
+        bounds: int64 [lines, 3, 2], as filled by ``split_phrase_lines``.
         side: SOURCE or TARGET.
-        words: ``rnnsmt.kernels.strings.InternTable``, grows.
+        words: vocabulary, ``rnnsmt.kernels.strings.InternTable``, updated; must have capacity for the block.
+        trie: the phrases, updated; must have capacity for the block.
         nodes: int32 [lines], filled with the node of each phrase.
     """
     for line in range(bounds.shape[0]):
@@ -95,12 +98,12 @@ def add_phrases(block: Any, bounds: Any, side: Any, words: Any, trie: Any, nodes
 
 @kernel()
 def number_lines(text: Any, words: Any, numbers: Any, offsets: Any) -> Any:
-    """Turn whole lines into word numbers; return how many.
+    """Convert whole lines to word numbers; return the number of words.
 
     Args:
         text: uint8, lines with their newline.
-        words: ``rnnsmt.kernels.strings.InternTable``; other words become NOWHERE.
-        numbers: int32, with room for all words.
+        words: vocabulary, ``rnnsmt.kernels.strings.InternTable``; unknown words become NOWHERE.
+        numbers: int32, filled; must have the size of all words.
         offsets: int64 [lines + 1], filled with where each line begins.
     """
     filled, line, position = 0, 0, 0
@@ -121,12 +124,13 @@ def number_lines(text: Any, words: Any, numbers: Any, offsets: Any) -> Any:
 
 @kernel()
 def find_phrases(numbers: Any, offsets: Any, trie: Any, latest: Any, nodes: Any, sentences: Any) -> Any:
-    """Find the phrases of every sentence, each once; return how many were found.
+    """Find the phrases of every sentence, each once per sentence; return the number of (phrase, sentence) pairs.
 
     Args:
-        numbers, offsets: of ``number_lines``.
-        latest: int32 [nodes], NOWHERE; overwritten.
-        nodes, sentences: int32, with room for all; filled with phrases and the sentences, ascending, that hold them.
+        numbers, offsets: sentences, as filled by ``number_lines``.
+        trie: the phrases.
+        latest: int32 [nodes], work space, initialised to NOWHERE: the last sentence in which a phrase was found.
+        nodes, sentences: int32, filled with phrases and their sentences; sentences are ascending.
     """
     found = 0
     for sentence in range(offsets.shape[0] - 1):
@@ -149,12 +153,12 @@ def find_phrases(numbers: Any, offsets: Any, trie: Any, latest: Any, nodes: Any,
 
 @kernel()
 def sort_by_phrase(nodes: Any, sentences: Any, ends: Any, out: Any) -> None:
-    """Put the sentences of each phrase side by side, in their order.
+    """Group the sentences by phrase, in ascending order (counting sort).
 
     Args:
-        nodes, sentences: int32 [found], of ``find_phrases``.
-        ends: int64 [nodes], where the sentences of each phrase begin in ``out``; where they end afterwards.
-        out: int32 [found].
+        nodes, sentences: int32 [found], as filled by ``find_phrases``.
+        ends: int64 [nodes], where the group of each phrase begins in ``out``; afterwards, where it ends.
+        out: int32 [found], filled.
     """
     for i in range(nodes.shape[0]):
         out[ends[nodes[i]]] = sentences[i]
@@ -163,13 +167,14 @@ def sort_by_phrase(nodes: Any, sentences: Any, ends: Any, out: Any) -> None:
 
 @kernel()
 def count_together(sources: Any, targets: Any, source_lists: Any, target_lists: Any, marks: Any, joint: Any) -> None:
-    """Add to ``joint`` the sentence pairs that hold both phrases of a pair.
+    """Add the number of sentence pairs that contain both phrases of each pair to ``joint``.
 
     Args:
-        sources, targets: int32 [pairs], the nodes; quick where pairs of one source follow each other.
-        source_lists, target_lists: (int64 [nodes + 1], int32): where the sentences of a node begin, and these.
-        marks: int32 [sentences], NOWHERE; overwritten.
-        joint: int32 [pairs].
+        sources, targets: int32 [pairs], nodes of the phrases; fast if pairs of the same source are adjacent.
+        source_lists, target_lists: sentences of every node: where those of each node begin, int64 [nodes + 1], and the
+            sentences, int32, ascending.
+        marks: int32 [sentences], work space, initialised to NOWHERE: the last source phrase that marked each sentence.
+        joint: int32 [pairs], updated.
     """
     source_starts, source_sentences = source_lists
     target_starts, target_sentences = target_lists
@@ -182,10 +187,13 @@ def count_together(sources: Any, targets: Any, source_lists: Any, target_lists: 
             continue
         together = 0
         if high - low > SEARCHED * (end - begin):
+            # binary search of the long target list, from the last position found
             for i in range(begin, end):
                 low = lower_bound(target_sentences, low, high, source_sentences[i])
                 together += int(low < high and target_sentences[low] == source_sentences[i])
         else:
+            # mark the sentences of the source phrase once for all adjacent pairs, then count the marks in the target
+            # list
             if marked != source:
                 for i in range(begin, end):
                     marks[source_sentences[i]] = source
@@ -197,18 +205,25 @@ def count_together(sources: Any, targets: Any, source_lists: Any, target_lists: 
 
 @kernel()
 def negative_log_p(joint: Any, source: Any, target: Any, total: Any) -> Any:
-    """Fisher's exact test, one-sided: -ln of the probability that phrases share ``joint`` sentences or more by chance.
+    """Compute Fisher's exact test, one-sided.
 
     Args:
-        joint, source, target: how many of the ``total`` sentence pairs hold both phrases, the one, the other.
+        joint, source, target: number of sentence pairs that contain both phrases, the source phrase, the target phrase.
+        total: number of all sentence pairs.
+
+    Returns:
+        -ln of the probability of ``joint`` or more common sentence pairs under independence.
     """
     if joint <= 0:
         return 0.0
+    # contingency table: both, only source, only target, neither
     a, b, c = float(joint), float(source - joint), float(target - joint)
     d = float(total - source - target + joint)
+    # hypergeometric probability of this table
     log_p = math.lgamma(a + b + 1) + math.lgamma(c + d + 1) + math.lgamma(a + c + 1) + math.lgamma(b + d + 1)
     log_p -= math.lgamma(a + b + c + d + 1) + math.lgamma(a + 1) + math.lgamma(b + 1)
     log_p -= math.lgamma(c + 1) + math.lgamma(d + 1)
+    # tail: sum over ``joint`` and more, relative to the first term; each term from the one before, without lgamma
     term, tail = 1.0, 1.0
     while b > 0 and c > 0 and term > 1e-18 * tail:
         a, d = a + 1, d + 1
@@ -220,14 +235,22 @@ def negative_log_p(joint: Any, source: Any, target: Any, total: Any) -> Any:
 
 @kernel()
 def significances(joint: Any, sources: Any, targets: Any, by_source: Any, by_target: Any, total: Any, out: Any) -> None:
-    """Fill ``out`` float64 [pairs] with ``negative_log_p``; by_source, by_target: int32 [nodes], sentences of each."""
+    """Compute ``negative_log_p`` of every pair.
+
+    Args:
+        joint: int32 [pairs], number of common sentence pairs.
+        sources, targets: int32 [pairs], nodes of the phrases.
+        by_source, by_target: int32 [nodes], number of sentences of each phrase.
+        total: number of sentence pairs.
+        out: float64 [pairs], filled.
+    """
     for pair in range(joint.shape[0]):
         out[pair] = negative_log_p(joint[pair], by_source[sources[pair]], by_target[targets[pair]], total)
 
 
 @kernel()
 def copy_lines(block: Any, kept: Any, out: Any) -> Any:
-    """Copy the whole lines that are kept (bool [lines]) to ``out``; return the bytes written."""
+    """Copy the whole lines with ``kept`` (bool [lines]) to ``out``; return the number of bytes written."""
     begin, line, at = 0, 0, 0
     while begin < block.size:
         end = begin

@@ -1,4 +1,4 @@
-"""Compiled turning of phrase-table lines into word ids."""
+"""Conversion of phrase-table lines to word ids, compiled."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ FIRST_ID = 2
 
 @kernel(inline="always")
 def _white(byte: Any) -> Any:
-    """What ``bytes.split`` splits at."""
+    """Return whether ``bytes.split`` splits at a byte: space, tab, newline, VT, FF, CR."""
     return byte == 32 or 9 <= byte <= 13
 
 
@@ -20,16 +20,17 @@ def _white(byte: Any) -> Any:
 def number_phrases(
     block: Any, bounds: Any, side: Any, words: Any, unknown: Any, eos: Any, ids: Any, lengths: Any
 ) -> Any:
-    """Fill ``ids`` with the words of the phrases of one side, each phrase followed by ``eos``; return how many ids.
+    """Fill ``ids`` with the ids of the phrases of one side, each followed by ``eos``; return the number of ids.
 
     Args:
-        block: uint8, lines.
-        bounds: int64 [lines, 3, 2], of ``split_phrase_lines``.
-        side: SOURCE or TARGET.
-        words: the vocabulary (``rnnsmt.kernels.strings.InternTable``), the k-th word has id FIRST_ID + k.
-        unknown: the id of other words.
-        ids: int32, with room for the bytes of the block.
-        lengths: int64 [lines], filled with the ids of each phrase, ``eos`` included.
+        block: uint8, the bytes of some lines.
+        bounds: int64 [lines, 3, 2], begin and end of the first three fields, as ``split_phrase_lines`` fills it.
+        side: the field, SOURCE or TARGET.
+        words: the vocabulary (``rnnsmt.kernels.strings.InternTable``); its k-th word has the id FIRST_ID + k.
+        unknown: the id of words outside the vocabulary.
+        eos: the id of the end of a phrase.
+        ids: int32, at least as long as ``block``, which has more bytes than its phrases have ids.
+        lengths: int64 [lines], filled with the number of ids of each phrase, ``eos`` included.
     """
     filled = 0
     for line in range(bounds.shape[0]):
@@ -54,12 +55,12 @@ def number_phrases(
 
 @kernel()
 def pair_keys(block: Any, bounds: Any, new_source: Any, keys: Any) -> None:
-    """What tells the pairs of lines apart.
+    """Compute what ``rnnsmt.rnn.pairs`` needs to find pairs that occur twice in a sorted table.
 
     Args:
-        block, bounds: as for ``number_phrases``.
-        new_source: bool [lines], filled with whether the source phrase is another than in the line before; True for the
-            first line.
+        block, bounds: see ``number_phrases``.
+        new_source: bool [lines], filled with whether the source phrase differs from that of the previous line; True for
+            the first line.
         keys: uint64 [lines], filled with hashes of the target phrases.
     """
     for line in range(bounds.shape[0]):

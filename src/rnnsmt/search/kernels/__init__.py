@@ -1,1 +1,1 @@
-"""What numba compiles."""
+"""Kernels of the decoder, compiled with numba."""

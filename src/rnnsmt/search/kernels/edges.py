@@ -1,8 +1,9 @@
-"""Edges into the stack that is being filled, compiled.
+"""Edges into the stack that is being filled.
 
-An *edge* joins a group of hypotheses with the options of one source span: a grid of *cells*, hypotheses downwards and
-options to the right, both best first. Which spans may follow is Moses' rule: a phrase that does not start at the first
-gap must end within the distortion limit of it, so that the way back is not too far, and have no wall in between.
+An *edge* combines a group of hypotheses with the options of one source span: a grid of *cells* with the hypotheses as
+rows and the options as columns, both sorted best first. The spans that may follow a group obey Moses' rule: a phrase
+that does not start at the first uncovered word must end within the distortion limit of it, so that the later jump back
+is not too long, and there must be no wall in between.
 """
 
 import numpy as np
@@ -16,11 +17,12 @@ _ONE = np.uint64(1)
 _NONE = -1
 
 MONOTONE, SWAP, RIGHT, LEFT = 0, 1, 2, 3
+"""Orientations of a phrase; also the columns of reordering scores in ``RankedOptions``."""
 
 
 @kernel(forceinline=True, **INNER)
 def orientation_of(last_start, last_end, start, end):
-    """Monotone, swap, or discontinuous to the right or to the left; ``last_end`` -1 is the start of the sentence."""
+    """Return the orientation of a span with respect to the last one; ``last_end`` is -1 at the sentence start."""
     if last_end + 1 == start:
         return MONOTONE
     if last_end >= 0 and end + 1 == last_start:
@@ -30,7 +32,16 @@ def orientation_of(last_start, last_end, start, end):
 
 @kernel(forceinline=True, **INNER)
 def target_coverage(work, gap, mask, known, stamp):
-    """Number of a coverage among those of the stack that is being filled; (number, how many are known)."""
+    """Find or add a coverage among those of the stack that is being filled.
+
+    Args:
+        gap, mask: the coverage.
+        known: number of coverages so far.
+        stamp: number of the stack.
+
+    Returns:
+        (index in ``Work.targets``, number of coverages).
+    """
     last = np.uint64(work.coverage_slots.shape[0] - 1)
     slot = np.int64(mix((mask << np.uint64(20)) ^ mask ^ np.uint64(gap)) & last)
     while work.coverage_slots[slot].stamp == stamp:
@@ -49,13 +60,17 @@ def target_coverage(work, gap, mask, known, stamp):
 
 @kernel(forceinline=True, **INNER)
 def _is_covered(gap, mask, position):
-    """Whether a source word is covered, of a coverage by its first gap and what is covered behind it."""
+    """Return whether a source word is covered, given the first gap and the mask of the covered words from there on."""
     return position < gap or (mask >> np.uint64(position - gap)) & _ONE != np.uint64(0)
 
 
 @kernel(forceinline=True, **INNER)
 def _orientations(work, constants, group, gap, mask, start, length):
-    """The orientations of a phrase to what is before it: that of its backward score, and of the forward score there."""
+    """Return the orientations of a phrase for its backward score and for the forward score of the preceding phrase.
+
+    They differ in hierarchical models only, whose forward orientation is estimated as in
+    ``features.hierarchical_orientations``.
+    """
     last = work.groups[group]
     turn = RIGHT if last.end < start else LEFT
     if last.end + 1 == start:
@@ -74,16 +89,26 @@ def _orientations(work, constants, group, gap, mask, start, length):
 
 @kernel()
 def collect_edges(k, spans, ranked, work, constants, stamp):
-    """All edges into stack ``k`` with the estimates of their best cells; returns how many."""
+    """Collect all edges into stack ``k`` with the estimates of their first cells.
+
+    Args:
+        k: number of covered words.
+        spans: ``int32`` [words, longest], source phrase by first word and length - 1, or -1.
+        stamp: number of the stack.
+
+    Returns:
+        The number of edges, which are in ``Work.edges``.
+    """
     count, longest = spans.shape
     edges = 0
     known = np.int64(0)
     limit = np.int64(constants.distortion_limit)
     for length in range(1, min(longest, k) + 1):
-        bits = (_ONE << np.uint64(length)) - _ONE
+        bits = (_ONE << np.uint64(length)) - _ONE  # mask of a span of this length
         for coverage in range(work.stacks[k - length].coverage, work.stacks[k - length + 1].coverage):
             gap = np.int64(work.coverages[coverage].gap)
             mask = work.coverages[coverage].mask
+            # the end of a phrase is at most ``limit`` words after the gap, except for a phrase that starts at the gap
             last_start = gap + limit - length if limit > length else gap
             for start in range(gap, min(count - length, last_start) + 1):
                 source = spans[start, length - 1]
@@ -94,6 +119,7 @@ def collect_edges(k, spans, ranked, work, constants, stamp):
                 place = bits << np.uint64(start - gap)
                 if mask & place != np.uint64(0) or first == last:
                     continue
+                # normalise: shift the mask until bit 0 is the first uncovered word again
                 new_mask, new_gap = mask | place, gap
                 while new_mask & _ONE != np.uint64(0):
                     new_mask >>= _ONE
@@ -105,6 +131,7 @@ def collect_edges(k, spans, ranked, work, constants, stamp):
                     jump = abs(work.groups[group].end + 1 - start)
                     backward, forward = _orientations(work, constants, group, gap, mask, start, length)
                     base = future - constants.distortion_weight * jump
+                    # hypotheses and options are sorted best first: the first cell is close to the best of the edge
                     best = work.groups[group].first
                     estimate = work.hypotheses[best].score + base + ranked.guess[first, backward]
                     if work.hypotheses[best].option >= 0:
@@ -128,15 +155,19 @@ def collect_edges(k, spans, ranked, work, constants, stamp):
 
 @kernel(**INNER)
 def _last_block(work, group, start, end):
-    """The last block after a phrase that follows a group, and the group whose last block is below it.
+    """Return the last block after a phrase that follows a group, and the group whose last block is below it.
 
-    The phrase is put on the stack of blocks and merged with what it touches, as in Moses (Galley and Manning 2008).
+    The phrase is pushed on the stack of blocks and merged with the adjacent blocks on top, as in Moses (Galley and
+    Manning 2008).
+
+    Returns:
+        (first source word, last source word, group or -1).
     """
     if work.groups[group].block_end == _NONE:
         return start, end, np.int64(_NONE)
     turn = orientation_of(work.groups[group].block_start, work.groups[group].block_end, start, end)
     below = np.int64(group)
-    while below != _NONE and turn <= SWAP:
+    while below != _NONE and turn <= SWAP:  # monotone or swap: the blocks are adjacent
         start = min(start, np.int64(work.groups[below].block_start))
         end = max(end, np.int64(work.groups[below].block_end))
         below = np.int64(work.groups[below].below)
@@ -147,7 +178,7 @@ def _last_block(work, group, start, end):
 
 @kernel(**INNER)
 def _are_same_blocks(work, one, other):
-    """Whether the stacks of blocks from two groups on are equal."""
+    """Return whether the stacks of blocks of two groups, from their last blocks downwards, are equal."""
     while one != other:
         if one == _NONE or other == _NONE:  # noqa: PLR1714
             return False
@@ -162,19 +193,29 @@ def _are_same_blocks(work, one, other):
 
 @kernel(forceinline=True, **INNER)
 def target_group(work, constants, edge, groups):
-    """The group that the cells of an edge belong to; (group, how many groups)."""
+    """Find or add the group that the cells of an edge belong to.
+
+    Args:
+        edge: index of the edge.
+        groups: number of groups so far.
+
+    Returns:
+        (index in ``Work.members``, number of groups).
+    """
     if work.edges[edge].target != _NONE:
         return np.int64(work.edges[edge].target), groups
     coverage = work.edges[edge].coverage
     start = np.int64(work.edges[edge].start)
     end = start + work.edges[edge].length - 1
     gap = np.int64(work.targets[coverage].gap)
-    swap = np.int64(start)  # a phrase that ends right before it would be a swap: only where that word is still open
+    # a later phrase that ends just before ``start`` would be a swap; impossible if the word before is covered
+    swap = np.int64(start)
     if start <= gap or (work.targets[coverage].mask >> np.uint64(start - 1 - gap)) & _ONE != np.uint64(0):
         swap = np.int64(_NONE)
     first, last, below = np.int64(_NONE), np.int64(_NONE), np.int64(_NONE)
     if constants.hierarchical != 0:
         first, last, below = _last_block(work, np.int64(work.edges[edge].group), start, end)
+    # the groups of a coverage are few: a linked list, newest first
     group = np.int64(work.targets[coverage].group)
     while group != _NONE:
         member = work.members[group]

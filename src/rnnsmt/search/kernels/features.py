@@ -1,8 +1,9 @@
-"""A derivation's features, recomputed from its phrases: the model's definition in one place, compiled.
+"""Features of a derivation, computed from its phrases: the definition of the model in one place.
 
-Conventions of Moses: distortion is -|start - (end of the previous phrase + 1)|, nothing is charged at the end of the
-sentence; backward reordering scores use the orientation of a phrase to the one before it (or to the start of the
-sentence), forward scores that of the following phrase to this one, none for the last phrase; ``</s>`` is scored.
+Conventions of Moses: distortion is -abs(start - (end of the previous phrase + 1)), with no cost at the end of the
+sentence. Backward reordering scores depend on the orientation of a phrase with respect to the previous one (or to the
+start of the sentence), forward scores on the orientation of the following phrase with respect to this one; the last
+phrase has no forward score. The LM scores ``</s>``.
 """
 
 import numpy as np
@@ -14,15 +15,24 @@ from rnnsmt.search.kernels.edges import LEFT, MONOTONE, RIGHT, SWAP, orientation
 
 @kernel()
 def score_alone(lm, bounds, words, states, rest, totals):
-    """LM states and scores of phrases in the empty context."""
+    """Compute LM states and scores of phrases in the empty context.
+
+    Args:
+        lm: ``LmArrays``.
+        bounds: ``int64`` [phrases + 1]; the words of phrase p are words[bounds[p]:bounds[p + 1]].
+        words: ``int32`` [words], LM word ids.
+        states: ``int32`` [words], filled with the state after each word.
+        rest: ``float64`` [words], filled with the score of the words of the phrase after each word.
+        totals: ``float64`` [phrases], filled with the score of each phrase.
+    """
     for phrase in range(bounds.shape[0] - 1):
-        state = np.int32(0)
+        state = np.int32(0)  # the empty context, not that of <s>
         total = 0.0
         for k in range(bounds[phrase], bounds[phrase + 1]):
             prob, state = query(lm, state, words[k])
             total += prob
             states[k] = state
-            rest[k] = total
+            rest[k] = total  # score up to here, subtracted from the total below
         for k in range(bounds[phrase], bounds[phrase + 1]):
             rest[k] = total - rest[k]
         totals[phrase] = total
@@ -30,17 +40,19 @@ def score_alone(lm, bounds, words, states, rest, totals):
 
 @kernel()
 def hierarchical_orientations(starts, ends, backward, forward):
-    """The orientations of a derivation's phrases in a hierarchical model (Galley and Manning 2008), as Moses has them.
+    """Compute the orientations of the phrases in a hierarchical model (Galley and Manning 2008), as in Moses.
 
     Args:
-        starts, ends: ``int32`` [phrases], first and last source word of each.
-        backward: ``int64`` [phrases], filled: of a phrase to the last block before it; phrases that touch in the order
-            of their translation, and blocks that do, are one block.
-        forward: ``int64`` [phrases], filled: of a phrase to the one before it. Moses' estimate: monotone or swapped is
-            also what lies farther to the right or left if the word there next to the phrase before is still open.
+        starts, ends: ``int32`` [phrases], first and last source word of each phrase, in the order of the translation.
+        backward: ``int64`` [phrases], filled with the orientation of each phrase with respect to the last block before
+            it. Adjacent phrases or blocks form one block.
+        forward: ``int64`` [phrases], filled with the orientation of each phrase with respect to the previous phrase,
+            estimated as in Moses: a phrase farther to the right (left) also counts as monotone (swap) if the word next
+            to the previous phrase on that side is still uncovered.
     """
     count = starts.shape[0]
     covered = np.zeros(ends.max() + 2 if count > 0 else 0, np.bool_)
+    # stack of blocks: source words first[0..depth - 1] and last[0..depth - 1]
     first, last = np.empty(count + 1, np.int64), np.empty(count + 1, np.int64)
     depth = 0
     for k in range(count):
@@ -58,6 +70,7 @@ def hierarchical_orientations(starts, ends, backward, forward):
         backward[k] = orientation_of(np.int64(-1), np.int64(-1), start, end)
         if depth > 0:
             backward[k] = orientation_of(first[depth - 1], last[depth - 1], start, end)
+        # shift-reduce: merge the phrase with the blocks on top as long as they are adjacent
         while depth > 0 and (last[depth - 1] + 1 == start or end + 1 == first[depth - 1]):
             depth -= 1
             start, end = min(start, first[depth]), max(end, last[depth])
@@ -69,15 +82,20 @@ def hierarchical_orientations(starts, ends, backward, forward):
 def derivation_features(
     rows, starts, ends, lms, bounds, words, target_of, static, reordering, places, hierarchical, out
 ):
-    """Add up the features of a derivation.
+    """Compute the feature vector of a derivation.
 
     Args:
         rows: ``int32`` [phrases], rows of the phrase pairs, in the order of the translation.
-        starts, ends: ``int32`` [phrases], first and last source word of each.
-        reordering: ``float64`` [rows, 8], backward scores by orientation, then forward ones.
-        words: ``int32`` [LMs, words].
-        places: ``int64`` [9 + LMs], where these, distortion and the LMs lie in a feature vector; -1 for none.
-        hierarchical: whether the reordering model is.
+        starts, ends: ``int32`` [phrases], first and last source word of each phrase.
+        lms: ``LanguageModels``.
+        bounds: ``int64`` [targets + 1], range of each target phrase in ``words``.
+        words: ``int32`` [LMs, words], LM word ids.
+        target_of: ``int32`` [rows], target phrase of each pair.
+        static: ``float64`` [rows, F], features that depend on the pair alone.
+        reordering: ``float64`` [rows, 8], backward scores by orientation, then forward scores.
+        places: ``int64`` [9 + LMs], columns of the feature vector for these eight, distortion, and each LM; -1 for
+            none.
+        hierarchical: whether the reordering model is hierarchical.
         out: ``float64`` [F], overwritten.
     """
     backward = np.empty(rows.shape[0], np.int64)
@@ -98,6 +116,7 @@ def derivation_features(
         turn = backward[k]
         if places[turn] >= 0:
             out[places[turn]] += reordering[row, turn]
+        # the forward score belongs to the previous pair: its orientation is known only now
         turn = 4 + forward[k]
         if last_row >= 0 and places[turn] >= 0:
             out[places[turn]] += reordering[last_row, turn]
@@ -120,7 +139,15 @@ def derivation_features(
 def all_features(
     offsets, rows, starts, ends, lms, bounds, words, target_of, static, reordering, places, hierarchical, out
 ):
-    """``derivation_features`` of derivations whose phrases are offsets[d]..offsets[d + 1]; ``out`` float64 [n, F]."""
+    """Compute the feature vectors of several derivations, see ``derivation_features``.
+
+    Args:
+        offsets: ``int64`` [n + 1]; the phrases of derivation d are offsets[d]..offsets[d + 1] - 1 in ``rows``,
+            ``starts`` and ``ends``.
+        rows, starts, ends: ``int32`` [phrases of all derivations].
+        lms, bounds, words, target_of, static, reordering, places, hierarchical: as of ``derivation_features``.
+        out: ``float64`` [n, F], overwritten.
+    """
     for d in range(out.shape[0]):
         a, b = offsets[d], offsets[d + 1]
         derivation_features(

@@ -1,7 +1,8 @@
-"""Several n-gram LMs in one search, compiled: their states together are one integer, like the state of a single one.
+"""Several n-gram LMs in one search: their states are combined into one integer, like the state of a single LM.
 
-Such a *joint state* is a row of ``Work.joint_states``, numbered as they come up in a sentence. What the LMs say of a
-phrase is one number too, the sum of their weighted scores divided by ``SearchConstants.lm_weight``.
+Such a *joint state* is the index of a row of ``Work.joint_states``; rows are numbered in order of appearance within a
+sentence. The LM scores of a phrase are also combined into one number, the weighted sum divided by
+``SearchConstants.lm_weight``, so the rest of the search is the same as with one LM.
 """
 
 import numpy as np
@@ -16,7 +17,7 @@ _FREE = -1
 
 @kernel(**INNER)
 def _number(work, states):
-    """The number of a joint state ``int32`` [LMs]."""
+    """Return the index of a joint state ``int32`` [LMs], which is added if it is new."""
     last = work.joint_slots.shape[0] - 1
     key = np.uint64(0)
     for n in range(states.shape[0]):
@@ -39,9 +40,10 @@ def _number(work, states):
 
 @kernel()
 def first_joint_state(lms, work):
-    """Forget the joint states of the sentence before, and what the LMs said in them; the state after ``<s>``."""
+    """Clear the joint states of the previous sentence and their cached scores; return the joint state after ``<s>``."""
     work.counts[JOINT_STATES] = 0
     work.joint_slots[:] = _FREE
+    # the keys of the cache contain joint states, which are renumbered
     for slot in range(work.cache.shape[0]):
         work.cache[slot].key = -1
     return _number(work, lms.starts)
@@ -49,11 +51,11 @@ def first_joint_state(lms, work):
 
 @kernel()
 def answer_joint_requests(lms, ranked, work, constants, requests):
-    """Ask all LMs for all requests."""
+    """Score the first ``requests`` entries of ``Work.requests`` with all LMs, and update the cache."""
     states = np.empty(len(lms.arrays), np.int32)
     for number in range(requests):
         request = work.requests[number]
-        if request.position == request.end:
+        if request.position == request.end:  # answered from the cache
             continue
         total = 0.0
         for n in range(len(lms.arrays)):
@@ -64,7 +66,7 @@ def answer_joint_requests(lms, ranked, work, constants, requests):
                 work.counts[QUERIES] += 1
                 score += prob
                 if state == ranked.alone_state[n, position]:
-                    # from here on the words see nothing of what is before the phrase
+                    # same state as in the empty context: the remaining words do not depend on the preceding phrases
                     score += ranked.alone_rest[n, position]
                     state = ranked.alone_state[n, request.end - 1]
                     break
@@ -82,7 +84,7 @@ def answer_joint_requests(lms, ranked, work, constants, requests):
 
 @kernel()
 def joint_end(lms, work, constants, state):
-    """What the LMs say of ``</s>`` in a joint state."""
+    """Return the combined LM score of ``</s>`` in a joint state."""
     total = 0.0
     for n in range(len(lms.arrays)):
         prob, _ = query(lms.arrays[n], work.joint_states[state, n], lms.ends[n])

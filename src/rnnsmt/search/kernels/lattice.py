@@ -1,8 +1,9 @@
-"""Distinct k-best derivations from the lattice of recombined hypotheses, compiled.
+"""Distinct k-best derivations from the lattice of recombined hypotheses.
 
-Lazy extraction as Huang and Chiang (2005, algorithm 3), without recursion. A node (a hypothesis) keeps only the best
-derivation of every distinct target string: what follows a node scores the same for all its derivations, so a worse one
-of the same string can never be part of a new best string. Strings are compared by a 64-bit hash of their words.
+Lazy k-best extraction (Huang and Chiang 2005, algorithm 3) without recursion. The nodes of the lattice are hypotheses.
+A node keeps only the best derivation of each distinct target string: the rest of a translation adds the same score to
+all derivations of a node, so a worse derivation of the same string is never part of a new best string. Strings are
+compared by a 64-bit hash of their words.
 """
 
 from typing import NamedTuple
@@ -22,6 +23,9 @@ NODE = np.dtype(
         ("done", np.int32),
     ]
 )
+"""State of a hypothesis: ``heap``, root of its candidates; ``first`` and ``last`` of its derivations, which are linked
+by ``next``; ``pending``, the candidate whose successor is still to be added to the heap; ``opened``, whether all its
+arcs are candidates; ``done``, whether it has no further derivations."""
 
 CANDIDATE = np.dtype(
     [
@@ -37,7 +41,10 @@ CANDIDATE = np.dtype(
         ("distance", np.int32),
     ]
 )
-"""An arc into a node with a derivation of the arc's origin (-1: its first); part of a leftist heap."""
+"""An arc from ``node`` into a hypothesis, with a ``derivation`` of ``node`` (-1: its first, not extracted yet).
+
+``score`` is that of the derivation extended by the arc, ``step`` that of the arc alone. ``left``, ``right`` and
+``distance`` belong to a leftist heap, ordered by score."""
 
 DERIVATION = np.dtype(
     [
@@ -52,17 +59,26 @@ DERIVATION = np.dtype(
     ],
     align=True,
 )
+"""The derivation ``back``, extended by an option of a source span: ``score``, ``hash`` of the target string, ``next``
+derivation of the same node, and ``slot`` in ``Lattice.seen``."""
 
 _NONE = -1
 
 MAX_DERIVATIONS = 4_000_000
-"""Where one sentence's extraction ends even if fewer than n translations were found."""
+"""Maximum number of derivations in the extraction of one sentence, even if fewer than n translations were found."""
 
 
 class Lattice(NamedTuple):
     """Scratch space of one extraction.
 
-    ``used``: candidates, derivations, candidates made from derivations, and whether the space did not suffice.
+    Attributes:
+        nodes: ``NODE`` [hypotheses + 1]; the last one is the goal, whose arcs come from the complete hypotheses.
+        candidates: ``CANDIDATE``, pool of the heaps of all nodes.
+        derivations: ``DERIVATION``, pool of the derivations of all nodes; number 0 is the empty derivation.
+        seen: ``uint64`` [a power of two], set of the (node, string) pairs found, 0 in free slots; at most half full.
+        stack: ``int32`` [words + 3], path of nodes from the goal to the one that is being worked on.
+        used: ``int64`` [4], numbers of candidates, of derivations, and of candidates made from derivations; 1 if the
+            space was not sufficient.
     """
 
     nodes: np.ndarray
@@ -74,9 +90,16 @@ class Lattice(NamedTuple):
 
 
 def new_lattice(hypotheses: int, arcs: int, words: int, derivations: int) -> Lattice:
-    """Scratch space for so many hypotheses, arcs, words of a sentence and derivations."""
+    """Allocate the scratch space of an extraction.
+
+    Args:
+        hypotheses, arcs: maximum numbers in the lattice.
+        words: maximum number of words of the sentence.
+        derivations: maximum number of derivations.
+    """
     return Lattice(
         np.empty(hypotheses + 1, NODE),
+        # one per hypothesis and per recombined arc, at the goal one per complete hypothesis, and the successors
         np.empty(2 * hypotheses + arcs + derivations + 2, CANDIDATE),
         np.empty(derivations, DERIVATION),
         np.zeros(1 << (2 * derivations).bit_length(), np.uint64),
@@ -87,10 +110,20 @@ def new_lattice(hypotheses: int, arcs: int, words: int, derivations: int) -> Lat
 
 @kernel()
 def phrase_hashes(bounds, words, hashes, powers):
-    """Polynomial hash of every target phrase and the factor that moves a hash over it (``uint64`` [phrases])."""
+    """Compute the polynomial hash of every target phrase, modulo 2^64.
+
+    The hash of a string extended by a phrase is hash * power + hash of the phrase.
+
+    Args:
+        bounds: ``int64`` [phrases + 1]; the words of phrase p are words[bounds[p]:bounds[p + 1]].
+        words: ``int32`` [words], target vocabulary ids.
+        hashes: ``uint64`` [phrases], filled.
+        powers: ``uint64`` [phrases], filled with the factor that moves a hash to the left of the phrase.
+    """
     for phrase in range(hashes.shape[0]):
         value, power = np.uint64(0), np.uint64(1)
         for k in range(bounds[phrase], bounds[phrase + 1]):
+            # + 1 because scramble(0) is 0: word 0 must change the hash, too
             value = value * GOLDEN_RATIO + scramble(np.uint64(words[k] + 1))
             power *= GOLDEN_RATIO
         hashes[phrase] = value
@@ -99,7 +132,13 @@ def phrase_hashes(bounds, words, hashes, powers):
 
 @kernel(**INNER)
 def _merge(pool, a, b, path):
-    """Merge two leftist heaps by score; ``path`` is scratch space."""
+    """Merge two leftist heaps, maximum first, and return the root.
+
+    Args:
+        pool: ``CANDIDATE``, the nodes of the heaps.
+        a, b: the roots; -1 for an empty heap.
+        path: ``int32`` [64], scratch space: the right spines of both heaps are of logarithmic length.
+    """
     depth = 0
     while a != _NONE and b != _NONE:  # noqa: PLR1714
         if pool[b].score > pool[a].score:
@@ -108,6 +147,7 @@ def _merge(pool, a, b, path):
         depth += 1
         a = pool[a].right
     root = b if a == _NONE else a
+    # on the way back make the right subtree the one with the smaller distance to a missing child
     while depth > 0:
         depth -= 1
         above = path[depth]
@@ -125,7 +165,18 @@ def _merge(pool, a, b, path):
 
 @kernel(**INNER)
 def _candidate(lattice, node, score, step, origin, option, start, end, derivation, path):
-    """Add a candidate to a node's heap."""
+    """Add a candidate to the heap of a node.
+
+    Args:
+        lattice: ``Lattice``.
+        node: the node.
+        score: score of the derivation extended by the arc.
+        step: score of the arc alone.
+        origin: node that the arc comes from.
+        option, start, end: option and source span of the arc; -1 for an arc into the goal.
+        derivation: derivation of ``origin``, -1 for its first.
+        path: ``int32`` [64], scratch space.
+    """
     number = np.int32(lattice.used[0])
     lattice.used[0] = number + 1
     entry = lattice.candidates[number]
@@ -144,7 +195,7 @@ def _candidate(lattice, node, score, step, origin, option, start, end, derivatio
 
 @kernel(**INNER)
 def _open(lattice, hypotheses, arcs, node, path):
-    """Enter all arcs into a hypothesis as candidates."""
+    """Add all arcs into a hypothesis to its candidates: its own, which is the best, and the recombined ones."""
     own = hypotheses[node]
     back = hypotheses[own.back]
     _candidate(lattice, node, own.score, own.score - back.score, own.back, own.option, own.start, own.end, _NONE, path)
@@ -159,16 +210,19 @@ def _open(lattice, hypotheses, arcs, node, path):
 
 @kernel()
 def string_key(node, value):
-    """What a string, given by its hash, is known by at a node; not 0. Small numbers must not cancel each other out."""
-    return scramble(value ^ scramble(~np.uint64(node))) | np.uint64(1)
+    """Return the hash of a (node, string) pair, given the hash of the string; never 0.
+
+    Both parts are scrambled, since small numbers combined by xor alone would cancel each other out.
+    """
+    return scramble(value ^ scramble(~np.uint64(node))) | np.uint64(1)  # 0 marks free slots
 
 
 @kernel(**INNER)
 def _enter(lattice, node, value):
-    """Enter (node, string) in the set of what was seen; its slot, or -1 if it was there."""
+    """Add a (node, string) pair to the set of seen strings; return its slot, or -1 if it was there."""
     key = string_key(node, value)
     mask = np.uint64(lattice.seen.shape[0] - 1)
-    slot = np.int64((key >> np.uint64(1)) & mask)
+    slot = np.int64((key >> np.uint64(1)) & mask)  # the lowest bit is always 1
     while lattice.seen[slot] != np.uint64(0):
         if lattice.seen[slot] == key:
             return np.int64(_NONE)
@@ -179,7 +233,20 @@ def _enter(lattice, node, value):
 
 @kernel(**INNER)
 def _one_more(lattice, hypotheses, arcs, target, hashes, powers, goal, path):  # noqa: PLR0912, PLR0915
-    """Make ``goal`` produce its next derivation, or find that it has no more or that the space does not suffice."""
+    """Extract the next derivation of ``goal``, unless there are no more or the space is not sufficient.
+
+    A node that needs the next derivation of another node is deferred: the other node is pushed on the stack, and the
+    node is resumed when the other one has a new derivation or is done.
+
+    Args:
+        lattice: ``Lattice``.
+        hypotheses: ``HYPOTHESIS``.
+        arcs: ``ARC``.
+        target: ``int32`` [options], target phrase of each option.
+        hashes, powers: ``uint64`` [phrases], from ``phrase_hashes``.
+        goal: the goal node.
+        path: ``int32`` [64], scratch space.
+    """
     depth = 1
     lattice.stack[0] = goal
     while depth > 0:
@@ -190,6 +257,7 @@ def _one_more(lattice, hypotheses, arcs, target, hashes, powers, goal, path):  #
         node = lattice.nodes[at]
         if node.opened == 0:
             _open(lattice, hypotheses, arcs, at, path)
+        # the candidate popped last is followed by the same arc with the next derivation of its origin
         if node.pending != _NONE:
             last = lattice.candidates[node.pending]
             following = lattice.derivations[last.derivation].next
@@ -208,13 +276,14 @@ def _one_more(lattice, hypotheses, arcs, target, hashes, powers, goal, path):  #
             depth -= 1
             continue
         best = lattice.candidates[top]
+        # the score of an arc with the first derivation of its origin is known before that derivation is extracted
         if best.derivation == _NONE:
             first = lattice.nodes[best.node].first
             if first == _NONE and lattice.nodes[best.node].done == 0:
                 lattice.stack[depth] = best.node
                 depth += 1
                 continue
-            if first == _NONE:  # its only string was taken for one seen before
+            if first == _NONE:  # no derivation: a hash collision with a string seen before
                 node.heap = _merge(lattice.candidates, best.left, best.right, path)
                 continue
             best.derivation = first
@@ -225,7 +294,7 @@ def _one_more(lattice, hypotheses, arcs, target, hashes, powers, goal, path):  #
             phrase = target[best.option]
             value = value * powers[phrase] + hashes[phrase]
         slot = _enter(lattice, at, value)
-        if slot == _NONE:
+        if slot == _NONE:  # not a new string: try the next candidate of the same node
             continue
         number = lattice.used[1]
         lattice.used[1] = number + 1
@@ -248,12 +317,25 @@ def _one_more(lattice, hypotheses, arcs, target, hashes, powers, goal, path):  #
 
 @kernel()
 def extract(hypotheses, arcs, count, first_final, n, lattice, target, hashes, powers, offsets, options, starts, ends):
-    """The n best distinct derivations of the hypotheses ``first_final`` .. ``count`` - 1.
+    """Extract the n best distinct derivations of the complete hypotheses.
 
-    Fills ``options``, ``starts``, ``ends`` (``int32``) with their phrases one derivation after another and ``offsets``
-    [n + 1]; returns how many there are. ``lattice.used[3]`` tells whether the space ended before the derivations.
+    Args:
+        hypotheses: ``HYPOTHESIS``.
+        arcs: ``ARC``, recombined hypotheses.
+        count: number of hypotheses; also the index of the goal node.
+        first_final: the complete hypotheses are ``first_final``..``count`` - 1.
+        n: maximum number of derivations.
+        lattice: ``Lattice``; its state after a previous extraction is cleared.
+        target: ``int32`` [options], target phrase of each option.
+        hashes, powers: ``uint64`` [phrases], from ``phrase_hashes``.
+        offsets: ``int64`` [n + 1], filled: the phrases of derivation d are offsets[d]..offsets[d + 1] - 1.
+        options, starts, ends: ``int32`` [n * words], filled with option and source span of each phrase.
+
+    Returns:
+        The number of derivations. ``lattice.used[3]`` is 1 if the space was exhausted before all were found.
     """
     path = np.empty(64, np.int32)
+    # clear the slots of the previous extraction only: the set is large, and usually few of its slots are occupied
     for number in range(1, lattice.used[1]):
         lattice.seen[lattice.derivations[number].slot] = np.uint64(0)
     lattice.used[0] = 0
@@ -284,6 +366,7 @@ def extract(hypotheses, arcs, count, first_final, n, lattice, target, hashes, po
         number = lattice.nodes[goal].last
         if number == before:
             break
+        # first count the phrases, then fill them in from the last to the first
         length = 0
         at = number
         while at > 0:

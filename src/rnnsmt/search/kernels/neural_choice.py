@@ -1,7 +1,7 @@
-"""Which cells of a stack a neural LM scores, compiled: the best by all other scores, and the best of each group.
+"""Selection of the cells of a stack that the neural LM scores.
 
-``cells`` has chosen the cells of the stack before, by the n-gram LM; here the few of them are chosen that are worth the
-network's time, and listed as requests to the store (``neural_store``).
+``cells`` has already selected the cells of the stack by the n-gram LM. Here the few cells that are worth the time of
+the network are selected and listed as requests to the store (``neural_store``).
 """
 
 import numpy as np
@@ -15,14 +15,17 @@ from rnnsmt.search.kernels.stack import last_place, recombination_key
 _NONE = -1
 
 _OTHER, _LEADER, _KEPT = range(3)
-"""Ranks of cells, in ``Work.active``: the leader is the best of those that the n-gram search would recombine."""
+"""Ranks of cells in ``Work.active``. A leader is the best of the cells that the n-gram search would recombine."""
 
 
 @kernel(**INNER)
 def _estimate(cells, work, constants):
-    """Set ``estimates``: totals of cells with the n-gram LM's score of the new words in place of the neural one's.
+    """Compute ``Work.estimates``: total of each cell plus neural weight times n-gram LM score of the new words.
 
-    Both rate the same words. Returns the best estimate.
+    The n-gram score replaces the missing neural score, since both score the same words.
+
+    Returns:
+        The best estimate.
     """
     best = -np.inf
     for number in range(cells):
@@ -35,8 +38,17 @@ def _estimate(cells, work, constants):
 
 @kernel(**INNER)
 def _mark_leaders(cells, threshold, ranked, work, constants):
-    """Mark the best of all cells that the n-gram search would recombine; how many groups of hypotheses there are."""
-    stamp = -np.int32(work.counts[STAMP])  # the slots are needed again, for the hypotheses of this stack
+    """Mark the best cell of each set that the n-gram search would recombine.
+
+    Args:
+        cells: number of cells.
+        threshold: cells with a lower estimate are ignored.
+
+    Returns:
+        The number of groups of hypotheses.
+    """
+    # ``add_hypothesis`` uses the same table for this stack with the positive stamp
+    stamp = -np.int32(work.counts[STAMP])
     last = work.recombination_slots.shape[0] - 1
     groups = np.int64(0)
     for number in range(cells):
@@ -45,7 +57,7 @@ def _mark_leaders(cells, threshold, ranked, work, constants):
         if value < threshold:
             continue
         cell = work.cells[number]
-        group = np.int64(work.edges[cell.edge].target)  # most are known, and the call costs 100 ns
+        group = np.int64(work.edges[cell.edge].target)  # mostly known: saves a call of 100 ns
         if group == _NONE:
             group, groups = target_group(work, constants, cell.edge, groups)
         state = work.requests[cell.request].state
@@ -60,7 +72,7 @@ def _mark_leaders(cells, threshold, ranked, work, constants):
                 break
             slot = (slot + 1) & last
         if found != _NONE:
-            if value <= work.estimates[found]:
+            if value <= work.estimates[found]:  # among equal cells the first is the leader
                 continue
             work.active[found] = _OTHER
         work.recombination_slots[slot].stamp = stamp
@@ -71,7 +83,11 @@ def _mark_leaders(cells, threshold, ranked, work, constants):
 
 @kernel(forceinline=True, **INNER)
 def _request(cell, requests, ranked, work):
-    """The number of a cell's request, which may be a new one; (number, how many requests)."""
+    """Find or add the request to the neural LM for a cell, distinct by context and target phrase.
+
+    Returns:
+        (index of the request, number of requests).
+    """
     context = work.hypotheses[cell.hypothesis].context
     target = ranked.target[cell.option]
     stamp = np.int32(work.counts[STAMP])
@@ -92,7 +108,17 @@ def _request(cell, requests, ranked, work):
 
 @kernel(**INNER)
 def _keep_best(cells, rank, room, threshold, work):
-    """Mark the best ``room`` cells of this or a higher rank as kept, of equal ones the first; how many there were."""
+    """Mark the best ``room`` cells of at least this rank as kept; among equal cells the first ones.
+
+    Args:
+        cells: number of cells.
+        rank: ``_OTHER`` or ``_LEADER``; cells that are already kept are ignored.
+        room: maximum number of cells to keep.
+        threshold: minimum estimate.
+
+    Returns:
+        The number of cells that were marked.
+    """
     if room == 0:
         return room
     count = 0
@@ -100,7 +126,7 @@ def _keep_best(cells, rank, room, threshold, work):
         if rank <= work.active[number] < _KEPT and work.estimates[number] >= threshold:
             work.values[count] = work.estimates[number]
             count += 1
-    lowest, equal = threshold, room
+    lowest, equal = threshold, room  # lowest estimate to keep, and how many cells may have exactly this one
     if count > room:
         lowest, equal = last_place(work.values, count, room)
     kept = np.int64(0)
@@ -115,10 +141,14 @@ def _keep_best(cells, rank, room, threshold, work):
 
 @kernel()
 def choose_for_neural(cells, ranked, work, constants):
-    """Keep the cells that the neural LM shall score, and list its requests; (cells, requests, groups of hypotheses).
+    """Keep the cells that the neural LM will score, and list its requests.
 
-    ``neural_cells`` within the beam are kept by their estimates. Half of them are the best of each that the n-gram
-    search would recombine: hypotheses that differ in words long ago only would fill a stack with one translation.
+    At most ``neural_cells`` cells within the beam are kept, the best by estimate. If there are more, half of the kept
+    cells are selected among the leaders, each the best of the cells that the n-gram search would recombine. Otherwise
+    hypotheses that differ only in words before the context of the n-gram LM would fill a stack with one translation.
+
+    Returns:
+        (number of cells, number of requests, number of groups of hypotheses).
     """
     threshold = _estimate(cells, work, constants) + constants.beam
     groups, room = np.int64(0), np.int64(constants.neural_cells)
@@ -130,6 +160,7 @@ def choose_for_neural(cells, ranked, work, constants):
     _keep_best(cells, _OTHER, room, threshold, work)
     kept = np.int64(0)
     requests = np.int64(0)
+    # move the kept cells to the front, in order: kept <= number
     for number in range(cells):
         if work.active[number] == _KEPT:
             work.cells[kept] = work.cells[number]

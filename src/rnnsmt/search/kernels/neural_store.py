@@ -1,9 +1,9 @@
-"""What a neural LM is asked during the search, and what it has answered before, compiled.
+"""Store of neural LM scores: the requests of the search, and the answers to earlier ones.
 
-The *store* is an automaton that grows: a context is the last words of a hypothesis and has a number, an entry is a
-context with the word that follows, its score and the number of the context that then begins. Hypotheses hold numbers
-of contexts, so that recombination compares integers. An n-gram is a new entry the first time it is asked for; new
-entries lie together at the end, waiting for their score.
+The *store* is a growing automaton. A context is a sequence of order - 1 words, the last words of a hypothesis, and has
+a number. An entry is a context with a following word, its score, and the number of the context after the word.
+Hypotheses hold numbers of contexts, so recombination compares integers. The first request for an n-gram adds an entry;
+new entries are contiguous at the end of the store until they are scored.
 """
 
 from typing import NamedTuple
@@ -16,14 +16,23 @@ from rnnsmt.kernels.hashing import mix
 _NONE = -1
 
 ENTRY = np.dtype([("key", np.int64), ("score", np.float32), ("next", np.int32)])
-"""Context << 32 | word; natural-log probability; the context after the word."""
+"""``key`` is context << 32 | word; ``score`` is the natural-log probability, NaN until it is known; ``next`` is the
+context after the word."""
 
 ENTRIES, CONTEXTS, ASKED = range(3)
-"""Entries of ``Store.counts``: how many entries and contexts there are, how many n-grams were asked for."""
+"""Indices into ``Store.counts``: number of entries, number of contexts, and number of n-grams requested."""
 
 
 class Store(NamedTuple):
-    """entries: records; contexts: ``int32`` [., order - 1], oldest word first; hash slots of both (-1: free)."""
+    """Arrays of the store. Context 0 is the beginning of a sentence.
+
+    Attributes:
+        entries: ``ENTRY`` [size].
+        slots: ``int32`` [2 * size], hash table of entries, -1 in free slots.
+        contexts: ``int32`` [size + 1, order - 1], word classes, the oldest word first.
+        context_slots: ``int32`` [2 * size], hash table of contexts, -1 in free slots.
+        counts: ``int64`` [3].
+    """
 
     entries: np.ndarray
     slots: np.ndarray
@@ -34,8 +43,9 @@ class Store(NamedTuple):
 
 @kernel(forceinline=True, **INNER)
 def _context(store, before, word):
-    """The number of the context that begins after ``word`` in context ``before``."""
+    """Return the number of the context after ``word`` in the context ``before``; a new one is added."""
     size = store.contexts.shape[1]
+    # the new context is before[1:] + [word]; hashed from the newest word to the oldest, as in ``rebuild_slots``
     key = np.uint64(word)
     for i in range(size - 1, 0, -1):
         key = mix(key) ^ np.uint64(store.contexts[before, i])
@@ -60,7 +70,11 @@ def _context(store, before, word):
 
 @kernel(forceinline=True, **INNER)
 def _entry(store, context, word, ends):
-    """The entry of a word in a context; a new one waits for its score. ``ends``: nothing follows the word."""
+    """Return the index of the entry of a word in a context; a new one gets the score NaN.
+
+    Args:
+        ends: whether the word ends the sentence, so that no context follows.
+    """
     key = (np.int64(context) << np.int64(32)) | np.int64(word)
     last = store.slots.shape[0] - 1
     slot = np.int64(mix(np.uint64(key)) & np.uint64(last))
@@ -79,7 +93,7 @@ def _entry(store, context, word, ends):
 
 @kernel()
 def rebuild_slots(store):
-    """Enter all entries and contexts into empty slots (after they were given more room)."""
+    """Enter all entries and contexts into empty hash tables, after the store was enlarged."""
     last = store.slots.shape[0] - 1
     for number in range(store.counts[ENTRIES]):
         slot = np.int64(mix(np.uint64(store.entries[number].key)) & np.uint64(last))
@@ -100,7 +114,16 @@ def rebuild_slots(store):
 
 @kernel()
 def gather(requests, work, store, bounds, words, end):
-    """Find the entries of all requests in the store; ``end``: the class of ``</s>`` where phrases are last, or -1."""
+    """Find or add the entries of all requests of a sentence.
+
+    Args:
+        requests: number of requests in ``work.phrases``.
+        work: ``Work``; ``entries``, and ``first`` and ``end_context`` of the requests are filled.
+        store: ``Store``, with free capacity for all n-grams of the requests.
+        bounds: ``int64`` [targets + 1], range of each target phrase in ``words``.
+        words: ``int32`` [words], word classes.
+        end: class of ``</s>`` if the phrases complete the sentence, else -1.
+    """
     used = 0
     for number in range(requests):
         request = work.phrases[number]
@@ -117,13 +140,14 @@ def gather(requests, work, store, bounds, words, end):
         request.end_context = context
     work.entries[used] = _NONE
     store.counts[ASKED] += used
+    # end of the last request, for ``settle``
     if requests < work.phrases.shape[0]:
         work.phrases[requests].first = used
 
 
 @kernel()
 def settle(requests, work, store):
-    """Add up the scores of every request."""
+    """Sum the scores of the entries of every request."""
     for number in range(requests):
         total = 0.0
         for place in range(work.phrases[number].first, work.phrases[number + 1].first):
@@ -133,10 +157,19 @@ def settle(requests, work, store):
 
 @kernel()
 def derivation_entries(offsets, targets, store, bounds, words, end, out):
-    """Entries of whole derivations: target phrases of d are targets[offsets[d]:offsets[d + 1]]; (how many in all).
+    """Find or add the entries of complete derivations, with ``</s>``.
 
     Args:
-        out: ``int32`` [n + 1 + entries]: where the entries of a derivation begin, then the entries, from n + 1 on.
+        offsets: ``int64`` [n + 1]; the target phrases of derivation d are targets[offsets[d]:offsets[d + 1]].
+        targets: ``int32`` [phrases of all derivations].
+        store: ``Store``, with free capacity for all n-grams.
+        bounds: ``int64`` [targets + 1], range of each target phrase in ``words``.
+        words: ``int32`` [words], word classes.
+        end: class of ``</s>``.
+        out: ``int32`` [n + 1 + entries], filled: the entries of derivation d are out[out[d]:out[d + 1]], from n + 1 on.
+
+    Returns:
+        The end of the used part of ``out``.
     """
     count = offsets.shape[0] - 1
     used = count + 1
@@ -157,7 +190,7 @@ def derivation_entries(offsets, targets, store, bounds, words, end, out):
 
 @kernel()
 def derivation_scores(store, places, totals):
-    """Sum the entries that ``derivation_entries`` has found, derivation by derivation, into ``totals`` float64 [n]."""
+    """Sum the scores of the entries found by ``derivation_entries`` into ``totals`` ``float64`` [n]."""
     for d in range(totals.shape[0]):
         totals[d] = 0.0
         for place in range(places[d], places[d + 1]):

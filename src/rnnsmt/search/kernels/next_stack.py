@@ -1,6 +1,6 @@
-"""A step of a sentence that is searched in lockstep with others, compiled: all that happens between two questions.
+"""One step of a sentence in the lockstep search: the work between two batches of the neural LM.
 
-One call for it: what Python hands over, dozens of arrays, takes as long as some of the work.
+It is one kernel because passing dozens of arrays from Python to numba takes as long as part of the work.
 """
 
 import numpy as np
@@ -13,14 +13,21 @@ from rnnsmt.search.kernels.stack import add_cells, propose
 
 @kernel()
 def next_stack(stack, chosen, spans, lms, several, ranked, work, store, constants):
-    """Make hypotheses of what was chosen for ``stack`` and answered since; choose the cells of the stack behind it.
+    """Turn the chosen and scored cells of ``stack`` into hypotheses, then choose the cells of the next stack.
 
     Args:
-        stack: source words that are covered; 0 where nothing was chosen yet.
+        stack: number of source words that are covered; 0 in the first call, when nothing was chosen before.
         chosen: (cells, requests, groups) of ``choose_for_neural`` for this stack.
+        spans: ``int32`` [words, longest], source phrase by first word and length - 1, or -1.
+        lms: ``LanguageModels``.
+        several: None if there is one n-gram LM.
+        ranked: ``RankedOptions``.
+        work: ``Work`` of the sentence.
+        store: ``Store`` of the neural LM, in which all requests of this stack have been scored.
+        constants: ``SearchConstants``.
 
     Returns:
-        The same for the next stack; nothing where the sentence is complete.
+        (cells, requests, groups) of the next stack; zeros if the sentence is complete.
     """
     cells, requests, groups = chosen
     if stack > 0:

@@ -1,9 +1,12 @@
-"""The arrays of the search: what all sentences share, and the state of one sentence between two stacks.
+"""Arrays of the search: those that all sentences share, and the state of one sentence between two stacks.
 
-Hypotheses of one stack that have the same coverage, the same end of the last source phrase and the same answer to
-"which phrase would be a swap" lie together, best first: a *group*; with a hierarchical reordering model (Galley and
-Manning 2008) also the same blocks. A coverage is the position of the first gap and a
-64-bit window of what is covered behind it, so that sentences of any length work.
+The hypotheses of a stack are divided into *groups*: same coverage, same end of the last source phrase, and same answer
+to the question which next phrase would be a swap; with a hierarchical reordering model (Galley and Manning 2008) also
+the same blocks. Distortion and the orientation of the next phrase therefore depend on the group alone. The hypotheses
+of a group are contiguous, sorted by descending score.
+
+A coverage consists of the first uncovered word (the *gap*) and a 64-bit mask of the words from there on, bit 0 for the
+gap itself. The distortion limit bounds the width of the mask, so sentences of any length can be searched.
 """
 
 from typing import NamedTuple
@@ -13,29 +16,35 @@ import numpy as np
 from rnnsmt.lm.kernels.automaton import LmArrays
 
 MAX_WINDOW = 62
-"""Largest distortion limit that the 64-bit window allows; a larger or no limit means this one."""
+"""Largest distortion limit that the 64-bit mask allows; it replaces a larger limit or none."""
 
 CACHE_SLOTS = 1 << 14
+"""Size of ``Work.cache``, a power of two."""
 
 
 class RankedOptions(NamedTuple):
-    """Options under one set of weights, best first; those of source phrase s are first[s]..first[s + 1].
+    """Translation options under one set of weights, sorted by source phrase, then by descending estimate.
+
+    The options of source phrase s are first[s]..first[s + 1] - 1. The four columns of ``known``, ``guess``, ``reach``
+    and ``forward`` are the orientations monotone, swap, discontinuous to the right and to the left.
 
     Attributes:
         first: ``int64`` [sources + 1].
-        row: ``int32`` [options], row of the phrase pair in the model.
+        row: ``int32`` [options], row of the phrase pair in ``TranslationOptions``.
         target: ``int32`` [options], target phrase.
-        estimate: ``float64`` [options], weighted scores of the pair and LM score of the phrase alone (future score).
-        known: ``float64`` [options, 4], weighted scores of the pair and backward reordering score when its phrase is
-            monotone, swapped or discontinuous.
-        guess: ``float64`` [options, 4], ``known`` plus the LM score of the phrase alone.
-        reach: ``float64`` [options, 4], the best guess of this and all following options of the source phrase.
-        forward: ``float64`` [options, 4], weighted forward reordering scores, by the turn of the following phrase.
-        forward_class: ``int32`` [options], equal where the forward scores are equal.
-        target_bounds: ``int64`` [targets + 1] into the next three.
+        estimate: ``float64`` [options], weighted scores of the pair plus LM score of the phrase in the empty context;
+            the best one of a source phrase is its future cost.
+        known: ``float64`` [options, 4], weighted scores of the pair plus its backward reordering score by orientation.
+        guess: ``float64`` [options, 4], ``known`` plus the LM score of the phrase in the empty context.
+        reach: ``float64`` [options, 4], maximum of ``guess`` over this and all following options of the source phrase.
+        forward: ``float64`` [options, 4], weighted forward reordering score by orientation of the following phrase.
+        forward_class: ``int32`` [options], equal for options with equal forward scores.
+        target_bounds: ``int64`` [targets + 1]; the words of target phrase t are
+            target_bounds[t]..target_bounds[t + 1] - 1 in the next three arrays.
         target_words: ``int32`` [LMs, words], LM word ids.
-        alone_state: ``int32`` [LMs, words], LM state after each word when the phrase stands alone.
-        alone_rest: ``float64`` [LMs, words], LM score of the words after this one when the phrase stands alone.
+        alone_state: ``int32`` [LMs, words], LM state after each word, from the empty context.
+        alone_rest: ``float64`` [LMs, words], LM score of the words of the phrase after each word, from the empty
+            context.
     """
 
     first: np.ndarray
@@ -57,8 +66,9 @@ class LanguageModels(NamedTuple):
     """The n-gram LMs of a search.
 
     Attributes:
-        arrays: one ``LmArrays`` each.
-        starts, ends: ``int32`` [LMs], the states after ``<s>`` and the ids of ``</s>``.
+        arrays: one ``LmArrays`` per LM.
+        starts: ``int32`` [LMs], states after ``<s>``.
+        ends: ``int32`` [LMs], word ids of ``</s>``.
         weights: ``float64`` [LMs].
     """
 
@@ -69,9 +79,21 @@ class LanguageModels(NamedTuple):
 
 
 class SearchConstants(NamedTuple):
-    """Numbers that all sentences of a search share: weights and limits.
+    """Weights and limits, shared by all sentences of a search.
 
-    lm_weight: of the LM; of several, the sum of their weights without signs.
+    Attributes:
+        lm_weight: weight of the n-gram LM; for several LMs, the sum of the absolute values of their weights.
+        distortion_weight: weight of the distance-based distortion.
+        distortion_limit: in source words, at most ``MAX_WINDOW``.
+        pop_limit: maximum number of cells to score per stack.
+        stack_size: maximum number of hypotheses per stack.
+        beam: logarithm of the beam threshold on the scale of the scores, at most 0.
+        margin: distance from the best estimate of a stack beyond which cells are not scored.
+        forward_bound: upper bound of the weighted forward reordering scores, at least 0.
+        hierarchical: 1 if the reordering model is hierarchical, else 0.
+        keep_arcs: 1 if recombined hypotheses are stored, for n-best lists, else 0.
+        neural_weight: weight of the neural LM; 0 without one.
+        neural_cells: maximum number of cells per stack for the neural LM.
     """
 
     lm_weight: float
@@ -89,31 +111,33 @@ class SearchConstants(NamedTuple):
 
 
 def _record(*fields: str) -> np.dtype:
-    """A record of fields ``name:type`` (f8, i4 ...)."""
+    """Return the aligned record type with the fields ``name:type`` (f8, i4 and so on)."""
     return np.dtype([tuple(field.split(":")) for field in fields], align=True)
 
 
 HYPOTHESIS = _record("score:f8", "state:i4", "back:i4", "option:i4", "start:i4", "end:i4", "arc:i4", "context:i4")
-"""Score so far, LM state, hypothesis before (-1), option and source span of its phrase, first recombined arc (-1), and
-the number of its last words in the neural LM's store (0 without one)."""
+"""Score so far, LM state, previous hypothesis (-1: none), option and source span of its phrase, first recombined arc
+(-1: none), and the context (last words) in the store of the neural LM (0 without one)."""
 
 ARC = _record("score:f8", "back:i4", "option:i4", "start:i4", "end:i4", "next:i4")
-"""A hypothesis that was recombined into another; ``next`` is the next arc of the same or -1."""
+"""A hypothesis that was recombined into a better one; ``next`` is the next arc into the same hypothesis, or -1."""
 
 GROUP = _record("end:i4", "swap:i4", "first:i4", "count:i4", "next:i4", "block_start:i4", "block_end:i4", "below:i4")
-"""Hypotheses first..first + count - 1; end of their last phrase; ``swap``: end + 1 of a phrase that would be a swap.
+"""Hypotheses first..first + count - 1; ``end`` of their last source phrase; ``swap``: the first word of that phrase,
+the end + 1 of a phrase that would be a swap, or -1 if there is no uncovered word before it; ``next`` group of the
+coverage.
 
-Of a hierarchical model also the last block, translated as a whole like one phrase: its first and last source word, and
-the group that has the block ``below`` it on the stack as its last one, -1 where there is none."""
+For a hierarchical model also the first and last source word of the last block, which was translated as a unit, and the
+group whose last block is ``below`` it on the stack of blocks; -1 for none."""
 
 COVERAGE = _record("mask:u8", "gap:i4", "group:i4")
-"""First open source word, what is covered from there on as bits, first group."""
+"""First uncovered word, mask of the covered words from there on, and first group."""
 
 STACK = _record("hypothesis:i8", "coverage:i8")
-"""Where a stack's hypotheses and coverages begin."""
+"""Index of the first hypothesis and of the first coverage of a stack."""
 
 TARGET_COVERAGE = _record("mask:u8", "future:f8", "gap:i4", "group:i4")
-"""A coverage of the stack that is being filled, with its future cost."""
+"""A coverage of the stack that is being filled, its future cost, and the first of its groups in ``Work.members``."""
 
 TARGET_GROUP = _record(
     "coverage:i4",
@@ -126,6 +150,8 @@ TARGET_GROUP = _record(
     "block_end:i4",
     "below:i4",
 )
+"""A group of the stack that is being filled, with the fields of ``GROUP``; ``coverage`` is an index into
+``Work.targets``."""
 
 EDGE = _record(
     "base:f8",
@@ -140,40 +166,84 @@ EDGE = _record(
     "forward:i4",
     "target:i4",
 )
-"""A group of hypotheses and the options of a source span; ``base``: distortion and future cost of all its cells;
-backward, forward: the orientation of the options to what is before them, and of what is before to what follows."""
+"""A group of hypotheses with the options first..last - 1 of a source span (``start``, ``length``).
+
+``base``: distortion and future cost, common to all cells of the edge; ``estimate``: that of its first cell;
+``coverage``: of the result, in ``Work.targets``; ``backward``: orientation of the options with respect to the preceding
+phrases, ``forward``: orientation that selects the forward score of the preceding phrase (different in hierarchical
+models only); ``target``: group of the result in ``Work.members``, -1 until it is determined."""
 
 CELL = _record("total:f8", "edge:i4", "hypothesis:i4", "option:i4", "request:i4")
-"""A hypothesis extended by an option; ``total``: score plus future cost, the LMs' parts once they are known."""
+"""A hypothesis extended by an option; ``total`` is score plus future cost, to which LM scores are added once they are
+known; ``request`` is an index into ``Work.requests``."""
 
 PHRASE_REQUEST = _record("total:f8", "context:i4", "target:i4", "first:i4", "end_context:i4")
-"""A target phrase to be scored by the neural LM: its entries of the store begin at ``first``; the context behind it."""
+"""A target phrase to be scored by the neural LM in a context: its n-grams begin at ``first`` in ``Work.entries``;
+``end_context`` is the context after the phrase."""
 
 REQUEST = _record("total:f4", "state:i4", "position:i4", "end:i4", "slot:i4", "target:i4", "from_state:i4", "hit:i4")
-"""A target phrase to be scored from an LM state: the sum so far, the state, the next word's place, the last + 1."""
+"""A target phrase to be scored by the n-gram LM from ``from_state``: sum and state so far, next word (``position``) and
+end of the phrase in ``RankedOptions.target_words``; ``slot`` and ``hit`` hold the first probe of the current round."""
 
 NEW = _record("total:f8", "state:i4", "back:i4", "option:i4", "edge:i4", "group:i4", "arc:i4", "context:i4")
-"""A hypothesis of the stack that is being filled; ``total``: score plus future cost."""
+"""A hypothesis of the stack that is being filled; ``total`` is score plus future cost, ``group`` is -1 if pruned."""
 
 SLOT = _record("stamp:i4", "item:i4")
-"""A slot of a hash table that is valid for the stack with number ``stamp`` only."""
+"""A slot of a hash table with linear probing, occupied only if ``stamp`` is that of the current stack: tables need not
+be cleared between stacks. ``item`` is an index into the array of the items."""
 
 CACHED = _record("key:i8", "prob:f4", "state:i4", "request:i4", "stamp:i4")
-"""LM score of (state, target phrase); while its stack is being filled (``stamp``), the number of its request."""
+"""LM score of a target phrase in a state (``key``: state << 32 | target phrase, -1 if free) and state after it. While
+the stack ``stamp`` is being filled, ``request`` is the index of its request."""
 
 BINS = 512
-"""Resolution of the choice of the cells that are scored."""
+"""Number of bins of the histogram that selects the cells to score."""
 
 
 class Work(NamedTuple):
-    """The search state of one sentence and scratch space; records as above."""
+    """Search state of one sentence, and scratch space.
+
+    In the shapes, ``kept`` is min(pop_limit, stack_size), ``cells`` is pop_limit + 1, ``edges`` is a bound on the
+    number of edges into a stack, and ``slots`` is a power of two that keeps a hash table at most half full.
+
+    Attributes:
+        hypotheses: ``HYPOTHESIS`` [words * kept + 1], stack by stack, and group by group within a stack.
+        arcs: ``ARC`` [words * pop_limit + 1], or [1] if no n-best lists are needed.
+        groups: ``GROUP`` [words * kept + 1], stack by stack.
+        coverages: ``COVERAGE`` [words * kept + 1], stack by stack.
+        stacks: ``STACK`` [words + 2]; stack k has the hypotheses stacks[k].hypothesis..stacks[k + 1].hypothesis - 1,
+            likewise for coverages.
+        targets: ``TARGET_COVERAGE`` [edges], distinct coverages of the stack that is being filled.
+        members: ``TARGET_GROUP`` [cells], its groups.
+        edges: ``EDGE`` [edges].
+        cells: ``CELL`` [cells].
+        fresh: ``NEW`` [cells], hypotheses of the stack before pruning.
+        requests: ``REQUEST`` [cells].
+        active: ``int32`` [cells], indices of unanswered requests in ``cells``, ranks of cells in ``neural_choice``.
+        histogram: ``int64`` [BINS + 1], number of cells by estimate.
+        coverage_slots: ``SLOT`` [slots], hash table of ``targets``.
+        recombination_slots: ``SLOT`` [slots], hash table of ``fresh``, or of ``cells`` in ``neural_choice``.
+        cache: ``CACHED`` [CACHE_SLOTS], LM scores of (state, target phrase); direct-mapped: a new entry overwrites the
+            old one of the same slot. Kept for the lifetime of the workspace, with several LMs for one sentence.
+        joint_states: ``int32`` [joint states, LMs], states of several LMs; empty with one LM.
+        joint_slots: ``int32`` [slots], hash table of ``joint_states``, -1 in free slots.
+        estimates: ``float64`` [cells], estimates of the cells for the neural LM; empty without one.
+        cell_phrase: ``int32`` [neural cells + 1], index of the request of each cell in ``phrases``.
+        phrases: ``PHRASE_REQUEST`` [neural cells + 1], requests to the neural LM, distinct by context and phrase.
+        phrase_slots: ``SLOT`` [slots], hash table of ``phrases``.
+        entries: ``int32``, indices into the store of the n-grams of all requests, one request after the other.
+        values: ``float64`` [cells], scratch space for the selection of the n-th best.
+        walls: ``int32`` [words + 1], number of walls to the left of each word.
+        span_future: ``float64`` [words + 1, 64], future cost of a span by first word and length.
+        tail_future: ``float64`` [words + 1], future cost of all words from one on.
+        counts: ``int64`` [10], see ``HYPOTHESES`` and following.
+    """
 
     hypotheses: np.ndarray
     arcs: np.ndarray
     groups: np.ndarray
     coverages: np.ndarray
     stacks: np.ndarray
-    # the stack that is being filled
     targets: np.ndarray
     members: np.ndarray
     edges: np.ndarray
@@ -184,32 +254,28 @@ class Work(NamedTuple):
     histogram: np.ndarray
     coverage_slots: np.ndarray
     recombination_slots: np.ndarray
-    # LM scores of (state, target phrase), kept as long as the workspace
     cache: np.ndarray
-    # the states of several LMs together: int32 [joint states, LMs], and a hash table of their numbers
     joint_states: np.ndarray
     joint_slots: np.ndarray
-    # estimates of the cells that the neural LM could score
     estimates: np.ndarray
-    # what the neural LM is asked: by cell, by (context, target phrase), and the n-grams of these in the store
     cell_phrase: np.ndarray
     phrases: np.ndarray
     phrase_slots: np.ndarray
     entries: np.ndarray
     values: np.ndarray
-    # how many walls are behind the words before each: int32 [words + 1]
     walls: np.ndarray
-    # future cost of the sentence: float64 [words + 1, 64] and [words + 1]
     span_future: np.ndarray
     tail_future: np.ndarray
     counts: np.ndarray
 
 
 HYPOTHESES, ARCS, GROUPS, COVERAGES, STAMP, JOINT_STATES, CELLS, REQUESTS, EDGES, QUERIES = range(10)
-"""Entries of ``Work.counts``."""
+"""Indices into ``Work.counts``: numbers of hypotheses, arcs, groups and coverages in use, stamp of the stack that is
+being filled, number of joint states in use; then statistics of the search: cells, LM requests, edges and LM queries."""
 
 
 def _power_of_two(size: int) -> int:
+    """Return the smallest power of two that is at least ``size``, and at least 2."""
     return 1 << max(size - 1, 1).bit_length()
 
 
@@ -223,22 +289,28 @@ def new_work(
     lms: int = 1,
     neural: tuple[int, int] = (0, 0),
 ) -> Work:
-    """Scratch space for sentences of up to ``words`` words.
+    """Allocate the workspace for sentences of up to ``words`` words.
 
     Args:
-        longest: words of the longest source phrase.
-        starts: how many start positions an expansion can have (distortion limit + 1).
-        lms: how many n-gram LMs.
-        neural: with a neural LM, how many cells of a stack it scores, and the words of the longest target phrase.
+        words: maximum number of words of a sentence.
+        longest: number of words of the longest source phrase.
+        starts: maximum number of start positions of a phrase that extends a hypothesis (distortion limit + 1).
+        pop_limit: maximum number of cells to score per stack.
+        stack_size: maximum number of hypotheses per stack.
+        keep_arcs: whether recombined hypotheses are stored, for n-best lists.
+        lms: number of n-gram LMs.
+        neural: with a neural LM, the number of cells that it scores per stack, and the number of words of the longest
+            target phrase.
     """
     kept = min(pop_limit, stack_size)
     hypotheses = words * kept + 1
     arcs = words * pop_limit + 1 if keep_arcs else 1
+    # stack k is reached from one stack per phrase length; each of these has at most ``kept`` groups
     edges = longest * kept * min(starts, words) + 1
     cells = pop_limit + 1
     cache = np.empty(CACHE_SLOTS, CACHED)
     cache["key"] = -1
-    joint = words * cells + 1 if lms > 1 else 0
+    joint = words * cells + 1 if lms > 1 else 0  # at most one new joint state per request
     slots, more = _power_of_two(2 * edges), _power_of_two(4 * pop_limit)
     return Work(
         np.empty(hypotheses, HYPOTHESIS),

@@ -1,9 +1,9 @@
-"""The search of a sentence, compiled: stacks by covered words (Koehn 2010, chapter 6), filled cell by cell.
+"""Search of a sentence: stacks by number of covered words (Koehn 2010, chapter 6), filled cell by cell.
 
-``begin`` prepares the state of a sentence. A stack is filled from the shorter ones in two steps: ``propose`` collects
-the edges, chooses the cells and answers their LM requests, ``add_cells`` makes hypotheses of them. Everything that a
-stack needs lies in ``Work``, so that many sentences can be advanced side by side, stack by stack, and a neural LM be
-asked between the two steps.
+``begin`` sets up the state of a sentence. A stack is filled from the shorter ones in two steps: ``propose`` collects
+the edges, selects the cells and answers their LM requests; ``add_cells`` turns the cells into hypotheses. All state is
+in ``Work``, so that many sentences can be advanced side by side, one stack at a time, and a neural LM can score the
+cells of all of them between the two steps.
 """
 
 import numpy as np
@@ -22,9 +22,16 @@ _NONE = -1
 
 @kernel()
 def begin(spans, walls, lms, several, ranked, work, constants):
-    """Set up the state of a sentence: future costs and the empty hypothesis in stack 0; walls: may be empty.
+    """Set up the state of a sentence: future costs, and the empty hypothesis in stack 0.
 
-    several: None where there is one LM; what only several need is then not compiled.
+    Args:
+        spans: ``int32`` [words, longest], source phrase by first word and length - 1, or -1.
+        walls: ``int32`` [words + 1], number of walls to the left of each word; may be empty.
+        lms: ``LanguageModels``.
+        several: None if there is one LM, so that numba compiles no code for several; otherwise not None.
+        ranked: ``RankedOptions``.
+        work: ``Work``, overwritten.
+        constants: ``SearchConstants``.
     """
     for position in range(spans.shape[0] + 1):
         work.walls[position] = walls[position] if walls.shape[0] > 0 else 0
@@ -62,7 +69,13 @@ def begin(spans, walls, lms, several, ranked, work, constants):
 
 @kernel(forceinline=True, **INNER)
 def keep_arc(work, total, back, option, edge, following):
-    """Store a recombined hypothesis as an arc; returns its number."""
+    """Store a recombined hypothesis as an arc; return its index.
+
+    Args:
+        total: score plus future cost.
+        back, option, edge: previous hypothesis, option and edge.
+        following: next arc of the same hypothesis, or -1.
+    """
     arc = work.counts[ARCS]
     work.arcs[arc].score = total - work.targets[work.edges[edge].coverage].future
     work.arcs[arc].back = back
@@ -76,13 +89,35 @@ def keep_arc(work, total, back, option, edge, following):
 
 @kernel(forceinline=True, **INNER)
 def recombination_key(group, forward, state):
-    """Equal for hypotheses that the n-gram search recombines."""
+    """Return a hash key that is equal for hypotheses that the n-gram search recombines.
+
+    The bits of the three numbers may overlap: the table compares the numbers themselves.
+    """
     return (np.uint64(group) << np.uint64(44)) ^ (np.uint64(forward) << np.uint64(26)) ^ np.uint64(state)
 
 
 @kernel(forceinline=True, **INNER)
 def add_hypothesis(ranked, work, constants, total, edge, back, option, state, context, group, fresh, stamp):
-    """Add a hypothesis to the stack, recombining it with an equal one; returns how many hypotheses the stack has."""
+    """Add a hypothesis to the new stack, or recombine it with an equal one.
+
+    Hypotheses are equal if they have the same group, LM state, context of the neural LM, and forward reordering scores
+    of the last option; the better one represents both.
+
+    Args:
+        ranked: ``RankedOptions``.
+        work: ``Work``.
+        constants: ``SearchConstants``.
+        total: score plus future cost.
+        edge, back, option: edge, previous hypothesis and option.
+        state: LM state.
+        context: context in the store of the neural LM, 0 without one.
+        group: index in ``Work.members``.
+        fresh: number of hypotheses in the stack so far.
+        stamp: number of the stack.
+
+    Returns:
+        The number of hypotheses in the stack.
+    """
     forward = ranked.forward_class[option]
     last = work.recombination_slots.shape[0] - 1
     key = recombination_key(group, forward, state) ^ (np.uint64(context) << np.uint64(33))
@@ -91,7 +126,7 @@ def add_hypothesis(ranked, work, constants, total, edge, back, option, state, co
         known = work.fresh[work.recombination_slots[slot].item]
         same = known.group == group and known.state == state and known.context == context
         if same and ranked.forward_class[known.option] == forward:
-            if total > known.total:
+            if total > known.total:  # exchange the two: the worse one becomes an arc into the better one
                 if constants.keep_arcs:
                     known.arc = keep_arc(work, known.total, known.back, known.option, known.edge, known.arc)
                 known.total = total
@@ -118,7 +153,7 @@ def add_hypothesis(ranked, work, constants, total, edge, back, option, state, co
 
 @kernel(**INNER)
 def nth_best(values, count, n):
-    """The n-th largest of the first ``count`` values (quickselect), which are put in another order."""
+    """Return the n-th largest of the first ``count`` values by quickselect, which reorders them."""
     low, high = 0, count - 1
     while low < high:
         pivot = values[(low + high) >> 1]
@@ -143,7 +178,7 @@ def nth_best(values, count, n):
 
 @kernel(**INNER)
 def last_place(values, count, n):
-    """The n-th largest of ``count`` values, and how many of those equal to it are among the n; for 1 <= n <= count."""
+    """Return the n-th largest of ``count`` >= n >= 1 values, and how many equal values are among the n largest."""
     lowest = nth_best(values, count, n)
     for i in range(count):
         n -= values[i] > lowest
@@ -152,9 +187,14 @@ def last_place(values, count, n):
 
 @kernel(**INNER)
 def prune(work, constants, fresh, best):
-    """Threshold and histogram pruning: dropped hypotheses lose their group, kept ones are counted in theirs."""
+    """Apply threshold and histogram pruning: set the group of pruned hypotheses to -1, count the others by group.
+
+    Args:
+        fresh: number of hypotheses in the stack.
+        best: their best total.
+    """
     threshold = best + constants.beam
-    room = fresh
+    room = fresh  # number of hypotheses with exactly this total that may be kept; the first ones are
     if fresh > constants.stack_size:
         for i in range(fresh):
             work.values[i] = work.fresh[i].total
@@ -173,14 +213,16 @@ def prune(work, constants, fresh, best):
 
 @kernel(**INNER)
 def place_groups(work, groups):
-    """Give the groups of the new stack their places, coverage by coverage.
+    """Assign contiguous ranges of ``Work.hypotheses`` to the groups of the new stack, coverage by coverage.
 
-    ``members.first`` becomes a group's first place and ``members.count`` its next free one.
+    Groups without hypotheses are dropped. In ``Work.members``, ``first`` becomes the first index of the range of a
+    group, and ``count`` its next free index.
     """
     hypothesis = work.counts[HYPOTHESES]
     coverages = work.counts[COVERAGES]
     number = work.counts[GROUPS]
     for group in range(groups):
+        # the first group of a coverage places all groups of the coverage; the list is empty for the others
         coverage = work.members[group].coverage
         at = np.int64(work.targets[coverage].group)
         work.targets[coverage].group = _NONE
@@ -216,7 +258,14 @@ def place_groups(work, groups):
 
 @kernel(**INNER)
 def store(k, work, constants, fresh, groups, best):
-    """Prune the new stack and lay its hypotheses down by group, best first."""
+    """Prune the new stack, and store its hypotheses group by group, best first.
+
+    Args:
+        k: number of covered words.
+        fresh: number of hypotheses before pruning.
+        groups: number of groups.
+        best: best total of the hypotheses.
+    """
     prune(work, constants, fresh, best)
     work.stacks[k].hypothesis = work.counts[HYPOTHESES]
     work.stacks[k].coverage = work.counts[COVERAGES]
@@ -230,7 +279,7 @@ def store(k, work, constants, fresh, groups, best):
         score = new.total - work.targets[edge.coverage].future
         place = np.int64(member.count)
         member.count = place + 1
-        while place > member.first and work.hypotheses[place - 1].score < score:
+        while place > member.first and work.hypotheses[place - 1].score < score:  # insertion sort within the group
             work.hypotheses[place] = work.hypotheses[place - 1]
             place -= 1
         hypothesis = work.hypotheses[place]
@@ -248,7 +297,20 @@ def store(k, work, constants, fresh, groups, best):
 
 @kernel()
 def propose(k, spans, lms, several, ranked, work, constants):
-    """Choose the cells of stack ``k`` (hypotheses that cover k words) and score them, without a neural LM; how many."""
+    """Select the cells of stack ``k``, and compute their totals without a neural LM.
+
+    Args:
+        k: number of covered words of the stack.
+        spans: ``int32`` [words, longest], source phrase by first word and length - 1, or -1.
+        lms: ``LanguageModels``.
+        several: None if there is one LM.
+        ranked: ``RankedOptions``.
+        work: ``Work``.
+        constants: ``SearchConstants``.
+
+    Returns:
+        The number of cells.
+    """
     stamp = np.int32(work.counts[STAMP] + 1)
     work.counts[STAMP] = stamp
     waiting = collect_edges(k, spans, ranked, work, constants, stamp)
@@ -264,7 +326,7 @@ def propose(k, spans, lms, several, ranked, work, constants):
         cell = work.cells[number]
         request = work.requests[cell.request]
         cell.total += constants.lm_weight * np.float64(request.total)
-        if k == spans.shape[0]:
+        if k == spans.shape[0]:  # the sentence is complete: score </s>
             if several is None:
                 prob, _ = query(lms.arrays[0], request.state, lms.ends[0])
                 cell.total += constants.lm_weight * np.float64(prob)
@@ -277,7 +339,11 @@ def propose(k, spans, lms, several, ranked, work, constants):
 def add_cells(k, cells, ranked, work, constants, neural, groups):
     """Turn the scored cells into the hypotheses of stack ``k``.
 
-    neural: add what the neural LM has answered. groups: how many ``choose_for_neural`` has made.
+    Args:
+        k: number of covered words of the stack.
+        cells: number of cells.
+        neural: whether to add the scores of the neural LM.
+        groups: number of groups that ``choose_for_neural`` has created.
     """
     stamp = np.int32(work.counts[STAMP])
     best = -np.inf
@@ -305,7 +371,7 @@ def add_cells(k, cells, ranked, work, constants, neural, groups):
 
 @kernel()
 def best_complete(work, count):
-    """The best hypothesis that covers all ``count`` words."""
+    """Return the index of the best hypothesis that covers all ``count`` words, -1 for none."""
     best = -1
     for hypothesis in range(work.stacks[count].hypothesis, work.stacks[count + 1].hypothesis):
         if best < 0 or work.hypotheses[hypothesis].score > work.hypotheses[best].score:
@@ -315,7 +381,11 @@ def best_complete(work, count):
 
 @kernel()
 def search_sentence(spans, walls, lms, several, ranked, work, constants):
-    """Search one sentence without a neural LM; returns its best complete hypothesis."""
+    """Search a sentence without a neural LM; arguments as of ``begin``.
+
+    Returns:
+        The index of the best complete hypothesis.
+    """
     begin(spans, walls, lms, several, ranked, work, constants)
     count = spans.shape[0]
     for k in range(1, count + 1):

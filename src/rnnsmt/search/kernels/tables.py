@@ -1,4 +1,4 @@
-"""Compiled readers of phrase-table and reordering-table lines, and the search for source phrases in sentences."""
+"""Parsers of the lines of phrase tables and reordering tables, and the look-up of source phrases in sentences."""
 
 import numpy as np
 
@@ -7,15 +7,17 @@ from rnnsmt.kernels.strings import find, hash_bytes, intern
 from rnnsmt.kernels.table_lines import FIELDS, MALFORMED, check_phrase_line, check_reordering_line, split_line
 
 OK, FULL = 0, 100
+"""Return codes: all lines parsed; the output arrays are full."""
 
 COLUMNS, REFUSED = 1, 2
+"""Return codes for errors: another number of score columns; a malformed line."""
 
 _SPACE = 32
 
 
 @kernel(**INNER)
 def has_key(slots, key):
-    """Whether a set of hashes (0 = free slot) holds ``key``."""
+    """Return whether a set of hashes (open addressing, linear probing, 0 in free slots) contains ``key``."""
     mask = np.uint64(slots.shape[0] - 1)
     slot = key & mask
     while slots[np.int64(slot)] != np.uint64(0):
@@ -27,7 +29,18 @@ def has_key(slots, key):
 
 @kernel()
 def add_ngram_keys(slots, buffer, word_begin, word_end, first, last, longest):
-    """Enter the hashes of all n-grams of words ``first`` to ``last`` - 1 up to a length; how many were new."""
+    """Add the hashes of all n-grams of the words ``first``..``last`` - 1 to a set.
+
+    Args:
+        slots: ``uint64`` [a power of two], the set, with 0 in free slots.
+        buffer: ``uint8``, the text.
+        word_begin, word_end: ``int64`` [words], first byte and end of each word in ``buffer``.
+        first, last: range of words.
+        longest: maximum order of the n-grams.
+
+    Returns:
+        The number of hashes that were new.
+    """
     mask = np.uint64(slots.shape[0] - 1)
     new = 0
     for i in range(first, last):
@@ -44,17 +57,22 @@ def add_ngram_keys(slots, buffer, word_begin, word_end, first, last, longest):
 
 @kernel()
 def phrase_lines(buffer, begin, wanted, sources, targets, pow10, out_source, out_target, out_scores, filled):
-    """Parse the phrase-table lines of a block from ``begin``.
+    """Parse the lines of a phrase table in a block, from byte ``begin`` on.
 
     Args:
         buffer: ``uint8``, whole lines.
-        wanted: set of source hashes ``uint64``, or one slot to keep every line.
+        begin: first byte of a line.
+        wanted: ``uint64``, set of hashes of source phrases as of ``add_ngram_keys``; a single slot keeps every line.
         sources, targets: intern tables of whole phrases.
-        out_source, out_target: ``int32`` [capacity]; out_scores: ``float64`` [capacity, columns].
-        filled: rows in use.
+        pow10: ``float64``, powers of ten for the parser of numbers.
+        out_source, out_target: ``int32`` [capacity], ids of the phrases.
+        out_scores: ``float64`` [capacity, columns], scores as in the file.
+        filled: number of rows in use.
 
     Returns:
-        (position, rows in use, complete lines passed, code); code ``FULL`` asks for larger arrays.
+        (position, number of rows in use, number of complete lines, code). With the code ``FULL`` the caller enlarges
+        the arrays and intern tables and calls again from the position; with ``COLUMNS`` and ``REFUSED`` the position is
+        that of the wrong line.
     """
     end = buffer.shape[0]
     bounds = np.empty((FIELDS, 2), np.int64)
@@ -69,6 +87,7 @@ def phrase_lines(buffer, begin, wanted, sources, targets, pow10, out_source, out
             return position, filled, lines, REFUSED
         keep = wanted.shape[0] == 1 or has_key(wanted, hash_bytes(buffer, bounds[0, 0], bounds[0, 1]))
         if keep:
+            # both phrases are shorter than the line: enough space for the line is enough for either of them
             if (
                 filled >= out_source.shape[0]
                 or sources.size[0] + 1 >= sources.hashes.shape[0]
@@ -92,15 +111,18 @@ def phrase_lines(buffer, begin, wanted, sources, targets, pow10, out_source, out
 
 @kernel()
 def reordering_lines(buffer, sources, targets, pairs, pow10, out, found):
-    """Parse the reordering-table lines of a block that belong to known phrase pairs.
+    """Parse the lines of a reordering table in a block that belong to known phrase pairs.
 
     Args:
-        pairs: ``int64`` [pairs], sorted (source << 32 | target).
-        out: ``float64`` [pairs, columns], probabilities by pair.
-        found: ``uint8`` [pairs], set to 1 where a line was read.
+        buffer: ``uint8``, whole lines.
+        sources, targets: intern tables of the phrases of the phrase table.
+        pairs: ``int64`` [pairs], source id << 32 | target id, sorted.
+        pow10: ``float64``, powers of ten for the parser of numbers.
+        out: ``float64`` [pairs, columns], filled with the probabilities.
+        found: ``uint8`` [pairs], set to 1 for pairs that are in the block.
 
     Returns:
-        (complete lines passed, code).
+        (number of complete lines, code).
     """
     end = buffer.shape[0]
     bounds = np.empty((FIELDS, 2), np.int64)
@@ -135,7 +157,19 @@ def reordering_lines(buffer, sources, targets, pairs, pow10, out, found):
 
 @kernel()
 def split_words(arena, offsets, count, words, flat, bounds):
-    """Split phrases into interned words: ``flat`` int32, ``bounds`` int64 [count + 1]; returns how many words."""
+    """Split phrases into interned words.
+
+    Args:
+        arena: ``uint8``, the phrases one after the other, words separated by spaces.
+        offsets: ``int64`` [count + 1]; phrase p is arena[offsets[p]:offsets[p + 1]].
+        count: number of phrases.
+        words: intern table of words, large enough for all of them.
+        flat: ``int32``, filled with the word ids.
+        bounds: ``int64`` [count + 1], filled: the words of phrase p are flat[bounds[p]:bounds[p + 1]].
+
+    Returns:
+        The number of words.
+    """
     filled = 0
     for phrase in range(count):
         position, end = offsets[phrase], offsets[phrase + 1]
@@ -155,7 +189,15 @@ def split_words(arena, offsets, count, words, flat, bounds):
 
 @kernel()
 def find_spans(table, buffer, word_begin, word_end, longest, out):
-    """Source phrase ids of all spans of a sentence: ``out`` int32 [words, longest], -1 where there is none."""
+    """Look up all spans of a sentence in the table of source phrases.
+
+    Args:
+        table: intern table of source phrases.
+        buffer: ``uint8``, the sentence with single spaces.
+        word_begin, word_end: ``int64`` [words], first byte and end of each word.
+        longest: maximum number of words of a span.
+        out: ``int32`` [words, longest], filled with source phrase ids by first word and length - 1; -1 for none.
+    """
     count = word_begin.shape[0]
     for i in range(count):
         for length in range(longest):

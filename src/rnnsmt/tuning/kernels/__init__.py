@@ -1,1 +1,1 @@
-"""What numba compiles."""
+"""Numba kernels."""

@@ -1,4 +1,4 @@
-"""Hashes of n-best candidates, compiled: by them the pool tells new candidates from those that it has."""
+"""Hashes of n-best candidates, by which the pool recognises duplicates."""
 
 import numpy as np
 
@@ -8,7 +8,14 @@ from rnnsmt.kernels.hashing import GOLDEN_RATIO, scramble
 
 @kernel()
 def row_hashes(features, statistics, sentences, out):
-    """A 64-bit hash of every candidate (SplitMix64 over its words): uint32 ``[n, F]``, int32 ``[n, 9]``, ``[n]``."""
+    """Write a 64-bit hash of every candidate to ``out``: SplitMix64 over its sentence number and its 32-bit words.
+
+    Args:
+        features: uint32 ``[n, F]``, bit patterns of the float32 features, without negative zeros.
+        statistics: int32 ``[n, 9]``.
+        sentences: int32 ``[n]``, sentence number of each candidate.
+        out: uint64 ``[n]``, written.
+    """
     for n in range(out.size):
         value = np.uint64(sentences[n])
         for k in range(features.shape[1] + statistics.shape[1]):

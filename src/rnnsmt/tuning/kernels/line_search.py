@@ -1,10 +1,11 @@
-"""Kernels of Och's line search (Och 2003, section 4; Macherey et al. 2008 for the envelope).
+"""Numba kernels of MERT's exact line search (Och 2003, section 4; upper envelope: Macherey et al. 2008).
 
-Along a line ``w + x d`` in weight space the score of a candidate is a line ``intercept + x slope``, so the candidate a
-sentence is translated with, the highest line, changes at the corners of the upper envelope of its candidates' lines.
-Merging the corners of all sentences gives every point where corpus BLEU can change; between two of them it is constant.
+On a line ``w + x d`` in weight space, the score of a candidate is a linear function ``intercept + x slope``. The best
+candidate of a sentence is the highest line, so that it changes only at the corners of the upper envelope of the lines
+of its candidates. The corners of all sentences together are the only points where corpus BLEU can change; between two
+neighbouring corners it is constant.
 
-All functions are compiled, release the GIL and use no random numbers.
+All functions release the GIL and use no random numbers.
 """
 
 import numpy as np
@@ -15,8 +16,9 @@ from rnnsmt.kernels.decorator import kernel
 
 @kernel()
 def project(features, weights, out):
-    """``out[n] = sum over k of weights[k] features[k, n]``."""
+    """Compute ``out[n] = sum over k of weights[k] features[k, n]``; features float32 ``[F, N]``, out float64 [N]."""
     out[:] = 0.0
+    # features outside, candidates inside: every row of ``features`` is contiguous, and zero weights are skipped
     for k in range(features.shape[0]):
         weight = weights[k]
         if weight != 0.0:
@@ -27,22 +29,27 @@ def project(features, weights, out):
 
 @kernel()
 def upper_envelope(slopes, intercepts, low, high, kept, lines, starts):
-    """The upper envelope of lines between ``low`` and ``high``, from left to right (gift wrapping).
+    """Find the upper envelope of lines between ``low`` and ``high``, from left to right, by gift wrapping.
+
+    Takes O(n k) for n lines and k lines on the envelope. No sort is needed, and k is small compared to n.
 
     Args:
-        slopes, intercepts: ``[n]``, the lines.
-        low, high: finite ends of the range.
-        kept: int32 ``[n]``, scratch.
-        lines: int32 ``[n]``, out: numbers of the lines on the envelope.
-        starts: float64 ``[n]``, out: where each of them begins to be the highest; the first is ``low``.
+        slopes, intercepts: float64 ``[n]``, the lines.
+        low, high: finite bounds of the range.
+        kept: int32 ``[n]``, scratch buffer: lines that may still follow on the envelope, in ascending order.
+        lines: int32 ``[n]``, written: indices of the lines on the envelope.
+        starts: float64 ``[n]``, written: left end of the interval on which each of them is the highest; the first is
+            ``low``.
 
     Returns:
-        How many lines are on the envelope. Of lines that are equal, the first is taken.
+        Number of lines on the envelope. If several lines are equal, the first is used.
     """
     n = slopes.size
     best, last = 0, 0
     best_value = last_value = -np.inf
     for i in range(n):
+        # highest line at the left end (if tied, the steepest, which is the highest next to it) and at the right end
+        # (first of equal lines)
         left = intercepts[i] + low * slopes[i]
         right = intercepts[i] + high * slopes[i]
         if left > best_value or (left == best_value and slopes[i] > slopes[best]):
@@ -53,7 +60,8 @@ def upper_envelope(slopes, intercepts, low, high, kept, lines, starts):
             last = i
     count_kept = 0
     if slopes[last] > slopes[best]:
-        # below the first and the last line at both ends, another line rises above them only if it does where they meet
+        # No line is above ``best`` at ``low`` or above ``last`` at ``high``. A line that is not above them at the point
+        # where these two meet is therefore nowhere above both, and is dropped. This leaves few of the lines.
         x = (intercepts[best] - intercepts[last]) / (slopes[last] - slopes[best])
         meeting = intercepts[best] + x * slopes[best]
         for i in range(n):
@@ -63,6 +71,8 @@ def upper_envelope(slopes, intercepts, low, high, kept, lines, starts):
     starts[0] = low
     count = 1
     while count_kept > 0:
+        # Slopes ascend along the envelope: only steeper lines can follow, and flatter ones are removed from ``kept``.
+        # The next line is the one that crosses the current line first; if tied, the steepest.
         slope, intercept = slopes[best], intercepts[best]
         next_x = high
         following = -1
@@ -82,29 +92,31 @@ def upper_envelope(slopes, intercepts, low, high, kept, lines, starts):
             break
         best = following
         lines[count] = best
-        starts[count] = max(next_x, starts[count - 1])
+        starts[count] = max(next_x, starts[count - 1])  # ascending despite rounding errors
         count += 1
     return count
 
 
 @kernel()
 def line_corners(slopes, intercepts, offsets, low, high, statistics, total, xs, before, after):
-    """The corners of all sentences' envelopes along one line.
+    """Compute the corners of the envelopes of all sentences on one line in weight space.
 
     Args:
-        slopes, intercepts: float64 ``[N]``, candidates of all sentences one after the other.
-        offsets: int64 ``[S + 1]``, where each sentence's candidates begin.
-        statistics: int32 ``[N, 9]``.
-        total: int64 ``[9]``, out: summed statistics at ``low``.
-        xs: float64 ``[N]``, out; before, after: int32 ``[N]``, out: at ``xs[e]`` candidate ``before[e]`` gives way to
-            ``after[e]``; sorted within a sentence only.
+        slopes, intercepts: float64 ``[N]``, lines of the candidates, sentence by sentence.
+        offsets: int64 ``[S + 1]``, first candidate of each sentence.
+        low, high: finite bounds of the range.
+        statistics: int32 ``[N, 9]``, BLEU statistics of the candidates.
+        total: int64 ``[9]``, written: summed statistics of the best candidates at ``low``.
+        xs: float64 ``[N]``, written: positions of the corners, ascending within a sentence only.
+        before, after: int32 ``[N]``, written: the best candidate left and right of each corner.
 
     Returns:
-        The number of corners.
+        Number of corners.
     """
     largest = 0
     for s in range(offsets.size - 1):
         largest = max(largest, offsets[s + 1] - offsets[s])
+    # buffers of ``upper_envelope``, allocated once with the size of the longest n-best list
     kept = np.empty(largest, np.int32)
     lines = np.empty(largest, np.int32)
     starts = np.empty(largest, np.float64)
@@ -127,11 +139,18 @@ def line_corners(slopes, intercepts, offsets, low, high, statistics, total, xs, 
 
 @kernel()
 def line_bleu(total, before, after, corners, order, statistics, bleu):
-    """Corpus BLEU on every interval between sorted corners: ``bleu[e]`` left of corner ``order[e]``.
+    """Compute corpus BLEU (0 to 1) on every interval between neighbouring corners.
+
+    Statistics are updated at every corner by the difference of two candidates, so that the cost does not depend on the
+    number of sentences.
 
     Args:
-        order: int64 ``[corners]``, the corners sorted by ``xs``.
-        bleu: float64 ``[corners + 1]``, out.
+        total: int64 ``[9]``, statistics left of the first corner.
+        before, after: int32, candidates of the corners, see ``line_corners``.
+        corners: number of corners.
+        order: int64 ``[corners]``, argsort of ``xs``.
+        statistics: int32 ``[N, 9]``.
+        bleu: float64 ``[corners + 1]``, written: ``bleu[e]`` is the value left of corner ``order[e]``.
     """
     running = total.copy()
     for e in range(corners):
@@ -144,12 +163,12 @@ def line_bleu(total, before, after, corners, order, statistics, bleu):
 
 @kernel()
 def best_point(xs, order, bleu, corners, low, high):
-    """The middle of the interval of a line with the highest BLEU.
+    """Return the centre of the interval of the line with the highest BLEU.
 
-    Neighbours with equal BLEU are one interval; of equally high ones the widest is taken.
+    Adjacent intervals with equal BLEU are merged; of several best intervals the widest is used.
 
     Returns:
-        ``(x, value)``: the point and its BLEU.
+        ``(x, value)``: the point and its BLEU (0 to 1).
     """
     best_x, best_value, best_width = 0.0, -1.0, -1.0
     e = 0
@@ -160,6 +179,7 @@ def best_point(xs, order, bleu, corners, low, high):
             e += 1
         end = high if e == corners else xs[order[e]]
         width = end - start
+        # several corners at the same position leave empty intervals, which contain no point
         if width > 0.0 and (value > best_value or (value == best_value and width > best_width)):
             best_x, best_value, best_width = 0.5 * (start + end), value, width
         e += 1
@@ -168,7 +188,7 @@ def best_point(xs, order, bleu, corners, low, high):
 
 @kernel()
 def best_candidates(scores, offsets, out):
-    """``out[s]``: the candidate of sentence ``s`` with the highest score, the first of equal ones."""
+    """Write the index of the highest-scoring candidate of every sentence to ``out`` ``[S]``, the first one if tied."""
     for s in range(offsets.size - 1):
         best = offsets[s]
         for n in range(offsets[s] + 1, offsets[s + 1]):

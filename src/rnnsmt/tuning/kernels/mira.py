@@ -1,4 +1,4 @@
-"""The updates of batch MIRA, compiled: one pass over the sentences' n-best lists.
+"""Numba kernels of batch MIRA: one epoch over the n-best lists of all sentences.
 
 Cherry and Foster (2012), Algorithm 1. All functions release the GIL and use no random numbers.
 """
@@ -12,33 +12,37 @@ from rnnsmt.kernels.decorator import kernel
 
 @kernel()
 def background_bleu(statistics, background):
-    """BLEU of one candidate together with the background, times the reference length of both, in words.
+    """Compute BLEU (0 to 1) of a candidate added to the background, times the reference length of both in words.
 
-    So a difference of two candidates is what they add to a corpus of the background's size (Chiang et al. 2008).
+    With this scale, a difference between two candidates is their effect on a corpus of the size of the background
+    (Chiang et al. 2008).
 
     Args:
-        statistics: int32 ``[9]``, of the candidate.
-        background: float64 ``[9]``, of what was chosen before, decayed; positive.
+        statistics: int32 ``[9]``, sufficient statistics of the candidate.
+        background: float64 ``[9]``, decayed sum of the statistics of the hope candidates so far; all entries positive.
     """
     product = 1.0
     for order in range(4):
         product *= (statistics[order] + background[order]) / (statistics[4 + order] + background[4 + order])
     length = statistics[8] + background[8]
     penalty = min(0.0, 1.0 - length / (statistics[4] + background[4]))
+    # fourth root of the product: geometric mean of the four precisions
     return math.sqrt(math.sqrt(product)) * math.exp(penalty) * length
 
 
 @kernel()
 def hope_and_fear(features, statistics, start, end, weights, background):
-    """Two candidates of a sentence: that with the highest score + BLEU, and that with the highest score - BLEU.
+    """Find the candidates of a sentence with the highest score + BLEU (hope) and the highest score - BLEU (fear).
 
     Args:
-        features: float32 ``[N, F]``; statistics: int32 ``[N, 9]``; candidates ``start`` to ``end - 1`` are looked at.
-        weights: float64 ``[F]``; background: see ``background_bleu``.
+        features: float32 ``[N, F]``.
+        statistics: int32 ``[N, 9]``; the candidates of the sentence are rows ``start`` to ``end - 1``.
+        weights: float64 ``[F]``.
+        background: float64 ``[9]``, see ``background_bleu``.
 
     Returns:
-        ``(hope, fear, loss)``: their numbers, the first of equally good ones; by how much their difference of scores
-        falls short of that of BLEU.
+        ``(hope, fear, loss)``: row numbers, the first row in case of a tie, and the loss: BLEU(hope) - BLEU(fear) less
+        score(hope) - score(fear).
     """
     hope = fear = start
     hope_value = fear_value = -np.inf
@@ -57,20 +61,25 @@ def hope_and_fear(features, statistics, start, end, weights, background):
 
 @kernel()
 def mira_epoch(features, statistics, offsets, order, most, decay, weights, total, background):
-    """One pass over the sentences.
+    """Run one epoch of batch MIRA, updating weights and background in place.
 
-    Where hope and fear differ, the weights move towards hope until the loss is 0, but no further than ``most``; then
-    the background decays, and hope is added to it.
+    Where hope and fear differ and the loss is positive, the weights move along features(hope) - features(fear) by
+    min(``most``, loss / squared length), the smallest step with loss 0. The background is then decayed and the
+    statistics of hope are added, even if the loss was not positive.
 
     Args:
-        features, statistics: see ``hope_and_fear``; offsets: int64 ``[S + 1]``, where each sentence's candidates begin.
-        order: int64 ``[S]``, the sentences in the order of the pass.
-        most: largest step (C); decay: of the background.
-        weights, total: float64 ``[F]``, changed: the weights, and their sum over all updates.
-        background: float64 ``[9]``, changed.
+        features: float32 ``[N, F]``, see ``hope_and_fear``.
+        statistics: int32 ``[N, 9]``.
+        offsets: int64 ``[S + 1]``, first row of each sentence.
+        order: int64 ``[S]``, permutation of the sentences.
+        most: maximum step size (C).
+        decay: factor of the background per sentence.
+        weights: float64 ``[F]``, updated in place.
+        total: float64 ``[F]``, updated in place: sum of the weights after every update.
+        background: float64 ``[9]``, updated in place.
 
     Returns:
-        The number of updates.
+        Number of updates.
     """
     updates = 0
     for s in order:
@@ -82,6 +91,7 @@ def mira_epoch(features, statistics, offsets, order, most, decay, weights, total
         if loss > 0.0:
             square = 0.0
             for k in range(weights.size):
+                # subtract in double precision: the features of two candidates are often nearly equal
                 square += (np.float64(features[hope, k]) - features[fear, k]) ** 2
             if square > 0.0:
                 step = min(most, loss / square)
