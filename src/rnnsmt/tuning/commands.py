@@ -6,7 +6,7 @@ from itertools import product
 from typing import Any
 
 from rnnsmt.io import InputError, read_lines, write_json, write_lines
-from rnnsmt.options import not_negative, positive
+from rnnsmt.options import positive
 from rnnsmt.progress import say
 from rnnsmt.stopping import Stop
 from rnnsmt.tuning.options import LoopOptions, OptimiserOptions
@@ -58,7 +58,7 @@ def mert_options(parser: argparse.ArgumentParser) -> None:
     add("--nested-ini", action="append", nargs="+", default=[], metavar="FILE",
         help="tuned moses.ini of a nested model, whose features are a subset, for each run; its weights are tried too; "
         "repeat for further models")  # fmt: skip
-    add("--nested-columns", action="append", nargs="+", type=not_negative, default=[], metavar="N",
+    add("--nested-columns", action="append", nargs="+", type=int, default=[], metavar="N",
         help="columns of the phrase table, from 0, that hold the scores of the nested phrase table; once for each "
         "--nested-ini; if not given, the first columns")  # fmt: skip
     add("--model-dir", nargs="+", metavar="DIR",
