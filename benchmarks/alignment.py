@@ -1,19 +1,19 @@
-"""What an alignment is worth: links, phrase pairs, CPU seconds and BLEU of the phrase-based system built on it.
+"""Compare word alignments: links, phrase pairs, CPU seconds and BLEU of the phrase-based system built on each.
 
-The corpus is Multi30k as tokenised by its authors; the LM and the weights are those of real Moses on MGIZA's alignment
-(DATA and FIXTURE below lead to both), so that only the alignment differs:
+The corpus is Multi30k as tokenised by its authors (DATA below). The LM and the weights are those of Moses on the
+alignment of MGIZA (FIXTURE below), so that only the alignment differs:
 
     python benchmarks/alignment.py --data DATA --fixture FIXTURE --work DIR \
         --aligner fast_align hmm model4 model4+fast_align \
         --alignment mgiza=FIXTURE/align/giza.grow-diag-final-and.xz --mert 3
 
-``NAME+NAME`` and ``NAME=FILE,FILE`` add up the phrases that several alignments of the text give. BLEU is tokenised,
-averaged over two fixed weight vectors (Moses' tuned ones on MGIZA's model and the untuned ones) without ``--mert``,
-and over N tuned runs with it. ``agreement`` is the F-measure of the links against MGIZA's, in percent. Finished steps
-are kept in DIR; the table goes to DIR/alignment.tsv.
+``NAME+NAME`` and ``NAME=FILE,FILE`` add the phrases extracted from several alignments of the text. BLEU is tokenised.
+Without ``--mert`` it is averaged over two fixed weight vectors (tuned by Moses on the model of MGIZA, and untuned),
+with ``--mert N`` over N tuned runs. ``agreement`` is the F-measure of the links against those of MGIZA, in percent.
+Finished steps are kept in DIR and not repeated; the table is written to DIR/alignment.tsv.
 
-To choose by held-out text, not by the tests: with ``--held-out 3000`` as many training pairs, evenly spread, are kept
-from all models and take the place of the tests; the LM is then our own.
+With ``--held-out 3000``, this number of training pairs, evenly spread, is held out from all models and replaces the
+test sets, so that alignments can be chosen without them. The LM is then estimated by ``rnnsmt lm estimate``.
 """
 
 import argparse
@@ -30,7 +30,7 @@ REORDERING = "reordering-table.wbe-msd-bidirectional-fe.gz"
 
 
 def rnnsmt(*words: object) -> float:
-    """Run one stage, return its CPU seconds."""
+    """Run a stage and return its CPU seconds."""
     command = [str(Path(sys.executable).with_name("rnnsmt")), *map(str, words)]
     process = subprocess.Popen(command)
     _, status, usage = os.wait4(process.pid, 0)
@@ -41,7 +41,7 @@ def rnnsmt(*words: object) -> float:
 
 
 def unpack(source: Path, output: Path) -> Path:
-    """A plain copy of an .xz file."""
+    """Decompress an .xz file unless the output exists; return the output path."""
     if not output.exists():
         output.parent.mkdir(parents=True, exist_ok=True)
         output.write_bytes(lzma.decompress(source.read_bytes()))
@@ -49,7 +49,7 @@ def unpack(source: Path, output: Path) -> Path:
 
 
 def hold_out(number: int, work: Path) -> None:
-    """Split the training pairs into those of ``work``/text/train and, evenly spread, ``number`` of held-out."""
+    """Split the pairs of ``work``/text/all into held-out (``number`` pairs, evenly spread) and train (the others)."""
     for language in ("en", "fr"):
         lines = (work / "text" / f"all.{language}").read_text(encoding="utf-8").splitlines(keepends=True)
         held = {k * len(lines) // number for k in range(number)}
@@ -59,7 +59,7 @@ def hold_out(number: int, work: Path) -> None:
 
 
 def align(name: str, text: list[Path], folder: Path, threads: int) -> float:
-    """Both directions and grow-diag-final-and by one of our aligners, into ``folder``/NAME.gz; the CPU seconds."""
+    """Align both directions with an aligner, symmetrize into ``folder``/NAME.gz, and return the CPU seconds."""
     forward, reverse = folder / f"{name}.forward.gz", folder / f"{name}.reverse.gz"
     seconds = 0.0
     for direction, output in (("forward", forward), ("reverse", reverse)):
@@ -72,7 +72,7 @@ def align(name: str, text: list[Path], folder: Path, threads: int) -> float:
 
 
 def build(alignments: list[Path], text: list[Path], work: Path, folder: Path, tests: tuple[str, ...]) -> None:
-    """The model directory of an alignment, or of several whose extracted phrases are added up."""
+    """Build the model directory of an alignment, or of several whose extracted phrases are added."""
     many = len(alignments)
     given = ["--source", *[text[0]] * many, "--target", *[text[1]] * many, "--alignment", *alignments]
     extract, lexical = folder / "extract.parquet", ["--lex-e2f", folder / "lex.e2f", "--lex-f2e", folder / "lex.f2e"]
@@ -86,7 +86,7 @@ def build(alignments: list[Path], text: list[Path], work: Path, folder: Path, te
 
 
 def agreement(found: Path, right: Path) -> float:
-    """F-measure of the links of two alignments of the same text, in percent."""
+    """Return the F-measure of the links of two alignments of the same text, in percent."""
     from rnnsmt.align.pharaoh import read_links, to_lists
 
     links = [
@@ -96,7 +96,7 @@ def agreement(found: Path, right: Path) -> float:
 
 
 def inis(fixture: Path, work: Path, folder: Path) -> dict[str, Path]:
-    """The two untuned systems: Moses' tuned weights and its neutral ones."""
+    """Write the two systems with fixed weights: those tuned by Moses, and the neutral ones."""
     lm = folder / "lm.arpa"
     if not lm.exists():
         lm.symlink_to(work / "lm.arpa")
@@ -107,7 +107,7 @@ def inis(fixture: Path, work: Path, folder: Path) -> dict[str, Path]:
 
 
 def bleu(ini: Path, work: Path, folder: Path, tests: tuple[str, ...], threads: int) -> dict[str, float]:
-    """BLEU of one ini on every set and on all test sets joined."""
+    """Return the BLEU of an ini file on each text and on all test sets joined."""
     from rnnsmt.bleu.multi_bleu import corpus_bleu
 
     scores, joined = {}, ([], [])
@@ -127,7 +127,7 @@ def bleu(ini: Path, work: Path, folder: Path, tests: tuple[str, ...], threads: i
 
 
 def tune(seed: int, work: Path, folder: Path, threads: int) -> Path:
-    """One MERT run from the neutral weights."""
+    """Run MERT from the neutral weights and return the tuned ini file."""
     output = folder / f"mert{seed}.ini"
     if not output.exists():
         dev = ["--source", work / "text" / "val.en", "--reference", work / "text" / "val.fr"]
@@ -138,7 +138,7 @@ def tune(seed: int, work: Path, folder: Path, threads: int) -> Path:
 
 
 def measure(name: str, files: list[Path], args: argparse.Namespace, text: list[Path]) -> dict[str, object]:
-    """All figures of one row."""
+    """Return all figures of a row."""
     tests = ("held-out",) if args.held_out else TESTS
     folder = args.work / name
     folder.mkdir(parents=True, exist_ok=True)
@@ -179,16 +179,16 @@ def measure(name: str, files: list[Path], args: argparse.Namespace, text: list[P
 
 
 def main() -> None:
-    """Measure every alignment asked for and write the table."""
+    """Measure all given alignments and write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="folder with train.en.xz, val.en.xz, ...")
-    parser.add_argument("--fixture", type=Path, required=True, help="what Moses made of it: LM and weights")
-    parser.add_argument("--work", type=Path, required=True, help="folder for everything that is written")
-    parser.add_argument("--aligner", nargs="*", default=[], help="of 'rnnsmt align words', or NAME+NAME")
-    parser.add_argument("--alignment", nargs="*", default=[], metavar="NAME=FILE[,FILE...]", help="finished alignments")
-    parser.add_argument("--mert", type=int, default=0, metavar="N", help="tuned runs; without it two fixed vectors")
-    parser.add_argument("--held-out", type=int, default=0, metavar="N", help="N training pairs instead of the tests")
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--data", type=Path, required=True, help="directory with train.en.xz, val.en.xz, ...")
+    parser.add_argument("--fixture", type=Path, required=True, help="directory with LM, weights and alignment of Moses")
+    parser.add_argument("--work", type=Path, required=True, help="output directory; finished steps are not repeated")
+    parser.add_argument("--aligner", nargs="*", default=[], help="aligners of 'rnnsmt align words', or NAME+NAME")
+    parser.add_argument("--alignment", nargs="*", default=[], metavar="NAME=FILE[,FILE...]", help="existing alignments")
+    parser.add_argument("--mert", type=int, default=0, metavar="N", help="number of tuned runs; 0: two fixed vectors")
+    parser.add_argument("--held-out", type=int, default=0, metavar="N", help="training pairs that replace the tests")
+    parser.add_argument("--threads", type=int, default=2, help="number of threads")
     args = parser.parse_args()
     args.work = args.work.resolve()
     text = [args.work / "text" / f"train.{language}" for language in ("en", "fr")]

@@ -1,12 +1,12 @@
-"""Speed of the CSLM: n-grams per CPU second in training and in scoring.
+"""Measure the speed of the CSLM: n-grams per CPU second in training and in scoring.
 
     python benchmarks/cslm.py --text DIR [--preset small] [--model M.pt] [--settings hidden_2=128 ...] [--threads 1]
 
-DIR is what ``rnnsmt cslm prepare`` wrote. Training: whole updates (minibatch, gradient, clipping, Adam) with the
-gradient by hand and by autograd over the same equations. Scoring: all words of the text's first sentences, their
-distinct contexts as ``cslm score`` finds them, and lists of several words for each context, as the search asks; without
---model the network has random parameters. Versions take turns, so that a busy machine is busy for all; the best of some
-rounds is told.
+DIR is the directory written by ``rnnsmt cslm prepare``. Training: whole updates (minibatch, gradient, clipping, Adam),
+with the gradient by hand and by autograd over the same equations. Scoring: all words of the first sentences of the text
+with their distinct contexts, as in ``cslm score``, and several words per context, as in the search. Without --model,
+the network has random parameters. The versions are run in turns, so that the load of the machine affects all of them;
+the best of several rounds is printed.
 """
 
 import argparse
@@ -31,11 +31,11 @@ from rnnsmt.networks.devices import choose_place
 
 SENTENCES = 1000
 WORDS = 20
-"""Words asked for in every context by the search."""
+"""Number of words scored per context, as in the search."""
 
 
 def by_autograd(reduced: bool, model: FeedForwardLM, contexts: Tensor, words: Tensor, _: Tensor) -> Tensor:
-    """The same sums and gradient without dropout and penalty, by autograd; reduced: autocast to bfloat16."""
+    """Return the same sums and gradient by autograd, without dropout and penalty; reduced: autocast to bfloat16."""
     for parameter in model.parameters():
         assert parameter.grad is not None
         parameter.grad.zero_()
@@ -48,7 +48,7 @@ def by_autograd(reduced: bool, model: FeedForwardLM, contexts: Tensor, words: Te
 
 
 def best(work: dict[str, Callable[[], int]], rounds: int) -> dict[str, float]:
-    """Units per CPU second of every version; a version returns how many units it did."""
+    """Return the units per CPU second of each version; a version returns the number of units it processed."""
     found = dict.fromkeys(work, 0.0)
     for name in [*work, *list(work) * rounds]:
         before = time.process_time()
@@ -113,14 +113,14 @@ def scored(scorer: NGramScorer, contexts: np.ndarray, owner: np.ndarray, words: 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--text", required=True)
-    parser.add_argument("--preset", choices=tuple(PRESETS), default="small")
+    parser.add_argument("--text", required=True, help="directory written by `rnnsmt cslm prepare`")
+    parser.add_argument("--preset", choices=tuple(PRESETS), default="small", help="preset of the network")
     parser.add_argument(
-        "--settings", nargs="*", default=[], metavar="NAME=N", help="whole numbers instead of the preset's"
+        "--settings", nargs="*", default=[], metavar="NAME=N", help="override preset settings (integers)"
     )
-    parser.add_argument("--model")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--model", help="network to score with; default: random parameters")
+    parser.add_argument("--threads", type=int, default=1, help="number of threads")
+    parser.add_argument("--rounds", type=int, default=3, help="number of rounds; the best is printed")
     args = parser.parse_args()
     text = Text.open(args.text)
     given = {name: int(value) for name, value in (setting.split("=") for setting in args.settings)}

@@ -1,11 +1,12 @@
-"""What the CSLM inside the search is worth beyond rescoring n-best lists with the same CSLM.
+"""Rescore n-best lists with a CSLM, for comparison with the same CSLM in the search.
 
     python benchmarks/cslm_rescoring.py --ini TUNED.ini --cslm MODEL --dev SOURCE=REFERENCE=TABLES
         --test NAME=SOURCE=REFERENCE=TABLES ... [--nbest 1000] [--unknown word] [--seeds 1 2 3]
 
-TUNED.ini: a system without CSLM, tuned. Runs the commands of the README: `search decode` for n-best lists of every
-text, `cslm rescore`, `tuning optimise` on those of the development set, `tuning rerank`. Compare with the same system
-tuned with the CSLM in the search. Tokenised BLEU.
+TUNED.ini: a tuned system without CSLM. The commands are those of docs/cslm.md (Rescoring instead of searching): `search
+decode` writes n-best lists of every text, `cslm rescore` adds the CSLM score, `tuning optimise` optimises the weights
+on the lists of the development set, and `tuning rerank` selects the best translations. Prints tokenised BLEU, to be
+compared with that of the same system tuned with the CSLM in the search.
 """
 
 import argparse
@@ -23,7 +24,7 @@ from rnnsmt.moses.ini import Feature, MosesIni
 
 
 def run(command: str) -> None:
-    """One stage."""
+    """Run a stage."""
     if rnnsmt(shlex.split(command)) != 0:
         raise SystemExit(f"failed: rnnsmt {command}")
 
@@ -32,10 +33,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("ini", "cslm", "dev"):
         parser.add_argument(f"--{name}", required=True)
-    parser.add_argument("--test", nargs="+", required=True)
-    parser.add_argument("--nbest", type=int, default=1000)
-    parser.add_argument("--unknown", choices=("class", "word"), default="class")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--test", nargs="+", required=True, help="test texts: NAME=SOURCE=REFERENCE=TABLES")
+    parser.add_argument("--nbest", type=int, default=1000, help="n-best list size")
+    parser.add_argument(
+        "--unknown", choices=("class", "word"), default="class", help="probability of a word outside the shortlist"
+    )
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3], help="seeds of the optimisations")
     args = parser.parse_args()
     texts = {name: files for name, *files in (text.split("=") for text in (f"dev={args.dev}", *args.test))}
     with tempfile.TemporaryDirectory() as folder:
@@ -65,7 +68,7 @@ def main() -> None:
 
 
 def bleu_of_all(work: Path, ini: str, texts: dict[str, list[str]]) -> list[float]:
-    """BLEU of every text's best entries, and of all tests joined."""
+    """Return the BLEU of the best entries of each text, and of all tests joined."""
     statistics = []
     for name, (source, reference, _) in texts.items():
         run(f"tuning rerank --ini {ini} --nbest {work}/{name}.nbest --input {source} --output {work}/{name}.best")

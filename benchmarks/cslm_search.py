@@ -1,13 +1,14 @@
-"""What the CSLM costs inside the search, iteration by iteration of a MERT run, beside the same system without it.
+"""Measure the cost of the CSLM in the search, per iteration of a MERT run, beside the same system without it.
 
     python benchmarks/cslm_search.py --source DEV --nbest 100
         --without results/systems/rnn results/augmented/rnn/network1/moses.ini
         --with results/systems/cslm_rnn results/augmented/cslm_rnn/network1/moses.ini
         [--normalize exact|self] [--cells 200] [--rounds 3]
 
-Decodes the development set with the weights of the iterations of run1, one after the other in one process, as MERT
-does: CPU milliseconds of the search a sentence, n-grams asked for, scored for the first time, batches. The systems take
-turns, with models loaded anew; of every iteration the best round is told.
+--without, --with: directory of a tuned system, and its ini file before tuning. The development set is decoded with the
+weights of the iterations of run1, one after the other in one process, as in MERT. The table has CPU milliseconds of the
+search per sentence, n-grams requested, n-grams scored for the first time, and batches. The systems are run in turns,
+with newly loaded models; the best round of each iteration is printed.
 """
 
 import argparse
@@ -28,7 +29,7 @@ NOTHING = NeuralCounts(0, 0, 0)
 
 
 class Iteration(NamedTuple):
-    """Of one decoding: CPU milliseconds a sentence, n-grams, the sum of the best translations' model scores."""
+    """Figures of a decoding: CPU milliseconds per sentence, n-grams, batches, sum of the best model scores."""
 
     milliseconds: float
     requested: int
@@ -40,7 +41,7 @@ class Iteration(NamedTuple):
 def measure(
     folder: str, ini: str, sources: list[str], options: SearchOptions, normalize: bool | None
 ) -> list[Iteration]:
-    """The iterations of run1, with a store of n-grams that is empty before the first."""
+    """Decode with the weights of each iteration of run1, with an empty n-gram cache before the first."""
     history = read_json(Path(folder) / "run1" / "history.json")
     untuned = MosesIni.read(ini)
     table = untuned.file_of(next(f for f in untuned.features if f.name == "TranslationModel0"))
@@ -67,14 +68,16 @@ def measure(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--source", required=True)
-    parser.add_argument("--without", nargs=2, required=True, metavar=("SYSTEM", "INI"))
-    parser.add_argument("--with", nargs=2, metavar=("SYSTEM", "INI"), dest="with_", required=True)
-    parser.add_argument("--nbest", type=int, default=100)
-    parser.add_argument("--cells", type=int, default=NEURAL_CELLS)
-    parser.add_argument("--in-flight", type=int, default=SearchOptions.in_flight)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--normalize", choices=("exact", "self"))
+    parser.add_argument("--source", required=True, help="source side of the development set")
+    parser.add_argument("--without", nargs=2, required=True, metavar=("SYSTEM", "INI"), help="system without CSLM")
+    parser.add_argument(
+        "--with", nargs=2, metavar=("SYSTEM", "INI"), dest="with_", required=True, help="system with CSLM"
+    )
+    parser.add_argument("--nbest", type=int, default=100, help="n-best list size")
+    parser.add_argument("--cells", type=int, default=NEURAL_CELLS, help="hypotheses per stack scored by the CSLM")
+    parser.add_argument("--in-flight", type=int, default=SearchOptions.in_flight, help="sentences decoded at once")
+    parser.add_argument("--rounds", type=int, default=3, help="number of rounds; the best is printed")
+    parser.add_argument("--normalize", choices=("exact", "self"), help="override the normalisation of the model")
     args = parser.parse_args()
     options = SearchOptions(nbest=args.nbest, neural_cells=args.cells, in_flight=args.in_flight)
     sources = list(read_lines(args.source))

@@ -1,21 +1,22 @@
-"""How the rules from text to scored phrase pairs grow with the corpus, and what they come to at another size.
+"""Measure how the cost of the rules from text to scored phrase pairs grows with the corpus, and extrapolate it.
 
     python benchmarks/growth.py --data DATA --work DIR --sizes 0.75 1.5 3 6 --extrapolate 348
 
 DATA: the files of workflow/configs/mini-wmt.yaml. Its four bitexts, tokenised, have about 6 million French words. A
-smaller corpus is the first lines of them in a shuffled order; a larger one repeats them. In a repetition words and
-sentences are new as they would be in more text of the same kind:
+smaller corpus consists of their first lines in a shuffled order; a larger corpus repeats them. A repetition has new
+words and new sentences, as more text of the same kind would have:
 
-* types: of the words of a side as many get a new name, rare ones first, as Heaps' law V = k N^b asks for, whose b is
-  that of the corpus itself between its first half and the whole;
-* sentences: pairs of up to 60 words together are joined to one at random, so that other words meet in a sentence.
+* types: words of each side are renamed, rare words first. Their number follows Heaps' law V = k N^b, with the b of the
+  corpus itself, estimated from its first half and the whole;
+* sentences: pairs are joined at random into pairs of up to 60 words per side, so that other words co-occur.
 
-The workflow runs on the text of every size, one job on one thread at a time, with newstest2012 and 2013 as dev text:
-from raw text to the tables and the language model, and one of 64 shards of the phrase pairs scored by a network of
-preset small. Selection scores all lines and keeps nearly all. `rnnsmt workflow usage` says what the jobs took. Over
-millions of French words N, CPU seconds and memory are fitted by a line, for what a stage takes to begin is much of a
-small run, disk by a power. What a size has taken is in its folder: the same command does not repeat it. Of a job that
-was ended and went on only what came after counts: remove the folder of a size whose run was interrupted.
+The workflow runs on the text of each size, one job on one thread at a time, with newstest2012 as dev text and
+newstest2013 as test text. It runs from raw text to the tables and the language model, and scores one of 64 shards of
+the phrase pairs with a network of preset small. Selection scores all lines and keeps nearly all. The resources of the
+jobs are those of `rnnsmt workflow usage`. As functions of N million French words, CPU seconds and memory are fitted by
+a line, because the fixed cost of a stage is a large part of a small run, and disk space by a power. Results are kept in
+the directory of each size and not measured again. For a job that was interrupted and resumed, only the resumed part is
+counted, so remove the directory of a size whose run was interrupted.
 """
 
 import argparse
@@ -41,18 +42,18 @@ TARGETS = [
 ]
 
 NOT_SCALED = ("join_dev", "moses_ini", "rnn_train", "rnn_score")
-"""Rules whose work is that of the dev text, of some updates, of a part of the pairs."""
+"""Rules whose cost depends on the dev text, the number of updates, or a single shard of the pairs."""
 
 MEMORY_MB = 6000
 
 
 def command(name: str) -> str:
-    """A program beside the Python that runs this."""
+    """Return the path of a program in the directory of the running Python."""
     return str(Path(sys.executable).with_name(name))
 
 
 def base_text(data: Path, work: Path) -> list[tuple[list[str], list[str]]]:
-    """All sentence pairs of the bitexts, tokenised, in a shuffled order."""
+    """Return all sentence pairs of the bitexts, tokenised, in a shuffled order."""
     from rnnsmt.io import read_parallel
 
     rows = []
@@ -70,12 +71,12 @@ def base_text(data: Path, work: Path) -> list[tuple[list[str], list[str]]]:
 
 
 def types(rows: list[tuple[list[str], list[str]]], side: int) -> int:
-    """Number of distinct words of a side."""
+    """Return the number of distinct words of a side."""
     return len({word for row in rows for word in row[side]})
 
 
 def repetition(rows: list[tuple[list[str], list[str]]], number: int) -> list[tuple[list[str], list[str]]]:
-    """The text once more, as the ``number``-th time (from 2): with new words and new sentences."""
+    """Return the ``number``-th repetition of the text (from 2), with new words and new sentences."""
     draw = random.Random(number)
     renamed: list[set[str]] = []
     for side in (0, 1):
@@ -104,7 +105,7 @@ def repetition(rows: list[tuple[list[str], list[str]]], number: int) -> list[tup
 
 
 def write_text(data: Path, words: float, folder: Path) -> None:
-    """The corpus of so many French words, as ``folder``/text.en.gz and .fr.gz, and its numbers as text.json."""
+    """Write a corpus of ``words`` French words to ``folder``/text.en.gz and .fr.gz, and its counts to text.json."""
     base = base_text(data, folder.parent)
     left, lines, number = int(words), 0, 1
     seen: tuple[set[str], set[str]] = (set(), set())
@@ -127,7 +128,7 @@ def write_text(data: Path, words: float, folder: Path) -> None:
 
 
 def configuration(data: Path, folder: Path) -> dict:
-    """The configuration of a run on the text of a folder."""
+    """Return the configuration of a run on the text of a directory."""
     text = {
         "name": "text",
         "role": "bitext",
@@ -147,7 +148,7 @@ def configuration(data: Path, folder: Path) -> dict:
 
 
 def run(data: Path, folder: Path) -> None:
-    """Run the workflow; what is there is not made again."""
+    """Run the workflow; existing results are not made again."""
     (folder / "config.json").write_text(json.dumps(configuration(data, folder), indent=1))
     snakefile = Path(__file__).resolve().parents[1] / "Snakefile"
     words = [command("snakemake"), "-s", snakefile, "--cores", 1, "--directory", folder, *TARGETS]
@@ -157,7 +158,7 @@ def run(data: Path, folder: Path) -> None:
 
 
 def line(sizes: list[float], values: list[float]) -> tuple[float, float]:
-    """a and b of value = a + b size, both at least 0, by least squares of the relative errors."""
+    """Fit a and b of value = a + b size, both at least 0, by least squares of the relative errors."""
     x, y = np.array(sizes), np.maximum(values, 1e-3)
     b, a = np.polyfit(x, y, 1, w=1 / y)
     if a < 0:
@@ -168,13 +169,13 @@ def line(sizes: list[float], values: list[float]) -> tuple[float, float]:
 
 
 def power(sizes: list[float], values: list[float]) -> tuple[float, float]:
-    """a and b of value = a size^b, by least squares of the logarithms."""
+    """Fit a and b of value = a size^b by least squares of the logarithms."""
     b, log_a = np.polyfit(np.log(sizes), np.log(np.maximum(values, 1e-3)), 1)
     return float(np.exp(log_a)), float(b)
 
 
 def taken(folder: Path) -> dict[str, dict[str, float]]:
-    """What the rules of a run took in all their jobs: CPU seconds, megabytes of memory of the largest, of disk."""
+    """Return the resources of each rule: CPU seconds and MB of disk of all jobs, MB of memory of the largest job."""
     from rnnsmt.workflow.usage import by_rule
 
     return {
@@ -188,12 +189,12 @@ def taken(folder: Path) -> dict[str, dict[str, float]]:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure all sizes and print the table."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--sizes", type=float, nargs="+", required=True, help="millions of French words")
-    parser.add_argument("--extrapolate", type=float, default=348.0, help="millions of French words")
+    parser.add_argument("--data", type=Path, required=True, help="directory of the files of mini-wmt.yaml")
+    parser.add_argument("--work", type=Path, required=True, help="output directory")
+    parser.add_argument("--sizes", type=float, nargs="+", required=True, help="sizes, in millions of French words")
+    parser.add_argument("--extrapolate", type=float, default=348.0, help="size to extrapolate to, in millions of words")
     args = parser.parse_args()
     data, work = args.data.resolve(), args.work.resolve()
     results = []
@@ -201,7 +202,7 @@ def main() -> None:
         folder = work / f"{size:g}"
         folder.mkdir(parents=True, exist_ok=True)
         if not (folder / "text.json").exists():
-            # In a process of its own, and so gone: what this one holds would count as the peak of what it starts.
+            # In a separate process: memory held by this one would count towards the peak of its children.
             process = multiprocessing.get_context("spawn").Process(target=write_text, args=(data, size * 1e6, folder))
             process.start()
             process.join()
@@ -213,7 +214,7 @@ def main() -> None:
 
 
 def print_table(sizes: list[float], results: list[dict[str, dict[str, float]]], far: float) -> None:
-    """A Markdown table: for each rule what the runs took, the fit, and what that is at ``far`` million words."""
+    """Print a Markdown table: resources of each rule, their fit, and its value at ``far`` million words."""
     print(f"| rule | CPU s | at {far:g} M, hours | MB of memory | GB | MB of disk | GB |")
     print("|---" * 7 + "|")
     for rule in results[-1]:

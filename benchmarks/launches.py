@@ -1,9 +1,10 @@
-"""What an update, and a batch of the search, ask of a GPU: launches, copies, waits. Needs no GPU, but a C++ compiler.
+"""Count the GPU launches, copies and waits of a training update and of a batch of the search, without a GPU.
 
     python benchmarks/launches.py
 
-Counted on the device of ``tests/unit/fake_cuda.py``, whose docstring says what is a launch. The numbers depend on the
-lengths of the phrases and the settings, not on the widths of the layers, which are small here.
+Needs a C++ compiler. The counts are those of the emulated device of ``tests/unit/fake_cuda.py``, whose docstring
+defines a launch. They depend on the lengths of the phrases and on the settings, not on the widths of the layers, which
+are small here.
 """
 
 import contextlib
@@ -29,7 +30,7 @@ Row = tuple[str, dict[str, int]]
 
 
 def rows(folder: Path) -> Iterator[Row]:
-    """What is counted, and its counts."""
+    """Yield the name and the counts of each row."""
     place = choose_place("cuda", 1)
     for length in (3, 5, 8):
         data = folder / str(length)

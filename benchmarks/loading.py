@@ -1,9 +1,9 @@
-"""What a binary model saves: seconds until the first sentence is translated, memory of a further process, speed.
+"""Compare models in text and binary format: time to the first translation, memory of a second process, speed.
 
     python benchmarks/loading.py MODEL TEXT
 
-MODEL: a folder with moses.ini and its tables, as results/model; TEXT: tokenised source text, plain or compressed. A
-copy of MODEL is used. Of every measurement the median of --repeat is printed, wall and CPU seconds of whole processes.
+MODEL: directory with moses.ini and its tables, such as results/model; it is copied first. TEXT: tokenised source text,
+plain or compressed. Each time is the median of --repeat measurements, in wall and CPU seconds of whole processes.
 Memory is that of the second of two processes that have loaded the whole model and translated a sentence, from
 /proc/PID/smaps_rollup, less that of a process with a model of one phrase pair.
 """
@@ -56,7 +56,7 @@ print(round(len(sentences) / (time.process_time() - began), 1))
 
 
 def timed(command: list[str], text: str | None = None) -> tuple[float, float]:
-    """Wall and CPU seconds of a process. text: its standard input."""
+    """Run a process with ``text`` as standard input; return its wall and CPU seconds."""
     before, began = os.times(), time.perf_counter()
     subprocess.run(command, check=True, input=text, text=True, capture_output=True)
     wall, after = time.perf_counter() - began, os.times()
@@ -64,14 +64,14 @@ def timed(command: list[str], text: str | None = None) -> tuple[float, float]:
 
 
 def median(measure: Callable[[], tuple[float, float]], repeat: int) -> str:
-    """The medians of wall and CPU seconds; what is measured first, with cold caches, does not count."""
+    """Return the medians of wall and CPU seconds, without the first measurement, which has cold caches."""
     measure()
     wall, cpu = zip(*(measure() for _ in range(repeat)), strict=True)
     return f"{statistics.median(wall):.2f} s wall, {statistics.median(cpu):.2f} CPU s"
 
 
 def memory(ini: Path, text: Path, processes: int) -> dict[str, float]:
-    """MB of the last of some processes that have a model in memory, by the names of smaps_rollup."""
+    """Return the memory in MB of the last of several processes that hold a model, by the names of smaps_rollup."""
     command = [sys.executable, "-c", PROCESS, str(ini), str(text)]
     started = []
     try:
@@ -88,7 +88,7 @@ def memory(ini: Path, text: Path, processes: int) -> dict[str, float]:
 
 
 def tiny_model(folder: Path, model: Path) -> Path:
-    """The ini of a model of one phrase pair, with the features of another model."""
+    """Write a model of one phrase pair with the features of another model; return its ini file."""
     folder.mkdir()
     shutil.copy(model / "moses.ini", folder)
     for name in re.findall(r"path=(\S+)", (folder / "moses.ini").read_text()):
@@ -104,9 +104,9 @@ def tiny_model(folder: Path, model: Path) -> Path:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", type=Path)
-    parser.add_argument("text", type=Path)
-    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("model", type=Path, help="directory with moses.ini and its tables")
+    parser.add_argument("text", type=Path, help="tokenised source text")
+    parser.add_argument("--repeat", type=int, default=5, help="number of measurements")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)

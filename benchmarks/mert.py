@@ -1,15 +1,15 @@
-"""What MERT costs, and how much its result depends on the seed.
+"""Measure the cost of tuning, and the spread of its results over seeds.
 
-Runs the tuning stage's loop for several seeds and settings on one model, decodes test sets with every result, and
-prints two Markdown tables: BLEU as mean ± standard deviation over seeds, and CPU seconds an iteration.
+Runs the tuning loop for several seeds and settings on one model, decodes test sets with each result, and prints two
+Markdown tables: BLEU as mean ± standard deviation over seeds, and CPU seconds per iteration.
 
     python benchmarks/mert.py --ini model/moses.ini --source val.en --reference val.fr \\
         --test test_2016_flickr.en=test_2016_flickr.fr test_2017_flickr.en=test_2017_flickr.fr \\
         --variant best:combine=best mean:combine=mean mira:optimiser=mira --seeds 1 2 3 --work-dir DIR
 
-The settings of a variant are those of OptimiserOptions, patience and max_iterations.
+The settings of a variant are the fields of OptimiserOptions, patience and max_iterations.
 
-A run that is in --work-dir already is not made again, so that seeds and variants can be added later.
+Runs that are in --work-dir already are not repeated, so seeds and variants can be added later.
 """
 
 import argparse
@@ -34,21 +34,29 @@ from rnnsmt.tuning.state import TuningState
 
 
 def arguments() -> argparse.Namespace:
-    """The options of the benchmark."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--ini", required=True)
-    parser.add_argument("--model-dir")
-    parser.add_argument("--source", required=True)
-    parser.add_argument("--reference", required=True)
-    parser.add_argument("--test", nargs="+", required=True, metavar="SOURCE=REFERENCE")
-    parser.add_argument("--variant", nargs="+", required=True, metavar="NAME:key=value,...")
-    parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
-    parser.add_argument("--work-dir", required=True)
-    parser.add_argument("--nbest", type=int, default=100)
-    parser.add_argument("--pop-limit", type=int, default=1000)
-    parser.add_argument("--stack", type=int, default=1000)
-    parser.add_argument("--cslm-cells", type=int, default=SearchOptions.neural_cells)
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--ini", required=True, help="ini file with the initial weights")
+    parser.add_argument("--model-dir", help="directory searched first for the model files, by base name")
+    parser.add_argument("--source", required=True, help="source side of the development set")
+    parser.add_argument("--reference", required=True, help="reference of the development set")
+    parser.add_argument("--test", nargs="+", required=True, metavar="SOURCE=REFERENCE", help="test sets")
+    parser.add_argument(
+        "--variant",
+        nargs="+",
+        required=True,
+        metavar="NAME:key=value,...",
+        help="settings to compare, with their names",
+    )
+    parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3], help="seeds of the runs of each variant")
+    parser.add_argument("--work-dir", required=True, help="output directory; finished runs are not repeated")
+    parser.add_argument("--nbest", type=int, default=100, help="n-best list size")
+    parser.add_argument("--pop-limit", type=int, default=1000, help="maximum number of hypotheses scored per stack")
+    parser.add_argument("--stack", type=int, default=1000, help="maximum number of hypotheses kept per stack")
+    parser.add_argument(
+        "--cslm-cells", type=int, default=SearchOptions.neural_cells, help="hypotheses per stack scored by the CSLM"
+    )
+    parser.add_argument("--threads", type=int, default=1, help="number of threads")
     return parser.parse_args()
 
 
@@ -69,7 +77,7 @@ class Bench:
         )
 
     def run(self, name: str, settings: str, seed: int) -> dict[str, Any]:
-        """Tune with one seed, decode the test sets."""
+        """Tune with a seed, decode the test sets, and return the result."""
         folder = Path(self.args.work_dir) / name / str(seed)
         if (folder / "result.json").exists():
             return read_json(folder / "result.json")
@@ -96,13 +104,13 @@ class Bench:
 
 
 def spread(values: list[float]) -> str:
-    """Mean ± standard deviation."""
+    """Format mean ± standard deviation."""
     deviation = f" ± {statistics.stdev(values):.2f}" if len(values) > 1 else ""
     return f"{statistics.fmean(values):.2f}{deviation}"
 
 
 def main() -> None:
-    """Run what is missing, print the tables."""
+    """Run the missing runs and print the tables."""
     args = arguments()
     bench = Bench(args)
     names = [Path(pair.split("=")[0]).name for pair in args.test] + ["all tests"]

@@ -1,12 +1,13 @@
-"""What it costs on other text that no system ends below one that it contains on the dev set.
+"""Measure the effect of the comparison with nested systems in tuning on text that is not used for tuning.
 
-Cuts the dev set of a finished run into two halves (even and odd lines), tunes all systems on one and translates the
-other, both ways: with the best of the iterations, and with what is best on the tuned half after the comparison with the
-same run of the nested systems. Prints a Markdown table of means over halves and seeds.
+Splits the dev set of a finished run into two halves (even and odd lines), tunes all systems on one half and translates
+the other, in both directions. Two weight vectors are compared: those of the best iteration, and those with the highest
+BLEU on the tuned half after the comparison with the same run of the nested systems. Prints a Markdown table of means
+over halves and seeds.
 
     python benchmarks/mert_nested.py --results RUN/results --seeds 1 2 3 --work-dir DIR
 
-The settings are those of the embedded corpus. A run that is in --work-dir already is not made again.
+The settings are those of the embedded corpus. Runs that are in --work-dir already are not repeated.
 """
 
 import argparse
@@ -27,13 +28,13 @@ from rnnsmt.tuning.options import LoopOptions, OptimiserOptions
 from rnnsmt.tuning.state import TuningState
 
 SYSTEMS = ((), ("rnn",), ("wp",), ("rnn", "wp"), ("cslm",), ("cslm", "rnn"), ("cslm", "wp"), ("cslm", "rnn", "wp"))
-"""What every system adds, small ones first."""
+"""Features of each system in addition to the baseline; nested systems come first."""
 
 SEARCH = SearchOptions(pop_limit=150, stack=100, nbest=50, neural_cells=50)
 
 
 class System:
-    """One system's model, and the two halves of the dev set."""
+    """The model of a system, and the two halves of the dev set."""
 
     def __init__(self, results: Path, added: tuple[str, ...], work: Path) -> None:
         self.added, self.work = added, work
@@ -45,12 +46,12 @@ class System:
         self.model = load_model(self.ini, dev[0], tables / "filtered/dev", 1)
 
     def shared_name(self, score: str) -> str:
-        """A name that a score has in all systems: a column is called by its feature."""
+        """Return a name of a score that is the same in all systems: that of the feature for a column of the table."""
         name, _, place = score.partition(":")
         return self._columns[int(place) - 4] if name == "TranslationModel0" and int(place) > 3 else score
 
     def run(self, half: int, seed: int, nested: list[dict[str, float]], loop: LoopOptions) -> dict[str, Any]:
-        """Tune on one half and translate the other; nested: tuned weights by ``shared_name``."""
+        """Tune on a half, translate the other, and return the result; nested: tuned weights by ``shared_name``."""
         folder = self.work / "_".join(self.added or ("baseline",)) / f"{half}.{seed}"
         if (folder / "result.json").exists():
             return read_json(folder / "result.json")
@@ -78,21 +79,21 @@ class System:
         return result
 
     def _translate(self, decoder: ModelDecoder, weights: np.ndarray, half: int) -> float:
-        """BLEU of a half."""
+        """Translate a half and return its BLEU."""
         source, reference = self.halves[half]
         texts = decode(self.model, source, decoder.full(weights), replace(SEARCH, nbest=0))
         return bleu_of(BatchBleu([reference]).statistics([[one.text] for one in texts]).sum(axis=0)).bleu
 
 
 def main() -> None:
-    """Run what is missing, print the table."""
+    """Run the missing runs and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--results", required=True, type=Path)
-    parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
-    parser.add_argument("--optimiser", default="mert")
-    parser.add_argument("--restarts", type=int, default=8)
-    parser.add_argument("--max-iterations", type=int, default=4)
-    parser.add_argument("--work-dir", required=True, type=Path)
+    parser.add_argument("--results", required=True, type=Path, help="directory results of a finished run")
+    parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3], help="seeds of the runs on each half")
+    parser.add_argument("--optimiser", default="mert", help="mert, mira or pro")
+    parser.add_argument("--restarts", type=int, default=8, help="number of random restarts of MERT")
+    parser.add_argument("--max-iterations", type=int, default=4, help="maximum number of iterations")
+    parser.add_argument("--work-dir", required=True, type=Path, help="output directory")
     args = parser.parse_args()
     optimiser = OptimiserOptions(optimiser=args.optimiser, restarts=args.restarts)
     loop = LoopOptions(max_iterations=args.max_iterations, patience=9, optimiser=optimiser)
@@ -115,7 +116,7 @@ def main() -> None:
 
 
 def line(name: str, means: np.ndarray) -> str:
-    """A row of the table."""
+    """Format a row of the table."""
     return f"| {name} | " + " | ".join(f"{mean:.2f}" for mean in means[:4]) + f" | {means[4]:.1f} + {means[5]:.1f} |"
 
 

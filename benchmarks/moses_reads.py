@@ -1,6 +1,6 @@
-"""Whether Moses and this package mean the same by a moses.ini: compares their n-best lists of the same input.
+"""Compare the n-best lists of Moses and of this package for the same moses.ini and input.
 
-Moses reads paths relative to the folder it is called in, so call it beside the moses.ini:
+Moses resolves paths relative to the current directory, so run it in the directory of the moses.ini:
 
     cd RUN/results/systems/rnn/run1
     moses -f moses.ini -search-algorithm 1 -cube-pruning-pop-limit 1000 -s 1000 \\
@@ -8,8 +8,8 @@ Moses reads paths relative to the folder it is called in, so call it beside the 
     rnnsmt search decode --ini moses.ini --input INPUT --output out --nbest 100 --nbest-file ours.nbest
     python benchmarks/moses_reads.py moses.nbest ours.nbest
 
-Best scores are the same within ``--tolerance``, or one side's search found something better. Of translations with the
-same text and segmentation in both lists the features are compared one by one.
+Best scores are counted as equal within ``--tolerance``; otherwise one of the searches found a better translation. For
+translations with the same text and segmentation in both lists, all feature values are compared.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 
 class Entry(NamedTuple):
-    """One translation: its text, the values of every feature by Moses' name, the weighted sum."""
+    """A translation: text, feature values by the names of Moses, model score, segmentation."""
 
     text: str
     features: dict[str, list[float]]
@@ -27,7 +27,7 @@ class Entry(NamedTuple):
 
 
 def read(path: Path) -> dict[int, list[Entry]]:
-    """The lists of all sentences, best first."""
+    """Read the n-best lists of all sentences, best first."""
     lists: dict[int, list[Entry]] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         number, text, values, score, segmentation = line.split(" ||| ")[:5]
@@ -43,9 +43,9 @@ def read(path: Path) -> dict[int, list[Entry]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("moses", type=Path)
-    parser.add_argument("ours", type=Path)
-    parser.add_argument("--tolerance", type=float, default=1.01e-3, help="of scores (default: %(default)s)")
+    parser.add_argument("moses", type=Path, help="n-best lists of Moses")
+    parser.add_argument("ours", type=Path, help="n-best lists of `rnnsmt search decode`")
+    parser.add_argument("--tolerance", type=float, default=1.01e-3, help="of best scores (default: %(default)s)")
     args = parser.parse_args()
     moses, ours = read(args.moses), read(args.ours)
     if moses.keys() != ours.keys():

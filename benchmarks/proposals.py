@@ -1,8 +1,8 @@
-"""What proposed phrases (`rnnsmt rnn propose`, `phrases fill-up`) do in translations.
+"""Measure the effect of proposed phrases (`rnnsmt rnn propose`, `phrases fill-up`) on translations.
 
-Decodes a text with two systems that benchmarks/mert.py has tuned, with the weights of every seed, the second with
-proposals, and prints: BLEU of both, the proposed phrases in the best derivations, and BLEU of both on the sentences
-in which the second system uses one and on the others, with examples.
+Decodes a text with two systems tuned by benchmarks/mert.py, the second with proposals, with the weights of each seed.
+Prints BLEU of both, the number of proposed phrases in the best derivations, and BLEU of both on the sentences in which
+the second system uses a proposal and on the others, with examples.
 
     python benchmarks/proposals.py --without A/moses.ini A/work/mira --with B/moses.ini B/work/mira \\
         --proposals proposals.gz --source devtest.en --reference devtest.fr --seeds 1 2 3
@@ -32,20 +32,22 @@ from rnnsmt.tuning.model_decoder import ModelDecoder
 
 
 def arguments() -> argparse.Namespace:
-    """The options of the benchmark."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--without", nargs=2, required=True, metavar=("INI", "DIR"))
-    parser.add_argument("--with", nargs=2, required=True, metavar=("INI", "DIR"), dest="filled")
-    parser.add_argument("--proposals", required=True)
-    parser.add_argument("--source", required=True)
-    parser.add_argument("--reference", required=True)
-    parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
-    parser.add_argument("--examples", type=int, default=10)
+    parser.add_argument("--without", nargs=2, required=True, metavar=("INI", "DIR"), help="ini file and tuned variant")
+    parser.add_argument(
+        "--with", nargs=2, required=True, metavar=("INI", "DIR"), dest="filled", help="the same, with proposals"
+    )
+    parser.add_argument("--proposals", required=True, help="phrase table written by `rnnsmt rnn propose`")
+    parser.add_argument("--source", required=True, help="input text")
+    parser.add_argument("--reference", required=True, help="reference translation")
+    parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3], help="seeds of the tuned runs")
+    parser.add_argument("--examples", type=int, default=10, help="maximum number of examples")
     return parser.parse_args()
 
 
 class Output(NamedTuple):
-    """What a system makes of a text, seed by seed.
+    """The translations of a text by a system, for each seed.
 
     texts: the translations. phrases: (source phrase, target phrase) of every derivation. statistics: [R, S, 9].
     """
@@ -56,7 +58,7 @@ class Output(NamedTuple):
 
 
 def translate(ini_path: str, folder: str, source: list[str], bleu: BatchBleu, seeds: list[int]) -> Output:
-    """Decode with the best weights of every seed."""
+    """Decode with the best weights of each seed."""
     ini, options = MosesIni.read(ini_path), SearchOptions(1000, 1000)
     model = load_model(ini, source)
     decoder = ModelDecoder(ini, source, model, options)
@@ -71,14 +73,14 @@ def translate(ini_path: str, folder: str, source: list[str], bleu: BatchBleu, se
 
 
 def mean_bleu(statistics_of: NDArray[np.int64], chosen: list[NDArray[np.bool_]]) -> float:
-    """BLEU of the chosen sentences, mean over the runs."""
+    """Return the BLEU of the chosen sentences, averaged over the runs."""
     return statistics.fmean(
         bleu_of(run[rows].sum(axis=0)).bleu for run, rows in zip(statistics_of, chosen, strict=True)
     )
 
 
 def main() -> None:
-    """Decode, compare, print."""
+    """Decode with both systems and print the comparison."""
     args = arguments()
     source, references = read_texts(args.source, [args.reference])
     bleu = BatchBleu(references)

@@ -1,11 +1,12 @@
-"""Scored pairs per CPU second: `rnn score` beside plain padded batches of single pairs.
+"""Measure scored pairs per CPU second: `rnn score` compared with plain padded batches of single pairs.
 
     python benchmarks/rnn_scoring.py --pairs DIR [--preset small] [--model M.pt] [--threads 1] [--slices 6]
 
-DIR is what ``rnnsmt rnn prepare`` wrote. Without --model the network has random parameters of the preset's sizes: the
-speed does not depend on them. Every version scores the same slices of the table, one after the other, so that a busy
-machine is busy for all; the median is told. Plain padded batches: ``RNNEncoderDecoder.log_probability`` on consecutive
-lines, without gradients.
+DIR is the directory written by ``rnnsmt rnn prepare``. Without --model, the network has the sizes of the preset and
+random parameters, on which the speed does not depend. All versions score the same slices of the table in turns, so that
+the load of the machine affects all of them; the median is printed. Plain padded batches:
+``RNNEncoderDecoder.log_probability`` on consecutive lines, without gradients. Where CUDA is available, the times are
+wall seconds.
 """
 
 import argparse
@@ -26,11 +27,11 @@ from rnnsmt.rnn.settings import PRESETS
 
 SLICE = 8192
 PLAIN = 1024
-"""Pairs of a slice that the plain versions score."""
+"""Number of pairs of a slice that the plain versions score."""
 
 
 def padded(side: Sequences, index: np.ndarray, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Phrases as [B, longest] with their lengths."""
+    """Return phrases as [B, longest], padded with 0, and their lengths [B]."""
     lengths = side.lengths(index)
     out = np.zeros((len(index), lengths.max()), np.int64)
     for row, i in enumerate(index):
@@ -49,7 +50,7 @@ def plain(model: RNNEncoderDecoder, pairs: Pairs, begin: int, end: int, device: 
 
 
 def softmax_rows(model: RNNEncoderDecoder, pairs: Pairs, begin: int, end: int) -> dict[str, float]:
-    """Rows of the softmax for each pair: padded in batches of 64, every word and EOS, distinct (source, prefix)."""
+    """Count softmax rows per pair: padded in batches of 64, all words and EOS, distinct (source, prefix)."""
     lengths = pairs.sides[1].lengths(np.arange(begin, end))
     sources = np.array([hash(pairs.source(i).tobytes()) for i in range(begin, end)])
     _, roots = np.unique(sources, return_inverse=True)
@@ -74,12 +75,12 @@ def timed(name: str, number: int, work: Callable[[], np.ndarray], seconds: dict[
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", required=True)
-    parser.add_argument("--preset", choices=tuple(PRESETS), default="small")
-    parser.add_argument("--model")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--slices", type=int, default=6)
-    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--pairs", required=True, help="directory written by `rnnsmt rnn prepare`")
+    parser.add_argument("--preset", choices=tuple(PRESETS), default="small", help="preset of the network")
+    parser.add_argument("--model", help="network to score with; default: random parameters")
+    parser.add_argument("--threads", type=int, default=1, help="number of threads")
+    parser.add_argument("--slices", type=int, default=6, help="number of slices of the table")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
     args = parser.parse_args()
     pairs = Pairs.open(args.pairs)
     device = choose_place(args.device, args.threads).device
@@ -115,7 +116,7 @@ def main() -> None:
 
 
 def first_sources(pairs: Pairs, number: int) -> tuple[np.ndarray, np.ndarray]:
-    """Ids and lengths of the first source phrases."""
+    """Return ids and lengths of the first source phrases."""
     words, offsets = pairs.sides[0]
     return words[: offsets[number]].astype(np.int64), np.diff(offsets[: number + 1])
 

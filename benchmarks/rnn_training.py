@@ -1,13 +1,15 @@
-"""Training pairs per CPU second, beside the same sizes built from ``torch.nn.GRU``; what a step costs a GPU.
+"""Measure training pairs per CPU second, compared with a network of the same sizes built from ``torch.nn.GRU``.
 
     python benchmarks/rnn_training.py --pairs DIR [--preset small] [--batches 40] [--threads 1]
 
-DIR is what ``rnnsmt rnn prepare`` wrote. Every version gets the same minibatches, whose pairs have equal lengths:
+DIR is the directory written by ``rnnsmt rnn prepare``. Also prints the floating-point operations and the bytes moved
+per update. All versions process the same minibatches, whose pairs have equal lengths:
 
 * by hand: ``rnnsmt.rnn.gradients``, float32 and with bfloat16 factors;
 * autograd: ``rnnsmt.rnn.model`` with ``backward``;
-* torch.nn.GRU: encoder and decoder as ``nn.GRU`` (its reset gate is not the paper's; c is a part of the decoder's
-  input), readout and softmax as usual, ``cross_entropy`` and ``backward``; plain and under bfloat16 autocast;
+* torch.nn.GRU: encoder and decoder are ``nn.GRU`` (whose reset gate differs from that of the paper; c is part of the
+  input of the decoder), readout and softmax as usual, ``cross_entropy`` and ``backward``; float32 and under bfloat16
+  autocast;
 * whole updates: minibatch, loss and gradient, clipping, optimiser.
 """
 
@@ -32,7 +34,7 @@ Minibatch = tuple[Tensor, Tensor]
 
 
 class WithGRU(nn.Module):
-    """The same sizes from ``torch.nn.GRU``."""
+    """Encoder and decoder of the same sizes from ``torch.nn.GRU``."""
 
     def __init__(self, sizes: RnnSizes) -> None:
         super().__init__()
@@ -70,7 +72,7 @@ def by_autograd(model: RNNEncoderDecoder) -> Callable[[Tensor, Tensor], Tensor]:
 
 
 def versions(sizes: RnnSizes, place: Place) -> Iterator[tuple[str, Callable[[Tensor, Tensor], object]]]:
-    """Name and step of every version of loss and gradient."""
+    """Yield the name and the step of each version of loss and gradient."""
     model = RNNEncoderDecoder(sizes, 1, 0.1).to(place.device)
     for parameter in model.parameters():
         parameter.grad = torch.zeros_like(parameter)
@@ -86,7 +88,7 @@ def versions(sizes: RnnSizes, place: Place) -> Iterator[tuple[str, Callable[[Ten
 
 
 def clock(place: Place) -> float:
-    """CPU seconds; on a GPU wall seconds when it has finished."""
+    """Return CPU seconds; on a GPU, wall seconds after synchronisation."""
     if place.device.type == "cuda":
         torch.cuda.synchronize()
         return time.perf_counter()
@@ -103,11 +105,11 @@ def pairs_per_second(step: Callable[..., object], batches: list[Minibatch], plac
 
 
 def cost(sizes: RnnSizes, batches: list[Minibatch]) -> tuple[float, float]:
-    """Floating-point operations and least bytes moved of a mean update.
+    """Return the floating-point operations and the minimum number of bytes moved of an update, on average.
 
-    Operations: two for every multiplication of a weight with a row, three times (forward, and two products backward).
-    Bytes: every parameter read once forward and once backward, its gradient written, read for the norm and scaled in
-    place; Adadelta reads and writes parameter and two averages and reads the gradient: 13 numbers of 4 bytes.
+    Operations: two for each product of a weight and an input, three times (forward, and two products backward). Bytes:
+    each parameter is read once forward and once backward; its gradient is written, read for the norm and scaled in
+    place; Adadelta reads and writes the parameter and two averages and reads the gradient: 13 numbers of 4 bytes.
     """
     E, H, M, V = sizes.embedding, sizes.hidden, sizes.maxout, sizes.target_vocabulary
     step = 3 * E * H + 3 * H * H
@@ -121,11 +123,11 @@ def cost(sizes: RnnSizes, batches: list[Minibatch]) -> tuple[float, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", required=True)
-    parser.add_argument("--preset", choices=tuple(PRESETS), default="small")
-    parser.add_argument("--batches", type=int, default=40)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--pairs", required=True, help="directory written by `rnnsmt rnn prepare`")
+    parser.add_argument("--preset", choices=tuple(PRESETS), default="small", help="preset of the network")
+    parser.add_argument("--batches", type=int, default=40, help="number of minibatches")
+    parser.add_argument("--threads", type=int, default=1, help="number of threads")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
     args = parser.parse_args()
     settings: RnnSettings = replace(PRESETS[args.preset], updates=args.batches * 2)
     place = choose_place(args.device, args.threads, settings.precision)

@@ -1,13 +1,14 @@
-"""Speed and quality of the decoder on a Moses model directory, single thread, as CPU seconds after compilation.
+"""Measure speed and search quality of the decoder on a Moses model: one thread, CPU seconds after compilation.
 
     python benchmarks/search.py MODEL_DIR [--input input.en] [--repeat 3]
 
-``MODEL_DIR`` holds ``moses.ini`` and what it names, the input, and optionally best scores of Moses
-(``moses.cube.best-score.tsv``, ``moses.stack.best-score.tsv``: sentence number and score a line). For the fixture of
-Multi30k: copy its ``search`` folder and unpack ``lm.arpa.xz`` beside it as ``lm.arpa``.
+``MODEL_DIR`` contains ``moses.ini`` and the files named in it, the input, and optionally best scores of Moses
+(``moses.cube.best-score.tsv``, ``moses.stack.best-score.tsv``: sentence number and score on each line). For the fixture
+of Multi30k, copy its directory ``search`` and unpack ``lm.arpa.xz`` in the copy as ``lm.arpa``.
 
-Two figures of speed: of the search alone, with options that are looked up and ranked; and of all that a user waits for,
-which is loading what the text needs, looking up, ranking, search, and translations, less the same for one sentence.
+Two speeds are printed: that of the search alone, with options looked up and ranked beforehand, and that of the whole
+command. The latter includes loading the parts of the model needed for the text, look-up, ranking, search, and output of
+translations, less the same for one sentence.
 """
 
 import argparse
@@ -28,7 +29,7 @@ from rnnsmt.search.translation_options import look_up
 
 
 def best_time(work, repeat: int) -> float:
-    """The least CPU time of several runs of a function."""
+    """Return the minimum CPU time of several runs of a function."""
     times = []
     for _ in range(repeat):
         start = time.process_time()
@@ -38,7 +39,7 @@ def best_time(work, repeat: int) -> float:
 
 
 def table(model: SearchModel, sentences: list[str], folder: Path, repeat: int) -> None:
-    """Sentences per second, work and score loss at several widths."""
+    """Print sentences per second, cells and scores at several pop limits and margins."""
     references = {}
     for name in ("cube", "stack"):
         path = folder / f"moses.{name}.best-score.tsv"
@@ -70,7 +71,7 @@ def table(model: SearchModel, sentences: list[str], folder: Path, repeat: int) -
 
 
 def split(model: SearchModel, sentences: list[str], repeat: int) -> None:
-    """Where the time of one search goes, and what n-best lists cost."""
+    """Print the time of each part of the search, with and without n-best lists."""
     for nbest in (0, 100):
         search = SentenceSearch(model, look_up(model, sentences), model.weights(model.ini), SearchOptions(nbest=nbest))
         list(translations(search))
@@ -112,7 +113,7 @@ def split(model: SearchModel, sentences: list[str], repeat: int) -> None:
 
 
 def whole(folder: Path, sentences: list[str], repeat: int) -> None:
-    """Sentences per second of the search alone, and of everything less what one sentence takes."""
+    """Print sentences per second of the search alone, and of everything less the time of one sentence."""
 
     def everything(some: list[str]) -> None:
         model = load_model(MosesIni.read(folder / "moses.ini"), some)
@@ -129,11 +130,11 @@ def whole(folder: Path, sentences: list[str], repeat: int) -> None:
 
 
 def main() -> None:
-    """Load, warm up, measure."""
+    """Load the model, compile, and measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model_dir", type=Path)
-    parser.add_argument("--input", default="input.en")
-    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("model_dir", type=Path, help="directory with moses.ini and the input")
+    parser.add_argument("--input", default="input.en", help="input text, in model_dir")
+    parser.add_argument("--repeat", type=int, default=3, help="number of measurements; the fastest is printed")
     args = parser.parse_args()
     sentences = (args.model_dir / args.input).read_text(encoding="utf-8").splitlines()
     for moment in ("with compilation or its cache", "warm"):

@@ -1,4 +1,4 @@
-"""What data selection is worth: perplexity with the selected part of a pool, a random part and the whole of it.
+"""Evaluate data selection: LM perplexity with the selected part of a pool, with a random part, and with all of it.
 
 From prepared (tokenised, truecased) text::
 
@@ -6,16 +6,17 @@ From prepared (tokenised, truecased) text::
         --in-domain dev.en.gz=dev.fr.gz --test test.fr.gz \
         --pool laws=laws.en.gz=laws.fr.gz tatoeba=tatoeba.en.gz=tatoeba.fr.gz
 
-One text per corpus instead of two makes it Moore-Lewis instead of Axelrod. Models are estimated and lines scored as
-``rnnsmt selection`` does; then language models of the last text (the target side) are estimated from
+With one text per corpus instead of two, the method is that of Moore and Lewis instead of Axelrod et al. Models are
+estimated and lines scored by the stages of ``rnnsmt selection``. Then language models of the last text (the target
+side) are estimated from
 
 * selected: the best fraction of the lines,
-* random: as many lines drawn at random, mean and standard deviation over --seeds draws,
-* random, same words: random lines with as many words as the selected ones (selected lines are often shorter),
+* random: the same number of random lines, mean and standard deviation over --seeds draws,
+* random, same words: random lines with the same number of words (selected lines are often shorter),
 
-and measured on held-out in-domain text (a tenth of --in-domain that the in-domain model does not see) and on --test.
-All models share one vocabulary, the words that occur twice or more in the pool, so that the perplexities, unknown words
-included, can be compared. Writes DIR/selection.tsv and .json and prints the table.
+and evaluated on held-out in-domain text (a tenth of --in-domain, not used for the in-domain model) and on --test. All
+models have the same vocabulary, the words that occur at least twice in the pool, so that perplexities, including
+unknown words, are comparable. Writes DIR/selection.tsv and .json and prints the table.
 """
 
 import argparse
@@ -38,28 +39,34 @@ COLUMNS = ["fraction", "lines", "words", "selected", "random", "random_sd", "ran
 
 
 def parse() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--in-domain", required=True, metavar="TEXT1[=TEXT2]")
-    parser.add_argument("--pool", nargs="+", required=True, metavar="NAME=TEXT1[=TEXT2]")
-    parser.add_argument("--test", metavar="FILE", help="another in-domain text of the last text's language")
-    parser.add_argument("--work", required=True, type=Path)
-    parser.add_argument("--fractions", nargs="+", type=float, default=[0.0625, 0.125, 0.25, 0.375, 0.5, 1.0])
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--order", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--in-domain", required=True, metavar="TEXT1[=TEXT2]", help="in-domain text")
+    parser.add_argument("--pool", nargs="+", required=True, metavar="NAME=TEXT1[=TEXT2]", help="corpora to select from")
+    parser.add_argument("--test", metavar="FILE", help="another in-domain text, in the language of the last text")
+    parser.add_argument("--work", required=True, type=Path, help="output directory")
+    parser.add_argument(
+        "--fractions",
+        nargs="+",
+        type=float,
+        default=[0.0625, 0.125, 0.25, 0.375, 0.5, 1.0],
+        help="fractions of the lines of the pool",
+    )
+    parser.add_argument("--seeds", type=int, default=3, help="number of random draws")
+    parser.add_argument("--order", type=int, default=5, help="n-gram order of the evaluated models")
+    parser.add_argument("--threads", type=int, default=1, help="number of threads")
     return parser.parse_args()
 
 
 def stage(*words: object) -> None:
-    """Run one stage of the package."""
+    """Run a stage of the package."""
     code = rnnsmt([str(word) for word in words])
     if code:
         raise SystemExit(code)
 
 
 def score(args: argparse.Namespace) -> tuple[npt.NDArray[np.float32], list[Path]]:
-    """Scores of all lines of the pool and the files of its last side."""
+    """Return the scores of all lines of the pool, and the files of its last side."""
     in_domain = args.in_domain.split("=")
     pool = [entry.split("=")[1:] for entry in args.pool]
     for side, text in enumerate(in_domain, 1):
@@ -78,7 +85,7 @@ def score(args: argparse.Namespace) -> tuple[npt.NDArray[np.float32], list[Path]
 
 
 class Measure:
-    """Perplexities of fixed texts under models of subsets of the pool."""
+    """Perplexities of fixed texts under language models of subsets of the pool."""
 
     def __init__(self, pool: Sequence[Path], tests: dict[str, list[str]], args: argparse.Namespace) -> None:
         self.pool, self.tests, self.args = pool, tests, args
@@ -86,7 +93,7 @@ class Measure:
         self.only = {word for lines in tests.values() for line in lines for word in line.split(" ")}
 
     def __call__(self, mask: npt.NDArray[np.bool_]) -> dict[str, tuple[float, float]]:
-        """(perplexity, rate of words not in the subset) per test text."""
+        """Return (perplexity, rate of words that are not in the subset) for each test text."""
         subset, arpa = self.args.work / "subset", self.args.work / "subset.arpa"
         lines = (line for path in self.pool for line in read_lines(path))
         write_lines(subset, (line for line, kept in zip(lines, mask.tolist(), strict=True) if kept))
@@ -104,7 +111,7 @@ class Measure:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Make the table."""
+    """Measure all fractions, write and print the table."""
     args.work.mkdir(parents=True, exist_ok=True)
     scores, pool = score(args)
     side = len(args.in_domain.split("="))

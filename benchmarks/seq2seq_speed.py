@@ -1,11 +1,12 @@
-"""Speed of the LSTM encoder-decoder: training, scores of n-best lists, beam search, each against the plain way.
+"""Measure the speed of the LSTM encoder-decoder against plain versions: training, scoring n-best lists, beam search.
 
     python benchmarks/seq2seq_speed.py training --sentences DIR [--updates 40]
     python benchmarks/seq2seq_speed.py scoring --model MODEL --source TEXT --nbest LISTS [--lists 12] [--alone 400]
     python benchmarks/seq2seq_speed.py search --model MODEL --source TEXT [--sentences 256] [--beam 12]
 
-DIR: of `seq2seq prepare`. LISTS: n-best lists of TEXT by `search decode --nbest 1000`. One thread, CPU seconds; the
-versions take turns, ``--rounds`` times, and the median of each is taken. What they compute is compared too.
+DIR: directory written by `seq2seq prepare`. LISTS: n-best lists of TEXT written by `search decode --nbest 1000`. One
+thread, CPU seconds. The versions are run in turns, ``--rounds`` times, and the median of each is printed. `scoring` and
+`search` also compare the results of the versions.
 """
 
 import argparse
@@ -31,7 +32,7 @@ from rnnsmt.seq2seq.training import Seq2SeqTrainer
 
 
 def in_turns(versions: dict[str, Callable[[], float]], rounds: int, unit: str) -> None:
-    """Print what each version does in a CPU second, and how often as much as the first. A call returns how much."""
+    """Print the units per CPU second of each version and the ratio to the first; a call returns its number of units."""
     rates: dict[str, list[float]] = {name: [] for name in versions}
     for number in range(rounds + 1):
         for name, version in versions.items():
@@ -46,7 +47,7 @@ def in_turns(versions: dict[str, Callable[[], float]], rounds: int, unit: str) -
 
 
 class Plain(nn.Module):
-    """Encoder and decoder from the modules that torch has."""
+    """Encoder and decoder built from the modules of torch."""
 
     def __init__(self, sizes: Seq2SeqSizes, rate: float) -> None:
         super().__init__()
@@ -58,7 +59,7 @@ class Plain(nn.Module):
         self.rate = rate
 
     def forward(self, source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-        """The mean loss of a word. source: [N, B], 0 before the words; target: [T, B], 0 behind them."""
+        """Return the mean loss per word. source: [N, B], padded in front; target: [T, B], padded behind; padding 0."""
         _, state = self.encoder(dropout(self.source(source), self.rate))
         first = torch.full_like(target[:1], self.output.out_features - 1)
         read = dropout(self.target(torch.cat([first, target[:-1]])), self.rate)
@@ -67,7 +68,7 @@ class Plain(nn.Module):
 
 
 def training(args: argparse.Namespace) -> None:
-    """Words of the target side, EOS included, in a CPU second."""
+    """Measure words of the target side, including EOS, per CPU second of training."""
     place = choose_place("cpu", 1, SMALL.precision)
     pairs = SentencePairs.open(args.sentences)
     trainers = {}
@@ -104,7 +105,7 @@ def training(args: argparse.Namespace) -> None:
 
 
 def scoring(args: argparse.Namespace) -> None:
-    """Different translations in a CPU second."""
+    """Measure different translations scored per CPU second."""
     (one,) = ensemble = load_ensemble([args.model])
     text = list(read_lines(args.source))
     entries = (line.split(" ||| ", 2) for line in read_lines(args.nbest))
@@ -161,7 +162,7 @@ def scoring(args: argparse.Namespace) -> None:
 
 
 def search(args: argparse.Namespace) -> None:
-    """Sentences in a CPU second."""
+    """Measure sentences translated per CPU second."""
     (one,) = ensemble = load_ensemble([args.model])
     sources = [one.source.ids(split(line), eos=True) for line in read_lines(args.source) if split(line)]
     sources = sorted(sources[: args.sentences], key=len)
@@ -189,23 +190,25 @@ def main() -> None:
     for function in (training, scoring, search):
         part = parts.add_parser(function.__name__)
         part.set_defaults(run=function)
-        part.add_argument("--rounds", type=int, default=3)
+        part.add_argument("--rounds", type=int, default=3, help="number of rounds; the median is printed")
         if function is training:
-            part.add_argument("--sentences", required=True, metavar="DIR")
-            part.add_argument("--updates", type=int, default=20, help="of a round")
+            part.add_argument(
+                "--sentences", required=True, metavar="DIR", help="directory written by `seq2seq prepare`"
+            )
+            part.add_argument("--updates", type=int, default=20, help="number of updates per round")
             continue
-        part.add_argument("--model", required=True)
-        part.add_argument("--source", required=True)
+        part.add_argument("--model", required=True, help="model written by `seq2seq train`")
+        part.add_argument("--source", required=True, help="source text")
         if function is scoring:
-            part.add_argument("--nbest", required=True)
-            part.add_argument("--lists", type=int, default=12)
-            part.add_argument("--every", type=int, default=1, help="take the lists of every N-th sentence")
-            part.add_argument("--alone", type=int, default=400, help="translations that are scored one by one")
+            part.add_argument("--nbest", required=True, help="n-best lists of the source text")
+            part.add_argument("--lists", type=int, default=12, help="number of n-best lists")
+            part.add_argument("--every", type=int, default=1, help="use the lists of every N-th sentence only")
+            part.add_argument("--alone", type=int, default=400, help="number of translations scored one by one")
         else:
-            part.add_argument("--sentences", type=int, default=256)
-            part.add_argument("--beam", type=int, default=12)
-            part.add_argument("--batches", type=int, nargs="+", default=[1, 16, 64, 256])
-            part.add_argument("--every-alone", type=int, default=8, help="batches of 1 get every N-th sentence")
+            part.add_argument("--sentences", type=int, default=256, help="number of sentences")
+            part.add_argument("--beam", type=int, default=12, help="beam size")
+            part.add_argument("--batches", type=int, nargs="+", default=[1, 16, 64, 256], help="batch sizes")
+            part.add_argument("--every-alone", type=int, default=8, help="use every N-th sentence for batches of 1")
     args = parser.parse_args()
     torch.set_num_threads(1)
     args.run(args)

@@ -1,24 +1,25 @@
-"""How often do two equal systems come out as different, and how often two unequal ones? p-values, simulated.
+"""Simulate the rate of p-values at or below 0.05 and 0.01 for systems of equal and of unequal quality.
 
     python benchmarks/significance.py --trials 1000
     python benchmarks/significance.py --trials 1000 --shared 0 0.03 0.07 --runs 3 5 --sentences 400
 
-A trial is a test set of random references and two systems of equal quality with R runs each:
+A trial is a test set of random sentences and two systems of equal quality with R runs each:
 
-* Sentences: a sentence has a difficulty, the probability that a word is right, the same for both systems. Each system
-  has one output of it, drawn on its own, which all its runs share. That is the noise of the sample of sentences.
-* Runs: a run gives another output of some sentences, drawn anew. In these the probability of a right word is shifted by
-  a number that the run has for all of them, drawn from a normal distribution. That is the noise of runs: with a shift
-  of 0 what single sentences differ by chance, with a large one whole runs that are better or worse.
-* Trainings (--trainings N): the runs of the second system take turns on N networks, and all runs of a network share
-  another such output of some sentences, with another such shift; the first system has no network.
-* Shared networks (--shared): run r of both systems has the same network, as CSLM and CSLM + RNN have. It gives both
-  systems another output of the same sentences, with a shift that both share; the deviations of that shift are what
-  --shared lists. A row compares p_strict that knows of the shared network with one that does not; --gain is added to
-  the probability of a right word of the second system, for the power of the test.
+* Sentences: a sentence has a probability that a word is correct, the same for both systems. Each system has an
+  independently drawn output for it, which all runs of the system share. This is the noise of the sample of sentences.
+* Runs: a run has a newly drawn output for some sentences. In these, the probability of a correct word is shifted by the
+  same number for all of them, drawn from a normal distribution for each run. This is the noise of runs: with a shift of
+  0, single sentences differ by chance; with a large shift, whole runs are better or worse.
+* Trainings (--trainings N): the runs of the second system cycle through N networks. All runs of a network share another
+  such output for some sentences, with another such shift. The first system has no network.
+* Shared networks (--shared): run r of both systems has the same network, like CSLM and CSLM + RNN. It gives both
+  systems another output for the same sentences, with a shift that both share; --shared lists standard deviations of
+  this shift. A row compares p_strict with and without taking the shared network into account. --gain is added to the
+  probability of a correct word of the second system, to measure the power of the test.
 
-Matches of higher orders follow from runs of right words, so that the nine statistics of a sentence are possible ones.
-Tests at level 0.05 are right where 5 % of the trials have p <= 0.05: more is too many findings, fewer is a weak test.
+The matches of higher orders are computed from sequences of correct words, so that the nine statistics of a sentence are
+consistent. A test at level 0.05 is correct if 5 % of the trials of equal systems have p <= 0.05. A higher rate means
+false positives, a lower rate a conservative test.
 """
 
 import argparse
@@ -34,11 +35,11 @@ from rnnsmt.evaluation.significance import Statistics, compare
 from rnnsmt.progress import say
 
 WORDS = 12
-"""Of every sentence."""
+"""Number of words of a sentence."""
 
 
 class Mix(NamedTuple):
-    """changed: share of the sentences that a run gives another output; shift: standard deviation of a run's shift."""
+    """changed: share of the sentences for which a run has a new output; shift: standard deviation of the shift."""
 
     name: str
     changed: float
@@ -50,12 +51,12 @@ LEVELS = (0.05, 0.01)
 
 
 def outputs(rng: np.random.Generator, quality: NDArray[np.float64]) -> Statistics:
-    """Statistics ``[..., 9]`` of sentences whose words are right with these probabilities ``[...]``."""
+    """Draw statistics ``[..., 9]`` of sentences whose words are correct with the probabilities ``[...]``."""
     return statistics_of(rng.random((*quality.shape, WORDS)) < quality[..., None])
 
 
 def statistics_of(right: NDArray[np.bool_]) -> Statistics:
-    """BLEU's statistics ``[..., 9]`` of sentences of which each word is right or not, ``[..., WORDS]``."""
+    """Return the BLEU statistics ``[..., 9]`` of sentences with words that are correct or not, ``[..., WORDS]``."""
     counts, matches = [], right
     for order in range(1, 5):
         if order > 1:
@@ -69,7 +70,7 @@ def statistics_of(right: NDArray[np.bool_]) -> Statistics:
 def system(
     rng: np.random.Generator, difficulty: NDArray[np.float64], runs: int, mix: Mix, trainings: int | None = None
 ) -> Statistics:
-    """The runs of one system, ``[R, S, 9]``."""
+    """Draw the runs of a system, ``[R, S, 9]``."""
     found = np.repeat(outputs(rng, difficulty)[None], runs, 0)
     if trainings is not None:
         networks = np.repeat(found[:1], trainings, 0)
@@ -80,7 +81,7 @@ def system(
 
 
 def change(rng: np.random.Generator, found: Statistics, difficulty: NDArray[np.float64], mix: Mix) -> None:
-    """Give every row of ``[R, S, 9]`` another output of some sentences, better or worse by the same for all of them."""
+    """Replace the output of some sentences in each row of ``[R, S, 9]``, with the same shift for all of them."""
     changed = rng.random(found.shape[:2]) < mix.changed
     shifts = rng.normal(0.0, mix.shift, (len(found), 1))
     found[changed] = outputs(rng, np.clip(difficulty + shifts, 0.0, 1.0))[changed]
@@ -89,7 +90,7 @@ def change(rng: np.random.Generator, found: Statistics, difficulty: NDArray[np.f
 def null_trial(
     rng: np.random.Generator, runs: int, sentences: int, mix: Mix, trainings: int | None
 ) -> tuple[Statistics, Statistics]:
-    """Two systems of equal quality."""
+    """Draw two systems of equal quality."""
     difficulty = rng.uniform(0.65, 0.9, sentences)
     return system(rng, difficulty, runs, mix), system(rng, difficulty, runs, mix, trainings)
 
@@ -97,9 +98,9 @@ def null_trial(
 def shared_trial(
     rng: np.random.Generator, runs: int, sentences: int, mix: Mix, shared: float, gain: float, differ: float
 ) -> tuple[Statistics, Statistics]:
-    """Two systems that share the network of every run; the second is better by a gain.
+    """Draw two systems that share the network of each run; the second is better by ``gain``.
 
-    differ: share of the sentences of which each has outputs drawn on its own.
+    differ: share of the sentences for which a system has independently drawn outputs.
     """
     difficulty = rng.uniform(0.65, 0.9, sentences)
     touched = rng.random((runs, sentences)) < mix.changed
@@ -118,7 +119,7 @@ def shared_trial(
 
 
 def run_share(pairs: Sequence[tuple[Statistics, Statistics]]) -> float:
-    """Which part of the variance of the difference of two systems comes from runs."""
+    """Return the share of the variance of the difference of two systems that is due to runs."""
     scores = np.array([[bleu_of_many(one.sum(1)) for one in pair] for pair in pairs])
     differences = scores.mean(2) @ [-1.0, 1.0]
     return float(scores.var(2, ddof=1).sum(1).mean() / scores.shape[2] / np.mean(differences**2))
@@ -127,7 +128,7 @@ def run_share(pairs: Sequence[tuple[Statistics, Statistics]]) -> float:
 def p_values(
     mix: Mix, runs: int, trials: int, sentences: int, shuffles: int, seed: int, trainings: int | None = None
 ) -> tuple[float, NDArray[np.float64]]:
-    """The share of runs in the noise, and ``[trials, 2]``: p-values by Clark et al. and strict ones."""
+    """Return the share of runs in the noise, and p-values ``[trials, 2]``: by Clark et al., and strict."""
     rng = np.random.default_rng([seed, runs, round(1000 * mix.shift)])
     pairs = [null_trial(rng, runs, sentences, mix, trainings) for _ in range(trials)]
     found = np.array(
@@ -142,7 +143,7 @@ def p_values(
 
 
 def shared_table(args: argparse.Namespace) -> None:
-    """Print how often p_strict is at most 0.05 for systems that share networks, without and with a gain."""
+    """Print the rates of p_strict <= 0.05 for systems that share networks, without and with a gain."""
     print(
         "| shared shift | R | noise of runs | equal: unpaired | paired | bootstrap | gain, BLEU | unpaired | paired |",
         end="",
@@ -183,16 +184,16 @@ def shared_table(args: argparse.Namespace) -> None:
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--trials", type=int, default=1000)
-    parser.add_argument("--runs", type=int, nargs="+", default=[2, 3, 5])
-    parser.add_argument("--sentences", type=int, default=150)
-    parser.add_argument("--shuffles", type=int, default=399)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--trainings", type=int)
-    parser.add_argument("--shared", type=float, nargs="+", help="deviations of the shift of shared networks")
-    parser.add_argument("--differ", type=float, default=0.3, help="with --shared: share of outputs of one system alone")
-    parser.add_argument("--changed", type=float, default=0.2, help="with --shared: share of outputs that a run changes")
-    parser.add_argument("--gain", type=float, default=0.015, help="with --shared: by which the second system is better")
+    parser.add_argument("--trials", type=int, default=1000, help="number of trials per row")
+    parser.add_argument("--runs", type=int, nargs="+", default=[2, 3, 5], help="numbers of runs of each system")
+    parser.add_argument("--sentences", type=int, default=150, help="sentences of a test set")
+    parser.add_argument("--shuffles", type=int, default=399, help="number of draws of a test")
+    parser.add_argument("--seed", type=int, default=1, help="random seed")
+    parser.add_argument("--trainings", type=int, help="number of networks of the second system; default: none")
+    parser.add_argument("--shared", type=float, nargs="+", help="standard deviations of the shift of shared networks")
+    parser.add_argument("--differ", type=float, default=0.3, help="with --shared: share of independent outputs")
+    parser.add_argument("--changed", type=float, default=0.2, help="with --shared: share of changed outputs")
+    parser.add_argument("--gain", type=float, default=0.015, help="with --shared: gain of the second system, per word")
     args = parser.parse_args()
     if args.shared is not None:
         shared_table(args)
