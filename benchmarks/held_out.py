@@ -1,4 +1,4 @@
-"""What a feature is worth on training text that was held out: splits, runs of the workflow, pooled contrasts.
+"""Measure what a feature is worth on held-out training text: splits, runs of the workflow, pooled contrasts.
 
 docs/protocol.md says what is measured and why. Three steps, each of which skips what is there already:
 
@@ -16,9 +16,6 @@ second are those of the first: hard links, so nothing is trained twice.
 """
 
 import argparse
-import gzip
-import json
-import lzma
 import os
 import random
 import re
@@ -33,26 +30,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnsmt.bleu.batch import bleu_of_many
+from rnnsmt.evaluation.score_file import read_score
+from rnnsmt.io import read_lines, write_json, write_lines
+
 SPLITS = 5
 SENTENCES = 2000
 USED_BEFORE = 20261122
 """Seed of the 2,000 sentences that served earlier comparisons (benchmarks/worth.md): never drawn again."""
 SEED = 20261124
-SHARED = ("corpus", "align", "alignment", "phrases", "lm", "rnn", "cslm", "selection", "downloads")
+SHARED = ("corpus", "align", "phrases", "rnn", "cslm", "selection", "downloads")
 """Directories below results/ that do not depend on the smoothing of the phrase table."""
 CHECKOUT = Path(__file__).resolve().parents[1]
-
-
-def read(path: str) -> list[str]:
-    """Return the lines of a text file, plain or compressed."""
-    opener = {".xz": lzma.open, ".gz": gzip.open}.get(Path(path).suffix, open)
-    with opener(path, "rt", encoding="utf-8", newline="\n") as file:
-        return [line.rstrip("\n") for line in file]
-
-
-def write(path: Path, lines: Sequence[str]) -> None:
-    """Write lines to a text file."""
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
 def random_splits(source: list[str]) -> list[list[int]]:
@@ -119,8 +108,8 @@ def config_of(folder: Path) -> dict[str, object]:
 
 def split(args: argparse.Namespace) -> None:
     """Write the directories of the splits."""
-    source, target = read(args.source), read(args.target)
-    dev = [read(path) for path in args.dev]
+    source, target = list(read_lines(args.source)), list(read_lines(args.target))
+    dev = [list(read_lines(path)) for path in args.dev]
     typical: list[list[str]] = [[] for _ in range(SPLITS)]
     left_out_of_dev: list[list[int]] = [[] for _ in range(SPLITS)]
     if args.kind == "random":
@@ -132,12 +121,12 @@ def split(args: argparse.Namespace) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         inside, dropped = set(rows), set(left_out_of_dev[number - 1])
         for lang, lines, dev_lines in (("en", source, dev[0]), ("fr", target, dev[1])):
-            write(folder / f"train.{lang}", [line for k, line in enumerate(lines) if k not in inside])
-            write(folder / f"test.{lang}", [lines[k] for k in rows])
-            write(folder / f"val.{lang}", [line for k, line in enumerate(dev_lines) if k not in dropped])
+            write_lines(folder / f"train.{lang}", [line for k, line in enumerate(lines) if k not in inside])
+            write_lines(folder / f"test.{lang}", [lines[k] for k in rows])
+            write_lines(folder / f"val.{lang}", [line for k, line in enumerate(dev_lines) if k not in dropped])
         about = {"kind": args.kind, "lines": rows, "dropped from dev": sorted(dropped), "words": typical[number - 1]}
-        (folder / "split.json").write_text(json.dumps(about) + "\n", encoding="utf-8")
-        (folder / "config.yaml").write_text(json.dumps(config_of(folder), indent=1) + "\n", encoding="utf-8")
+        write_json(folder / "split.json", about)
+        write_json(folder / "config.yaml", config_of(folder))
         print(folder, len(rows), "sentences held out,", len(dropped), "left out of dev", *typical[number - 1])
 
 
@@ -145,17 +134,17 @@ def noise(args: argparse.Namespace) -> None:
     """Write splits whose training text has some of its pairs again, with the target sides shuffled among them."""
     for folder in map(Path, args.split):
         kind, number = re.fullmatch(r"(.*?)(\d*)", folder.name).groups()
-        train = [read(str(folder / f"train.{lang}")) for lang in ("en", "fr")]
+        train = [list(read_lines(folder / f"train.{lang}")) for lang in ("en", "fr")]
         rng = random.Random(SEED)
         rows = sorted(rng.sample(range(len(train[0])), round(args.share * len(train[0]))))
         targets = rng.sample(rows, len(rows))
         new = folder.parent / f"{round(100 * args.share)}noise-{kind}{number}"
         new.mkdir(exist_ok=True)
-        write(new / "train.en", [*train[0], *(train[0][row] for row in rows)])
-        write(new / "train.fr", [*train[1], *(train[1][row] for row in targets)])
+        write_lines(new / "train.en", [*train[0], *(train[0][row] for row in rows)])
+        write_lines(new / "train.fr", [*train[1], *(train[1][row] for row in targets)])
         for name in ("val.en", "val.fr", "test.en", "test.fr"):
             shutil.copyfile(folder / name, new / name)
-        (new / "config.yaml").write_text(json.dumps(config_of(new), indent=1) + "\n", encoding="utf-8")
+        write_json(new / "config.yaml", config_of(new))
         print(new, len(rows), "shuffled pairs added")
 
 
@@ -183,14 +172,14 @@ def snakemake(folder: Path, cores: int, settings: Sequence[str], *targets: str) 
 
 def link_shared(other: Path, folder: Path) -> None:
     """Link what does not depend on the smoothing from one run into another; what is there already stays."""
-    for name in (*SHARED, "model"):
-        for path in sorted((other / "results" / name).rglob("*")):
-            new = folder / "results" / path.relative_to(other / "results")
-            if path.is_file() and not new.exists() and (name != "model" or path.name.startswith(("lex.", "reorder"))):
-                if name == "model" and path.parent.name != "model":
-                    continue  # filtered tables
-                new.parent.mkdir(parents=True, exist_ok=True)
-                os.link(path, new)
+    results = other / "results"
+    paths = [path for name in SHARED for path in (results / name).rglob("*")]
+    paths += [*results.glob("model/lex.*"), *results.glob("model/reordering-table*")]
+    for path in filter(Path.is_file, paths):
+        new = folder / "results" / path.relative_to(results)
+        if not new.exists():
+            new.parent.mkdir(parents=True, exist_ok=True)
+            os.link(path, new)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -211,8 +200,6 @@ def run(args: argparse.Namespace) -> None:
             snakemake(here, args.cores, own, "results/table1.tsv")
 
 
-SYSTEMS = ("baseline", "rnn", "cslm", "cslm_rnn")
-
 CONTRASTS: dict[str, dict[str, int]] = {
     "A = RNN - Baseline": {"rnn": 1, "baseline": -1},
     "B = (CSLM + RNN) - CSLM": {"cslm_rnn": 1, "cslm": -1},
@@ -222,7 +209,7 @@ CONTRASTS: dict[str, dict[str, int]] = {
 """Estimands: what each system counts in a sum of BLEU."""
 
 RESAMPLES = 2000
-"""Of the bootstrap over sentences."""
+"""Number of resamples of the bootstrap over sentences."""
 
 
 class Split(NamedTuple):
@@ -254,8 +241,6 @@ def overlap_with(source: Sequence[str], train: Sequence[str]) -> NDArray[np.floa
 
 def read_split(folder: Path, smoothing: str, systems: Sequence[str]) -> Split | None:
     """Read what a run left of a split: the runs that all systems have; none where a system has none."""
-    from rnnsmt.evaluation.score_file import read_score
-
     runs = [
         {
             int(path.parent.name[3:]): path
@@ -270,7 +255,11 @@ def read_split(folder: Path, smoothing: str, systems: Sequence[str]) -> Split | 
         name: np.array([read_score(paths[number]).sentences for number in numbers], np.int64)
         for name, paths in zip(systems, runs, strict=True)
     }
-    return Split(folder.name, statistics, overlap_with(read(str(folder / "test.en")), read(str(folder / "train.en"))))
+    return Split(
+        folder.name,
+        statistics,
+        overlap_with(list(read_lines(folder / "test.en")), list(read_lines(folder / "train.en"))),
+    )
 
 
 def bleu(
@@ -280,8 +269,6 @@ def bleu(
 
     times: how often each sentence of a split counts in each of n resamples, ``[n, S]``.
     """
-    from rnnsmt.bleu.batch import bleu_of_many
-
     total = 0.0
     R = min(len(split.statistics[system]) for split in splits)
     for r in range(R):
@@ -400,9 +387,9 @@ def report(args: argparse.Namespace) -> None:
         if not (Path(path) / "test.en").is_file():
             raise SystemExit(f"{path}: is no directory of `held_out.py split`")
     for smoothing in args.smoothing:
-        read = {path: read_split(Path(path), smoothing, systems) for path in args.split}
-        complete = [split for split in read.values() if split]
-        if missing := [Path(path).name for path, split in read.items() if not split]:
+        found = {path: read_split(Path(path), smoothing, systems) for path in args.split}
+        complete = [split for split in found.values() if split]
+        if missing := [Path(path).name for path, split in found.items() if not split]:
             print(f"\n{smoothing}: not complete and left out: {', '.join(missing)}")
         primary = {}
         for kind in dict.fromkeys(map(kind_of, complete)):

@@ -31,7 +31,7 @@ NO_PATHS = ("chapter", "stage", "aligner", "direction", "heuristic", "optimiser"
 
 
 def positive(text: str) -> int:
-    """A whole number above 0, as the type of an option."""
+    """Parse a whole number above 0, as the type of an option."""
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError(f"{text}: must be at least 1")
@@ -39,7 +39,7 @@ def positive(text: str) -> int:
 
 
 def not_negative(text: str) -> int:
-    """A whole number from 0 on, as the type of an option."""
+    """Parse a whole number from 0 on, as the type of an option."""
     value = int(text)
     if value < 0:
         raise argparse.ArgumentTypeError(f"{text}: must be at least 0")
@@ -56,13 +56,13 @@ def part(text: str) -> tuple[int, int]:
 
 
 def bounds_of_part(part: tuple[int, int], total: int) -> tuple[int, int]:
-    """The first of ``total`` things, from 0, that are in part K of N nearly equal ones, and the one after its last."""
+    """Return the first of ``total`` items, from 0, of part K of N nearly equal ones, and the one after its last."""
     number, parts = part
     return total * (number - 1) // parts, total * number // parts
 
 
 def pruning_mistake(thresholds: Sequence[int], order: int) -> str | None:
-    """What is wrong with thresholds of pruning n-grams of orders 1, 2 and so on; None where nothing is."""
+    """Say what is wrong with thresholds of pruning n-grams of orders 1, 2 and so on; None where nothing is."""
     if len(thresholds) > order:
         return f"{len(thresholds)} thresholds for a model of order {order}; give at most one for each order"
     if list(thresholds) != sorted(thresholds):
@@ -103,12 +103,12 @@ def check_options(args: argparse.Namespace) -> None:
 
 
 def option(name: str) -> str:
-    """How an option is written."""
+    """Return an option as it is written on the command line."""
     return f"--{name.replace('_', '-')}"
 
 
 def _values(value: Any) -> list[Any]:
-    """The values of an option: those of a list, or of the lists of an option that is repeated; one, or none."""
+    """Return the values of an option: those of a list, or of the lists of an option that is repeated; one, or none."""
     if not isinstance(value, list):
         return [] if value is None else [value]
     return [item for one in value for item in (one if isinstance(one, list) else [one])]
@@ -122,14 +122,14 @@ def _check_range(args: argparse.Namespace, name: str, least: int, most: int) -> 
 
 
 def _outputs(args: argparse.Namespace) -> Iterator[tuple[str, str | Path]]:
-    """The options that name files to write."""
+    """Return the options that name output files."""
     for name, value in vars(args).items():
         if (name.startswith("output") or name in OTHER_OUTPUTS) and name not in FOLDERS:
             yield from ((name, path) for path in _values(value))
 
 
 def _paths(args: argparse.Namespace) -> Iterator[tuple[str, str | Path]]:
-    """All values of options that may be paths."""
+    """Return all values of options that may be paths."""
     for name, value in vars(args).items():
         if name in NO_PATHS:
             continue
@@ -139,7 +139,7 @@ def _paths(args: argparse.Namespace) -> Iterator[tuple[str, str | Path]]:
 
 
 def _same(path: str | Path, other: str | Path) -> bool:
-    """Whether both are the same file, there or not yet."""
+    """Return whether both are the same file, there or not yet."""
     try:
         return Path(path).resolve() == Path(other).resolve()
     except (OSError, ValueError):

@@ -49,18 +49,18 @@ PAPER_NOTE = (
 
 
 def trainings(table: Sequence[Row]) -> int:
-    """How often the networks were trained."""
+    """Return how often the networks were trained."""
     return max(row.trainings for row in table)
 
 
 def introduction(table: Sequence[Row]) -> str:
-    """What a figure is."""
+    """Say what a figure is."""
     number = trainings(table)
     return INTRODUCTION + (ONE_TRAINING if number == 1 else SEVERAL_TRAININGS)[0].format(number)
 
 
 def notes(table: Sequence[Row], paper: bool) -> list[str]:
-    """How to read the table; paper: with the paper's figures in it."""
+    """Say how to read the table; paper: with the paper's figures in it."""
     noise = (ONE_TRAINING if trainings(table) == 1 else SEVERAL_TRAININGS)[1]
     return [introduction(table), noise, *NOTES, comparisons(table), *([PAPER_NOTE] if paper else [])]
 
@@ -94,7 +94,7 @@ TableColumn = tuple[str, Callable[[Row], str]]
 
 
 def test_sets(table: Sequence[Row]) -> dict[str, list[Row]]:
-    """The rows of every test set, in the order of the table."""
+    """Return the rows of every test set, in the order of the table."""
     return {name: [row for row in table if row.test_set == name] for name in dict.fromkeys(r.test_set for r in table)}
 
 
@@ -105,7 +105,7 @@ def size(rows: Sequence[Row]) -> str:
 
 
 def overview(table: Sequence[Row], paper: bool) -> Table:
-    """As the paper's table: a line a system, a column a test set; paper: with its figures at the end."""
+    """Make the paper's table: a line a system, a column a test set; paper: with its figures at the end."""
     systems = dict.fromkeys(row.system for row in table)
     cells = {(row.system, row.test_set): spread(row.bleu) for row in table}
     sets = list(test_sets(table))
@@ -150,7 +150,7 @@ def scores(rows: Sequence[Row]) -> Table:
 
 
 def contrasts(rows: Sequence[Row]) -> Table | None:
-    """What each feature adds to each system on one test set; none where no two systems differ by one feature."""
+    """List what each feature adds to each system on one test set; none where no two systems differ by one feature."""
     found = contrast_records(rows)
     if not found:
         return None
@@ -194,7 +194,7 @@ def _said(one: Mapping[str, Any]) -> str:
 
 
 def output(rows: Sequence[Row]) -> Table:
-    """What the output on one test set is like, what it cost, and every run."""
+    """Show what the output on one test set is like, what it cost, and every run."""
     return _table(OUTPUT, rows)
 
 
@@ -211,7 +211,7 @@ def _without_empty(table: Table) -> Table:
 
 
 def last(row: Row) -> Contrast | None:
-    """The contrast to the system without the feature that the paper adds last, where that is not the baseline."""
+    """Return the contrast to the system without the feature that the paper adds last, if that is not the baseline."""
     return row.last if row.last and row.last.reference != BASELINE else None
 
 
@@ -231,7 +231,7 @@ def gain(contrast: Contrast | None) -> str:
 
 
 def paper_gain(contrast: Contrast | None) -> str:
-    """The paper's difference, or a dash."""
+    """Format the paper's difference, or a dash."""
     return or_dash(contrast.paper if contrast else None, "+z.2f")
 
 
@@ -244,10 +244,10 @@ def spread(values: Sequence[float]) -> str:
 
 
 def or_dash(value: float | None, form: str) -> str:
-    """A number in a format, or a dash."""
+    """Format a number, or return a dash."""
     return DASH if value is None else format(value, form)
 
 
 def signatures(table: Sequence[Row]) -> list[str]:
-    """The signatures of sacreBLEU, each once."""
+    """Return the signatures of sacreBLEU, each once."""
     return sorted({row.signature for row in table if row.signature})

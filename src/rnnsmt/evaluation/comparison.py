@@ -19,7 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rnnsmt.bleu.batch import BatchBleu, bleu_of_many, sentence_bleu
-from rnnsmt.evaluation.significance import Statistics, compare
+from rnnsmt.evaluation.significance import Statistics, compare_trained
 from rnnsmt.io import InputError, read_byte_lines, words_of
 from rnnsmt.moses.nbest import Segment, phrase_pairs, read_details
 from rnnsmt.search.decoder import features_of_derivations
@@ -71,9 +71,7 @@ def overall(
         trainings: number of network trainings of both, over which the runs rotate; 1 if every run is independent.
         shared: run by run, both systems have a network in common.
     """
-    of_baseline, of_system = (number if number > 1 else None for number in trainings)
-    shared = shared and of_baseline is not None
-    found = compare(baseline, system, trainings=(of_baseline, of_system), shared=shared)
+    found = compare_trained(baseline, system, trainings, shared)
     return {
         "runs": len(baseline),
         "sentences": baseline.shape[1],

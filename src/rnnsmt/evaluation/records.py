@@ -95,7 +95,7 @@ def _tests(contrast: Contrast | None) -> dict[str, float | None]:
 
 
 def record(row: Row) -> dict[str, Any]:
-    """One row of the table by the names of ``COLUMNS``."""
+    """Return one row of the table by the names of ``COLUMNS``."""
     baseline, last = _tests(row.baseline), _tests(row.last)
     return {
         "system": row.system,
@@ -128,7 +128,10 @@ def record(row: Row) -> dict[str, Any]:
 
 
 def contrast_records(table: Sequence[Row]) -> list[dict[str, Any]]:
-    """What each feature adds, by the names of ``CONTRAST_COLUMNS``: by test set, feature, number of other features."""
+    """List what each feature adds, by the names of ``CONTRAST_COLUMNS``.
+
+    Sorted by test set, feature and number of other features.
+    """
     test_sets = list(dict.fromkeys(row.test_set for row in table))
     found = [(row, feature, contrast) for row in table for feature, contrast in row.features.items()]
     features = ordered_features(list(dict.fromkeys(feature for _, feature, _ in found)))

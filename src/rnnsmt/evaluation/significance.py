@@ -128,7 +128,7 @@ def compare(
         for r in range(R):
             total += _swapped(sums[0][r], sums[1][r], _coins(rng, count, S) @ gaps[r])
         clark += int(np.count_nonzero(np.abs(total / R) >= difference - SLACK))
-    p_clark, p_bootstrap = (clark + 1) / (shuffles + 1), _bootstrap(first, second)
+    p_clark, p_bootstrap = (clark + 1) / (shuffles + 1), _bootstrap(first, second, difference)
     noises = _noises(first, second, trainings, shared)
     if not all(noise.degrees for noise in noises):
         return SignificanceResult(difference, p_clark, p_bootstrap)
@@ -144,8 +144,23 @@ def compare(
     return SignificanceResult(difference, p_clark, p_bootstrap, (strict + 1) / (shuffles + 1), margin, detectable)
 
 
-def _bootstrap(first: Statistics, second: Statistics) -> float:
-    """Return the p-value of the paired bootstrap, for one run the very number that sacreBLEU prints.
+def compare_trained(
+    first: Statistics, second: Statistics, trainings: tuple[int, int], shared: bool
+) -> SignificanceResult:
+    """Compare two systems of a table, see ``compare``.
+
+    Args:
+        trainings: number of trainings of the networks of each system; 1: every run counts for itself.
+        shared: the systems have a network in common; with one training of it there is nothing to pair.
+    """
+    of_first, of_second = (number if number > 1 else None for number in trainings)
+    return compare(first, second, trainings=(of_first, of_second), shared=shared and of_first is not None)
+
+
+def _bootstrap(first: Statistics, second: Statistics, difference: float) -> float:
+    """Return the p-value of the paired bootstrap; for one run it is the number that sacreBLEU prints.
+
+    difference: mean BLEU of second less that of first, not negative.
 
     As in sacreBLEU: how often the absolute difference of a resample exceeds the mean of all resamples by more than the
     difference that was seen. Of several runs: their mean differences, the same sentences drawn in all of them. Where
@@ -161,13 +176,12 @@ def _bootstrap(first: Statistics, second: Statistics) -> float:
     sizes = np.abs(np.concatenate(drawn))
     if not sizes.any():
         return 1.0
-    seen = abs(float((bleu_of_many(second.sum(1)) - bleu_of_many(first.sum(1))).mean()))
-    far = int(np.count_nonzero(sizes - sizes.mean() > seen + SLACK))
+    far = int(np.count_nonzero(sizes - sizes.mean() > difference + SLACK))
     return (far + 1) / (RESAMPLES + 1)
 
 
 def _portions(shuffles: int, sentences: int) -> Iterator[int]:
-    """The shuffles in portions whose coins fit into memory."""
+    """Yield the numbers of shuffles of portions whose coins fit into memory."""
     size = max(1, CELLS // sentences)
     for begin in range(0, shuffles, size):
         yield min(size, shuffles - begin)
@@ -180,7 +194,7 @@ def _coins(rng: np.random.Generator, shuffles: int, sentences: int) -> NDArray[n
 
 
 def _swapped(first: Statistics, second: Statistics, moved: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The difference of BLEU where ``moved`` [shuffles, 9] has changed sides; sums of one run [9]."""
+    """Compute the difference of BLEU where ``moved`` [shuffles, 9] has changed sides; sums of one run [9]."""
     return bleu_of_many(second - moved) - bleu_of_many(first + moved)
 
 
@@ -230,7 +244,7 @@ def _noise(values: NDArray[np.float64], parts: NDArray[np.float64], groups: int)
 
 
 def _means(values: NDArray[np.float64], groups: int) -> NDArray[np.float64]:
-    """The means of every ``groups``-th rows: ``[R, ...]`` -> ``[groups, ...]``."""
+    """Compute the means of every ``groups``-th rows: ``[R, ...]`` -> ``[groups, ...]``."""
     return np.array([values[group::groups].mean(0) for group in range(groups)])
 
 

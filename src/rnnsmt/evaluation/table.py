@@ -10,7 +10,7 @@ import numpy as np
 
 from rnnsmt.evaluation.sacre import joint_sacre_bleu
 from rnnsmt.evaluation.score_file import Score
-from rnnsmt.evaluation.significance import SignificanceResult, Statistics, compare
+from rnnsmt.evaluation.significance import SignificanceResult, Statistics, compare_trained
 from rnnsmt.io import InputError
 from rnnsmt.progress import say
 from rnnsmt.systems import (
@@ -230,7 +230,9 @@ def rows(
     paper: bool = False,
     trainings: int = 1,
 ) -> list[Row]:
-    """The table's rows: systems in the order of their scores, development sets before test sets, joint sets last.
+    """Make the rows of the table.
+
+    Systems in the order of their scores, development sets before test sets, joint sets last.
 
     features: what a system adds to the baseline, where its name does not say so.
     paper: put the paper's figures beside those of dev and test sets; joint sets have none.
@@ -264,7 +266,7 @@ def _row(
     is_dev: bool | None,
     trainings: Mapping[str, int],
 ) -> Row:
-    """A row; is_dev: whether it stands beside the paper's dev or test figure; none: beside neither."""
+    """Make a row; is_dev: whether it stands beside the paper's dev or test figure; none: beside neither."""
     runs = [score for _, score in sorted(scores[system, test_set].items())]
     sacre = [score.sacrebleu for score in runs if score.sacrebleu is not None]
     unknown = [float(score.unknown_words) for score in runs if score.unknown_words is not None]
@@ -273,9 +275,9 @@ def _row(
     smaller = {feature: name for feature in own if (name := without(system, feature, added)) is not None}
     found = {
         reference: _contrast(
-            scores, system, reference, test_set, is_dev, trainings, share_networks(added[system], added[reference])
+            scores, system, reference, test_set, is_dev, trainings, share_networks(own, added.get(reference))
         )
-        for reference in dict.fromkeys([*([BASELINE] if BASELINE in added else []), *smaller.values()])
+        for reference in dict.fromkeys([BASELINE, *smaller.values()])
     }
     return Row(
         system=system,
@@ -291,7 +293,7 @@ def _row(
         decode_seconds=mean(seconds),
         paper=None if is_dev is None else paper_figure(system, is_dev),
         trainings=trainings[system],
-        baseline=found.get(BASELINE),
+        baseline=found[BASELINE],
         features={f: contrast for f, name in smaller.items() if (contrast := found[name]) is not None},
     )
 
@@ -305,7 +307,7 @@ def _contrast(
     trainings: Mapping[str, int],
     shared: bool,
 ) -> Contrast | None:
-    """A system against another one, where that is in the table; the runs of both are paired by their numbers.
+    """Compare a system with another one, where that is in the table; the runs of both are paired by their numbers.
 
     shared: run by run both have a network in common.
     """
@@ -317,13 +319,8 @@ def _contrast(
     if sorted(runs) != sorted(others):
         say(f"{system} on {test_set}: not tested for significance, it has not the same runs as {reference}")
     elif all(score.sentences for score in (*others.values(), *runs.values())):
-        several = [number if number > 1 else None for number in (trainings[reference], trainings[system])]
-        comparison = compare(
-            _statistics(others),
-            _statistics(runs),
-            trainings=(several[0], several[1]),
-            shared=shared and several[0] is not None,
-        )
+        both = trainings[reference], trainings[system]
+        comparison = compare_trained(_statistics(others), _statistics(runs), both, shared)
     paper = None if is_dev is None else paper_gain(system, reference, is_dev)
     return Contrast(reference, averages[0] - averages[1], paper, comparison)
 
