@@ -152,7 +152,7 @@ def measure(name: str, files: list[Path], args: argparse.Namespace, text: list[P
     if "phrase_pairs" not in row:
         build(files, text, args.work, folder, tests)
         from rnnsmt.align.pharaoh import read_links
-        from rnnsmt.io import count_lines
+        from rnnsmt.base.io import count_lines
 
         row["links"] = sum(len(read_links(file).source) for file in files)
         row["phrase_pairs"] = count_lines(folder / TABLE)

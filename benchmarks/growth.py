@@ -13,7 +13,7 @@ words and new sentences, as more text of the same kind would have:
 The workflow runs on the text of each size, one job on one thread at a time, with newstest2012 as dev text and
 newstest2013 as test text. It runs from raw text to the tables and the language model, and scores one of 64 shards of
 the phrase pairs with a network of preset small. Selection scores all lines and keeps nearly all. The resources of the
-jobs are those of `rnnsmt workflow usage`. As functions of N million French words, CPU seconds and memory are fitted by
+jobs are those of `rnnsmt usage`. As functions of N million French words, CPU seconds and memory are fitted by
 a line, because the fixed cost of a stage is a large part of a small run, and disk space by a power. Results are kept in
 the directory of each size and not measured again. For a job that was interrupted and resumed, only the resumed part is
 counted, so remove the directory of a size whose run was interrupted.
@@ -54,7 +54,7 @@ def command(name: str) -> str:
 
 def base_text(data: Path, work: Path) -> list[tuple[list[str], list[str]]]:
     """Return all sentence pairs of the bitexts, tokenised, in a shuffled order."""
-    from rnnsmt.io import read_parallel
+    from rnnsmt.base.io import read_parallel
 
     rows = []
     for name in BITEXTS:
@@ -176,7 +176,7 @@ def power(sizes: list[float], values: list[float]) -> tuple[float, float]:
 
 def taken(folder: Path) -> dict[str, dict[str, float]]:
     """Return the resources of each rule: CPU seconds and MB of disk of all jobs, MB of memory of the largest job."""
-    from rnnsmt.workflow.usage import by_rule
+    from rnnsmt.monitoring.usage import by_rule
 
     return {
         rule: {

@@ -30,9 +30,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnsmt.base.io import read_lines, write_json, write_lines
 from rnnsmt.bleu.batch import bleu_of_many
 from rnnsmt.evaluation.score_file import read_score
-from rnnsmt.io import read_lines, write_json, write_lines
 
 SPLITS = 5
 SENTENCES = 2000

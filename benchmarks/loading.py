@@ -20,11 +20,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from rnnsmt.io import read_lines, write_lines
+from rnnsmt.base.io import read_lines, write_lines
 
 PROCESS = """
 import sys
-from rnnsmt.io import read_lines
+from rnnsmt.base.io import read_lines
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.search import SearchOptions, decode, load_model
 
@@ -39,7 +39,7 @@ sys.stdin.readline()
 ONE_BY_ONE = """
 import sys
 import time
-from rnnsmt.io import read_lines
+from rnnsmt.base.io import read_lines
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.search import decode, load_model
 

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from rnnsmt.base.io import read_json, read_lines, write_json
 from rnnsmt.bleu.batch import BatchBleu
 from rnnsmt.bleu.multi_bleu import bleu_of
-from rnnsmt.io import read_json, read_lines, write_json
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.search import SearchOptions, decode, load_model
 from rnnsmt.tuning.loop import tune

@@ -18,12 +18,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnsmt.base.io import read_json
 from rnnsmt.bleu.batch import BatchBleu
 from rnnsmt.bleu.multi_bleu import bleu_of
 from rnnsmt.bleu.texts import read_texts
 from rnnsmt.evaluation.comparison import sentence_gains
 from rnnsmt.evaluation.significance import compare
-from rnnsmt.io import read_json
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.moses.nbest import phrase_pairs
 from rnnsmt.phrases.table import read_phrase_table

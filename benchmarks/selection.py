@@ -27,12 +27,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from rnnsmt.base.io import read_byte_lines, read_lines, write_json, write_lines
+from rnnsmt.base.progress import say
 from rnnsmt.cli import main as rnnsmt
-from rnnsmt.io import read_byte_lines, read_lines, write_json, write_lines
 from rnnsmt.lm.estimation import estimate
 from rnnsmt.lm.queries import load_kenlm, measure
 from rnnsmt.lm.text import frequent_words
-from rnnsmt.progress import say
 from rnnsmt.selection.ranking import best, read_scores
 
 COLUMNS = ["fraction", "lines", "words", "selected", "random", "random_sd", "random_same_words", "oov", "random_oov"]

@@ -20,7 +20,7 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy, dropout
 
-from rnnsmt.io import read_lines
+from rnnsmt.base.io import read_lines
 from rnnsmt.networks.devices import choose_place
 from rnnsmt.networks.vocabulary import NULL, split
 from rnnsmt.seq2seq.decoding import beam_search

@@ -30,9 +30,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnsmt.base.progress import say
 from rnnsmt.bleu.batch import bleu_of_many
 from rnnsmt.evaluation.significance import Statistics, compare
-from rnnsmt.progress import say
 
 WORDS = 12
 """Number of words of a sentence."""

@@ -17,10 +17,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 
-from rnnsmt import __version__, stopping
-from rnnsmt.io import InputError
-from rnnsmt.options import check_options
-from rnnsmt.progress import StageClock
+from rnnsmt import __version__
+from rnnsmt.base import stopping
+from rnnsmt.base.io import InputError
+from rnnsmt.base.options import check_options
+from rnnsmt.base.progress import StageClock
 from rnnsmt.stages import CHAPTERS, SHORT, STAGES
 
 _NO_MEMORY = re.compile(r"can't allocate memory|out of memory", re.I)

@@ -36,7 +36,7 @@ CHAPTERS: dict[str, str] = {
     "analysis": "figures, tables and the report of a run",
     "translation": "translation of raw text with a tuned system",
     "moses": "files and programs of Moses",
-    "workflow": "progress and resource usage of a workflow run",
+    "monitoring": "progress and resource usage of a workflow run",
 }
 
 ALIGNMENT = 3
@@ -150,7 +150,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "ini": Stage(2, "write the moses.ini of a model directory"),
         "add-feature": Stage(1, "add a feature of rescored n-best lists to a moses.ini"),
     },
-    "workflow": {
+    "monitoring": {
         "status": Stage(1, "print the progress of a run and its failed jobs"),
         "usage": Stage(1, "print the time, memory and disk space used by a run"),
     },
@@ -159,6 +159,7 @@ STAGES: dict[str, dict[str, Stage]] = {
 SHORT = {
     "translate": ("translation", "translate"),
     "pack": ("translation", "pack"),
-    "status": ("workflow", "status"),
+    "status": ("monitoring", "status"),
+    "usage": ("monitoring", "usage"),
 }
 """What people call by hand: ``rnnsmt translate`` is ``rnnsmt translation translate``."""

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from rnnsmt.cli import _parser
-from rnnsmt.config import check
+from rnnsmt.plan.config import check
 from rnnsmt.stages import SHORT, STAGES
 
 ROOT = Path(__file__).parents[2]

@@ -17,8 +17,8 @@ import pytest
 import yaml
 
 from rnnsmt.cli import main
+from rnnsmt.monitoring.usage import jobs
 from rnnsmt.moses.ini import MosesIni
-from rnnsmt.workflow.usage import jobs
 from tests.workflow.conftest import ROOT, SMALL, Workflow, copy_of_checkout
 
 FINAL = [

@@ -28,10 +28,10 @@ if rnnsmt is None or ((CHECKOUT / "src").is_dir() and Path(rnnsmt.__file__).reso
 os.environ.update(RNNSMT_CHECKOUT=str(CHECKOUT))  # what envs/*.post-deploy.sh installs
 
 from rnnsmt.align import PASSES_OF
-from rnnsmt.config import amount_kept, check, corpora, features_of, is_embedded, kept_whole, parts_of_moses, settle
-from rnnsmt.io import InputError
+from rnnsmt.plan.config import amount_kept, check, corpora, features_of, is_embedded, kept_whole, parts_of_moses, settle
+from rnnsmt.base.io import InputError
 from rnnsmt.moses.installation import Installation, check_path, needs_of
-from rnnsmt.run_lock import enter
+from rnnsmt.monitoring.run_lock import enter
 from rnnsmt.stages import STAGES
 
 # The configuration of a run, or of another workflow that uses this one as a module, goes over that of config.yaml.

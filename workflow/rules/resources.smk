@@ -4,13 +4,13 @@
 #
 # Memory and time grow with the size of the input in MB, compressed as it lies there, and with every attempt, because Slurm
 # ends what takes more. Trainings and MERT ask for a day and go on from their checkpoint after it. The factors are those of
-# Multi30k and mini-wmt (`rnnsmt workflow usage`), at most twice what was taken. What grows with the vocabulary grows slower
+# Multi30k and mini-wmt (`rnnsmt usage`), at most twice what was taken. What grows with the vocabulary grows slower
 # than the text, so large corpora get more than they need; --set-resources and the profile change it.
 import os
 
 from rnnsmt.search.memory import MOST_NEURAL_MEGABYTES
-from rnnsmt.workflow.estimate import BUDGET_MB as BUDGET
-from rnnsmt.workflow.estimate import lines as estimate
+from rnnsmt.monitoring.estimate import BUDGET_MB as BUDGET
+from rnnsmt.monitoring.estimate import lines as estimate
 
 if workflow.is_main_process:
     for line in estimate(config):

@@ -1,11 +1,11 @@
 # What a system adds to the baseline: columns of the phrase table, a neural language model in the search. Systems with
 # the same columns share a table, systems with the same features the moses.ini that MERT starts from; one of each for
 # every training of the networks.
-from rnnsmt.io import InputError
+from rnnsmt.base.io import InputError
 from rnnsmt.networks.options import preset_with
 from rnnsmt.rnn.settings import PRESETS as RNN_PRESETS
 from rnnsmt.seq2seq.settings import PRESETS as SEQ2SEQ_PRESETS
-from rnnsmt.systems import has_network
+from rnnsmt.plan.systems import has_network
 
 FEATURE_NAMES = "[a-z]+(_[a-z]+)*"
 SCORERS = ["rnn", *config["scorers"]]

@@ -8,14 +8,14 @@ import numpy.typing as npt
 
 from rnnsmt.align.kernels.text import number_words
 from rnnsmt.align.pharaoh import MAX_POSITION
-from rnnsmt.io import InputError, check_utf8, read_line_blocks
-from rnnsmt.kernels.strings import Interner
+from rnnsmt.base.io import InputError, check_utf8, read_line_blocks
+from rnnsmt.base.kernels.strings import Interner
 
 Ids = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
 
 MAX_WORDS = 2**31 - 1
-"""Maximum number of words of a side, which is the maximum of one expected count (``rnnsmt.kernels.fixed_point``)."""
+"""Maximum number of words of a side: the maximum of one expected count (``rnnsmt.base.kernels.fixed_point``)."""
 
 
 class BitextSide(NamedTuple):
@@ -49,7 +49,7 @@ def read_bitext(source: str | Path, target: str | Path) -> Bitext:
     Memory: 4 bytes per word and 8 per sentence on each side, and the vocabularies.
 
     Raises:
-        InputError: as ``rnnsmt.io.read_line_blocks``; the text is not UTF-8; the files have different lengths, no
+        InputError: as ``rnnsmt.base.io.read_line_blocks``; the text is not UTF-8; the files have different lengths, no
             lines, or no line with words on both sides; a sentence has more than ``MAX_POSITION`` words; a side has more
             than ``MAX_WORDS`` words.
     """

@@ -1,8 +1,8 @@
 """One alignment direction: every generated word is linked to one given word or to NULL.
 
 A pass over the corpus counts, then estimates. Counting iterates over blocks of sentences, which are the same for any
-number of threads and parts of the corpus. Expected counts are sums of integers (``rnnsmt.kernels.fixed_point``), and
-sums of fractions are stored per block, so that parameters are bit-identical for any number of threads and parts.
+number of threads and parts of the corpus. Expected counts are sums of integers (``rnnsmt.base.kernels.fixed_point``),
+and sums of fractions are stored per block, so that parameters are bit-identical for any number of threads and parts.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from rnnsmt.align.bitext import BitextSide, Ids, Offsets
 from rnnsmt.align.kernels.lexicon import corpus_cells
 from rnnsmt.align.lexicon import MAX_PAIRS, Lexicon, build_lexicon
 from rnnsmt.align.pharaoh import MAX_POSITION
-from rnnsmt.parallel import in_threads
+from rnnsmt.base.parallel import in_threads
 
 Parameters = dict[str, npt.NDArray[Any]]
 """Parameters of an aligner after some passes: arrays by name."""

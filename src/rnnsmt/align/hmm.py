@@ -15,7 +15,7 @@ from rnnsmt.align.direction import Counts, Direction, Parameters, Sentences, Sta
 from rnnsmt.align.kernels.hmm import hmm_block
 from rnnsmt.align.kernels.lexicon import relative_frequencies
 from rnnsmt.align.word_classes import word_classes
-from rnnsmt.kernels.fixed_point import ONE
+from rnnsmt.base.kernels.fixed_point import ONE
 
 ITERATIONS = 5
 """Number of EM iterations."""

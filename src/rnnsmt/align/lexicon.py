@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from rnnsmt.align.bitext import BitextSide
 from rnnsmt.align.kernels.lexicon import WEAKEST, partners_of_words, sentence_frequencies, sentences_of_words
-from rnnsmt.parallel import in_threads
-from rnnsmt.progress import say
+from rnnsmt.base.parallel import in_threads
+from rnnsmt.base.progress import say
 
 MAX_PAIRS = 500_000_000
 """Maximum number of pairs; each takes 16 bytes in a pass over the corpus."""

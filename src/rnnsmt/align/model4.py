@@ -28,7 +28,7 @@ from rnnsmt.align.kernels.lexicon import FLOOR, relative_frequencies
 from rnnsmt.align.kernels.model3 import MAX_FERTILITY
 from rnnsmt.align.kernels.model4 import HMM, MODEL3, MODEL4, Tables, distortion_row, fertility_block
 from rnnsmt.align.word_classes import word_classes
-from rnnsmt.kernels.fixed_point import ONE
+from rnnsmt.base.kernels.fixed_point import ONE
 
 PASSES = ((HMM, MODEL3), (MODEL3, MODEL3), (MODEL3, MODEL3), (MODEL3, MODEL4), (MODEL4, MODEL4), (MODEL4, 0))
 """For each pass, the model that aligns and the model whose counts are collected; 0 for none, in the last pass."""

@@ -20,9 +20,9 @@ from rnnsmt.align.kernels.lexicon import mark_pairs
 from rnnsmt.align.lexicon import MAX_PAIRS, Lexicon
 from rnnsmt.align.pharaoh import Links
 from rnnsmt.align.training import ALIGNERS, links_of, load_arrays, save_arrays, sides
-from rnnsmt.io import InputError
-from rnnsmt.options import bounds_of_part
-from rnnsmt.parallel import in_threads
+from rnnsmt.base.io import InputError
+from rnnsmt.base.options import bounds_of_part
+from rnnsmt.base.parallel import in_threads
 
 REMEDY = "make it again, with all that follows"
 """Advice at the end of the error messages about a file of another job."""

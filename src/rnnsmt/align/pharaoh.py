@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rnnsmt.align.kernels.pharaoh import format_links
-from rnnsmt.io import InputError, atomic_binary, count_lines, read_byte_lines, read_parallel, words_of
+from rnnsmt.base.io import InputError, atomic_binary, count_lines, read_byte_lines, read_parallel, words_of
 
 MAX_POSITION = 9999
 """Maximum word position; a larger number means that the file is not an alignment."""
@@ -103,7 +103,7 @@ def read_links_of(path: str | Path, source: str | Path, target: str | Path) -> I
     """Read the alignment of a text as ``read_link_blocks``, and check every link against the lengths of its sentences.
 
     Raises:
-        InputError: as ``read_link_blocks`` and ``rnnsmt.io.read_parallel``; the number of lines differs, or a link
+        InputError: as ``read_link_blocks`` and ``rnnsmt.base.io.read_parallel``; the number of lines differs, or a link
             points behind the end of its sentence; names file and line.
     """
     text = read_parallel(source, target)

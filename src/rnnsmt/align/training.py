@@ -19,10 +19,10 @@ from rnnsmt.align.bitext import Bitext, BitextSide, Offsets
 from rnnsmt.align.direction import Counts, Direction, Parameters, Sentences, Statistics
 from rnnsmt.align.lexicon import MAX_PAIRS
 from rnnsmt.align.pharaoh import BLOCK, Links
-from rnnsmt.io import InputError, atomic_path
-from rnnsmt.progress import Meter, say
-from rnnsmt.state_folder import StateFolder
-from rnnsmt.stopping import Stop
+from rnnsmt.base.io import InputError, atomic_path
+from rnnsmt.base.progress import Meter, say
+from rnnsmt.base.state_folder import StateFolder
+from rnnsmt.base.stopping import Stop
 
 DIRECTIONS = ("forward", "reverse")
 """Alignment directions; in ``forward``, target words are generated from source words."""

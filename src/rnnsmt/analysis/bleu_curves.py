@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnsmt.base.drawing import canvas
+from rnnsmt.base.io import words_of
 from rnnsmt.bleu.multi_bleu import bleu_of
-from rnnsmt.drawing import canvas
-from rnnsmt.io import words_of
-from rnnsmt.systems import label
+from rnnsmt.plan.systems import label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -3,10 +3,10 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from rnnsmt.io import InputError
+from rnnsmt.base.io import InputError
+from rnnsmt.base.options import positive
+from rnnsmt.base.progress import say
 from rnnsmt.networks.options import need_torch
-from rnnsmt.options import positive
-from rnnsmt.progress import say
 
 if TYPE_CHECKING:
     from rnnsmt.rnn.model import RNNEncoderDecoder
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def learning_curve_options(parser: argparse.ArgumentParser) -> None:
-    from rnnsmt.drawing import add_output
+    from rnnsmt.base.drawing import add_output
 
     parser.add_argument(
         "--history",
@@ -38,7 +38,7 @@ def learning_curve(args: argparse.Namespace) -> dict[str, object]:
             --output try/learning.png try/learning.svg
     """
     from rnnsmt.analysis.learning_curve import LearningCurve, draw_learning_curves
-    from rnnsmt.drawing import check_output, save
+    from rnnsmt.base.drawing import check_output, save
 
     check_output(args.output)
     curves = [LearningCurve.read(path) for path in args.history]
@@ -49,7 +49,7 @@ def learning_curve(args: argparse.Namespace) -> dict[str, object]:
 
 
 def mert_curves_options(parser: argparse.ArgumentParser) -> None:
-    from rnnsmt.drawing import add_output
+    from rnnsmt.base.drawing import add_output
 
     parser.add_argument(
         "--history",
@@ -73,7 +73,7 @@ def mert_curves(args: argparse.Namespace) -> dict[str, object]:
             --output try/mert.png
     """
     from rnnsmt.analysis.mert_curves import draw_mert_curves, read_history
-    from rnnsmt.drawing import check_output, save
+    from rnnsmt.base.drawing import check_output, save
 
     check_output(args.output)
     systems: dict[str, list[dict[str, Any]]] = {}
@@ -88,7 +88,7 @@ def mert_curves(args: argparse.Namespace) -> dict[str, object]:
 
 
 def bleu_curves_options(parser: argparse.ArgumentParser) -> None:
-    from rnnsmt.drawing import add_output
+    from rnnsmt.base.drawing import add_output
 
     add = parser.add_argument
     add("--system", action="append", nargs="+", required=True, metavar=("NAME FILE", "FILE"),
@@ -121,10 +121,10 @@ def bleu_curves(args: argparse.Namespace) -> dict[str, object]:
     import numpy as np
 
     from rnnsmt.analysis.bleu_curves import LENGTH, RANK, curve, draw_bleu_curves, groups_by, mean_ranks
+    from rnnsmt.base.drawing import check_output, save
+    from rnnsmt.base.io import read_lines, words_of, write_json
     from rnnsmt.bleu.multi_bleu import corpus_statistics
     from rnnsmt.bleu.texts import read_texts
-    from rnnsmt.drawing import check_output, save
-    from rnnsmt.io import read_lines, words_of, write_json
 
     check_output(args.output)
     source, references = read_texts(args.source, args.reference)
@@ -145,7 +145,7 @@ def bleu_curves(args: argparse.Namespace) -> dict[str, object]:
 
 
 def sentence_vectors_options(parser: argparse.ArgumentParser) -> None:
-    from rnnsmt.drawing import add_output
+    from rnnsmt.base.drawing import add_output
 
     add = parser.add_argument
     add("--model", required=True, metavar="FILE", help="model file written by `seq2seq train`")
@@ -172,8 +172,8 @@ def sentence_vectors(args: argparse.Namespace) -> dict[str, object]:
         read_groups,
         vectors_of,
     )
-    from rnnsmt.drawing import check_output, save
-    from rnnsmt.io import read_lines, write_json
+    from rnnsmt.base.drawing import check_output, save
+    from rnnsmt.base.io import read_lines, write_json
 
     check_output(args.output)
     groups = read_groups(read_lines(args.sentences), args.sentences)
@@ -208,7 +208,7 @@ def _add_scores(parser: argparse.ArgumentParser) -> None:
 
 
 def score_scatter_options(parser: argparse.ArgumentParser) -> None:
-    from rnnsmt.drawing import add_output
+    from rnnsmt.base.drawing import add_output
 
     _add_scores(parser)
     add = parser.add_argument
@@ -230,7 +230,7 @@ def score_scatter(args: argparse.Namespace) -> dict[str, object]:
             --scores results/rnn/network1/scores/1-of-2.npy results/rnn/network1/scores/2-of-2.npy \
             --sample 20000 --output try/scores.png
     """
-    from rnnsmt.drawing import check_output, save
+    from rnnsmt.base.drawing import check_output, save
 
     check_output(args.output)
 
@@ -301,7 +301,7 @@ def phrase_examples(args: argparse.Namespace) -> dict[str, object]:
     need_torch()
 
     from rnnsmt.analysis import phrase_examples as examples
-    from rnnsmt.io import write_json, write_lines
+    from rnnsmt.base.io import write_json, write_lines
 
     model, pairs = _load_network(args.model, args.pairs)
     phrases = examples.long_phrases(args.phrase_table, args.targets)
@@ -320,7 +320,7 @@ def phrase_examples(args: argparse.Namespace) -> dict[str, object]:
 
 
 def embeddings_options(parser: argparse.ArgumentParser) -> None:
-    from rnnsmt.drawing import add_output
+    from rnnsmt.base.drawing import add_output
 
     add = parser.add_argument
     add(
@@ -352,13 +352,13 @@ def embeddings(args: argparse.Namespace) -> dict[str, object]:
             --sample 2000 --output try/words.png --output-zooms try/words-zooms.png \
             --output-json try/words.json
     """
-    from rnnsmt.drawing import check_output, save
+    from rnnsmt.base.drawing import check_output, save
 
     check_output([*args.output, *args.output_zooms])
     need_torch()
 
     from rnnsmt.analysis import embeddings as maps
-    from rnnsmt.io import write_json
+    from rnnsmt.base.io import write_json
 
     model, pairs = _load_network(args.model, args.pairs)
     if args.of == "words":

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.drawing import BLUE, INK, ORANGE, canvas, styled
+from rnnsmt.base.drawing import BLUE, INK, ORANGE, canvas, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

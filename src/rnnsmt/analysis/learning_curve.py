@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rnnsmt.drawing import BLUE, GREY, ORANGE, canvas
-from rnnsmt.io import InputError, read_json
+from rnnsmt.base.drawing import BLUE, GREY, ORANGE, canvas
+from rnnsmt.base.io import InputError, read_json
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

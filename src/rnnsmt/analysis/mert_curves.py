@@ -7,9 +7,9 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rnnsmt.drawing import BLUE, ORANGE, canvas
-from rnnsmt.io import InputError, read_json
-from rnnsmt.systems import label
+from rnnsmt.base.drawing import BLUE, ORANGE, canvas
+from rnnsmt.base.io import InputError, read_json
+from rnnsmt.plan.systems import label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

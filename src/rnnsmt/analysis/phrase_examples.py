@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.analysis.phrase_sample import DIRECT
-from rnnsmt.io import InputError, read_line_blocks
+from rnnsmt.base.io import InputError, read_line_blocks
+from rnnsmt.base.progress import Meter
 from rnnsmt.phrases.augmentation import ScoreColumn
 from rnnsmt.phrases.table import PhraseEntry, parse_phrase_line
-from rnnsmt.progress import Meter
 
 if TYPE_CHECKING:
     from rnnsmt.networks.vocabulary import Vocabulary

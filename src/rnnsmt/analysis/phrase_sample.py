@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.drawing import canvas
-from rnnsmt.io import InputError, read_line_blocks
+from rnnsmt.base.drawing import canvas
+from rnnsmt.base.io import InputError, read_line_blocks
 from rnnsmt.phrases.augmentation import ScoreColumn
 from rnnsmt.phrases.table import parse_phrase_line
 

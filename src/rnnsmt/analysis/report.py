@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import yaml
 
 from rnnsmt import __version__
-from rnnsmt.io import InputError, read_json, read_lines
-from rnnsmt.templates import write_page
+from rnnsmt.base.io import InputError, read_json, read_lines
+from rnnsmt.base.templates import write_page
 
 TEMPLATE = "report.html.j2"
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.drawing import BLUE, INK, canvas
-from rnnsmt.io import InputError, words_of
+from rnnsmt.base.drawing import BLUE, INK, canvas
+from rnnsmt.base.io import InputError, words_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,7 +1,7 @@
 """Reading of a text in parallel with its references."""
 
-from rnnsmt.io import InputError, read_parallel
-from rnnsmt.progress import say
+from rnnsmt.base.io import InputError, read_parallel
+from rnnsmt.base.progress import say
 
 
 def read_texts(text: str, references: list[str]) -> tuple[list[str], list[list[str]]]:

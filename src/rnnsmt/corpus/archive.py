@@ -7,7 +7,7 @@ import tarfile
 import zlib
 from pathlib import Path, PurePosixPath
 
-from rnnsmt.io import InputError, atomic_path, open_binary
+from rnnsmt.base.io import InputError, atomic_path, open_binary
 
 
 def extract_member(path: str, wanted: str, output: str) -> tuple[int, int]:

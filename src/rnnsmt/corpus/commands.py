@@ -7,10 +7,10 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rnnsmt.io import InputError, read_lines, sha256, write_json, write_lines
-from rnnsmt.languages import code_mistake
-from rnnsmt.options import positive
-from rnnsmt.progress import track
+from rnnsmt.base.io import InputError, read_lines, sha256, write_json, write_lines
+from rnnsmt.base.languages import code_mistake
+from rnnsmt.base.options import positive
+from rnnsmt.base.progress import track
 
 if TYPE_CHECKING:
     from rnnsmt.corpus.preparation import CorpusSide
@@ -231,8 +231,8 @@ def truecase(args: argparse.Namespace) -> dict[str, object]:
 
         rnnsmt corpus truecase --model try/truecaser.fr --input try/dev.fr.gz --output try/dev.tc.fr.gz
     """
+    from rnnsmt.base.parallel import map_lines
     from rnnsmt.corpus.truecaser import Truecaser
-    from rnnsmt.parallel import map_lines
 
     model = Truecaser(args.model)  # read here, so that a bad model ends the stage before any work
     lines = track(read_lines(args.input), "truecasing")
@@ -258,8 +258,8 @@ def detokenize(args: argparse.Namespace) -> dict[str, object]:
 
         rnnsmt corpus detokenize --input try/dev.tc.fr.gz --output try/dev.detokenized.fr --lang fr
     """
+    from rnnsmt.base.parallel import map_lines
     from rnnsmt.corpus.tokenizer import Detokenizer
-    from rnnsmt.parallel import map_lines
 
     if wrong := code_mistake(args.lang):
         raise InputError(f"--lang {wrong}")

@@ -18,8 +18,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from rnnsmt.io import InputError, check_output, is_full, read_json, sha256, write_json
-from rnnsmt.progress import Meter, say
+from rnnsmt.base.io import InputError, check_output, is_full, read_json, sha256, write_json
+from rnnsmt.base.progress import Meter, say
 
 BLOCK = 1 << 20
 """Number of bytes read at once."""

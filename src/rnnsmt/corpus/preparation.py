@@ -13,12 +13,12 @@ from functools import partial
 from pathlib import Path
 from typing import TextIO
 
+from rnnsmt.base.io import InputError, atomic_text, open_binary, sha256
+from rnnsmt.base.parallel import map_chunks
+from rnnsmt.base.progress import Meter, say
 from rnnsmt.corpus.cleaning import BAD_UTF8, RATIO, Cleaner, CleaningOptions, RejectedLineError, is_utf8
 from rnnsmt.corpus.reading import LINE_BYTES, read_pairs, read_segments
 from rnnsmt.corpus.tokenizer import has_rules
-from rnnsmt.io import InputError, atomic_text, open_binary, sha256
-from rnnsmt.parallel import map_chunks
-from rnnsmt.progress import Meter, say
 
 SAMPLES = 20
 """Number of line numbers per reason in the report."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
 
-from rnnsmt.io import InputError, decoded, open_text, read_bounded_lines, read_byte_lines, read_lines
+from rnnsmt.base.io import InputError, decoded, open_text, read_bounded_lines, read_byte_lines, read_lines
 
 LINE_BYTES = 1 << 16
 """Maximum length of a training line in bytes; longer lines are rejected without being read."""
@@ -177,7 +177,7 @@ def all_lines(paths: list[str]) -> Iterator[str]:
     """Yield the lines of several UTF-8 files, one file after the other.
 
     Raises:
-        InputError: as ``rnnsmt.io.read_lines``, or there is no line.
+        InputError: as ``rnnsmt.base.io.read_lines``, or there is no line.
     """
     empty = True
     for path in paths:

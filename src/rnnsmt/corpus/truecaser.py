@@ -18,7 +18,7 @@ from pathlib import Path
 
 from sacremoses import MosesTruecaser
 
-from rnnsmt.io import InputError, atomic_text, read_lines
+from rnnsmt.base.io import InputError, atomic_text, read_lines
 
 SENTENCE_END = frozenset(".:?!")
 """Tokens after which a sentence starts."""

@@ -2,8 +2,10 @@
 
 import argparse
 
+from rnnsmt.base.io import InputError
+from rnnsmt.base.options import positive
+from rnnsmt.base.stopping import Stop
 from rnnsmt.cslm.settings import PRESETS
-from rnnsmt.io import InputError
 from rnnsmt.moses.ini import CSLM_UNKNOWN
 from rnnsmt.networks.options import (
     add_device,
@@ -13,8 +15,6 @@ from rnnsmt.networks.options import (
     need_torch,
     print_description,
 )
-from rnnsmt.options import positive
-from rnnsmt.stopping import Stop
 
 
 def add_scoring(parser: argparse.ArgumentParser) -> None:
@@ -184,8 +184,8 @@ def perplexity(args: argparse.Namespace) -> dict[str, object]:
     """
     need_torch()
 
+    from rnnsmt.base.io import write_json
     from rnnsmt.cslm.perplexity import perplexity_report
-    from rnnsmt.io import write_json
 
     report = perplexity_report(args.model, args.input, args.lm, args.device, args.threads)
     write_json(args.output, report)
@@ -215,9 +215,9 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     """
     need_torch()
 
+    from rnnsmt.base.io import atomic_text, read_lines
+    from rnnsmt.base.progress import track
     from rnnsmt.cslm.scoring import NGramScorer, sentence_scores
-    from rnnsmt.io import atomic_text, read_lines
-    from rnnsmt.progress import track
 
     scorer = NGramScorer(args.model, args.device, args.threads, normalize_of(args), unknown_score=args.unknown)
     number, total = 0, 0.0

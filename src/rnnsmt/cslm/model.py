@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from rnnsmt.base.io import InputError
 from rnnsmt.cslm.settings import CslmSizes
-from rnnsmt.io import InputError
 from rnnsmt.networks.checkpoint import check_parameters, corrupt_as_input_error, load_file, save_file
 from rnnsmt.networks.vocabulary import Vocabulary
 

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnsmt.base.io import InputError, read_lines
+from rnnsmt.base.kernels.strings import Interner
+from rnnsmt.base.progress import track
 from rnnsmt.cslm.kernels.events import event_log_p
 from rnnsmt.cslm.scoring import LINES, NGramScorer, ngram_scores
-from rnnsmt.io import InputError, read_lines
-from rnnsmt.kernels.strings import Interner
 from rnnsmt.lm.automaton import Automaton, load_automaton
 from rnnsmt.networks.training import perplexity_of
 from rnnsmt.networks.vocabulary import split
-from rnnsmt.progress import track
 
 
 def perplexity_report(

@@ -19,17 +19,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from rnnsmt.base.io import InputError, atomic_text, read_lines
+from rnnsmt.base.progress import say, track
 from rnnsmt.cslm.kernels import scoring as kernels
 from rnnsmt.cslm.model import FeedForwardLM, load_model
 from rnnsmt.cslm.ngrams import sentence_ngrams
-from rnnsmt.io import InputError, atomic_text, read_lines
 from rnnsmt.moses.ini import CSLM_UNKNOWN
 from rnnsmt.moses.nbest import fields_of, with_feature
 from rnnsmt.networks.devices import choose_place, multiplies_bfloat16
 from rnnsmt.networks.kernels.softmax import reduced_log_sums
 from rnnsmt.networks.softmax import ExactSoftmax
 from rnnsmt.networks.vocabulary import NULL, UNK, split
-from rnnsmt.progress import say, track
 
 ROWS = 128
 """Number of contexts in a block on a CPU; larger blocks would be slightly faster, but waste more on padding."""

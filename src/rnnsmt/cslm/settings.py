@@ -19,7 +19,7 @@ of its 1,500 classes can be summed.
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from rnnsmt.io import InputError
+from rnnsmt.base.io import InputError
 from rnnsmt.networks.settings import NetworkSizes, TrainingSettings
 
 

@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.arrays import growing_array
-from rnnsmt.io import InputError, check_utf8, read_json, read_line_blocks, write_json
+from rnnsmt.base.arrays import growing_array
+from rnnsmt.base.io import InputError, check_utf8, read_json, read_line_blocks, write_json
+from rnnsmt.base.progress import Meter
 from rnnsmt.networks.sequences import Sequences, open_sequences
 from rnnsmt.networks.vocabulary import UNK, Vocabulary
-from rnnsmt.progress import Meter
 
 FORMAT = "rnnsmt-cslm-text-2"
 

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rnnsmt.base.io import write_json
 from rnnsmt.cslm.batches import NGramBatches
 from rnnsmt.cslm.gradients import loss_and_gradient
 from rnnsmt.cslm.model import FeedForwardLM, save_model
@@ -17,7 +18,6 @@ from rnnsmt.cslm.ngrams import contexts_at
 from rnnsmt.cslm.settings import CslmSettings
 from rnnsmt.cslm.text import Text
 from rnnsmt.cslm.validation import HeldOutNGrams, class_counts, unigram_log_p
-from rnnsmt.io import write_json
 from rnnsmt.networks.batches import Index, draw_held_out
 from rnnsmt.networks.devices import Place
 from rnnsmt.networks.dropout import DROPOUT_ROWS, Dropout

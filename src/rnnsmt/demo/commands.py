@@ -4,7 +4,7 @@ import argparse
 from itertools import islice
 from pathlib import Path
 
-from rnnsmt.io import InputError, write_lines
+from rnnsmt.base.io import InputError, write_lines
 
 
 def make_options(parser: argparse.ArgumentParser) -> None:

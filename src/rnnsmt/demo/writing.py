@@ -16,12 +16,12 @@ from itertools import count
 from pathlib import Path
 from random import Random
 
+from rnnsmt.base.io import atomic_binary
+from rnnsmt.base.parallel import map_chunks
 from rnnsmt.demo.manuals import GeneralSpeaker
 from rnnsmt.demo.news import HarbourSpeaker
 from rnnsmt.demo.noise import Pair
 from rnnsmt.demo.sentences import SentenceSpeaker
-from rnnsmt.io import atomic_binary
-from rnnsmt.parallel import map_chunks
 
 IN_DOMAIN, GENERAL, MONO, DEV, TEST = 4000, 16000, 20000, 400, 500
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from rnnsmt.evaluation.records import contrast_records
 from rnnsmt.evaluation.table import Contrast, Row, deviation, mean
-from rnnsmt.systems import BASELINE, label, published
+from rnnsmt.plan.systems import BASELINE, label, published
 
 DASH = "–"
 

@@ -6,13 +6,13 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rnnsmt.io import InputError, read_lines, write_json, write_lines
-from rnnsmt.languages import code_mistake
+from rnnsmt.base.io import InputError, read_lines, write_json, write_lines
+from rnnsmt.base.languages import code_mistake
+from rnnsmt.base.options import positive
+from rnnsmt.base.progress import say
 from rnnsmt.networks.options import add_device
 from rnnsmt.networks.settings import PRECISIONS
-from rnnsmt.options import positive
-from rnnsmt.progress import say
-from rnnsmt.systems import FEATURES, label
+from rnnsmt.plan.systems import FEATURES, label
 
 if TYPE_CHECKING:
     from rnnsmt.evaluation.score_file import Score

@@ -18,9 +18,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from rnnsmt.base.io import InputError, read_byte_lines, words_of
 from rnnsmt.bleu.batch import BatchBleu, bleu_of_many, sentence_bleu
 from rnnsmt.evaluation.significance import Statistics, compare_trained
-from rnnsmt.io import InputError, read_byte_lines, words_of
 from rnnsmt.moses.nbest import Segment, phrase_pairs, read_details
 from rnnsmt.search.decoder import features_of_derivations
 from rnnsmt.search.model import SearchModel, kinds_of_features, sum_by_kind

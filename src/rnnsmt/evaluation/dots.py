@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from io import StringIO
 from statistics import fmean
 
-from rnnsmt.drawing import BLUE, GREY, INK, canvas, styled, svg_metadata
+from rnnsmt.base.drawing import BLUE, GREY, INK, canvas, styled, svg_metadata
 from rnnsmt.evaluation.table import Row
-from rnnsmt.systems import label
+from rnnsmt.plan.systems import label
 
 VARIABLES = {BLUE: "var(--mark)", GREY: "var(--line)", INK: "var(--ink)"}
 """CSS variables that replace colours, so that the plot follows the light or dark style of the page."""

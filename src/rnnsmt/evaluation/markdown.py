@@ -8,6 +8,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
+from rnnsmt.base.io import atomic_text, write_lines
 from rnnsmt.evaluation.cells import (
     DASH,
     Table,
@@ -23,7 +24,6 @@ from rnnsmt.evaluation.cells import (
     verdict,
 )
 from rnnsmt.evaluation.table import Row
-from rnnsmt.io import atomic_text, write_lines
 
 WIDTH = 100
 """Line width of running text."""

@@ -5,12 +5,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rnnsmt import __version__
+from rnnsmt.base.templates import write_page
 from rnnsmt.evaluation import cells
 from rnnsmt.evaluation.dots import dot_plot
 from rnnsmt.evaluation.records import contrast_records
 from rnnsmt.evaluation.table import Row
-from rnnsmt.systems import PAPER, SEQ2SEQ_PAPER, label, last_feature, named_features, paper_gain, published, without
-from rnnsmt.templates import write_page
+from rnnsmt.plan.systems import (
+    PAPER,
+    SEQ2SEQ_PAPER,
+    label,
+    last_feature,
+    named_features,
+    paper_gain,
+    published,
+    without,
+)
 
 TEMPLATE = "table.html.j2"
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from rnnsmt import __version__
+from rnnsmt.base.io import InputError, read_json, sha256
 from rnnsmt.evaluation.table import Scores
-from rnnsmt.io import InputError, read_json, sha256
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.stages import STAGES
 

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from rnnsmt import __version__
+from rnnsmt.base.io import atomic_text, write_json
 from rnnsmt.evaluation.table import Contrast, Row, deviation, mean
-from rnnsmt.io import atomic_text, write_json
-from rnnsmt.systems import PAPER, SEQ2SEQ_PAPER, label, ordered_features
+from rnnsmt.plan.systems import PAPER, SEQ2SEQ_PAPER, label, ordered_features
 
 FORMAT = "rnnsmt-table-3"
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from rnnsmt.base.io import InputError
 from rnnsmt.evaluation.score_file import SacreBleu
-from rnnsmt.io import InputError
 
 
 def sacre_bleu(hypotheses: Sequence[str], references: Sequence[Sequence[str]], lowercase: bool = False) -> SacreBleu:

@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from rnnsmt.base.io import InputError, read_json, write_json
 from rnnsmt.bleu.multi_bleu import SIZE, BleuScore, bleu_of
-from rnnsmt.io import InputError, read_json, write_json
 
 Segments = tuple[tuple[int, ...], ...]
 """Nine sufficient statistics of every segment."""

@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from rnnsmt.base.io import InputError, read_json
 from rnnsmt.bleu.multi_bleu import corpus_statistics
 from rnnsmt.bleu.texts import read_texts
 from rnnsmt.evaluation.sacre import sacre_bleu
 from rnnsmt.evaluation.score_file import Score
-from rnnsmt.io import InputError, read_json
 
 
 def score_output(

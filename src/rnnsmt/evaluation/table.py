@@ -8,12 +8,12 @@ from itertools import chain
 
 import numpy as np
 
+from rnnsmt.base.io import InputError
+from rnnsmt.base.progress import say
 from rnnsmt.evaluation.sacre import joint_sacre_bleu
 from rnnsmt.evaluation.score_file import Score
 from rnnsmt.evaluation.significance import SignificanceResult, Statistics, compare_trained
-from rnnsmt.io import InputError
-from rnnsmt.progress import say
-from rnnsmt.systems import (
+from rnnsmt.plan.systems import (
     BASELINE,
     has_network,
     last_feature,

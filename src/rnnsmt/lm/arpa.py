@@ -13,14 +13,14 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from rnnsmt.io import InputError, read_line_blocks
-from rnnsmt.kernels.strings import POW10, Interner
+from rnnsmt.base.io import InputError, read_line_blocks
+from rnnsmt.base.kernels.strings import POW10, Interner
+from rnnsmt.base.parallel_gzip import atomic_blocks
+from rnnsmt.base.progress import Meter
 from rnnsmt.lm.columns import slices
 from rnnsmt.lm.counts import Counts
 from rnnsmt.lm.kernels.arpa import format_ngrams, newlines, parse_section
 from rnnsmt.lm.smoothing import SmoothedOrder
-from rnnsmt.parallel_gzip import atomic_blocks
-from rnnsmt.progress import Meter
 
 BLOCK_BYTES = 1 << 24
 """Size of the blocks that are read, in bytes."""

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from rnnsmt.io import InputError
-from rnnsmt.kernels.strings import Interner
+from rnnsmt.base.io import InputError
+from rnnsmt.base.kernels.strings import Interner
 from rnnsmt.lm.arpa import Arpa, read_arpa
 from rnnsmt.lm.kernels.automaton import ROW, STATE, UNIGRAM, LmArrays, finish, insert, score_sequence
 

@@ -3,9 +3,9 @@
 import argparse
 from itertools import chain
 
-from rnnsmt.io import read_lines, write_json
-from rnnsmt.options import positive
-from rnnsmt.progress import track
+from rnnsmt.base.io import read_lines, write_json
+from rnnsmt.base.options import positive
+from rnnsmt.base.progress import track
 
 
 def estimate_options(parser: argparse.ArgumentParser) -> None:

@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from rnnsmt.io import InputError
+from rnnsmt.base.io import InputError
+from rnnsmt.base.progress import Meter
 from rnnsmt.lm.columns import Column, Workspace, slices
 from rnnsmt.lm.kernels.counts import NONE, collect, distinct, sort_keys, spread
 from rnnsmt.lm.kernels.text import BOS, EOS
 from rnnsmt.lm.text import LmVocabulary, number_files
-from rnnsmt.progress import Meter
 
 BYTES_PER_TOKEN = 140
 """Upper bound of the memory per token at order 5 if everything is in memory, including temporary arrays; 28 bytes more

@@ -6,14 +6,14 @@ import subprocess
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from rnnsmt.io import InputError, atomic_binary, read_byte_lines, scratch_folder
+from rnnsmt.base.io import InputError, atomic_binary, read_byte_lines, scratch_folder
+from rnnsmt.base.options import pruning_mistake
+from rnnsmt.base.progress import say
 from rnnsmt.lm.arpa import write_arpa
 from rnnsmt.lm.columns import Workspace
 from rnnsmt.lm.counts import count_ngrams
 from rnnsmt.lm.smoothing import smooth
 from rnnsmt.lm.text import LmVocabulary
-from rnnsmt.options import pruning_mistake
-from rnnsmt.progress import say
 
 MAX_ORDER = 10
 """Maximum order of the built-in estimator."""

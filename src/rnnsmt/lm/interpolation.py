@@ -12,13 +12,13 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from rnnsmt.io import InputError, read_byte_lines
-from rnnsmt.kernels.strings import Interner
+from rnnsmt.base.io import InputError, read_byte_lines
+from rnnsmt.base.kernels.strings import Interner
+from rnnsmt.base.progress import say
 from rnnsmt.lm.arpa import LOWEST, Arpa, read_arpa, write_ngrams
 from rnnsmt.lm.automaton import Automaton, build_automaton
 from rnnsmt.lm.kernels.interpolation import score_last, score_sentences
 from rnnsmt.lm.text import refuse_reserved
-from rnnsmt.progress import say
 
 WORD_BITS = 31
 """Number of bits of a word id in the key of an n-gram."""

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from rnnsmt.io import InputError, open_binary, read_byte_lines, read_line_blocks
+from rnnsmt.base.io import InputError, open_binary, read_byte_lines, read_line_blocks
 
 _COUNT = re.compile(rb"ngram +\d{1,3} *= *\d{1,15}")
 

@@ -21,10 +21,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from rnnsmt.base.progress import say
 from rnnsmt.lm.columns import Column, Workspace, slices
 from rnnsmt.lm.counts import Counts
 from rnnsmt.lm.kernels.smoothing import add_contexts, discounted
-from rnnsmt.progress import say
 
 FALLBACK = (0.5, 1.0, 1.5)
 """Discounts of lmplz's ``--discount_fallback``, used if the text is too small to estimate them."""

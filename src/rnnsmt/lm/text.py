@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from rnnsmt.io import InputError, check_utf8, read_line_blocks
-from rnnsmt.kernels.strings import Interner
+from rnnsmt.base.io import InputError, check_utf8, read_line_blocks
+from rnnsmt.base.kernels.strings import Interner
 from rnnsmt.lm.kernels.text import number_words
 
 BLOCK_BYTES = 1 << 20
@@ -92,7 +92,7 @@ def read_blocks(path: str | Path, size: int = BLOCK_BYTES) -> Iterator[tuple[byt
     """Yield blocks of whole UTF-8 lines, and the number of lines before each; every block ends with a newline.
 
     Raises:
-        InputError: as ``rnnsmt.io.read_lines``.
+        InputError: as ``rnnsmt.base.io.read_lines``.
     """
     lines = 0
     for block in read_line_blocks(path, size):

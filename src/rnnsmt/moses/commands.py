@@ -4,10 +4,10 @@ import argparse
 import math
 from pathlib import Path
 
-from rnnsmt.config import PARTS
-from rnnsmt.io import InputError, write_json
+from rnnsmt.base.io import InputError, write_json
+from rnnsmt.base.options import positive
 from rnnsmt.moses.ini import CSLM_UNKNOWN, RESCORING, Feature, MosesIni
-from rnnsmt.options import positive
+from rnnsmt.plan.config import PARTS
 
 
 def ini_options(parser: argparse.ArgumentParser) -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rnnsmt.io import (
+from rnnsmt.base.io import (
     InputError,
     read_json,
     read_lines,
@@ -20,12 +20,12 @@ from rnnsmt.io import (
     write_lines,
     write_plain,
 )
+from rnnsmt.base.state_folder import StateFolder
 from rnnsmt.moses.ini import NEURAL_MODELS, RESCORING, Feature, MosesIni
 from rnnsmt.moses.installation import MERT, MOSES, Installation
 from rnnsmt.moses.nbest import fields_of
 from rnnsmt.moses.running import run
 from rnnsmt.stages import STAGES
-from rnnsmt.state_folder import StateFolder
 
 BEGUN, ENDED = "begun.json", "ended"
 """Files of a tuning directory: the settings and inputs that the result depends on; the marker that the script has

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rnnsmt.io import InputError, atomic_text, read_lines
+from rnnsmt.base.io import InputError, atomic_text, read_lines
 
 NO_LIMIT = -1
 """Distortion limit that allows all jumps."""

@@ -10,9 +10,9 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rnnsmt.config import parts_of_moses
-from rnnsmt.io import InputError, sha256
+from rnnsmt.base.io import InputError, sha256
 from rnnsmt.moses.ini import default_ini
+from rnnsmt.plan.config import parts_of_moses
 
 FOLDERS = ("bin", "tools", "training-tools", "mgiza", "scripts/training", "scripts/generic", ".")
 """Directories below an installation that contain the programs of Moses, MGIZA, GIZA++ and fast_align."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.io import InputError, read_lines, words_of
+from rnnsmt.base.io import InputError, read_lines, words_of
 from rnnsmt.moses.ini import MosesIni
 
 MOST_DIGITS = 20

@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from rnnsmt.io import InputError
+from rnnsmt.base.io import InputError
+from rnnsmt.base.progress import say
 from rnnsmt.moses.installation import check_path, last_words
-from rnnsmt.progress import say
 
 TAIL = 1_000_000
 """Number of bytes at the end of a log that are searched for the reason of a failure."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from pathlib import Path
 
-from rnnsmt.io import (
+from rnnsmt.base.io import (
     InputError,
     atomic_path,
     count_lines,

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from rnnsmt.io import InputError, atomic_path
-from rnnsmt.state_folder import StateFolder
+from rnnsmt.base.io import InputError, atomic_path
+from rnnsmt.base.state_folder import StateFolder
 
 _CORRUPT = (
     RuntimeError,

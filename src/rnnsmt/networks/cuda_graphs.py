@@ -10,7 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from rnnsmt.progress import say
+from rnnsmt.base.progress import say
 
 AGREEMENT = 1e-3
 """Maximum distance of a replayed gradient from the launched one, relative to its norm; atomic additions round anew."""

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 from torch import distributed as processes
 
-from rnnsmt.io import InputError
-from rnnsmt.progress import say
+from rnnsmt.base.io import InputError
+from rnnsmt.base.progress import say
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from dataclasses import Field, fields, replace
 from importlib.util import find_spec
 from typing import Any, TypeVar
 
-from rnnsmt.io import InputError
+from rnnsmt.base.io import InputError
+from rnnsmt.base.options import not_negative, option, positive
 from rnnsmt.networks.settings import NetworkSizes, TrainingSettings
-from rnnsmt.options import not_negative, option, positive
 
 SomeSettings = TypeVar("SomeSettings", bound=TrainingSettings)
 

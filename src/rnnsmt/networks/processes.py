@@ -15,8 +15,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from rnnsmt.progress import say
-from rnnsmt.stopping import SAVED
+from rnnsmt.base.progress import say
+from rnnsmt.base.stopping import SAVED
 
 PATIENCE = {0: 60.0, 2: 5.0, SAVED: 60.0, 128 + signal.SIGINT: 60.0}
 """Exit code of another process -> seconds in which the first process should end too; 1 second for other codes."""

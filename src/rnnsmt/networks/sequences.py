@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.arrays import read_array
-from rnnsmt.io import InputError
+from rnnsmt.base.arrays import read_array
+from rnnsmt.base.io import InputError
 
 BLOCK = 1 << 22
 """Number of array elements that are read at a time."""

@@ -4,8 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection
 from typing import Any, ClassVar
 
-from rnnsmt.io import InputError
-from rnnsmt.options import option
+from rnnsmt.base.io import InputError
+from rnnsmt.base.options import option
 
 OPTIMISERS = ("adadelta", "adam", "sgd")
 

@@ -16,14 +16,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rnnsmt.io import InputError
+from rnnsmt.base.io import InputError
+from rnnsmt.base.progress import LOG_SECONDS, say
+from rnnsmt.base.stopping import Stop
 from rnnsmt.networks.batches import Batches, Index
 from rnnsmt.networks.checkpoint import Checkpoint, corrupt_as_input_error
 from rnnsmt.networks.cuda_graphs import GraphedGradient
 from rnnsmt.networks.devices import Place
 from rnnsmt.networks.settings import TrainingSettings
-from rnnsmt.progress import LOG_SECONDS, say
-from rnnsmt.stopping import Stop
 
 CHECK_EVERY = 100
 """Number of updates between two checks that the loss is finite; a check synchronises with the GPU."""

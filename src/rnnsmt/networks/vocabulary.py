@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.io import InputError, check_utf8, read_line_blocks, read_lines, write_lines
-from rnnsmt.progress import Meter
+from rnnsmt.base.io import InputError, check_utf8, read_line_blocks, read_lines, write_lines
+from rnnsmt.base.progress import Meter
 
 NULL, UNK = 0, 1
 FIRST, SECOND, LAST = "<null>", "<unk>", "</s>"

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.io import InputError, read_byte_lines
+from rnnsmt.base.io import InputError, read_byte_lines
 from rnnsmt.phrases.kernels.links import LINK_ERRORS, parse_links
 
 BLOCK_TOKENS = 400_000

@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.arrays import read_array
-from rnnsmt.io import InputError, check_utf8, read_line_blocks
-from rnnsmt.kernels.strings import POW10
-from rnnsmt.kernels.table_lines import split_phrase_lines
-from rnnsmt.parallel_gzip import atomic_blocks
+from rnnsmt.base.arrays import read_array
+from rnnsmt.base.io import InputError, check_utf8, read_line_blocks
+from rnnsmt.base.kernels.strings import POW10
+from rnnsmt.base.kernels.table_lines import split_phrase_lines
+from rnnsmt.base.parallel_gzip import atomic_blocks
+from rnnsmt.base.progress import Meter
 from rnnsmt.phrases.kernels.augmentation import insert_scores, room
 from rnnsmt.phrases.table import refuse_line
-from rnnsmt.progress import Meter
 
 LEAST = 1e-40
 """Minimum probability; smaller ones are replaced. Moses takes the logarithm of a column, and cannot distinguish values

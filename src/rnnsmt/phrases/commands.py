@@ -3,7 +3,7 @@
 import argparse
 import math
 
-from rnnsmt.options import positive
+from rnnsmt.base.options import positive
 
 
 def add_resources(parser: argparse.ArgumentParser) -> None:

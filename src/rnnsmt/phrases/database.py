@@ -8,7 +8,7 @@ from types import FrameType
 
 import duckdb
 
-from rnnsmt.io import InputError
+from rnnsmt.base.io import InputError
 
 PROCESS_MB = 350
 """Memory of Python, numba, the vocabularies and a block of text, besides duckdb's."""

@@ -13,7 +13,8 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.io import InputError, atomic_path, open_binary, scratch_folder
+from rnnsmt.base.io import InputError, atomic_path, open_binary, scratch_folder
+from rnnsmt.base.progress import Meter, say
 from rnnsmt.phrases.aligned_text import AlignedBlock, TextStats, WordNumbers, read_aligned_blocks
 from rnnsmt.phrases.database import connect
 from rnnsmt.phrases.folds import Hashes, sentence_folds, word_hashes
@@ -21,7 +22,6 @@ from rnnsmt.phrases.kernels.extraction import extract_block
 from rnnsmt.phrases.kernels.scoring import group_rows
 from rnnsmt.phrases.packing import Packing
 from rnnsmt.phrases.smoothing import Smoothing, discounts
-from rnnsmt.progress import Meter, say
 
 FORMAT = "rnnsmt extract 4"
 """Version of the format, in the metadata of a file."""

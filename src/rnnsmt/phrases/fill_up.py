@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from typing import TypeVar
 
-from rnnsmt.io import InputError
-from rnnsmt.parallel_gzip import atomic_blocks
+from rnnsmt.base.io import InputError
+from rnnsmt.base.parallel_gzip import atomic_blocks
 from rnnsmt.phrases.table import (
     PhraseEntry,
     ReorderingEntry,

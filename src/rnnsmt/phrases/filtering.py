@@ -6,14 +6,14 @@ from pathlib import Path
 
 import numpy as np
 
-from rnnsmt.arrays import GrowingArray, growing_array
-from rnnsmt.io import InputError, check_utf8, read_byte_lines, read_line_blocks
-from rnnsmt.kernels.strings import POW10, Interner
-from rnnsmt.parallel_gzip import Writer, atomic_blocks
+from rnnsmt.base.arrays import GrowingArray, growing_array
+from rnnsmt.base.io import InputError, check_utf8, read_byte_lines, read_line_blocks
+from rnnsmt.base.kernels.strings import POW10, Interner
+from rnnsmt.base.parallel_gzip import Writer, atomic_blocks
+from rnnsmt.base.progress import Meter
 from rnnsmt.phrases.aligned_text import split_words
 from rnnsmt.phrases.kernels.filtering import keep_lines
 from rnnsmt.phrases.table import refuse_line, rewritten_tables
-from rnnsmt.progress import Meter
 
 
 def input_phrases(paths: Iterable[str], max_length: int) -> set[bytes]:

@@ -8,7 +8,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.io import InputError, atomic_binary, read_byte_lines
+from rnnsmt.base.io import InputError, atomic_binary, read_byte_lines
 from rnnsmt.phrases.aligned_text import AlignedBlock, TextStats, WordNumbers, read_aligned_blocks
 
 NULL = b"NULL"

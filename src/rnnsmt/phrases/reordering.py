@@ -2,13 +2,13 @@
 
 import math
 
-from rnnsmt.io import InputError
-from rnnsmt.parallel_gzip import atomic_blocks
+from rnnsmt.base.io import InputError
+from rnnsmt.base.parallel_gzip import atomic_blocks
+from rnnsmt.base.progress import Meter
 from rnnsmt.phrases.extraction import ExtractFile
 from rnnsmt.phrases.kernels.reordering import write_reordering_lines
 from rnnsmt.phrases.packing import packing_array, word_texts
 from rnnsmt.phrases.table import write_table_lines
-from rnnsmt.progress import Meter
 
 _COUNTS = ["joint", "previous_mono", "previous_swap", "next_mono", "next_swap"]
 

@@ -5,15 +5,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.io import atomic_path
-from rnnsmt.parallel_gzip import atomic_blocks
+from rnnsmt.base.io import atomic_path
+from rnnsmt.base.parallel_gzip import atomic_blocks
+from rnnsmt.base.progress import Meter
 from rnnsmt.phrases.extraction import ExtractBatch, ExtractFile
 from rnnsmt.phrases.kernels.scoring import score_pairs, write_phrase_lines
 from rnnsmt.phrases.lexical_table import NULL, read_lexical_table
 from rnnsmt.phrases.packing import Packing, packing_array, word_texts
 from rnnsmt.phrases.smoothing import Smoothing
 from rnnsmt.phrases.table import write_table_lines
-from rnnsmt.progress import Meter
 
 COLUMNS = ("links", "joint", "target_total", "target_pairs", "target_discount")
 """Columns of the extract file that scoring needs."""

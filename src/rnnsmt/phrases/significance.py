@@ -13,11 +13,12 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.arrays import read_array
-from rnnsmt.io import InputError, atomic_path, check_utf8, read_byte_lines, read_line_blocks
-from rnnsmt.kernels.strings import POW10, Interner
-from rnnsmt.kernels.table_lines import SOURCE, TARGET, split_phrase_lines
-from rnnsmt.parallel_gzip import atomic_blocks
+from rnnsmt.base.arrays import read_array
+from rnnsmt.base.io import InputError, atomic_path, check_utf8, read_byte_lines, read_line_blocks
+from rnnsmt.base.kernels.strings import POW10, Interner
+from rnnsmt.base.kernels.table_lines import SOURCE, TARGET, split_phrase_lines
+from rnnsmt.base.parallel_gzip import atomic_blocks
+from rnnsmt.base.progress import Meter
 from rnnsmt.phrases.kernels.significance import (
     NOWHERE,
     Trie,
@@ -31,7 +32,6 @@ from rnnsmt.phrases.kernels.significance import (
     sort_by_phrase,
 )
 from rnnsmt.phrases.table import refuse_line
-from rnnsmt.progress import Meter
 
 EPSILON = 0.001
 """Difference between alpha and the thresholds a+e and a-e, as in Moses."""

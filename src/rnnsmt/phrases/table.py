@@ -2,8 +2,8 @@
 
 A phrase-table line is ``source ||| target ||| scores ||| alignment ||| counts`` and may have further fields; a line of
 a reordering table is ``source ||| target ||| probabilities``. White space around a field is not part of it.
-``rnnsmt.kernels.table_lines`` splits and checks lines of complete tables by the same definition; this module reports
-the error of an invalid line.
+``rnnsmt.base.kernels.table_lines`` splits and checks lines of complete tables by the same definition; this module
+reports the error of an invalid line.
 """
 
 import math
@@ -15,8 +15,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from rnnsmt.io import InputError, read_byte_lines
-from rnnsmt.parallel_gzip import Writer
+from rnnsmt.base.io import InputError, read_byte_lines
+from rnnsmt.base.parallel_gzip import Writer
 
 BUFFER_BYTES = 1 << 20
 """Size of the buffer for lines, in bytes."""
@@ -62,7 +62,7 @@ def read_phrase_table(path: str | Path, n_scores: int | None = None) -> Iterator
         n_scores: number of scores of every line; None: that of the first line.
 
     Raises:
-        InputError: as ``parse_phrase_line`` and ``rnnsmt.io.read_byte_lines``.
+        InputError: as ``parse_phrase_line`` and ``rnnsmt.base.io.read_byte_lines``.
     """
     for number, line in enumerate(read_byte_lines(path), 1):
         entry = parse_phrase_line(line, path, number, n_scores)
@@ -78,7 +78,7 @@ def read_reordering_table(path: str | Path, n_probabilities: int | None = None) 
         n_probabilities: number of probabilities of every line; None: that of the first line.
 
     Raises:
-        InputError: as ``parse_reordering_line`` and ``rnnsmt.io.read_byte_lines``.
+        InputError: as ``parse_reordering_line`` and ``rnnsmt.base.io.read_byte_lines``.
     """
     for number, line in enumerate(read_byte_lines(path), 1):
         entry = parse_reordering_line(line, path, number, n_probabilities)
@@ -111,7 +111,7 @@ def parse_phrase_line(line: bytes, path: str | Path, number: int, n_scores: int 
 
 
 def refuse_line(line: bytes, path: str | Path, number: int, n_scores: int | None, *, reordering: bool) -> NoReturn:
-    """Raise the error for a line that ``rnnsmt.kernels.table_lines`` has rejected.
+    """Raise the error for a line that ``rnnsmt.base.kernels.table_lines`` has rejected.
 
     Raises:
         InputError: always; as ``parse_phrase_line`` or ``parse_reordering_line``.

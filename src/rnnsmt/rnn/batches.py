@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rnnsmt.io import InputError
+from rnnsmt.base.io import InputError
 from rnnsmt.networks.batches import WINDOW, Index, permuted
 from rnnsmt.rnn.pairs import Pairs
 

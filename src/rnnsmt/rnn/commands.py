@@ -2,7 +2,9 @@
 
 import argparse
 
-from rnnsmt.io import InputError, write_lines
+from rnnsmt.base.io import InputError, write_lines
+from rnnsmt.base.options import bounds_of_part, part, positive
+from rnnsmt.base.stopping import Stop
 from rnnsmt.networks.options import (
     add_device,
     add_settings,
@@ -11,9 +13,7 @@ from rnnsmt.networks.options import (
     need_torch,
     print_description,
 )
-from rnnsmt.options import bounds_of_part, part, positive
 from rnnsmt.rnn.settings import PRESETS
-from rnnsmt.stopping import Stop
 
 
 def describe_options(parser: argparse.ArgumentParser) -> None:
@@ -178,9 +178,9 @@ def score(args: argparse.Namespace) -> dict[str, object]:
 
     import numpy as np
 
-    from rnnsmt.arrays import growing_array
+    from rnnsmt.base.arrays import growing_array
+    from rnnsmt.base.progress import say
     from rnnsmt.networks.devices import choose_place
-    from rnnsmt.progress import say
     from rnnsmt.rnn.model import check_lengths, load_model_of
     from rnnsmt.rnn.pairs import Pairs
     from rnnsmt.rnn.scoring import batches_at_once, mean_of_networks, score_batches
@@ -236,8 +236,8 @@ def shortlist(args: argparse.Namespace) -> dict[str, object]:
     """
     import numpy as np
 
-    from rnnsmt.arrays import growing_array
-    from rnnsmt.progress import say
+    from rnnsmt.base.arrays import growing_array
+    from rnnsmt.base.progress import say
     from rnnsmt.rnn.pairs import Pairs, words_outside
 
     pairs = Pairs.open(args.pairs)

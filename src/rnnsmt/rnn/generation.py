@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rnnsmt.io import InputError, read_lines
+from rnnsmt.base.io import InputError, read_lines
 from rnnsmt.networks.vocabulary import Vocabulary
 from rnnsmt.rnn.model import DecoderContext, RNNEncoderDecoder
 

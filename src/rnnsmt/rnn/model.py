@@ -21,10 +21,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding, linear
 
-from rnnsmt.io import InputError
+from rnnsmt.base.io import InputError
+from rnnsmt.base.progress import say
 from rnnsmt.networks.checkpoint import check_parameters, corrupt_as_input_error, load_file, save_file
 from rnnsmt.networks.devices import Place
-from rnnsmt.progress import say
 from rnnsmt.rnn.pairs import Pairs
 from rnnsmt.rnn.settings import RnnSizes
 

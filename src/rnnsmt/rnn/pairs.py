@@ -26,17 +26,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.arrays import growing_array, read_array
-from rnnsmt.io import InputError, check_utf8, read_json, read_line_blocks, write_json
-from rnnsmt.kernels.strings import POW10, Interner
-from rnnsmt.kernels.table_lines import SOURCE, TARGET, split_phrase_lines
+from rnnsmt.base.arrays import growing_array, read_array
+from rnnsmt.base.io import InputError, check_utf8, read_json, read_line_blocks, write_json
+from rnnsmt.base.kernels.strings import POW10, Interner
+from rnnsmt.base.kernels.table_lines import SOURCE, TARGET, split_phrase_lines
+from rnnsmt.base.options import bounds_of_part
+from rnnsmt.base.progress import Meter
 from rnnsmt.networks.batches import Index
 from rnnsmt.networks.sequences import Sequences, open_sequences
 from rnnsmt.networks.vocabulary import UNK, Vocabulary, check_size, count_words
-from rnnsmt.options import bounds_of_part
 from rnnsmt.phrases.folds import FOLDS
 from rnnsmt.phrases.table import refuse_line
-from rnnsmt.progress import Meter
 from rnnsmt.rnn.kernels.pairs import number_phrases, pair_keys
 
 FORMAT = "rnnsmt-pairs-1"

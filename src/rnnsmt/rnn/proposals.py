@@ -13,12 +13,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rnnsmt.io import InputError
+from rnnsmt.base.io import InputError
+from rnnsmt.base.progress import Meter
 from rnnsmt.networks.vocabulary import UNK, Vocabulary
 from rnnsmt.phrases.filtering import input_phrases
 from rnnsmt.phrases.lexical_table import best_lexical_weight, read_word_probabilities
 from rnnsmt.phrases.table import PhraseEntry, line_order, read_phrase_table
-from rnnsmt.progress import Meter
 from rnnsmt.rnn.generation import beam_search
 from rnnsmt.rnn.model import RNNEncoderDecoder
 

@@ -19,10 +19,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rnnsmt.io import InputError
+from rnnsmt.base.io import InputError
+from rnnsmt.base.progress import Meter
 from rnnsmt.networks.batches import Index
 from rnnsmt.networks.softmax import ExactSoftmax
-from rnnsmt.progress import Meter
 from rnnsmt.rnn.model import Decoder, RNNEncoderDecoder
 from rnnsmt.rnn.pairs import Pairs
 

@@ -29,7 +29,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from rnnsmt.io import InputError
+from rnnsmt.base.io import InputError
 from rnnsmt.networks.settings import NetworkSizes, TrainingSettings
 
 VARIANTS = ("paper", "supplementary", "bag-of-words", "feed-forward")

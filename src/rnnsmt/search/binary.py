@@ -26,11 +26,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from rnnsmt.io import InputError, atomic_binary, sha256
-from rnnsmt.kernels.strings import Interner, InternTable
+from rnnsmt.base.io import InputError, atomic_binary, sha256
+from rnnsmt.base.kernels.strings import Interner, InternTable
+from rnnsmt.base.progress import say
 from rnnsmt.lm.automaton import Automaton
 from rnnsmt.lm.kernels.automaton import ROW, STATE, UNIGRAM, LmArrays
-from rnnsmt.progress import say
 from rnnsmt.search.table_reader import PhraseTable, ReorderingTable
 
 NAME = "model.binary"

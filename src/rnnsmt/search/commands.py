@@ -6,8 +6,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rnnsmt.io import InputError, write_json, write_lines_or_stdout
-from rnnsmt.progress import say, track
+from rnnsmt.base.io import InputError, write_json, write_lines_or_stdout
+from rnnsmt.base.progress import say, track
 from rnnsmt.search.options import add_search_options, search_options
 
 if TYPE_CHECKING:

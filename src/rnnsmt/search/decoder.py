@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from rnnsmt.io import InputError, words_of
+from rnnsmt.base.io import InputError, words_of
 from rnnsmt.moses.nbest import Segment
 from rnnsmt.search.lockstep import LockstepSearch
 from rnnsmt.search.model import SearchModel

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rnnsmt.io import InputError, words_of
+from rnnsmt.base.io import InputError, words_of
 from rnnsmt.search.kernels.records import MAX_WINDOW
 
 LOG_FLOOR = -100.0

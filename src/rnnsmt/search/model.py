@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.io import InputError
+from rnnsmt.base.io import InputError
 from rnnsmt.lm.automaton import Automaton, load_automaton
 from rnnsmt.moses.ini import (
     CSLM_UNKNOWN,

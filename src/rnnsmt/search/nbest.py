@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rnnsmt.io import atomic_text
+from rnnsmt.base.io import atomic_text
 from rnnsmt.moses.nbest import nbest_lines
 from rnnsmt.search.kernels.lattice import MAX_DERIVATIONS, Lattice, extract, new_lattice, phrase_hashes
 from rnnsmt.search.kernels.records import RankedOptions, Work

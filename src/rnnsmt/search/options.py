@@ -4,9 +4,9 @@ import argparse
 import math
 from dataclasses import dataclass
 
+from rnnsmt.base.options import positive
 from rnnsmt.moses.ini import POP_LIMIT, STACK, MosesIni
 from rnnsmt.networks.settings import PRECISIONS
-from rnnsmt.options import positive
 
 NEURAL_CELLS = 100
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rnnsmt.io import InputError, read_lines_or_stdin, words_of
+from rnnsmt.base.io import InputError, read_lines_or_stdin, words_of
 
 MAX_WORDS = 4000
 """Maximum number of words in a line. No real sentence is longer, and its search would need gigabytes of memory."""

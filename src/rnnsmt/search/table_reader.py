@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rnnsmt.io import InputError, check_utf8, read_line_blocks, words_of
-from rnnsmt.kernels.strings import POW10, Interner
+from rnnsmt.base.io import InputError, check_utf8, read_line_blocks, words_of
+from rnnsmt.base.kernels.strings import POW10, Interner
+from rnnsmt.base.progress import say
 from rnnsmt.phrases.table import refuse_line
-from rnnsmt.progress import say
 from rnnsmt.search.kernels import tables as kernels
 from rnnsmt.search.source_text import sentence_bytes
 

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rnnsmt.io import words_of
-from rnnsmt.kernels.strings import Interner
+from rnnsmt.base.io import words_of
+from rnnsmt.base.kernels.strings import Interner
 from rnnsmt.search.kernels import tables as table_kernels
 from rnnsmt.search.kernels.features import score_alone
 from rnnsmt.search.kernels.future_cost import suffix_maxima

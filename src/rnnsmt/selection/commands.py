@@ -7,9 +7,9 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rnnsmt.io import InputError, read_lines, read_parallel, write_json, write_lines
-from rnnsmt.options import positive
-from rnnsmt.progress import say, track
+from rnnsmt.base.io import InputError, read_lines, read_parallel, write_json, write_lines
+from rnnsmt.base.options import positive
+from rnnsmt.base.progress import say, track
 
 if TYPE_CHECKING:
     from rnnsmt.selection.ranking import PoolCorpus
@@ -129,7 +129,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
             --text2 results/corpus/truecased/general.fr.gz --models2 try/models.fr --output try/general.tsv.gz \
             --threads 2
     """
-    from rnnsmt.parallel import map_chunks
+    from rnnsmt.base.parallel import map_chunks
     from rnnsmt.selection.scoring import CrossEntropyDifference, SideModels
 
     if (args.text2 is None) != (args.models2 is None):

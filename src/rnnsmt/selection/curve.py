@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from rnnsmt.io import InputError, read_lines, write_lines
+from rnnsmt.base.io import InputError, read_lines, write_lines
+from rnnsmt.base.progress import say
 from rnnsmt.lm.estimation import estimate
 from rnnsmt.lm.queries import load_kenlm, measure
 from rnnsmt.lm.text import frequent_words, refuse_reserved
-from rnnsmt.progress import say
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
 
-from rnnsmt.io import InputError, read_lines, scratch_folder, write_lines
+from rnnsmt.base.io import InputError, read_lines, scratch_folder, write_lines
 from rnnsmt.lm.estimation import estimate
 from rnnsmt.lm.text import frequent_words
 from rnnsmt.selection.sampling import count_words, sample_lines, split_held_out

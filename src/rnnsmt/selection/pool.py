@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from rnnsmt.io import InputError, read_byte_lines, scratch_folder
-from rnnsmt.parallel_gzip import atomic_blocks
-from rnnsmt.progress import say
+from rnnsmt.base.io import InputError, read_byte_lines, scratch_folder
+from rnnsmt.base.parallel_gzip import atomic_blocks
+from rnnsmt.base.progress import say
 from rnnsmt.selection.curve import Point, curve
 from rnnsmt.selection.ranking import RankedCorpus, best
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from rnnsmt.io import InputError, read_byte_lines, read_parallel
+from rnnsmt.base.io import InputError, read_byte_lines, read_parallel
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from rnnsmt.io import InputError, read_byte_lines, read_lines
+from rnnsmt.base.io import InputError, read_byte_lines, read_lines
+from rnnsmt.base.progress import track
 from rnnsmt.lm.text import refuse_reserved
-from rnnsmt.progress import track
 
 BLOCK_LINES = 50
 """Maximum number of consecutive lines that are held out together."""

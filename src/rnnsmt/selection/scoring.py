@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from rnnsmt.io import read_lines
+from rnnsmt.base.io import read_lines
 from rnnsmt.lm.queries import LOG2_10, load_kenlm
 
 IN_DOMAIN, GENERAL, GENERAL2 = "in-domain.arpa.gz", "general.arpa.gz", "general2.arpa.gz"

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rnnsmt.io import InputError
+from rnnsmt.base.io import InputError
 from rnnsmt.networks.batches import WINDOW, Index, permuted
 from rnnsmt.seq2seq.sentences import SentencePairs, as_read, padded
 

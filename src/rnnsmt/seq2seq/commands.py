@@ -3,7 +3,9 @@
 import argparse
 from itertools import groupby, product
 
-from rnnsmt.io import InputError, write_json
+from rnnsmt.base.io import InputError, write_json
+from rnnsmt.base.options import positive
+from rnnsmt.base.stopping import Stop
 from rnnsmt.networks.options import (
     add_device,
     add_settings,
@@ -12,9 +14,7 @@ from rnnsmt.networks.options import (
     need_torch,
     print_description,
 )
-from rnnsmt.options import positive
 from rnnsmt.seq2seq.settings import PRESETS, SUBWORDS
-from rnnsmt.stopping import Stop
 
 
 def _add_ensembles(parser: argparse.ArgumentParser) -> None:
@@ -219,7 +219,7 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
             f"if any, but there are {len(args.output)} and {len(reports)}"
         )
 
-    from rnnsmt.io import write_lines
+    from rnnsmt.base.io import write_lines
     from rnnsmt.networks.devices import choose_place
     from rnnsmt.networks.vocabulary import split
     from rnnsmt.search.source_text import read_sentences
@@ -268,9 +268,9 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     """
     need_torch()
 
-    from rnnsmt.io import atomic_text, read_parallel
+    from rnnsmt.base.io import atomic_text, read_parallel
+    from rnnsmt.base.progress import track
     from rnnsmt.networks.devices import choose_place
-    from rnnsmt.progress import track
     from rnnsmt.seq2seq.model import load_ensemble
     from rnnsmt.seq2seq.scoring import Scorer, line_scores
 

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from rnnsmt.base.progress import track
 from rnnsmt.networks.vocabulary import NULL
-from rnnsmt.progress import track
 from rnnsmt.seq2seq.model import TrainedSeq2Seq
 from rnnsmt.seq2seq.steps import Ids, Steps
 from rnnsmt.seq2seq.unknown import Fill

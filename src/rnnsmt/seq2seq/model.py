@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn.functional import embedding
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from rnnsmt.io import InputError
+from rnnsmt.base.io import InputError
 from rnnsmt.networks.checkpoint import check_parameters, corrupt_as_input_error, load_file, save_file
 from rnnsmt.networks.dropout import Dropout
 from rnnsmt.networks.vocabulary import NULL, Vocabulary

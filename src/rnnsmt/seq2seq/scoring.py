@@ -14,10 +14,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rnnsmt.io import InputError, atomic_text, read_lines, words_of
+from rnnsmt.base.io import InputError, atomic_text, read_lines, words_of
+from rnnsmt.base.progress import track
 from rnnsmt.moses.nbest import fields_of, with_feature
 from rnnsmt.networks.vocabulary import NULL, split
-from rnnsmt.progress import track
 from rnnsmt.seq2seq.model import TrainedSeq2Seq
 from rnnsmt.seq2seq.steps import Ids, Steps
 

@@ -17,11 +17,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.arrays import growing_array
-from rnnsmt.io import InputError, read_json, read_parallel, write_json
+from rnnsmt.base.arrays import growing_array
+from rnnsmt.base.io import InputError, read_json, read_parallel, write_json
+from rnnsmt.base.progress import Meter
 from rnnsmt.networks.sequences import Sequences, open_sequences
 from rnnsmt.networks.vocabulary import UNK, check_size, count_words, split
-from rnnsmt.progress import Meter
 from rnnsmt.seq2seq.units import KINDS, Units, make_units, read_units, write_units
 
 FORMAT = "rnnsmt-sentences-1"

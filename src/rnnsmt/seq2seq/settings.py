@@ -14,7 +14,7 @@ kept.
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from rnnsmt.io import InputError
+from rnnsmt.base.io import InputError
 from rnnsmt.networks.settings import PRECISIONS, NetworkSizes, TrainingSettings
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rnnsmt.io import write_json
+from rnnsmt.base.io import write_json
 from rnnsmt.networks.batches import Index, draw_held_out
 from rnnsmt.networks.devices import Place, full_precision
 from rnnsmt.networks.dropout import DROPOUT_ROWS, Dropout

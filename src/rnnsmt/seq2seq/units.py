@@ -21,7 +21,7 @@ from re import search
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.io import InputError, atomic_binary, count_lines, read_lines
+from rnnsmt.base.io import InputError, atomic_binary, count_lines, read_lines
 from rnnsmt.networks.vocabulary import UNK, Vocabulary, split
 from rnnsmt.seq2seq.settings import SUBWORDS
 

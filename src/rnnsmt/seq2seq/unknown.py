@@ -11,9 +11,9 @@ A translation is given as its words, with None for an unknown word (``Units.word
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from rnnsmt.base.progress import say
 from rnnsmt.networks.vocabulary import SECOND
 from rnnsmt.phrases.lexical_table import NULL, lexical_lines
-from rnnsmt.progress import say
 from rnnsmt.seq2seq.model import TrainedSeq2Seq
 
 Fill = Callable[[TrainedSeq2Seq, Sequence[str | None], Sequence[str]], list[str]]

@@ -8,12 +8,12 @@ from pathlib import Path
 from select import select
 from typing import TYPE_CHECKING
 
+from rnnsmt.base.io import STANDARD_STREAM, InputError, decoded, write_lines_or_stdout
+from rnnsmt.base.options import positive
+from rnnsmt.base.progress import say
 from rnnsmt.corpus.reading import read_texts
-from rnnsmt.io import STANDARD_STREAM, InputError, decoded, write_lines_or_stdout
 from rnnsmt.networks.options import add_device
 from rnnsmt.networks.settings import PRECISIONS
-from rnnsmt.options import positive
-from rnnsmt.progress import say
 
 if TYPE_CHECKING:
     from rnnsmt.translation.system import ExplainedTranslation, PhraseUse, System

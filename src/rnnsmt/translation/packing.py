@@ -8,7 +8,7 @@ from dataclasses import replace
 from gzip import GzipFile
 from pathlib import Path
 
-from rnnsmt.io import InputError, atomic_path
+from rnnsmt.base.io import InputError, atomic_path
 from rnnsmt.moses.ini import NEURAL_MODELS, MosesIni
 from rnnsmt.translation.system import FILE, INI, Description
 

@@ -28,8 +28,8 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from rnnsmt import __version__
-from rnnsmt.io import InputError
-from rnnsmt.progress import say
+from rnnsmt.base.io import InputError
+from rnnsmt.base.progress import say
 from rnnsmt.translation.system import ExplainedTranslation, PhraseUse, System
 
 MOST_BYTES = 200_000

@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnsmt.base.io import InputError, read_json, write_json
+from rnnsmt.base.languages import code_mistake
+from rnnsmt.base.progress import say
 from rnnsmt.corpus.cleaning import Cleaner, CleaningOptions
 from rnnsmt.corpus.tokenizer import Detokenizer
 from rnnsmt.corpus.truecaser import Truecaser
-from rnnsmt.io import InputError, read_json, write_json
-from rnnsmt.languages import code_mistake
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.moses.nbest import phrase_pairs
 from rnnsmt.networks.options import need_torch
 from rnnsmt.networks.settings import PRECISIONS
-from rnnsmt.progress import say
 from rnnsmt.search.decoder import translations
 from rnnsmt.search.model import SearchModel, kinds_of_features, load_model, sum_by_kind
 from rnnsmt.search.nbest import Translation

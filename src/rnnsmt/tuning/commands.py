@@ -5,10 +5,10 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
-from rnnsmt.io import InputError, read_lines, write_json, write_lines
-from rnnsmt.options import positive
-from rnnsmt.progress import say
-from rnnsmt.stopping import Stop
+from rnnsmt.base.io import InputError, read_lines, write_json, write_lines
+from rnnsmt.base.options import positive
+from rnnsmt.base.progress import say
+from rnnsmt.base.stopping import Stop
 from rnnsmt.tuning.options import LoopOptions, OptimiserOptions
 
 LOOP = LoopOptions()
@@ -117,12 +117,12 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
             --nested-columns 0 1 2 3 --optimiser mert --nbest 50 --restarts 8 --max-iterations 4 \
             --pop-limit 150 --stack 100 --threads 2
     """
+    from rnnsmt.base.state_folder import StateFolder
     from rnnsmt.bleu.batch import BatchBleu
     from rnnsmt.bleu.texts import read_texts
     from rnnsmt.moses.ini import MosesIni
     from rnnsmt.search import load_model
     from rnnsmt.search.options import search_options
-    from rnnsmt.state_folder import StateFolder
     from rnnsmt.tuning.loop import tune
     from rnnsmt.tuning.model_decoder import ModelDecoder
     from rnnsmt.tuning.state import TuningState, fingerprint

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnsmt.base.progress import say
+from rnnsmt.base.stopping import Stop
 from rnnsmt.bleu.batch import BatchBleu, NumberedTexts
 from rnnsmt.bleu.multi_bleu import bleu_of
-from rnnsmt.progress import say
-from rnnsmt.stopping import Stop
 from rnnsmt.tuning.nbest_pool import NbestPool, active_features, candidate_batch, pool_bleu, tunable_features
 from rnnsmt.tuning.optimisation import optimise_weights
 from rnnsmt.tuning.options import LoopOptions

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnsmt.base.io import InputError
+from rnnsmt.base.progress import say
 from rnnsmt.bleu.kernels.statistics import bleu_of_statistics
-from rnnsmt.io import InputError
-from rnnsmt.progress import say
 from rnnsmt.tuning.kernels.hashing import row_hashes
 from rnnsmt.tuning.kernels.line_search import best_candidates, project
 from rnnsmt.tuning.weights import Weights

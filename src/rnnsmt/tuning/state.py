@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from rnnsmt.io import InputError, atomic_path, open_binary, read_json, write_json
+from rnnsmt.base.io import InputError, atomic_path, open_binary, read_json, write_json
+from rnnsmt.base.state_folder import StateFolder
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.stages import STAGES
-from rnnsmt.state_folder import StateFolder
 from rnnsmt.tuning.nbest_pool import CandidateBatch
 
 FORMAT = "rnnsmt-mert-1"

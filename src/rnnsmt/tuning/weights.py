@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.io import InputError
+from rnnsmt.base.io import InputError
 from rnnsmt.moses.ini import PHRASE_TABLES, MosesIni
 
 Weights = NDArray[np.float64]

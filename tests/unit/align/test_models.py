@@ -28,7 +28,7 @@ from rnnsmt.align.lexicon import build_lexicon
 from rnnsmt.align.pharaoh import Links, to_lists
 from rnnsmt.align.training import ALIGNERS, align, train
 from rnnsmt.align.word_classes import word_classes
-from rnnsmt.kernels.fixed_point import ONE
+from rnnsmt.base.kernels.fixed_point import ONE
 
 
 def bitext_of(folder, source: list[str], target: list[str]) -> Bitext:

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from rnnsmt.align import bitext, training
+from rnnsmt.base.state_folder import StateFolder
+from rnnsmt.base.stopping import Stop
 from rnnsmt.cli import main
-from rnnsmt.state_folder import StateFolder
-from rnnsmt.stopping import Stop
 
 
 def options(folder, *more: str) -> list[str]:

@@ -8,8 +8,8 @@ import pytest
 
 from rnnsmt.analysis.bleu_curves import groups_by, mean_ranks
 from rnnsmt.analysis.sentence_vectors import principal_components, read_groups, vectors_of
+from rnnsmt.base.io import InputError
 from rnnsmt.cli import main
-from rnnsmt.io import InputError
 
 SOURCE = ["a", "a b", "a b c", "a b c d"]
 REFERENCE = ["p q r s t", "p q r s t u", "p q r s t u v", "p q r s t u v w"]

@@ -9,8 +9,8 @@ import pytest
 pytest.importorskip("torch")
 
 from rnnsmt.analysis.phrase_examples import LongPhrase, choose, long_phrases
+from rnnsmt.base.io import InputError
 from rnnsmt.cli import main
-from rnnsmt.io import InputError
 
 from ..rnn.test_proposals import folder  # noqa: F401
 

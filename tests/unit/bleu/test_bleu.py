@@ -92,7 +92,7 @@ def test_batch_takes_sentences_without_candidates():
 
 
 def test_moses_output_of_real_text_equal_in_all_three(moses_fixture, multi30k_tok):
-    from rnnsmt.io import read_lines
+    from rnnsmt.base.io import read_lines
 
     hypotheses = list(read_lines(moses_fixture / "search" / "moses.cube.1best"))
     references = list(read_lines(multi30k_tok / "test_2016_flickr.fr.xz"))[: len(hypotheses)]

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from rnnsmt.base.parallel import map_chunks
 from rnnsmt.cli import main
 from rnnsmt.corpus.preparation import MAX_SEGMENT, InputFile
-from rnnsmt.parallel import map_chunks
 from rnnsmt.search.source_text import MAX_WORDS
 
 
@@ -468,7 +468,7 @@ def test_a_file_that_is_replaced_meanwhile_is_refused(
 def test_an_endless_test_line_is_refused(
     work: Workplace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rnnsmt.io.MAX_LINE_BYTES", 1000)
+    monkeypatch.setattr("rnnsmt.base.io.MAX_LINE_BYTES", 1000)
     assert work.pair(b"x" * 2000, b"y\n", "--keep-all") == 2
     assert "s.en, line 1: longer than 1000 bytes" in capsys.readouterr().err
     assert work.nothing_written("s.en", "t.fr")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rnnsmt.base.io import InputError, read_bounded_lines
 from rnnsmt.corpus.reading import read_pairs, read_segments
-from rnnsmt.io import InputError, read_bounded_lines
 
 
 @pytest.mark.parametrize(

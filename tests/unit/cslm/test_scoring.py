@@ -10,6 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from rnnsmt.base.io import InputError  # noqa: E402
 from rnnsmt.cli import main  # noqa: E402
 from rnnsmt.cslm.model import (  # noqa: E402
     FeedForwardLM,
@@ -25,7 +26,6 @@ from rnnsmt.cslm.scoring import (  # noqa: E402
     ngram_scores,
 )
 from rnnsmt.cslm.settings import CslmSizes  # noqa: E402
-from rnnsmt.io import InputError  # noqa: E402
 from rnnsmt.lm.automaton import load_automaton  # noqa: E402
 from rnnsmt.moses.ini import CSLM_UNKNOWN  # noqa: E402
 from rnnsmt.networks.vocabulary import UNK, Vocabulary  # noqa: E402

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rnnsmt.base.io import InputError
 from rnnsmt.bleu.multi_bleu import bleu_of, corpus_statistics
 from rnnsmt.cli import main
 from rnnsmt.evaluation.comparison import Comparison, band, by_group, exchanged_pairs, pair_counts
-from rnnsmt.io import InputError
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.moses.nbest import phrase_pairs, read_details
 from rnnsmt.search import decode, load_model

@@ -13,7 +13,7 @@ from rnnsmt.cli import main
 from rnnsmt.evaluation.sacre import sacre_bleu
 from rnnsmt.evaluation.score_file import Score, read_score, write_score
 from rnnsmt.evaluation.significance import compare
-from rnnsmt.systems import label
+from rnnsmt.plan.systems import label
 
 REFERENCES = {
     "test": ["the old man reads a long book .", "two dogs run over the green field ."],

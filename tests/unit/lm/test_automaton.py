@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rnnsmt.io import InputError
-from rnnsmt.kernels.strings import POW10, Interner, parse_float
+from rnnsmt.base.io import InputError
+from rnnsmt.base.kernels.strings import POW10, Interner, parse_float
 from rnnsmt.lm.arpa import read_arpa
 from rnnsmt.lm.automaton import LN10, build_automaton, load_automaton
 

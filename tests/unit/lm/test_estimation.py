@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from rnnsmt.io import InputError, read_lines
+from rnnsmt.base.io import InputError, read_lines
 from rnnsmt.lm import columns
 from rnnsmt.lm.columns import Workspace
 from rnnsmt.lm.counts import count_ngrams

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from rnnsmt.base.io import InputError
 from rnnsmt.cli import main
-from rnnsmt.io import InputError
 from rnnsmt.lm.text import LmVocabulary, frequent_words, read_blocks
 
 TEXT = "the cat sat on the mat\nthe dog sat\n\na cat\n"

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from rnnsmt.analysis.mert_curves import read_history
+from rnnsmt.base.io import InputError
 from rnnsmt.cli import main
-from rnnsmt.io import InputError
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.moses.installation import Installation, Needs, last_words, try_decoder
 from rnnsmt.moses.nbest import read_details
@@ -125,7 +125,8 @@ def test_a_program_ends_with_all_that_it_called(tmp_path):
     until_gone(int(started.read_text()))
     started.unlink()
     code = (
-        "from pathlib import Path\nfrom rnnsmt.moses.running import run\nfrom rnnsmt.stopping import catch_signals\n"
+        "from pathlib import Path\nfrom rnnsmt.moses.running import run\n"
+        "from rnnsmt.base.stopping import catch_signals\n"
         f"catch_signals()\nrun(['{slow}'], Path('{tmp_path}/log'), Path('{tmp_path}'))"
     )
     stage = subprocess.Popen([sys.executable, "-c", code])

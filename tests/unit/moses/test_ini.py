@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from rnnsmt.base.io import InputError
 from rnnsmt.cli import main
-from rnnsmt.io import InputError
 from rnnsmt.moses.ini import NO_LIMIT, MosesIni, default_ini
 
 MOSES = """# made by hand

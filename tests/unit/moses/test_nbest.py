@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rnnsmt.io import InputError
+from rnnsmt.base.io import InputError
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.moses.nbest import (
     fields_of,

@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from rnnsmt.io import InputError  # noqa: E402
+from rnnsmt.base.io import InputError  # noqa: E402
 from rnnsmt.networks import devices  # noqa: E402
 
 HOLD = """

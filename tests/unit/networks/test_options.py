@@ -6,10 +6,10 @@ from dataclasses import fields
 
 import pytest
 
+from rnnsmt.base.options import option
 from rnnsmt.cli import main
 from rnnsmt.cslm.settings import PRESETS as CSLM
 from rnnsmt.networks.settings import TrainingSettings
-from rnnsmt.options import option
 from rnnsmt.rnn.settings import PRESETS as RNN
 from rnnsmt.seq2seq.settings import PRESETS as SEQ2SEQ
 

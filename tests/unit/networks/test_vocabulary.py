@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rnnsmt.io import InputError
+from rnnsmt.base.io import InputError
 from rnnsmt.networks.vocabulary import Vocabulary
 
 

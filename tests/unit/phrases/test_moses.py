@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from rnnsmt.base.io import read_byte_lines
 from rnnsmt.cli import main
-from rnnsmt.io import read_byte_lines
 
 
 @pytest.fixture(scope="module")

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from rnnsmt.base.io import read_lines
+from rnnsmt.base.kernels.numbers import put_number
 from rnnsmt.cli import main
-from rnnsmt.io import read_lines
-from rnnsmt.kernels.numbers import put_number
 from rnnsmt.phrases.aligned_text import AlignedBlock
 from rnnsmt.phrases.extraction import extract_phrases
 from rnnsmt.phrases.folds import sentence_folds, word_hashes

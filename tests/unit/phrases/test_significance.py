@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.stats import fisher_exact, hypergeom
 
+from rnnsmt.base.io import InputError
 from rnnsmt.cli import main
-from rnnsmt.io import InputError
 from rnnsmt.phrases import significance
 from rnnsmt.phrases.kernels.significance import negative_log_p
 from rnnsmt.phrases.significance import EPSILON, prune_table

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from rnnsmt.base.io import InputError
+from rnnsmt.base.kernels.strings import POW10, Interner
 from rnnsmt.cli import main
-from rnnsmt.io import InputError
-from rnnsmt.kernels.strings import POW10, Interner
 from rnnsmt.phrases.augmentation import augment_table
 from rnnsmt.phrases.filtering import input_phrases
 from rnnsmt.phrases.kernels.filtering import keep_lines

@@ -6,8 +6,8 @@ import json
 import numpy as np
 import pytest
 
+from rnnsmt.base.io import InputError
 from rnnsmt.cli import main
-from rnnsmt.io import InputError
 from rnnsmt.rnn import pairs as pairs_module
 from rnnsmt.rnn.pairs import Pairs
 
@@ -71,7 +71,7 @@ def test_blocks_do_not_matter(tmp_path, monkeypatch):
 
 
 def _blocks(path, size):
-    from rnnsmt.io import read_line_blocks
+    from rnnsmt.base.io import read_line_blocks
 
     return read_line_blocks(path, size)
 

@@ -15,8 +15,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from rnnsmt.base.io import InputError  # noqa: E402
+from rnnsmt.base.stopping import Stop  # noqa: E402
 from rnnsmt.cli import main  # noqa: E402
-from rnnsmt.io import InputError  # noqa: E402
 from rnnsmt.networks.checkpoint import Checkpoint, random_states, restore_random_states  # noqa: E402
 from rnnsmt.networks.devices import Place, choose_place  # noqa: E402
 from rnnsmt.networks.training import flatten, learning_rate, make_optimiser  # noqa: E402
@@ -26,7 +27,6 @@ from rnnsmt.rnn.pairs import Pairs, word_frequencies  # noqa: E402
 from rnnsmt.rnn.settings import PRESETS, VARIANTS, RnnSettings  # noqa: E402
 from rnnsmt.rnn.training import RnnTrainer  # noqa: E402
 from rnnsmt.rnn.validation import unigram_likelihood  # noqa: E402
-from rnnsmt.stopping import Stop  # noqa: E402
 
 from ..gpu import NEEDS_GPU  # noqa: E402
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rnnsmt.base.io import InputError
 from rnnsmt.cli import main
-from rnnsmt.io import InputError
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.search import SearchOptions, binary, decode, load_model
 from rnnsmt.search.model import model_texts, read_tables

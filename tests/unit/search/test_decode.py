@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rnnsmt.base.io import InputError, read_lines, write_lines
 from rnnsmt.cli import main
-from rnnsmt.io import InputError, read_lines, write_lines
 from rnnsmt.moses.ini import same_models
 from rnnsmt.moses.nbest import segmentation
 from rnnsmt.search.table_reader import load_phrase_tables, load_reordering_table

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rnnsmt.io import InputError
+from rnnsmt.base.io import InputError
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.search.decoder import decode
 from rnnsmt.search.marked_input import GivenTranslation, read_marks, walls_at_punctuation, walls_before

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rnnsmt.io import InputError
+from rnnsmt.base.io import InputError
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.search.decoder import decode
 from rnnsmt.search.model import SearchModel, load_model

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from rnnsmt.base.io import read_lines
 from rnnsmt.cli import main
-from rnnsmt.io import read_lines
 from rnnsmt.moses.ini import MosesIni, default_ini
 from rnnsmt.moses.nbest import read_nbest
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import kenlm
 
-from rnnsmt.io import InputError
+from rnnsmt.base.io import InputError
 from rnnsmt.moses.ini import Feature, default_ini
 
 LN10 = math.log(10.0)

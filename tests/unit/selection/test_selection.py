@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rnnsmt.base.io import InputError, read_lines
 from rnnsmt.cli import main
-from rnnsmt.io import InputError, read_lines
 from rnnsmt.lm.queries import LOG2_10, load_kenlm, measure
 from rnnsmt.selection.commands import FRACTIONS
 from rnnsmt.selection.curve import curve

@@ -9,7 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from rnnsmt.io import InputError  # noqa: E402
+from rnnsmt.base.io import InputError  # noqa: E402
 from rnnsmt.networks.devices import choose_place  # noqa: E402
 from rnnsmt.networks.dropout import Dropout  # noqa: E402
 from rnnsmt.networks.softmax import ClassSampler, Products  # noqa: E402

@@ -11,8 +11,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from rnnsmt.base.io import InputError  # noqa: E402
 from rnnsmt.cli import main  # noqa: E402
-from rnnsmt.io import InputError  # noqa: E402
 from rnnsmt.networks.checkpoint import Checkpoint  # noqa: E402
 from rnnsmt.networks.devices import Place, choose_place  # noqa: E402
 from rnnsmt.networks.training import learning_rate  # noqa: E402

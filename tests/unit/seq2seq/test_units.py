@@ -15,8 +15,8 @@ sentencepiece = pytest.importorskip("sentencepiece")
 from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
+from rnnsmt.base.io import InputError  # noqa: E402
 from rnnsmt.cli import main  # noqa: E402
-from rnnsmt.io import InputError  # noqa: E402
 from rnnsmt.networks.vocabulary import UNK, Vocabulary, split  # noqa: E402
 from rnnsmt.seq2seq.model import load_model  # noqa: E402
 from rnnsmt.seq2seq.scoring import Scorer  # noqa: E402

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import rnnsmt
+from rnnsmt.base.io import InputError
 from rnnsmt.cli import main
-from rnnsmt.io import InputError
 from rnnsmt.translation import commands
 from rnnsmt.translation.system import Description, System
 

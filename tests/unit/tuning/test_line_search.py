@@ -231,8 +231,8 @@ def test_normalised():
 def test_beats_moses_weights_on_moses_list(moses_fixture, multi30k_tok):
     from itertools import groupby
 
+    from rnnsmt.base.io import read_lines
     from rnnsmt.bleu.batch import BatchBleu
-    from rnnsmt.io import read_lines
     from rnnsmt.moses.ini import MosesIni
     from rnnsmt.moses.nbest import read_nbest
 

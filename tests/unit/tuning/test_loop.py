@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rnnsmt.base.io import InputError
+from rnnsmt.base.stopping import SAVED, Stop
 from rnnsmt.bleu.batch import BatchBleu
-from rnnsmt.io import InputError
-from rnnsmt.stopping import SAVED, Stop
 from rnnsmt.tuning import loop
 from rnnsmt.tuning.loop import Decoded, tune
 from rnnsmt.tuning.nbest_pool import NbestPool, candidate_batch

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from rnnsmt import search
+from rnnsmt.base.io import read_lines, write_lines
+from rnnsmt.base.stopping import SAVED
 from rnnsmt.cli import main
-from rnnsmt.io import read_lines, write_lines
 from rnnsmt.moses.ini import MosesIni
-from rnnsmt.stopping import SAVED
 from rnnsmt.tuning import loop, model_decoder
 
 from .tiny_model import INI, write_model, write_texts

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from rnnsmt.kernels.decorator import kernel
-from rnnsmt.kernels.fixed_point import ONE
-from rnnsmt.kernels.sorted_values import lower_bound
+from rnnsmt.base.kernels.decorator import kernel
+from rnnsmt.base.kernels.fixed_point import ONE
+from rnnsmt.base.kernels.sorted_values import lower_bound
 
 FLOOR = 1e-7
 """Minimum of probabilities that are estimated by relative frequencies."""
@@ -197,7 +197,7 @@ def normalise(starts, counts, alpha, t):
 
     Args:
         starts: where each row begins, [rows + 1].
-        counts: int64 [pairs], in fixed point (``rnnsmt.kernels.fixed_point``).
+        counts: int64 [pairs], in fixed point (``rnnsmt.base.kernels.fixed_point``).
         alpha: parameter of the prior.
         t: [pairs or more], filled.
     """

@@ -3,8 +3,8 @@
 import numpy as np
 
 from rnnsmt.align.kernels.lexicon import look_up
-from rnnsmt.kernels.decorator import kernel
-from rnnsmt.kernels.fixed_point import add_count, add_counts
+from rnnsmt.base.kernels.decorator import kernel
+from rnnsmt.base.kernels.fixed_point import add_count, add_counts
 
 
 @kernel()

@@ -7,8 +7,8 @@ that exchange their links (a swap). Model 4 shares the terms of NULL, fertilitie
 
 import numpy as np
 
-from rnnsmt.kernels.decorator import kernel
-from rnnsmt.kernels.fixed_point import add_count
+from rnnsmt.base.kernels.decorator import kernel
+from rnnsmt.base.kernels.fixed_point import add_count
 
 MAX_FERTILITY = 10
 """Index that stands for all fertilities from this one on, which are considered impossible."""

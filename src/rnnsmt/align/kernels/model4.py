@@ -20,8 +20,8 @@ from rnnsmt.align.kernels.model3 import (
     neighbour_gains,
     null_score,
 )
-from rnnsmt.kernels.decorator import kernel
-from rnnsmt.kernels.fixed_point import add_count, add_counts
+from rnnsmt.base.kernels.decorator import kernel
+from rnnsmt.base.kernels.fixed_point import add_count, add_counts
 
 HMM, MODEL3, MODEL4 = 0, 3, 4
 

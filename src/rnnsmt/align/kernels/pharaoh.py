@@ -1,6 +1,6 @@
 """Kernels that write alignments in Pharaoh format."""
 
-from rnnsmt.kernels.decorator import INNER, kernel
+from rnnsmt.base.kernels.decorator import INNER, kernel
 
 
 @kernel(**INNER)

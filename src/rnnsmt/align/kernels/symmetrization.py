@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rnnsmt.kernels.decorator import kernel
+from rnnsmt.base.kernels.decorator import kernel
 
 _FORWARD, _REVERSE, _TAKEN = 1, 2, 4
 """Flags of a cell: the link is in the forward alignment, in the reverse alignment, in the result."""

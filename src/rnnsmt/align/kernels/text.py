@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from rnnsmt.kernels.decorator import kernel
-from rnnsmt.kernels.strings import intern
+from rnnsmt.base.kernels.decorator import kernel
+from rnnsmt.base.kernels.strings import intern
 
 
 @kernel()

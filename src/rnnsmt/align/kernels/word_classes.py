@@ -7,7 +7,7 @@ only a row and a column of N(c, d), and two elements of N(c).
 
 import numpy as np
 
-from rnnsmt.kernels.decorator import kernel
+from rnnsmt.base.kernels.decorator import kernel
 
 
 @kernel()

@@ -7,8 +7,8 @@ import math
 
 import numpy as np
 
+from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.bleu.multi_bleu import log_precision_and_penalty
-from rnnsmt.kernels.decorator import kernel
 
 
 @kernel()

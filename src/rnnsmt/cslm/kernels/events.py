@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rnnsmt.kernels.decorator import kernel
+from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.lm.kernels.automaton import query
 
 PRECISE = 1e-3

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.kernels.decorator import kernel
+from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.networks.kernels.softmax import dot
 
 

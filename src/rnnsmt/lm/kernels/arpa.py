@@ -1,8 +1,8 @@
 """Kernels that parse and format lines of ARPA files; in Python, millions of numbers would take minutes."""
 
-from rnnsmt.kernels.decorator import kernel
-from rnnsmt.kernels.numbers import put_logarithm
-from rnnsmt.kernels.strings import find, hash_bytes, intern, parse_float
+from rnnsmt.base.kernels.decorator import kernel
+from rnnsmt.base.kernels.numbers import put_logarithm
+from rnnsmt.base.kernels.strings import find, hash_bytes, intern, parse_float
 
 
 @kernel()
@@ -19,7 +19,7 @@ def parse_section(  # noqa: PLR0911, PLR0912
         begin, end: range of the lines.
         order: order of the n-grams.
         table: vocabulary, ``InternTable``; for order 1, words are added, and must get the number of their line.
-        pow10: ``rnnsmt.kernels.strings.POW10``.
+        pow10: ``rnnsmt.base.kernels.strings.POW10``.
         words: int32 [count, order], filled with word ids.
         probs, backoffs: float32 [count], filled with log10 values.
         filled: number of n-grams that are already there.

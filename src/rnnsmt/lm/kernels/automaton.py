@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rnnsmt.kernels.decorator import kernel
-from rnnsmt.kernels.hashing import mix
+from rnnsmt.base.kernels.decorator import kernel
+from rnnsmt.base.kernels.hashing import mix
 
 ROW = np.dtype([("key", np.int64), ("prob", np.float32), ("next", np.int32)])
 """Row of the hash table: (state << 32 | word), natural-log probability and next state; 16 bytes, so that a look-up

@@ -7,7 +7,7 @@ the first.
 
 import numpy as np
 
-from rnnsmt.kernels.decorator import kernel
+from rnnsmt.base.kernels.decorator import kernel
 
 NONE = np.uint32(0xFFFFFFFF)
 """Placeholder at positions where no n-gram of an order ends, because they are too close to the beginning of the

@@ -1,6 +1,6 @@
 """Kernels that compute probabilities of single events with the automaton of an LM, for ``rnnsmt.lm.interpolation``."""
 
-from rnnsmt.kernels.decorator import kernel
+from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.lm.kernels.automaton import query
 
 

@@ -6,8 +6,8 @@ Unicode spaces are part of a word.
 
 import numpy as np
 
-from rnnsmt.kernels.decorator import kernel
-from rnnsmt.kernels.strings import find, hash_bytes, intern
+from rnnsmt.base.kernels.decorator import kernel
+from rnnsmt.base.kernels.strings import find, hash_bytes, intern
 
 UNK, BOS, EOS = 0, 1, 2
 """Numbers of ``<unk>``, ``<s>`` and ``</s>``, as in KenLM."""

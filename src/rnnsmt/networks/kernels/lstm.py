@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.kernels.decorator import INNER, kernel
+from rnnsmt.base.kernels.decorator import INNER, kernel
 from rnnsmt.networks.kernels.softmax import LOG2E, power_of_2
 
 ONE, TWO = np.float32(1.0), np.float32(2.0)

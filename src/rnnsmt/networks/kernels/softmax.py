@@ -7,7 +7,7 @@ bit, whatever other rows are computed in the same call.
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.kernels.decorator import INNER, kernel
+from rnnsmt.base.kernels.decorator import INNER, kernel
 
 SHARE = 0.002
 """Smallest share of the sum for which ``reduced_log_sums`` recomputes a class in float32: at most 500 of a row."""

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from rnnsmt.kernels.decorator import INNER, kernel
-from rnnsmt.kernels.numbers import NUMBER_BYTES, put_number
-from rnnsmt.kernels.table_lines import SCORES
+from rnnsmt.base.kernels.decorator import INNER, kernel
+from rnnsmt.base.kernels.numbers import NUMBER_BYTES, put_number
+from rnnsmt.base.kernels.table_lines import SCORES
 
 _BLANK, _NEWLINE = 32, 10
 

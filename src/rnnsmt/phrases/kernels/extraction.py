@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from rnnsmt.kernels.decorator import kernel
+from rnnsmt.base.kernels.decorator import kernel
 
 MONO, SWAP, OTHER = 0, 1, 2
 """Orientations of the word-based model: monotone, swap, other (discontinuous)."""

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from rnnsmt.kernels.decorator import kernel
-from rnnsmt.kernels.strings import find, hash_bytes
-from rnnsmt.kernels.table_lines import (
+from rnnsmt.base.kernels.decorator import kernel
+from rnnsmt.base.kernels.strings import find, hash_bytes
+from rnnsmt.base.kernels.table_lines import (
     FIELDS,
     MALFORMED,
     SOURCE,
@@ -22,9 +22,9 @@ def keep_lines(block: Any, phrases: Any, reordering: bool, pow10: Any, expected:
 
     Args:
         block: uint8, lines with their newline.
-        phrases: wanted source phrases, ``rnnsmt.kernels.strings.InternTable``.
+        phrases: wanted source phrases, ``rnnsmt.base.kernels.strings.InternTable``.
         reordering: whether these are lines of a reordering table.
-        pow10: ``rnnsmt.kernels.strings.POW10``.
+        pow10: ``rnnsmt.base.kernels.strings.POW10``.
         expected: number of scores of a line; 0: that of the first line that is kept.
         out: uint8, of the size of the block, filled.
         numbers: int64 [lines], filled with the numbers of the lines that are kept, from 0.

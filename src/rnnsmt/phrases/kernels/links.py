@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from rnnsmt.kernels.decorator import kernel
+from rnnsmt.base.kernels.decorator import kernel
 
 LINK_ERRORS = {
     1: "not a list of links i-j",

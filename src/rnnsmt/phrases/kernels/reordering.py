@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from rnnsmt.kernels.decorator import kernel
-from rnnsmt.kernels.numbers import NUMBER_BYTES, put_number
+from rnnsmt.base.kernels.decorator import kernel
+from rnnsmt.base.kernels.numbers import NUMBER_BYTES, put_number
 from rnnsmt.phrases.kernels.lines import phrase_bytes, put_phrase, put_separator, unpack
 
 

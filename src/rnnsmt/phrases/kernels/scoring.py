@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from rnnsmt.kernels.decorator import kernel
-from rnnsmt.kernels.numbers import NUMBER_BYTES, put_integer, put_number
-from rnnsmt.kernels.sorted_values import lower_bound
+from rnnsmt.base.kernels.decorator import kernel
+from rnnsmt.base.kernels.numbers import NUMBER_BYTES, put_integer, put_number
+from rnnsmt.base.kernels.sorted_values import lower_bound
 from rnnsmt.phrases.kernels.lines import (
     phrase_bytes,
     put_phrase,

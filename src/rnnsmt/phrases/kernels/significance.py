@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rnnsmt.kernels.decorator import kernel
-from rnnsmt.kernels.hashing import mix
-from rnnsmt.kernels.sorted_values import lower_bound
-from rnnsmt.kernels.strings import find, hash_bytes, intern
+from rnnsmt.base.kernels.decorator import kernel
+from rnnsmt.base.kernels.hashing import mix
+from rnnsmt.base.kernels.sorted_values import lower_bound
+from rnnsmt.base.kernels.strings import find, hash_bytes, intern
 
 _SPACE, _NEWLINE = 32, 10
 
@@ -71,7 +71,7 @@ def add_phrases(block: Any, bounds: Any, side: Any, words: Any, trie: Any, nodes
         block: uint8, lines.
         bounds: int64 [lines, 3, 2], as filled by ``split_phrase_lines``.
         side: SOURCE or TARGET.
-        words: vocabulary, ``rnnsmt.kernels.strings.InternTable``, updated; must have capacity for the block.
+        words: vocabulary, ``rnnsmt.base.kernels.strings.InternTable``, updated; must have capacity for the block.
         trie: the phrases, updated; must have capacity for the block.
         nodes: int32 [lines], filled with the node of each phrase.
     """
@@ -102,7 +102,7 @@ def number_lines(text: Any, words: Any, numbers: Any, offsets: Any) -> Any:
 
     Args:
         text: uint8, lines with their newline.
-        words: vocabulary, ``rnnsmt.kernels.strings.InternTable``; unknown words become NOWHERE.
+        words: vocabulary, ``rnnsmt.base.kernels.strings.InternTable``; unknown words become NOWHERE.
         numbers: int32, filled; must have the size of all words.
         offsets: int64 [lines + 1], filled with where each line begins.
     """

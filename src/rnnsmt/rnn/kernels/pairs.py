@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from rnnsmt.kernels.decorator import kernel
-from rnnsmt.kernels.strings import find, hash_bytes
-from rnnsmt.kernels.table_lines import SOURCE, TARGET
+from rnnsmt.base.kernels.decorator import kernel
+from rnnsmt.base.kernels.strings import find, hash_bytes
+from rnnsmt.base.kernels.table_lines import SOURCE, TARGET
 
 FIRST_ID = 2
 """The id of the first word of a vocabulary."""
@@ -26,7 +26,7 @@ def number_phrases(
         block: uint8, the bytes of some lines.
         bounds: int64 [lines, 3, 2], begin and end of the first three fields, as ``split_phrase_lines`` fills it.
         side: the field, SOURCE or TARGET.
-        words: the vocabulary (``rnnsmt.kernels.strings.InternTable``); its k-th word has the id FIRST_ID + k.
+        words: the vocabulary (``rnnsmt.base.kernels.strings.InternTable``); its k-th word has the id FIRST_ID + k.
         unknown: the id of words outside the vocabulary.
         eos: the id of the end of a phrase.
         ids: int32, at least as long as ``block``, which has more bytes than its phrases have ids.

@@ -7,8 +7,8 @@ with a heap needs the score of one cell before it can select the next, and a bad
 
 import numpy as np
 
-from rnnsmt.kernels.decorator import INNER, kernel
-from rnnsmt.kernels.hashing import mix
+from rnnsmt.base.kernels.decorator import INNER, kernel
+from rnnsmt.base.kernels.hashing import mix
 from rnnsmt.lm.kernels.automaton import lm_slot
 from rnnsmt.search.kernels.records import BINS, QUERIES
 

@@ -8,8 +8,8 @@ is not too long, and there must be no wall in between.
 
 import numpy as np
 
-from rnnsmt.kernels.decorator import INNER, kernel
-from rnnsmt.kernels.hashing import mix
+from rnnsmt.base.kernels.decorator import INNER, kernel
+from rnnsmt.base.kernels.hashing import mix
 from rnnsmt.search.kernels.future_cost import coverage_future
 
 _ONE = np.uint64(1)

@@ -6,7 +6,7 @@ the LM score of the phrase in the empty context; reordering scores are not inclu
 
 import numpy as np
 
-from rnnsmt.kernels.decorator import INNER, kernel
+from rnnsmt.base.kernels.decorator import INNER, kernel
 
 _ONE = np.uint64(1)
 

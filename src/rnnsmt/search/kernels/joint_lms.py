@@ -7,8 +7,8 @@ sentence. The LM scores of a phrase are also combined into one number, the weigh
 
 import numpy as np
 
-from rnnsmt.kernels.decorator import INNER, kernel
-from rnnsmt.kernels.hashing import mix
+from rnnsmt.base.kernels.decorator import INNER, kernel
+from rnnsmt.base.kernels.hashing import mix
 from rnnsmt.lm.kernels.automaton import query
 from rnnsmt.search.kernels.records import JOINT_STATES, QUERIES
 

@@ -6,8 +6,8 @@ the network are selected and listed as requests to the store (``neural_store``).
 
 import numpy as np
 
-from rnnsmt.kernels.decorator import INNER, kernel
-from rnnsmt.kernels.hashing import mix
+from rnnsmt.base.kernels.decorator import INNER, kernel
+from rnnsmt.base.kernels.hashing import mix
 from rnnsmt.search.kernels.edges import target_group
 from rnnsmt.search.kernels.records import STAMP
 from rnnsmt.search.kernels.stack import last_place, recombination_key

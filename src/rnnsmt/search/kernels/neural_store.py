@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rnnsmt.kernels.decorator import INNER, kernel
-from rnnsmt.kernels.hashing import mix
+from rnnsmt.base.kernels.decorator import INNER, kernel
+from rnnsmt.base.kernels.hashing import mix
 
 _NONE = -1
 

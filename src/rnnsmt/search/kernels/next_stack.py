@@ -5,7 +5,7 @@ It is one kernel because passing dozens of arrays from Python to numba takes as 
 
 import numpy as np
 
-from rnnsmt.kernels.decorator import kernel
+from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.search.kernels.neural_choice import choose_for_neural
 from rnnsmt.search.kernels.neural_store import settle
 from rnnsmt.search.kernels.stack import add_cells, propose

@@ -8,8 +8,8 @@ cells of all of them between the two steps.
 
 import numpy as np
 
-from rnnsmt.kernels.decorator import INNER, kernel
-from rnnsmt.kernels.hashing import mix
+from rnnsmt.base.kernels.decorator import INNER, kernel
+from rnnsmt.base.kernels.hashing import mix
 from rnnsmt.lm.kernels.automaton import query
 from rnnsmt.search.kernels.cells import answer_requests, choose_cells
 from rnnsmt.search.kernels.edges import collect_edges, target_group

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from rnnsmt.kernels.decorator import INNER, kernel
-from rnnsmt.kernels.strings import find, hash_bytes, intern
-from rnnsmt.kernels.table_lines import FIELDS, MALFORMED, check_phrase_line, check_reordering_line, split_line
+from rnnsmt.base.kernels.decorator import INNER, kernel
+from rnnsmt.base.kernels.strings import find, hash_bytes, intern
+from rnnsmt.base.kernels.table_lines import FIELDS, MALFORMED, check_phrase_line, check_reordering_line, split_line
 
 OK, FULL = 0, 100
 """Return codes: all lines parsed; the output arrays are full."""

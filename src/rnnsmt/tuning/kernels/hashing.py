@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from rnnsmt.kernels.decorator import kernel
-from rnnsmt.kernels.hashing import GOLDEN_RATIO, scramble
+from rnnsmt.base.kernels.decorator import kernel
+from rnnsmt.base.kernels.hashing import GOLDEN_RATIO, scramble
 
 
 @kernel()

@@ -10,8 +10,8 @@ All functions release the GIL and use no random numbers.
 
 import numpy as np
 
+from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.bleu.kernels.statistics import bleu_of_statistics
-from rnnsmt.kernels.decorator import kernel
 
 
 @kernel()

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from rnnsmt.kernels.decorator import kernel
+from rnnsmt.base.kernels.decorator import kernel
 
 
 @kernel()

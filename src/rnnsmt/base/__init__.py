@@ -1,0 +1,1 @@
+"""Shared ground of all chapters: files, options, processes, progress, signals, and the numba kernels used by many."""

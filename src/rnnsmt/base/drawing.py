@@ -1,0 +1,90 @@
+"""Common style, options and output of all figures; the same data give identical files."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rnnsmt.base.io import InputError, atomic_path
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FORMATS = (".png", ".svg")
+BLUE, ORANGE, GREY, INK = "#0b5cad", "#c9560c", "#8a939c", "#1c2024"
+
+STYLE: Any = {
+    "font.family": "DejaVu Sans",
+    "font.size": 10.0,
+    "axes.titlesize": 11.0,
+    "axes.titlelocation": "left",
+    "axes.edgecolor": GREY,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e3e6e9",
+    "axes.axisbelow": True,
+    "legend.frameon": False,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "rnnsmt",
+}
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """Add ``--output``, with one file for each format."""
+    parser.add_argument(
+        "--output", nargs="+", required=True, metavar="FILE", help="output files: the figure, as .png or .svg by suffix"
+    )
+
+
+def check_output(paths: Sequence[str]) -> None:
+    """Reject unsupported formats before anything is computed.
+
+    Raises:
+        InputError: a path has another suffix.
+    """
+    for path in paths:
+        if Path(path).suffix not in FORMATS:
+            raise InputError(f"--output {path}: a picture is written as {' or '.join(FORMATS)}; choose such a name")
+
+
+def canvas(rows: int, columns: int, width: float, height: float, share: bool = False) -> "tuple[Figure, list[Axes]]":
+    """Return an empty figure with ``rows`` times ``columns`` plots.
+
+    Args:
+        rows, columns: number of plots.
+        width, height: size of the figure in inches.
+        share: use the same axis limits for all plots.
+    """
+    from matplotlib.figure import Figure
+
+    with styled():
+        figure = Figure((width, height), layout="constrained")
+        axes = figure.subplots(rows, columns, squeeze=False, sharex=share, sharey=share)
+    return figure, list(axes.flat)
+
+
+def styled(more: dict[str, Any] | None = None) -> Any:
+    """Return a context with the style of all figures, in which a figure is created and saved.
+
+    Args:
+        more: additional settings of matplotlib.
+    """
+    from matplotlib import rc_context
+
+    return rc_context(STYLE | (more or {}))
+
+
+def svg_metadata() -> dict[str, str | None]:
+    """Return metadata for matplotlib that leave out date and version."""
+    return {"Date": None, "Creator": None}
+
+
+def save(figure: "Figure", paths: Sequence[str]) -> None:
+    """Write a figure atomically in every format, without date and version."""
+    for path in paths:
+        kind = Path(path).suffix[1:]
+        metadata = {"Software": None} if kind == "png" else svg_metadata()
+        with styled(), atomic_path(path) as temporary:
+            figure.savefig(temporary, format=kind, dpi=150, facecolor="white", metadata=metadata)

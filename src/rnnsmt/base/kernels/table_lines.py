@@ -1,0 +1,212 @@
+"""Splitting and checking of lines of Moses' phrase tables and reordering tables.
+
+Fields are separated by ``|||``. Blanks (space, tab, carriage return) around a field are not part of it; within a field
+they separate numbers and links. Source and target phrase come first and must not be empty; their words are separated by
+spaces. Readers split every line with ``split_line`` and check the lines that they use with ``check_phrase_line`` or
+``check_reordering_line``. These accept the same lines as ``rnnsmt.phrases.table`` for UTF-8 text, which can also
+explain why a line is rejected.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from rnnsmt.base.kernels.decorator import INNER, kernel
+from rnnsmt.base.kernels.strings import parse_float
+
+SOURCE, TARGET, SCORES, LINKS, COUNTS = 0, 1, 2, 3, 4
+
+FIELDS = 6
+"""Maximum number of fields that are split: those above, and one more to detect further fields."""
+
+MALFORMED = -1
+"""Return value for a rejected line, field or number."""
+
+_BAR, _SPACE, _TAB, _RETURN, _DASH, _POINT = 124, 32, 9, 13, 45, 46
+
+
+@kernel(inline="always")
+def _blank(byte: Any) -> Any:
+    """Return whether a byte is a blank."""
+    return byte in (_SPACE, _TAB, _RETURN)
+
+
+@kernel(**INNER)
+def split_line(buffer: Any, begin: Any, end: Any, bounds: Any) -> Any:
+    """Split the line ``buffer[begin:end]`` into fields.
+
+    Args:
+        buffer: uint8, text.
+        begin, end: range of the line, without its newline.
+        bounds: int64 [FIELDS, 2], written: begin and end of each field without surrounding blanks.
+
+    Returns:
+        Number of fields, at most FIELDS; MALFORMED if there are fewer than three or a phrase is empty.
+    """
+    count, start, position = 0, begin, begin
+    while count < bounds.shape[0]:
+        while position < end and buffer[position] != _BAR:
+            position += 1
+        at_end = position + 2 >= end
+        if at_end:
+            position = end
+        elif buffer[position + 1] != _BAR or buffer[position + 2] != _BAR:
+            position += 1
+            continue
+        left, right = start, position
+        while left < right and _blank(buffer[left]):
+            left += 1
+        while right > left and _blank(buffer[right - 1]):
+            right -= 1
+        bounds[count, 0] = left
+        bounds[count, 1] = right
+        count += 1
+        if at_end:
+            break
+        position += 3
+        start = position
+    if count < 3 or bounds[SOURCE, 0] == bounds[SOURCE, 1] or bounds[TARGET, 0] == bounds[TARGET, 1]:
+        return MALFORMED
+    return count
+
+
+@kernel(**INNER)
+def _numbers(buffer: Any, begin: Any, end: Any, pow10: Any, out: Any) -> Any:
+    """Count the non-negative numbers in a field and write the first ones to ``out``.
+
+    Returns:
+        Number of numbers; MALFORMED if the field contains anything else.
+    """
+    count, position = 0, begin
+    while True:
+        while position < end and _blank(buffer[position]):
+            position += 1
+        if position == end:
+            return count
+        first, digits, points = position, 0, 0
+        while position < end and not _blank(buffer[position]):
+            if 48 <= buffer[position] <= 57:
+                digits += 1
+            elif buffer[position] == _POINT:
+                points += 1
+            position += 1
+        length = position - first
+        # a plain decimal number, certainly finite: need not be parsed if its value is not wanted
+        plain = digits + points == length and 0 < digits < 300 and points < 2
+        if count < out.shape[0] or not plain:
+            value = parse_float(buffer, first, position, pow10)
+            if not value >= 0.0:  # also true for NaN
+                return MALFORMED
+            if count < out.shape[0]:
+                out[count] = value
+        count += 1
+
+
+@kernel(**INNER)
+def _words(buffer: Any, begin: Any, end: Any) -> Any:
+    """Count the words of a phrase."""
+    words, inside = 0, False
+    for position in range(begin, end):
+        if buffer[position] == _SPACE:
+            inside = False
+        elif not inside:
+            inside = True
+            words += 1
+    return words
+
+
+@kernel(**INNER)
+def _digits(buffer: Any, position: Any, end: Any) -> Any:
+    """Parse 1 to 9 digits at ``position``; return the number, or MALFORMED, and the position after it."""
+    value, first = np.int64(0), position
+    while position < end and 48 <= buffer[position] <= 57:
+        value = value * 10 + np.int64(buffer[position]) - 48
+        position += 1
+    return (value if 0 < position - first < 10 else np.int64(MALFORMED)), position
+
+
+@kernel(**INNER)
+def _links_fit(buffer: Any, bounds: Any) -> Any:
+    """Return whether the fourth field consists of links i-j between words of the two phrases."""
+    sources = _words(buffer, bounds[SOURCE, 0], bounds[SOURCE, 1])
+    targets = _words(buffer, bounds[TARGET, 0], bounds[TARGET, 1])
+    position, end = bounds[LINKS, 0], bounds[LINKS, 1]
+    while position < end:
+        if _blank(buffer[position]):
+            position += 1
+            continue
+        source, position = _digits(buffer, position, end)
+        if source < 0 or source >= sources or position == end or buffer[position] != _DASH:
+            return False
+        target, position = _digits(buffer, position + 1, end)
+        if target < 0 or target >= targets or (position < end and not _blank(buffer[position])):
+            return False
+    return True
+
+
+@kernel(**INNER)
+def check_phrase_line(buffer: Any, bounds: Any, fields: Any, pow10: Any, scores: Any) -> Any:
+    """Check the numbers and links of a phrase-table line.
+
+    Args:
+        buffer: uint8, text.
+        bounds, fields: results of ``split_line``.
+        pow10: ``rnnsmt.base.kernels.strings.POW10``.
+        scores: float64 [n], written: the first n scores; n may be 0.
+
+    Returns:
+        Number of scores; MALFORMED if there is none, if a score or count is not a non-negative number, or if a link is
+        not of the form i-j between words of the phrases.
+    """
+    count = _numbers(buffer, bounds[SCORES, 0], bounds[SCORES, 1], pow10, scores)
+    if count <= 0:
+        return MALFORMED
+    if fields > LINKS and not _links_fit(buffer, bounds):
+        return MALFORMED
+    if fields > COUNTS and _numbers(buffer, bounds[COUNTS, 0], bounds[COUNTS, 1], pow10, scores[:0]) < 0:
+        return MALFORMED
+    return count
+
+
+@kernel(**INNER)
+def check_reordering_line(buffer: Any, bounds: Any, fields: Any, pow10: Any, probabilities: Any) -> Any:
+    """Check a reordering-table line: exactly three fields, the third with non-negative numbers.
+
+    Arguments and result as in ``check_phrase_line``.
+    """
+    count = _numbers(buffer, bounds[SCORES, 0], bounds[SCORES, 1], pow10, probabilities)
+    return count if fields == 3 and count > 0 else MALFORMED
+
+
+@kernel()
+def split_phrase_lines(block: Any, pow10: Any, expected: Any, bounds: Any) -> Any:
+    """Split and check whole lines of a phrase table.
+
+    Args:
+        block: uint8, lines with their newlines.
+        pow10: ``rnnsmt.base.kernels.strings.POW10``.
+        expected: required number of scores per line; 0: that of the first line.
+        bounds: int64 [lines, 3, 2], written: begin and end of source, target and scores.
+
+    Returns:
+        Number of scores per line, and the first rejected line (from 0), or -1.
+    """
+    one, nothing = np.empty((FIELDS, 2), np.int64), np.empty(0)
+    begin, line = 0, 0
+    while begin < block.size:
+        end = begin
+        while block[end] != 10:
+            end += 1
+        fields = split_line(block, begin, end, one)
+        count = MALFORMED
+        if fields != MALFORMED:
+            count = check_phrase_line(block, one, fields, pow10, nothing)
+        if expected == 0 and count > 0:
+            expected = count
+        if count != expected or count == MALFORMED:
+            return expected, line
+        for field in range(bounds.shape[1]):
+            bounds[line, field, 0], bounds[line, field, 1] = one[field, 0], one[field, 1]
+        begin = end + 1
+        line += 1
+    return expected, -1

@@ -1,0 +1,146 @@
+"""What is asked of the options of every stage before it starts: a mistake must not show after hours of work.
+
+Outputs are the options whose names begin with ``--output``, and those of ``OTHER_OUTPUTS``.
+"""
+
+import argparse
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from rnnsmt.base.io import STANDARD_STREAM, InputError, check_output, check_output_folder
+
+MAX_THREADS = 1024
+
+MAX_SEED = 2**63 - 1
+
+MAX_INT = 2**31 - 1
+"""Of every other whole number: what libraries take."""
+
+SEEDS = ("seed", "random")
+
+NONE_IS_MINUS_ONE = ("distortion_limit",)
+
+FOLDERS = ("output_dir", "state_dir")
+
+OTHER_OUTPUTS = ("report", "curve", "nbest_file")
+
+NO_PATHS = ("chapter", "stage", "aligner", "direction", "heuristic", "optimiser", "preset", "smoothing", "threshold")
+"""Options whose values are names, which an output may have too."""
+
+
+def positive(text: str) -> int:
+    """Parse a whole number above 0, as the type of an option."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text}: must be at least 1")
+    return value
+
+
+def not_negative(text: str) -> int:
+    """Parse a whole number from 0 on, as the type of an option."""
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{text}: must be at least 0")
+    return value
+
+
+def part(text: str) -> tuple[int, int]:
+    """``K/N``, or ``K-of-N`` as Snakemake's scattergather writes it, as the type of an option: K from 1 to N."""
+    found = re.fullmatch(r"(\d+)[/-](?:of-)?(\d+)", text)
+    number, parts = map(int, found.groups()) if found else (0, 0)
+    if not 1 <= number <= parts:
+        raise argparse.ArgumentTypeError(f"{text}: write K/N with K from 1 to N, for example 2/8")
+    return number, parts
+
+
+def bounds_of_part(part: tuple[int, int], total: int) -> tuple[int, int]:
+    """Return the first of ``total`` items, from 0, of part K of N nearly equal ones, and the one after its last."""
+    number, parts = part
+    return total * (number - 1) // parts, total * number // parts
+
+
+def pruning_mistake(thresholds: Sequence[int], order: int) -> str | None:
+    """Say what is wrong with thresholds of pruning n-grams of orders 1, 2 and so on; None where nothing is."""
+    if len(thresholds) > order:
+        return f"{len(thresholds)} thresholds for a model of order {order}; give at most one for each order"
+    if list(thresholds) != sorted(thresholds):
+        return "a threshold is below the one before it; a longer n-gram cannot stay where a part of it goes"
+    return None
+
+
+def check_options(args: argparse.Namespace) -> None:
+    """Check threads, the seed, the size of whole numbers, seconds and the outputs of a stage.
+
+    Raises:
+        InputError: a number is out of range; an output cannot be written, is an input, or is there twice.
+    """
+    _check_range(args, "threads", 1, MAX_THREADS)
+    for name, value in vars(args).items():
+        if name in SEEDS:
+            _check_range(args, name, 0, MAX_SEED)
+        elif any(isinstance(item, int) for item in _values(value)):
+            _check_range(args, name, -1 if name in NONE_IS_MINUS_ONE else 0, MAX_INT)
+    if not getattr(args, "save_every", 0) >= 0:
+        raise InputError(f"--save-every {args.save_every}: must be a number of seconds, 0 or more")
+    if getattr(args, "time_limit", None) is not None and not args.time_limit > 0:
+        raise InputError(f"--time-limit {args.time_limit}: must be a number of seconds above 0")
+    outputs = [(name, path) for name, path in _outputs(args) if str(path) != STANDARD_STREAM]
+    for place, (name, path) in enumerate(outputs):
+        check_output(path)
+        if any(_same(path, before) for other, before in outputs[:place] if other == name):
+            raise InputError(f"{option(name)} {path}: is there twice; give every output its own name")
+        for other, value in _paths(args):
+            if other != name and _same(path, value):
+                raise InputError(f"{option(name)} {path}: is also {option(other)}; give every output its own name")
+    for name in FOLDERS:
+        folders = _values(getattr(args, name, None))
+        for place, folder in enumerate(folders):
+            check_output_folder(folder)
+            if any(_same(folder, before) for before in folders[:place]):
+                raise InputError(f"{option(name)} {folder}: is there twice; give every run its own folder")
+
+
+def option(name: str) -> str:
+    """Return an option as it is written on the command line."""
+    return f"--{name.replace('_', '-')}"
+
+
+def _values(value: Any) -> list[Any]:
+    """Return the values of an option: those of a list, or of the lists of an option that is repeated; one, or none."""
+    if not isinstance(value, list):
+        return [] if value is None else [value]
+    return [item for one in value for item in (one if isinstance(one, list) else [one])]
+
+
+def _check_range(args: argparse.Namespace, name: str, least: int, most: int) -> None:
+    for value in _values(getattr(args, name, None)):
+        if not least <= value <= most:
+            limit = f"at least {least}" if value < least else f"at most {most}"
+            raise InputError(f"{option(name)} {value}: must be {limit}")
+
+
+def _outputs(args: argparse.Namespace) -> Iterator[tuple[str, str | Path]]:
+    """Return the options that name output files."""
+    for name, value in vars(args).items():
+        if (name.startswith("output") or name in OTHER_OUTPUTS) and name not in FOLDERS:
+            yield from ((name, path) for path in _values(value))
+
+
+def _paths(args: argparse.Namespace) -> Iterator[tuple[str, str | Path]]:
+    """Return all values of options that may be paths."""
+    for name, value in vars(args).items():
+        if name in NO_PATHS:
+            continue
+        for item in _values(value):
+            if isinstance(item, (str, Path)) and str(item):
+                yield name, item
+
+
+def _same(path: str | Path, other: str | Path) -> bool:
+    """Return whether both are the same file, there or not yet."""
+    try:
+        return Path(path).resolve() == Path(other).resolve()
+    except (OSError, ValueError):
+        return False

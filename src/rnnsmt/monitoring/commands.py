@@ -1,0 +1,47 @@
+"""The commands that inspect a run of the workflow."""
+
+import argparse
+from pathlib import Path
+
+from rnnsmt.base.io import STANDARD_STREAM, write_lines_or_stdout
+
+
+def status_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--directory", default=".", metavar="DIR", help="directory of the run, as in snakemake --directory"
+    )
+
+
+def status(args: argparse.Namespace) -> None:
+    """Print the progress of a workflow run: jobs done, estimated time left, running jobs, and failed jobs with reasons.
+
+    It can be used during the run, from another terminal, or afterwards. To resume a run that was killed, run the same
+    snakemake command again.
+
+    Example, in the folder of a run:
+
+        rnnsmt status
+    """
+    from rnnsmt.monitoring.status import status as lines_of
+
+    write_lines_or_stdout(STANDARD_STREAM, lines_of(Path(args.directory)))
+
+
+def usage_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--directory", default=".", metavar="DIR", help="directory of the run, as in snakemake --directory"
+    )
+
+
+def usage(args: argparse.Namespace) -> None:
+    """Print the resource usage of a workflow run per rule: seconds, CPU seconds, memory requested and used, disk space.
+
+    Memory is the peak of the largest process of a job; jobs with several processes use more in total.
+
+    Example, in the folder of a run:
+
+        rnnsmt usage
+    """
+    from rnnsmt.monitoring.usage import usage as lines_of
+
+    write_lines_or_stdout(STANDARD_STREAM, lines_of(Path(args.directory)))

@@ -1,0 +1,562 @@
+"""Configuration of the workflow: validation, automatic settings, and the list of corpora.
+
+``check`` reports all mistakes at once, one line each. ``settle`` replaces ``auto`` by values. ``Corpus`` provides what
+the rules of the workflow need to know about an entry of ``corpora``.
+"""
+
+import difflib
+import filecmp
+import hashlib
+import math
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from rnnsmt.base.io import read_json
+from rnnsmt.base.languages import code_mistake
+from rnnsmt.base.options import MAX_INT, MAX_SEED, pruning_mistake
+from rnnsmt.plan.systems import named_features
+
+EMBEDDED = "results/demo/"
+"""Directory in which the embedded corpus is generated."""
+
+AUTO: dict[tuple[str, str], tuple[object, object]] = {
+    ("phrases", "smoothing"): ("none", "kneser-ney"),
+    ("rnn", "vocab_size"): (1500, 15000),
+    ("rnn", "preset"): ("demo", "small"),
+    ("cslm", "preset"): ("demo", "small"),
+    ("cslm", "unknown"): ("class", "word"),
+    ("seq2seq", "preset"): ("demo", "small"),
+    ("seq2seq", "source_vocab_size"): (1500, 15000),
+    ("seq2seq", "target_vocab_size"): (1500, 15000),
+    ("seq2seq", "nbest"): (100, 1000),
+    ("search", "pop_limit"): (150, 1000),
+    ("search", "stack"): (100, 1000),
+    ("search", "cslm_cells"): (50, 100),
+    ("tuning", "nbest"): (50, 100),
+    ("tuning", "restarts"): (8, 20),
+    ("tuning", "max_iterations"): (4, 25),
+}
+"""Values of ``auto`` by section and key: for the embedded corpus, which is to run in minutes, and for other corpora."""
+
+
+PARTS = ("alignment", "training", "tuning", "decoding")
+"""Parts of the pipeline that ``engine`` can assign to Moses."""
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """One entry of ``corpora``: name, role, files (None for a missing side) and selection settings."""
+
+    name: str
+    role: str
+    source: str | None
+    target: str
+    in_domain: bool
+    keep: str | float | None
+    downloads: Mapping[str, Mapping[str, Any]]
+    """Download instructions by path of the downloaded file."""
+    members: Mapping[str, tuple[str, str]]
+    """Files extracted from downloaded archives, by path: the archive and the path inside it."""
+
+    @property
+    def is_bitext(self) -> bool:
+        """Return whether the corpus has a source side."""
+        return self.source is not None
+
+
+def corpora(config: Mapping[str, Any]) -> dict[str, Corpus]:
+    """Return the corpora of a checked configuration by name, with paths relative to ``data_dir``."""
+    return {entry["name"]: _corpus(entry, config["data_dir"]) for entry in config["corpora"]}
+
+
+def _corpus(entry: Mapping[str, Any], folder: str | None) -> Corpus:
+    """Return one corpus, with its files in ``folder``; other files are downloaded if the entry says how."""
+    downloads: dict[str, Any] = {}
+    members: dict[str, tuple[str, str]] = {}
+
+    def place(side: str) -> str | None:
+        if side not in entry:
+            return None
+        fetched = entry.get("download", {}).get(side)
+        here = str(entry[side] if folder is None else Path(folder) / entry[side])
+        if fetched is None or (folder is not None and Path(here).exists()):
+            return here
+        path = _own_path("results/downloads", fetched["url"])
+        downloads[path] = fetched
+        if "member" not in fetched:
+            return path
+        unpacked = _own_path("results/unpacked", fetched["url"], fetched["member"])
+        members[unpacked] = (path, fetched["member"])
+        return unpacked
+
+    return Corpus(
+        name=entry["name"],
+        role=entry["role"],
+        source=place("source"),
+        target=str(place("target")),
+        in_domain=_in_domain(entry),
+        keep=entry.get("keep"),
+        downloads=downloads,
+        members=members,
+    )
+
+
+def _own_path(folder: str, *source: str) -> str:
+    """Return a path for a downloaded file or an archive member in a directory of its own.
+
+    Different sources may have files of the same name, so that the directory name is a hash of the address (and of the
+    path inside the archive). The query part of an address is not included in the file name.
+    """
+    key = hashlib.sha256("\n".join(source).encode()).hexdigest()[:10]
+    name = (urlsplit(source[-1]).path if len(source) == 1 else source[-1]).rsplit("/", 1)[-1]
+    return f"{folder}/{key}/{name or 'file'}"
+
+
+def _in_domain(entry: Mapping[str, Any]) -> bool:
+    """Return whether an entry of ``corpora`` is in-domain text; by default, dev corpora are."""
+    return bool(entry.get("in_domain", entry["role"] == "dev"))
+
+
+def amount_kept(amount: str | float | Mapping[str, float]) -> str:
+    """Return the option of `selection select` for a value of ``selection``: auto, a fraction, or millions of words."""
+    return f"--words {max(round(1e6 * amount['words']), 1)}" if isinstance(amount, Mapping) else f"--fraction {amount}"
+
+
+def kept_whole(keep: str | float | None, usual: str | float | Mapping[str, float]) -> bool:
+    """Return whether selection keeps a whole corpus, by its own ``keep`` or else by the default for its kind."""
+    return (keep or usual) in ("all", 1)
+
+
+def is_embedded(config: Mapping[str, Any]) -> bool:
+    """Return whether the parallel text of a checked configuration is the embedded corpus."""
+    return all(corpus.target.startswith(EMBEDDED) for corpus in corpora(config).values() if corpus.role == "bitext")
+
+
+def parts_of_moses(config: Mapping[str, Any]) -> list[str]:
+    """Return the parts that ``engine`` assigns to Moses; ``engine`` names one engine for all parts or one for each.
+
+    Parts without an engine use rnnsmt. Alignment is not included if it is external.
+    """
+    engine = config["engine"]
+    parts = [part for part in PARTS if (engine if isinstance(engine, str) else engine.get(part)) == "moses"]
+    return [part for part in parts if part != "alignment" or not config["alignment"]["external"]]
+
+
+def settle(config: dict[str, Any]) -> str:
+    """Replace ``auto`` by values for the settings in ``AUTO``; return one line that lists them.
+
+    For other corpora, the networks of the embedded corpus are too small, its search too narrow and its tuning too
+    short.
+    """
+    embedded = is_embedded(config)
+    settled = []
+    for (section, key), values in AUTO.items():
+        if config[section][key] == "auto":
+            config[section][key] = values[0 if embedded else 1]
+            settled.append(f"{section}.{key}: {config[section][key]}")
+    where = "the embedded corpus" if embedded else "corpora of your own"
+    return f"Settings for {where} (auto): {', '.join(settled)}" if settled else ""
+
+
+def repeated_keys(path: str | Path) -> Iterator[str]:
+    """Yield one line for every duplicate key of a map in a YAML or JSON file.
+
+    YAML itself silently uses the last one.
+    """
+    import yaml
+
+    try:
+        root = yaml.compose(Path(path).read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+    except UnicodeDecodeError as error:
+        yield f"{path}: not UTF-8 at byte {error.start}; save it as UTF-8"
+        return
+    except yaml.MarkedYAMLError as error:
+        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        yield f"{path}{line}: no YAML ({error.problem})"
+        return
+    except yaml.YAMLError as error:
+        yield f"{path}: no YAML ({str(error).splitlines()[0]})"
+        return
+    seen: set[int] = set()
+    nodes = [(root, "")]
+    while nodes:
+        node, place = nodes.pop(0)
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            nodes += [(item, f"{place}[{i}]") for i, item in enumerate(node.value)]
+        elif isinstance(node, yaml.MappingNode):
+            first: dict[str, int] = {}
+            for key, value in node.value:
+                name, line = str(key.value), key.start_mark.line + 1
+                if name in first and name != "<<":
+                    of = f" of {place}" if place else ""
+                    yield f"{path}, line {line}: {name}{of} is there already, in line {first[name]}; make one of both"
+                first.setdefault(name, line)
+                nodes.append((value, f"{place}.{name}" if place else name))
+
+
+def check(config: dict[str, Any], schema_path: str | Path, files: Iterable[str | Path] = ()) -> list[str]:
+    """Validate a configuration; return one line for every mistake.
+
+    Snakemake leaves numbers and booleans inside maps of ``--config`` as text (``--config "tuning={runs: 5}"``). Where
+    the schema requires another type, such text is converted in ``config``.
+
+    Args:
+        config: the configuration; modified in place.
+        schema_path: JSON schema.
+        files: configuration files, which are checked for duplicate keys.
+    """
+    from jsonschema import Draft202012Validator
+
+    schema = read_json(schema_path)
+    _plain_values(config, schema, schema)
+    validator = Draft202012Validator(schema)
+    errors = sorted(validator.iter_errors(config), key=lambda error: list(map(str, error.path)))
+    lines = [line for path in dict.fromkeys(map(str, files)) for line in repeated_keys(path)]
+    lines += [line for error in errors for line in _explain(error)]
+    return lines or list(_cross_checks(config))
+
+
+def _plain_values(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
+    """Return the value with text converted to the number, boolean or null that the schema requires.
+
+    Floats with integer value are converted to int where the schema requires an integer: JSON schema accepts 3.0 as an
+    integer, Python does not.
+
+    Args:
+        value: part of the configuration; maps and lists are modified in place.
+        schema: schema of this part.
+        root: the whole schema, in which ``$ref`` is resolved.
+    """
+    if "$ref" in schema:
+        schema = reduce(lambda part, name: part[name], schema["$ref"].split("/")[1:], root)
+    if isinstance(value, dict):
+        schema = next((option for option in schema.get("anyOf", []) if "properties" in option), schema)
+        other = schema.get("additionalProperties")
+        for key in value:
+            value[key] = _plain_values(value[key], schema.get("properties", {}).get(key) or other or {}, root)
+    elif isinstance(value, list):
+        value[:] = [_plain_values(item, schema.get("items", {}), root) for item in value]
+    elif isinstance(value, str | float):
+        plain = _meant(value) if isinstance(value, str) else value
+        options = schema.get("anyOf", [schema])
+        wanted = {name for option in options for name in _as_list(option.get("type"))}
+        if isinstance(plain, float) and plain.is_integer() and "integer" in wanted:
+            return int(plain)
+        kinds = {bool: {"boolean"}, int: {"integer", "number"}, float: {"number"}, type(None): {"null"}}
+        if kinds.get(type(plain), set()) & wanted:
+            return plain
+    return value
+
+
+def _meant(text: str) -> Any:
+    """Return the YAML value of a text, or the text itself if it is not valid YAML, e.g. ``*.en``."""
+    import yaml
+
+    try:
+        return yaml.safe_load(text) if text else text
+    except yaml.YAMLError:
+        return text
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _explain(error: Any) -> Iterator[str]:
+    """Yield readable messages for one error of the schema."""
+    place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path).lstrip(".")
+    where = f"{place}: " if place else ""
+    if error.validator == "additionalProperties" and isinstance(error.validator_value, bool):
+        known = list(error.schema.get("properties", {}))
+        for key in error.instance:
+            if key not in known:
+                near = difflib.get_close_matches(str(key), known, 1)
+                hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+                yield f"{where}unknown key {key}; {hint}"
+    elif error.validator == "required":
+        missing = [key for key in error.validator_value if key not in error.instance]
+        yield f"{where}{', '.join(missing)} missing"
+    elif error.validator in ("enum", "const"):
+        allowed = error.validator_value if error.validator == "enum" else [error.validator_value]
+        near = difflib.get_close_matches(str(error.instance), [str(v) for v in allowed], 1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        choices = ", ".join(map(str, allowed)) or "nothing yet"
+        yield f"{where}{error.instance!r} is not possible; {hint}allowed: {choices}"
+    elif error.validator == "anyOf":
+        allowed = " or ".join(_describe(option) for option in error.validator_value)
+        yield f"{where}{error.instance!r} is not possible; it must be {allowed}"
+    else:
+        yield f"{where}{error.message}"
+
+
+def _describe(option: Mapping[str, Any]) -> str:
+    """Describe one alternative of a schema in words."""
+    if "const" in option:
+        return str(option["const"])
+    if "enum" in option:
+        return " or ".join(map(str, option["enum"]))
+    if "properties" in option:
+        names = list(option["properties"])
+        return f"{{{names[0]}: NUMBER}}" if len(names) == 1 else f"a map of {', '.join(names)}"
+    if "pattern" in option:
+        return f"text like {option['pattern']}"
+    return {
+        "number": "a number above {exclusiveMinimum} and up to {maximum}",
+        "integer": "a whole number from {minimum}",
+    }.get(str(option.get("type")), str(option.get("type", option))).format_map(option)
+
+
+def _cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
+    """Yield mistakes that a schema cannot express: settings that contradict each other."""
+    yield from _check_numbers(config, "")
+    yield from _check_corpora(config["corpora"])
+    yield from _check_selection(config)
+    yield from _check_joint(config)
+    seeds, runs = config["networks"]["seeds"], config["tuning"]["runs"]
+    if runs % seeds:
+        yield f"networks.seeds: {seeds} trainings cannot count alike in {runs} tuning runs; make tuning.runs a multiple"
+    yield from _check_systems(config)
+    yield from _check_engine(config)
+    if config["proposals"]["source_length"] > config["phrases"]["max_length"]:
+        yield "proposals.source_length: above phrases.max_length, which no phrase of the table is longer than"
+    if wrong := pruning_mistake(config["lm"]["prune"], config["lm"]["order"]):
+        yield f"lm.prune: {wrong}"
+    yield from _check_lms(config)
+    for side in ("source", "target"):
+        if wrong := code_mistake(config["languages"][side]):
+            yield f"languages.{side}: {wrong}"
+    if config["languages"]["source"] == config["languages"]["target"]:
+        yield "languages: source and target are the same"
+    folder = config["data_dir"]
+    if folder is not None and not Path(folder).is_dir():
+        yield f"data_dir: {folder} is no folder seen from {Path.cwd()}, the run's folder; an absolute path is safest"
+    else:
+        yield from _check_files(config)
+
+
+def _check_lms(config: Mapping[str, Any]) -> Iterator[str]:
+    """Check the corpora of additional n-gram language models."""
+    roles = {entry["name"]: entry["role"] for entry in config["corpora"]}
+    training = [name for name, role in roles.items() if role in ("bitext", "mono")]
+    if config["lm"]["interpolate"] and not config["lm"]["models"]:
+        yield "lm.interpolate: the model of all text is the only one; name further ones in lm.models"
+    for model, names in config["lm"]["models"].items():
+        for name in names:
+            if name not in training:
+                what = f"a corpus of role {roles[name]} is for tuning and tests" if name in roles else "no such corpus"
+                yield f"lm.models.{model}: {name}: {what}; {_hint(name, training)}"
+
+
+def _check_engine(config: Mapping[str, Any]) -> Iterator[str]:
+    """Check that Moses can do what ``engine`` assigns to it."""
+    parts = parts_of_moses(config)
+    if parts and config["moses_home"] is None:
+        yield "moses_home: the folder of an installation of Moses, which engine needs; see docs/moses.md"
+    if "alignment" in parts and "model4" in config["alignment"]["aligners"] and config["text"]["max_length"] > 100:
+        yield "text.max_length: MGIZA and GIZA++ cut sentences of more than 100 words; set it to 100 or less"
+    if {"training", "tuning", "decoding"} & set(parts) and not config["text"]["escape"]:
+        yield "text.escape: Moses takes | for a separator of factors; set it to true"
+    if "alignment" in parts and "hmm" in config["alignment"]["aligners"]:
+        yield "alignment.aligners: Moses has no hmm; take model4 (MGIZA or GIZA++) or fast_align"
+    neural = [name for name in config["compare"] if "cslm" in features_of(config, name)]
+    if neural and {"tuning", "decoding"} & set(parts):
+        yield (
+            f"engine: Moses' search cannot ask the CSLM of {', '.join(neural)}; give tuning and decoding to rnnsmt, "
+            "leave them out of compare, or rescore Moses' n-best lists (docs/moses.md)"
+        )
+    if "training" in parts:
+        untold = "needs to know which sentences a pair is from, which Moses' training does not tell"
+        if config["rnn"]["leave_out"]:
+            yield f"rnn.leave_out: {untold}; set it to 0"
+        used = {name for system in config["compare"] for name in features_of(config, system)}
+        for name, settings in {"rnn": {}, **config["scorers"]}.items():
+            if name in used and (config["rnn"]["settings"] | settings).get("weighting") == "counts":
+                yield f"{name}: weighting counts {untold}"
+
+
+def _check_systems(config: Mapping[str, Any]) -> Iterator[str]:
+    """Check the names of scorers and systems, the components of systems, and the systems that are compared."""
+    own = ["rnn", "cslm", "wp", "proposals"]
+    known = [*own, *config["scorers"]]
+    for name in config["scorers"]:
+        if name in (*own, "model", "baseline"):
+            yield f"scorers.{name}: the name is taken; call it something else"
+    for name, system in config["systems"].items():
+        if set(system) == {"features"}:
+            yield from _check_features(config, name, system["features"], known)
+        else:
+            yield from _check_lstms(config, name, system)
+    for key, listed in (("compare", config["compare"]), ("seq2seq.compare", config["seq2seq"]["compare"])):
+        for name in listed:
+            if name not in config["systems"]:
+                yield f"{key}: no system {name}; {_hint(name, config['systems'])}"
+
+
+def _check_features(config: Mapping[str, Any], name: str, added: list[str], known: list[str]) -> Iterator[str]:
+    """Check a phrase-based system: its features exist and are compatible, and its name does not imply others."""
+    for feature in added:
+        if feature not in known:
+            yield f"systems.{name}: no feature {feature}; {_hint(feature, known)}"
+    features = set(added)
+    if "proposals" in features:
+        if not {"rnn"} <= features <= {"rnn", "cslm", "proposals"}:
+            remedy = "give it rnn, perhaps cslm, and nothing else"
+            yield f"systems.{name}: proposals have the score of rnn only; {remedy}"
+        if config["rnn"]["leave_out"] and name in config["compare"]:
+            yield f"systems.{name}: proposals are those of one network; set rnn: {{leave_out: 0}}"
+        if config["rnn"]["settings"].get("direction", "direct") != "direct":
+            yield f"systems.{name}: proposals need p(target | source); leave out rnn.settings.direction"
+    said = named_features(name)
+    if said is not None and set(said) != features:
+        adds = " and ".join(added) or "nothing"
+        yield f"systems.{name}: adds {adds}, which is not what its name says; call it something else"
+    if "+" in name or name.startswith("lstm"):
+        yield f"systems.{name}: + and lstm are for systems with LSTMs; call it something else"
+
+
+def _check_lstms(config: Mapping[str, Any], name: str, system: Mapping[str, Any]) -> Iterator[str]:
+    """Check a system of LSTMs: its network exists, and the system that it rescores has n-best lists."""
+    if "features" in system or "network" not in system:
+        yield f"systems.{name}: needs either features and nothing else, or a network of seq2seq.networks"
+        return
+    networks, network = config["seq2seq"]["networks"], system["network"]
+    if network not in networks:
+        yield f"systems.{name}: no network {network} in seq2seq.networks; {_hint(network, networks)}"
+    other = system.get("rescores")
+    if other is None:
+        if "weight" in system:
+            yield f"systems.{name}: a weight is for LSTMs that rescore another system; add rescores, or leave it out"
+        if named_features(name) is not None or "+" in name:
+            yield f"systems.{name}: is LSTMs alone, which is not what its name says; call it something else"
+    elif "features" not in config["systems"].get(other, {}):
+        phrase_based = [system for system, about in config["systems"].items() if "features" in about]
+        yield f"systems.{name}: rescores {other}, which is no phrase-based system; {_hint(other, phrase_based)}"
+    elif not name.startswith(f"{other}+") or name.endswith("+"):
+        yield f"systems.{name}: rescores {other}, which is not what its name says; call it {other}+{network}"
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    """Return a hint for a misspelt name: the closest known name, or all of them."""
+    near = difflib.get_close_matches(name, known, 1)
+    return f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+
+
+def features_of(config: Mapping[str, Any], system: str) -> list[str]:
+    """Return the features that a system, or the system it rescores, adds to the baseline; none for LSTMs alone."""
+    about = config["systems"].get(system, {})
+    if "rescores" in about:
+        about = config["systems"].get(about["rescores"], {})
+    return list(about.get("features", []))
+
+
+def _check_numbers(value: Any, place: str) -> Iterator[str]:
+    """Yield numbers that are out of range for every stage."""
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from _check_numbers(part, f"{place}.{key}" if place else str(key))
+    elif isinstance(value, list):
+        for number, part in enumerate(value):
+            yield from _check_numbers(part, f"{place}[{number}]")
+    elif isinstance(value, float) and not math.isfinite(value):
+        yield f"{place}: {value} is not a finite number"
+    elif isinstance(value, int) and value > (most := MAX_SEED if place == "seed" else MAX_INT):
+        yield f"{place}: {value} is more than {most}"
+
+
+def _check_corpora(entries: list[Mapping[str, Any]]) -> Iterator[str]:
+    """Check the roles and names of the corpora."""
+    roles = Counter(entry["role"] for entry in entries)
+    for name, times in Counter(entry["name"] for entry in entries).items():
+        if times > 1:
+            yield f"corpora: {times} corpora are named {name}; give each its own name"
+    for number, entry in enumerate(entries):
+        where = f"corpora[{number}] ({entry['name']})"
+        role = entry["role"]
+        if role != "mono" and "source" not in entry:
+            yield f"{where}: source missing; a corpus of role {role} needs both sides"
+        if role == "mono" and "source" in entry:
+            yield f"{where}: a corpus of role mono has a target side only; remove source"
+        if role in ("dev", "test") and "keep" in entry:
+            yield f"{where}: keep is for training text; a corpus of role {role} is always kept whole"
+        if role == "test" and entry.get("in_domain"):
+            yield f"{where}: in_domain would let selection choose training text by the test text; remove it"
+        if role == "test" and entry["name"] == "dev":
+            yield "corpora: the name dev is taken by the joined dev text; call the test corpus something else"
+    for role in ("bitext", "dev", "test"):
+        if not roles[role]:
+            yield f"corpora: at least one corpus of role {role} is needed"
+
+
+def _check_files(config: Mapping[str, Any]) -> Iterator[str]:
+    """Check the files of the corpora without reading them; only files of equal size are compared."""
+    external = config["alignment"]["external"]
+    if external is not None and Path(external).is_dir():
+        yield f"alignment.external: {external} is a folder, a file is needed"
+    found = [_corpus(entry, config["data_dir"]) for entry in config["corpora"]]
+    for number, corpus in enumerate(found):
+        where = f"corpora[{number}] ({corpus.name})"
+        for path in filter(None, (corpus.source, corpus.target)):
+            if Path(path).is_dir():
+                yield f"{where}: {path} is a folder, a file is needed"
+            elif Path(path).is_file() and not Path(path).stat().st_size:
+                yield f"{where}: {path} is empty"
+        if corpus.source is not None and _same_file(corpus.source, corpus.target):
+            yield f"{where}: source and target are the same text, {corpus.target}"
+        else:
+            yield from (
+                f"{where}: its {side} text is also that of {earlier.name} ({earlier.role}), {path}; text for tuning "
+                "and tests must be text that nothing else has seen"
+                for earlier in found[:number]
+                if earlier.role != corpus.role and {earlier.role, corpus.role} & {"dev", "test"}
+                for side, path, other in (
+                    ("source", corpus.source, earlier.source),
+                    ("target", corpus.target, earlier.target),
+                )
+                if path is not None and other is not None and _same_file(path, other)
+            )
+
+
+def _same_file(path: str, other: str) -> bool:
+    """Return whether two paths refer to the same file or to files with equal contents."""
+    if os.path.realpath(path) == os.path.realpath(other):
+        return True
+    if not (Path(path).is_file() and Path(other).is_file()):
+        return False
+    return 0 < Path(path).stat().st_size == Path(other).stat().st_size and filecmp.cmp(path, other, shallow=False)
+
+
+def _check_selection(config: Mapping[str, Any]) -> Iterator[str]:
+    """Check that selection has in-domain text, on both sides for parallel text, on the target side for the LM."""
+    entries = config["corpora"]
+    in_domain = [entry for entry in entries if _in_domain(entry)]
+    for kind, roles in (("bitext", ("bitext",)), ("mono", ("bitext", "mono"))):
+        pool = [entry.get("keep") for entry in entries if entry["role"] in roles]
+        if isinstance(config["selection"][kind], Mapping) and all(pool) and not all(keep == "all" for keep in pool):
+            yield f"selection.{kind}: every corpus has its own keep, none is left to select words of; give a fraction"
+        if all(kept_whole(keep, config["selection"][kind]) for keep in pool):
+            continue
+        if not any(kind == "mono" or entry["role"] != "mono" for entry in in_domain):
+            sides = "a target side" if kind == "mono" else "both sides"
+            yield f"selection.{kind}: no corpus with {sides} is in_domain; mark one to select by, or keep all (1)"
+
+
+def _check_joint(config: Mapping[str, Any]) -> Iterator[str]:
+    """Check the joint test sets."""
+    tests = [entry["name"] for entry in config["corpora"] if entry["role"] == "test"]
+    for joint, parts in config["evaluation"]["joint"].items():
+        if joint in tests or joint == "dev":
+            yield f"evaluation.joint.{joint}: is the name of a test set already"
+        if len(set(parts)) < max(len(parts), 2):
+            yield f"evaluation.joint.{joint}: two or more different test sets are needed"
+        for part in parts:
+            if part not in tests:
+                yield f"evaluation.joint.{joint}: {part} is not a test corpus; there are {', '.join(tests)}"

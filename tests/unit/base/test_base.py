@@ -1,0 +1,452 @@
+"""Files, command line and progress: what every stage stands on."""
+
+import bz2
+import gzip
+import lzma
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rnnsmt.base import io
+from rnnsmt.base.io import InputError
+from rnnsmt.base.progress import Meter, track
+from rnnsmt.base.state_folder import StateFolder
+from rnnsmt.cli import main
+from rnnsmt.stages import CHAPTERS, STAGES
+
+LINES = st.lists(st.text(st.characters(exclude_characters="\n", exclude_categories=("Cs",))), max_size=20)
+
+
+@settings(deadline=None)
+@given(lines=LINES, suffix=st.sampled_from(["", ".gz", ".bz2", ".xz"]))
+def test_lines_survive_a_round_trip(tmp_path_factory, lines, suffix):
+    path = tmp_path_factory.mktemp("io") / f"text{suffix}"
+    assert io.write_lines(path, lines) == len(lines)
+    assert list(io.read_lines(path)) == lines
+    assert io.count_lines(path) == len(lines)
+
+
+def test_the_same_content_gives_the_same_bytes(tmp_path):
+    for name in ("a.gz", "b.gz"):
+        io.write_lines(tmp_path / name, ["x"] * 100)
+    assert (tmp_path / "a.gz").read_bytes() == (tmp_path / "b.gz").read_bytes()
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
+    path = tmp_path / "out.gz"
+    io.write_lines(path, ["old"])
+
+    def lines():
+        yield "new"
+        raise ValueError
+
+    with pytest.raises(ValueError):
+        io.write_lines(path, lines())
+    assert list(io.read_lines(path)) == ["old"]
+    assert [p.name for p in tmp_path.iterdir()] == ["out.gz"]
+
+
+def test_what_a_killed_process_left_is_removed(tmp_path):
+    code = f"""
+import os, signal
+from rnnsmt.base import io
+from rnnsmt.base.io import InputError
+with io.atomic_text({str(tmp_path / "out.gz")!r}) as out:
+    out.write("half")
+    out.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    subprocess.run([sys.executable, "-c", code], check=False)
+    assert len(list(tmp_path.iterdir())) == 1
+    io.write_lines(tmp_path / "other.gz", ["whole"])
+    assert len(list(tmp_path.iterdir())) == 2
+    io.write_lines(tmp_path / "out.gz", ["whole"])
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["other.gz", "out.gz"]
+
+
+def damaged(path, kind):
+    data = b"some text\n" * 1000
+    if kind == "truncated gz":
+        path.write_bytes(gzip.compress(data)[:-20])
+    elif kind == "no gz":
+        path.write_bytes(data)
+    elif kind == "spoilt gz":
+        packed = bytearray(gzip.compress(data))
+        packed[len(packed) // 2] ^= 0xFF
+        path.write_bytes(packed)
+    elif kind == "truncated xz":
+        path.write_bytes(lzma.compress(data)[:-20])
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("a.gz", "truncated gz"), ("a.gz", "no gz"), ("a.gz", "spoilt gz"), ("a.xz", "truncated xz"), ("a.xz", "no gz")],
+)
+def test_damaged_files(tmp_path, name, kind):
+    path = tmp_path / name
+    damaged(path, kind)
+    if kind == "no gz":
+        path.write_bytes(b"plain text\n")
+    message = "damaged, or not compressed at all" if kind == "no gz" else "damaged after line"
+    with pytest.raises(io.InputError, match=message):
+        list(io.read_lines(path))
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+@pytest.mark.parametrize("name", ["a", "a.txt", "a.gz", "a.xz"])
+def test_compression_is_known_by_content(tmp_path, name, pack):
+    path = tmp_path / name
+    path.write_bytes(pack(b"some\ntext\n"))
+    assert list(io.read_lines(path)) == ["some", "text"]
+    assert list(io.read_line_blocks(path)) == [b"some\ntext\n"]
+
+
+def test_an_empty_file_has_no_lines_whatever_it_is_called(tmp_path):
+    for name in ("a", "a.gz", "a.bz2", "a.xz"):
+        (tmp_path / name).touch()
+        assert list(io.read_lines(tmp_path / name)) == []
+
+
+def test_a_zip_archive_is_no_text(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.txt", "w") as archive:
+        archive.writestr("inside.txt", "text\n")
+    for read in (io.read_lines, io.read_line_blocks):
+        with pytest.raises(io.InputError, match=r"a\.txt: is a zip archive; unpack it"):
+            list(read(tmp_path / "a.txt"))
+
+
+def test_a_pipe_is_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(b"PK\nb\n",))
+    writer.start()
+    assert list(io.read_lines(tmp_path / "pipe")) == ["PK", "b"]
+    writer.join()
+
+
+def test_bad_text_is_named_by_line(tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes(b"good\nbad \xff\n")
+    with pytest.raises(io.InputError, match="a, line 2: not UTF-8 at byte 4"):
+        list(io.read_lines(path))
+
+
+def test_an_endless_line_stops_the_reading(tmp_path, monkeypatch):
+    monkeypatch.setattr(io, "MAX_LINE_BYTES", 1000)
+    path = tmp_path / "a"
+    path.write_bytes(b"x\n" + b"y" * 5000)
+    with pytest.raises(io.InputError, match="line 2: longer than 1000 bytes"):
+        list(io.read_lines(path))
+
+
+def test_missing_files_and_folders(tmp_path):
+    with pytest.raises(io.InputError, match="no such file"):
+        list(io.read_lines(tmp_path / "a.gz"))
+    with pytest.raises(io.InputError, match="is a folder"):
+        list(io.read_lines(tmp_path))
+
+
+def test_unequal_line_counts(tmp_path):
+    io.write_lines(tmp_path / "a", ["1", "2"])
+    io.write_lines(tmp_path / "b", ["1", "2", "3"])
+    with pytest.raises(io.InputError, match=r"a ends after line 2, but .*b goes on"):
+        list(io.read_parallel(tmp_path / "a", tmp_path / "b"))
+
+
+def test_json_errors_name_the_file(tmp_path):
+    (tmp_path / "a.json").write_text('{"x": ')
+    with pytest.raises(io.InputError, match=r"a\.json, line 1: not JSON"):
+        io.read_json(tmp_path / "a.json")
+
+
+@pytest.mark.parametrize("words", [[c, s] for c in STAGES for s in STAGES[c]], ids=" ".join)
+def test_every_stage_has_help_and_refuses_no_options(words, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as stopped:
+        main([*words, "--help"])
+    assert stopped.value.code == 0
+    if words[1] in ("describe", "status", "usage") and words[0] != "translation":  # everything of them has a default
+        assert main(words) == (0 if words[1] == "describe" else 2)
+        return
+    with pytest.raises(SystemExit) as stopped:
+        main(words)
+    assert stopped.value.code == 2
+    assert "required" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        ("decode", "did you mean rnnsmt search decode or rnnsmt moses decode?"),
+        ("decode --ini moses.ini", "did you mean rnnsmt search decode or rnnsmt moses decode?"),
+        ("evaluation decode", "did you mean rnnsmt search decode or rnnsmt moses decode?"),
+        ("train", "did you mean rnnsmt rnn train or rnnsmt cslm train or rnnsmt seq2seq train or rnnsmt moses train?"),
+        ("search decod", "did you mean rnnsmt search decode?"),
+        ("serch decode", "did you mean rnnsmt search decode?"),
+        ("truecas", "did you mean rnnsmt corpus truecase?"),
+        ("alin", "did you mean rnnsmt align?"),
+        ("xyzzy", "there are demo, corpus, "),
+        ("lm xyzzy", "there are estimate, interpolate, perplexity"),
+    ],
+)
+def test_unknown_commands_are_answered_with_known_ones(capsys, words, hint):
+    with pytest.raises(SystemExit) as stopped:
+        main(words.split())
+    assert stopped.value.code == 2
+    assert hint in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_every_chapter_has_stages():
+    assert CHAPTERS.keys() == STAGES.keys()
+
+
+def test_help_without_a_stage(capsys):
+    assert main([]) == 2
+    assert main(["corpus"]) == 2
+    assert "prepare" in capsys.readouterr().out
+
+
+def test_bad_input_is_one_sentence_and_code_2(tmp_path, capsys):
+    assert main(["corpus", "join", "--input", str(tmp_path / "none"), "--output", str(tmp_path / "out")]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("rnnsmt corpus join: error: ")
+    assert error.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_join_refuses_to_write_nothing(tmp_path):
+    (tmp_path / "empty").touch()
+    assert main(["corpus", "join", "--input", str(tmp_path / "empty"), "--output", str(tmp_path / "out")]) == 2
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_last_line_gives_the_figures(tmp_path, capsys):
+    io.write_lines(tmp_path / "a", ["x"] * 1234)
+    assert main(["corpus", "join", "--input", str(tmp_path / "a"), "--output", str(tmp_path / "out")]) == 0
+    assert "rnnsmt corpus join: done: files 1, lines 1,234, " in capsys.readouterr().err
+
+
+def test_a_full_disk_is_a_sentence(capsys, tmp_path):
+    io.write_lines(tmp_path / "a", ["x" * 10000] * 100)
+    assert main(["corpus", "join", "--input", str(tmp_path / "a"), "--output", "/dev/full/out"]) == 2
+    assert "error" in capsys.readouterr().err
+
+
+def test_progress_in_a_log(capsys, monkeypatch):
+    monkeypatch.setattr("rnnsmt.base.progress.LOG_SECONDS", 0.0)
+    assert list(track([1, 2], "reading")) == [1, 2]
+    assert "reading: 1 of 2 lines (50 %), about 0 s left" in capsys.readouterr().err
+    meter = Meter("counting", unit="pairs")
+    meter.add(5)
+    assert "counting: 5 pairs, " in capsys.readouterr().err
+
+
+def test_what_a_killed_process_left_is_removed_when_nobody_waits_for_it(tmp_path):
+    """A process that ended and was not waited for stays a zombie: its number is taken, but it writes no more."""
+    code = f"""
+import os, signal
+from rnnsmt.base import io
+from rnnsmt.base.io import InputError
+with io.atomic_text({str(tmp_path / "out")!r}) as out:
+    out.write("half")
+    out.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    child = subprocess.Popen([sys.executable, "-c", code])
+    try:
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # ended, and still a zombie
+        assert Path(f"/proc/{child.pid}/stat").read_text().split(") ")[1].startswith("Z")
+        assert [str(child.pid) in path.name for path in tmp_path.iterdir()] == [True]
+        io.write_lines(tmp_path / "out", ["whole"])
+        assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    finally:
+        child.wait()
+
+
+def test_what_a_living_process_writes_is_left_alone(tmp_path):
+    other = tmp_path / f"{io._temporary_prefix()}{os.getppid()}-out"
+    other.write_text("half")
+    io.write_lines(tmp_path / "out", ["whole"])
+    assert other.exists()
+
+
+def test_two_processes_have_their_own_scratch_folders(tmp_path):
+    """A stage that outlived its workflow goes on undisturbed by the next one; when it is killed, its folder goes."""
+    code = f"""
+import sys
+from rnnsmt.base.io import scratch_folder
+with scratch_folder({str(tmp_path / "new" / "out")!r}) as folder:
+    (folder / "spool").write_text("first")
+    print(folder, flush=True)
+    sys.stdin.readline()
+    assert (folder / "spool").read_text() == "first"
+    print("undisturbed", flush=True)
+    sys.stdin.readline()
+"""
+    child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert child.stdin
+    assert child.stdout
+    try:
+        theirs = Path(child.stdout.readline().strip())
+        for _ in range(2):
+            with io.scratch_folder(tmp_path / "new" / "out") as ours:
+                assert ours != theirs
+                assert not list(ours.iterdir())
+                (ours / "spool").write_text("second")
+            assert not ours.exists()
+            assert (theirs / "spool").read_text() == "first"
+        child.stdin.write("\n")
+        child.stdin.flush()
+        assert child.stdout.readline() == "undisturbed\n"
+    finally:
+        child.kill()
+        child.wait()
+    assert theirs.exists()
+    with io.scratch_folder(tmp_path / "new" / "out"):
+        assert not theirs.exists()
+    assert not list((tmp_path / "new").iterdir())
+
+
+def test_scratch_folders_on_a_local_disk(tmp_path, monkeypatch):
+    """The environment names it, with other variables; outputs of one name in two folders are two things."""
+    (tmp_path / "local").mkdir()
+    monkeypatch.setenv("DISK", str(tmp_path / "local"))
+    monkeypatch.setenv("RNNSMT_SCRATCH", "$DISK")
+    with io.scratch_folder(tmp_path / "a" / "out") as first, io.scratch_folder(tmp_path / "b" / "out") as second:
+        assert {first.parent, second.parent} == {tmp_path / "local"}
+        assert first != second
+    assert not list((tmp_path / "local").iterdir())
+    assert not (tmp_path / "a").exists()
+    monkeypatch.setenv("RNNSMT_SCRATCH", "$DISK/none")
+    with pytest.raises(InputError, match="local/none is no folder here"), io.scratch_folder(tmp_path / "out"):
+        pass
+
+
+def test_no_scratch_folder_below_a_file(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="is a file, not a folder"), io.scratch_folder(tmp_path / "file" / "out"):
+        pass
+
+
+# folders for states
+
+
+def test_only_finished_states_are_replaced(tmp_path, capsys):
+    """With other settings an interrupted job is refused, a finished one starts over."""
+    (tmp_path / "state.json").write_text("{}")
+    before = StateFolder(tmp_path, {"epochs": 3, "text": "a" * 64})
+    changed = StateFolder(tmp_path, {"epochs": 4, "text": "b" * 64})
+    changed.clear_finished("state.json")
+    with pytest.raises(InputError, match=r"changed since: epochs \(was 3, is 4\), text; .* or remove .* to start over"):
+        changed.check(before.fingerprint)
+    before.finish()
+    before.clear_finished("state.json")
+    assert (tmp_path / "state.json").exists()
+    changed.clear_finished("state.json")
+    assert not list(tmp_path.iterdir())
+    assert "finished with other settings before, starting over; changed since: epochs" in capsys.readouterr().err
+
+
+def test_what_a_killed_process_left_in_a_state_folder_goes(tmp_path):
+    """On another node too; a state may have gigabytes, and a job goes on wherever there is room."""
+    (tmp_path / ".tmp-another-node-17-passes.npz").write_text("half")
+    (tmp_path / "passes.npz").write_text("whole")
+    StateFolder(tmp_path, {}).lock()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["lock", "passes.npz"]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [MemoryError(), RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to ...")],
+)
+def test_too_little_memory_is_a_sentence(tmp_path, capsys, monkeypatch, error):
+    def fail(_args):
+        raise error
+
+    monkeypatch.setattr("rnnsmt.corpus.commands.join", fail)
+    assert main(["corpus", "join", "--input", "in", "--output", str(tmp_path / "out")]) == 2
+    assert "join: error: not enough memory; use a machine with more" in capsys.readouterr().err
+
+
+def stage(*words: object, **streams: object) -> "subprocess.Popen[str]":
+    """A stage as a process that hears Ctrl-C, which a test run in the background would ignore."""
+    hear = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
+    command = [sys.executable, "-m", "rnnsmt", *map(str, words)]
+    return subprocess.Popen(command, text=True, preexec_fn=hear, **streams)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signals_leave_nothing(tmp_path, number, code):
+    os.mkfifo(tmp_path / "in")
+    (tmp_path / "out").write_text("old")
+    process = stage("corpus", "join", "--input", tmp_path / "in", "--output", tmp_path / "out", stderr=subprocess.PIPE)
+    with (tmp_path / "in").open("w") as text:
+        text.write("a line\n")
+        text.flush()
+        while len(list(tmp_path.iterdir())) < 3:
+            time.sleep(0.01)
+        time.sleep(0.2)  # until it waits for the next line
+        process.send_signal(number)
+        error = process.communicate(timeout=20)[1]
+    assert process.returncode == code
+    assert error == ("rnnsmt corpus join: interrupted\n" if number == signal.SIGINT else "")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
+    assert (tmp_path / "out").read_text() == "old"
+
+
+def test_a_signal_inside_a_destructor_is_not_lost():
+    code = """
+import os, signal, sys, time
+from rnnsmt.base import stopping
+stopping.catch_signals()
+sys.unraisablehook = stopping.signal_again
+class Unlucky:
+    def __del__(self):
+        signal.raise_signal(signal.SIGTERM)
+Unlucky()
+time.sleep(20)
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (143, "")
+
+
+def test_nobody_reads_what_is_printed():
+    reading, writing = os.pipe()
+    os.close(reading)
+    for words in (["rnn", "describe"], ["--help"]):
+        process = stage(*words, stdout=writing, stderr=subprocess.PIPE)
+        assert process.communicate()[1] == ""
+        assert process.returncode in (0, 141)  # argparse ignores it
+    os.close(writing)
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_closed_stream_is_no_output(tmp_path, number):
+    """The number of a closed stream must not become that of a file to write."""
+    io.write_lines(tmp_path / "in", ["a"])
+    words = ["corpus", "join", "--input", tmp_path / "in", "--output", tmp_path / "out"]
+    line = shlex.join(map(str, [sys.executable, "-m", "rnnsmt", *words])) + f" {number}>&-"
+    assert subprocess.run(line, shell=True, check=False, capture_output=True).returncode == 0
+    assert (tmp_path / "out").read_text() == "a\n"
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_terminal_is_a_sentence(monkeypatch, unbuffered):
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    with Path("/dev/full").open("w") as full:
+        process = stage("rnn", "describe", stdout=full, stderr=subprocess.PIPE)
+        error = process.communicate()[1]
+    assert process.returncode == 2
+    assert error == (
+        "rnnsmt rnn describe: error: a file could not be written (No space left on device); make room and run it "
+        "again\n"
+    )

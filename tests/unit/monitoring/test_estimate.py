@@ -1,0 +1,100 @@
+"""What the plan of a run says of its time, memory and disk."""
+
+import copy
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from rnnsmt.monitoring.estimate import GROWTHS, Growth, Line, Power, estimates, lines, sizes_of
+from rnnsmt.plan.config import settle
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def config() -> dict[str, Any]:
+    """The experiment of the paper."""
+    found = yaml.safe_load((ROOT / "config.yaml").read_text())
+    for key, value in yaml.safe_load((ROOT / "workflow/configs/wmt14.yaml").read_text()).items():
+        found[key] = found[key] | value if isinstance(value, dict) else value
+    settle(found)
+    return found
+
+
+def test_words_of_the_paper(config):
+    words = sizes_of(config)
+    assert words is not None
+    assert (round(words.pool), round(words.bitext)) == (1358, 348)
+    assert (round(words.mono_pool), round(words.mono)) == (2069, 418)
+    assert (round(words.dev, 2), round(words.sets, 2)) == (0.15, 0.23)
+
+
+def test_what_is_kept(config):
+    """A corpus that is kept whole counts whole; what selection chooses itself may be everything."""
+    config["corpora"] = [
+        {"name": "a", "role": "bitext", "source": "a", "target": "a", "words": 10, "keep": "all"},
+        {"name": "b", "role": "bitext", "source": "b", "target": "b", "words": 20, "keep": 0.1},
+        {"name": "c", "role": "mono", "target": "c", "words": 40},
+    ]
+    config["selection"] = {"bitext": 0.5, "mono": "auto"}
+    words = sizes_of(config)
+    assert words is not None
+    assert words == (50, 30, 12, 70, 10 + 2 + 40, 0, 0)
+
+
+def test_no_estimate_without_words(config):
+    del config["corpora"][0]["words"]
+    assert sizes_of(config) is None
+    assert estimates(config) == []
+    assert list(lines(config)) == []
+
+
+def test_powers(config, monkeypatch):
+    """CPU seconds become hours, megabytes gigabytes; a stage that spills takes no more than it is told."""
+    growth = Growth("pool", Line(36.0, 36.0), Line(500.0, 1000.0), Power(2.0, 0.5))
+    monkeypatch.setattr("rnnsmt.monitoring.estimate.GROWTHS", {"align_words": growth, "extract": growth})
+    align, extract = estimates(config)[:2]
+    pool = 1357.5
+    assert align.rule == "align_words"
+    hours = 0.01 + pool / 100
+    assert align[1:] == pytest.approx(
+        (0.9 * hours, 0, 0.5 + pool, 2 * pool**0.5 / 1000)
+    )  # of two aligners model4 alone
+    assert extract.memory == 16
+    assert extract.core_hours == pytest.approx(hours)
+
+
+def test_devices_and_networks(config):
+    """With a GPU the networks take its hours, without one those of cores; another training takes them again."""
+    on_gpu = {row.rule: row for row in estimates(config)}
+    other = copy.deepcopy(config)
+    other["rnn"]["device"] = "cpu"
+    on_cpu = {row.rule: row for row in estimates(other)}
+    for rule in ("rnn_train", "rnn_score", "cslm_train"):
+        assert (on_gpu[rule].core_hours, on_cpu[rule].gpu_hours) == (0, 0), rule
+        assert 0 < on_gpu[rule].gpu_hours < on_cpu[rule].core_hours, rule
+    assert on_cpu["mert"].core_hours > on_gpu["mert"].core_hours > 0
+    other["networks"]["seeds"] = 3
+    again = {row.rule: row for row in estimates(other)}
+    assert again["rnn_train"].core_hours == pytest.approx(3 * on_cpu["rnn_train"].core_hours)
+    other["compare"] = ["baseline"]
+    assert not {"rnn_train", "rnn_score", "cslm_train"} & {row.rule for row in estimates(other)}
+
+
+def test_lines(config):
+    """One for every rule that takes long or much, and their sum."""
+    first, head, *rows = lines(config)
+    assert "348 of 1,358 million target words of bitext and 418 of 2,069 million" in first
+    assert head.split() == ["rule", "core", "hours", "GPU", "hours", "GB", "memory", "GB", "disk"]
+    assert rows[-1].startswith("all ")
+    hours = [float(re.split(r"\s{2,}", row)[1].replace(",", "")) for row in rows]
+    assert sum(hours[:-1]) == pytest.approx(hours[-1], abs=0.1 * len(hours))
+
+
+def test_every_rule_is_one_of_the_workflow():
+    rules = "".join(path.read_text() for path in (ROOT / "workflow/rules").glob("*.smk"))
+    for rule in GROWTHS:
+        assert f"rule {rule}:" in rules

@@ -1,0 +1,498 @@
+"""Every mistake of a configuration is reported, in words that help."""
+
+import copy
+import math
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+import yaml
+
+from rnnsmt.base.languages import TWO_LETTERS, code_mistake
+from rnnsmt.cslm import settings as cslm
+from rnnsmt.plan.config import AUTO, amount_kept, check, corpora, settle
+from rnnsmt.rnn.settings import PRESETS, RnnSettings
+from rnnsmt.seq2seq import settings as seq2seq
+
+ROOT = Path(__file__).resolve().parents[3]
+SCHEMA = ROOT / "workflow/schemas/config.schema.json"
+
+
+@pytest.fixture
+def config() -> dict:
+    return copy.deepcopy(yaml.safe_load((ROOT / "config.yaml").read_text()))
+
+
+def test_the_reference_is_right(config):
+    assert check(config, SCHEMA) == []
+
+
+@pytest.mark.parametrize("name", ["multi30k", "multi30k-tok", "mini-wmt", "wmt14", "paper", "laws"])
+def test_the_configs_are_right(config, name, tmp_path):
+    for key, value in yaml.safe_load((ROOT / f"workflow/configs/{name}.yaml").read_text()).items():
+        config[key] = config[key] | value if isinstance(value, dict) else value
+    config["data_dir"] = str(tmp_path)
+    assert check(config, SCHEMA) == []
+
+
+def test_the_experiment_of_the_paper_has_the_paper_s_conditions():
+    """What paper.yaml says for any text stands in wmt14.yaml too."""
+    wmt14, paper = (yaml.safe_load((ROOT / f"workflow/configs/{name}.yaml").read_text()) for name in ("wmt14", "paper"))
+    for section, values in paper.items():
+        assert wmt14[section].items() >= values.items()
+    assert paper["tuning"] | paper["search"] == {
+        "optimiser": "mert", "nbest": 100, "restarts": 20, "combine": "best", "nested": False, "max_iterations": 25,
+        "pop_limit": 2000, "stack": 2000,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("words", [348, "348", 0.5])
+def test_selection_by_words(config, words):
+    config["selection"]["bitext"] = {"words": words}
+    assert check(config, SCHEMA) == []
+    assert amount_kept(config["selection"]["bitext"]) == f"--words {round(float(words) * 1e6)}"
+    assert [amount_kept(amount) for amount in ("auto", 0.25)] == ["--fraction auto", "--fraction 0.25"]
+    config["selection"]["bitext"] = {"words": -1}
+    (line,) = check(config, SCHEMA)
+    assert line.startswith("selection.bitext: {'words': -1} is not possible; it must be auto or a number")
+
+
+def test_a_scorer_has_the_settings_of_rnn(config):
+    """Numbers that came as text are numbers there too; an unknown setting is told."""
+    config["scorers"]["mine"] = {"hidden": "64", "dropout": "0.5"}
+    assert check(config, SCHEMA) == []
+    assert config["scorers"]["mine"] == {"hidden": 64, "dropout": 0.5}
+    config["scorers"]["mine"] = {"hiden": 64}
+    assert check(config, SCHEMA) == ["scorers.mine: unknown key hiden; did you mean hidden?"]
+
+
+def test_every_key_is_described_and_in_the_reference(config):
+    schema = yaml.safe_load(SCHEMA.read_text())
+
+    def walk(node, value, place):
+        assert node.get("description"), f"{place} has no description"
+        for key, child in node.get("properties", {}).items():
+            if isinstance(value, dict) and place not in (
+                "corpora",
+                *(f"config.{name}.settings" for name in ("rnn", "cslm", "seq2seq")),
+            ):
+                assert key in value, f"{place}.{key} is not in config.yaml"
+                walk(child, value[key], f"{place}.{key}")
+            else:
+                walk(child, None, f"{place}.{key}")
+
+    walk(schema, config, "config")
+
+
+@pytest.mark.parametrize(
+    ("network", "settings", "presets"),
+    [
+        ("rnn", RnnSettings, PRESETS),
+        ("cslm", cslm.CslmSettings, cslm.PRESETS),
+        ("seq2seq", seq2seq.Seq2SeqSettings, seq2seq.PRESETS),
+    ],
+)
+def test_every_setting_of_a_preset_can_be_changed(network, settings, presets):
+    properties = yaml.safe_load(SCHEMA.read_text())["properties"][network]["properties"]
+    assert list(properties["settings"]["properties"]) == [field.name for field in fields(settings)]
+    assert properties["preset"]["enum"] == ["auto", *presets]
+
+
+def spoil(config, change):
+    change(config)
+    return check(config, SCHEMA)
+
+
+MISTAKES = {
+    "a misspelt key": (lambda c: c["tuning"].update(run=3), ["tuning: unknown key run; did you mean runs?"]),
+    "an unknown key": (lambda c: c.update(threads=3), ["unknown key threads; known are languages, "]),
+    "a word for a number": (
+        lambda c: c["tuning"].update(runs="three"),
+        ["tuning.runs: 'three' is not of type 'integer'"],
+    ),
+    "no runs": (lambda c: c["tuning"].update(runs=0), ["tuning.runs: 0 is less than the minimum of 1"]),
+    "n-best lists of one": (
+        lambda c: c["tuning"].update(nbest=1),
+        ["tuning.nbest: 1 is not possible; it must be auto or a whole number from 2"],
+    ),
+    "mostly for validation": (
+        lambda c: c["cslm"]["settings"].update(held_out=0.2),
+        ["cslm.settings.held_out: 0.2 is greater than the maximum of 0.1"],
+    ),
+    "a wrong choice": (
+        lambda c: c["alignment"].update(symmetrization="grow-diag-final-an"),
+        ["alignment.symmetrization: 'grow-diag-final-an' is not possible; did you mean grow-diag-final-and?"],
+    ),
+    "a wrong fraction": (
+        lambda c: c["selection"].update(bitext=1.5),
+        ["selection.bitext: 1.5 is not possible; it must be auto or a number above 0 and up to 1"],
+    ),
+    "a wrong keep": (
+        lambda c: c["corpora"][1].update(keep="some"),
+        ["corpora[1].keep: 'some' is not possible; it must be all or a number above 0 and up to 1 or null"],
+    ),
+    "a missing name": (lambda c: c["corpora"][0].pop("name"), ["corpora[0]: name missing"]),
+    "a name with a slash": (lambda c: c["corpora"][0].update(name="a/b"), ["corpora[0].name: 'a/b' does not match"]),
+    "two of a name": (lambda c: c["corpora"][0].update(name="general"), ["corpora: 2 corpora are named general"]),
+    "a missing side": (lambda c: c["corpora"][0].pop("source"), ["corpora[0] (harbour): source missing"]),
+    "a side too many": (lambda c: c["corpora"][2].update(source="x"), ["corpora[2] (gazette): a corpus of role mono"]),
+    "keep on dev": (lambda c: c["corpora"][3].update(keep="all"), ["corpora[3] (harbour-dev): keep is for training"]),
+    "no test set": (lambda c: c["corpora"].pop(), ["corpora: at least one corpus of role test is needed"]),
+    "a test set called dev": (lambda c: c["corpora"][4].update(name="dev"), ["corpora: the name dev is taken"]),
+    "an unknown system": (
+        lambda c: c.update(compare=["baselin"]),
+        ["compare: no system baselin; did you mean baseline?"],
+    ),
+    "nothing in-domain to select by": (
+        lambda c: c["corpora"][3].update(in_domain=False),
+        ["selection.bitext: no corpus with both sides", "selection.mono: no corpus with a target side"],
+    ),
+    "nothing in-domain of the source language": (
+        lambda c: (c["corpora"][3].update(in_domain=False), c["corpora"][2].update(in_domain=True)),
+        ["selection.bitext: no corpus with both sides is in_domain"],
+    ),
+    "another significance": (
+        lambda c: c["phrases"].update(prune="a"),
+        ["phrases.prune: 'a' is not possible; it must be none or a+e or a-e or a number above 0 and up to 1000"],
+    ),
+    "thresholds that fall": (
+        lambda c: c["lm"].update(prune=[0, 1, 0]),
+        ["lm.prune: a threshold is below the one before it; a longer n-gram cannot stay where a part of it goes"],
+    ),
+    "more thresholds than orders": (
+        lambda c: c["lm"].update(prune=[0, 0, 1, 1], order=3),
+        ["lm.prune: 4 thresholds for a model of order 3; give at most one for each order"],
+    ),
+    "a threshold below 0": (lambda c: c["lm"].update(prune=[-1]), ["lm.prune[0]: -1 is less than the minimum of 0"]),
+    "a language model of a test set, one of nothing known": (
+        lambda c: c["lm"].update(models={"near": ["harbour", "harbour-dev"], "far": ["gazete"]}),
+        [
+            "lm.models.near: harbour-dev: a corpus of role dev is for tuning and tests; did you mean harbour?",
+            "lm.models.far: gazete: no such corpus; did you mean gazette?",
+        ],
+    ),
+    "a language model of no corpora": (
+        lambda c: c["lm"].update(models={"near": []}),
+        ["lm.models.near: [] should be non-empty"],
+    ),
+    "nothing to interpolate": (
+        lambda c: c["lm"].update(interpolate=True),
+        ["lm.interpolate: the model of all text is the only one; name further ones in lm.models"],
+    ),
+    "a joint of nothing": (
+        lambda c: c["evaluation"]["joint"].update(all=["harbour-test", "other"]),
+        ["evaluation.joint.all: other is not a test corpus; there are harbour-test"],
+    ),
+    "a joint of one": (
+        lambda c: c["evaluation"]["joint"].update(all=["harbour-test", "harbour-test"]),
+        ["evaluation.joint.all: two or more different test sets are needed"],
+    ),
+    "a name that says something else": (
+        lambda c: c["systems"].update(rnn={"features": ["wp"]}, baseline={"features": ["rnn", "cslm"]}),
+        ["systems.baseline: adds rnn and cslm, which is not what its name says", "systems.rnn: adds wp, which is not"],
+    ),
+    "an unknown feature": (
+        lambda c: c["systems"].update(mine={"features": ["rnn", "invers"]}),
+        ["systems.mine: no feature invers; did you mean inverse?"],
+    ),
+    "proposals without the network": (
+        lambda c: c["systems"].update(mine={"features": ["proposals"]}),
+        ["systems.mine: proposals have the score of rnn only; give it rnn, perhaps cslm, and nothing else"],
+    ),
+    "proposals with another column": (
+        lambda c: c["systems"].update(mine={"features": ["rnn", "proposals", "wp"]}),
+        ["systems.mine: proposals have the score of rnn only"],
+    ),
+    "more proposals than the beam is wide": (
+        lambda c: c["proposals"].update(nbest=11),
+        ["proposals.nbest: 11 is greater than the maximum of 10"],
+    ),
+    "a scorer with the name of something else": (
+        lambda c: c["scorers"].update(cslm={}),
+        ["scorers.cslm: the name is taken"],
+    ),
+    "trainings that cannot take turns": (
+        lambda c: (c["networks"].update(seeds=2), c["tuning"].update(runs=3)),
+        ["networks.seeds: 2 trainings cannot count alike in 3 tuning runs; make tuning.runs a multiple"],
+    ),
+    "no number": (
+        lambda c: c["rnn"]["settings"].update(clip=math.inf, learning_rate=math.nan),
+        ["rnn.settings.clip: inf is not a finite number", "rnn.settings.learning_rate: nan is not a finite"],
+    ),
+    "too much": (
+        lambda c: (c.update(seed=2**63), c["tuning"].update(nbest=2**31)),
+        ["seed: 9223372036854775808 is more than", "tuning.nbest: 2147483648 is more than 2147483647"],
+    ),
+    "a missing folder": (lambda c: c.update(data_dir="/not/there"), ["data_dir: /not/there is no folder"]),
+    "a test set to select by": (
+        lambda c: c["corpora"][4].update(in_domain=True),
+        ["corpora[4] (harbour-test): in_domain would let selection choose training text by the test text"],
+    ),
+    "a code of three letters": (
+        lambda c: c["languages"].update(source="eng", target="zz"),
+        ["languages.source: eng is a code of three letters; did you mean en (ISO 639-1)?"],
+    ),
+    "a wrong size of the vocabulary": (
+        lambda c: c["rnn"].update(vocab_size="large"),
+        ["rnn.vocab_size: 'large' is not possible; it must be auto or a whole number from 3"],
+    ),
+    "the dev text as test text": (
+        lambda c: c["corpora"][4].update(source="./results/demo/dev.en"),
+        ["corpora[4] (harbour-test): its source text is also that of harbour-dev (dev), ./results/demo/dev.en"],
+    ),
+    "the test text for the language model": (
+        lambda c: c["corpora"][2].update(target=c["corpora"][4]["target"]),
+        ["corpora[4] (harbour-test): its target text is also that of gazette (mono), results/demo/test.fr"],
+    ),
+    "one side twice": (
+        lambda c: c["corpora"][0].update(source=c["corpora"][0]["target"]),
+        ["corpora[0] (harbour): source and target are the same text, results/demo/in-domain.fr.gz"],
+    ),
+    "an unknown network": (
+        lambda c: c["systems"].update({"lstm_deep": {"network": "lstm_dep"}}),
+        ["systems.lstm_deep: no network lstm_dep in seq2seq.networks; did you mean lstm?"],
+    ),
+    "features and a network": (
+        lambda c: c["systems"].update({"both": {"features": ["rnn"], "network": "lstm"}}),
+        ["systems.both: needs either features and nothing else, or a network of seq2seq.networks"],
+    ),
+    "nothing of both": (
+        lambda c: c["systems"].update({"none": {"ensemble": 2}}),
+        ["systems.none: needs either features and nothing else, or a network of seq2seq.networks"],
+    ),
+    "rescored LSTMs": (
+        lambda c: c["systems"].update({"lstm+lstm": {"network": "lstm", "rescores": "lstm"}}),
+        ["systems.lstm+lstm: rescores lstm, which is no phrase-based system; there are baseline, rnn, cslm, "],
+    ),
+    "another rescored system": (
+        lambda c: c["systems"]["baseline+lstm"].update(rescores="rnn"),
+        ["systems.baseline+lstm: rescores rnn, which is not what its name says; call it rnn+lstm"],
+    ),
+    "a weight of nothing": (
+        lambda c: c["systems"]["lstm"].update(weight="tuned"),
+        ["systems.lstm: a weight is for LSTMs that rescore another system; add rescores, or leave it out"],
+    ),
+    "features called LSTM": (
+        lambda c: c["systems"].update({"lstm_rnn": {"features": ["rnn"]}}),
+        ["systems.lstm_rnn: + and lstm are for systems with LSTMs; call it something else"],
+    ),
+    "LSTMs called RNN": (
+        lambda c: c["systems"].update({"rnn": {"network": "lstm"}}),
+        [
+            "systems.rnn: is LSTMs alone, which is not what its name says; call it something else",
+        ],
+    ),
+    "an unknown system of Table 2": (
+        lambda c: c["seq2seq"]["compare"].append("lstn"),
+        ["seq2seq.compare: no system lstn; did you mean lstm?"],
+    ),
+    "an unknown setting of an LSTM": (
+        lambda c: c["seq2seq"]["networks"].update(lstm_x={"hiden": 3}),
+        ["seq2seq.networks.lstm_x: unknown key hiden; did you mean hidden?"],
+    ),
+    "one language": (lambda c: c["languages"].update(target="en"), ["languages: source and target are the same"]),
+    "two mistakes": (
+        lambda c: (c["lm"].update(order=1), c["search"].update(stack=0)),
+        ["lm.order: 1 is less than", "search.stack: 0 is not possible; it must be auto or a whole number from 1"],
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes(config, mistake):
+    change, expected = MISTAKES[mistake]
+    lines = spoil(config, change)
+    assert len(lines) == len(expected)
+    for line, start in zip(lines, expected, strict=True):
+        assert line.startswith(start)
+
+
+def test_codes_of_languages():
+    assert all(
+        re.fullmatch("[a-z]{3}", long) and re.fullmatch("[a-z]{2}", short) for long, short in TWO_LETTERS.items()
+    )
+    assert (TWO_LETTERS["fra"], TWO_LETTERS["fre"], TWO_LETTERS["deu"], TWO_LETTERS["zho"]) == ("fr", "fr", "de", "zh")
+    assert [code_mistake(lang) for lang in ("en", "zz", "yue", "tdt")] == [None] * 4
+    for lang in ("eng", "English", "e", "e1", "é", "", "engl"):
+        assert code_mistake(lang)
+
+
+def test_in_domain_text_is_needed_for_selection_only(config):
+    config["corpora"][3]["in_domain"] = False
+    config["selection"].update(bitext=1, mono=1)
+    assert check(config, SCHEMA) == []
+
+
+def test_paths_lie_under_data_dir(config, tmp_path):
+    config["data_dir"] = str(tmp_path)
+    assert corpora(config)["general"].target == f"{tmp_path}/results/demo/general.fr.gz"
+
+
+def test_text_that_is_no_yaml_and_whole_numbers(config):
+    """As --config gives them."""
+    config["corpora"][0].update(source="*.en", target="[x.fr")
+    config["data_dir"] = "@data"
+    config["tuning"].update(runs="3.0", nbest=100.0)
+    assert [line.split(" is ")[0] for line in check(config, SCHEMA)] == ["data_dir: @data"]
+    assert (config["tuning"]["runs"], config["tuning"]["nbest"]) == (3, 100)
+    assert all(isinstance(config["tuning"][name], int) for name in ("runs", "nbest"))
+
+
+def test_the_name_of_a_download_is_not_its_query(config):
+    address = "https://example.org/records/1/train.en.gz?download=1&token=a/b"
+    config["corpora"][0]["download"] = {"source": {"url": address, "sha256": None}}
+    assert corpora(config)["harbour"].source.endswith("/train.en.gz")
+
+
+def test_what_data_dir_lacks_is_downloaded(config, tmp_path):
+    config["corpora"][0]["download"] = {"source": {"url": "https://example.org/a/b.gz", "sha256": None}}
+    fetched = corpora(config)["harbour"]
+    assert re.fullmatch("results/downloads/[0-9a-f]{10}/b.gz", fetched.source)
+    assert fetched.target == "results/demo/in-domain.fr.gz"
+    assert fetched.downloads[fetched.source]["url"] == "https://example.org/a/b.gz"
+    config["data_dir"] = str(tmp_path)
+    found = corpora(config)["harbour"]
+    assert (found.source, found.target) == (fetched.source, f"{tmp_path}/results/demo/in-domain.fr.gz")
+    (tmp_path / "results" / "demo").mkdir(parents=True)
+    (tmp_path / config["corpora"][0]["source"]).touch()
+    assert corpora(config)["harbour"].downloads == {}
+
+
+def test_files_of_a_fetched_archive(config):
+    entry = {"url": "https://example.org/a/b.tgz", "sha256": None, "member": "training/c.en"}
+    config["corpora"][0]["download"] = {"source": entry, "target": entry | {"member": "training/c.fr"}}
+    corpus = corpora(config)["harbour"]
+    assert corpus.source.startswith("results/unpacked/")
+    assert (corpus.source.rsplit("/", 1)[1], corpus.target.rsplit("/", 1)[1]) == ("c.en", "c.fr")
+    (archive,) = corpus.downloads
+    assert re.fullmatch("results/downloads/[0-9a-f]{10}/b.tgz", archive)
+    assert corpus.members[corpus.target] == (archive, "training/c.fr")
+
+
+def test_files_of_one_name_from_two_places(config):
+    """Neither downloads nor files of an archive replace each other."""
+    one, two = ({"url": f"https://example.org/{folder}/train.gz", "sha256": None} for folder in ("d1", "d2"))
+    config["corpora"][0]["download"] = {"source": one, "target": two}
+    archive = {"url": "https://example.org/b.tgz", "sha256": None}
+    config["corpora"][1]["download"] = {
+        "source": archive | {"member": "en/text.txt"},
+        "target": archive | {"member": "fr/text.txt"},
+    }
+    found = corpora(config)
+    assert found["harbour"].source != found["harbour"].target
+    assert len(found["harbour"].downloads) == 2
+    assert found["general"].source != found["general"].target
+    assert (len(found["general"].downloads), len(found["general"].members)) == (1, 2)
+
+
+def test_in_domain_is_the_dev_text_unless_said(config):
+    assert [name for name, corpus in corpora(config).items() if corpus.in_domain] == ["harbour-dev"]
+    config["corpora"][0]["in_domain"] = True
+    assert [name for name, corpus in corpora(config).items() if corpus.in_domain] == ["harbour", "harbour-dev"]
+
+
+@pytest.fixture
+def folder(config, tmp_path, monkeypatch) -> Path:
+    """The working folder, with files of the embedded corpus's names that are all different."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "results/demo").mkdir(parents=True)
+    for entry in config["corpora"]:
+        for side in ("source", "target"):
+            if side in entry:
+                Path(entry[side]).write_text(f"{entry['name']} {side}\n")
+    assert check(config, SCHEMA) == []
+    return tmp_path / "results/demo"
+
+
+def test_a_folder_and_an_empty_file(config, folder):
+    (folder / "dev.en").write_text("")
+    (folder / "test.fr").unlink()
+    (folder / "test.fr").mkdir()
+    config["alignment"]["external"] = "results"
+    assert check(config, SCHEMA) == [
+        "alignment.external: results is a folder, a file is needed",
+        "corpora[3] (harbour-dev): results/demo/dev.en is empty",
+        "corpora[4] (harbour-test): results/demo/test.fr is a folder, a file is needed",
+    ]
+
+
+def test_the_same_text_under_two_names(config, folder):
+    (folder / "test.fr").write_bytes((folder / "dev.fr").read_bytes())
+    (line,) = check(config, SCHEMA)
+    assert line.startswith("corpora[4] (harbour-test): its target text is also that of harbour-dev (dev), ")
+    (folder / "test.fr").unlink()
+    (folder / "test.fr").symlink_to("dev.fr")
+    assert check(config, SCHEMA) == [line]
+
+
+def test_test_sets_may_share_a_side(config, folder):
+    """One source text with two references."""
+    config["corpora"].append(config["corpora"][4] | {"name": "other", "target": "results/demo/other.fr"})
+    (folder / "other.fr").write_text("another reference\n")
+    assert check(config, SCHEMA) == []
+
+
+def test_settings_for_the_embedded_corpus(config):
+    said = settle(config)
+    assert said.startswith("Settings for the embedded corpus (auto): phrases.smoothing: none, rnn.vocab_size: 1500, ")
+    for (section, key), (embedded, _) in AUTO.items():
+        assert config[section][key] == embedded
+        assert f"{section}.{key}: {embedded}" in said
+    assert check(config, SCHEMA) == []
+    assert settle(config) == ""
+
+
+def test_settings_for_other_corpora(config):
+    """What is set stays."""
+    config["corpora"][0].update(source="mine.en", target="mine.fr")
+    config["cslm"]["preset"] = "paper"
+    config["search"]["stack"] = 7
+    said = settle(config)
+    assert (config["cslm"]["preset"], config["search"]["stack"]) == ("paper", 7)
+    for (section, key), (_, other) in AUTO.items():
+        if (section, key) not in {("cslm", "preset"), ("search", "stack")}:
+            assert config[section][key] == other
+    assert said == (
+        "Settings for corpora of your own (auto): phrases.smoothing: kneser-ney, rnn.vocab_size: 15000, "
+        "rnn.preset: small, cslm.unknown: word, seq2seq.preset: small, seq2seq.source_vocab_size: 15000, "
+        "seq2seq.target_vocab_size: 15000, seq2seq.nbest: 1000, search.pop_limit: 1000, search.cslm_cells: 100, "
+        "tuning.nbest: 100, tuning.restarts: 20, tuning.max_iterations: 25"
+    )
+
+
+REPEATED = """seed: 1
+rnn:
+  preset: small
+corpora:
+- name: a
+  role: dev
+  name: b
+rnn:
+  vocab_size: 3
+"""
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        (b"a: 1\nb: {a: 1}\n", []),
+        (
+            REPEATED.encode(),
+            [
+                ", line 8: rnn is there already, in line 2; make one of both",
+                ", line 7: name of corpora[0] is there already, in line 5; make one of both",
+            ],
+        ),
+        (b'{"seed": 1,\n"seed": 2}', [", line 2: seed is there already, in line 1; make one of both"]),
+        (b"x: &x {a: 1}\ny:\n  <<: *x\n  a: 2\nz: *x\n", []),
+        (b"a: 1\nb: [1\nc: 3\n", [", line 3: no YAML (expected ',' or ']', but got ':')"]),
+        (b"a: \x00\n", [": no YAML (unacceptable character #x0000: special characters are not allowed)"]),
+        ("a: \u00e9\n".encode("latin-1"), [": not UTF-8 at byte 3; save it as UTF-8"]),
+    ],
+    ids=["none", "twice", "JSON", "aliases", "no YAML", "NUL", "Latin-1"],
+)
+def test_the_files_of_a_configuration(config, tmp_path, content, lines):
+    path = tmp_path / "mine.yaml"
+    path.write_bytes(content)
+    assert check(config, SCHEMA, [path, str(path)]) == [f"{path}{line}" for line in lines]
