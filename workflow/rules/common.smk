@@ -66,7 +66,7 @@ try:
 except InputError as error:
     raise WorkflowError(str(error))
 
-# What the rules ask: which file contains which text, and what the systems are made of.
+# Which file contains which text, and what the systems are made of.
 texts = Texts(config)
 systems = Systems(config)
 if mistakes := list(setting_mistakes(systems)):
@@ -96,26 +96,26 @@ wildcard_constraints:
 
 
 def version(chapter, stage):
-    """The version of a stage's meaning: as a param of its rule it makes stale results run again."""
+    """Return the version of a stage; among the params of its rule, it causes a rerun of stale results."""
     return STAGES[chapter][stage].version
 
 
 def switch(name, on):
-    """A command-line switch, or nothing."""
+    """Return a command-line switch, or an empty string."""
     return f"--{name}" if on else ""
 
 
 def any_of(names):
-    """The regular expression of these names, which matches nothing where there are none."""
+    """Return a regular expression that matches these names; nothing, if there are none."""
     return "|".join(map(re.escape, names)) or "(?!)"
 
 
 def of_every_run(kind):
-    """A file of every set, of every run of a system: of the first run first."""
+    """Return a file of every set for every run of a system, those of the first run first."""
     return expand(f"{RUN}/{{set}}.{kind}", run=RUNS, set=SETS, allow_missing=True)
 
 
 def score_files(column, network):
-    """The files with the scores of a column of the phrase table."""
+    """Return the files of the scores of a column of the phrase table."""
     path, scatter = systems.score_pattern(column, network), systems.known[column].scatter
     return getattr(gather, scatter)(path) if scatter else [path]

@@ -1,5 +1,5 @@
-# Memory (MB), time (minutes), threads and devices of the jobs, by the table in rnnsmt.plan.resources: rules ask a cluster for
-# them; on one machine nobody looks at the time, and the jobs share the memory (profiles/default).
+# Memory (MB), time (minutes), threads and devices of the jobs, by the table in src/rnnsmt/plan/resources.py. A cluster enforces
+# memory and time; on one machine the jobs share the memory (profiles/default), and the time is not limited.
 from rnnsmt.monitoring.estimate import lines as estimate
 from rnnsmt.plan.resources import Machine
 from rnnsmt.search.memory import MOST_NEURAL_MEGABYTES
@@ -10,10 +10,10 @@ if workflow.is_main_process:
 
 
 def cores():
-    """The cores of this machine; 1 on a cluster, where the profile says how many threads a job gets."""
+    """Return the cores of this machine; 1 on a cluster, where the profile sets the threads of a job."""
     try:
         return 1 if CLUSTER else workflow.cores
-    except WorkflowError:  # nobody said how many, as when nothing is to be executed
+    except WorkflowError:  # --cores is not given, e.g. if nothing is executed
         return 1
 
 
@@ -28,40 +28,40 @@ GPU, DEVICE, LONG = machine.gpu, machine.device, machine.long
 
 
 def memory(rule):
-    """mem_mb of a rule."""
+    """Return mem_mb of a rule."""
     return lambda wildcards, input, attempt: machine.memory(rule, input, attempt)
 
 
 def search_memory(rule):
-    """mem_mb of a rule that searches, which needs more where the search asks networks."""
+    """Return mem_mb of a rule that searches, which needs more memory if the search queries networks."""
     return lambda wildcards, input, attempt: machine.search_memory(rule, input, attempt)
 
 
 def minutes(rule, parts=lambda wildcards: 1):
-    """runtime of a rule. parts: how many jobs share the work."""
+    """Return runtime of a rule. parts: number of jobs that share the work."""
     return lambda wildcards, input, attempt: machine.minutes(rule, input, attempt, parts(wildcards))
 
 
 def parts_of(wildcards):
-    """How many jobs share the work of this one."""
+    """Return the number of jobs that share the work of this one."""
     return int(wildcards.scatteritem.split("-of-")[1])
 
 
 def part_threads(wildcards):
-    """A share of the cores for each part."""
+    """Return the share of the cores of one of several jobs."""
     return machine.share(parts_of(wildcards))
 
 
 def search_env(wildcards):
-    """The environment of the decoder: with PyTorch where it asks a network."""
+    """Return the environment of the decoder: with PyTorch, if it queries a network."""
     return TORCH_ENV if systems.networks_in_search(wildcards.system) else BASE_ENV
 
 
 def search_gpu(wildcards):
-    """Whether the decoder takes a GPU for itself: on a cluster, which gives GPUs as a whole."""
+    """Return whether the decoder needs a GPU of its own: on a cluster, where GPUs are not shared."""
     return GPU if CLUSTER and systems.networks_in_search(wildcards.system) else 0
 
 
 def search_gpu_share(wildcards):
-    """Whether the decoder works on a GPU beside other jobs of this machine: it leaves it idle for most of the time."""
+    """Return whether the decoder shares a GPU with other jobs of this machine; it uses it only part of the time."""
     return GPU if not CLUSTER and systems.networks_in_search(wildcards.system) else 0

@@ -2,9 +2,9 @@
 
 The rules request memory (``mem_mb``) and time (``runtime``) by the table, as linear functions of the size of their
 input in MB, compressed as it is; the estimate of a plan (``rnnsmt.monitoring.estimate``) computes the same memory from
-the number of words of the text. The factors are those of Multi30k and mini-wmt (``rnnsmt usage``), at most twice the
-measured usage. Memory that grows with the vocabulary grows more slowly than the text, so that large corpora get more
-than they need; ``--set-resources`` and profiles override the requests.
+the number of words of the text. The factors were set on Multi30k and mini-wmt by ``rnnsmt usage``. Memory that grows
+with the vocabulary grows more slowly than the text, so that large corpora get more than they need; ``--set-resources``
+and profiles override the requests.
 
 CPU seconds and disk space, of all jobs of a rule, are functions of millions of target words, fitted to runs of the
 workflow on text of up to 3 million words (benchmarks/growth.py, docs/scale.md).
