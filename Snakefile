@@ -6,14 +6,12 @@ min_version("9.20.0")
 
 include: "workflow/rules/common.smk"
 include: "workflow/rules/resources.smk"
-include: "workflow/rules/texts.smk"
 include: "workflow/rules/demo.smk"
 include: "workflow/rules/corpus.smk"
 include: "workflow/rules/selection.smk"
 include: "workflow/rules/align.smk"
 include: "workflow/rules/phrases.smk"
 include: "workflow/rules/lm.smk"
-include: "workflow/rules/systems.smk"
 include: "workflow/rules/rnn.smk"
 include: "workflow/rules/cslm.smk"
 include: "workflow/rules/seq2seq.smk"
@@ -34,4 +32,4 @@ rule all:
         "results/provenance.json",
         "results/report/index.html",
         SYSTEM_FILES,
-        expand("results/cslm/network{n}/perplexity.json", n=TRAININGS if "cslm" in NETWORKS else []),
+        PERPLEXITIES,

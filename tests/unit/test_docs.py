@@ -140,6 +140,6 @@ def test_the_picture_of_the_pipeline_has_every_chapter_with_rules():
     (picture,) = re.findall(r"```mermaid\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
     drawn = set(re.findall(r"(\w+)\[", picture))
     rules = {path.stem for path in (ROOT / "workflow/rules").glob("*.smk")}
-    assert drawn == rules - {"common", "resources", "texts", "demo"}
+    assert drawn == rules - {"common", "resources", "demo"}
     for name, text in re.findall(r"(\w+)\[(\w+):", picture):
         assert name == text

@@ -115,7 +115,7 @@ def test_threads_on_a_cluster(name):
     said = {line.split("=")[0] for line in profile["set-threads"]}
     assert said <= set(RULES)
     shared = {rule for rule, block in RULES.items() if re.search(r"\bthreads: .*[a-z]", block, re.I)}
-    searches = {rule for rule, block in RULES.items() if "threads: search_threads" in block}
+    searches = {rule for rule, block in RULES.items() if "threads: machine.search_threads" in block}
     assert {"mert", "decode"} < searches < shared
     assert (shared if name == "slurm" else {rule for rule in searches if "seq2seq" not in rule}) <= said
 
@@ -149,11 +149,16 @@ def test_a_further_attempt_gets_more(workflow):
     """Of memory and time, by the size of the input. Parts share the time."""
     (workflow.folder / "text").write_bytes(bytes(3 << 20))
     rule = """
+from rnnsmt.plan.resources import Line, Needs
+machine.needs["grows"] = Needs(Line(100, 10), Line(5, 2))
+machine.needs["made"] = Needs(Line(100), Line(10))
+
 rule grows:
     input: "text"
     output: "{scatteritem}.out"
     retries: 2
-    resources: mem_mb=memory(100, 10), runtime=minutes(5, 2), part=minutes(5, 2, parts_of), made=minutes(10)
+    resources:
+        mem_mb=memory("grows"), runtime=minutes("grows"), part=minutes("grows", parts_of), made=minutes("made")
     shell:
         "echo {resources.mem_mb} {resources.runtime} {resources.part} >> tries; "
         "[ $(wc -l < tries) -gt 2 ] > {output}"
@@ -166,10 +171,11 @@ rule grows:
 def test_a_machine_has_no_more_memory_than_it_has(workflow):
     """Two stages that take what they are told for what they may use must fit; a cluster has larger machines."""
     there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e6
-    rule = 'rule large:\n    output: "large"\n    resources: mem_mb=memory(10**9)\n    shell: "touch {output}"\n'
-    plan = call_with(workflow, rule, "large", "-n").stdout
+    table = 'from rnnsmt.plan.resources import Line, Needs\nmachine.needs["large"] = Needs(Line(10**9), None)\n'
+    rule = 'rule large:\n    output: "large"\n    resources: mem_mb=memory("large")\n    shell: "touch {output}"\n'
+    plan = call_with(workflow, table + rule, "large", "-n").stdout
     assert 0.6 * there < 2 * int(re.search(r"mem_mb=(\d+)", plan).group(1)) < there
-    plan = call_with(workflow, rule, "large", "-n", "--config", "cluster=true", "--resources", "gpu=1").stdout
+    plan = call_with(workflow, table + rule, "large", "-n", "--config", "cluster=true", "--resources", "gpu=1").stdout
     assert f"mem_mb={10**9 + 300}" in plan  # and Snakemake, which is in the job
 
 

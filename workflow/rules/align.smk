@@ -1,13 +1,5 @@
 # Word alignment in both directions and its symmetrisation, once for every aligner of the configuration.
 HEURISTICS = "grow-diag-final-and|grow-diag-final|grow-diag|intersection|union"
-ALIGNED = (
-    ["results/align/external/aligned.gz"]
-    if config["alignment"]["external"]
-    else [
-        f"results/align/{aligner}/aligned.{config['alignment']['symmetrization']}.gz"
-        for aligner in config["alignment"]["aligners"]
-    ]
-)
 
 
 # Parts of the corpus that are aligned side by side, by machines that share its files: --set-scatter align_words=4.
@@ -21,8 +13,8 @@ if "alignment" in MOSES_PARTS:
 
     rule moses_align:
         input:
-            source=training_text(SOURCE),
-            target=training_text(TARGET),
+            source=texts.training_text(SOURCE),
+            target=texts.training_text(TARGET),
         output:
             "results/align/{aligner}/aligned.{heuristic}.gz",
         log:
@@ -34,8 +26,8 @@ if "alignment" in MOSES_PARTS:
             BASE_ENV
         threads: cores()
         resources:
-            mem_mb=memory(2000, 300),
-            runtime=minutes(60, 10),
+            mem_mb=memory("moses_align"),
+            runtime=minutes("moses_align"),
         params:
             version=version("moses", "align"),
             home=MOSES_HOME,
@@ -49,8 +41,8 @@ elif ALIGN_PARTS == 1:
     # What is killed, or stops before its time is up, goes on after its last saved pass over the corpus.
     rule align_words:
         input:
-            source=training_text(SOURCE),
-            target=training_text(TARGET),
+            source=texts.training_text(SOURCE),
+            target=texts.training_text(TARGET),
         output:
             "results/align/{aligner}/{direction}.gz",
         log:
@@ -59,9 +51,9 @@ elif ALIGN_PARTS == 1:
             direction="forward|reverse",
         conda:
             BASE_ENV
-        threads: 1 if is_embedded(config) else max(1, cores() // 2)
+        threads: 1 if is_embedded(config) else machine.half
         resources:
-            mem_mb=memory(400, 40),
+            mem_mb=memory("align_words"),
             runtime=LONG,
         params:
             version=version("align", "words"),
@@ -77,8 +69,8 @@ else:
     # of its pass again. {done}: the passes before.
     rule align_cut:
         input:
-            source=training_text(SOURCE),
-            target=training_text(TARGET),
+            source=texts.training_text(SOURCE),
+            target=texts.training_text(TARGET),
         output:
             temp("results/align/{aligner}/{direction}.passes/corpus.npz"),
             temp("results/align/{aligner}/{direction}.passes/parameters.0.npz"),
@@ -89,10 +81,10 @@ else:
             direction="forward|reverse",
         conda:
             BASE_ENV
-        threads: max(1, cores() // 2)
+        threads: machine.half
         resources:
-            mem_mb=memory(400, 40),
-            runtime=minutes(60, 1),
+            mem_mb=memory("align_cut"),
+            runtime=minutes("align_cut"),
         params:
             version=version("align", "cut"),
             parts=ALIGN_PARTS,
@@ -117,8 +109,8 @@ else:
             BASE_ENV
         threads: part_threads
         resources:
-            mem_mb=memory(400, 3),
-            runtime=minutes(30, 0.1),
+            mem_mb=memory("align_count"),
+            runtime=minutes("align_count"),
         params:
             version=version("align", "count"),
         shell:
@@ -142,8 +134,8 @@ else:
         conda:
             BASE_ENV
         resources:
-            mem_mb=memory(400, 3),
-            runtime=minutes(30, 0.1),
+            mem_mb=memory("align_estimate"),
+            runtime=minutes("align_estimate"),
         params:
             version=version("align", "estimate"),
         shell:
@@ -165,8 +157,8 @@ else:
         conda:
             BASE_ENV
         resources:
-            mem_mb=memory(350, 5),
-            runtime=minutes(30, 0.1),
+            mem_mb=memory("align_links"),
+            runtime=minutes("align_links"),
         params:
             version=version("align", "links"),
         shell:
@@ -188,8 +180,8 @@ if "alignment" not in MOSES_PARTS:
         conda:
             BASE_ENV
         resources:
-            mem_mb=memory(450),
-            runtime=minutes(15, 0.05),
+            mem_mb=memory("symmetrize"),
+            runtime=minutes("symmetrize"),
         params:
             version=version("align", "symmetrize"),
         shell:
@@ -199,8 +191,8 @@ if "alignment" not in MOSES_PARTS:
 
 rule check_alignment:
     input:
-        source=training_text(SOURCE),
-        target=training_text(TARGET),
+        source=texts.training_text(SOURCE),
+        target=texts.training_text(TARGET),
         alignment=config["alignment"]["external"] or [],
     output:
         "results/align/external/aligned.gz",
@@ -209,8 +201,8 @@ rule check_alignment:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(350),
-        runtime=minutes(15, 0.05),
+        mem_mb=memory("check_alignment"),
+        runtime=minutes("check_alignment"),
     params:
         version=version("align", "check"),
     shell:

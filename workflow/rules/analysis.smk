@@ -4,56 +4,57 @@ import itertools
 from rnnsmt.plan.systems import label, share_networks
 
 # What is shown of the RNN Encoder-Decoder needs one network that scores all pairs and p(target | source).
-HAS_RNN = "rnn" in NETWORKS and settings_of("rnn").get("direction", "direct") == "direct"
-SHOWN = HAS_RNN and not LEAVE_OUT
-PICTURES = [f"learning-{name}" for name in [*NETWORKS, *LSTMS]] + ["mert"] * bool(COMPARED) + ["scores-rnn"] * HAS_RNN
-PICTURES += [f"bleu-curves-{name}" for name in TEST if LSTMS]
-PICTURES += ["sentence-vectors"] if LSTMS and config["seq2seq"]["sentences"] else []
+HAS_RNN = "rnn" in systems.networks and systems.scorer_settings("rnn").get("direction", "direct") == "direct"
+SHOWN = HAS_RNN and not config["rnn"]["leave_out"]
+PICTURES = [f"learning-{name}" for name in [*systems.networks, *systems.lstms]]
+PICTURES += ["mert"] * bool(systems.compared) + ["scores-rnn"] * HAS_RNN
+PICTURES += [f"bleu-curves-{name}" for name in texts.test if systems.lstms]
+PICTURES += ["sentence-vectors"] if systems.lstms and config["seq2seq"]["sentences"] else []
 MAPS = ["words", "phrases"] if SHOWN else []
 EXAMPLES = ["results/analysis/phrase-examples.json"] if SHOWN else []
 COMPARISONS = [
     f"results/analysis/{system}.vs.{other}/{name}.json"
-    for system in COMPARED
-    for other in nested_systems(system)
-    for name in TEST
+    for system in systems.compared
+    for other in systems.nested(system)
+    for name in texts.test
 ]
-NETWORK_NAMES = {"rnn": "RNN Encoder–Decoder", "cslm": "CSLM"} | {name: f"Scorer {name}" for name in config["scorers"]}
-NETWORK_NAMES |= {name: label(name) for name in config["seq2seq"]["networks"]}
+NETWORK_TITLES = {feature.network: feature.title for feature in systems.known.values() if feature.title}
+NETWORK_TITLES |= {name: label(name) for name in config["seq2seq"]["networks"]}
 
 
 rule learning_curve:
     input:
         lambda w: (
-            [path for path in LSTM_HISTORIES if path.startswith(f"results/{w.name}/")]
-            or of_every_training("results/{name}/network{n}/history{left_out}.json", [w.name])
+            [path for path in systems.lstm_histories if path.startswith(f"results/{w.name}/")]
+            or systems.of_every_training("results/{name}/network{n}/history{left_out}.json", [w.name])
         ),
     output:
         report(
             "results/figures/learning-{name}.png",
             caption="../report/learning.rst",
             category="Figures",
-            labels=lambda w: {"figure": f"Learning curve, {NETWORK_NAMES[w.name]}"},
+            labels=lambda w: {"figure": f"Learning curve, {NETWORK_TITLES[w.name]}"},
         ),
         "results/figures/learning-{name}.svg",
     log:
         "results/logs/analysis/learning-{name}.log",
     wildcard_constraints:
-        name="|".join(NETWORK_NAMES),
+        name="|".join(NETWORK_TITLES),
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(250),
-        runtime=minutes(10),
+        mem_mb=memory("learning_curve"),
+        runtime=minutes("learning_curve"),
     params:
         version=version("analysis", "learning-curve"),
-        title=lambda w: NETWORK_NAMES[w.name],
+        title=lambda w: NETWORK_TITLES[w.name],
     shell:
         "rnnsmt analysis learning-curve --history {input:q} --title {params.title:q} --output {output:q} &> {log:q}"
 
 
 rule mert_curves:
     input:
-        expand(f"{RUN}/history.json", system=COMPARED, run=RUNS),
+        expand(f"{RUN}/history.json", system=systems.compared, run=RUNS),
     output:
         report(
             "results/figures/mert.png",
@@ -67,12 +68,12 @@ rule mert_curves:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(250),
-        runtime=minutes(10),
+        mem_mb=memory("mert_curves"),
+        runtime=minutes("mert_curves"),
     params:
         version=version("analysis", "mert-curves"),
         histories=lambda w, input: [
-            f"{system}={history}" for (system, _), history in zip(itertools.product(COMPARED, RUNS), input)
+            f"{system}={history}" for (system, _), history in zip(itertools.product(systems.compared, RUNS), input)
         ],
     shell:
         "rnnsmt analysis mert-curves --history {params.histories:q} --output {output:q} &> {log:q}"
@@ -82,9 +83,9 @@ rule mert_curves:
 rule bleu_curves:
     input:
         systems=expand(f"{RUN}/{{set}}.tokens", system=config["compare"], run=RUNS, allow_missing=True),
-        source=lambda w: set_text("usual", w.set, SOURCE),
-        reference=lambda w: set_text("tokenized", w.set, TARGET),
-        text=training_text(SOURCE),
+        source=lambda w: texts.set_text("usual", w.set, SOURCE),
+        reference=lambda w: texts.set_text("tokenized", w.set, TARGET),
+        text=texts.training_text(SOURCE),
     output:
         report(
             "results/figures/bleu-curves-{set}.png",
@@ -99,8 +100,8 @@ rule bleu_curves:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(400),
-        runtime=minutes(60, 0.1),
+        mem_mb=memory("bleu_curves"),
+        runtime=minutes("bleu_curves"),
     params:
         version=version("analysis", "bleu-curves"),
         systems=lambda w: " ".join(
@@ -115,7 +116,7 @@ rule bleu_curves:
 
 rule sentence_vectors:
     input:
-        model=LSTM_MODELS[:1],
+        model=systems.lstm_models[:1],
         sentences=config["seq2seq"]["sentences"] or [],
     output:
         report(
@@ -131,8 +132,8 @@ rule sentence_vectors:
     conda:
         TORCH_ENV
     resources:
-        mem_mb=memory(3000),
-        runtime=minutes(10),
+        mem_mb=memory("sentence_vectors"),
+        runtime=minutes("sentence_vectors"),
     params:
         version=version("analysis", "sentence-vectors"),
         pictures=lambda w, output: output[:2],
@@ -144,7 +145,7 @@ rule sentence_vectors:
 rule score_scatter:
     input:
         phrase_table=f"results/model/{PHRASE_TABLE}",
-        scores=column("rnn", 1),
+        scores=score_files("rnn", 1),
     output:
         report(
             "results/figures/scores-rnn.png",
@@ -158,8 +159,8 @@ rule score_scatter:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(350),
-        runtime=minutes(10, 0.02),
+        mem_mb=memory("score_scatter"),
+        runtime=minutes("score_scatter"),
     params:
         version=version("analysis", "score-scatter"),
         seed=config["seed"],
@@ -176,10 +177,10 @@ rule compare_systems:
         details=["results/systems/{other}/run1/{set}.details", "results/systems/{system}/run1/{set}.details"],
         ini="results/systems/{system}/run1/moses.ini",
         lm=LMS,
-        network=lambda w: neural_model(w)[:1],
-        tables=lambda w: filtered_tables(w.system, "all")[:2],
-        source=lambda w: set_text("usual", w.set, SOURCE),
-        reference=lambda w: set_text("tokenized", w.set, TARGET),
+        network=lambda w: systems.networks_in_search(w.system)[:1],
+        tables=lambda w: systems.filtered_tables(w.system, "all")[:2],
+        source=lambda w: texts.set_text("usual", w.set, SOURCE),
+        reference=lambda w: texts.set_text("tokenized", w.set, TARGET),
     output:
         json="results/analysis/{system}.vs.{other}/{set}.json",
         md="results/analysis/{system}.vs.{other}/{set}.md",
@@ -190,18 +191,20 @@ rule compare_systems:
     conda:
         search_env
     resources:
-        mem_mb=search_memory,
-        runtime=minutes(60),
+        mem_mb=search_memory("compare_systems"),
+        runtime=minutes("compare_systems"),
         gpu=search_gpu,
         gpu_share=search_gpu_share,
         device=DEVICE,
     params:
         version=version("evaluation", "compare"),
         names=lambda w: [label(w.other), label(w.system)],
-        trainings=lambda w: [len(set(trainings(name))) for name in (w.other, w.system)],
-        shared=lambda w: switch("shared-networks", share_networks(features(w.other), features(w.system))),
+        trainings=lambda w: [len(set(systems.trainings_of(name))) for name in (w.other, w.system)],
+        shared=lambda w: switch(
+            "shared-networks", share_networks(systems.features(w.other), systems.features(w.system))
+        ),
         tables=lambda w, input: Path(input.tables[0]).parent,
-        columns=lambda w: columns(features(w.system)),
+        columns=lambda w: systems.columns(systems.features(w.system)),
         precision=f"--cslm-precision {config['search']['cslm_precision']}",
     shell:
         "rnnsmt evaluation compare --baseline {input.baseline:q} --system {input.system:q} --names {params.names:q} "
@@ -217,7 +220,7 @@ rule phrase_examples:
         f"{PAIRS}/pairs.json",
         PAIR_FILES,
         phrase_table=f"results/model/{PHRASE_TABLE}",
-        scores=column("rnn", 1),
+        scores=score_files("rnn", 1),
         model="results/rnn/network1/model.pt",
     output:
         json="results/analysis/phrase-examples.json",
@@ -227,8 +230,8 @@ rule phrase_examples:
     conda:
         TORCH_ENV
     resources:
-        mem_mb=memory(600, 2),
-        runtime=minutes(30, 0.05),
+        mem_mb=memory("phrase_examples"),
+        runtime=minutes("phrase_examples"),
     params:
         version=version("analysis", "phrase-examples"),
         pairs=subpath(input[0], parent=True),
@@ -268,8 +271,8 @@ rule embeddings:
     conda:
         TORCH_ENV
     resources:
-        mem_mb=memory(1000, 2),
-        runtime=minutes(60),
+        mem_mb=memory("embeddings"),
+        runtime=minutes("embeddings"),
     params:
         version=version("analysis", "embeddings"),
         pairs=subpath(input[0], parent=True),
@@ -301,8 +304,8 @@ rule report_page:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(150, 5),
-        runtime=minutes(10),
+        mem_mb=memory("report_page"),
+        runtime=minutes("report_page"),
     params:
         version=version("analysis", "report"),
         examples=lambda w, input: ["--examples", *input.examples] if input.examples else [],

@@ -28,10 +28,14 @@ if rnnsmt is None or ((CHECKOUT / "src").is_dir() and Path(rnnsmt.__file__).reso
 os.environ.update(RNNSMT_CHECKOUT=str(CHECKOUT))  # what envs/*.post-deploy.sh installs
 
 from rnnsmt.align import PASSES_OF
-from rnnsmt.plan.config import amount_kept, check, corpora, features_of, is_embedded, kept_whole, parts_of_moses, settle
 from rnnsmt.base.io import InputError
-from rnnsmt.moses.installation import Installation, check_path, needs_of
+from rnnsmt.monitoring.network_settings import setting_mistakes
 from rnnsmt.monitoring.run_lock import enter
+from rnnsmt.moses.installation import Installation, check_path, needs_of
+from rnnsmt.plan import paths
+from rnnsmt.plan.config import amount_kept, check, is_embedded, parts_of_moses, settle
+from rnnsmt.plan.models import Systems, column_options, settings_options
+from rnnsmt.plan.paths import FULL_TABLE, PAIRS, REORDERING_TABLE, RUN, SENTENCES, Texts
 from rnnsmt.stages import STAGES
 
 # The configuration of a run, or of another workflow that uses this one as a module, goes over that of config.yaml.
@@ -62,49 +66,56 @@ try:
 except InputError as error:
     raise WorkflowError(str(error))
 
-SOURCE, TARGET = config["languages"]["source"], config["languages"]["target"]
-CORPORA = corpora(config)
-BITEXT = [name for name, corpus in CORPORA.items() if corpus.role == "bitext"]
-MONO = [name for name, corpus in CORPORA.items() if corpus.role == "mono"]
-DEV = [name for name, corpus in CORPORA.items() if corpus.role == "dev"]
-TEST = [name for name, corpus in CORPORA.items() if corpus.role == "test"]
-SETS = ["dev", *TEST]
-RUNS = range(1, config["tuning"]["runs"] + 1)
-TRAININGS = range(1, config["networks"]["seeds"] + 1)
+# Which file contains which text, and what the systems are made of.
+texts = Texts(config)
+systems = Systems(config)
+if mistakes := list(setting_mistakes(systems)):
+    raise WorkflowError("The configuration has mistakes:\n" + "\n".join(f"  {line}" for line in mistakes))
+
+SOURCE, TARGET = texts.source, texts.target
+SETS = texts.sets
+RUNS = systems.runs
+TRAININGS = systems.trainings
 BASE_ENV = "../../envs/base.yaml"
 TORCH_ENV = "../../envs/torch.yaml"
 
 
 wildcard_constraints:
     lang=f"{SOURCE}|{TARGET}",
-    corpus="|".join(CORPORA),
+    corpus="|".join(texts.corpora),
     set="|".join(SETS),
     system="|".join(map(re.escape, config["systems"])),
     run=r"\d+",
     network=r"\d+",
     left_out=r"(\.without-\d+-of-\d+)?",
-    scorer="|".join(["rnn", *config["scorers"]]),
+    scorer="|".join(systems.scorers),
     lstm="|".join(config["seq2seq"]["networks"]),
     ensemble=r"\d+",
     aligner="|".join(config["alignment"]["aligners"]),
     kind="bitext|mono|raw|tokenized|truecased",
 
 
-def network_of(run):
-    """The number of the networks that a tuning run takes: the runs take turns."""
-    return (int(run) - 1) % len(TRAININGS) + 1
-
-
-def network_seed(network):
-    """The seed of the trainings with this number."""
-    return config["seed"] + int(network) - 1
-
-
 def version(chapter, stage):
-    """The version of a stage's meaning: as a param of its rule it makes stale results run again."""
+    """Return the version of a stage; among the params of its rule, it causes a rerun of stale results."""
     return STAGES[chapter][stage].version
 
 
 def switch(name, on):
-    """A command-line switch, or nothing."""
+    """Return a command-line switch, or an empty string."""
     return f"--{name}" if on else ""
+
+
+def any_of(names):
+    """Return a regular expression that matches these names; nothing, if there are none."""
+    return "|".join(map(re.escape, names)) or "(?!)"
+
+
+def of_every_run(kind):
+    """Return a file of every set for every run of a system, those of the first run first."""
+    return expand(f"{RUN}/{{set}}.{kind}", run=RUNS, set=SETS, allow_missing=True)
+
+
+def score_files(column, network):
+    """Return the files of the scores of a column of the phrase table."""
+    path, scatter = systems.score_pattern(column, network), systems.known[column].scatter
+    return getattr(gather, scatter)(path) if scatter else [path]

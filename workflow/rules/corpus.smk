@@ -5,6 +5,7 @@ TEXT_STEPS = " ".join(
         switch("lowercase", config["text"]["lowercase"]),
     ]
 )
+KEPT_WHOLE = {"dev": "--keep-all --min-lines 2", "test": "--keep-all"}
 CLEANING = f"--max-length {config['text']['max_length']} --max-ratio {config['text']['max_ratio']} {TEXT_STEPS}"
 
 
@@ -20,13 +21,15 @@ rule fetch:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(100),
-        runtime=minutes(720),
+        mem_mb=memory("fetch"),
+        runtime=minutes("fetch"),
     params:
         version=version("corpus", "fetch"),
-        url=lambda w: download(w)["url"],
-        sha256=lambda w: download(w)["sha256"] or "none",
-        mirrors=lambda w: " ".join(f"--mirror {shlex.quote(mirror)}" for mirror in download(w).get("mirrors", [])),
+        url=lambda w: texts.download(w.key, w.file)["url"],
+        sha256=lambda w: texts.download(w.key, w.file)["sha256"] or "none",
+        mirrors=lambda w: " ".join(
+            f"--mirror {shlex.quote(url)}" for url in texts.download(w.key, w.file).get("mirrors", [])
+        ),
     shell:
         "rnnsmt corpus fetch --url {params.url:q} {params.mirrors} --sha256 {params.sha256} "
         "--output {output:q} &> {log:q}"
@@ -34,7 +37,7 @@ rule fetch:
 
 rule unpack:
     input:
-        lambda w: MEMBERS[f"results/unpacked/{w.key}/{w.file}"][0],
+        lambda w: texts.member(w.key, w.file)[0],
     output:
         "results/unpacked/{key}/{file}",
     log:
@@ -45,11 +48,11 @@ rule unpack:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(100),
-        runtime=minutes(15, 0.05),
+        mem_mb=memory("unpack"),
+        runtime=minutes("unpack"),
     params:
         version=version("corpus", "unpack"),
-        member=lambda w: MEMBERS[f"results/unpacked/{w.key}/{w.file}"][1],
+        member=lambda w: texts.member(w.key, w.file)[1],
     shell:
         "rnnsmt corpus unpack --archive {input:q} --member {params.member:q} --output {output:q} &> {log:q}"
 
@@ -57,8 +60,8 @@ rule unpack:
 # What is wrong with a text is to show before anything long begins: these go first.
 rule prepare_bitext:
     input:
-        source=lambda w: CORPORA[w.corpus].source,
-        target=lambda w: CORPORA[w.corpus].target,
+        source=lambda w: texts.corpora[w.corpus].source,
+        target=lambda w: texts.corpora[w.corpus].target,
     output:
         source=f"results/corpus/tokenized/{{corpus}}.{SOURCE}.gz",
         target=f"results/corpus/tokenized/{{corpus}}.{TARGET}.gz",
@@ -66,18 +69,18 @@ rule prepare_bitext:
     log:
         "results/logs/corpus/prepare.{corpus}.log",
     wildcard_constraints:
-        corpus="|".join(name for name in CORPORA if name not in MONO),
+        corpus="|".join(name for name in texts.corpora if name not in texts.mono),
     priority: 10
     conda:
         BASE_ENV
-    threads: STAGE_THREADS
+    threads: machine.stage_threads
     resources:
-        mem_mb=memory(100 + 100 * STAGE_THREADS),
-        runtime=minutes(15, 0.1),
+        mem_mb=memory("prepare_bitext"),
+        runtime=minutes("prepare_bitext"),
     params:
         version=version("corpus", "prepare"),
         cleaning=CLEANING,
-        keep_all=lambda w: {"dev": "--keep-all --min-lines 2", "test": "--keep-all"}.get(CORPORA[w.corpus].role, ""),
+        keep_all=lambda w: KEPT_WHOLE.get(texts.corpora[w.corpus].role, ""),
     shell:
         "rnnsmt corpus prepare --source {input.source:q} --target {input.target:q} "
         f"--source-lang {SOURCE} --target-lang {TARGET} "
@@ -87,21 +90,21 @@ rule prepare_bitext:
 
 rule prepare_mono:
     input:
-        target=lambda w: CORPORA[w.corpus].target,
+        target=lambda w: texts.corpora[w.corpus].target,
     output:
         target=f"results/corpus/tokenized/{{corpus}}.{TARGET}.gz",
         report="results/corpus/tokenized/{corpus}.report.json",
     log:
         "results/logs/corpus/prepare.{corpus}.log",
     wildcard_constraints:
-        corpus="|".join(MONO) or "none",
+        corpus="|".join(texts.mono) or "none",
     priority: 10
     conda:
         BASE_ENV
-    threads: STAGE_THREADS
+    threads: machine.stage_threads
     resources:
-        mem_mb=memory(100 + 100 * STAGE_THREADS),
-        runtime=minutes(15, 0.1),
+        mem_mb=memory("prepare_mono"),
+        runtime=minutes("prepare_mono"),
     params:
         version=version("corpus", "prepare"),
         cleaning=CLEANING,
@@ -114,7 +117,7 @@ rule prepare_mono:
 # The references of sacreBLEU, as they are but for control characters, and lower-cased where everything is.
 rule raw_reference:
     input:
-        target=lambda w: CORPORA[w.corpus].target,
+        target=lambda w: texts.corpora[w.corpus].target,
     output:
         target=f"results/corpus/raw/{{corpus}}.{TARGET}.gz",
         report="results/corpus/raw/{corpus}.report.json",
@@ -123,8 +126,8 @@ rule raw_reference:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(200),
-        runtime=minutes(30),
+        mem_mb=memory("raw_reference"),
+        runtime=minutes("raw_reference"),
     params:
         version=version("corpus", "prepare"),
         case=switch("lowercase", config["text"]["lowercase"]),
@@ -137,7 +140,7 @@ rule raw_reference:
 # From the bitext alone: more text for the language model must not change what everything else is trained on.
 rule train_truecaser:
     input:
-        lambda w: [text("tokenized", name, w.lang) for name in BITEXT],
+        lambda w: [texts.text("tokenized", name, w.lang) for name in texts.bitext],
     output:
         "results/corpus/truecaser.{lang}",
     log:
@@ -145,8 +148,8 @@ rule train_truecaser:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(150, 2),
-        runtime=minutes(10, 0.02),
+        mem_mb=memory("train_truecaser"),
+        runtime=minutes("train_truecaser"),
     params:
         version=version("corpus", "train-truecaser"),
     shell:
@@ -163,10 +166,10 @@ rule truecase:
         "results/logs/corpus/truecase.{corpus}.{lang}.log",
     conda:
         BASE_ENV
-    threads: STAGE_THREADS
+    threads: machine.stage_threads
     resources:
-        mem_mb=memory(100 + 100 * STAGE_THREADS),
-        runtime=minutes(15, 0.1),
+        mem_mb=memory("truecase"),
+        runtime=minutes("truecase"),
     params:
         version=version("corpus", "truecase"),
     shell:
@@ -176,7 +179,7 @@ rule truecase:
 
 rule join_dev:
     input:
-        lambda w: [text(w.kind, name, w.lang) for name in DEV],
+        lambda w: [texts.text(w.kind, name, w.lang) for name in texts.dev],
     output:
         "results/corpus/joined/{kind}/dev.{lang}.gz",
     log:
@@ -186,8 +189,8 @@ rule join_dev:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(100),
-        runtime=minutes(10),
+        mem_mb=memory("join_dev"),
+        runtime=minutes("join_dev"),
     params:
         version=version("corpus", "join"),
     shell:

@@ -4,13 +4,13 @@ from rnnsmt.cslm.settings import PRESETS as CSLM_PRESETS
 
 CSLM_MODEL = "results/cslm/network{network}/model.pt"
 CSLM_TEXT_FILES = [f"results/cslm/text/{name}" for name in ("text.json", "vocab.txt", "words.npy", "offsets.npy")]
-CSLM_SETTINGS = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in config["cslm"]["settings"].items())
+PERPLEXITIES = expand("results/cslm/network{n}/perplexity.json", n=TRAININGS if "cslm" in systems.networks else [])
 
 
 rule cslm_prepare:
     input:
-        text=lm_texts(),
-        bitext=training_text(TARGET),
+        text=texts.lm_texts(),
+        bitext=texts.training_text(TARGET),
     output:
         CSLM_TEXT_FILES,
     log:
@@ -18,8 +18,8 @@ rule cslm_prepare:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(150),
-        runtime=minutes(15, 0.05),
+        mem_mb=memory("cslm_prepare"),
+        runtime=minutes("cslm_prepare"),
     params:
         version=version("cslm", "prepare"),
         vocab_size=config["rnn"]["vocab_size"],
@@ -41,9 +41,9 @@ rule cslm_train:
     priority: 5
     conda:
         TORCH_ENV
-    threads: beside_tuning(16)
+    threads: machine.beside_tuning(16)
     resources:
-        mem_mb=of_preset("cslm", 700, 2800, 8000),
+        mem_mb=memory("cslm_train"),
         runtime=LONG,
         gpu=GPU,
         device=DEVICE,
@@ -51,8 +51,8 @@ rule cslm_train:
         version=version("cslm", "train"),
         preset=config["cslm"]["preset"],
         preset_says=CSLM_PRESETS[config["cslm"]["preset"]].as_dict(),
-        settings=CSLM_SETTINGS,
-        seed=lambda w: network_seed(w.network),
+        settings=settings_options(config["cslm"]["settings"]),
+        seed=lambda w: systems.network_seed(w.network),
         text=subpath(input[0], parent=True),
         folder=subpath(output.model, parent=True),
     shell:
@@ -65,7 +65,7 @@ rule cslm_train:
 rule cslm_perplexity:
     input:
         model=CSLM_MODEL,
-        text=set_text("usual", "dev", TARGET),
+        text=texts.set_text("usual", "dev", TARGET),
         lm=LMS[0],
     output:
         "results/cslm/network{network}/perplexity.json",
@@ -74,8 +74,8 @@ rule cslm_perplexity:
     conda:
         TORCH_ENV
     resources:
-        mem_mb=memory(600, 10),
-        runtime=minutes(60),
+        mem_mb=memory("cslm_perplexity"),
+        runtime=minutes("cslm_perplexity"),
         gpu=GPU,
         device=DEVICE,
     params:

@@ -16,8 +16,8 @@ rule demo:
         BASE_ENV
     threads: 2
     resources:
-        mem_mb=memory(150),
-        runtime=minutes(10),
+        mem_mb=memory("demo"),
+        runtime=minutes("demo"),
     params:
         version=version("demo", "make"),
         seed=config["seed"],

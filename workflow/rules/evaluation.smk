@@ -2,6 +2,8 @@
 import json
 
 SCORES = expand(f"{RUN}/{{set}}.bleu.json", system=config["compare"], run=RUNS, set=SETS)
+TUNED = [*systems.compared, *(name for name in systems.rescored if name in config["compare"])]
+NETWORK_NAMES = systems.of_every_training("{name}{n}{left_out}") + systems.lstm_names
 JOINT = " ".join(f"--joint {name}={'+'.join(parts)}" for name, parts in config["evaluation"]["joint"].items())
 KEEP_CASE = switch("no-detruecase", config["text"]["lowercase"] or not config["text"]["truecase"])
 
@@ -12,8 +14,8 @@ if "decoding" in MOSES_PARTS:
         input:
             ini=expand(f"{RUN}/moses.ini", run=RUNS, allow_missing=True),
             lm=LMS,
-            tables=lambda w: filtered_tables(w.system, "all"),
-            source=[set_text("usual", name, SOURCE) for name in SETS],
+            tables=lambda w: systems.filtered_tables(w.system, "all"),
+            source=[texts.set_text("usual", name, SOURCE) for name in SETS],
         output:
             text=of_every_run("output"),
             report=of_every_run("decode.json"),
@@ -22,18 +24,18 @@ if "decoding" in MOSES_PARTS:
             "results/logs/evaluation/moses.{system}.log",
             program="results/logs/evaluation/moses.{system}.programs.log",
         wildcard_constraints:
-            system=any_of(PHRASE_BASED),
+            system=any_of(systems.phrase_based),
         conda:
             BASE_ENV
-        threads: search_threads
+        threads: machine.search_threads
         resources:
-            mem_mb=memory(1500, 60),
-            runtime=minutes(min(240 * len(SETS) * len(RUNS), LONG)),
+            mem_mb=memory("moses_decode"),
+            runtime=minutes("moses_decode"),
         params:
             version=version("moses", "decode"),
             home=MOSES_HOME,
-            limits=search_limits,
-            tables=table_folders,
+            limits=lambda w: systems.search_options(w.system),
+            tables=lambda w, input: systems.table_folders(w.system, input.tables),
         shell:
             "rnnsmt moses decode --moses-home {params.home:q} --ini {input.ini:q} --model-dir {params.tables:q} "
             "--input {input.source:q} --output {output.text:q} --report {output.report:q} "
@@ -47,9 +49,9 @@ else:
         input:
             ini=expand(f"{RUN}/moses.ini", run=RUNS, allow_missing=True),
             lm=LMS,
-            network=neural_model,
-            tables=lambda w: filtered_tables(w.system, "all"),
-            source=[set_text("usual", name, SOURCE) for name in SETS],
+            network=lambda w: systems.networks_in_search(w.system),
+            tables=lambda w: systems.filtered_tables(w.system, "all"),
+            source=[texts.set_text("usual", name, SOURCE) for name in SETS],
         output:
             text=of_every_run("output"),
             report=of_every_run("decode.json"),
@@ -57,20 +59,20 @@ else:
         log:
             "results/logs/evaluation/decode.{system}.log",
         wildcard_constraints:
-            system=any_of(PHRASE_BASED),
+            system=any_of(systems.phrase_based),
         conda:
             search_env
-        threads: search_threads
+        threads: machine.search_threads
         resources:
-            mem_mb=search_memory,
-            runtime=minutes(min(240 * len(SETS) * len(RUNS), LONG)),
+            mem_mb=search_memory("decode"),
+            runtime=minutes("decode"),
             gpu=search_gpu,
             gpu_share=search_gpu_share,
             device=DEVICE,
         params:
             version=version("search", "decode"),
-            limits=search_limits,
-            tables=table_folders,
+            limits=lambda w: systems.search_options(w.system),
+            tables=lambda w, input: systems.table_folders(w.system, input.tables),
         shell:
             "rnnsmt search decode --ini {input.ini:q} --model-dir {params.tables:q} "
             "--input {input.source:q} --output {output.text:q} --report {output.report:q} --output-details {output.details:q} "
@@ -80,7 +82,7 @@ else:
 # The reference of a corpus that comes tokenised is detokenised like the output.
 rule detokenize_reference:
     input:
-        lambda w: set_text("tokenized", w.set, TARGET),
+        lambda w: texts.set_text("tokenized", w.set, TARGET),
     output:
         f"results/corpus/detokenized/{{set}}.{TARGET}.gz",
     log:
@@ -88,8 +90,8 @@ rule detokenize_reference:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(200),
-        runtime=minutes(30),
+        mem_mb=memory("detokenize_reference"),
+        runtime=minutes("detokenize_reference"),
     params:
         version=version("corpus", "detokenize"),
     shell:
@@ -101,8 +103,8 @@ rule score:
     input:
         text=of_every_run("output"),
         decode=of_every_run("decode.json"),
-        reference=[set_text("tokenized", name, TARGET) for name in SETS],
-        plain_reference=[plain_reference(name) for name in SETS],
+        reference=[texts.set_text("tokenized", name, TARGET) for name in SETS],
+        plain_reference=[texts.plain_reference(name) for name in SETS],
     output:
         [of_every_run(kind) for kind in ("tokens", "detokenized", "bleu.json")],
     log:
@@ -110,8 +112,8 @@ rule score:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(200),
-        runtime=minutes(30),
+        mem_mb=memory("score"),
+        runtime=minutes("score"),
     params:
         version=version("evaluation", "score"),
         parts=(version("corpus", "detokenize"), version("evaluation", "bleu")),
@@ -143,13 +145,13 @@ rule table1:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(450),
-        runtime=minutes(120),
+        mem_mb=memory("table1"),
+        runtime=minutes("table1"),
     params:
         version=version("evaluation", "table"),
         joint=JOINT,
         paper=switch("paper", [SOURCE, TARGET] == ["en", "fr"]),
-        features=table_features(config["compare"]),
+        features=systems.table_features(config["compare"]),
         trainings=len(TRAININGS),
         title="Table 1: BLEU",
         provenance="--provenance provenance.json",
@@ -176,7 +178,7 @@ use rule table1 as table2 with:
         version=version("evaluation", "table"),
         joint=JOINT,
         paper=switch("paper", [SOURCE, TARGET] == ["en", "fr"]),
-        features=table_features(config["seq2seq"]["compare"]),
+        features=systems.table_features(config["seq2seq"]["compare"]),
         trainings=len(TRAININGS),
         title="Table 2: BLEU with LSTMs",
         provenance="",
@@ -185,13 +187,15 @@ use rule table1 as table2 with:
 rule provenance:
     input:
         scores=SCORES,
-        ini=expand(f"{RUN}/moses.ini", system=[*COMPARED, *(s for s in RESCORED if s in config["compare"])], run=RUNS),
-        models=of_every_training("results/{name}/network{n}/model{left_out}.pt") + LSTM_MODELS,
-        histories=of_every_training("results/{name}/network{n}/history{left_out}.json") + LSTM_HISTORIES,
-        corpora=[side for corpus in CORPORA.values() for side in (corpus.source, corpus.target) if side],
-        prepared=[f"results/corpus/tokenized/{name}.report.json" for name in CORPORA],
+        ini=expand(f"{RUN}/moses.ini", system=TUNED, run=RUNS),
+        models=systems.of_every_training("results/{name}/network{n}/model{left_out}.pt") + systems.lstm_models,
+        histories=systems.of_every_training("results/{name}/network{n}/history{left_out}.json") + systems.lstm_histories,
+        corpora=[side for corpus in texts.corpora.values() for side in (corpus.source, corpus.target) if side],
+        prepared=[f"results/corpus/tokenized/{name}.report.json" for name in texts.corpora],
         alignment=config["alignment"]["external"] or [],
-        references=[path for name in SETS for path in (set_text("tokenized", name, TARGET), plain_reference(name))],
+        references=[
+            path for name in SETS for path in (texts.set_text("tokenized", name, TARGET), texts.plain_reference(name))
+        ],
     output:
         report(
             "results/provenance.json",
@@ -203,16 +207,14 @@ rule provenance:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(250),
-        runtime=minutes(60),
+        mem_mb=memory("provenance"),
+        runtime=minutes("provenance"),
     params:
         version=version("evaluation", "provenance"),
         joint=JOINT,
         networks=lambda w, input: " ".join(
             f"--network {shlex.quote('='.join([name, model, history]))}"
-            for name, model, history in zip(
-                of_every_training("{name}{n}{left_out}") + LSTM_NAMES, input.models, input.histories
-            )
+            for name, model, history in zip(NETWORK_NAMES, input.models, input.histories)
         ),
         config=json.dumps(config, sort_keys=True),
     shell:

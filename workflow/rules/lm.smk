@@ -1,8 +1,7 @@
 # The n-gram language models: one of all text, and one for each of lm.models; with lm.interpolate the systems have one that
 # is made of these. By Moses' lmplz where Moses trains.
 LM_MODELS = config["lm"]["models"]
-ESTIMATED = ["lm.arpa.gz", *(f"lm.{name}.arpa.gz" for name in LM_MODELS)]
-LM_NAMES = ["lm-interpolated.arpa.gz"] if config["lm"]["interpolate"] else ESTIMATED
+LM_NAMES = paths.lm_names(config)
 LMS = [f"results/model/{name}" for name in LM_NAMES]
 LMPLZ = f"--lmplz {shlex.quote(str(moses.program('lmplz')))} " if "training" in MOSES_PARTS else ""
 # Only where something is pruned, so that a model that is not pruned stays what it is.
@@ -11,17 +10,17 @@ LM_PRUNING = f"--prune {' '.join(map(str, config['lm']['prune']))} " if config["
 
 rule language_model:
     input:
-        lm_texts(),
+        texts.lm_texts(),
     output:
         "results/model/lm.arpa.gz",
     log:
         "results/logs/lm/estimate.log",
     conda:
         BASE_ENV
-    threads: STAGE_THREADS
+    threads: machine.stage_threads
     resources:
-        mem_mb=memory(400, 60, BUDGET),
-        runtime=minutes(30, 0.5),
+        mem_mb=memory("language_model"),
+        runtime=minutes("language_model"),
     params:
         version=version("lm", "estimate"),
         order=config["lm"]["order"],
@@ -37,7 +36,7 @@ if LM_MODELS:
 
     use rule language_model as further_language_model with:
         input:
-            lambda w: [selected_text("mono", name, TARGET) for name in LM_MODELS[w.model]],
+            lambda w: [texts.selected_text("mono", name, TARGET) for name in LM_MODELS[w.model]],
         output:
             "results/model/lm.{model}.arpa.gz",
         log:
@@ -48,18 +47,18 @@ if LM_MODELS:
 
 rule interpolated_language_model:
     input:
-        models=[f"results/model/{name}" for name in ESTIMATED],
-        tune=set_text("usual", "dev", TARGET),
+        models=[f"results/model/{name}" for name in paths.estimated_lms(config)],
+        tune=texts.set_text("usual", "dev", TARGET),
     output:
         "results/model/lm-interpolated.arpa.gz",
     log:
         "results/logs/lm/interpolate.log",
     conda:
         BASE_ENV
-    threads: STAGE_THREADS
+    threads: machine.stage_threads
     resources:
-        mem_mb=memory(300, 18),
-        runtime=minutes(30, 0.1),
+        mem_mb=memory("interpolated_language_model"),
+        runtime=minutes("interpolated_language_model"),
     params:
         version=version("lm", "interpolate"),
     shell:

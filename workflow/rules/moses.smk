@@ -1,11 +1,13 @@
 # The Moses model of every set of features: further columns of the phrase table, moses.ini, and the part of the tables that a
 # dev or test set can use.
+FEATURE_NAMES = "[a-z]+(_[a-z]+)*"
+PER_TEXT = any_of(name for name, feature in systems.known.items() if feature.per_text)
 
 
 rule augment:
     input:
         phrase_table=f"results/model/{PHRASE_TABLE}",
-        scores=lambda w: [path for name in w.columns.split("_") for path in column(name, w.network)],
+        scores=lambda w: [path for name in w.columns.split("_") for path in score_files(name, w.network)],
     output:
         f"results/augmented/{{columns}}/network{{network}}/{PHRASE_TABLE}",
     log:
@@ -14,13 +16,15 @@ rule augment:
         columns=FEATURE_NAMES,
     conda:
         BASE_ENV
-    threads: beside_tuning(2)
+    threads: machine.beside_tuning(2)
     resources:
-        mem_mb=memory(350),
-        runtime=minutes(10, 0.02),
+        mem_mb=memory("augment"),
+        runtime=minutes("augment"),
     params:
         version=version("phrases", "augment"),
-        columns=column_options,
+        columns=lambda w, input: column_options(
+            [len(score_files(name, w.network)) for name in w.columns.split("_")], input.scores
+        ),
     shell:
         "rnnsmt phrases augment --phrase-table {input.phrase_table:q} {params.columns} "
         "--output {output:q} --threads {threads} &> {log:q}"
@@ -38,8 +42,8 @@ rule moses_ini:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(100),
-        runtime=minutes(10),
+        mem_mb=memory("moses_ini"),
+        runtime=minutes("moses_ini"),
     params:
         version=version("moses", "ini"),
         limits=f"--distortion-limit {config['search']['distortion_limit']} --table-limit {config['search']['table_limit']}",
@@ -53,8 +57,8 @@ rule moses_ini:
 
 rule augmented_ini:
     input:
-        lambda w: [ancient(f"results/{path}") for path in moses_tables(w.features.split("_"), w.network)],
-        lambda w: [CSLM_MODEL.format(network=w.network)] if "cslm" in w.features.split("_") else [],
+        lambda w: [ancient(f"results/{path}") for path in systems.tables(w.features.split("_"), w.network)],
+        lambda w: systems.search_models(w.features.split("_"), w.network),
         lm=LMS[0],
         further_lms=LMS[1:],
     output:
@@ -66,14 +70,14 @@ rule augmented_ini:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(100),
-        runtime=minutes(10),
+        mem_mb=memory("augmented_ini"),
+        runtime=minutes("augmented_ini"),
     params:
         version=version("moses", "ini"),
         limits=f"--distortion-limit {config['search']['distortion_limit']} --table-limit {config['search']['table_limit']}",
         order=config["lm"]["order"],
         folder=subpath(input.lm, parent=True),
-        model=lambda w: ini_options(w.features.split("_"), w.network),
+        model=lambda w: systems.ini_options(w.features.split("_"), w.network),
     shell:
         f"rnnsmt moses ini --model-dir {{params.folder:q}} --lm {' '.join(LM_NAMES)} "
         "--lm-order {params.order} {params.limits} {params.model} --output {output:q} &> {log:q}"
@@ -83,7 +87,7 @@ rule augmented_ini:
 # that another test set is no reason to tune again.
 rule filter_tables:
     input:
-        text=lambda w: part_texts(w.part),
+        text=lambda w: texts.part_texts(w.part),
         phrase_table=f"results/model/{PHRASE_TABLE}",
         reordering_table=f"results/model/{REORDERING_TABLE}",
     output:
@@ -97,8 +101,8 @@ rule filter_tables:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(400),
-        runtime=minutes(10, 0.02),
+        mem_mb=memory("filter_tables"),
+        runtime=minutes("filter_tables"),
     params:
         version=version("phrases", "filter"),
         max_length=config["phrases"]["max_length"],
@@ -116,23 +120,25 @@ rule augment_filtered:
         phrase_table=f"results/model/filtered/{{part}}/{PHRASE_TABLE}",
         reordering_table=f"results/model/filtered/{{part}}/{REORDERING_TABLE}",
         lines="results/model/filtered/{part}/lines.npy",
-        scores=lambda w: [path for name in w.columns.split("_") for path in column(name, w.network)],
+        scores=lambda w: [path for name in w.columns.split("_") for path in score_files(name, w.network)],
     output:
         phrase_table=f"results/augmented/{{columns}}/network{{network}}/filtered/{{part}}/{PHRASE_TABLE}",
         reordering_table=f"results/augmented/{{columns}}/network{{network}}/filtered/{{part}}/{REORDERING_TABLE}",
     log:
         "results/logs/augment/{columns}.{network}.{part}.log",
     wildcard_constraints:
-        columns=rf"(?!\w+_proposals/){FEATURE_NAMES}",
+        columns=rf"(?!\w+_({PER_TEXT})/){FEATURE_NAMES}",
         part="dev|all",
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(350, 0.1),
-        runtime=minutes(10),
+        mem_mb=memory("augment_filtered"),
+        runtime=minutes("augment_filtered"),
     params:
         version=version("phrases", "augment"),
-        columns=column_options,
+        columns=lambda w, input: column_options(
+            [len(score_files(name, w.network)) for name in w.columns.split("_")], input.scores
+        ),
     shell:
         "rnnsmt phrases augment --phrase-table {input.phrase_table:q} --kept-lines {input.lines:q} {params.columns} "
         "--output {output.phrase_table:q} &> {log:q} "
@@ -156,8 +162,8 @@ rule fill_up:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(250),
-        runtime=minutes(10, 0.5),
+        mem_mb=memory("fill_up"),
+        runtime=minutes("fill_up"),
     params:
         version=version("phrases", "fill-up"),
         folder=subpath(output[0], parent=True),

@@ -1,9 +1,8 @@
 # Phrase table and lexicalised reordering table, in the Moses model directory results/model. Phrases are extracted from the
 # links of every aligner, and counted together. Where the table is pruned, all that comes after takes the pruned one.
-PRUNING = config["phrases"]["prune"] != "none"
-FULL_TABLE = "phrase-table.gz"
-PHRASE_TABLE = "phrase-table.pruned.gz" if PRUNING else FULL_TABLE
-REORDERING_TABLE = "reordering-table.wbe-msd-bidirectional-fe.gz"
+PHRASE_TABLE = paths.phrase_table(config)
+PRUNING = PHRASE_TABLE != FULL_TABLE
+ALIGNED = paths.alignments(config)
 
 
 # Which pairs come from one sentence alone, for the training of networks; Moses' programs do not say.
@@ -15,8 +14,8 @@ if "training" in MOSES_PARTS:
 
     rule moses_train:
         input:
-            source=[training_text(SOURCE)] * len(ALIGNED),
-            target=[training_text(TARGET)] * len(ALIGNED),
+            source=[texts.training_text(SOURCE)] * len(ALIGNED),
+            target=[texts.training_text(TARGET)] * len(ALIGNED),
             alignment=ALIGNED,
         output:
             "results/model/lex.e2f",
@@ -30,8 +29,8 @@ if "training" in MOSES_PARTS:
             BASE_ENV
         threads: cores()
         resources:
-            mem_mb=memory(3000, 10),
-            runtime=minutes(60, 1),
+            mem_mb=memory("moses_train"),
+            runtime=minutes("moses_train"),
         params:
             version=version("moses", "train"),
             home=MOSES_HOME,
@@ -48,8 +47,8 @@ else:
 
     rule lexical:
         input:
-            source=[training_text(SOURCE)] * len(ALIGNED),
-            target=[training_text(TARGET)] * len(ALIGNED),
+            source=[texts.training_text(SOURCE)] * len(ALIGNED),
+            target=[texts.training_text(TARGET)] * len(ALIGNED),
             alignment=ALIGNED,
         output:
             e2f="results/model/lex.e2f",
@@ -59,8 +58,8 @@ else:
         conda:
             BASE_ENV
         resources:
-            mem_mb=memory(300, 2),
-            runtime=minutes(15, 0.05),
+            mem_mb=memory("lexical"),
+            runtime=minutes("lexical"),
         params:
             version=version("phrases", "lexical"),
         shell:
@@ -69,8 +68,8 @@ else:
 
     rule extract:
         input:
-            source=[training_text(SOURCE)] * len(ALIGNED),
-            target=[training_text(TARGET)] * len(ALIGNED),
+            source=[texts.training_text(SOURCE)] * len(ALIGNED),
+            target=[texts.training_text(TARGET)] * len(ALIGNED),
             alignment=ALIGNED,
         output:
             "results/phrases/extract.parquet",
@@ -78,10 +77,10 @@ else:
             "results/logs/phrases/extract.log",
         conda:
             BASE_ENV
-        threads: STAGE_THREADS
+        threads: machine.stage_threads
         resources:
-            mem_mb=memory(450, 150, BUDGET),
-            runtime=minutes(30, 0.1),
+            mem_mb=memory("extract"),
+            runtime=minutes("extract"),
         params:
             version=version("phrases", "extract"),
             max_length=config["phrases"]["max_length"],
@@ -102,10 +101,10 @@ else:
             "results/logs/phrases/score.log",
         conda:
             BASE_ENV
-        threads: STAGE_THREADS
+        threads: machine.stage_threads
         resources:
-            mem_mb=memory(450, 15, BUDGET),
-            runtime=minutes(30, 0.05),
+            mem_mb=memory("phrase_table"),
+            runtime=minutes("phrase_table"),
         params:
             version=version("phrases", "score"),
             smoothing=config["phrases"]["smoothing"],
@@ -123,10 +122,10 @@ else:
             "results/logs/phrases/reordering.log",
         conda:
             BASE_ENV
-        threads: STAGE_THREADS
+        threads: machine.stage_threads
         resources:
-            mem_mb=memory(400, 15, BUDGET),
-            runtime=minutes(30, 0.05),
+            mem_mb=memory("reordering_table"),
+            runtime=minutes("reordering_table"),
         params:
             version=version("phrases", "reordering"),
         shell:
@@ -139,8 +138,8 @@ if PRUNING:
     rule prune_table:
         input:
             phrase_table=f"results/model/{FULL_TABLE}",
-            source=training_text(SOURCE),
-            target=training_text(TARGET),
+            source=texts.training_text(SOURCE),
+            target=texts.training_text(TARGET),
             origins=FULL_ORIGINS,
         output:
             table=f"results/model/{PHRASE_TABLE}",
@@ -149,10 +148,10 @@ if PRUNING:
             "results/logs/phrases/prune.log",
         conda:
             BASE_ENV
-        threads: STAGE_THREADS
+        threads: machine.stage_threads
         resources:
-            mem_mb=memory(300, 8),
-            runtime=minutes(30, 0.05),
+            mem_mb=memory("prune_table"),
+            runtime=minutes("prune_table"),
         params:
             version=version("phrases", "prune"),
             threshold=config["phrases"]["prune"],

@@ -1,7 +1,8 @@
 # The RNN Encoder-Decoder: trained on the phrase table of the baseline, scores every pair of it. Trained again with every
 # seed of networks.seeds: results/rnn/network1, network2 ...; so are the further scorers, in folders of their own. With
 # rnn.leave_out every training is one of several networks, each without the pairs of some sentences, which it then scores.
-PAIRS = "results/rnn/pairs"
+from rnnsmt.rnn.settings import PRESETS as RNN_PRESETS
+
 PAIR_FILES = (
     [f"{PAIRS}/vocab.{side}.txt" for side in ("source", "target")]
     + [f"{PAIRS}/{name}.npy" for name in ("held_out", "first_fold", "last_fold", "counts") if ORIGINS]
@@ -18,8 +19,8 @@ rule rnn_prepare:
     input:
         phrase_table=f"results/model/{PHRASE_TABLE}",
         origins=ORIGINS,
-        source=training_text(SOURCE),
-        target=training_text(TARGET),
+        source=texts.training_text(SOURCE),
+        target=texts.training_text(TARGET),
     output:
         f"{PAIRS}/pairs.json",
         PAIR_FILES,
@@ -28,8 +29,8 @@ rule rnn_prepare:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(400, 0.5),
-        runtime=minutes(15, 0.02),
+        mem_mb=memory("rnn_prepare"),
+        runtime=minutes("rnn_prepare"),
     params:
         version=version("rnn", "prepare"),
         vocab_size=config["rnn"]["vocab_size"],
@@ -56,9 +57,9 @@ rule rnn_train:
     priority: 5
     conda:
         TORCH_ENV
-    threads: beside_tuning(16)
+    threads: machine.beside_tuning(16)
     resources:
-        mem_mb=of_preset("rnn", 700, 2800, 8000),
+        mem_mb=memory("rnn_train"),
         runtime=LONG,
         gpu=GPU,
         device=DEVICE,
@@ -66,8 +67,8 @@ rule rnn_train:
         version=version("rnn", "train"),
         preset=config["rnn"]["preset"],
         preset_says=RNN_PRESETS[config["rnn"]["preset"]].as_dict(),
-        settings=scorer_settings,
-        seed=lambda w: network_seed(w.network),
+        settings=lambda w: settings_options(systems.scorer_settings(w.scorer)),
+        seed=lambda w: systems.network_seed(w.network),
         leave_out=lambda w: w.left_out.replace(".without-", "--leave-out "),
         pairs=subpath(input[0], parent=True),
         folder=subpath(output.model, parent=True),
@@ -91,8 +92,8 @@ rule shortlist:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(300),
-        runtime=minutes(30),
+        mem_mb=memory("shortlist"),
+        runtime=minutes("shortlist"),
     params:
         version=version("rnn", "shortlist"),
         pairs=subpath(input[0], parent=True),
@@ -104,7 +105,7 @@ rule rnn_score:
     input:
         f"{PAIRS}/pairs.json",
         PAIR_FILES,
-        model=expand("results/{{scorer}}/network{{network}}/model{left_out}.pt", left_out=LEFT_OUT),
+        model=expand("results/{{scorer}}/network{{network}}/model{left_out}.pt", left_out=systems.left_out),
     output:
         "results/{scorer}/network{network}/scores/{scatteritem}.npy",
     log:
@@ -113,8 +114,8 @@ rule rnn_score:
         TORCH_ENV
     threads: part_threads
     resources:
-        mem_mb=of_preset("rnn", 600, 1300, 4000),
-        runtime=minutes(30, 0.6 * len(LEFT_OUT), parts_of),
+        mem_mb=memory("rnn_score"),
+        runtime=minutes("rnn_score", parts_of),
         gpu=GPU,
         device=DEVICE,
     params:
@@ -131,7 +132,7 @@ rule propose:
         f"{PAIRS}/pairs.json",
         PAIR_FILES,
         model="results/rnn/network{network}/model.pt",
-        text=lambda w: part_texts(w.part),
+        text=lambda w: texts.part_texts(w.part),
         phrase_table=f"results/model/filtered/{{part}}/{PHRASE_TABLE}",
         e2f="results/model/lex.e2f",
         f2e="results/model/lex.f2e",
@@ -143,10 +144,10 @@ rule propose:
         part="dev|all",
     conda:
         TORCH_ENV
-    threads: beside_tuning(16)
+    threads: machine.beside_tuning(16)
     resources:
-        mem_mb=of_preset("rnn", 600, 1500, 4000),
-        runtime=minutes(60, 1),
+        mem_mb=memory("propose"),
+        runtime=minutes("propose"),
         gpu=GPU,
         device=DEVICE,
     params:

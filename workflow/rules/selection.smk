@@ -3,8 +3,8 @@
 
 rule selection_models:
     input:
-        in_domain=lambda w: in_domain_texts(w.lang),
-        pool=lambda w: [text("usual", name, w.lang) for name in scored(w.kind)],
+        in_domain=lambda w: texts.in_domain_texts(w.lang),
+        pool=lambda w: [texts.text("usual", name, w.lang) for name in texts.scored(w.kind)],
     output:
         expand(
             "results/selection/{{kind}}/models.{{lang}}/{file}",
@@ -22,8 +22,8 @@ rule selection_models:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(400, 20),
-        runtime=minutes(15, 0.05),
+        mem_mb=memory("selection_models"),
+        runtime=minutes("selection_models"),
     params:
         version=version("selection", "models"),
         seed=config["seed"],
@@ -36,8 +36,8 @@ rule selection_models:
 
 rule selection_score_bitext:
     input:
-        source=lambda w: text("usual", w.corpus, SOURCE),
-        target=lambda w: text("usual", w.corpus, TARGET),
+        source=lambda w: texts.text("usual", w.corpus, SOURCE),
+        target=lambda w: texts.text("usual", w.corpus, TARGET),
         source_models=f"results/selection/bitext/models.{SOURCE}/models.json",
         target_models=f"results/selection/bitext/models.{TARGET}/models.json",
     output:
@@ -46,10 +46,10 @@ rule selection_score_bitext:
         "results/logs/selection/score.bitext.{corpus}.log",
     conda:
         BASE_ENV
-    threads: STAGE_THREADS
+    threads: machine.stage_threads
     resources:
-        mem_mb=memory(100 + 100 * STAGE_THREADS),
-        runtime=minutes(15, 0.05),
+        mem_mb=memory("selection_score_bitext"),
+        runtime=minutes("selection_score_bitext"),
     params:
         version=version("selection", "score"),
         source_models=subpath(input.source_models, parent=True),
@@ -62,7 +62,7 @@ rule selection_score_bitext:
 
 rule selection_score_mono:
     input:
-        target=lambda w: text("usual", w.corpus, TARGET),
+        target=lambda w: texts.text("usual", w.corpus, TARGET),
         models=f"results/selection/mono/models.{TARGET}/models.json",
     output:
         "results/selection/mono/scores/{corpus}.tsv.gz",
@@ -70,10 +70,10 @@ rule selection_score_mono:
         "results/logs/selection/score.mono.{corpus}.log",
     conda:
         BASE_ENV
-    threads: STAGE_THREADS
+    threads: machine.stage_threads
     resources:
-        mem_mb=memory(100 + 100 * STAGE_THREADS),
-        runtime=minutes(15, 0.05),
+        mem_mb=memory("selection_score_mono"),
+        runtime=minutes("selection_score_mono"),
     params:
         version=version("selection", "score"),
         models=subpath(input.models, parent=True),
@@ -84,24 +84,24 @@ rule selection_score_mono:
 
 rule select_bitext:
     input:
-        texts=[text("usual", name, lang) for name in BITEXT for lang in SIDES["bitext"]],
-        scores=[score_file("bitext", name) for name in scored("bitext")],
+        texts=[texts.text("usual", name, lang) for name in texts.bitext for lang in [SOURCE, TARGET]],
+        scores=expand("results/selection/bitext/scores/{name}.tsv.gz", name=texts.scored("bitext")),
         held_out=f"results/selection/bitext/models.{TARGET}/held-out.gz",
     output:
-        texts=expand("results/selection/bitext/{name}.{side}.gz", name=BITEXT, side=[1, 2]),
+        texts=expand("results/selection/bitext/{name}.{side}.gz", name=texts.bitext, side=[1, 2]),
         selected="results/selection/bitext/selected.json",
         curve="results/selection/bitext/curve.tsv",
     log:
         "results/logs/selection/select.bitext.log",
     conda:
         BASE_ENV
-    threads: STAGE_THREADS
+    threads: machine.stage_threads
     resources:
-        mem_mb=memory(400, 10, BUDGET),
-        runtime=minutes(30, 0.1),
+        mem_mb=memory("select_bitext"),
+        runtime=minutes("select_bitext"),
     params:
         version=version("selection", "select"),
-        corpora=lambda w, input: select_corpora("bitext", input),
+        corpora=lambda w, input: texts.selection_options("bitext", input.scores, input.texts),
         amount=amount_kept(config["selection"]["bitext"]),
         folder=subpath(output.selected, parent=True),
         random=f"--random {config['seed']}" if config["selection"]["random"] else "",
@@ -113,24 +113,24 @@ rule select_bitext:
 
 rule select_mono:
     input:
-        texts=[text("usual", name, lang) for name in PARTS["mono"] for lang in SIDES["mono"]],
-        scores=[score_file("mono", name) for name in scored("mono")],
+        texts=[texts.text("usual", name, TARGET) for name in texts.pools["mono"]],
+        scores=expand("results/selection/mono/scores/{name}.tsv.gz", name=texts.scored("mono")),
         held_out=f"results/selection/mono/models.{TARGET}/held-out.gz",
     output:
-        texts=expand("results/selection/mono/{name}.1.gz", name=PARTS["mono"]),
+        texts=expand("results/selection/mono/{name}.1.gz", name=texts.pools["mono"]),
         selected="results/selection/mono/selected.json",
         curve="results/selection/mono/curve.tsv",
     log:
         "results/logs/selection/select.mono.log",
     conda:
         BASE_ENV
-    threads: STAGE_THREADS
+    threads: machine.stage_threads
     resources:
-        mem_mb=memory(400, 10, BUDGET),
-        runtime=minutes(30, 0.1),
+        mem_mb=memory("select_mono"),
+        runtime=minutes("select_mono"),
     params:
         version=version("selection", "select"),
-        corpora=lambda w, input: select_corpora("mono", input),
+        corpora=lambda w, input: texts.selection_options("mono", input.scores, input.texts),
         amount=amount_kept(config["selection"]["mono"]),
         folder=subpath(output.selected, parent=True),
         random=f"--random {config['seed']}" if config["selection"]["random"] else "",
@@ -142,7 +142,7 @@ rule select_mono:
 
 rule join_training:
     input:
-        lambda w: [selected_text("bitext", name, w.lang) for name in BITEXT],
+        lambda w: [texts.selected_text("bitext", name, w.lang) for name in texts.bitext],
     output:
         "results/corpus/joined/train.{lang}.gz",
     log:
@@ -150,8 +150,8 @@ rule join_training:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(100),
-        runtime=minutes(15, 0.02),
+        mem_mb=memory("join_training"),
+        runtime=minutes("join_training"),
     params:
         version=version("corpus", "join"),
     shell:

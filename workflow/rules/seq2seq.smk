@@ -1,7 +1,8 @@
 # LSTM encoder-decoders (Sutskever et al. 2014): trained on the bitext of the phrase table, they translate alone, or score the
 # n-best lists of a phrase-based system. An ensemble of N takes networks 1 to N, with networks.seeds the next training's the
 # next N.
-SENTENCES = "results/seq2seq/sentences"
+from rnnsmt.seq2seq.settings import PRESETS as SEQ2SEQ_PRESETS
+
 SENTENCE_FILES = [f"{SENTENCES}/vocab.{side}.txt" for side in ("source", "target")] + [
     f"{SENTENCES}/{side}.{part}.npy" for side in ("source", "target") for part in ("words", "offsets")
 ]
@@ -12,8 +13,8 @@ LEXICON = ["results/model/lex.f2e"] if config["seq2seq"]["unknown"] == "lexicon"
 
 rule seq2seq_prepare:
     input:
-        source=training_text(SOURCE),
-        target=training_text(TARGET),
+        source=texts.training_text(SOURCE),
+        target=texts.training_text(TARGET),
     output:
         f"{SENTENCES}/sentences.json",
         SENTENCE_FILES,
@@ -22,8 +23,8 @@ rule seq2seq_prepare:
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(150, 3),
-        runtime=minutes(15, 0.1),
+        mem_mb=memory("seq2seq_prepare"),
+        runtime=minutes("seq2seq_prepare"),
     params:
         version=version("seq2seq", "prepare"),
         sizes=f"--source-vocab-size {config['seq2seq']['source_vocab_size']} "
@@ -48,9 +49,9 @@ rule seq2seq_train:
     priority: 5
     conda:
         TORCH_ENV
-    threads: beside_tuning(16)
+    threads: machine.beside_tuning(16)
     resources:
-        mem_mb=of_preset("seq2seq", 800, 3200, 12000),
+        mem_mb=memory("seq2seq_train"),
         runtime=LONG,
         gpu=GPU,
         device=DEVICE,
@@ -58,10 +59,8 @@ rule seq2seq_train:
         version=version("seq2seq", "train"),
         preset=config["seq2seq"]["preset"],
         preset_says=SEQ2SEQ_PRESETS[config["seq2seq"]["preset"]].as_dict(),
-        settings=lambda w: " ".join(
-            f"--{name.replace('_', '-')} {value}" for name, value in lstm_settings(w.lstm).items()
-        ),
-        seed=lambda w: network_seed(w.network),
+        settings=lambda w: settings_options(systems.lstm_settings(w.lstm)),
+        seed=lambda w: systems.network_seed(w.network),
         sentences=subpath(input[0], parent=True),
         folder=subpath(output.model, parent=True),
     shell:
@@ -74,8 +73,8 @@ rule seq2seq_train:
 # The sets of all runs by the networks alone; runs of the same networks have the same translations.
 rule seq2seq_translate:
     input:
-        models=lambda w: list(dict.fromkeys(path for run in RUNS for path in lstm_models(w.system, run))),
-        source=[set_text("usual", name, SOURCE) for name in SETS],
+        models=lambda w: systems.ensemble_of_every_run(*systems.ensemble(w.system)),
+        source=[texts.set_text("usual", name, SOURCE) for name in SETS],
         lexicon=LEXICON,
     output:
         text=of_every_run("output"),
@@ -83,18 +82,18 @@ rule seq2seq_translate:
     log:
         "results/logs/seq2seq/translate.{system}.log",
     wildcard_constraints:
-        system=any_of(LSTMS_ALONE),
+        system=any_of(systems.lstms_alone),
     conda:
         TORCH_ENV
-    threads: search_threads
+    threads: machine.search_threads
     resources:
-        mem_mb=of_preset("seq2seq", 600, 1600, 6000),
-        runtime=minutes(min(240 * len(SETS), LONG)),
+        mem_mb=memory("seq2seq_translate"),
+        runtime=minutes("seq2seq_translate"),
         gpu=GPU,
         device=DEVICE,
     params:
         version=version("seq2seq", "translate"),
-        models=lambda w: " ".join(f"--model {' '.join(map(shlex.quote, lstm_models(w.system, run)))}" for run in RUNS),
+        models=lambda w: systems.ensemble_options(*systems.ensemble(w.system)),
         options=f"--beam {config['seq2seq']['beam']} --unknown {config['seq2seq']['unknown']}"
         + "".join(f" --lexicon {path}" for path in LEXICON),
     shell:
@@ -107,30 +106,30 @@ rule nbest_lists:
     input:
         ini=expand(f"{RUN}/moses.ini", run=RUNS, allow_missing=True),
         lm=LMS,
-        network=neural_model,
-        tables=lambda w: filtered_tables(w.system, "all"),
-        source=[set_text("usual", name, SOURCE) for name in SETS],
+        network=lambda w: systems.networks_in_search(w.system),
+        tables=lambda w: systems.filtered_tables(w.system, "all"),
+        source=[texts.set_text("usual", name, SOURCE) for name in SETS],
     output:
         nbest=of_every_run("nbest.gz"),
         best=temp(of_every_run("nbest.output")),
     log:
         "results/logs/seq2seq/nbest.{system}.log",
     wildcard_constraints:
-        system=any_of(PHRASE_BASED),
+        system=any_of(systems.phrase_based),
     conda:
         search_env
-    threads: search_threads
+    threads: machine.search_threads
     resources:
-        mem_mb=search_memory,
-        runtime=minutes(min(240 * len(SETS) * len(RUNS), LONG)),
+        mem_mb=search_memory("nbest_lists"),
+        runtime=minutes("nbest_lists"),
         gpu=search_gpu,
         gpu_share=search_gpu_share,
         device=DEVICE,
     params:
         version=version("search", "decode"),
-        limits=search_limits,
+        limits=lambda w: systems.search_options(w.system),
         nbest=config["seq2seq"]["nbest"],
-        tables=table_folders,
+        tables=lambda w, input: systems.table_folders(w.system, input.tables),
     shell:
         "rnnsmt search decode --ini {input.ini:q} --model-dir {params.tables:q} "
         "--input {input.source:q} --output {output.best:q} --nbest {params.nbest} --nbest-file {output.nbest:q} "
@@ -140,28 +139,26 @@ rule nbest_lists:
 # ln p of every translation of the lists by the LSTMs, as a feature behind the others; one for all weights of it.
 rule seq2seq_rescore:
     input:
-        models=lambda w: list(dict.fromkeys(path for run in RUNS for path in models_of(w.lstm, w.ensemble, run))),
+        models=lambda w: systems.ensemble_of_every_run(w.lstm, w.ensemble),
         nbest=of_every_run("nbest.gz"),
-        source=[set_text("usual", name, SOURCE) for name in SETS],
+        source=[texts.set_text("usual", name, SOURCE) for name in SETS],
     output:
         of_every_run("{lstm}.{ensemble}.nbest.gz"),
     log:
         "results/logs/seq2seq/rescore.{system}.{lstm}.{ensemble}.log",
     wildcard_constraints:
-        system=any_of(PHRASE_BASED),
+        system=any_of(systems.phrase_based),
     conda:
         TORCH_ENV
-    threads: search_threads
+    threads: machine.search_threads
     resources:
-        mem_mb=of_preset("seq2seq", 600, 1600, 6000),
+        mem_mb=memory("seq2seq_rescore"),
         runtime=LONG,
         gpu=GPU,
         device=DEVICE,
     params:
         version=version("seq2seq", "rescore"),
-        models=lambda w: " ".join(
-            f"--model {' '.join(map(shlex.quote, models_of(w.lstm, w.ensemble, run)))}" for run in RUNS for _ in SETS
-        ),
+        models=lambda w: systems.ensemble_options(w.lstm, w.ensemble, len(SETS)),
         source=lambda w, input: [path for _ in RUNS for path in input.source],
     shell:
         "rnnsmt seq2seq rescore {params.models} --nbest {input.nbest:q} --source {params.source:q} --output {output:q} "
@@ -171,18 +168,18 @@ rule seq2seq_rescore:
 # The weights of a system whose lists are rescored, and 1 for the feature: the even average of both scores.
 rule even_weights:
     input:
-        lambda w: expand(f"{RUN}/moses.ini", system=rescored_by(w.system), run=RUNS),
+        lambda w: expand(f"{RUN}/moses.ini", system=systems.rescored_by(w.system), run=RUNS),
     output:
         expand(f"{RUN}/moses.ini", run=RUNS, allow_missing=True),
     log:
         "results/logs/seq2seq/weights.{system}.log",
     wildcard_constraints:
-        system=any_of(name for name in RESCORED if name not in TUNED_ON_LISTS),
+        system=any_of(name for name in systems.rescored if name not in systems.tuned_on_lists),
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(100),
-        runtime=minutes(10),
+        mem_mb=memory("even_weights"),
+        runtime=minutes("even_weights"),
     params:
         version=version("moses", "add-feature"),
         weight=1,
@@ -195,7 +192,7 @@ use rule even_weights as untuned_weights with:
     output:
         expand(f"{RUN}/untuned.ini", run=RUNS, allow_missing=True),
     wildcard_constraints:
-        system=any_of(TUNED_ON_LISTS),
+        system=any_of(systems.tuned_on_lists),
     params:
         version=version("moses", "add-feature"),
         weight=0,
@@ -204,20 +201,20 @@ use rule even_weights as untuned_weights with:
 rule tune_lists:
     input:
         ini=f"{RUN}/untuned.ini",
-        nbest=lambda w: f"results/systems/{rescored_by(w.system)}/run{w.run}/dev.{lstms_of(w.system)}.nbest.gz",
-        source=set_text("usual", "dev", SOURCE),
-        reference=set_text("usual", "dev", TARGET),
+        nbest=lambda w: systems.rescored_lists(w.system, w.run, "dev"),
+        source=texts.set_text("usual", "dev", SOURCE),
+        reference=texts.set_text("usual", "dev", TARGET),
     output:
         f"{RUN}/moses.ini",
     log:
         "results/logs/seq2seq/tune.{system}.{run}.log",
     wildcard_constraints:
-        system=any_of(TUNED_ON_LISTS),
+        system=any_of(systems.tuned_on_lists),
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(400, 25),
-        runtime=minutes(120, 5),
+        mem_mb=memory("tune_lists"),
+        runtime=minutes("tune_lists"),
     params:
         version=version("tuning", "optimise"),
         options=f"--optimiser {config['tuning']['optimiser']} --restarts {config['tuning']['restarts']} "
@@ -232,22 +229,20 @@ rule tune_lists:
 rule rerank:
     input:
         ini=expand(f"{RUN}/moses.ini", run=RUNS, allow_missing=True),
-        nbest=lambda w: expand(
-            f"{RUN}/{{set}}.{lstms_of(w.system)}.nbest.gz", system=rescored_by(w.system), run=RUNS, set=SETS
-        ),
-        source=[set_text("usual", name, SOURCE) for name in SETS],
+        nbest=lambda w: [systems.rescored_lists(w.system, run, name) for run in RUNS for name in SETS],
+        source=[texts.set_text("usual", name, SOURCE) for name in SETS],
     output:
         text=of_every_run("output"),
         report=of_every_run("decode.json"),
     log:
         "results/logs/seq2seq/rerank.{system}.log",
     wildcard_constraints:
-        system=any_of(RESCORED),
+        system=any_of(systems.rescored),
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(300, 9 / len(RUNS)),
-        runtime=minutes(60, 1),
+        mem_mb=memory("rerank"),
+        runtime=minutes("rerank"),
     params:
         version=version("tuning", "rerank"),
     shell:

@@ -1,31 +1,32 @@
 # What `rnnsmt translate` has to know of a tuned system beside its moses.ini.
-SYSTEM_FILES = expand(f"{RUN}/system.json", system=COMPARED, run=RUNS)
+PAIR_VOCABULARIES = [f"{PAIRS}/vocab.{side}.txt" for side in ("source", "target")]
+SYSTEM_FILES = expand(f"{RUN}/system.json", system=systems.compared, run=RUNS)
 
 
 rule describe_system:
     input:
         truecaser=[f"results/corpus/truecaser.{SOURCE}"] if config["text"]["truecase"] else [],
-        rnn=rnn_models,
-        vocabularies=lambda w: ([f"{PAIRS}/vocab.{side}.txt" for side in ("source", "target")] if rnn_models(w) else []),
+        rnn=lambda w: systems.rnn_models(w.system),
+        vocabularies=lambda w: PAIR_VOCABULARIES if systems.rnn_models(w.system) else [],
     output:
         expand(f"{RUN}/system.json", run=RUNS, allow_missing=True),
     log:
         "results/logs/translation/describe.{system}.log",
     wildcard_constraints:
-        system=any_of(PHRASE_BASED),
+        system=any_of(systems.phrase_based),
     conda:
         BASE_ENV
     resources:
-        mem_mb=memory(250),
-        runtime=minutes(10),
+        mem_mb=memory("describe_system"),
+        runtime=minutes("describe_system"),
     params:
         version=version("translation", "describe"),
         text=TEXT_STEPS,
         truecaser=lambda w, input: ["--truecaser", *input.truecaser] if input.truecaser else [],
         rnn=lambda w, input: ["--rnn", *input.rnn, "--vocabulary", *input.vocabularies] if input.rnn else [],
-        columns=lambda w: columns(features(w.system)),
-        limits=search_limits,
-        filtered=lambda w: switch("filtered", "proposals" in features(w.system)),
+        columns=lambda w: systems.columns(systems.features(w.system)),
+        limits=lambda w: systems.search_options(w.system),
+        filtered=lambda w: switch("filtered", systems.is_per_text(systems.features(w.system))),
         folders=lambda w, output: [Path(path).parent for path in output],
     shell:
         "rnnsmt translation describe --name {wildcards.system} "

@@ -11,11 +11,11 @@ if "tuning" in MOSES_PARTS:
     # All runs of a system one after the other. One that is killed goes on after its last iteration in run{n}/state.
     rule moses_tune:
         input:
-            ini=untuned_ini,
+            ini=lambda w: systems.untuned_inis(w.system),
             lm=LMS,
-            tables=lambda w: filtered_tables(w.system, "dev"),
-            source=set_text("usual", "dev", SOURCE),
-            reference=set_text("usual", "dev", TARGET),
+            tables=lambda w: systems.filtered_tables(w.system, "dev"),
+            source=texts.set_text("usual", "dev", SOURCE),
+            reference=texts.set_text("usual", "dev", TARGET),
         output:
             ini=expand(f"{RUN}/moses.ini", run=RUNS, allow_missing=True),
             history=expand(f"{RUN}/history.json", run=RUNS, allow_missing=True),
@@ -23,21 +23,21 @@ if "tuning" in MOSES_PARTS:
             "results/logs/tuning/moses.{system}.log",
             program="results/logs/tuning/moses.{system}.programs.log",
         wildcard_constraints:
-            system=any_of(PHRASE_BASED),
+            system=any_of(systems.phrase_based),
         conda:
             BASE_ENV
-        threads: search_threads
+        threads: machine.search_threads
         resources:
-            mem_mb=memory(1500, 60),
+            mem_mb=memory("moses_tune"),
             runtime=LONG,
         params:
             version=version("moses", "tune"),
             home=MOSES_HOME,
             options=f"--optimiser {config['tuning']['optimiser']} --nbest {config['tuning']['nbest']} "
             f"--max-iterations {config['tuning']['max_iterations']}",
-            limits=search_limits,
+            limits=lambda w: systems.search_options(w.system),
             seeds=[config["seed"] + run for run in RUNS],
-            tables=table_folders,
+            tables=lambda w, input: systems.table_folders(w.system, input.tables),
             states=lambda w, output: [f"{Path(ini).parent}/state" for ini in output.ini],
         shell:
             "rnnsmt moses tune --moses-home {params.home:q} --ini {input.ini:q} --model-dir {params.tables:q} "
@@ -52,25 +52,25 @@ else:
     # that a further feature costs no BLEU on the dev text.
     rule mert:
         input:
-            ini=untuned_ini,
-            nested=lambda w: expand(f"{RUN}/moses.ini", system=start_systems(w.system), run=RUNS),
+            ini=lambda w: systems.untuned_inis(w.system),
+            nested=lambda w: expand(f"{RUN}/moses.ini", system=systems.start_systems(w.system), run=RUNS),
             lm=LMS,
-            network=neural_model,
-            tables=lambda w: filtered_tables(w.system, "dev"),
-            source=set_text("usual", "dev", SOURCE),
-            reference=set_text("usual", "dev", TARGET),
+            network=lambda w: systems.networks_in_search(w.system),
+            tables=lambda w: systems.filtered_tables(w.system, "dev"),
+            source=texts.set_text("usual", "dev", SOURCE),
+            reference=texts.set_text("usual", "dev", TARGET),
         output:
             ini=expand(f"{RUN}/moses.ini", run=RUNS, allow_missing=True),
             history=expand(f"{RUN}/history.json", run=RUNS, allow_missing=True),
         log:
             "results/logs/tuning/mert.{system}.log",
         wildcard_constraints:
-            system=any_of(PHRASE_BASED),
+            system=any_of(systems.phrase_based),
         conda:
             search_env
-        threads: search_threads
+        threads: machine.search_threads
         resources:
-            mem_mb=search_memory,
+            mem_mb=search_memory("mert"),
             runtime=LONG,
             gpu=search_gpu,
             gpu_share=search_gpu_share,
@@ -79,10 +79,10 @@ else:
             version=version("tuning", "mert"),
             decoder=version("search", "decode"),
             options=TUNING_OPTIONS,
-            nested=lambda w, input: nested_options(w.system, list(input.nested)),
-            limits=search_limits,
+            nested=lambda w, input: systems.nested_options(w.system, input.nested),
+            limits=lambda w: systems.search_options(w.system),
             seeds=[config["seed"] + run for run in RUNS],
-            tables=table_folders,
+            tables=lambda w, input: systems.table_folders(w.system, input.tables),
             states=lambda w, output: [f"{Path(ini).parent}/state" for ini in output.ini],
         shell:
             "rnnsmt tuning mert --ini {input.ini:q} --model-dir {params.tables:q} "

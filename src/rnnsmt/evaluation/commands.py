@@ -12,7 +12,8 @@ from rnnsmt.base.options import positive
 from rnnsmt.base.progress import say
 from rnnsmt.networks.options import add_device
 from rnnsmt.networks.settings import PRECISIONS
-from rnnsmt.plan.systems import FEATURES, label
+from rnnsmt.plan.features import FEATURES
+from rnnsmt.plan.systems import label
 
 if TYPE_CHECKING:
     from rnnsmt.evaluation.score_file import Score

@@ -1,15 +1,19 @@
 """Estimate of the time, memory and disk space of a run, by rule, from the number of words of its text.
 
-The figures are linear functions of millions of target words (disk: power functions), fitted to workflow runs on text of
-up to 3 million words (benchmarks/growth.py, docs/scale.md), and measurements on one core of an update of a network, a
-million phrase pairs, or a million translated words. GPU figures are calculated from floating-point operations, memory
-traffic and kernel launches; none of them was measured.
+Memory is that which the largest job of a rule requests, by the table in ``rnnsmt.plan.resources``, before the limits of
+a machine. CPU time and disk space are the functions of millions of target words in the same table, and measurements on
+one core of an update of a network, a million phrase pairs, or a million translated words. GPU figures are calculated
+from floating-point operations, memory traffic and kernel launches; none of them was measured.
 """
 
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from rnnsmt.plan.config import features_of, kept_whole
+from rnnsmt.plan.config import kept_whole
+from rnnsmt.plan.features import CSLM
+from rnnsmt.plan.models import Systems
+from rnnsmt.plan.resources import Needs, Power, needed_memory, needs_of_rules
+from rnnsmt.search.memory import MOST_NEURAL_MEGABYTES
 
 
 class TextSizes(NamedTuple):
@@ -31,73 +35,12 @@ class TextSizes(NamedTuple):
     sets: float
 
 
-class Line(NamedTuple):
-    """Linear function of millions of words: ``base`` + ``slope`` x."""
-
-    base: float
-    slope: float
-
-    def at(self, words: float) -> float:
-        """Return the value for millions of words."""
-        return self.base + self.slope * words
-
-
-class Power(NamedTuple):
-    """Power function of millions of words: ``factor`` x ^ ``exponent``."""
-
-    factor: float
-    exponent: float
-
-    def at(self, words: float) -> float:
-        """Return the value for millions of words."""
-        return self.factor * words**self.exponent
-
-
-class Growth(NamedTuple):
-    """Growth of all jobs of a rule.
-
-    Attributes:
-        reads: field of ``TextSizes`` for the size of its input.
-        seconds: CPU seconds of all jobs.
-        memory: megabytes of memory of the largest job.
-        disk: megabytes of disk space of all outputs.
-    """
-
-    reads: str
-    seconds: Line
-    memory: Line
-    disk: Power
-
-
-GROWTHS: dict[str, Growth] = {
-    "prepare_bitext": Growth("text", Line(1.39, 5.63), Line(62, 2.67), Power(4.1, 0.943)),
-    "train_truecaser": Growth("pool", Line(0.5, 1.07), Line(58.4, 5.29), Power(0.944, 0.479)),
-    "truecase": Growth("text", Line(1.41, 1.21), Line(55.5, 2.2), Power(4.06, 0.943)),
-    "selection_models": Growth("pool", Line(4.8, 0), Line(201, 0), Power(17.9, 0.00123)),
-    "selection_score_mono": Growth("mono_pool", Line(0.405, 0.55), Line(42.3, 0), Power(0.214, 0.993)),
-    "select_mono": Growth("mono_pool", Line(0.508, 1.41), Line(225, 31.8), Power(2.13, 0.999)),
-    "language_model": Growth("mono", Line(0.935, 1.3), Line(194, 77.8), Power(25.5, 0.824)),
-    "selection_score_bitext": Growth("pool", Line(0.757, 0.952), Line(56, 0), Power(0.22, 0.993)),
-    "select_bitext": Growth("pool", Line(0.54, 1.51), Line(223, 29.9), Power(4, 1)),
-    "align_words": Growth("bitext", Line(0, 182), Line(430, 53.4), Power(4.3, 0.994)),
-    "symmetrize": Growth("bitext", Line(3.27, 1.07), Line(288, 0), Power(2.18, 0.997)),
-    "lexical": Growth("bitext", Line(1.91, 1.4), Line(242, 8.65), Power(11.6, 0.606)),
-    "extract": Growth("bitext", Line(0.567, 10.7), Line(113, 1.19e03), Power(78.3, 0.951)),
-    "phrase_table": Growth("bitext", Line(7.08, 6.75), Line(457, 46.2), Power(145, 0.884)),
-    "rnn_prepare": Growth("bitext", Line(5.25, 3.27), Line(225, 44.5), Power(230, 0.886)),
-    "reordering_table": Growth("bitext", Line(2.1, 3.22), Line(371, 10.8), Power(34.2, 0.885)),
-}
-"""Fitted functions by rule."""
-
 ALIGNER_SHARES = {"model4": 0.9, "fast_align": 0.1, "hmm": 0.5}
 """Share of the time of `align_words` by aligner; the fitted line is that of model4 and fast_align together.
 
 The share of hmm is calculated. The lines of later stages are those of phrases from both aligners; with one aligner
 there are fewer phrases.
 """
-
-FILTER_TABLES = Growth("bitext", Line(2.53, 4.21), Line(245, 0), Power(19.6, 0.759))
-"""Filtering of the tables for one text; includes 8 bytes for the number of every line that is kept."""
 
 # Millions of phrase pairs; millions of those that some text can use, from the disk space after filtering and the
 # bytes of a line of both tables; seconds and megabytes of a table with further columns per million pairs.
@@ -106,20 +49,6 @@ PAIRS = Power(3.74, 0.88)
 KEPT_PAIRS = Power(0.39, 0.759)
 
 AUGMENTED_SECONDS, AUGMENTED_MB = 3.1, 33.0
-
-# Stages with a memory limit, which write to disk beyond it.
-SPILLING = (
-    "selection_models",
-    "select_bitext",
-    "select_mono",
-    "language_model",
-    "extract",
-    "phrase_table",
-    "reordering_table",
-)
-
-BUDGET_MB = 16000
-"""Maximum memory limit of these stages in megabytes, also used by the rules."""
 
 
 class Seconds(NamedTuple):
@@ -203,36 +132,63 @@ def estimates(config: Mapping[str, Any]) -> list[Estimate]:
     """
     if (words := sizes_of(config)) is None:
         return []
-    rows = [_grown(rule, growth, words) for rule, growth in GROWTHS.items()]
+    table = needs_of_rules(config)
+    grown = {rule: _grown(config, rule, table, words) for rule, needs in table.items() if needs.growth}
     share = sum(ALIGNER_SHARES[aligner] for aligner in config["alignment"]["aligners"])
-    rows = [row._replace(core_hours=row.core_hours * share) if row.rule == "align_words" else row for row in rows]
-    names = {config["systems"][name].get("rescores", name) for name in config["compare"]}
-    systems = [features_of(config, name) for name in names if "features" in config["systems"][name]]
-    scorers = [name for name in ("rnn", *config["scorers"]) if any(name in features for features in systems)]
-    trainings = config["networks"]["seeds"]
+    grown["align_words"] = grown["align_words"]._replace(core_hours=grown["align_words"].core_hours * share)
+    filtered = grown.pop("filter_tables")
+    rows = list(grown.values())
+
+    systems = Systems(config)
+    phrase_based = {
+        systems.rescored_by(name) if name in systems.rescored else name
+        for name in config["compare"]
+        if name not in systems.lstms_alone
+    }
+    features = [systems.features(name) for name in phrase_based]
+    trainings = len(systems.trainings)
+    scorers = [name for name in systems.networks if name in systems.scorers]
     if scorers:
-        rows += _of_scorers(config, words, len(scorers) * trainings * max(1, config["rnn"]["leave_out"]))
-    neural = sum("cslm" in features for features in systems)
-    if neural:
-        rows.append(_of_cslm(config, words, trainings))
-    tables = {tuple(name for name in features if name != "cslm") for features in systems}
-    augmented = len(tables - {()}) * trainings
+        rows += _of_scorers(config, table, words, len(scorers) * trainings * len(systems.left_out))
+    if CSLM.name in systems.networks:
+        rows.append(_of_cslm(config, table, words, trainings))
+    augmented = len({tuple(systems.columns(added)) for added in features} - {()}) * trainings
     if augmented:
         # the whole table, and the tables filtered for the dev text and for all sets
         pairs = augmented * (PAIRS.at(words.bitext) + 2 * KEPT_PAIRS.at(words.bitext))
-        rows.append(Estimate("augment", pairs * AUGMENTED_SECONDS / 3600, 0.0, 0.4, pairs * AUGMENTED_MB / 1000))
-    once = _grown("filter_tables", FILTER_TABLES, words)
-    rows.append(once._replace(core_hours=2 * once.core_hours, disk=2 * once.disk))  # for the dev text and for all sets
-    return rows + _of_search(config, words, len(systems) - neural, neural)
+        rows.append(
+            Estimate(
+                "augment",
+                pairs * AUGMENTED_SECONDS / 3600,
+                0.0,
+                _gigabytes(config, table["augment"]),
+                pairs * AUGMENTED_MB / 1000,
+            )
+        )
+    rows.append(filtered._replace(core_hours=2 * filtered.core_hours, disk=2 * filtered.disk))  # dev text and all sets
+    neural = sum(bool(systems.search_models(added, 1)) for added in features)
+    return rows + _of_search(config, table, words, len(features) - neural, neural)
 
 
-def _grown(rule: str, growth: Growth, words: TextSizes) -> Estimate:
-    """Return the estimate of a rule from its fitted functions."""
-    size = getattr(words, growth.reads)
-    memory = growth.memory.at(size)
-    if rule in SPILLING:
-        memory = min(memory, BUDGET_MB)
-    return Estimate(rule, growth.seconds.at(size) / 3600, 0.0, memory / 1000, growth.disk.at(size) / 1000)
+def _grown(config: Mapping[str, Any], rule: str, table: Mapping[str, Needs], words: TextSizes) -> Estimate:
+    """Return the estimate of a rule whose growth with the text was measured."""
+    growth = table[rule].growth
+    assert growth is not None
+    size = getattr(words, growth.words)
+    read = sum(share * _disk(table, name, size) for name, share in growth.reads.items())
+    memory = _gigabytes(config, table[rule], read)
+    return Estimate(rule, growth.seconds.at(size) / 3600, 0.0, memory, growth.disk.at(size) / 1000)
+
+
+def _disk(table: Mapping[str, Needs], rule: str, size: float) -> float:
+    """Return the megabytes of the outputs of a rule for text of a size in millions of words."""
+    growth = table[rule].growth
+    return growth.disk.at(size) if growth else 0.0
+
+
+def _gigabytes(config: Mapping[str, Any], needs: Needs, mb: float = 0.0) -> float:
+    """Return the gigabytes of memory that a job with input of a size in MB requests."""
+    return needed_memory(needs, config, lambda: mb) / 1000
 
 
 def _hours(config: Mapping[str, Any], cost: Seconds, times: float) -> tuple[float, float]:
@@ -241,7 +197,9 @@ def _hours(config: Mapping[str, Any], cost: Seconds, times: float) -> tuple[floa
     return (0.0, cost.gpu * times / 3600) if on_gpu else (cost.core * times / 3600, 0.0)
 
 
-def _of_scorers(config: Mapping[str, Any], words: TextSizes, networks: int) -> list[Estimate]:
+def _of_scorers(
+    config: Mapping[str, Any], table: Mapping[str, Needs], words: TextSizes, networks: int
+) -> list[Estimate]:
     """Return estimates of training and scoring of the RNN Encoder-Decoders."""
     from rnnsmt.networks.options import preset_with
     from rnnsmt.rnn.settings import PRESETS
@@ -250,12 +208,15 @@ def _of_scorers(config: Mapping[str, Any], words: TextSizes, networks: int) -> l
     settings = preset_with(PRESETS[preset], config["rnn"]["settings"])
     pairs = PAIRS.at(words.bitext)
     updates = settings.updates or settings.epochs * pairs * 1e6 / settings.batch
-    trained = Estimate("rnn_train", *_hours(config, RNN_UPDATE[preset], updates * networks), 3.0, 0.3 * networks)
-    disk = 4 * pairs * networks / 1000
-    return [trained, Estimate("rnn_score", *_hours(config, RNN_SCORE[preset], pairs * networks), 4.0, disk)]
+    hours = {
+        "rnn_train": _hours(config, RNN_UPDATE[preset], updates * networks),
+        "rnn_score": _hours(config, RNN_SCORE[preset], pairs * networks),
+    }
+    disk = {"rnn_train": 0.3 * networks, "rnn_score": 4 * pairs * networks / 1000}
+    return [Estimate(rule, *hours[rule], _gigabytes(config, table[rule]), disk[rule]) for rule in hours]
 
 
-def _of_cslm(config: Mapping[str, Any], words: TextSizes, networks: int) -> Estimate:
+def _of_cslm(config: Mapping[str, Any], table: Mapping[str, Needs], words: TextSizes, networks: int) -> Estimate:
     """Return the estimate of training the CSLMs."""
     from rnnsmt.cslm.settings import PRESETS
     from rnnsmt.networks.options import preset_with
@@ -263,19 +224,28 @@ def _of_cslm(config: Mapping[str, Any], words: TextSizes, networks: int) -> Esti
     preset = config["cslm"]["preset"]
     settings = preset_with(PRESETS[preset], config["cslm"]["settings"])
     updates = min(settings.epochs, CSLM_EPOCHS) * words.mono * 1e6 / settings.batch
-    return Estimate("cslm_train", *_hours(config, CSLM_UPDATE[preset], updates * networks), 4.0, 0.3 * networks)
+    hours = _hours(config, CSLM_UPDATE[preset], updates * networks)
+    return Estimate("cslm_train", *hours, _gigabytes(config, table["cslm_train"]), 0.3 * networks)
 
 
-def _of_search(config: Mapping[str, Any], words: TextSizes, plain: int, neural: int) -> list[Estimate]:
+def _of_search(
+    config: Mapping[str, Any], table: Mapping[str, Needs], words: TextSizes, plain: int, neural: int
+) -> list[Estimate]:
     """Return estimates of tuning, where the runs of a system share the first decoding, and of decoding all sets."""
+    read = _disk(table, "language_model", words.mono) + _disk(table, "filter_tables", words.bitext)
     runs, systems = config["tuning"]["runs"], plain + neural
     decoded = {"mert": words.dev * (1 + runs * (ITERATIONS - 1)), "decode": words.sets * runs}
     optimised = {"mert": words.dev * runs * ITERATIONS, "decode": 0.0}
+    sources = {"mert": words.dev, "decode": words.sets}
     rows = []
     for rule, number in decoded.items():
         core = (number * SEARCH + optimised[rule] * OPTIMISATION) * systems / 3600
         neural_core, gpu = _hours(config, NEURAL[config["cslm"]["preset"]], number * neural)
-        rows.append(Estimate(rule, core + neural_core, gpu, 8.0 if neural else 3.0, 0.1 * runs * systems))
+        memory = _gigabytes(config, table[rule], read)
+        if neural and (line := table[rule].neural):
+            source = _disk(table, "truecase", sources[rule]) / 2
+            memory += min(line.at(source), MOST_NEURAL_MEGABYTES) / 1000
+        rows.append(Estimate(rule, core + neural_core, gpu, memory, 0.1 * runs * systems))
     return rows
 
 

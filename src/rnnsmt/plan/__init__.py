@@ -1,1 +1,1 @@
-"""Planning of a run: the checked configuration, the features of systems, and estimates of what a run needs."""
+"""Planning of a run: what the rules compute from the configuration, which is checked here."""

@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 from rnnsmt.base.io import read_json
 from rnnsmt.base.languages import code_mistake
 from rnnsmt.base.options import MAX_INT, MAX_SEED, pruning_mistake
+from rnnsmt.plan.features import BY_NAME, features_of, known_features
 from rnnsmt.plan.systems import named_features
 
 EMBEDDED = "results/demo/"
@@ -367,7 +368,8 @@ def _check_engine(config: Mapping[str, Any]) -> Iterator[str]:
         yield "text.escape: Moses takes | for a separator of factors; set it to true"
     if "alignment" in parts and "hmm" in config["alignment"]["aligners"]:
         yield "alignment.aligners: Moses has no hmm; take model4 (MGIZA or GIZA++) or fast_align"
-    neural = [name for name in config["compare"] if "cslm" in features_of(config, name)]
+    in_search = {name for name, feature in BY_NAME.items() if feature.in_search}
+    neural = [name for name in config["compare"] if in_search & set(features_of(config, name))]
     if neural and {"tuning", "decoding"} & set(parts):
         yield (
             f"engine: Moses' search cannot ask the CSLM of {', '.join(neural)}; give tuning and decoding to rnnsmt, "
@@ -385,10 +387,9 @@ def _check_engine(config: Mapping[str, Any]) -> Iterator[str]:
 
 def _check_systems(config: Mapping[str, Any]) -> Iterator[str]:
     """Check the names of scorers and systems, the components of systems, and the systems that are compared."""
-    own = ["rnn", "cslm", "wp", "proposals"]
-    known = [*own, *config["scorers"]]
+    known = list(known_features(config))
     for name in config["scorers"]:
-        if name in (*own, "model", "baseline"):
+        if name in (*BY_NAME, "model", "baseline"):
             yield f"scorers.{name}: the name is taken; call it something else"
     for name, system in config["systems"].items():
         if set(system) == {"features"}:
@@ -448,14 +449,6 @@ def _hint(name: str, known: Iterable[str]) -> str:
     """Return a hint for a misspelt name: the closest known name, or all of them."""
     near = difflib.get_close_matches(name, known, 1)
     return f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
-
-
-def features_of(config: Mapping[str, Any], system: str) -> list[str]:
-    """Return the features that a system, or the system it rescores, adds to the baseline; none for LSTMs alone."""
-    about = config["systems"].get(system, {})
-    if "rescores" in about:
-        about = config["systems"].get(about["rescores"], {})
-    return list(about.get("features", []))
 
 
 def _check_numbers(value: Any, place: str) -> Iterator[str]:

@@ -6,6 +6,8 @@ Table 1 is that of Cho et al. (2014); Table 2 has the results of Sutskever et al
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
+from rnnsmt.plan.features import BY_NAME, FEATURES, networks_of
+
 
 class PaperFigures(NamedTuple):
     """Published BLEU on WMT'14 English-French: newstest2012+2013 (dev, None if not reported), newstest2014 (test)."""
@@ -36,13 +38,7 @@ baseline."""
 BASELINE = "baseline"
 """System to which differences are computed."""
 
-_FEATURES = {"baseline": "Baseline", "cslm": "CSLM", "proposals": "Proposals", "rnn": "RNN", "wp": "WP"}
-
-FEATURES = ("rnn", "cslm", "wp")
-"""Features that the paper's systems add to the baseline, in its order.
-
-Other features (proposals, and the scorers of a configuration) come after them.
-"""
+_LABELS = {BASELINE: "Baseline"} | {name: feature.label for name, feature in BY_NAME.items()}
 
 
 def label(system: str) -> str:
@@ -58,7 +54,7 @@ def _label(name: str) -> str:
     parts = name.split("_")
     if parts[0] == "lstm":
         return " ".join(["LSTM", *parts[1:]])
-    return " + ".join(_FEATURES[part] for part in parts) if all(part in _FEATURES for part in parts) else name
+    return " + ".join(_LABELS[part] for part in parts) if all(part in _LABELS for part in parts) else name
 
 
 def named_features(system: str) -> tuple[str, ...] | None:
@@ -67,19 +63,19 @@ def named_features(system: str) -> tuple[str, ...] | None:
     ``cslm_rnn`` adds cslm and rnn; None means that the name says nothing about features.
     """
     parts = system.split("_")
-    if not all(part in _FEATURES for part in parts):
+    if not all(part in _LABELS for part in parts):
         return None
     return tuple(part for part in parts if part != BASELINE)
 
 
 def has_network(features: Collection[str] | None) -> bool:
     """Return whether a system with these features has a neural network; True if the features are not known."""
-    return features is None or not set(features) <= {"wp"}
+    return features is None or bool(networks_of(features))
 
 
 def share_networks(features: Collection[str] | None, others: Collection[str] | None) -> bool:
     """Return whether two systems with these features have a network in common."""
-    return bool(set(features or ()) & set(others or ()) - {"wp"})
+    return bool(networks_of(features or ()) & networks_of(others or ()))
 
 
 def ordered_features(features: Collection[str] | None) -> tuple[str, ...]:

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from rnnsmt.monitoring.estimate import GROWTHS, Growth, Line, Power, estimates, lines, sizes_of
+from rnnsmt.monitoring.estimate import estimates, lines, sizes_of
 from rnnsmt.plan.config import settle
+from rnnsmt.plan.resources import Growth, Line, Needs, Power, needs_of_rules
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -52,19 +53,37 @@ def test_no_estimate_without_words(config):
     assert list(lines(config)) == []
 
 
-def test_powers(config, monkeypatch):
-    """CPU seconds become hours, megabytes gigabytes; a stage that spills takes no more than it is told."""
-    growth = Growth("pool", Line(36.0, 36.0), Line(500.0, 1000.0), Power(2.0, 0.5))
-    monkeypatch.setattr("rnnsmt.monitoring.estimate.GROWTHS", {"align_words": growth, "extract": growth})
-    align, extract = estimates(config)[:2]
+def test_growth(config, monkeypatch):
+    """CPU seconds become hours, megabytes gigabytes; memory follows from what other rules write."""
+    growth = Growth("pool", Line(36.0, 36.0), Power(2.0, 0.5))
+    reads = Growth("bitext", Line(36.0), Power(1.0, 1.0), {"align_words": 0.5})
+    table = needs_of_rules(config) | {
+        "align_words": Needs(Line(500.0, 1000.0), None, growth=growth),
+        "extract": Needs(Line(500.0, 1000.0), Line(1), most=16000, growth=reads),
+        "lexical": Needs(Line(500.0, 100.0), Line(1), growth=reads),
+    }
+    monkeypatch.setattr("rnnsmt.monitoring.estimate.needs_of_rules", lambda config: table)
+    rows = {row.rule: row for row in estimates(config)}
     pool = 1357.5
-    assert align.rule == "align_words"
     hours = 0.01 + pool / 100
-    assert align[1:] == pytest.approx(
-        (0.9 * hours, 0, 0.5 + pool, 2 * pool**0.5 / 1000)
-    )  # of two aligners model4 alone
-    assert extract.memory == 16
-    assert extract.core_hours == pytest.approx(hours)
+    assert rows["align_words"][1:] == pytest.approx(
+        (0.9 * hours, 0, 0.5, 2 * pool**0.5 / 1000)
+    )  # of two aligners model4 alone; no rule says what it reads
+    assert rows["extract"].memory == 16
+    assert rows["lexical"][1:] == pytest.approx((0.01, 0, 0.5 + 0.1 * 348**0.5, 0.348), rel=1e-3)
+
+
+def test_memory_is_what_the_rules_request(config):
+    """Of networks by their preset; of a search by the size of its tables and language model, and by its text."""
+    memory = {row.rule: row.memory for row in estimates(config)}
+    assert (memory["rnn_train"], memory["rnn_score"], memory["cslm_train"], memory["augment"]) == (8, 4, 8, 0.35)
+    assert (memory["extract"], memory["symmetrize"], memory["prepare_bitext"]) == (16, 0.45, 0.3)
+    megabytes = 25.5 * 418**0.824 + 19.6 * 348**0.759
+    without = 0.45 + 0.018 * megabytes
+    network = memory["mert"] - without
+    assert network == pytest.approx(1.5 + 1.5 * 2**25 * 60 / 1e9, abs=0.02), "as much as the networks of a search take"
+    config["compare"] = ["baseline"]
+    assert {row.rule: row.memory for row in estimates(config)}["mert"] == pytest.approx(without, rel=1e-3)
 
 
 def test_devices_and_networks(config):
@@ -92,9 +111,3 @@ def test_lines(config):
     assert rows[-1].startswith("all ")
     hours = [float(re.split(r"\s{2,}", row)[1].replace(",", "")) for row in rows]
     assert sum(hours[:-1]) == pytest.approx(hours[-1], abs=0.1 * len(hours))
-
-
-def test_every_rule_is_one_of_the_workflow():
-    rules = "".join(path.read_text() for path in (ROOT / "workflow/rules").glob("*.smk"))
-    for rule in GROWTHS:
-        assert f"rule {rule}:" in rules

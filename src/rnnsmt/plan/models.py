@@ -1,0 +1,304 @@
+"""What the systems of a run are made of: tables, networks, tuned runs.
+
+Systems with the same columns share a phrase table, systems with the same features share the ini that tuning starts
+from; there is one of each for every training of the networks. Systems of LSTMs translate alone or rescore the n-best
+lists of a phrase-based system.
+"""
+
+import shlex
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rnnsmt.plan.features import RNN, features_of, known_features
+from rnnsmt.plan.paths import REORDERING_TABLE, RUN, phrase_table
+from rnnsmt.plan.systems import has_network
+
+PHRASE_SCORES = 4
+"""Scores of a phrase pair in the baseline's table."""
+
+
+def settings_options(settings: Mapping[str, object]) -> str:
+    """Return settings as options of a training: ``--NAME VALUE``."""
+    return " ".join(f"--{name.replace('_', '-')} {value}" for name, value in settings.items())
+
+
+def column_options(counts: Iterable[int], files: Iterable[str]) -> str:
+    """Return the options of ``phrases augment``: ``--column`` for every feature, with as many files as it has."""
+    paths = iter(files)
+    return " ".join(f"--column {' '.join(shlex.quote(next(paths)) for _ in range(count))}" for count in counts)
+
+
+def network_file(name: str, network: int | str, file: str = "model.pt") -> str:
+    """Return a file of the training of a network with this number."""
+    return f"results/{name}/network{network}/{file}"
+
+
+class Systems:
+    """The systems of a configuration and what each is made of.
+
+    Attributes:
+        known: all features by name.
+        runs, trainings: numbers of the tuning runs and of the trainings of a network, from 1 on.
+        scorers: networks that score phrase pairs: the RNN Encoder-Decoder and ``scorers``.
+        left_out: suffixes in the file names of the networks of one training of a scorer: with ``rnn.leave_out`` one
+            for each network, otherwise one empty suffix.
+        phrase_based: systems with a table and a search.
+        rescored: systems of LSTMs that rescore a phrase-based system.
+        lstms_alone: systems of LSTMs that translate alone.
+        tuned_on_lists: those of ``rescored`` whose weights are tuned.
+        compared: phrase-based systems of the table.
+        networks: networks of the features in the table: of columns first, then of the search.
+    """
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        """Read the systems of a checked configuration."""
+        self.config = config
+        self.known = known_features(config)
+        self.runs = range(1, config["tuning"]["runs"] + 1)
+        self.trainings = range(1, config["networks"]["seeds"] + 1)
+        self.scorers = [name for name, feature in self.known.items() if feature.is_scorer]
+        parts = config["rnn"]["leave_out"]
+        self.left_out = [f".without-{k}-of-{parts}" for k in range(1, parts + 1)] or [""]
+        systems = config["systems"]
+        self.phrase_based = [name for name, system in systems.items() if "features" in system]
+        self.rescored = [name for name, system in systems.items() if "rescores" in system]
+        self.lstms_alone = [name for name in systems if name not in (*self.phrase_based, *self.rescored)]
+        self.tuned_on_lists = [name for name in self.rescored if systems[name].get("weight") == "tuned"]
+        self.compared = [name for name in config["compare"] if name in self.phrase_based]
+        used = {name for system in config["compare"] for name in self.features(system)}
+        trained = [feature for name, feature in self.known.items() if name in used and feature.chapter]
+        self.networks = [feature.network for feature in sorted(trained, key=lambda feature: feature.in_search)]
+
+    # Features and their files.
+
+    def features(self, system: str) -> list[str]:
+        """Return the features of a system, or of the one that it rescores, in the order that names directories."""
+        added = features_of(self.config, system)
+        return [name for name in self.known if name in added]
+
+    def columns(self, features: Collection[str]) -> list[str]:
+        """Return those features that are columns of the phrase table."""
+        return [name for name in features if self.known[name].is_column]
+
+    def score_pattern(self, column: str, network: int | str) -> str:
+        """Return the file of the scores of a column, with ``{scatteritem}`` if there are several."""
+        return self.known[column].scores.format(network=network, scatteritem="{scatteritem}")
+
+    def search_models(self, features: Iterable[str], network: int | str) -> list[str]:
+        """Return the models of the networks that the search queries for these features."""
+        used = (self.known[name] for name in features)
+        return [network_file(feature.network, network) for feature in used if feature.in_search]
+
+    def is_per_text(self, features: Iterable[str]) -> bool:
+        """Return whether the tables of these features exist only filtered for a text."""
+        return any(self.known[name].per_text for name in features)
+
+    # Trainings of the networks.
+
+    def network_of(self, run: int | str) -> int:
+        """Return the number of the training that a tuning run uses: the runs cycle through the trainings."""
+        return (int(run) - 1) % len(self.trainings) + 1
+
+    def network_seed(self, network: int | str) -> int:
+        """Return the seed of the trainings with this number."""
+        return int(self.config["seed"]) + int(network) - 1
+
+    def trainings_of(self, system: str) -> list[int]:
+        """Return the number of the training of every run of a system; 1 if it has no network."""
+        return [self.network_of(run) if has_network(self.features(system)) else 1 for run in self.runs]
+
+    def of_every_training(self, pattern: str, names: Iterable[str] | None = None) -> list[str]:
+        """Return a pattern with {name}, {n} and {left_out} for every network of a run, or of those named."""
+        return [
+            pattern.format(name=name, n=n, left_out=left_out)
+            for name in (self.networks if names is None else names)
+            for n in self.trainings
+            for left_out in (self.left_out if name in self.scorers else [""])
+        ]
+
+    def _of_every_network(self, system: str, path: Callable[[int], str]) -> list[str]:
+        """Return a path for every run of a system; one path if all runs have the same."""
+        paths = [path(network) for network in self.trainings_of(system)]
+        return paths if len(set(paths)) > 1 else paths[:1]
+
+    # Tables and inis.
+
+    def table_folder(self, features: Collection[str], network: int | str) -> str:
+        """Return the directory of the phrase table with these features, below results."""
+        columns = self.columns(features)
+        return f"augmented/{'_'.join(columns)}/network{network if has_network(columns) else 1}" if columns else "model"
+
+    def tables(self, features: Collection[str], network: int | str) -> tuple[str, str]:
+        """Return phrase table and reordering table of an ini, below results: those of all sets, if ``per_text``."""
+        folder, table = self.table_folder(features, network), phrase_table(self.config)
+        if self.is_per_text(features):
+            return f"{folder}/filtered/all/{table}", f"{folder}/filtered/all/{REORDERING_TABLE}"
+        return f"{folder}/{table}", f"model/{REORDERING_TABLE}"
+
+    def filtered_tables(self, system: str, part: str) -> list[str]:
+        """Return both tables of every training of a system, filtered for the dev set (dev) or for all sets (all)."""
+        folders = dict.fromkeys(
+            self.table_folder(self.features(system), network) for network in self.trainings_of(system)
+        )
+        return [
+            f"results/{folder}/filtered/{part}/{table}"
+            for folder in folders
+            for table in (phrase_table(self.config), REORDERING_TABLE)
+        ]
+
+    def table_folders(self, system: str, tables: Sequence[str]) -> list[str]:
+        """Return the directories of the filtered tables: one, or one for every run."""
+        folders = [str(Path(table).parent) for table in tables[::2]]
+        trainings = self.trainings_of(system)
+        numbers = list(dict.fromkeys(trainings))
+        return [folders[numbers.index(n)] for n in trainings] if len(folders) > 1 else folders
+
+    def untuned_inis(self, system: str) -> list[str]:
+        """Return the ini of a system before tuning for every run; one, if all runs have the same."""
+        features = self.features(system)
+        if not features:
+            return ["results/model/moses.ini"]
+        return self._of_every_network(system, lambda n: f"results/augmented/{'_'.join(features)}/network{n}/moses.ini")
+
+    def ini_options(self, features: Collection[str], network: int | str) -> str:
+        """Return the options of ``moses ini`` for a set of features, with paths relative to results/model."""
+        table, reordering = (
+            path.removeprefix("model/") if path.startswith("model/") else f"../{path}"
+            for path in self.tables(features, network)
+        )
+        columns = self.columns(features)
+        options = [f"--phrase-table {table} --reordering-table {reordering}"]
+        options.append(f"--num-features {PHRASE_SCORES + len(columns)}")
+        if columns:
+            options.append(f"--further-weights {' '.join(str(self.known[name].weight) for name in columns)}")
+        for name in features:
+            feature = self.known[name]
+            if feature.in_search:
+                (model,) = self.search_models([name], network)
+                options.append(f"--{name} ../{model.removeprefix('results/')}")
+                settings = self.config[feature.chapter]
+                options += [f"--{name}-{setting} {settings[setting]}" for setting in feature.ini_settings]
+        return " ".join(options)
+
+    def rnn_models(self, system: str) -> list[str]:
+        """Return the RNN Encoder-Decoder of every run of a system that has it, if it is one network."""
+        if RNN.name not in self.features(system) or self.left_out != [""]:
+            return []
+        return self._of_every_network(system, lambda n: network_file(RNN.network, n))
+
+    # Search and tuning.
+
+    def networks_in_search(self, system: str) -> list[str]:
+        """Return the networks that the search of a system queries, of every training."""
+        features, trainings = self.features(system), dict.fromkeys(self.trainings_of(system))
+        return [model for n in trainings for model in self.search_models(features, n)]
+
+    def search_options(self, system: str) -> str:
+        """Return the limits of the search, with the settings of the networks that it queries."""
+        names = ["pop_limit", "stack"]
+        for feature in map(self.known.__getitem__, self.features(system)):
+            names += feature.search_settings
+        return settings_options({name: self.config["search"][name] for name in names})
+
+    def nested(self, system: str) -> list[str]:
+        """Return the largest systems of the table that have a part of a system's features and no others."""
+        features = set(self.features(system))
+        smaller = [name for name in self.compared if set(self.features(name)) < features]
+        return [
+            name
+            for name in smaller
+            if not any(set(self.features(name)) < set(self.features(other)) for other in smaller)
+        ]
+
+    def start_systems(self, system: str) -> list[str]:
+        """Return the nested systems whose tuned weights tuning also tries; none without ``tuning.nested``."""
+        return self.nested(system) if self.config["tuning"]["nested"] else []
+
+    def nested_options(self, system: str, inis: Sequence[str]) -> str:
+        """Return the options of ``tuning mert`` for the tuned inis of ``start_systems``, all runs of each in order.
+
+        The columns of a nested system are given by their numbers in the table of the system.
+        """
+        columns = self.columns(self.features(system))
+        options = []
+        for number, name in enumerate(self.start_systems(system)):
+            paths = inis[number * len(self.runs) : (number + 1) * len(self.runs)]
+            nested = self.columns(self.features(name))
+            places = [*range(PHRASE_SCORES), *(PHRASE_SCORES + columns.index(column) for column in nested)]
+            files = " ".join(map(shlex.quote, paths))
+            options.append(f"--nested-ini {files} --nested-columns {' '.join(map(str, places))}")
+        return " ".join(options)
+
+    # LSTMs.
+
+    def scorer_settings(self, scorer: str) -> dict[str, Any]:
+        """Return the settings of a scorer that differ from the preset."""
+        return {**self.config["rnn"]["settings"], **self.config["scorers"].get(scorer, {})}
+
+    def lstm_settings(self, name: str) -> dict[str, Any]:
+        """Return the settings of a network of LSTMs that differ from the preset."""
+        seq2seq = self.config["seq2seq"]
+        return {**seq2seq["settings"], **seq2seq["networks"][name]}
+
+    def ensemble_models(self, lstm: str, size: int | str, run: int | str) -> list[str]:
+        """Return the networks of an ensemble of LSTMs in a run; every training has as many networks."""
+        first = (self.network_of(run) - 1) * int(size) + 1
+        return [network_file(lstm, n) for n in range(first, first + int(size))]
+
+    def ensemble_of_every_run(self, lstm: str, size: int | str) -> list[str]:
+        """Return the networks of an ensemble in all runs, each once."""
+        return list(dict.fromkeys(path for run in self.runs for path in self.ensemble_models(lstm, size, run)))
+
+    def ensemble(self, system: str) -> tuple[str, int]:
+        """Return the name of the networks of a system with LSTMs, and their number."""
+        about = self.config["systems"][system]
+        return about["network"], about.get("ensemble", 1)
+
+    def ensemble_options(self, lstm: str, size: int | str, times: int = 1) -> str:
+        """Return ``--model`` with the networks of an ensemble for every run, ``times`` for each."""
+        models = (self.ensemble_models(lstm, size, run) for run in self.runs for _ in range(times))
+        return " ".join(f"--model {' '.join(map(shlex.quote, paths))}" for paths in models)
+
+    def rescored_by(self, system: str) -> str:
+        """Return the phrase-based system whose n-best lists a system rescores."""
+        return str(self.config["systems"][system]["rescores"])
+
+    def rescored_lists(self, system: str, run: int | str, name: str) -> str:
+        """Return the n-best lists of a set with the scores of the LSTMs of a system that rescores another."""
+        lstm, size = self.ensemble(system)
+        folder = RUN.format(system=self.rescored_by(system), run=run)
+        return f"{folder}/{name}.{lstm}.{size}.nbest.gz"
+
+    @property
+    def lstm_models(self) -> list[str]:
+        """Return the networks of LSTMs of the systems of the table."""
+        systems = [name for name in self.config["compare"] if name not in self.phrase_based]
+        return list(
+            dict.fromkeys(path for name in systems for path in self.ensemble_of_every_run(*self.ensemble(name)))
+        )
+
+    @property
+    def lstm_histories(self) -> list[str]:
+        """Return the training histories of ``lstm_models``."""
+        return [str(Path(path).with_name("history.json")) for path in self.lstm_models]
+
+    @property
+    def lstm_names(self) -> list[str]:
+        """Return the names of ``lstm_models`` with their numbers: lstm1, lstm2 and so on."""
+        return ["".join(Path(path).parts[1:3]).replace("network", "") for path in self.lstm_models]
+
+    @property
+    def lstms(self) -> list[str]:
+        """Return the names of ``lstm_models``, each once."""
+        return list(dict.fromkeys(Path(path).parts[1] for path in self.lstm_models))
+
+    # Evaluation.
+
+    def table_features(self, systems: Iterable[str]) -> str:
+        """Return the values of ``evaluation table --features``; LSTMs that translate alone add nothing."""
+        added = {name: self.features(name) for name in systems if name not in self.lstms_alone}
+        for name in self.rescored:
+            if name in added:
+                added[name].append(name.partition("+")[2])
+        return " ".join(f"{name}={'+'.join(features)}" for name, features in added.items())

@@ -1,0 +1,160 @@
+"""Files of a run: which file contains which text, and the files of the phrase-based model.
+
+All paths are relative to the directory of the run, except those of corpus files in ``data_dir``.
+"""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rnnsmt.plan.config import corpora, kept_whole
+
+RUN = "results/systems/{system}/run{run}"
+"""Directory of a tuning run of a system: its tuned ini, and its translations and scores of all sets."""
+
+PAIRS = "results/rnn/pairs"
+"""Phrase pairs as word ids, which every network of phrase pairs reads."""
+
+SENTENCES = "results/seq2seq/sentences"
+"""Sentence pairs as word ids, which the LSTMs read."""
+
+FULL_TABLE = "phrase-table.gz"
+
+REORDERING_TABLE = "reordering-table.wbe-msd-bidirectional-fe.gz"
+
+
+def phrase_table(config: Mapping[str, Any]) -> str:
+    """Return the file name of the phrase table that all systems use: the pruned one if ``phrases.prune`` is set."""
+    return FULL_TABLE if config["phrases"]["prune"] == "none" else "phrase-table.pruned.gz"
+
+
+def estimated_lms(config: Mapping[str, Any]) -> list[str]:
+    """Return the file names of the estimated n-gram models: that of all text first, then those of ``lm.models``."""
+    return ["lm.arpa.gz", *(f"lm.{name}.arpa.gz" for name in config["lm"]["models"])]
+
+
+def lm_names(config: Mapping[str, Any]) -> list[str]:
+    """Return the file names of the n-gram models that the systems use; interpolated, they are one."""
+    return ["lm-interpolated.arpa.gz"] if config["lm"]["interpolate"] else estimated_lms(config)
+
+
+def alignments(config: Mapping[str, Any]) -> list[str]:
+    """Return the symmetrised alignments from which phrases are extracted."""
+    alignment = config["alignment"]
+    if alignment["external"]:
+        return ["results/align/external/aligned.gz"]
+    return [f"results/align/{aligner}/aligned.{alignment['symmetrization']}.gz" for aligner in alignment["aligners"]]
+
+
+class Texts:
+    """The file of every text of a run.
+
+    A text is one side of a corpus, as language code, of a kind: raw, tokenized, truecased, or usual, which is what
+    models are trained on and decoders read: truecased if ``text.truecase`` is set, otherwise tokenized. Data selection
+    has two kinds of pools: bitext, and mono, the target sides of all training text for the language models.
+
+    Attributes:
+        source, target: language codes.
+        corpora: the corpora by name.
+        bitext, mono, dev, test: names of the corpora of each role.
+        sets: names of the sets that are translated: dev (all dev corpora concatenated) and every test set.
+        pools: names of the corpora of each kind of pool.
+        sides: languages of each kind of pool.
+    """
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        """Read the corpora of a checked configuration."""
+        self.source, self.target = config["languages"]["source"], config["languages"]["target"]
+        self.corpora = corpora(config)
+        self.bitext, self.mono, self.dev, self.test = (
+            [name for name, corpus in self.corpora.items() if corpus.role == role]
+            for role in ("bitext", "mono", "dev", "test")
+        )
+        self.sets = ["dev", *self.test]
+        self.pools = {"bitext": self.bitext, "mono": self.bitext + self.mono}
+        self.sides = {"bitext": [self.source, self.target], "mono": [self.target]}
+        self._selection = config["selection"]
+        self._is_tokenized = config["text"]["tokenize"]
+        self._usual = "truecased" if config["text"]["truecase"] else "tokenized"
+        self._downloads = {path: entry for corpus in self.corpora.values() for path, entry in corpus.downloads.items()}
+        self._members = {path: member for corpus in self.corpora.values() for path, member in corpus.members.items()}
+
+    def download(self, key: str, file: str) -> Mapping[str, Any]:
+        """Return where a downloaded file comes from: url, sha256, mirrors."""
+        return self._downloads[f"results/downloads/{key}/{file}"]
+
+    def member(self, key: str, file: str) -> tuple[str, str]:
+        """Return the archive that contains an unpacked file, and the path inside it."""
+        return self._members[f"results/unpacked/{key}/{file}"]
+
+    def text(self, kind: str, name: str, lang: str) -> str:
+        """Return the file of one side of a corpus."""
+        return f"results/corpus/{self._usual if kind == 'usual' else kind}/{name}.{lang}.gz"
+
+    def set_text(self, kind: str, name: str, lang: str) -> str:
+        """Return the file of one side of a set."""
+        if name != "dev":
+            return self.text(kind, name, lang)
+        return f"results/corpus/joined/{self._usual if kind == 'usual' else kind}/dev.{lang}.gz"
+
+    def part_texts(self, part: str) -> list[str]:
+        """Return the source sides of the sets that a part of the tables is filtered for: dev, or all."""
+        return [self.set_text("usual", name, self.source) for name in (self.sets if part == "all" else [part])]
+
+    def plain_reference(self, name: str) -> str:
+        """Return sacreBLEU's reference of a set: the raw text, or the detokenised text of a tokenised corpus."""
+        if self._is_tokenized:
+            return self.set_text("raw", name, self.target)
+        return f"results/corpus/detokenized/{name}.{self.target}.gz"
+
+    def in_domain_texts(self, lang: str) -> list[str]:
+        """Return the in-domain text of one language; monolingual corpora have a target side only."""
+        return [
+            self.text("usual", name, lang)
+            for name, corpus in self.corpora.items()
+            if corpus.in_domain and (corpus.is_bitext or lang == self.target)
+        ]
+
+    def keeps_all(self, kind: str, name: str) -> bool:
+        """Return whether selection keeps a whole corpus of a pool."""
+        return kept_whole(self.corpora[name].keep, self._selection[kind])
+
+    def scored(self, kind: str) -> list[str]:
+        """Return the corpora of a pool that selection scores: those that are not kept whole."""
+        return [name for name in self.pools[kind] if not self.keeps_all(kind, name)]
+
+    def selected_text(self, kind: str, name: str, lang: str) -> str:
+        """Return one side of a corpus after selection; without selection, if every corpus of the pool is kept whole."""
+        if not self.scored(kind):
+            return self.text("usual", name, lang)
+        return f"results/selection/{kind}/{name}.{self.sides[kind].index(lang) + 1}.gz"
+
+    def training_text(self, lang: str) -> str:
+        """Return the training text of alignment and phrase extraction: the only bitext, or all of them concatenated."""
+        if len(self.bitext) == 1:
+            return self.selected_text("bitext", self.bitext[0], lang)
+        return f"results/corpus/joined/train.{lang}.gz"
+
+    def lm_texts(self) -> list[str]:
+        """Return the training text of the language models."""
+        return [self.selected_text("mono", name, self.target) for name in self.pools["mono"]]
+
+    def selection_options(self, kind: str, scores: Sequence[str], texts: Sequence[str]) -> str:
+        """Return the options of ``selection select`` for its corpora, NAME=SCORES=TEXT1[=TEXT2], and what it keeps.
+
+        A corpus that is kept whole has a dash for its scores.
+
+        Args:
+            kind: kind of the pool.
+            scores: files of the scores of ``scored(kind)``.
+            texts: files of all sides of all corpora of the pool.
+        """
+        next_scores, next_text = iter(scores), iter(texts)
+        names, keep = [], []
+        for name in self.pools[kind]:
+            whole = self.keeps_all(kind, name)
+            sides = [next(next_text) for _ in self.sides[kind]]
+            names.append(shlex.quote("=".join([name, "-" if whole else next(next_scores), *sides])))
+            if whole or self.corpora[name].keep:
+                keep.append(f"{name}={'all' if whole else self.corpora[name].keep}")
+        return f"--corpus {' '.join(names)}" + (f" --keep {' '.join(keep)}" if keep else "")

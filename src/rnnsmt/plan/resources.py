@@ -1,0 +1,315 @@
+"""Resources of the rules: memory, time, disk space, threads and GPU, in one table.
+
+The rules request memory (``mem_mb``) and time (``runtime``) by the table, as linear functions of the size of their
+input in MB, compressed as it is; the estimate of a plan (``rnnsmt.monitoring.estimate``) computes the same memory from
+the number of words of the text. The factors were set on Multi30k and mini-wmt by ``rnnsmt usage``. Memory that grows
+with the vocabulary grows more slowly than the text, so that large corpora get more than they need; ``--set-resources``
+and profiles override the requests.
+
+CPU seconds and disk space, of all jobs of a rule, are functions of millions of target words, fitted to runs of the
+workflow on text of up to 3 million words (benchmarks/growth.py, docs/scale.md).
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from rnnsmt.plan.config import is_embedded
+
+BUDGET_MB = 16000
+"""Maximum memory limit in MB of stages with ``--memory-mb``, which write to disk beyond it."""
+
+SNAKEMAKE_MB = 300
+"""Memory of Snakemake itself in a job on a cluster."""
+
+DAY = 1440
+"""Minutes of a job on a cluster that saves a checkpoint before its time limit, and is resumed by the next attempt."""
+
+TEN_YEARS = 10 * 365 * DAY
+"""Minutes of such a job on one machine: no limit."""
+
+
+class Line(NamedTuple):
+    """Linear function: ``base`` + ``slope`` x."""
+
+    base: float
+    slope: float = 0.0
+
+    def at(self, x: float) -> float:
+        """Return the value at x."""
+        return self.base + self.slope * x
+
+
+class Power(NamedTuple):
+    """Power function of millions of words: ``factor`` x ^ ``exponent``."""
+
+    factor: float
+    exponent: float
+
+    def at(self, words: float) -> float:
+        """Return the value for millions of words."""
+        return self.factor * words**self.exponent
+
+
+class ByPreset(NamedTuple):
+    """Memory in MB that depends on the preset of a network and not on the size of its text."""
+
+    chapter: str
+    demo: int
+    small: int
+    paper: int
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Usage of a rule as a function of millions of words, for the estimate of a plan.
+
+    Attributes:
+        words: field of ``rnnsmt.monitoring.estimate.TextSizes`` for the size of its text.
+        seconds: CPU seconds of all its jobs.
+        disk: megabytes of disk space of all its outputs.
+        reads: rules whose outputs a job reads, and the share of them: the size of its input follows from their disk
+            space.
+    """
+
+    words: str
+    seconds: Line
+    disk: Power
+    reads: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Needs:
+    """Resources of a rule.
+
+    Attributes:
+        memory: MB by MB of input, or by the preset of a network.
+        minutes: minutes by MB of input; None for a job that saves a checkpoint and is resumed.
+        most: maximum of ``memory``, for a stage that writes to disk beyond it.
+        neural: further memory of a search that queries networks, in MB by MB of source text.
+        growth: its usage by words; None for rules that take seconds for any text, and if it was not measured.
+    """
+
+    memory: Line | ByPreset
+    minutes: Line | None
+    most: float = math.inf
+    neural: Line | None = None
+    growth: Growth | None = None
+
+
+class SizedInput(Protocol):
+    """Input files of a job."""
+
+    @property
+    def size_mb(self) -> float:
+        """Return their size in MB.
+
+        Raises:
+            FileNotFoundError: a file does not exist yet.
+        """
+        ...
+
+
+def stage_threads(config: Mapping[str, Any]) -> int:
+    """Return the threads of the stages from text to tables: two, since they read two sides or use two processes.
+
+    On the embedded corpus they take a second or two, and two stages at a time with one thread each are faster.
+    """
+    return 1 if is_embedded(config) else 2
+
+
+def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, Needs]:
+    """Return the resources of every rule, in the order of the pipeline.
+
+    Args:
+        config: a checked configuration.
+        long: maximum number of minutes of a job.
+    """
+    text = Line(100 + 100 * stage_threads(config))
+    runs, networks = config["tuning"]["runs"], max(1, config["rnn"]["leave_out"])
+    sets = 1 + sum(entry["role"] == "test" for entry in config["corpora"])
+    decoding = Line(min(240 * sets * runs, long))
+    aligners = 1 if config["alignment"]["external"] else len(config["alignment"]["aligners"])
+    # A job reads the text once for every aligner; the disk space of `symmetrize` is that of two aligners.
+    aligned = {"select_bitext": aligners, "symmetrize": aligners / 2}
+    search, neural = Line(450, 18), Line(300, 37000)
+    # fmt: off
+    return {
+        # corpus; the growth of truecase and prepare_bitext includes the monolingual corpora
+        "demo": Needs(Line(150), Line(10)),
+        "fetch": Needs(Line(100), Line(720)),
+        "unpack": Needs(Line(100), Line(15, 0.05)),
+        "prepare_bitext": Needs(text, Line(15, 0.1), growth=Growth("text", Line(1.39, 5.63), Power(4.1, 0.943))),
+        "prepare_mono": Needs(text, Line(15, 0.1)),
+        "raw_reference": Needs(Line(200), Line(30)),
+        "train_truecaser": Needs(Line(150, 2), Line(10, 0.02), growth=Growth(
+            "pool", Line(0.5, 1.07), Power(0.944, 0.479), {"prepare_bitext": 0.5})),
+        "truecase": Needs(text, Line(15, 0.1), growth=Growth("text", Line(1.41, 1.21), Power(4.06, 0.943))),
+        "join_dev": Needs(Line(100), Line(10)),
+        # selection
+        "selection_models": Needs(Line(400, 20), Line(15, 0.05), growth=Growth(
+            "pool", Line(4.8), Power(17.9, 0.00123), {"truecase": 0.5})),
+        "selection_score_bitext": Needs(text, Line(15, 0.05), growth=Growth(
+            "pool", Line(0.757, 0.952), Power(0.22, 0.993))),
+        "selection_score_mono": Needs(text, Line(15, 0.05), growth=Growth(
+            "mono_pool", Line(0.405, 0.55), Power(0.214, 0.993))),
+        "select_bitext": Needs(Line(400, 10), Line(30, 0.1), BUDGET_MB, growth=Growth(
+            "pool", Line(0.54, 1.51), Power(4, 1), {"truecase": 1, "selection_score_bitext": 1})),
+        "select_mono": Needs(Line(400, 10), Line(30, 0.1), BUDGET_MB, growth=Growth(
+            "mono_pool", Line(0.508, 1.41), Power(2.13, 0.999), {"truecase": 0.5, "selection_score_mono": 1})),
+        "join_training": Needs(Line(100), Line(15, 0.02)),
+        # align
+        "moses_align": Needs(Line(2000, 300), Line(60, 10)),
+        "align_words": Needs(Line(400, 40), None, growth=Growth(
+            "bitext", Line(0, 182), Power(4.3, 0.994), {"select_bitext": 1})),
+        "align_cut": Needs(Line(400, 40), Line(60, 1)),
+        "align_count": Needs(Line(400, 3), Line(30, 0.1)),
+        "align_estimate": Needs(Line(400, 3), Line(30, 0.1)),
+        "align_links": Needs(Line(350, 5), Line(30, 0.1)),
+        "symmetrize": Needs(Line(450), Line(15, 0.05), growth=Growth("bitext", Line(3.27, 1.07), Power(2.18, 0.997))),
+        "check_alignment": Needs(Line(350), Line(15, 0.05)),
+        # phrases
+        "moses_train": Needs(Line(3000, 10), Line(60, 1)),
+        "lexical": Needs(Line(300, 2), Line(15, 0.05), growth=Growth(
+            "bitext", Line(1.91, 1.4), Power(11.6, 0.606), aligned)),
+        "extract": Needs(Line(450, 150), Line(30, 0.1), BUDGET_MB, growth=Growth(
+            "bitext", Line(0.567, 10.7), Power(78.3, 0.951), aligned)),
+        "phrase_table": Needs(Line(450, 15), Line(30, 0.05), BUDGET_MB, growth=Growth(
+            "bitext", Line(7.08, 6.75), Power(145, 0.884), {"extract": 1, "lexical": 1})),
+        "reordering_table": Needs(Line(400, 15), Line(30, 0.05), BUDGET_MB, growth=Growth(
+            "bitext", Line(2.1, 3.22), Power(34.2, 0.885), {"extract": 1})),
+        "prune_table": Needs(Line(300, 8), Line(30, 0.05)),
+        # lm
+        "language_model": Needs(Line(400, 60), Line(30, 0.5), BUDGET_MB, growth=Growth(
+            "mono", Line(0.935, 1.3), Power(25.5, 0.824), {"select_mono": 1})),
+        "interpolated_language_model": Needs(Line(300, 18), Line(30, 0.1)),
+        # rnn
+        "rnn_prepare": Needs(Line(400, 0.5), Line(15, 0.02), growth=Growth(
+            "bitext", Line(5.25, 3.27), Power(230, 0.886), {"phrase_table": 1, "select_bitext": 1})),
+        "rnn_train": Needs(ByPreset("rnn", 700, 2800, 8000), None),
+        "shortlist": Needs(Line(300), Line(30)),
+        "rnn_score": Needs(ByPreset("rnn", 600, 1300, 4000), Line(30, 0.6 * networks)),
+        "propose": Needs(ByPreset("rnn", 600, 1500, 4000), Line(60, 1)),
+        # cslm
+        "cslm_prepare": Needs(Line(150), Line(15, 0.05)),
+        "cslm_train": Needs(ByPreset("cslm", 700, 2800, 8000), None),
+        "cslm_perplexity": Needs(Line(600, 10), Line(60)),
+        # seq2seq
+        "seq2seq_prepare": Needs(Line(150, 3), Line(15, 0.1)),
+        "seq2seq_train": Needs(ByPreset("seq2seq", 800, 3200, 12000), None),
+        "seq2seq_translate": Needs(ByPreset("seq2seq", 600, 1600, 6000), Line(min(240 * sets, long))),
+        "nbest_lists": Needs(search, decoding, neural=neural),
+        "seq2seq_rescore": Needs(ByPreset("seq2seq", 600, 1600, 6000), None),
+        "even_weights": Needs(Line(100), Line(10)),
+        "tune_lists": Needs(Line(400, 25), Line(120, 5)),
+        "rerank": Needs(Line(300, 9 / runs), Line(60, 1)),
+        # moses; the growth of filter_tables is that of one text, and includes 8 bytes for every line that is kept
+        "augment": Needs(Line(350), Line(10, 0.02)),
+        "moses_ini": Needs(Line(100), Line(10)),
+        "augmented_ini": Needs(Line(100), Line(10)),
+        "filter_tables": Needs(Line(400), Line(10, 0.02), growth=Growth(
+            "bitext", Line(2.53, 4.21), Power(19.6, 0.759))),
+        "augment_filtered": Needs(Line(350, 0.1), Line(10)),
+        "fill_up": Needs(Line(250), Line(10, 0.5)),
+        # tuning and evaluation
+        "moses_tune": Needs(Line(1500, 60), None),
+        "mert": Needs(search, None, neural=neural),
+        "moses_decode": Needs(Line(1500, 60), decoding),
+        "decode": Needs(search, decoding, neural=neural),
+        "detokenize_reference": Needs(Line(200), Line(30)),
+        "score": Needs(Line(200), Line(30)),
+        "table1": Needs(Line(450), Line(120)),
+        "provenance": Needs(Line(250), Line(60)),
+        # analysis and translation
+        "learning_curve": Needs(Line(250), Line(10)),
+        "mert_curves": Needs(Line(250), Line(10)),
+        "bleu_curves": Needs(Line(400), Line(60, 0.1)),
+        "sentence_vectors": Needs(Line(3000), Line(10)),
+        "score_scatter": Needs(Line(350), Line(10, 0.02)),
+        "compare_systems": Needs(search, Line(60), neural=neural),
+        "phrase_examples": Needs(Line(600, 2), Line(30, 0.05)),
+        "embeddings": Needs(Line(1000, 2), Line(60)),
+        "report_page": Needs(Line(150, 5), Line(10)),
+        "describe_system": Needs(Line(250), Line(10)),
+    }
+    # fmt: on
+
+
+def needed_memory(needs: Needs, config: Mapping[str, Any], mb: Callable[[], float]) -> float:
+    """Return the memory in MB of a job with ``mb()`` MB of input, which is asked only if the memory depends on it."""
+    if isinstance(needs.memory, ByPreset):
+        return float(getattr(needs.memory, config[needs.memory.chapter]["preset"]))
+    return min(needs.memory.at(mb() if needs.memory.slope else 0.0), needs.most)
+
+
+class Machine:
+    """Where the jobs of a run are executed: on this machine, which they share, or on the nodes of a cluster.
+
+    Attributes:
+        needs: resources by rule.
+        gpu: number of GPUs that the job of a network requests: 0 or 1. The machine that submits to a cluster does not
+            know its GPUs, so that ``device: cuda`` must request them.
+        device: device of networks, cpu or cuda. As a resource of its jobs, another device does not cause a rerun.
+        long: ``runtime`` of a job that saves a checkpoint before its time limit and is resumed by the next attempt.
+        stage_threads: threads of the stages from text to tables.
+        search_threads: share of the cores for each system, so that all systems are tuned at the same time.
+        half: half of the cores.
+    """
+
+    def __init__(
+        self, config: Mapping[str, Any], cores: int, memory_mb: float, has_gpu: bool, neural_mb: float
+    ) -> None:
+        """Describe the machine.
+
+        Args:
+            config: a checked configuration.
+            cores: number of cores of this machine; 1 on a cluster, where the profile sets the threads.
+            memory_mb: memory of this machine in MB.
+            has_gpu: whether this machine has a GPU.
+            neural_mb: maximum memory in MB that the networks in a search take.
+        """
+        self.config, self.cores, self.neural_mb = config, cores, neural_mb
+        self.is_cluster = config["cluster"]
+        # Some stages treat mem_mb as a hard limit, so that no job requests more than leaves room for a second one.
+        self.most_mb = int(0.4 * memory_mb)
+        device = config["rnn"]["device"]
+        self.gpu = int(device == "cuda" or (device == "auto" and not self.is_cluster and has_gpu))
+        self.device = device if self.gpu else "cpu"
+        self.long = DAY if self.is_cluster else TEN_YEARS
+        self.needs = needs_of_rules(config, self.long)
+        self.stage_threads = stage_threads(config)
+        self.search_threads = max(1, cores // len(config["compare"]))
+        self.half = max(1, cores // 2)
+
+    def _capped(self, megabytes: float, attempt: int) -> int:
+        """Return ``mem_mb`` of an attempt: Slurm ends jobs that take more, so that every attempt requests more."""
+        needed = int(megabytes * attempt) + (SNAKEMAKE_MB if self.is_cluster else 0)
+        return needed if self.is_cluster else min(needed, self.most_mb)
+
+    def memory(self, rule: str, input: SizedInput, attempt: int) -> int:
+        """Return ``mem_mb`` of a rule."""
+        return self._capped(needed_memory(self.needs[rule], self.config, lambda: input.size_mb), attempt)
+
+    def search_memory(self, rule: str, input: Any, attempt: int) -> int:
+        """Return ``mem_mb`` of a search: tables and language models, and ``input.network`` by the size of its text."""
+        needs = self.needs[rule]
+        sources = {input.source} if isinstance(input.source, str) else set(input.source)
+        size = sum(mb for path, mb in zip(input, input.size_files_mb, strict=True) if path in sources)
+        neural = min(needs.neural.at(size), self.neural_mb) if needs.neural and input.network else 0.0
+        return self._capped(neural + needed_memory(needs, self.config, lambda: input.size_mb), attempt)
+
+    def minutes(self, rule: str, input: SizedInput, attempt: int, parts: int = 1) -> int:
+        """Return ``runtime`` of a rule in minutes; ``parts`` jobs share the work."""
+        line = self.needs[rule].minutes
+        if line is None:
+            return self.long
+        return int(line._replace(slope=line.slope / parts).at(input.size_mb if line.slope else 0.0) * attempt)
+
+    def beside_tuning(self, most: int) -> int:
+        """Return up to ``most`` threads that leave half of the cores to the tuning of other systems."""
+        return min(self.half, most)
+
+    def share(self, parts: int) -> int:
+        """Return the threads of one of several jobs that run at the same time."""
+        return max(1, self.cores // parts)

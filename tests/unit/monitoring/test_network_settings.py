@@ -1,0 +1,43 @@
+"""Settings of networks that do not go together are found before a run."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from rnnsmt.monitoring.network_settings import setting_mistakes
+from rnnsmt.plan.config import settle
+from rnnsmt.plan.models import Systems
+
+
+@pytest.fixture
+def config() -> dict[str, Any]:
+    """The configuration of the embedded corpus."""
+    found: dict[str, Any] = yaml.safe_load((Path(__file__).resolve().parents[3] / "config.yaml").read_text())
+    settle(found)
+    return found
+
+
+def test_the_reference_is_right(config):
+    assert list(setting_mistakes(Systems(config))) == []
+
+
+def test_all_mistakes_are_named(config):
+    config["seq2seq"]["networks"]["lstm_x"] = {"keep": "best", "held_out": 0}
+    config["scorers"]["mine"] = {"variant": "supplementary", "dropout": 0.2}
+    lstm, scorer = setting_mistakes(Systems(config))
+    assert lstm.startswith("seq2seq.networks.lstm_x: --keep best: by held-out pairs, but there are none")
+    assert scorer.startswith("mine: --dropout 0.2: does not go with the other settings")
+
+
+def test_phrases_that_a_network_does_not_take(config):
+    """Where a system has it."""
+    config["phrases"]["max_length"] = 8
+    config["systems"]["ff"] = {"features": ["feedforward"]}
+    assert list(setting_mistakes(Systems(config))) == []
+    config["compare"] = ["baseline", "ff"]
+    (line,) = setting_mistakes(Systems(config))
+    assert line == "feedforward: takes phrases of 7 words, phrases.max_length is 8; give it max_length: 8"
+    config["scorers"]["feedforward"]["max_length"] = 8
+    assert list(setting_mistakes(Systems(config))) == []

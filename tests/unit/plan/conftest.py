@@ -1,0 +1,18 @@
+"""The configuration of the embedded corpus, as the rules see it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from rnnsmt.plan.config import settle
+
+
+@pytest.fixture
+def settled() -> dict[str, Any]:
+    """config.yaml with values for ``auto``; two tuning runs."""
+    config: dict[str, Any] = yaml.safe_load((Path(__file__).resolve().parents[3] / "config.yaml").read_text())
+    config["tuning"]["runs"] = 2
+    settle(config)
+    return config

@@ -1,0 +1,161 @@
+"""What systems are made of: tables, networks, inis, nested systems, LSTMs."""
+
+import pytest
+
+from rnnsmt.plan.models import Systems, column_options, network_file, settings_options
+
+REORDERING = "reordering-table.wbe-msd-bidirectional-fe.gz"
+
+
+@pytest.fixture
+def trained_twice(settled):
+    """Four tuning runs of two trainings."""
+    settled["networks"]["seeds"] = 2
+    settled["tuning"]["runs"] = 4
+    return settled
+
+
+def test_kinds_of_systems(settled):
+    settled["compare"] = ["baseline", "cslm", "lstm", "cslm_rnn+lstm_tuned"]
+    systems = Systems(settled)
+    assert (systems.phrase_based[:3], systems.phrase_based[-1]) == (["baseline", "rnn", "cslm"], "cslm_rnn_proposals")
+    assert systems.lstms_alone == ["lstm", "lstm_forward", "lstm_ensemble"]
+    assert systems.rescored[:2] == ["baseline+lstm", "baseline+lstm_forward"]
+    assert systems.tuned_on_lists[0] == "baseline+lstm_tuned" and len(systems.tuned_on_lists) == 4
+    assert systems.compared == ["baseline", "cslm"]
+    assert systems.networks == ["rnn", "cslm"], "also those of a system that is rescored; columns first"
+
+
+def test_features_are_in_the_order_of_directories(settled):
+    settled["systems"]["mine"] = {"features": ["wp", "bag", "rnn", "cslm"]}
+    systems = Systems(settled)
+    assert systems.features("mine") == ["cslm", "rnn", "bag", "wp"]
+    assert systems.columns(systems.features("mine")) == ["rnn", "bag", "wp"]
+    assert systems.untuned_inis("mine") == ["results/augmented/cslm_rnn_bag_wp/network1/moses.ini"]
+    assert systems.untuned_inis("baseline") == ["results/model/moses.ini"]
+    assert systems.table_folder(systems.features("mine"), 3) == "augmented/rnn_bag_wp/network3"
+    assert systems.table_folder(["cslm", "wp"], 3) == "augmented/wp/network1", "all trainings have one"
+    assert systems.table_folder(["cslm"], 3) == "model"
+
+
+def test_scores_of_columns(settled):
+    systems = Systems(settled)
+    assert systems.score_pattern("inverse", 2) == "results/inverse/network2/scores/{scatteritem}.npy"
+    assert systems.score_pattern("wp", 2) == "results/rnn/shortlist.npy"
+    assert column_options([2, 1], ["a", "b c", "d"]) == "--column a 'b c' --column d"
+
+
+def test_runs_cycle_through_the_trainings(trained_twice):
+    systems = Systems(trained_twice)
+    assert [systems.network_of(run) for run in systems.runs] == [1, 2, 1, 2]
+    assert [systems.network_seed(network) for network in ("1", 2)] == [1, 2]
+    assert systems.trainings_of("rnn") == [1, 2, 1, 2]
+    assert systems.trainings_of("baseline_wp") == [1, 1, 1, 1]
+    assert systems.untuned_inis("cslm") == [f"results/augmented/cslm/network{n}/moses.ini" for n in (1, 2, 1, 2)]
+    assert systems.untuned_inis("baseline_wp") == ["results/augmented/wp/network1/moses.ini"]
+    assert systems.networks_in_search("cslm_rnn") == [f"results/cslm/network{n}/model.pt" for n in (1, 2)]
+    assert systems.networks_in_search("rnn") == []
+    assert systems.rnn_models("rnn") == [f"results/rnn/network{n}/model.pt" for n in (1, 2, 1, 2)]
+    assert systems.rnn_models("cslm") == []
+
+
+def test_filtered_tables(trained_twice):
+    """Of every training; of a system whose trainings have one table, once."""
+    systems = Systems(trained_twice)
+    tables = systems.filtered_tables("rnn_wp", "dev")
+    folders = [f"results/augmented/rnn_wp/network{n}/filtered/dev" for n in (1, 2)]
+    assert tables == [f"{folder}/{table}" for folder in folders for table in ("phrase-table.gz", REORDERING)]
+    assert systems.table_folders("rnn_wp", tables) == [*folders, *folders]
+    tables = systems.filtered_tables("cslm", "all")
+    assert tables == ["results/model/filtered/all/phrase-table.gz", f"results/model/filtered/all/{REORDERING}"]
+    assert systems.table_folders("cslm", tables) == ["results/model/filtered/all"]
+
+
+def test_files_of_every_training(trained_twice):
+    """With leave_out a scorer has several networks of each training, the CSLM has one."""
+    trained_twice["compare"] = ["cslm_rnn"]
+    pattern = "{name}{n}{left_out}"
+    assert Systems(trained_twice).of_every_training(pattern) == ["rnn1", "rnn2", "cslm1", "cslm2"]
+    assert Systems(trained_twice).of_every_training(pattern, ["bag"]) == ["bag1", "bag2"]
+    trained_twice["rnn"]["leave_out"] = 2
+    systems = Systems(trained_twice)
+    left_out = [".without-1-of-2", ".without-2-of-2"]
+    assert systems.of_every_training(pattern) == [*(f"rnn{n}{k}" for n in (1, 2) for k in left_out), "cslm1", "cslm2"]
+    assert systems.rnn_models("rnn") == [], "translation needs one network that scores all pairs"
+
+
+def test_options_of_an_ini(settled):
+    systems = Systems(settled)
+    assert systems.ini_options(["cslm", "wp"], 2) == (
+        f"--phrase-table ../augmented/wp/network1/phrase-table.gz --reordering-table {REORDERING} --num-features 5 "
+        "--further-weights 0 --cslm ../cslm/network2/model.pt --cslm-unknown class"
+    )
+    assert systems.ini_options(["cslm"], 1).startswith(
+        f"--phrase-table phrase-table.gz --reordering-table {REORDERING} --num-features 4 --cslm "
+    )
+    folder = "../augmented/rnn_proposals/network1/filtered/all"
+    assert systems.ini_options(["rnn", "proposals"], 1) == (
+        f"--phrase-table {folder}/phrase-table.gz --reordering-table {folder}/{REORDERING} --num-features 6 "
+        "--further-weights 0.2 0"
+    ), "the tables of all sets: proposals are made for given texts"
+
+
+def test_options_of_the_search(settled):
+    systems = Systems(settled)
+    assert systems.search_options("rnn") == "--pop-limit 150 --stack 100"
+    assert systems.search_options("cslm") == ("--pop-limit 150 --stack 100 --cslm-cells 50 --cslm-precision reduced")
+    assert settings_options({"batch_size": 3, "keep": "best"}) == "--batch-size 3 --keep best"
+
+
+def test_nested_systems(settled):
+    """The largest ones, with their columns by number in the table of the system."""
+    settled["compare"] = ["cslm_rnn_wp", "baseline", "rnn", "cslm_wp"]
+    systems = Systems(settled)
+    assert systems.nested("baseline") == []
+    assert systems.nested("rnn") == ["baseline"]
+    assert systems.nested("cslm_rnn_wp") == ["rnn", "cslm_wp"]
+    inis = ["rnn 1.ini", "rnn2.ini", "wp1.ini", "wp2.ini"]
+    assert systems.nested_options("cslm_rnn_wp", inis) == (
+        "--nested-ini 'rnn 1.ini' rnn2.ini --nested-columns 0 1 2 3 4 "
+        "--nested-ini wp1.ini wp2.ini --nested-columns 0 1 2 3 5"
+    )
+    settled["tuning"]["nested"] = False
+    assert Systems(settled).start_systems("cslm_rnn_wp") == []
+    assert Systems(settled).nested_options("cslm_rnn_wp", []) == ""
+
+
+def test_settings_go_over_those_of_all_scorers(settled):
+    settled["rnn"]["settings"] = {"hidden": 7, "direction": "direct"}
+    systems = Systems(settled)
+    assert systems.scorer_settings("rnn") == {"hidden": 7, "direction": "direct"}
+    assert systems.scorer_settings("inverse") == {"hidden": 7, "direction": "inverse"}
+    settled["seq2seq"]["settings"] = {"epochs": 3}
+    assert systems.lstm_settings("lstm_forward") == {"epochs": 3, "source_order": "forward"}
+
+
+def test_ensembles_of_lstms(trained_twice):
+    """The second training of an ensemble of three has networks 4 to 6."""
+    trained_twice["systems"]["baseline+lstm_ensemble"]["ensemble"] = 3
+    trained_twice["compare"] = ["baseline+lstm_ensemble", "lstm_forward"]
+    systems = Systems(trained_twice)
+    assert systems.ensemble("baseline+lstm_ensemble") == ("lstm", 3)
+    assert systems.ensemble("lstm_forward") == ("lstm_forward", 1)
+    first, second = ([network_file("lstm", n) for n in numbers] for numbers in ((1, 2, 3), (4, 5, 6)))
+    assert systems.ensemble_models("lstm", "3", "4") == second
+    assert systems.ensemble_of_every_run("lstm", 3) == first + second
+    options = " ".join(f"--model {' '.join(models)} --model {' '.join(models)}" for models in (first, second) * 2)
+    assert systems.ensemble_options("lstm", 3, times=2) == options
+    assert systems.lstm_models == [*first, *second, "results/lstm_forward/network1/model.pt",
+                                   "results/lstm_forward/network2/model.pt"]  # fmt: skip
+    assert systems.lstm_histories[0] == "results/lstm/network1/history.json"
+    assert systems.lstm_names[-3:] == ["lstm6", "lstm_forward1", "lstm_forward2"]
+    assert systems.lstms == ["lstm", "lstm_forward"]
+    assert systems.rescored_lists("baseline+lstm_ensemble", 2, "dev") == (
+        "results/systems/baseline/run2/dev.lstm.3.nbest.gz"
+    )
+
+
+def test_features_for_the_table(settled):
+    """LSTMs add to the system that they rescore; alone they add nothing to the baseline."""
+    names = ["baseline", "lstm", "cslm_rnn+lstm_tuned", "rnn_wp"]
+    assert Systems(settled).table_features(names) == "baseline= cslm_rnn+lstm_tuned=cslm+rnn+lstm_tuned rnn_wp=rnn+wp"

@@ -1,0 +1,108 @@
+"""Which file contains which text."""
+
+import pytest
+
+from rnnsmt.plan import paths
+from rnnsmt.plan.paths import Texts
+
+
+@pytest.fixture
+def several(settled):
+    """Two bitexts, of which selection scores one, and a monolingual corpus, which is in-domain."""
+    settled["corpora"] = [
+        {"name": "near", "role": "bitext", "source": "near.en", "target": "near.fr", "keep": "all"},
+        {"name": "far", "role": "bitext", "source": "far.en", "target": "far.fr", "keep": 0.25},
+        {"name": "press", "role": "mono", "target": "press.fr", "in_domain": True},
+        {"name": "old", "role": "dev", "source": "old.en", "target": "old.fr"},
+        {"name": "new", "role": "test", "source": "new.en", "target": "new.fr"},
+    ]
+    return settled
+
+
+def test_corpora_by_role(several):
+    texts = Texts(several)
+    assert (texts.bitext, texts.mono, texts.dev, texts.test) == (["near", "far"], ["press"], ["old"], ["new"])
+    assert texts.sets == ["dev", "new"]
+    assert texts.pools == {"bitext": ["near", "far"], "mono": ["near", "far", "press"]}
+    assert (texts.source, texts.target) == ("en", "fr")
+
+
+def test_texts_of_a_kind(several):
+    texts = Texts(several)
+    assert texts.text("raw", "near", "en") == "results/corpus/raw/near.en.gz"
+    assert texts.text("usual", "near", "en") == "results/corpus/truecased/near.en.gz"
+    assert texts.set_text("usual", "dev", "fr") == "results/corpus/joined/truecased/dev.fr.gz"
+    assert texts.set_text("tokenized", "new", "fr") == "results/corpus/tokenized/new.fr.gz"
+    assert texts.part_texts("dev") == ["results/corpus/joined/truecased/dev.en.gz"]
+    assert texts.part_texts("all") == [*texts.part_texts("dev"), "results/corpus/truecased/new.en.gz"]
+    several["text"] |= {"truecase": False}
+    assert Texts(several).text("usual", "near", "en") == "results/corpus/tokenized/near.en.gz"
+
+
+def test_references(several):
+    """The detokenised text if the corpus comes tokenised."""
+    assert Texts(several).plain_reference("dev") == "results/corpus/joined/raw/dev.fr.gz"
+    several["text"]["tokenize"] = False
+    assert Texts(several).plain_reference("new") == "results/corpus/detokenized/new.fr.gz"
+
+
+def test_in_domain_texts(several):
+    texts = Texts(several)
+    assert texts.in_domain_texts("en") == ["results/corpus/truecased/old.en.gz"]
+    assert texts.in_domain_texts("fr") == [f"results/corpus/truecased/{name}.fr.gz" for name in ("press", "old")]
+
+
+def test_selection(several):
+    texts = Texts(several)
+    assert texts.scored("bitext") == ["far"]
+    assert texts.scored("mono") == ["far", "press"]
+    assert texts.selected_text("bitext", "near", "fr") == "results/selection/bitext/near.2.gz"
+    assert texts.training_text("en") == "results/corpus/joined/train.en.gz"
+    assert texts.lm_texts() == [f"results/selection/mono/{name}.1.gz" for name in ("near", "far", "press")]
+    assert texts.selection_options("bitext", ["far.tsv"], ["n.en", "n.fr", "f.en", "f.fr"]) == (
+        "--corpus near=-=n.en=n.fr far=far.tsv=f.en=f.fr --keep near=all far=0.25"
+    )
+    assert texts.selection_options("mono", ["far.tsv", "a b.tsv"], ["n.fr", "f.fr", "p.fr"]) == (
+        "--corpus near=-=n.fr far=far.tsv=f.fr 'press=a b.tsv=p.fr' --keep near=all far=0.25"
+    )
+
+
+def test_without_selection(several):
+    """If every corpus of a pool is kept whole. Alignment reads the only corpus as it is."""
+    several["selection"] |= {"bitext": 1, "mono": 1}
+    del several["corpora"][1]
+    texts = Texts(several)
+    assert texts.scored("bitext") == texts.scored("mono") == []
+    assert texts.training_text("en") == "results/corpus/truecased/near.en.gz"
+    assert texts.lm_texts() == [f"results/corpus/truecased/{name}.fr.gz" for name in ("near", "press")]
+
+
+def test_downloads(several):
+    """A file in an archive has the archive's address; both have directories of their own."""
+    address = {"url": "https://example.org/all.tgz", "sha256": None, "member": "all/near.en"}
+    several["corpora"][0]["download"] = {"source": address}
+    texts = Texts(several)
+    unpacked = texts.corpora["near"].source
+    _, _, key, file = unpacked.split("/")
+    assert (unpacked.startswith("results/unpacked/"), file) == (True, "near.en")
+    archive, member = texts.member(key, file)
+    assert member == "all/near.en"
+    _, kind, key, file = archive.split("/")
+    assert (kind, file) == ("downloads", "all.tgz")
+    assert texts.download(key, file) == address
+
+
+def test_files_of_the_model(settled):
+    assert paths.phrase_table(settled) == "phrase-table.gz"
+    settled["phrases"]["prune"] = "a+e"
+    assert paths.phrase_table(settled) == "phrase-table.pruned.gz"
+    settled["lm"]["models"] = {"near": ["harbour"], "far": ["gazette"]}
+    names = ["lm.arpa.gz", "lm.near.arpa.gz", "lm.far.arpa.gz"]
+    assert paths.lm_names(settled) == paths.estimated_lms(settled) == names
+    settled["lm"]["interpolate"] = True
+    assert (paths.lm_names(settled), paths.estimated_lms(settled)) == (["lm-interpolated.arpa.gz"], names)
+    assert paths.alignments(settled) == [
+        f"results/align/{aligner}/aligned.grow-diag-final-and.gz" for aligner in ("model4", "fast_align")
+    ]
+    settled["alignment"]["external"] = "mine.align"
+    assert paths.alignments(settled) == ["results/align/external/aligned.gz"]

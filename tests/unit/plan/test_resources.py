@@ -1,0 +1,176 @@
+"""What jobs request, by the size of their input, the attempt and the machine; rules and table agree."""
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from rnnsmt.plan.resources import Growth, Line, Machine, Needs, Power, needed_memory, needs_of_rules
+
+ROOT = Path(__file__).resolve().parents[3]
+
+NONE = SimpleNamespace()
+"""Input whose size nobody knows yet."""
+
+
+def sized(megabytes: float, **files: object) -> SimpleNamespace:
+    """Input of a size."""
+    return SimpleNamespace(size_mb=megabytes, **files)
+
+
+@pytest.fixture
+def machine(settled):
+    """A machine of eight cores and ten gigabytes, with a GPU."""
+    return Machine(settled, cores=8, memory_mb=10_000, has_gpu=True, neural_mb=2000)
+
+
+@pytest.fixture
+def cluster(settled):
+    settled["cluster"] = True
+    settled["rnn"]["device"] = "cuda"
+    return Machine(settled, cores=1, memory_mb=10_000, has_gpu=False, neural_mb=2000)
+
+
+def test_lines():
+    assert Line(100, 2).at(30) == 160
+    assert Line(100).at(30) == 100
+    assert Power(3, 2).at(5) == 75
+
+
+def test_requests_grow_with_the_input_and_every_attempt(machine, cluster):
+    assert machine.memory("align_words", sized(10), 1) == 400 + 40 * 10
+    assert machine.memory("align_words", sized(10), 2) == 2 * 800
+    assert machine.minutes("cslm_prepare", sized(100), 2) == 2 * (15 + 5)
+    assert machine.minutes("rnn_score", sized(100), 1) == 30 + 60
+    assert machine.minutes("rnn_score", sized(100), 3, parts=4) == 3 * (30 + 15)
+    assert cluster.memory("align_words", sized(10), 2) == 2 * 800 + 300, "and Snakemake, which is in the job"
+
+
+def test_a_request_that_does_not_grow_needs_no_input(machine):
+    """It is known before there is any: the plan shows it."""
+    assert machine.memory("symmetrize", NONE, 1) == 450
+    assert machine.minutes("score", NONE, 1) == 30
+    with pytest.raises(AttributeError):
+        machine.memory("lexical", NONE, 1)
+
+
+def test_limits(machine, cluster):
+    """A stage that writes to disk requests 16 GB at most; two jobs fit into the memory of a machine."""
+    assert machine.memory("align_words", sized(10_000), 1) == 4000
+    assert cluster.memory("align_words", sized(10_000), 1) == 400 + 400_000 + 300
+    assert cluster.memory("extract", sized(10_000), 1) == 16_000 + 300
+    assert cluster.memory("extract", sized(10_000), 2) == 32_000 + 300
+
+
+def test_memory_by_preset(settled, machine):
+    assert machine.memory("rnn_train", NONE, 1) == 700
+    settled["rnn"]["preset"] = "paper"
+    assert machine.memory("rnn_train", NONE, 1) == min(8000, 4000)
+    assert needed_memory(machine.needs["rnn_score"], settled, lambda: 0) == 4000
+
+
+def test_memory_of_a_search(machine):
+    """With networks by the size of the text, which the n-grams that they score depend on."""
+    files = ["dev.en", "table", "lm"]
+    sizes = {"size_files_mb": [0.01, 20.0, 29.99]}
+
+    class Files(SimpleNamespace):
+        def __iter__(self):
+            return iter(files)
+
+    plain = Files(size_mb=50, source="dev.en", network=[], **sizes)
+    assert machine.search_memory("decode", plain, 1) == 450 + 18 * 50
+    neural = Files(size_mb=50, source=["dev.en"], network=["model.pt"], **sizes)
+    assert machine.search_memory("decode", neural, 1) == 450 + 18 * 50 + 300 + 370
+    large = Files(size_mb=50, source=["table"], network=["model.pt"], **sizes)
+    assert machine.search_memory("decode", large, 1) == 450 + 18 * 50 + 2000
+
+
+def test_threads(settled, machine, cluster):
+    assert (machine.half, machine.beside_tuning(16), machine.beside_tuning(2)) == (4, 4, 2)
+    assert (machine.share(3), machine.share(100)) == (2, 1)
+    assert machine.search_threads == 1, "eight systems share eight cores"
+    settled["compare"] = ["baseline", "rnn"]
+    assert Machine(settled, 8, 1, False, 1).search_threads == 4
+    assert (cluster.half, cluster.search_threads, cluster.share(3)) == (1, 1, 1)
+    assert machine.stage_threads == 1, "the embedded corpus"
+
+
+@pytest.mark.parametrize(
+    ("device", "is_cluster", "has_gpu", "expected"),
+    [
+        ("auto", False, True, (1, "auto")),
+        ("auto", False, False, (0, "cpu")),
+        ("auto", True, True, (0, "cpu")),
+        ("cuda", True, False, (1, "cuda")),
+        ("cpu", False, True, (0, "cpu")),
+    ],
+)
+def test_devices(settled, device, is_cluster, has_gpu, expected):
+    """The machine that submits to a cluster does not know its GPUs."""
+    settled["rnn"]["device"], settled["cluster"] = device, is_cluster
+    machine = Machine(settled, 8, 10_000, has_gpu, 1)
+    assert (machine.gpu, machine.device) == expected
+
+
+def test_time_of_jobs_that_are_resumed(machine, cluster):
+    """A day on a cluster; no other job requests more, however many runs and sets there are."""
+    assert (machine.long, cluster.long) == (3650 * 1440, 1440)
+    assert machine.minutes("mert", NONE, 2) == machine.long
+    assert machine.needs["decode"].minutes == (240 * 2 * 2, 0), "two sets, two runs"
+    settled = cluster.config
+    settled["tuning"]["runs"] = 9
+    assert needs_of_rules(settled, 1440)["decode"].minutes == (1440, 0)
+
+
+def test_every_rule_asks_for_what_the_table_says_of_it(settled):
+    """By its own name; and a job that is resumed for as much time as there is."""
+    table = needs_of_rules(settled)
+    asked = {}
+    for path in (ROOT / "workflow/rules").glob("*.smk"):
+        for block in re.split(r"\n *rule ", path.read_text())[1:]:
+            memory = re.search(r'mem_mb=(search_)?memory\("(\w+)"\)', block)
+            minutes = re.search(r'runtime=(?:(LONG)|minutes\("(\w+)"(?:, parts_of)?\)),', block)
+            assert memory and minutes, block
+            asked[block.split(":")[0]] = (memory[2], bool(memory[1]), minutes[1], minutes[2])
+    assert asked.keys() == table.keys()
+    for rule, needs in table.items():
+        is_resumed = needs.minutes is None
+        expected = (rule, needs.neural is not None, "LONG" if is_resumed else None, None if is_resumed else rule)
+        assert asked[rule] == expected
+
+
+MEASURED = {
+    "prepare_bitext": 70, "train_truecaser": 74, "truecase": 62, "selection_models": 190, "selection_score_mono": 42,
+    "select_mono": 312, "language_model": 427, "selection_score_bitext": 56, "select_bitext": 303, "align_words": 598,
+    "symmetrize": 288, "lexical": 270, "extract": 3555, "phrase_table": 596, "rnn_prepare": 362,
+    "reordering_table": 398, "filter_tables": 240,
+}  # fmt: skip
+"""MB of the largest job of each rule on text of 3 million words (docs/scale.md)."""
+
+
+def test_requests_cover_what_was_measured(settled):
+    """At the size of the input that follows from the words."""
+    table = needs_of_rules(settled)
+    assert {rule for rule, needs in table.items() if needs.growth} == set(MEASURED)
+    for rule, used in MEASURED.items():
+        growth = table[rule].growth
+        read = sum(share * table[name].growth.disk.at(3) for name, share in growth.reads.items())
+        request = needed_memory(table[rule], settled, lambda read=read: read)
+        assert used <= request <= 10 * used, (rule, request)
+
+
+def test_input_of_a_job_is_the_output_of_others(settled):
+    table = needs_of_rules(settled)
+    for needs in table.values():
+        if needs.growth:
+            assert all(table[rule].growth for rule in needs.growth.reads)
+    assert table["extract"].growth.reads == {"select_bitext": 2, "symmetrize": 1}, "once for each of two aligners"
+    settled["alignment"]["external"] = "mine.align"
+    assert needs_of_rules(settled)["extract"].growth.reads == {"select_bitext": 1, "symmetrize": 0.5}
+
+
+def test_defaults_of_the_table():
+    needs = Needs(Line(10), Line(1), growth=Growth("pool", Line(1), Power(1, 1)))
+    assert needed_memory(needs, {}, lambda: pytest.fail("its size is not asked for")) == 10
