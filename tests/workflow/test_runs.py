@@ -211,7 +211,8 @@ def test_what_a_run_prints(finished):
     assert re.search(
         r"\] prepare_bitext corpus=general: .*: kept [\d,]+ of [\d,]+ lines, rejected [\d,]+ \(", "\n".join(lines)
     )
-    assert re.fullmatch(r"(\d+)/\1 jobs done in .*", lines[-1])
+    assert re.fullmatch(r"(\d+)/\1 jobs done in .*", lines[-2])
+    assert re.fullmatch(r"table: .*results/table1.md, report: .*results/report/index.html", lines[-1])
 
 
 def test_nothing_half_written_stays(finished):

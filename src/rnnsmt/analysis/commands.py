@@ -37,7 +37,7 @@ def learning_curve(args: argparse.Namespace) -> dict[str, object]:
         rnnsmt analysis learning-curve --history results/rnn/network1/history.json --title RNN \
             --output try/learning.png try/learning.svg
     """
-    from rnnsmt.analysis.learning_curve import LearningCurve, draw_learning_curves
+    from rnnsmt.analysis.curves import LearningCurve, draw_learning_curves
     from rnnsmt.base.drawing import check_output, save
 
     check_output(args.output)
@@ -72,7 +72,7 @@ def mert_curves(args: argparse.Namespace) -> dict[str, object]:
             --history rnn=results/systems/rnn/run1/history.json rnn=results/systems/rnn/run2/history.json \
             --output try/mert.png
     """
-    from rnnsmt.analysis.mert_curves import draw_mert_curves, read_history
+    from rnnsmt.analysis.curves import draw_mert_curves, read_history
     from rnnsmt.base.drawing import check_output, save
 
     check_output(args.output)
@@ -120,11 +120,10 @@ def bleu_curves(args: argparse.Namespace) -> dict[str, object]:
     """
     import numpy as np
 
-    from rnnsmt.analysis.bleu_curves import LENGTH, RANK, curve, draw_bleu_curves, groups_by, mean_ranks
+    from rnnsmt.analysis.curves import LENGTH, RANK, curve, draw_bleu_curves, groups_by, mean_ranks
     from rnnsmt.base.drawing import check_output, save
     from rnnsmt.base.io import read_lines, words_of, write_json
-    from rnnsmt.bleu.multi_bleu import corpus_statistics
-    from rnnsmt.bleu.texts import read_texts
+    from rnnsmt.bleu.multi_bleu import corpus_statistics, read_texts
 
     check_output(args.output)
     source, references = read_texts(args.source, args.reference)
@@ -166,7 +165,7 @@ def sentence_vectors(args: argparse.Namespace) -> dict[str, object]:
         rnnsmt analysis sentence-vectors --model try/lstm.pt --sentences try/sentences.en \
             --output try/sentence-vectors.png --output-json try/sentence-vectors.json
     """
-    from rnnsmt.analysis.sentence_vectors import (
+    from rnnsmt.analysis.representations import (
         draw_sentence_vectors,
         principal_components,
         read_groups,
@@ -236,7 +235,7 @@ def score_scatter(args: argparse.Namespace) -> dict[str, object]:
 
     import numpy as np
 
-    from rnnsmt.analysis.phrase_sample import draw_sample, draw_score_scatter
+    from rnnsmt.analysis.phrase_pairs import draw_sample, draw_score_scatter
 
     pairs = draw_sample(args.phrase_table, args.scores, args.sample, args.seed)
     figure = draw_score_scatter(pairs)
@@ -300,7 +299,7 @@ def phrase_examples(args: argparse.Namespace) -> dict[str, object]:
     """
     need_torch()
 
-    from rnnsmt.analysis import phrase_examples as examples
+    from rnnsmt.analysis import phrase_pairs as examples
     from rnnsmt.base.io import write_json, write_lines
 
     model, pairs = _load_network(args.model, args.pairs)
@@ -357,7 +356,7 @@ def embeddings(args: argparse.Namespace) -> dict[str, object]:
     check_output([*args.output, *args.output_zooms])
     need_torch()
 
-    from rnnsmt.analysis import embeddings as maps
+    from rnnsmt.analysis import representations as maps
     from rnnsmt.base.io import write_json
 
     model, pairs = _load_network(args.model, args.pairs)

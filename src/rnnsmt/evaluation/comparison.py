@@ -9,7 +9,7 @@ pairs.
 """
 
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from rnnsmt.base.io import InputError, read_byte_lines, words_of
 from rnnsmt.bleu.batch import BatchBleu, bleu_of_many, sentence_bleu
+from rnnsmt.evaluation.render import DASH, TextTable, interval, markdown_table
 from rnnsmt.evaluation.significance import Statistics, compare_trained
 from rnnsmt.moses.nbest import Segment, phrase_pairs, read_details
 from rnnsmt.search.decoder import features_of_derivations
@@ -325,3 +326,78 @@ class Comparison:
         if self.contributions is not None and not np.isnan(self.contributions[s]).any():
             found["decided"] = decisions(self.contributions[s], self.kinds)
         return found
+
+
+def markdown(found: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines of the Markdown output of `evaluation compare`, given the content of its JSON output."""
+    names = found["baseline"], found["system"]
+    yield from (f"# {names[1]} against {names[0]}", "")
+    runs = f"means of {found['runs']} runs" if found["runs"] > 1 else "one run"
+    p = f"p {found['p_value']:.4f}"
+    if found["p_strict"] is None:
+        p += ", noise of sentences only"
+    else:
+        p += f", p strict {found['p_strict']:.4f}, 95 % {interval(*found['interval'])}"
+    yield (
+        f"{found['sentences']} sentences, {runs}: BLEU {found['bleu'][0]:.2f} and {found['bleu'][1]:.2f}, "
+        f"{found['difference']:+.2f} ({p})."
+    )
+    first = found["first run"]
+    yield (
+        f"In the first run {first['changed']} translations differ; {first['better']} are better, {first['worse']} "
+        "worse by smoothed sentence BLEU."
+    )
+    for kind, rows in found["groups"].items():
+        cells = [
+            [row["group"], str(row["sentences"]), *(f"{bleu:.2f}" for bleu in row["bleu"]), f"{row['difference']:+.2f}"]
+            for row in rows
+        ]
+        yield from ("", f"## BLEU by {kind}", "")
+        yield from markdown_table(TextTable([kind, "sentences", *names, "difference"], cells))
+    for kind, rows in found.get("exchanged pairs", {}).items():
+        cells = [
+            [
+                row["group"],
+                *map(str, row["pairs"]),
+                str(row["sentences"]),
+                DASH if row["mean gain"] is None else f"{row['mean gain']:+.2f}",
+            ]
+            for row in rows
+        ]
+        yield from ("", f"## Phrase pairs that only one uses, by {kind}", "")
+        yield from markdown_table(TextTable([kind, *names, f"sentences of {names[1]}", "their mean gain"], cells))
+    if "decided" in found:
+        yield from ("", f"## What decides for other translations under the weights of {names[1]}", "")
+        if left := found["not of the system's model"]:
+            yield from (f"Without {left} sentences whose other translation {names[1]} could not have made.", "")
+        yield from markdown_table(
+            TextTable(
+                ["feature", "mean contribution"], [[name, f"{value:+.3f}"] for name, value in found["decided"].items()]
+            )
+        )
+    for title, examples in found["examples"].items():
+        yield from ("", f"## {title}", "")
+        for example in examples:
+            yield from _example(example, names)
+
+
+def _example(example: Mapping[str, Any], names: tuple[str, str]) -> Iterator[str]:
+    """Yield the lines for one sentence: its texts, differing phrase pairs, and contributions of the features."""
+    yield f"* sentence {example['sentence']}, {example['gain']:+.1f}"
+    texts = [
+        ("source", example.get("source")),
+        ("reference", example["reference"][0]),
+        *zip(names, example["texts"], strict=True),
+    ]
+    width = max(len(name) for name, _ in texts)
+    yield from (f"  * `{name.ljust(width)}` {text}" for name, text in texts if text is not None)
+    for name, pairs in zip(names, example.get("pairs", ((), ())), strict=True):
+        if pairs:
+            uses = [
+                f"{source} → {target or DASH} ({DASH if count is None else f'{count:g}'})"
+                for source, target, count in pairs
+            ]
+            yield f"  * only {name}: {'; '.join(uses)}"
+    if example.get("decided"):
+        parts = [f"{name} {value:+.2f}" for name, value in example["decided"].items() if abs(value) >= 0.005]
+        yield f"  * decided: {', '.join(parts)}"

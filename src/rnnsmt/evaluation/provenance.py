@@ -10,7 +10,7 @@ from typing import Any
 
 from rnnsmt import __version__
 from rnnsmt.base.io import InputError, read_json, sha256
-from rnnsmt.evaluation.table import Scores
+from rnnsmt.evaluation.scores import Scores
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.stages import STAGES
 
@@ -19,8 +19,8 @@ FORMAT = "rnnsmt-provenance-1"
 PACKAGES = ("numpy", "numba", "torch", "kenlm", "sacremoses", "sacrebleu", "duckdb", "snakemake")
 """Packages that can affect a result, and the workflow engine."""
 
-BESIDE = {"output": ".output", "tokens": ".tokens", "detokenized": ".detokenized", "decode": ".decode.json"}
-"""Files that the workflow writes next to a score file SET.bleu.json."""
+BESIDE = {"output": ".output", "tokens": ".tokens", "detokenized": ".detokenized"}
+"""Files that the workflow writes next to a score file SET.bleu.json, except the decoder's report, which has times."""
 
 
 class Files:

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from rnnsmt.analysis.embeddings import clusters, draw_zooms, frames, phrase_vectors, plane, word_vectors
+from rnnsmt.analysis.representations import clusters, draw_zooms, frames, phrase_vectors, plane, word_vectors
 from rnnsmt.cli import main
 from rnnsmt.networks.devices import choose_place
 from rnnsmt.networks.sequences import Sequences

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rnnsmt.analysis.mert_curves import read_history
+from rnnsmt.analysis.curves import read_history
 from rnnsmt.base.io import InputError
 from rnnsmt.cli import main
 from rnnsmt.moses.ini import MosesIni
