@@ -74,7 +74,7 @@ COLUMNS: dict[str, str] = {
     "length_ratio": "words of the output per word of the reference, mean over the runs",
     "unknown_words": "input words passed through untranslated, mean over the runs",
     "segments": "segments of the test set",
-    "paper_bleu": "the figure of the paper for WMT 2014 English-French",
+    "paper_bleu": "published BLEU on WMT 2014 English-French: newstest2014, for dev newstest2012+2013",
     "paper_diff_baseline": "the paper's difference to its baseline",
     "paper_diff_without": "the paper's difference to its system without the last feature",
     "signature": "of sacreBLEU",
@@ -93,7 +93,7 @@ CONTRAST_COLUMNS: dict[str, str] = {
     "p_value": P_VALUE,
     "p_bootstrap": P_BOOTSTRAP,
     "p_strict": P_STRICT,
-    "paper_difference": "the paper's difference for WMT 2014 English-French",
+    "paper_difference": "published difference on WMT 2014 English-French: newstest2014, for dev newstest2012+2013",
 }
 """Columns of the contrasts: every feature of every system, if the system without it is in the table."""
 
