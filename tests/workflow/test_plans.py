@@ -506,6 +506,15 @@ def test_the_table_knows_what_systems_are_made_of(workflow):
     assert "--features baseline= rnn_big=rnn --trainings 1 --dev-set dev " in command
 
 
+@pytest.mark.parametrize(("target", "shown"), [("fr", True), ("de", False)])
+def test_the_published_figures_are_of_english_and_french(workflow, target, shown):
+    corpora = [f"{{name: {role}, role: {role}, source: x, target: y}}" for role in ("bitext", "dev", "test")]
+    settings = [f"languages={{source: en, target: {target}}}", f"corpora=[{', '.join(corpora)}]"]
+    for name in ("x", "y"):
+        (workflow.folder / name).write_text("a\n")
+    assert (" --paper " in workflow.commands("table1", *settings)) == shown
+
+
 def test_settings_of_the_search_and_of_mert(workflow):
     """The CSLM's limit is of the systems that have one only: the others do not depend on it."""
     settings = [
