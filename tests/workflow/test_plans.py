@@ -508,10 +508,12 @@ def test_the_table_knows_what_systems_are_made_of(workflow):
 
 @pytest.mark.parametrize(("target", "shown"), [("fr", True), ("de", False)])
 def test_the_published_figures_are_of_english_and_french(workflow, target, shown):
-    corpora = [f"{{name: {role}, role: {role}, source: x, target: y}}" for role in ("bitext", "dev", "test")]
+    roles = ("bitext", "dev", "test")
+    for role in roles:
+        for side in ("x", "y"):
+            (workflow.folder / f"{role}.{side}").write_text(f"{role} {side}\n")
+    corpora = [f"{{name: {role}, role: {role}, source: {role}.x, target: {role}.y}}" for role in roles]
     settings = [f"languages={{source: en, target: {target}}}", f"corpora=[{', '.join(corpora)}]"]
-    for name in ("x", "y"):
-        (workflow.folder / name).write_text("a\n")
     assert (" --paper " in workflow.commands("table1", *settings)) == shown
 
 

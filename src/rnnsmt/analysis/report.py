@@ -74,7 +74,7 @@ def costs(logs: Path) -> tuple[list[Cost], list[Cost]]:
     return by_stage, by_job
 
 
-ROLES = {"bitext": "parallel text", "mono": "further text for the language models", "dev": "dev", "test": "test"}
+ROLES = {"bitext": "Parallel text", "mono": "text for the language models only", "dev": "dev", "test": "test"}
 """Roles of corpora in words."""
 
 

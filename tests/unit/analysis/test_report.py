@@ -145,7 +145,7 @@ def test_the_heading_says_which_run_it_is(folder):
     assert write(folder) == 0
     page = read(folder)
     assert page.text.count("Report: en → de") == 2, "title and heading"
-    assert re.search(r"parallel text: train, more; dev: val; \d{4}-\d\d-\d\d \d\d:\d\d", page.text)
+    assert re.search(r"Parallel text: train, more; dev: val; \d{4}-\d\d-\d\d \d\d:\d\d", page.text)
     assert heading({}, 0.0)[0] == "Report"
 
 
@@ -155,8 +155,9 @@ def test_one_run_speaks_of_no_noise_between_runs(folder):
     (folder / "t.json").write_text(json.dumps({"rows": [ROW | single, RNN | single], "contrasts": [contrast]}))
     assert write(folder) == 0
     text = read(folder).text
+    assert "difference to the baseline. dev is the text" in text
     assert "one tuning run, so nothing here says how much another run would differ" in text
-    for word in ("±", "p strict", "newstest"):
+    for word in ("±", "p strict", "newstest", "95 %", "detectable", "Pictures"):
         assert word not in text
 
 
