@@ -39,8 +39,8 @@ Points = list[tuple[float, float]]
 
 def points(rows: list[dict[str, Any]], kinds: tuple[str, ...]) -> list[tuple[float, float]]:
     """Return epoch and perplexity of the rows that have a value for one of the kinds (``train``, ``held-out``)."""
-    found = [(row.get("epoch"), perplexity(row, kinds)) for row in rows]
-    return [(float(epoch), value) for epoch, value in found if epoch is not None and value is not None]
+    values = [(row.get("epoch"), perplexity(row, kinds)) for row in rows]
+    return [(float(epoch), value) for epoch, value in values if epoch is not None and value is not None]
 
 
 def is_kept(row: dict[str, Any], history: dict[str, Any]) -> bool:
@@ -196,8 +196,8 @@ def mean_ranks(sentences: Iterable[str], text: Iterable[str]) -> NDArray[np.floa
     counts = Counter(word for line in text for word in words_of(line))
     order = sorted(counts, key=lambda word: (-counts[word], word))
     rank = {word: place for place, word in enumerate(order, 1)}
-    found = [[rank.get(word, len(rank) + 1) for word in words_of(sentence)] for sentence in sentences]
-    return np.array([np.mean(ranks) if ranks else np.nan for ranks in found])
+    ranks_of_words = [[rank.get(word, len(rank) + 1) for word in words_of(sentence)] for sentence in sentences]
+    return np.array([np.mean(ranks) if ranks else np.nan for ranks in ranks_of_words])
 
 
 def groups_by(values: NDArray[np.float64], number: int) -> list[NDArray[np.int64]]:

@@ -73,16 +73,16 @@ def draw_sample(table: str, scores: Sequence[str], size: int, seed: int) -> Phra
         raise InputError(f"{column.name}: no scores; score the phrase table")
     rng = np.random.default_rng(seed)
     chosen = np.sort(rng.choice(total, min(size, total), replace=False))
-    found: list[tuple[float, float]] = []
+    sampled: list[tuple[float, float]] = []
     begin = 0
     for block in read_line_blocks(table):
         lines = block.split(b"\n")[:-1]
         inside = chosen[np.searchsorted(chosen, begin) : np.searchsorted(chosen, begin + len(lines))]
-        found += [_direct(lines[k - begin], table, int(k) + 1) for k in inside]
+        sampled += [_direct(lines[k - begin], table, int(k) + 1) for k in inside]
         begin += len(lines)
     if begin != total:
         raise InputError(f"{column.name}: {total} scores, but {table} has {begin} lines; score this table")
-    probabilities, counts = np.array(found).T
+    probabilities, counts = np.array(sampled).T
     logs = np.log(np.maximum(probabilities, np.exp(-100.0)))  # the table may contain 0
     return PhraseSample(logs, np.log(column.probabilities(chosen)), np.maximum(counts, 1.0), total)
 
@@ -166,7 +166,7 @@ def choose(phrases: Sequence[LongPhrase], number: int, seed: int) -> tuple[list[
     """Draw up to ``number`` frequent and up to ``number`` rare phrases."""
     if not phrases:
         return [], []
-    counts = np.array([one.extracted for one in phrases])
+    counts = np.array([phrase.extracted for phrase in phrases])
     rng = np.random.default_rng(seed)
     chosen = []
     for rows in (counts >= np.quantile(counts, FREQUENT), counts <= np.quantile(counts, RARE)):
@@ -182,20 +182,20 @@ def long_phrases(table: str | Path, targets: int) -> list[LongPhrase]:
     Raises:
         InputError: the table has no counts, is missing or damaged.
     """
-    found: list[LongPhrase] = []
+    phrases: list[LongPhrase] = []
     source, begin, count = b"", 0, 0.0
     number = -1
     for number, line in enumerate(_lines(table)):
-        own = line[: line.find(b" ||| ")]
-        if own != source:
+        of_line = line[: line.find(b" ||| ")]
+        if of_line != source:
             if number - begin >= targets and source.count(b" ") >= MORE_WORDS_THAN:
-                found.append(LongPhrase(count, begin, number))
-            source, begin = own, number
-            if own.count(b" ") >= MORE_WORDS_THAN:
+                phrases.append(LongPhrase(count, begin, number))
+            source, begin = of_line, number
+            if of_line.count(b" ") >= MORE_WORDS_THAN:
                 count = _source_count(line, table, number + 1)
     if number + 1 - begin >= targets and source.count(b" ") >= MORE_WORDS_THAN:
-        found.append(LongPhrase(count, begin, number + 1))
-    return found
+        phrases.append(LongPhrase(count, begin, number + 1))
+    return phrases
 
 
 def _source_count(line: bytes, table: str | Path, number: int) -> float:
@@ -234,7 +234,7 @@ def examples_of(
     """
     from rnnsmt.rnn.generation import sample_targets
 
-    wanted = sorted({line for one in chosen for line in range(one.begin, one.end)})
+    wanted = sorted({line for phrase in chosen for line in range(phrase.begin, phrase.end)})
     lines: dict[int, PhraseEntry] = {}
     places = iter(wanted)
     following, total = next(places, -1), 0
@@ -246,26 +246,26 @@ def examples_of(
     column = ScoreColumn(scores)
     if len(column) != total:
         raise InputError(f"{column.name}: {len(column)} scores, but {table} has {total} lines; score this table")
-    sources = [vocabularies[0].ids(lines[one.begin].source.split(), eos=True) for one in chosen]
+    sources = [vocabularies[0].ids(lines[phrase.begin].source.split(), eos=True) for phrase in chosen]
     drawn = sample_targets(model, sources, draws, seed, min(LONGEST, model.sizes.longest))
-    found = []
-    for one, targets in zip(chosen, drawn, strict=True):
-        entries = [lines[number] for number in range(one.begin, one.end)]
-        probabilities = column.probabilities(np.arange(one.begin, one.end))
+    examples = []
+    for phrase, targets in zip(chosen, drawn, strict=True):
+        entries = [lines[number] for number in range(phrase.begin, phrase.end)]
+        probabilities = column.probabilities(np.arange(phrase.begin, phrase.end))
         with_words = [each for each in targets if each.words]  # an empty target is no translation
         samples = [(vocabularies[1].text(each.words), each.score, each.times) for each in with_words[:top]]
         table_scores = np.array([entry.scores[DIRECT] for entry in entries])
         names = [entry.target for entry in entries]
-        found.append(
+        examples.append(
             Example(
                 entries[0].source,
-                one.extracted,
+                phrase.extracted,
                 _best(names, table_scores, top),
                 _best(names, probabilities, top),
                 samples,
             )
         )
-    return found
+    return examples
 
 
 def _best(names: Sequence[str], scores: NDArray[np.float64], top: int) -> list[tuple[str, float]]:
@@ -289,18 +289,18 @@ def markdown(frequent: Sequence[Example], rare: Sequence[Example], draws: int) -
     yield f"Targets by p(target | source) of the table and of the RNN Encoder-Decoder, and the best of {draws} draws."
     for title, examples in (("Long, frequent source phrases", frequent), ("Long, rare source phrases", rare)):
         yield from ("", f"## {title}")
-        for one in examples:
+        for example in examples:
             yield from (
                 "",
-                f"### {one.source} ({one.extracted:g})",
+                f"### {example.source} ({example.extracted:g})",
                 "",
                 "| phrase table | RNN | drawn by the RNN |",
                 "|:--|:--|:--|",
             )
             columns = (
-                [f"{target} ({p:.2f})" for target, p in one.table],
-                [f"{target} ({p:.2f})" for target, p in one.network],
-                [f"{target} ({times})" for target, _, times in one.samples],
+                [f"{target} ({p:.2f})" for target, p in example.table],
+                [f"{target} ({p:.2f})" for target, p in example.network],
+                [f"{target} ({times})" for target, _, times in example.samples],
             )
             for row in range(max(map(len, columns))):
                 cells = (column[row].replace("<unk>", "`<unk>`") if row < len(column) else "" for column in columns)
@@ -309,4 +309,4 @@ def markdown(frequent: Sequence[Example], rare: Sequence[Example], draws: int) -
 
 def content(frequent: Sequence[Example], rare: Sequence[Example]) -> dict[str, Any]:
     """Return both tables for JSON."""
-    return {"frequent": [one._asdict() for one in frequent], "rare": [one._asdict() for one in rare]}
+    return {"frequent": [example._asdict() for example in frequent], "rare": [example._asdict() for example in rare]}

@@ -111,8 +111,8 @@ def plane(vectors: NDArray[np.float32], seed: int) -> NDArray[np.float64]:
     if len(vectors) < FEW:
         return np.zeros((len(vectors), 2))
     perplexity = min(PERPLEXITY, (len(vectors) - 1) / 3)
-    found = TSNE(2, perplexity=perplexity, init="pca", random_state=seed, n_jobs=1).fit_transform(vectors)
-    return np.asarray(found, np.float64)
+    points = TSNE(2, perplexity=perplexity, init="pca", random_state=seed, n_jobs=1).fit_transform(vectors)
+    return np.asarray(points, np.float64)
 
 
 def clusters(points: NDArray[np.float64], number: int = ZOOMS) -> list[NDArray[np.int64]]:
@@ -122,8 +122,8 @@ def clusters(points: NDArray[np.float64], number: int = ZOOMS) -> list[NDArray[n
     if len(points) < FEW:
         return []
     least = max(5, len(points) // 400)
-    found = HDBSCAN(min_cluster_size=least, cluster_selection_method="leaf", copy=True).fit(points)
-    members = [np.flatnonzero(found.labels_ == label) for label in range(found.labels_.max() + 1)]
+    clustering = HDBSCAN(min_cluster_size=least, cluster_selection_method="leaf", copy=True).fit(points)
+    members = [np.flatnonzero(clustering.labels_ == label) for label in range(clustering.labels_.max() + 1)]
     small = [rows for rows in members if len(rows) <= LABELLED] or members
     spread = [float(points[rows].std(0).mean()) / np.sqrt(len(rows)) for rows in small]
     return [small[place] for place in np.argsort(spread, kind="stable")[:number]]
@@ -167,12 +167,12 @@ def draw_zooms(points: NDArray[np.float64], labels: Sequence[str], zooms: Sequen
 
 def frames(points: NDArray[np.float64], zooms: Iterable[NDArray[np.int64]]) -> list[NDArray[np.float64]]:
     """Return the lower left and upper right corner of every zoom, ``[2, 2]``, with a margin."""
-    found = []
+    corners = []
     for rows in zooms:
         low, high = points[rows].min(0), points[rows].max(0)
         room = 0.15 * np.maximum(high - low, 1e-3 * np.ptp(points, 0).max())
-        found.append(np.array([low - room, high + room]))
-    return found
+        corners.append(np.array([low - room, high + room]))
+    return corners
 
 
 def _label(axes: "Axes", points: NDArray[np.float64], labels: Sequence[str]) -> None:

@@ -53,8 +53,8 @@ class BatchBleu:
 
     def _id(self, word: str) -> int:
         """Return the number of a word of the references, or -1 for another word or for text that is not one token."""
-        found = tokens(word)
-        return self._ids.get(found[0], -1) if len(found) == 1 else -1
+        words = tokens(word)
+        return self._ids.get(words[0], -1) if len(words) == 1 else -1
 
 
 class NumberedTexts(NamedTuple):

@@ -355,18 +355,18 @@ def compare(args: argparse.Namespace) -> dict[str, object]:
     _, references = read_texts(args.reference[0], args.reference)
     texts = [[list(read_texts(path, args.reference)[0]) for path in paths] for paths in (args.baseline, args.system)]
     trainings = args.trainings[0], args.trainings[1]
-    found = Comparison(references, texts[0], texts[1], trainings, args.shared_networks)
+    comparison = Comparison(references, texts[0], texts[1], trainings, args.shared_networks)
     if args.source:
-        found.add_source(read_texts(args.source, args.reference)[0])
+        comparison.add_source(read_texts(args.source, args.reference)[0])
     if args.details:
-        found.add_details(*args.details)
+        comparison.add_details(*args.details)
     if args.ini:
         ini = MosesIni.read(args.ini)
         folder = None if args.model_dir is None else Path(args.model_dir)
-        model = load_model(ini, list(found.source or ()), folder, args.threads, args.device, args.cslm_precision)
+        model = load_model(ini, list(comparison.source or ()), folder, args.threads, args.device, args.cslm_precision)
         table = next(ini.located(feature, folder) for feature in ini.features if feature.kind in PHRASE_TABLES)
-        found.add_model(model, model.weights(ini), table, args.columns)
-    content = {"baseline": args.names[0], "system": args.names[1], **found.content(args.examples)}
+        comparison.add_model(model, model.weights(ini), table, args.columns)
+    content = {"baseline": args.names[0], "system": args.names[1], **comparison.content(args.examples)}
     write_json(args.output_json, content)
     write_lines(args.output_md, markdown(content))
     return {"sentences": content["sentences"], "difference": content["difference"], **content["first run"]}
