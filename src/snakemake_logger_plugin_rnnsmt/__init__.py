@@ -20,7 +20,7 @@ from typing import Any, TextIO
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from snakemake_logger_plugin_rnnsmt.progress import Run
+from snakemake_logger_plugin_rnnsmt.progress import Run, results
 
 STATUS = Path(".snakemake/rnnsmt-status.json")
 """Status file, relative to the directory of the run."""
@@ -97,6 +97,7 @@ class LogHandler(LogHandlerBase):
         self.plain = self.common_settings.dryrun
         self.terminal = Terminal(sys.stdout if self.common_settings.stdout else sys.stderr)
         self.run = Run()
+        self.started_in = Path.cwd()  # Snakemake goes to the directory of the run after this
         self.folder: Path | None = None
         self._guard = threading.Lock()
         self._ended = threading.Event()
@@ -126,7 +127,7 @@ class LogHandler(LogHandlerBase):
         """Write the status file for `rnnsmt status`."""
         if self.plain or not self.run.total or "--mode" in sys.argv:  # --mode: a job of another run
             return
-        self.folder = self.folder or Path.cwd()  # Snakemake leaves the directory of the run before the end
+        self.folder = self.folder or Path.cwd()
         with suppress(OSError):  # a stage that writes there fails with a message
             path = self.folder / STATUS
             temporary = path.with_suffix(f".{os.getpid()}")
@@ -151,7 +152,13 @@ class LogHandler(LogHandlerBase):
         elif event in (None, LogEvent.ERROR):
             text = record.getMessage().strip()
             lines = [] if text in ("", "None") or text.startswith(NOISE) else [text]
+            if text.startswith("Nothing to be done"):
+                lines += self._results()
         return lines
+
+    def _results(self) -> list[str]:
+        """Return a line with the results, as paths from the directory in which Snakemake was started."""
+        return results(self.folder or Path.cwd(), self.started_in)
 
     def close(self) -> None:
         """Remove the block and print the last lines: results, or why jobs failed."""
@@ -161,8 +168,7 @@ class LogHandler(LogHandlerBase):
                 self.terminal.block([])
                 self._note(ended=True)
                 if not self.plain:
-                    folder = Path(os.path.relpath(self.folder or Path.cwd()))
-                    for line in self.run.end(time.monotonic(), folder):
+                    for line in self.run.end(time.monotonic(), self._results()):
                         self.terminal.line(line)
         super().close()
 

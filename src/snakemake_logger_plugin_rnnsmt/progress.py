@@ -1,5 +1,6 @@
 """Progress of a Snakemake run, from Snakemake's events and the logs of stages."""
 
+import os
 import re
 import time
 from collections import Counter, defaultdict
@@ -128,12 +129,11 @@ class Run:
             "failed": list(self.errors.values()),
         }
 
-    def end(self, now: float, folder: Path) -> list[str]:
-        """Return the last lines of a run: its results below ``folder``, or the messages of the stages that failed."""
+    def end(self, now: float, files: list[str]) -> list[str]:
+        """Return the last lines of a run: a line with its ``files``, or the messages of the stages that failed."""
         lines = [f"{self._share()} jobs done in {clock(now - self.started)}"] if self.total else []
         if self.total and self.done == self.total and not self.errors:
-            results = {name: folder / path for name, path in RESULTS.items() if (folder / path).is_file()}
-            lines += [", ".join(f"{name}: {path}" for name, path in results.items())] if results else []
+            lines += files
         return lines + [line for error in self.errors.values() for line in error]
 
     def _share(self) -> str:
@@ -160,6 +160,13 @@ class Run:
 
 def _weight(rule: str) -> int:
     return WEIGHTS.get(rule, 1)
+
+
+def results(folder: Path, start: Path) -> list[str]:
+    """Return a line with the table and the report of a run, relative to ``start``; nothing if there are none."""
+    files = {name: folder / path for name, path in RESULTS.items() if (folder / path).is_file()}
+    parts = [f"{name}: {os.path.relpath(path, start)}" for name, path in files.items()]
+    return [", ".join(parts)] if parts else []
 
 
 def clock(seconds: float) -> str:

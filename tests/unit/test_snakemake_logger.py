@@ -11,7 +11,7 @@ from snakemake_interface_logger_plugins.common import LogEvent
 from snakemake_interface_logger_plugins.settings import OutputSettingsLoggerInterface
 
 from snakemake_logger_plugin_rnnsmt import STATUS, LogHandler, Terminal
-from snakemake_logger_plugin_rnnsmt.progress import RESULTS, WEIGHTS, Run, clock, last_words, read_log
+from snakemake_logger_plugin_rnnsmt.progress import RESULTS, WEIGHTS, Run, clock, last_words, read_log, results
 
 
 class Tty(io.StringIO):
@@ -133,11 +133,12 @@ def test_the_last_line_names_table_and_report(tmp_path):
     for path in RESULTS.values():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).touch()
-    assert run.end(1.0, tmp_path) == ["0/1 jobs done in 1 s"], "of a run that ended early it may be an old one"
+    name = tmp_path.name
+    files = results(tmp_path, tmp_path.parent)
+    assert files == [f"table: {name}/results/table1.md, report: {name}/results/report/index.html"]
+    assert run.end(1.0, files) == ["0/1 jobs done in 1 s"], "of a run that ended early they may be old ones"
     run.finished(1, 2.0)
-    assert run.end(2.0, tmp_path)[-1] == (
-        f"table: {tmp_path}/results/table1.md, report: {tmp_path}/results/report/index.html"
-    )
+    assert run.end(2.0, files) == ["1/1 jobs done in 2 s", *files]
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0.4, "0 s"), (75, "1 min 15 s"), (3660, "1 h 01 min")])
@@ -178,21 +179,21 @@ def test_a_failure_is_the_last_that_is_said(tmp_path, run):
     log.write_text("rnnsmt corpus prepare: error: x: no text\n")
     failure = {"jobid": 2, "rule_name": "short", "log": [str(log)]}
     assert run.failed(failure) == ["[0/9] short n=2 failed"]
-    assert run.end(10.0, Path())[-1] == "rnnsmt corpus prepare: error: x: no text"
-    assert run.end(10.0, Path())[1] == f"short n=2 failed; its log: {log}"
+    assert run.end(10.0, [])[-1] == "rnnsmt corpus prepare: error: x: no text"
+    assert run.end(10.0, [])[1] == f"short n=2 failed; its log: {log}"
 
 
 def test_a_failure_is_told_however_quiet_the_rest_is():
     run = Run()
     run.failed({"jobid": 2, "rule_name": "short", "log": ["none.log"]})
-    assert run.end(10.0, Path()) == ["short failed; its log: none.log"]
+    assert run.end(10.0, []) == ["short failed; its log: none.log"]
 
 
 def test_a_failure_that_was_mended_by_another_attempt_is_forgotten(run):
     run.failed({"jobid": 2, "rule_name": "short", "log": []})
     run.announced({"jobid": 2, "rule_name": "short", "wildcards": {}, "log": []}, 1.0)
     run.finished(2, 2.0)
-    assert run.end(10.0, Path()) == ["1/9 jobs done in 10 s"]
+    assert run.end(10.0, []) == ["1/9 jobs done in 10 s"]
 
 
 class Settings(OutputSettingsLoggerInterface):
@@ -227,22 +228,26 @@ def test_messages_of_snakemake(capsys):
 
 
 def test_a_resumed_run_and_its_results(tmp_path, monkeypatch, capsys):
-    """As Snakemake calls the logger: in the directory of the run, which it leaves before the end."""
+    """As Snakemake calls the logger: started elsewhere, then in the directory of the run."""
     (tmp_path / "run/.snakemake").mkdir(parents=True)
     (tmp_path / "run/results").mkdir()
     (tmp_path / "run/results/table1.md").touch()
-    monkeypatch.chdir(tmp_path / "run")
     monkeypatch.setattr("sys.argv", ["snakemake"])
-    STATUS.write_text(json.dumps({"done": 1, "total": 2}))
+    monkeypatch.chdir(tmp_path)
     handler = LogHandler(Settings(dryrun=False), None)
+    monkeypatch.chdir(tmp_path / "run")
+    STATUS.write_text(json.dumps({"done": 1, "total": 2}))
     handler.emit(record(event=LogEvent.RUN_INFO, stats={"short": 1, "total": 1}))
     handler.emit(record(event=LogEvent.JOB_FINISHED, job_id=1))
-    monkeypatch.chdir(tmp_path)
     handler.close()
     lines = capsys.readouterr().err.splitlines()
     assert lines[0].startswith("1 of 2 jobs to run;")
     assert lines[1:] == ["2/2 jobs done in 0 s", "table: run/results/table1.md"]
-    assert json.loads((tmp_path / "run" / STATUS).read_text())["done"] == 2
+    assert json.loads(STATUS.read_text())["done"] == 2
+    handler = LogHandler(Settings(dryrun=False), None)
+    handler.emit(record("Nothing to be done (all requested files are present and up to date)."))
+    handler.close()
+    assert capsys.readouterr().err.splitlines()[1:] == ["table: results/table1.md"]
 
 
 def test_plans_are_snakemakes_own(capsys):
