@@ -143,7 +143,8 @@ class Run:
         """Return the estimated time to the end, or None if too little is known.
 
         A job takes as long as the mean of its rule so far. Rules that have not finished a job yet take their share by
-        ``WEIGHTS`` relative to those that have. The number of concurrent jobs stays the same.
+        ``WEIGHTS`` relative to those that have, but at least as long as their running jobs have taken so far. The number
+        of concurrent jobs stays the same.
         """
         durations = [seconds for rule in self.seconds.values() for seconds in rule]
         if len(durations) < 5 or now <= self.started:
@@ -152,6 +153,9 @@ class Run:
         means = {rule: sum(known) / len(known) for rule, known in self.seconds.items()}
         expected = {rule: means.get(rule, unit * _weight(rule)) for rule in self.left}
         ran = [(job.rule, now - job.started) for job in self.running.values()]
+        for rule, seconds in ran:
+            if rule not in means:
+                expected[rule] = max(expected.get(rule, 0.0), seconds)
         ahead = sum(count * expected[rule] for rule, count in self.left.items())
         ahead -= sum(min(seconds, expected.get(rule, 0.0)) for rule, seconds in ran)
         concurrent = max(1.0, (sum(durations) + sum(seconds for _, seconds in ran)) / (now - self.started))
