@@ -143,8 +143,8 @@ class Run:
         """Return the estimated time to the end, or None if too little is known.
 
         A job takes as long as the mean of its rule so far. Rules that have not finished a job yet take their share by
-        ``WEIGHTS`` relative to those that have, but at least as long as their running jobs have taken so far. The number
-        of concurrent jobs stays the same.
+        ``WEIGHTS`` relative to those that have, at least what their running jobs have taken so far. The number of
+        concurrent jobs stays the same.
         """
         durations = [seconds for rule in self.seconds.values() for seconds in rule]
         if len(durations) < 5 or now <= self.started:
