@@ -46,34 +46,35 @@ DIM = {
 """Columns shown in a weaker colour."""
 
 METRICS = (
-    "BLEU: tokenised and cased as multi-bleu.perl computes it, the metric of the paper; sacreBLEU and chrF: of the "
-    "detokenised text. "
+    "BLEU is tokenised and case-sensitive, as computed by multi-bleu.perl (the metric of the paper); sacreBLEU and "
+    "chrF are computed on the detokenised text. "
 )
 
 ONE_RUN = (
-    "One tuning run of each system.",
-    "There is one tuning run of each system, so nothing here says how much BLEU varies between runs: weights tuned "
-    "again, or networks trained again with other seeds, would give somewhat other figures. p and p boot contain the "
-    "noise of sentences only; standard deviations, confidence intervals and p strict take two runs or more.",
+    "Figures are of one tuning run of each system.",
+    "There is one tuning run of each system, so that the variation of BLEU between runs is unknown: tuning again, or "
+    "training the networks again with other seeds, would give other figures. p and p boot contain the noise of "
+    "sentences only; standard deviations, confidence intervals and p strict require two runs or more.",
 )
 
 ONE_TRAINING = (
-    "Mean ± standard deviation over independent tuning runs, which share one network of each kind.",
-    "± and p contain the noise of tuning only. One network of each kind was trained and all runs share it: networks "
-    "trained again with other seeds would give somewhat other figures, and nothing here says how much.",
+    "Figures are means ± standard deviations over independent tuning runs, which share one network of each kind.",
+    "± and p contain the noise of tuning only. All runs share one network of each kind; training the networks again "
+    "with other seeds would change the figures by an unknown amount.",
 )
 
 SEVERAL_TRAININGS = (
-    "Mean ± standard deviation over independent tuning runs, which cycle through {} trainings of each network.",
-    "± and p contain the noise of tuning and, for systems with networks, that of training them with other seeds: with "
-    "as many trainings as runs, ± is the spread of both together, and p strict takes the runs of one training as one.",
+    "Figures are means ± standard deviations over independent tuning runs, which cycle through {} trainings of each "
+    "network.",
+    "± and p contain the noise of tuning and, for systems with networks, the noise of training with other seeds. If "
+    "there are as many trainings as runs, ± is the spread of both; p strict takes the runs of a training as one.",
 )
 
 DIFFERENCES = "Δ: difference to the baseline, and to the same system without one feature. "
 
 INTERVALS = (
-    "95 %: confidence interval of the difference. Detectable: the smallest true difference that such an experiment "
-    "finds (p strict at most 0.05) in 80 % of the cases. "
+    "95 %: confidence interval of the difference. Detectable: the smallest true difference that the same experiment "
+    "would detect (p strict at most 0.05) with a power of 80 %. "
 )
 
 P_VALUES = (
@@ -82,18 +83,18 @@ P_VALUES = (
 )
 
 P_STRICT = (
-    "; p strict: a sentence swapped in all runs at once and the noise of the tuning runs added, the one to go by; it "
-    "takes two runs, and three to say much"
+    "; p strict, the p-value to use: a sentence is exchanged in all runs at once, and the variance between runs is "
+    "added; it requires two runs, and three or more are recommended"
 )
 
-DEV = ". The weights were tuned on dev: its differences say little."
+DEV = ". The weights were tuned on dev, so that differences on dev have little meaning."
 
 OUTPUT_NOTE = "Unknown: input words passed through untranslated. Length: words of the output per word of the reference."
 
 PAPER_NOTE = (
-    "paper: the figure to the left of it in Cho et al. (2014), of LSTMs in Sutskever et al. (2014), WMT 2014 "
-    "English–French (dev: newstest2012+2013, test: newstest2014). BLEU "
-    "compares only where the data are the same; the gains tell what to expect."
+    "paper: published figure for the column to its left, of Cho et al. (2014) and, for LSTMs, of Sutskever et al. "
+    "(2014), on WMT 2014 English–French (dev: newstest2012+2013, test: newstest2014). BLEU is comparable only between "
+    "systems on the same data; the differences show what to expect."
 )
 
 PAPER_SETS = "paper: published BLEU on WMT 2014 English–French, dev newstest2012+2013, test newstest2014."
@@ -138,11 +139,11 @@ def comparisons(table: Sequence[Row]) -> str:
     """Return a paragraph with the number of contrasts tested on a test set, and what it means for p and intervals."""
     number = max(_tested(rows) for rows in test_sets(table).values())
     if number < 2:
-        return "Nothing is corrected for the number of comparisons."
+        return "p and intervals are not corrected for the number of comparisons."
     return (
-        f"{number} contrasts are tested on every test set; p and intervals are those of a single one, nothing is "
-        f"corrected for their number. If nothing differed, {number * LEVEL:.2g} of them on average would be below "
-        f"{LEVEL}."
+        f"{number} contrasts are tested on every test set; p and intervals are those of a single one and are not "
+        f"corrected for their number. Without any true difference, {number * LEVEL:.2g} of them would be below {LEVEL} "
+        "on average."
     )
 
 

@@ -36,8 +36,8 @@ DECIMALS = 4
 P_VALUE = "of that difference, stratified approximate randomisation (Clark et al. 2011)"
 P_BOOTSTRAP = "of that difference, paired bootstrap over sentences (Koehn 2004), as in sacreBLEU"
 P_STRICT = (
-    "of that difference, sentences swapped in all runs at once, noise of the tuning runs added, and that of training "
-    "the networks where the runs take turns on several trainings; none of one run"
+    "of that difference, sentences exchanged in all runs at once, with the noise of tuning runs, and that of training "
+    "the networks if the runs cycle through several trainings; empty for one run"
 )
 LOW = "lower end of its 95 % confidence interval, by the draws of p_strict"
 HIGH = "upper end"
@@ -53,8 +53,8 @@ COLUMNS: dict[str, str] = {
     "chrf": "chrF of the detokenised text, mean over the tuning runs; none of joint sets",
     "chrf_sd": "its sample standard deviation over the tuning runs",
     "runs": "number of tuning runs",
-    "trainings": "of the system's networks, on which its runs take turns; 1: the noise of training is in no figure",
-    "diff_baseline": "BLEU less the baseline's",
+    "trainings": "number of trainings of its networks, through which its runs cycle; 1: no figure has their noise",
+    "diff_baseline": "BLEU minus that of the baseline",
     "low_baseline": LOW,
     "high_baseline": HIGH,
     "detectable_baseline": DETECTABLE,
@@ -62,7 +62,7 @@ COLUMNS: dict[str, str] = {
     "p_bootstrap": P_BOOTSTRAP,
     "p_strict": P_STRICT,
     "without": "the system without the feature that the paper adds last; all others are in the contrasts",
-    "diff_without": "BLEU less that system's",
+    "diff_without": "BLEU minus that of this system",
     "low_without": LOW,
     "high_without": HIGH,
     "detectable_without": DETECTABLE,
@@ -83,10 +83,10 @@ COLUMNS: dict[str, str] = {
 
 CONTRAST_COLUMNS: dict[str, str] = {
     "test_set": "name of the test set",
-    "feature": "what is added",
+    "feature": "feature that is added",
     "system": "name of the system with the feature",
     "without": "the same system without the feature",
-    "difference": "BLEU of the system less that of the one without the feature, means over the tuning runs",
+    "difference": "BLEU of the system minus that of the system without the feature, means over the tuning runs",
     "low": LOW,
     "high": HIGH,
     "detectable": DETECTABLE,

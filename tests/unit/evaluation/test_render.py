@@ -53,7 +53,7 @@ def test_one_run_speaks_of_no_noise_between_runs(tmp_path):
     assert main(command(tmp_path, write(tmp_path, *scores))) == 0
     texts = {name: " ".join((tmp_path / "out" / name).read_text().split()) for name in ("table1.md", "table1.html")}
     for text in texts.values():
-        assert "One tuning run of each system." in text
+        assert "Figures are of one tuning run of each system." in text
         assert "p and p boot contain the noise of sentences only" in text
         for word in ("±", "95 %:", "Detectable", "p strict:", "In words", "have p strict below"):
             assert word not in text
@@ -87,7 +87,7 @@ def test_what_the_noise_is_stands_in_every_form(outputs):
         assert "one network of each kind" in " ".join((outputs / name).read_text().split()).lower()
     value = json.loads((outputs / "table1.json").read_text())
     assert {row["trainings"] for row in value["rows"]} == {1}
-    assert "1: the noise of training is in no figure" in value["columns"]["trainings"]
+    assert "1: no figure has their noise" in value["columns"]["trainings"]
 
 
 def test_the_noise_of_several_trainings_is_said(tmp_path):
