@@ -17,8 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rnnsmt.bleu.multi_bleu import bleu_of, corpus_statistics
-from rnnsmt.bleu.texts import read_texts
+from rnnsmt.bleu.multi_bleu import bleu_of, corpus_statistics, read_texts
 from rnnsmt.cli import main as rnnsmt
 from rnnsmt.moses.ini import Feature, MosesIni
 

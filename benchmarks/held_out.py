@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 
 from rnnsmt.base.io import read_json, read_lines, write_json, write_lines
 from rnnsmt.bleu.batch import bleu_of_many
-from rnnsmt.evaluation.score_file import read_score
+from rnnsmt.evaluation.scores import read_score
 
 SPLITS = 5
 SENTENCES = 2000

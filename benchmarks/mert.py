@@ -23,8 +23,7 @@ import numpy as np
 from rnnsmt.base.io import read_json, write_json
 from rnnsmt.base.progress import say
 from rnnsmt.bleu.batch import BatchBleu
-from rnnsmt.bleu.multi_bleu import bleu_of
-from rnnsmt.bleu.texts import read_texts
+from rnnsmt.bleu.multi_bleu import bleu_of, read_texts
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.search import SearchOptions, decode, load_model
 from rnnsmt.tuning.loop import tune

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from rnnsmt.base.io import read_json
 from rnnsmt.bleu.batch import BatchBleu
-from rnnsmt.bleu.multi_bleu import bleu_of
-from rnnsmt.bleu.texts import read_texts
+from rnnsmt.bleu.multi_bleu import bleu_of, read_texts
 from rnnsmt.evaluation.comparison import sentence_gains
 from rnnsmt.evaluation.significance import compare
 from rnnsmt.moses.ini import MosesIni

@@ -120,11 +120,11 @@ STAGES: dict[str, dict[str, Stage]] = {
         "rerank": Stage(1, "select the best hypothesis of every n-best list"),
     },
     "evaluation": {
-        "bleu": Stage(3, "score one output: BLEU, sacreBLEU and chrF"),
-        "score": Stage(2, "detokenise and score the output of all runs of a system"),
-        "table": Stage(7, "make Table 1 from the score files of all runs"),
+        "bleu": Stage(4, "score one output: BLEU, sacreBLEU and chrF"),
+        "score": Stage(3, "detokenise and score the output of all runs of a system"),
+        "table": Stage(8, "make Table 1 from the score files of all runs"),
         "compare": Stage(2, "compare two systems sentence by sentence"),
-        "provenance": Stage(4, "record the files, seeds and weights behind Table 1"),
+        "provenance": Stage(5, "record the files, seeds and weights behind Table 1"),
     },
     "analysis": {
         "learning-curve": Stage(3, "plot the learning curve of a network"),
@@ -134,7 +134,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "score-scatter": Stage(2, "plot network against phrase table scores (Figure 3 of the paper)"),
         "phrase-examples": Stage(2, "list the best targets of long phrases (Tables 2 and 3 of the paper)"),
         "embeddings": Stage(2, "plot words or phrases in two dimensions (Figures 4 and 5 of the paper)"),
-        "report": Stage(1, "write all results of a run into one HTML page"),
+        "report": Stage(2, "write all results of a run into one HTML page"),
     },
     "translation": {
         "describe": Stage(1, "write the settings of a tuned system for `translate`"),

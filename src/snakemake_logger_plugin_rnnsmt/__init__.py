@@ -1,29 +1,32 @@
-"""What Snakemake shows of a run: ``snakemake --logger rnnsmt``, as ``profiles/default`` says.
+"""Terminal output of a Snakemake run: ``snakemake --logger rnnsmt``, the default of ``profiles/default``.
 
-Snakemake finds a logger plugin by the name of its package. Everything goes to Snakemake's own log file anyway; this is
-for people. On a terminal a block at its foot says what runs, how far the run is and when it may end; above it, and in a
-pipe alone, pass lines about what was done: jobs that took a while, what the corpora lost in preparation, warnings of
-stages. After a failure the last line is what the stage said. Plans (``-n``) look as Snakemake prints them.
+Snakemake finds a logger plugin by the name of its package. On a terminal, a block at the bottom shows progress and
+running jobs. Above it, and in a pipe alone, lines are printed about long jobs, the preparation of corpora, warnings of
+stages, and failures. Snakemake's own log file is complete. Plans (``-n``) look as Snakemake prints them.
 """
 
 import json
 import logging
 import os
+import shutil
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any, TextIO
 
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from snakemake_logger_plugin_rnnsmt.progress import Run
-from snakemake_logger_plugin_rnnsmt.terminal import Terminal
+from snakemake_logger_plugin_rnnsmt.progress import Run, results
 
 STATUS = Path(".snakemake/rnnsmt-status.json")
+"""Status file, relative to the directory of the run."""
 
 NOTED = (LogEvent.RUN_INFO, LogEvent.JOB_INFO, LogEvent.JOB_FINISHED, LogEvent.JOB_ERROR)
+"""Events after which the status file is written."""
 
 NOISE = (
     "Select jobs to execute",
@@ -43,21 +46,62 @@ NOISE = (
     "Elapsed time:",
     "Using shell:",
 )
-"""Messages of Snakemake, by their beginning, that tell a person nothing, or what is told here in another way."""
+"""Beginnings of messages of Snakemake that are not printed."""
+
+
+class Terminal:
+    """Stream with lines and, on a terminal, a block of lines at the bottom that is replaced."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+        self.has_block = stream.isatty()
+        self._shown: list[str] = []
+
+    def line(self, text: str) -> None:
+        """Print a line above the block."""
+        shown, self._shown = self._shown, []
+        self._write(_erase(len(shown)) + text + "\n")
+        self.block(shown)
+
+    def block(self, lines: Sequence[str]) -> None:
+        """Replace the block; has no effect if the stream is not a terminal."""
+        if not self.has_block:
+            return
+        width, height = shutil.get_terminal_size()
+        fitting = [line[: width - 1] for line in lines[: height - 2]]
+        if fitting != self._shown:
+            self._write(_erase(len(self._shown)) + "".join(f"{line}\n" for line in fitting))
+            self._shown = fitting
+
+    def _write(self, text: str) -> None:
+        if text:
+            self.stream.write(text)
+            self.stream.flush()
+
+
+def _erase(lines: int) -> str:
+    """Return the control sequence that erases the last lines."""
+    return f"\x1b[{lines}A\x1b[J" if lines else ""
 
 
 class LogHandler(LogHandlerBase):
-    """Takes Snakemake's events and prints those that a person wants to see."""
+    """Handler of Snakemake's events; prints what a user wants to see."""
+
+    writes_to_stream = True  # Snakemake prints nothing itself
+    writes_to_file = False
+    has_filter = False  # --quiet is respected
+    has_formatter = False
+    needs_rulegraph = False
 
     def __post_init__(self) -> None:
-        stream = sys.stdout if self.common_settings.stdout else sys.stderr
         self.plain = self.common_settings.dryrun
-        self.terminal = Terminal(stream)
+        self.terminal = Terminal(sys.stdout if self.common_settings.stdout else sys.stderr)
         self.run = Run()
-        self.status: Path | None = None
+        self.started_in = Path.cwd()  # Snakemake goes to the directory of the run after this
+        self.folder: Path | None = None
         self._guard = threading.Lock()
         self._ended = threading.Event()
-        if self.terminal.stays:
+        if self.terminal.has_block:
             threading.Thread(target=self._refresh, daemon=True).start()
 
     def _refresh(self) -> None:
@@ -66,7 +110,7 @@ class LogHandler(LogHandlerBase):
                 self.terminal.block(self.run.block(time.monotonic()))
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Print what a record says to a person, if anything."""
+        """Print the lines of a record, if any, and update block and status file."""
         try:
             with self._guard:
                 if self._ended.is_set():
@@ -80,68 +124,58 @@ class LogHandler(LogHandlerBase):
             self.handleError(record)
 
     def _note(self, ended: bool) -> None:
-        """Write down how far the run is, for `rnnsmt status`."""
-        if self.plain or not self.run.total or "--mode" in sys.argv:  # a job of a run is none
+        """Write the status file for `rnnsmt status`."""
+        if self.plain or not self.run.total or "--mode" in sys.argv:  # --mode: a job of another run
             return
-        self.status = self.status or STATUS.absolute()  # in the run's folder, which is left at the end
-        with suppress(OSError):  # a folder that cannot be written is told elsewhere
-            temporary = self.status.with_suffix(f".{os.getpid()}")
+        self.folder = self.folder or Path.cwd()
+        with suppress(OSError):  # a stage that writes there fails with a message
+            path = self.folder / STATUS
+            temporary = path.with_suffix(f".{os.getpid()}")
             temporary.write_text(json.dumps(self.run.note(time.monotonic(), ended), indent=1), encoding="utf-8")
-            temporary.replace(self.status)
+            temporary.replace(path)
 
     def _lines(self, record: logging.LogRecord) -> list[str]:
         now = time.monotonic()
-        about = record.__dict__
-        event = getattr(record, "event", None)
+        fields = record.__dict__
+        event = fields.get("event")
         lines: list[str] = []
         if event == LogEvent.RUN_INFO:
-            lines = self.run.plan(about["stats"], now)
+            lines = self.run.plan(fields["stats"], now, _earlier())
         elif event == LogEvent.JOB_INFO:
-            self.run.announced(about, now)
+            self.run.announced(fields, now)
         elif event == LogEvent.JOB_FINISHED:
-            lines = self.run.finished(about["job_id"], now)
+            lines = self.run.finished(fields["job_id"], now)
         elif event == LogEvent.JOB_ERROR:
-            lines = self.run.failed(about)
+            lines = self.run.failed(fields)
         elif event == LogEvent.SHELLCMD:
-            lines = [about.get("cmd") or record.getMessage()]
+            lines = [fields.get("cmd") or record.getMessage()]
         elif event in (None, LogEvent.ERROR):
             text = record.getMessage().strip()
             lines = [] if text in ("", "None") or text.startswith(NOISE) else [text]
+            if text.startswith("Nothing to be done"):
+                lines += self._results()
         return lines
 
+    def _results(self) -> list[str]:
+        """Return a line with the results, as paths from the directory in which Snakemake was started."""
+        return results(self.folder or Path.cwd(), self.started_in)
+
     def close(self) -> None:
-        """The end: the block goes, what failed is the last that is said."""
+        """Remove the block and print the last lines: results, or why jobs failed."""
         with self._guard:
             if not self._ended.is_set():
                 self._ended.set()
                 self.terminal.block([])
                 self._note(ended=True)
                 if not self.plain:
-                    for line in self.run.end(time.monotonic()):
+                    for line in self.run.end(time.monotonic(), self._results()):
                         self.terminal.line(line)
         super().close()
 
-    @property
-    def writes_to_stream(self) -> bool:
-        """Snakemake writes nothing beside it."""
-        return True
 
-    @property
-    def writes_to_file(self) -> bool:
-        """Snakemake's own file has the full log."""
-        return False
-
-    @property
-    def has_filter(self) -> bool:
-        """Snakemake's own filter serves: ``--quiet`` counts."""
-        return False
-
-    @property
-    def has_formatter(self) -> bool:
-        """Plans look as they always do."""
-        return False
-
-    @property
-    def needs_rulegraph(self) -> bool:
-        """Counts of jobs are enough."""
-        return False
+def _earlier() -> dict[str, Any] | None:
+    """Return the note of the previous run in the current directory, if there is one."""
+    with suppress(OSError, ValueError):
+        note: dict[str, Any] = json.loads(STATUS.read_text(encoding="utf-8"))
+        return note if {"done", "total"} <= set(note) else None
+    return None

@@ -1,32 +1,44 @@
-"""How far a run of Snakemake is, and what there is to tell about its jobs, from events and the logs of stages."""
+"""Progress of a Snakemake run, from Snakemake's events and the logs of stages."""
 
+import os
 import re
 import time
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-LONG_ENOUGH = 5.0
-"""Seconds of a job that is worth a line when it is done; in all others a line would not be read."""
+LONG_JOB = 5.0
+"""Jobs that took at least this number of seconds get a line when they end."""
+
+REPORTED = ("corpus prepare",)
+"""Stages whose figures are always printed: what was done with the user's text."""
 
 DONE = re.compile(r"rnnsmt (\w+ [\w-]+): done: (.*)")
-"""The last line of a stage's log."""
+"""Last line of a stage's log."""
 
-TOLD = ("corpus prepare",)
-"""Stages whose figures are always told: what became of the user's text."""
-
-MOST_LINES = 20
-"""Of one log, that are warnings."""
+MAX_WARNINGS = 20
+"""Maximum number of warnings of one log."""
 
 BAR = 30
-"""Characters of the bar."""
+"""Length of the bar in characters."""
+
+RESULTS = {"table": "results/table1.md", "report": "results/report/index.html"}
+"""Files to look at after a run."""
+
+WEIGHTS = {
+    "rnn_train": 80, "cslm_train": 35, "seq2seq_train": 80, "mert": 25, "embeddings": 13, "decode": 8, "rnn_score": 8,
+    "align_words": 7, "phrase_table": 7, "cslm_perplexity": 7, "extract": 5, "rnn_prepare": 5, "selection_models": 4,
+    "reordering_table": 4, "compare_systems": 4, "augment": 2, "filter_tables": 2, "symmetrize": 2, "lexical": 2,
+    "phrase_examples": 2, "score": 2,
+}  # fmt: skip
+"""CPU seconds of a job of a rule on the embedded corpus, as shares of an estimate; of rules not listed: 1."""
 
 
 @dataclass
 class Job:
-    """One job that was announced: its rule, what tells it from others of the rule, its logs, when it started."""
+    """Job that has started: rule, name with wildcards, logs, and start time."""
 
     rule: str
     name: str
@@ -36,7 +48,7 @@ class Job:
 
 @dataclass
 class Run:
-    """The jobs of one run."""
+    """Jobs of one run. Times ``now`` are those of ``time.monotonic``."""
 
     total: int = 0
     done: int = 0
@@ -46,54 +58,62 @@ class Run:
     seconds: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     errors: dict[int, list[str]] = field(default_factory=dict)
 
-    def plan(self, stats: Mapping[str, int], now: float) -> list[str]:
-        """What is to be done: the number of jobs of every rule, and ``total``."""
-        self.total, self.started = stats.get("total", 0), now
-        self.left = Counter({rule: count for rule, count in stats.items() if rule != "total"})
-        return [f"{self.total} jobs to run; the full log is in .snakemake/log, that of every job in results/logs"]
+    def plan(self, stats: Mapping[str, int], now: float, earlier: Mapping[str, Any] | None = None) -> list[str]:
+        """Begin with the number of jobs of every rule and their ``total``; return the line to print.
 
-    def announced(self, about: Mapping[str, Any], now: float) -> None:
-        """A job starts, or is handed to a cluster."""
-        wildcards = about.get("wildcards") or {}
-        name = " ".join([about["rule_name"], *(f"{key}={value}" for key, value in wildcards.items())])
-        self.running[about["jobid"]] = Job(about["rule_name"], name, list(map(str, about.get("log") or [])), now)
+        earlier: note of the previous run. If exactly its unfinished jobs are planned, this run resumes it, and jobs are
+        counted on.
+        """
+        jobs, self.started = stats.get("total", 0), now
+        self.left = Counter({rule: count for rule, count in stats.items() if rule != "total"})
+        self.total = jobs
+        if earlier and 0 < earlier["done"] == earlier["total"] - jobs:
+            self.total, self.done = earlier["total"], earlier["done"]
+        of = f" of {self.total}" if self.done else ""
+        return [f"{jobs}{of} jobs to run; the full log is in .snakemake/log, that of every job in results/logs"]
+
+    def announced(self, event: Mapping[str, Any], now: float) -> None:
+        """Add a job that starts or is submitted to a cluster."""
+        wildcards = event.get("wildcards") or {}
+        name = " ".join([event["rule_name"], *(f"{key}={value}" for key, value in wildcards.items())])
+        self.running[event["jobid"]] = Job(event["rule_name"], name, list(map(str, event.get("log") or [])), now)
 
     def finished(self, job_id: int, now: float) -> list[str]:
-        """A job is done."""
+        """Count a job that has finished; return the lines to print."""
         job = self.running.pop(job_id, None)
         self.errors.pop(job_id, None)
         self.done += 1
-        if job is None:  # with --quiet rules nobody said that it started
+        if job is None:  # with --quiet rules, Snakemake does not announce jobs
             return []
         self.left[job.rule] -= 1
         seconds = now - job.started
         self.seconds[job.rule].append(seconds)
         stage, figures, warnings = read_log(job.logs)
         lines = [f"{job.name}: {warning}" for warning in warnings]
-        if stage in TOLD or seconds >= LONG_ENOUGH:
+        if stage in REPORTED or seconds >= LONG_JOB:
             lines.append(f"[{self._share()}] {job.name}: {figures or f'{seconds:.0f} s'}")
         return lines
 
-    def failed(self, about: Mapping[str, Any]) -> list[str]:
-        """A job failed; whether it is tried again shows later."""
-        job = self.running.pop(about["jobid"], None)
-        name = job.name if job else about.get("rule_name", "a job")
-        logs = list(map(str, about.get("log") or []))
-        self.errors[about["jobid"]] = [f"{name} failed; its log: {' '.join(logs) or 'none'}", *last_words(logs)]
+    def failed(self, event: Mapping[str, Any]) -> list[str]:
+        """Note a job that failed, which may be tried again; return the line to print."""
+        job = self.running.pop(event["jobid"], None)
+        name = job.name if job else event.get("rule_name", "a job")
+        logs = list(map(str, event.get("log") or []))
+        self.errors[event["jobid"]] = [f"{name} failed; its log: {' '.join(logs) or 'none'}", *last_words(logs)]
         return [f"[{self._share()}] {name} failed"]
 
     def block(self, now: float) -> list[str]:
-        """A bar with what is done and left, and the jobs that run."""
+        """Return a progress bar and the running jobs."""
         if not self.total or self.done == self.total:
             return []
         full = BAR * self.done // self.total
-        lines = [
-            f"[{'#' * full}{'.' * (BAR - full)}] {self._share()} jobs, {clock(now - self.started)}{self._end(now)}"
-        ]
-        return lines + [f"  {job.name}, {clock(now - job.started)}" for job in self.running.values()]
+        left = self.seconds_left(now)
+        end = "" if left is None else f", about {clock(left)} left"
+        bar = f"[{'#' * full}{'.' * (BAR - full)}] {self._share()} jobs, {clock(now - self.started)}{end}"
+        return [bar, *(f"  {job.name}, {clock(now - job.started)}" for job in self.running.values())]
 
     def note(self, now: float, ended: bool) -> dict[str, Any]:
-        """What `rnnsmt status` reads, with times of the clock on the wall."""
+        """Return the content of the file that `rnnsmt status` reads, with times in seconds since 1970."""
         wall = time.time()
         return {
             "started": wall - (now - self.started),
@@ -109,67 +129,71 @@ class Run:
             "failed": list(self.errors.values()),
         }
 
-    def end(self, now: float) -> list[str]:
-        """The last lines of a run; after a failure what the stages said."""
+    def end(self, now: float, files: list[str]) -> list[str]:
+        """Return the last lines of a run: a line with its ``files``, or the messages of the stages that failed."""
         lines = [f"{self._share()} jobs done in {clock(now - self.started)}"] if self.total else []
-        for error in self.errors.values():
-            lines += error
-        return lines
+        if self.total and self.done == self.total and not self.errors:
+            lines += files
+        return lines + [line for error in self.errors.values() for line in error]
 
     def _share(self) -> str:
         return f"{self.done}/{self.total}"
 
-    def _end(self, now: float) -> str:
-        left = self.seconds_left(now)
-        return "" if left is None else f", about {clock(left)} left"
-
     def seconds_left(self, now: float) -> float | None:
-        """The expected time to the end, None while too little is known.
+        """Return the estimated time to the end, or None if too little is known.
 
-        Jobs take as long as those of their rule did, those of rules not seen yet as long as the average job; and as
-        many run side by side as did until now.
+        A job takes as long as the mean of its rule so far. Rules that have not finished a job yet take their share by
+        ``WEIGHTS`` relative to those that have, at least what their running jobs have taken so far. The number of
+        concurrent jobs stays the same.
         """
         durations = [seconds for rule in self.seconds.values() for seconds in rule]
         if len(durations) < 5 or now <= self.started:
             return None
-        usual = sum(durations) / len(durations)
+        unit = sum(durations) / sum(_weight(rule) * len(known) for rule, known in self.seconds.items())
         means = {rule: sum(known) / len(known) for rule, known in self.seconds.items()}
-        ahead = sum(count * means.get(rule, usual) for rule, count in self.left.items())
-        ran = [now - job.started for job in self.running.values()]
-        begun = sum(min(own, means.get(job.rule, usual)) for own, job in zip(ran, self.running.values(), strict=True))
-        side_by_side = max(1.0, (sum(durations) + sum(ran)) / (now - self.started))
-        return max(0.0, ahead - begun) / side_by_side
+        expected = {rule: means.get(rule, unit * _weight(rule)) for rule in self.left}
+        ran = [(job.rule, now - job.started) for job in self.running.values()]
+        for rule, seconds in ran:
+            if rule not in means:
+                expected[rule] = max(expected.get(rule, 0.0), seconds)
+        ahead = sum(count * expected[rule] for rule, count in self.left.items())
+        ahead -= sum(min(seconds, expected.get(rule, 0.0)) for rule, seconds in ran)
+        concurrent = max(1.0, (sum(durations) + sum(seconds for _, seconds in ran)) / (now - self.started))
+        return max(0.0, ahead) / concurrent
+
+
+def _weight(rule: str) -> int:
+    return WEIGHTS.get(rule, 1)
+
+
+def results(folder: Path, start: Path) -> list[str]:
+    """Return a line with the table and the report of a run, relative to ``start``; nothing if there are none."""
+    files = {name: folder / path for name, path in RESULTS.items() if (folder / path).is_file()}
+    parts = [f"{name}: {os.path.relpath(path, start)}" for name, path in files.items()]
+    return [", ".join(parts)] if parts else []
 
 
 def clock(seconds: float) -> str:
-    """A duration as people say it."""
+    """Format a duration, e.g. 1 h 05 min."""
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
 
 
-def read_log(logs: list[str]) -> tuple[str, str, list[str]]:
-    """The stage that wrote a log, the figures of its last line, and its warnings; nothing where it cannot be read."""
-    stage, figures = "", ""
-    warnings: list[str] = []
-    for line in _lines(logs):
-        if line.startswith("warning: ") and len(warnings) < MOST_LINES:
-            warnings.append(line)
-        elif done := DONE.fullmatch(line):
-            stage, figures = done.groups()
-    return stage, figures, warnings
+def read_log(logs: Iterable[str]) -> tuple[str, str, list[str]]:
+    """Return the stage that wrote a log, the figures of its last line, and its warnings; empty if not known."""
+    lines = _lines(logs)
+    stage, figures = next((done.groups() for line in reversed(lines) if (done := DONE.fullmatch(line))), ("", ""))
+    return stage, figures, [line for line in lines if line.startswith("warning: ")][:MAX_WARNINGS]
 
 
-def last_words(logs: list[str]) -> list[str]:
-    """The sentence with which a stage refused its input, or the last lines of a log that has none."""
+def last_words(logs: Iterable[str]) -> list[str]:
+    """Return the error message of a stage, or the last lines of a log that has none."""
     lines = [line for line in _lines(logs) if line.strip()]
-    said = [line for line in lines if re.match(r"rnnsmt( \w+ [\w-]+)?: error: ", line)]
-    return said[-1:] or lines[-5:]
+    messages = [line for line in lines if re.match(r"rnnsmt( \w+ [\w-]+)?: error: ", line)]
+    return messages[-1:] or lines[-5:]
 
 
-def _lines(logs: list[str]) -> list[str]:
-    lines: list[str] = []
-    for path in logs:
-        if Path(path).is_file():
-            lines += Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
-    return lines
+def _lines(logs: Iterable[str]) -> list[str]:
+    paths = [path for path in map(Path, logs) if path.is_file()]
+    return [line for path in paths for line in path.read_text(encoding="utf-8", errors="replace").splitlines()]

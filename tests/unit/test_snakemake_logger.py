@@ -1,16 +1,17 @@
 """What people see of a run of the workflow."""
 
 import io
+import json
 import logging
 import re
+from pathlib import Path
 
 import pytest
 from snakemake_interface_logger_plugins.common import LogEvent
 from snakemake_interface_logger_plugins.settings import OutputSettingsLoggerInterface
 
-from snakemake_logger_plugin_rnnsmt import LogHandler
-from snakemake_logger_plugin_rnnsmt.progress import Run, clock, last_words, read_log
-from snakemake_logger_plugin_rnnsmt.terminal import Terminal
+from snakemake_logger_plugin_rnnsmt import STATUS, LogHandler, Terminal
+from snakemake_logger_plugin_rnnsmt.progress import RESULTS, WEIGHTS, Run, clock, last_words, read_log, results
 
 
 class Tty(io.StringIO):
@@ -95,6 +96,51 @@ def test_the_expected_end():
     assert ", about 32 s left" in run.block(at)[0]
 
 
+def test_rules_that_have_not_run_take_their_share_of_the_estimate():
+    """A training that is still to come is not taken for one more short job."""
+    run = Run()
+    run.plan({"prepare": 10, "rnn_train": 1, "total": 11}, 0.0)
+    for number in range(10):
+        run.announced({"jobid": number, "rule_name": "prepare", "wildcards": {}, "log": []}, number)
+        run.finished(number, number + 1.0)
+    assert run.seconds_left(10.0) == pytest.approx(WEIGHTS["rnn_train"])
+    run.announced({"jobid": 20, "rule_name": "rnn_train", "wildcards": {}, "log": []}, 10.0)
+    assert run.seconds_left(20.0) == pytest.approx(WEIGHTS["rnn_train"] - 10)
+
+
+def test_the_weights_are_of_rules_of_the_workflow():
+    text = "".join(path.read_text() for path in Path(__file__).parents[2].glob("workflow/rules/*.smk"))
+    assert set(WEIGHTS) <= set(re.findall(r"^ *(?:use )?rule (\w+)", text, re.MULTILINE))
+
+
+def test_a_resumed_run_counts_on(run):
+    """Where exactly the jobs that were left are planned; any other plan begins at 0."""
+    run.finished(1, 2.0)
+    note = json.loads(json.dumps(run.note(3.0, ended=True)))
+    resumed = Run()
+    assert resumed.plan({"short": 5, "long": 3, "total": 8}, 0.0, note)[0].startswith("8 of 9 jobs to run;")
+    resumed.announced({"jobid": 2, "rule_name": "short", "wildcards": {}, "log": []}, 0.0)
+    resumed.finished(2, 2.0)
+    assert resumed.block(2.0)[0].endswith(" 2/9 jobs, 2 s")
+    other = Run()
+    assert other.plan({"short": 3, "total": 3}, 0.0, note)[0].startswith("3 jobs to run;")
+    assert (other.done, other.total) == (0, 3)
+
+
+def test_the_last_line_names_table_and_report(tmp_path):
+    run = Run()
+    run.plan({"short": 1, "total": 1}, 0.0)
+    for path in RESULTS.values():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).touch()
+    name = tmp_path.name
+    files = results(tmp_path, tmp_path.parent)
+    assert files == [f"table: {name}/results/table1.md, report: {name}/results/report/index.html"]
+    assert run.end(1.0, files) == ["0/1 jobs done in 1 s"], "of a run that ended early they may be old ones"
+    run.finished(1, 2.0)
+    assert run.end(2.0, files) == ["1/1 jobs done in 2 s", *files]
+
+
 @pytest.mark.parametrize(("seconds", "text"), [(0.4, "0 s"), (75, "1 min 15 s"), (3660, "1 h 01 min")])
 def test_durations(seconds, text):
     assert clock(seconds) == text
@@ -133,21 +179,21 @@ def test_a_failure_is_the_last_that_is_said(tmp_path, run):
     log.write_text("rnnsmt corpus prepare: error: x: no text\n")
     failure = {"jobid": 2, "rule_name": "short", "log": [str(log)]}
     assert run.failed(failure) == ["[0/9] short n=2 failed"]
-    assert run.end(10.0)[-1] == "rnnsmt corpus prepare: error: x: no text"
-    assert run.end(10.0)[1] == f"short n=2 failed; its log: {log}"
+    assert run.end(10.0, [])[-1] == "rnnsmt corpus prepare: error: x: no text"
+    assert run.end(10.0, [])[1] == f"short n=2 failed; its log: {log}"
 
 
 def test_a_failure_is_told_however_quiet_the_rest_is():
     run = Run()
     run.failed({"jobid": 2, "rule_name": "short", "log": ["none.log"]})
-    assert run.end(10.0) == ["short failed; its log: none.log"]
+    assert run.end(10.0, []) == ["short failed; its log: none.log"]
 
 
 def test_a_failure_that_was_mended_by_another_attempt_is_forgotten(run):
     run.failed({"jobid": 2, "rule_name": "short", "log": []})
     run.announced({"jobid": 2, "rule_name": "short", "wildcards": {}, "log": []}, 1.0)
     run.finished(2, 2.0)
-    assert run.end(10.0) == ["1/9 jobs done in 10 s"]
+    assert run.end(10.0, []) == ["1/9 jobs done in 10 s"]
 
 
 class Settings(OutputSettingsLoggerInterface):
@@ -179,6 +225,29 @@ def test_messages_of_snakemake(capsys):
     handler.close()
     lines = capsys.readouterr().err.splitlines()
     assert lines[1:] == ["LockException:", "Directory cannot be locked", "disk is full", "0/2 jobs done in 0 s"]
+
+
+def test_a_resumed_run_and_its_results(tmp_path, monkeypatch, capsys):
+    """As Snakemake calls the logger: started elsewhere, then in the directory of the run."""
+    (tmp_path / "run/.snakemake").mkdir(parents=True)
+    (tmp_path / "run/results").mkdir()
+    (tmp_path / "run/results/table1.md").touch()
+    monkeypatch.setattr("sys.argv", ["snakemake"])
+    monkeypatch.chdir(tmp_path)
+    handler = LogHandler(Settings(dryrun=False), None)
+    monkeypatch.chdir(tmp_path / "run")
+    STATUS.write_text(json.dumps({"done": 1, "total": 2}))
+    handler.emit(record(event=LogEvent.RUN_INFO, stats={"short": 1, "total": 1}))
+    handler.emit(record(event=LogEvent.JOB_FINISHED, job_id=1))
+    handler.close()
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith("1 of 2 jobs to run;")
+    assert lines[1:] == ["2/2 jobs done in 0 s", "table: run/results/table1.md"]
+    assert json.loads(STATUS.read_text())["done"] == 2
+    handler = LogHandler(Settings(dryrun=False), None)
+    handler.emit(record("Nothing to be done (all requested files are present and up to date)."))
+    handler.close()
+    assert capsys.readouterr().err.splitlines()[1:] == ["table: results/table1.md"]
 
 
 def test_plans_are_snakemakes_own(capsys):

@@ -512,6 +512,17 @@ def test_the_table_knows_what_systems_are_made_of(workflow):
     assert "--features baseline= rnn_big=rnn --trainings 1 --dev-set dev " in command
 
 
+@pytest.mark.parametrize(("target", "shown"), [("fr", True), ("de", False)])
+def test_the_published_figures_are_of_english_and_french(workflow, target, shown):
+    roles = ("bitext", "dev", "test")
+    for role in roles:
+        for side in ("x", "y"):
+            (workflow.folder / f"{role}.{side}").write_text(f"{role} {side}\n")
+    corpora = [f"{{name: {role}, role: {role}, source: {role}.x, target: {role}.y}}" for role in roles]
+    settings = [f"languages={{source: en, target: {target}}}", f"corpora=[{', '.join(corpora)}]"]
+    assert (" --paper " in workflow.commands("table1", *settings)) == shown
+
+
 def test_settings_of_the_search_and_of_mert(workflow):
     """The CSLM's limit is of the systems that have one only: the others do not depend on it."""
     settings = [

@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from rnnsmt.cli import main
-from rnnsmt.monitoring.usage import jobs
+from rnnsmt.monitoring.usage import by_rule
 from rnnsmt.moses.ini import MosesIni
 from tests.workflow.conftest import ROOT, SMALL, Workflow, copy_of_checkout
 
@@ -211,7 +211,8 @@ def test_what_a_run_prints(finished):
     assert re.search(
         r"\] prepare_bitext corpus=general: .*: kept [\d,]+ of [\d,]+ lines, rejected [\d,]+ \(", "\n".join(lines)
     )
-    assert re.fullmatch(r"(\d+)/\1 jobs done in .*", lines[-1])
+    assert re.fullmatch(r"(\d+)/\1 jobs done in .*", lines[-2])
+    assert re.fullmatch(r"table: .*results/table1.md, report: .*results/report/index.html", lines[-1])
 
 
 def test_nothing_half_written_stays(finished):
@@ -220,9 +221,9 @@ def test_nothing_half_written_stays(finished):
 
 def test_memory_that_jobs_ask_for(finished):
     """Enough, and at most twice what they take, or half a gigabyte; three times where they keep what a CSLM said."""
-    found = jobs(finished.folder)
-    assert len({job.rule for job in found}) > 40
-    for job in found:
+    rules = by_rule(finished.folder)
+    assert len(rules) > 40
+    for job in (job for jobs in rules.values() for job in jobs):
         most = 3 if job.rule in ("mert", "decode", "nbest_lists", "compare_systems") else 2
         assert job.peak_mb <= job.asked_mb <= max(most * job.peak_mb, 500), job
 

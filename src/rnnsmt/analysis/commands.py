@@ -37,7 +37,7 @@ def learning_curve(args: argparse.Namespace) -> dict[str, object]:
         rnnsmt analysis learning-curve --history results/rnn/network1/history.json --title RNN \
             --output try/learning.png try/learning.svg
     """
-    from rnnsmt.analysis.learning_curve import LearningCurve, draw_learning_curves
+    from rnnsmt.analysis.curves import LearningCurve, draw_learning_curves
     from rnnsmt.base.drawing import check_output, save
 
     check_output(args.output)
@@ -72,7 +72,7 @@ def mert_curves(args: argparse.Namespace) -> dict[str, object]:
             --history rnn=results/systems/rnn/run1/history.json rnn=results/systems/rnn/run2/history.json \
             --output try/mert.png
     """
-    from rnnsmt.analysis.mert_curves import draw_mert_curves, read_history
+    from rnnsmt.analysis.curves import draw_mert_curves, read_history
     from rnnsmt.base.drawing import check_output, save
 
     check_output(args.output)
@@ -120,11 +120,10 @@ def bleu_curves(args: argparse.Namespace) -> dict[str, object]:
     """
     import numpy as np
 
-    from rnnsmt.analysis.bleu_curves import LENGTH, RANK, curve, draw_bleu_curves, groups_by, mean_ranks
+    from rnnsmt.analysis.curves import LENGTH, RANK, curve, draw_bleu_curves, groups_by, mean_ranks
     from rnnsmt.base.drawing import check_output, save
     from rnnsmt.base.io import read_lines, words_of, write_json
-    from rnnsmt.bleu.multi_bleu import corpus_statistics
-    from rnnsmt.bleu.texts import read_texts
+    from rnnsmt.bleu.multi_bleu import corpus_statistics, read_texts
 
     check_output(args.output)
     source, references = read_texts(args.source, args.reference)
@@ -166,7 +165,7 @@ def sentence_vectors(args: argparse.Namespace) -> dict[str, object]:
         rnnsmt analysis sentence-vectors --model try/lstm.pt --sentences try/sentences.en \
             --output try/sentence-vectors.png --output-json try/sentence-vectors.json
     """
-    from rnnsmt.analysis.sentence_vectors import (
+    from rnnsmt.analysis.representations import (
         draw_sentence_vectors,
         principal_components,
         read_groups,
@@ -182,16 +181,16 @@ def sentence_vectors(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.seq2seq.model import load_model
 
     trained = load_model(args.model)
-    found = []
+    plots = []
     for group in groups:
         sentences = [sentence.split() for sentence in group]
         unknown = sorted({word for words in sentences for word in words if not trained.source.knows(word)})
         if unknown:
             say(f"warning: not in the vocabulary of the network: {', '.join(unknown)}")
         points, shares = principal_components(vectors_of(trained, sentences))
-        found.append({"sentences": group, "points": points.tolist(), "variance": shares.tolist(), "unknown": unknown})
-    save(draw_sentence_vectors(found), args.output)
-    write_json(args.output_json, {"groups": found})
+        plots.append({"sentences": group, "points": points.tolist(), "variance": shares.tolist(), "unknown": unknown})
+    save(draw_sentence_vectors(plots), args.output)
+    write_json(args.output_json, {"groups": plots})
     return {"groups": len(groups), "sentences": sum(map(len, groups))}
 
 
@@ -236,7 +235,7 @@ def score_scatter(args: argparse.Namespace) -> dict[str, object]:
 
     import numpy as np
 
-    from rnnsmt.analysis.phrase_sample import draw_sample, draw_score_scatter
+    from rnnsmt.analysis.phrase_pairs import draw_sample, draw_score_scatter
 
     pairs = draw_sample(args.phrase_table, args.scores, args.sample, args.seed)
     figure = draw_score_scatter(pairs)
@@ -300,7 +299,7 @@ def phrase_examples(args: argparse.Namespace) -> dict[str, object]:
     """
     need_torch()
 
-    from rnnsmt.analysis import phrase_examples as examples
+    from rnnsmt.analysis import phrase_pairs as examples
     from rnnsmt.base.io import write_json, write_lines
 
     model, pairs = _load_network(args.model, args.pairs)
@@ -309,11 +308,11 @@ def phrase_examples(args: argparse.Namespace) -> dict[str, object]:
         more = f"more than {examples.MORE_WORDS_THAN} words and at least {args.targets} targets"
         say(f"warning: {args.phrase_table} has no source phrase with {more}; the tables are empty")
     frequent, rare = examples.choose(phrases, args.number, args.seed)
-    found = examples.examples_of(
+    listed = examples.examples_of(
         args.phrase_table, args.scores, [*frequent, *rare], model, pairs.vocabularies,
         top=args.top, draws=args.draws, seed=args.seed,
     )  # fmt: skip
-    groups = found[: len(frequent)], found[len(frequent) :]
+    groups = listed[: len(frequent)], listed[len(frequent) :]
     write_json(args.output_json, examples.content(*groups))
     write_lines(args.output_md, examples.markdown(*groups, args.draws))
     return {"frequent": len(frequent), "rare": len(rare)}
@@ -357,27 +356,27 @@ def embeddings(args: argparse.Namespace) -> dict[str, object]:
     check_output([*args.output, *args.output_zooms])
     need_torch()
 
-    from rnnsmt.analysis import embeddings as maps
+    from rnnsmt.analysis import representations as maps
     from rnnsmt.base.io import write_json
 
     model, pairs = _load_network(args.model, args.pairs)
     if args.of == "words":
-        found, title = maps.word_vectors(model, pairs, args.sample), "{} source words"
+        labelled, title = maps.word_vectors(model, pairs, args.sample), "{} source words"
     else:
-        found, title = maps.phrase_vectors(model, pairs, args.sample, args.seed), "{} source phrases"
-    if len(found.labels) < maps.FEW:
-        say(f"warning: {len(found.labels)} {args.of} are too few for a map; it is empty")
-    points = maps.plane(found.vectors, args.seed)
+        labelled, title = maps.phrase_vectors(model, pairs, args.sample, args.seed), "{} source phrases"
+    if len(labelled.labels) < maps.FEW:
+        say(f"warning: {len(labelled.labels)} {args.of} are too few for a map; it is empty")
+    points = maps.plane(labelled.vectors, args.seed)
     zooms = maps.clusters(points)
     save(maps.draw_map(points, zooms, title.format(f"{len(points):,}")), args.output)
-    save(maps.draw_zooms(points, found.labels, zooms), args.output_zooms)
+    save(maps.draw_zooms(points, labelled.labels, zooms), args.output_zooms)
     content = {
-        "labels": found.labels,
+        "labels": labelled.labels,
         "points": [[round(float(x), 3), round(float(y), 3)] for x, y in points],
         "clusters": [rows.tolist() for rows in zooms],
     }
     write_json(args.output_json, content)
-    return {"points": len(points), "dimensions": found.vectors.shape[1], "clusters": len(zooms)}
+    return {"points": len(points), "dimensions": labelled.vectors.shape[1], "clusters": len(zooms)}
 
 
 def report_options(parser: argparse.ArgumentParser) -> None:

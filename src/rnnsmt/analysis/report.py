@@ -2,6 +2,7 @@
 
 import base64
 import re
+import time
 from collections.abc import Mapping, Sequence
 from html import unescape
 from pathlib import Path
@@ -36,30 +37,61 @@ MAPS = {"words": "Source words (Figure 4 of the paper)", "phrases": "Source phra
 
 
 class Cost(NamedTuple):
-    """Resources of all jobs of a stage: total wall-clock and CPU seconds, maximum memory in MB."""
+    """Resources of one job, by the name of its log, or of all jobs of a stage.
 
-    stage: str
+    Attributes:
+        name: log or stage.
+        jobs: number of jobs.
+        wall, cpu: sums of wall-clock and CPU seconds.
+        peak: maximum memory in MB.
+    """
+
+    name: str
     jobs: int
     wall: float
     cpu: float
     peak: float
 
 
-def costs(logs: Path) -> list[Cost]:
-    """Return the resources of every stage from the last lines of its logs, in descending order of CPU time.
+def costs(logs: Path) -> tuple[list[Cost], list[Cost]]:
+    """Return the resources of every stage and of every job from the last lines of the logs, by descending CPU time.
 
     Unfinished jobs are left out.
     """
-    found: dict[str, Cost] = {}
+    stages: dict[str, Cost] = {}
+    jobs = []
     for path in sorted(logs.glob("**/*.log")):
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
         ended = DONE.match(lines[-1]) if lines else None
         if ended is not None:
             wall, cpu, peak = (float(ended[name].replace(",", "")) for name in ("wall", "cpu", "peak"))
-            stage = ended["stage"]
-            _, jobs, walls, cpus, highest = found.get(stage, Cost(stage, 0, 0.0, 0.0, 0.0))
-            found[stage] = Cost(stage, jobs + 1, walls + wall, cpus + cpu, max(highest, peak))
-    return sorted(found.values(), key=lambda cost: -cost.cpu)
+            jobs.append(Cost(str(path.relative_to(logs).with_suffix("")), 1, wall, cpu, peak))
+            stage = stages.get(ended["stage"], Cost(ended["stage"], 0, 0.0, 0.0, 0.0))
+            stages[stage.name] = Cost(
+                stage.name, stage.jobs + 1, stage.wall + wall, stage.cpu + cpu, max(stage.peak, peak)
+            )
+    by_stage, by_job = (sorted(every, key=lambda cost: -cost.cpu) for every in (stages.values(), jobs))
+    return by_stage, by_job
+
+
+ROLES = {"bitext": "Parallel text", "mono": "text for the language models only", "dev": "dev", "test": "test"}
+"""Roles of corpora in words."""
+
+
+def heading(config: Mapping[str, Any], made: float) -> tuple[str, str]:
+    """Return the title of the page and a line with the corpora by role, and the date.
+
+    Args:
+        config: configuration of the run; settings that it lacks are left out.
+        made: time of the table, in seconds since 1970.
+    """
+    languages = config.get("languages")
+    title = f"Report: {languages['source']} → {languages['target']}" if languages else "Report"
+    names: dict[str, list[str]] = {}
+    for corpus in config.get("corpora", ()):
+        names.setdefault(ROLES[corpus["role"]], []).append(corpus["name"])
+    parts = [f"{role}: {', '.join(names[role])}" for role in ROLES.values() if role in names]
+    return title, "; ".join([*parts, time.strftime("%Y-%m-%d %H:%M", time.localtime(made))])
 
 
 def picture_of(path: str) -> dict[str, str]:
@@ -85,25 +117,25 @@ def provenance_of(content: Mapping[str, Any]) -> dict[str, Any]:
     def hashed(path: str) -> list[str]:
         return [path, str(files.get(path, {}).get("sha256") or "")]
 
-    found: dict[str, Any] = {}
+    cells: dict[str, Any] = {}
     for cell in content["cells"]:
-        told = []
-        for one in cell["runs"]:
-            tuned = runs.get(one["run"]) or {"seed": None, "best_iteration": None, "weights": {}, "model": {}}
-            told.append(
+        members = []
+        for run in cell["runs"]:
+            tuned = runs.get(run["run"]) or {"seed": None, "best_iteration": None, "weights": {}, "model": {}}
+            members.append(
                 {
-                    "run": one["run"],
-                    "bleu": one["bleu"],
-                    "sacrebleu": one["sacrebleu"],
+                    "run": run["run"],
+                    "bleu": run["bleu"],
+                    "sacrebleu": run["sacrebleu"],
                     "seed": tuned.get("seed"),
                     "best iteration": tuned.get("best_iteration"),
                     "weights": {name: [round(w, 5) for w in ws] for name, ws in tuned["weights"].items()},
-                    "files": [hashed(one[kind]) for kind in ("output", "score") if one.get(kind)]
+                    "files": [hashed(run[kind]) for kind in ("output", "score") if run.get(kind)]
                     + [hashed(path) for path in tuned["model"].values()],
                 }
             )
-        found[f"{cell['system']}/{cell['test_set']}"] = told
-    return found
+        cells[f"{cell['system']}/{cell['test_set']}"] = members
+    return cells
 
 
 def table_of(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -119,9 +151,10 @@ def table_of(content: Mapping[str, Any]) -> dict[str, Any]:
             for system in systems
         ],
         "contrasts": [
-            one | {"label": cells[one["system"], one["test_set"]]["label"]} for one in content.get("contrasts", [])
+            contrast | {"label": cells[contrast["system"], contrast["test_set"]]["label"]}
+            for contrast in content.get("contrasts", [])
         ],
-        "runs": rows[0]["runs"],
+        "runs": max(row["runs"] for row in rows),
         "trainings": max(row["trainings"] for row in rows),
         "paper": any(row.get("paper_bleu") for row in rows),
     }
@@ -157,28 +190,32 @@ def write_report(
     Raises:
         InputError: a file is missing or damaged.
     """
-    about = read_json(provenance)
+    origins = read_json(provenance)
+    title, corpora = heading(origins["config"], Path(table).stat().st_mtime)
     compared = [{"set": Path(path).stem, **read_json(path)} for path in comparisons]
     pictures = [picture_of(path) for path in figures]
     drawn = [
         {"name": Path(path).stem, "title": MAPS.get(Path(path).stem, Path(path).stem), **_plain_labels(read_json(path))}
         for path in maps
     ]
-    spent = costs(Path(logs))
+    stages, jobs = costs(Path(logs))
     size = write_page(
         output,
         "rnnsmt.analysis",
         TEMPLATE,
+        title=title,
+        corpora=corpora,
         table=table_of(read_json(table)),
-        provenance=provenance_of(about),
-        software=about["software"],
-        config=yaml.safe_dump(about["config"], sort_keys=False, allow_unicode=True, width=110),
+        provenance=provenance_of(origins),
+        software=origins["software"],
+        config=yaml.safe_dump(origins["config"], sort_keys=False, allow_unicode=True, width=110),
         pictures=pictures,
         maps=drawn,
         comparisons=compared,
         examples=None if examples is None else read_json(examples),
-        costs=spent,
-        total=Cost("all", sum(c.jobs for c in spent), sum(c.wall for c in spent), sum(c.cpu for c in spent), 0.0),
+        stages=stages,
+        jobs=jobs,
+        cpu_hours=sum(job.cpu for job in jobs) / 3600,
         version=__version__,
     )
     return {"pictures": len(pictures) + len(drawn), "comparisons": len(compared), "bytes": size}

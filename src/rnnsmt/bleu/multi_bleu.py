@@ -19,6 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnsmt.base.io import InputError, read_parallel
+from rnnsmt.base.progress import say
+
 ORDER = 4
 """Maximum n-gram order."""
 
@@ -97,7 +100,7 @@ def log_precision_and_penalty(total: Sequence[int] | NDArray[np.number]) -> tupl
     """Return the logarithms of the geometric mean of the precisions and of the brevity penalty, of statistics ``[9]``.
 
     BLEU (0 to 1) is ``exp`` of their sum. This is the only implementation of the formula: it is called from Python for
-    single scores and compiled in ``kernels.statistics`` for many. The first value is minus infinity if an order has no
+    single scores and compiled in ``batch`` for many. The first value is minus infinity if an order has no
     match, the second if the hypothesis has no word and the reference has some.
     """
     log_penalty = 0.0
@@ -130,3 +133,23 @@ def bleu_of(statistics: Sequence[int] | NDArray[np.integer]) -> BleuScore:
 def corpus_bleu(hypotheses: Iterable[str], references: Sequence[Sequence[str]]) -> BleuScore:
     """Return corpus BLEU of texts; arguments as in ``corpus_statistics``."""
     return bleu_of(corpus_statistics(hypotheses, references).sum(axis=0))
+
+
+def read_texts(text: str, references: list[str]) -> tuple[list[str], list[list[str]]]:
+    """Read decoder output, or the source of a development set, together with its references.
+
+    The number of empty segments is printed on stderr.
+
+    Raises:
+        InputError: the files have different numbers of lines, no line, or no word on one side.
+    """
+    columns = list(zip(*read_parallel(text, *references), strict=True))
+    if not columns:
+        raise InputError(f"{text}: has no lines, nothing can be scored; make the file again")
+    for path, column in zip([text, *references], columns, strict=True):
+        empty = sum(1 for line in column if not line.strip())
+        if empty == len(column):
+            raise InputError(f"{path}: all {len(column)} lines are empty, nothing can be scored; make the file again")
+        if empty:
+            say(f"{path}: {empty} of {len(column)} lines are empty and are scored as they are")
+    return list(columns[0]), [list(column) for column in columns[1:]]

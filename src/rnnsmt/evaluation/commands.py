@@ -16,7 +16,7 @@ from rnnsmt.plan.features import FEATURES
 from rnnsmt.plan.systems import label
 
 if TYPE_CHECKING:
-    from rnnsmt.evaluation.score_file import Score
+    from rnnsmt.evaluation.scores import Score
     from rnnsmt.evaluation.table import Row
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
@@ -67,7 +67,9 @@ def bleu_options(parser: argparse.ArgumentParser) -> None:
         "--run", type=int, default=1, dest="run_number", metavar="N", help="number of the tuning run, from 1"
     )
     parser.add_argument(
-        "--decode-report", metavar="FILE", help="report of `search decode` (JSON), copied into the score file"
+        "--decode-report",
+        metavar="FILE",
+        help="report of `search decode` (JSON), copied into the score file without its times",
     )
     parser.add_argument("--output", required=True, metavar="FILE", help="output file: scores (JSON)")
 
@@ -87,8 +89,7 @@ def bleu(args: argparse.Namespace) -> dict[str, object]:
             --detok-reference results/corpus/raw/harbour-test.fr.gz --system rnn --test-set harbour-test \
             --run 1 --output try/rnn.run1.json
     """
-    from rnnsmt.evaluation.score_file import write_score
-    from rnnsmt.evaluation.scoring import score_output
+    from rnnsmt.evaluation.scores import score_output, write_score
 
     for option, name in (("--system", args.system), ("--test-set", args.test_set)):
         _check_name(option, name)
@@ -149,8 +150,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
             harbour-test=results/corpus/tokenized/harbour-test.fr.gz=results/corpus/raw/harbour-test.fr.gz
     """
     from rnnsmt.corpus.tokenizer import Detokenizer
-    from rnnsmt.evaluation.score_file import write_score
-    from rnnsmt.evaluation.scoring import score_output
+    from rnnsmt.evaluation.scores import score_output, write_score
 
     _check_name("--system", args.system)
     if wrong := code_mistake(args.lang):
@@ -261,11 +261,9 @@ def table(args: argparse.Namespace) -> dict[str, object]:
             --output-tsv try/table.tsv --output-contrasts try/contrasts.tsv --output-json try/table.json \
             --output-md try/table.md --output-html try/table.html
     """
-    from rnnsmt.evaluation.markdown import write_markdown
-    from rnnsmt.evaluation.page import write_html
-    from rnnsmt.evaluation.records import write_contrasts_tsv, write_table_json, write_tsv
-    from rnnsmt.evaluation.score_file import read_score
-    from rnnsmt.evaluation.table import add_joint, group, rows
+    from rnnsmt.evaluation.render import write_html, write_markdown
+    from rnnsmt.evaluation.scores import add_joint, group, read_score
+    from rnnsmt.evaluation.table import rows, write_contrasts_tsv, write_table_json, write_tsv
 
     scores = group(read_score(path) for path in args.scores)
     joint = dict(_joint(text) for text in args.joint)
@@ -342,9 +340,8 @@ def compare(args: argparse.Namespace) -> dict[str, object]:
             --ini results/systems/rnn/run1/moses.ini --model-dir results/augmented/rnn/network1/filtered/all \
             --columns rnn --output-json try/compare.json --output-md try/compare.md
     """
-    from rnnsmt.bleu.texts import read_texts
-    from rnnsmt.evaluation.comparison import Comparison
-    from rnnsmt.evaluation.markdown import write_comparison
+    from rnnsmt.bleu.multi_bleu import read_texts
+    from rnnsmt.evaluation.comparison import Comparison, markdown
     from rnnsmt.moses.ini import PHRASE_TABLES, MosesIni
     from rnnsmt.search.model import load_model
 
@@ -359,20 +356,20 @@ def compare(args: argparse.Namespace) -> dict[str, object]:
     _, references = read_texts(args.reference[0], args.reference)
     texts = [[list(read_texts(path, args.reference)[0]) for path in paths] for paths in (args.baseline, args.system)]
     trainings = args.trainings[0], args.trainings[1]
-    found = Comparison(references, texts[0], texts[1], trainings, args.shared_networks)
+    comparison = Comparison(references, texts[0], texts[1], trainings, args.shared_networks)
     if args.source:
-        found.add_source(read_texts(args.source, args.reference)[0])
+        comparison.add_source(read_texts(args.source, args.reference)[0])
     if args.details:
-        found.add_details(*args.details)
+        comparison.add_details(*args.details)
     if args.ini:
         ini = MosesIni.read(args.ini)
         folder = None if args.model_dir is None else Path(args.model_dir)
-        model = load_model(ini, list(found.source or ()), folder, args.threads, args.device, args.cslm_precision)
+        model = load_model(ini, list(comparison.source or ()), folder, args.threads, args.device, args.cslm_precision)
         table = next(ini.located(feature, folder) for feature in ini.features if feature.kind in PHRASE_TABLES)
-        found.add_model(model, model.weights(ini), table, args.columns)
-    content = {"baseline": args.names[0], "system": args.names[1], **found.content(args.examples)}
+        comparison.add_model(model, model.weights(ini), table, args.columns)
+    content = {"baseline": args.names[0], "system": args.names[1], **comparison.content(args.examples)}
     write_json(args.output_json, content)
-    write_comparison(args.output_md, content)
+    write_lines(args.output_md, markdown(content))
     return {"sentences": content["sentences"], "difference": content["difference"], **content["first run"]}
 
 
@@ -425,7 +422,7 @@ def provenance(args: argparse.Namespace) -> dict[str, object]:
     r"""Record where the numbers of Table 1 come from: files with SHA-256, seeds, weights, settings and versions.
 
     The output (JSON) lists for every system, run and test set the score file and the files next to it (output,
-    detokenised output, report of the decoder), the tuned moses.ini with its weights and the files that it refers to,
+    detokenised output), the tuned moses.ini with its weights and the files that it refers to,
     and the seed and the best iteration of tuning. It also lists the networks with their seeds and settings, the
     corpora, the configuration, and the versions of this package, of its stages and of the packages it depends on, the
     commit of its checkout, if any, and the programs of Moses, if used.
@@ -439,8 +436,7 @@ def provenance(args: argparse.Namespace) -> dict[str, object]:
             --output try/provenance.json
     """
     from rnnsmt.evaluation.provenance import FORMAT, Files, cells_and_runs, network, software
-    from rnnsmt.evaluation.score_file import read_score
-    from rnnsmt.evaluation.table import add_joint, group
+    from rnnsmt.evaluation.scores import add_joint, group, read_score
     from rnnsmt.moses.installation import Installation, needs_of
 
     scores = group(read_score(path) for path in args.scores)

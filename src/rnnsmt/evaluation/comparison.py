@@ -9,7 +9,7 @@ pairs.
 """
 
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from rnnsmt.base.io import InputError, read_byte_lines, words_of
 from rnnsmt.bleu.batch import BatchBleu, bleu_of_many, sentence_bleu
+from rnnsmt.evaluation.render import DASH, TextTable, interval, markdown_table
 from rnnsmt.evaluation.significance import Statistics, compare_trained
 from rnnsmt.moses.nbest import Segment, phrase_pairs, read_details
 from rnnsmt.search.decoder import features_of_derivations
@@ -71,17 +72,17 @@ def overall(
         trainings: number of network trainings of both, over which the runs rotate; 1 if every run is independent.
         shared: run by run, both systems have a network in common.
     """
-    found = compare_trained(baseline, system, trainings, shared)
+    result = compare_trained(baseline, system, trainings, shared)
     return {
         "runs": len(baseline),
         "sentences": baseline.shape[1],
         "bleu": _bleu(baseline, system),
-        "difference": found.difference,
-        "interval": found.interval,
-        "detectable": found.detectable,
-        "p_value": found.p_clark,
-        "p_bootstrap": found.p_bootstrap,
-        "p_strict": found.p_strict,
+        "difference": result.difference,
+        "interval": result.interval,
+        "detectable": result.detectable,
+        "p_value": result.p_clark,
+        "p_bootstrap": result.p_bootstrap,
+        "p_strict": result.p_strict,
     }
 
 
@@ -96,18 +97,18 @@ def by_group(
         baseline, system: ``[R, S, 9]``, statistics.
     """
     names = np.array([band(value, firsts) for value in values])
-    found = []
+    groups = []
     for name in dict.fromkeys(band(first, firsts) for first in firsts):
         rows = np.flatnonzero(names == name)
         if len(rows):
             bleu = _bleu(baseline[:, rows], system[:, rows])
-            found.append({"group": name, "sentences": len(rows), "bleu": bleu, "difference": bleu[1] - bleu[0]})
-    return found
+            groups.append({"group": name, "sentences": len(rows), "bleu": bleu, "difference": bleu[1] - bleu[0]})
+    return groups
 
 
 def _bleu(*statistics: Statistics) -> list[float]:
     """Return the BLEU of every system, averaged over its runs."""
-    return [float(bleu_of_many(one.sum(1)).mean()) for one in statistics]
+    return [float(bleu_of_many(of_system.sum(1)).mean()) for of_system in statistics]
 
 
 def sentence_gains(baseline: Statistics, system: Statistics) -> NDArray[np.float64]:
@@ -124,7 +125,7 @@ def pair_counts(table: str | Path, pairs: Iterable[Pair]) -> dict[Pair, float]:
         InputError: the table is missing or damaged, or a count is not a number.
     """
     wanted = {f"{source} ||| {target} |||".encode(): (source, target) for source, target in pairs}
-    found: dict[Pair, float] = {}
+    counts_of_pairs: dict[Pair, float] = {}
     for number, line in enumerate(read_byte_lines(table), 1):
         end = line.find(b" |||", line.find(b" ||| ") + 5) + 4
         if (pair := wanted.get(line[:end])) is None:
@@ -132,10 +133,10 @@ def pair_counts(table: str | Path, pairs: Iterable[Pair]) -> dict[Pair, float]:
         fields = line.split(b"|||")
         counts = fields[4].split() if len(fields) > 4 else []
         try:
-            found[pair] = float(counts[2]) if len(counts) > 2 else 0.0
+            counts_of_pairs[pair] = float(counts[2]) if len(counts) > 2 else 0.0
         except ValueError:
             raise InputError(f"{table}, line {number}: a count that is no number; make the table again") from None
-    return found
+    return counts_of_pairs
 
 
 def exchanged_pairs(
@@ -165,21 +166,21 @@ def exchanged_pairs(
         for pair in pairs.elements()
     ]
     frame = pd.DataFrame(rows, columns=["sentence", "who", "source", "extracted", "source words", "gain"])
-    found: dict[str, list[dict[str, Any]]] = {}
+    groups: dict[str, list[dict[str, Any]]] = {}
     for kind, firsts in (("extracted", COUNTS), ("source words", PAIR_LENGTHS)):
         names = [
             band(value, firsts) if value >= 0 else "unknown word" if source in unknown else unlisted
             for value, source in zip(frame[kind], frame["source"], strict=True)
         ]
-        found[kind] = []
+        groups[kind] = []
         for name in dict.fromkeys([*(band(first, firsts) for first in firsts), "unknown word", unlisted]):
             part = frame[[other == name for other in names]]
             if len(part):
                 of_system = part[part["who"] == "system"].drop_duplicates("sentence")
                 of_both = [int((part["who"] == who).sum()) for who in ("baseline", "system")]
                 gain = float(of_system["gain"].mean()) if len(of_system) else None
-                found[kind].append({"group": name, "pairs": of_both, "sentences": len(of_system), "mean gain": gain})
-    return found
+                groups[kind].append({"group": name, "pairs": of_both, "sentences": len(of_system), "mean gain": gain})
+    return groups
 
 
 def decisions(contributions: NDArray[np.float64], kinds: Sequence[str]) -> dict[str, float]:
@@ -287,28 +288,28 @@ class Comparison:
             examples: maximum number of largest gains and of largest losses.
         """
         changed = np.array([one != other for one, other in zip(*self.texts, strict=True)], bool)
-        found = overall(self.statistics[0], self.statistics[1], self.trainings, self.shared)
-        found["first run"] = {
+        content = overall(self.statistics[0], self.statistics[1], self.trainings, self.shared)
+        content["first run"] = {
             "changed": int(changed.sum()),
             "better": int((self.gains > 0).sum()),
             "worse": int((self.gains < 0).sum()),
         }
-        found["groups"] = {
+        content["groups"] = {
             kind: by_group(values, firsts, self.statistics[0], self.statistics[1])
             for kind, (values, firsts) in self.values.items()
         }
         if self.pairs is not None and self.counts is not None:
-            found["exchanged pairs"] = exchanged_pairs(*self.pairs, self.counts, self.gains, self.unknown)
+            content["exchanged pairs"] = exchanged_pairs(*self.pairs, self.counts, self.gains, self.unknown)
         if self.contributions is not None:
             known = changed & ~np.isnan(self.contributions).any(1)
-            found["decided"] = decisions(self.contributions[known].mean(0), self.kinds) if known.any() else {}
-            found["not of the system's model"] = int((changed & ~known).sum())
+            content["decided"] = decisions(self.contributions[known].mean(0), self.kinds) if known.any() else {}
+            content["not of the system's model"] = int((changed & ~known).sum())
         order = np.argsort(-self.gains, kind="stable")
-        found["examples"] = {
+        content["examples"] = {
             "Largest gains": [self._example(s) for s in order[:examples] if self.gains[s] > 0],
             "Largest losses": [self._example(s) for s in order[::-1][:examples] if self.gains[s] < 0],
         }
-        return found
+        return content
 
     def _example(self, s: int) -> dict[str, Any]:
         """Return one sentence for the output, numbered from 1 like the lines of the files."""
@@ -325,3 +326,78 @@ class Comparison:
         if self.contributions is not None and not np.isnan(self.contributions[s]).any():
             found["decided"] = decisions(self.contributions[s], self.kinds)
         return found
+
+
+def markdown(found: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines of the Markdown output of `evaluation compare`, given the content of its JSON output."""
+    names = found["baseline"], found["system"]
+    yield from (f"# {names[1]} against {names[0]}", "")
+    runs = f"means of {found['runs']} runs" if found["runs"] > 1 else "one run"
+    p = f"p {found['p_value']:.4f}"
+    if found["p_strict"] is None:
+        p += ", noise of sentences only"
+    else:
+        p += f", p strict {found['p_strict']:.4f}, 95 % {interval(*found['interval'])}"
+    yield (
+        f"{found['sentences']} sentences, {runs}: BLEU {found['bleu'][0]:.2f} and {found['bleu'][1]:.2f}, "
+        f"{found['difference']:+.2f} ({p})."
+    )
+    first = found["first run"]
+    yield (
+        f"In the first run {first['changed']} translations differ; {first['better']} are better, {first['worse']} "
+        "worse by smoothed sentence BLEU."
+    )
+    for kind, rows in found["groups"].items():
+        cells = [
+            [row["group"], str(row["sentences"]), *(f"{bleu:.2f}" for bleu in row["bleu"]), f"{row['difference']:+.2f}"]
+            for row in rows
+        ]
+        yield from ("", f"## BLEU by {kind}", "")
+        yield from markdown_table(TextTable([kind, "sentences", *names, "difference"], cells))
+    for kind, rows in found.get("exchanged pairs", {}).items():
+        cells = [
+            [
+                row["group"],
+                *map(str, row["pairs"]),
+                str(row["sentences"]),
+                DASH if row["mean gain"] is None else f"{row['mean gain']:+.2f}",
+            ]
+            for row in rows
+        ]
+        yield from ("", f"## Phrase pairs that only one uses, by {kind}", "")
+        yield from markdown_table(TextTable([kind, *names, f"sentences of {names[1]}", "their mean gain"], cells))
+    if "decided" in found:
+        yield from ("", f"## What decides for other translations under the weights of {names[1]}", "")
+        if left := found["not of the system's model"]:
+            yield from (f"Without {left} sentences whose other translation {names[1]} could not have made.", "")
+        yield from markdown_table(
+            TextTable(
+                ["feature", "mean contribution"], [[name, f"{value:+.3f}"] for name, value in found["decided"].items()]
+            )
+        )
+    for title, examples in found["examples"].items():
+        yield from ("", f"## {title}", "")
+        for example in examples:
+            yield from _example(example, names)
+
+
+def _example(example: Mapping[str, Any], names: tuple[str, str]) -> Iterator[str]:
+    """Yield the lines for one sentence: its texts, differing phrase pairs, and contributions of the features."""
+    yield f"* sentence {example['sentence']}, {example['gain']:+.1f}"
+    texts = [
+        ("source", example.get("source")),
+        ("reference", example["reference"][0]),
+        *zip(names, example["texts"], strict=True),
+    ]
+    width = max(len(name) for name, _ in texts)
+    yield from (f"  * `{name.ljust(width)}` {text}" for name, text in texts if text is not None)
+    for name, pairs in zip(names, example.get("pairs", ((), ())), strict=True):
+        if pairs:
+            uses = [
+                f"{source} → {target or DASH} ({DASH if count is None else f'{count:g}'})"
+                for source, target, count in pairs
+            ]
+            yield f"  * only {name}: {'; '.join(uses)}"
+    if example.get("decided"):
+        parts = [f"{name} {value:+.2f}" for name, value in example["decided"].items() if abs(value) >= 0.005]
+        yield f"  * decided: {', '.join(parts)}"

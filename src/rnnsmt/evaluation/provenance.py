@@ -10,7 +10,7 @@ from typing import Any
 
 from rnnsmt import __version__
 from rnnsmt.base.io import InputError, read_json, sha256
-from rnnsmt.evaluation.table import Scores
+from rnnsmt.evaluation.scores import Scores
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.stages import STAGES
 
@@ -19,8 +19,8 @@ FORMAT = "rnnsmt-provenance-1"
 PACKAGES = ("numpy", "numba", "torch", "kenlm", "sacremoses", "sacrebleu", "duckdb", "snakemake")
 """Packages that can affect a result, and the workflow engine."""
 
-BESIDE = {"output": ".output", "tokens": ".tokens", "detokenized": ".detokenized", "decode": ".decode.json"}
-"""Files that the workflow writes next to a score file SET.bleu.json."""
+BESIDE = {"output": ".output", "tokens": ".tokens", "detokenized": ".detokenized"}
+"""Files that the workflow writes next to a score file SET.bleu.json, except the decoder's report, which has times."""
 
 
 class Files:
@@ -62,13 +62,13 @@ class Files:
         """
         value = read_json(report)
         inputs = value.get("inputs") if isinstance(value, dict) else None
-        if not isinstance(inputs, list) or not all(isinstance(one, dict) for one in inputs):
+        if not isinstance(inputs, list) or not all(isinstance(entry, dict) for entry in inputs):
             raise InputError(
                 f"{report}: not a report of this version of `rnnsmt corpus prepare`; prepare the text again"
             )
-        for one in inputs:
-            name = self.add(str(one.get("path")))
-            if self._found[name]["sha256"] not in (None, one.get("sha256")):
+        for entry in inputs:
+            name = self.add(str(entry.get("path")))
+            if self._found[name]["sha256"] not in (None, entry.get("sha256")):
                 raise InputError(
                     f"{name}: was replaced after {report} was made of it, so the figures are not those of this file; "
                     f"put the old file back, or touch this one and run the workflow again"
@@ -92,16 +92,16 @@ def tuned_run(score: str, files: Files) -> dict[str, Any] | None:
     if not (folder / "moses.ini").is_file():
         return None
     ini = MosesIni.read(folder / "moses.ini")
-    found: dict[str, Any] = {
+    run: dict[str, Any] = {
         "ini": files.add(folder / "moses.ini"),
         "weights": ini.weights,
         "model": {f.name: files.add(ini.file_of(f)) for f in ini.features if "path" in f.options},
     }
     if (folder / "history.json").is_file():
         history = read_json(folder / "history.json")
-        found["history"] = files.add(folder / "history.json")
-        found |= {key: history.get(key) for key in ("seed", "best_iteration", "comparisons", "dev_bleu", "stopped")}
-    return found
+        run["history"] = files.add(folder / "history.json")
+        run |= {key: history.get(key) for key in ("seed", "best_iteration", "comparisons", "dev_bleu", "stopped")}
+    return run
 
 
 def cells_and_runs(scores: Scores, joint: Mapping[str, Sequence[str]], files: Files) -> dict[str, Any]:

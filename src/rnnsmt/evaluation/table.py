@@ -1,21 +1,24 @@
-"""From the score files of all runs to the rows of Table 1: checks, joint test sets, means and spread."""
+"""Table 1 as figures: rows with means, spread and contrasts, and their form for programs (TSV, JSON)."""
 
 import statistics
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import chain
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from rnnsmt.base.io import InputError
+from rnnsmt import __version__
+from rnnsmt.base.io import InputError, atomic_text, write_json
 from rnnsmt.base.progress import say
-from rnnsmt.evaluation.sacre import joint_sacre_bleu
-from rnnsmt.evaluation.score_file import Score
+from rnnsmt.evaluation.scores import Runs, Scores
 from rnnsmt.evaluation.significance import SignificanceResult, Statistics, compare_trained
 from rnnsmt.plan.systems import (
     BASELINE,
+    PAPER,
+    SEQ2SEQ_PAPER,
     has_network,
+    label,
     last_feature,
     named_features,
     ordered_features,
@@ -25,38 +28,91 @@ from rnnsmt.plan.systems import (
     without,
 )
 
-Runs = dict[int, Score]
-"""The scores of one system on one test set, by the number of the run."""
+FORMAT = "rnnsmt-table-4"
 
-Scores = dict[tuple[str, str], Runs]
-"""Keyed by system and test set."""
+DECIMALS = 4
+"""Decimals of numbers in the TSV files; figures of the paper have two."""
+
+P_VALUE = "of that difference, stratified approximate randomisation (Clark et al. 2011)"
+P_BOOTSTRAP = "of that difference, paired bootstrap over sentences (Koehn 2004), as in sacreBLEU"
+P_STRICT = (
+    "of that difference, sentences exchanged in all runs at once, with the noise of tuning runs, and that of training "
+    "the networks if the runs cycle through several trainings; empty for one run"
+)
+LOW = "lower end of its 95 % confidence interval, by the draws of p_strict"
+HIGH = "upper end"
+DETECTABLE = "smallest true difference that p_strict would find (p <= 0.05) with a power of 80 %"
+
+COLUMNS: dict[str, str] = {
+    "system": "name of the system",
+    "test_set": "name of the test set",
+    "bleu": "tokenised BLEU, mean over the tuning runs",
+    "bleu_sd": "its sample standard deviation over the tuning runs",
+    "sacrebleu": "sacreBLEU of the detokenised text, mean over the tuning runs",
+    "sacrebleu_sd": "its sample standard deviation over the tuning runs",
+    "chrf": "chrF of the detokenised text, mean over the tuning runs; none of joint sets",
+    "chrf_sd": "its sample standard deviation over the tuning runs",
+    "runs": "number of tuning runs",
+    "trainings": "number of trainings of its networks, through which its runs cycle; 1: no figure has their noise",
+    "diff_baseline": "BLEU minus that of the baseline",
+    "low_baseline": LOW,
+    "high_baseline": HIGH,
+    "detectable_baseline": DETECTABLE,
+    "p_value": P_VALUE,
+    "p_bootstrap": P_BOOTSTRAP,
+    "p_strict": P_STRICT,
+    "without": "the system without the feature that the paper adds last; all others are in the contrasts",
+    "diff_without": "BLEU minus that of this system",
+    "low_without": LOW,
+    "high_without": HIGH,
+    "detectable_without": DETECTABLE,
+    "p_value_without": "of that difference, as p_value",
+    "p_bootstrap_without": "of that difference, as p_bootstrap",
+    "p_strict_without": "of that difference, as p_strict",
+    "bleu_runs": "tokenised BLEU of every run",
+    "sacrebleu_runs": "sacreBLEU of every run",
+    "length_ratio": "words of the output per word of the reference, mean over the runs",
+    "unknown_words": "input words passed through untranslated, mean over the runs",
+    "segments": "segments of the test set",
+    "paper_bleu": "published BLEU on WMT 2014 English-French: newstest2014, for dev newstest2012+2013",
+    "paper_diff_baseline": "the paper's difference to its baseline",
+    "paper_diff_without": "the paper's difference to its system without the last feature",
+    "signature": "of sacreBLEU",
+}
+"""Columns of the table; an empty cell or null means: not known, or not defined (a deviation of one run)."""
+
+CONTRAST_COLUMNS: dict[str, str] = {
+    "test_set": "name of the test set",
+    "feature": "feature that is added",
+    "system": "name of the system with the feature",
+    "without": "the same system without the feature",
+    "difference": "BLEU of the system minus that of the system without the feature, means over the tuning runs",
+    "low": LOW,
+    "high": HIGH,
+    "detectable": DETECTABLE,
+    "p_value": P_VALUE,
+    "p_bootstrap": P_BOOTSTRAP,
+    "p_strict": P_STRICT,
+    "paper_difference": "published difference on WMT 2014 English-French: newstest2014, for dev newstest2012+2013",
+}
+"""Columns of the contrasts: every feature of every system, if the system without it is in the table."""
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """A system against another one on the same test set."""
+    """Difference of a system to another one, the reference, on the same test set."""
 
     reference: str
     difference: float
-    """Mean tokenised BLEU less the reference's."""
+    """Mean tokenised BLEU of the system minus that of the reference."""
     paper: float | None
     """The same difference in the paper."""
     comparison: SignificanceResult | None
-    """Its significance; none without statistics of every segment, or where the two have other runs."""
-
-    @property
-    def p_clark(self) -> float | None:
-        """The p-value of Clark et al. (2011)."""
-        return self.comparison.p_clark if self.comparison else None
-
-    @property
-    def p_bootstrap(self) -> float | None:
-        """The p-value of the paired bootstrap."""
-        return self.comparison.p_bootstrap if self.comparison else None
+    """Significance of the difference; None without statistics of every segment, or if the systems have other runs."""
 
     @property
     def p_strict(self) -> float | None:
-        """The p-value of the stricter test, the one to go by."""
+        """The p-value to use, see ``significance``."""
         return self.comparison.p_strict if self.comparison else None
 
     @property
@@ -64,20 +120,15 @@ class Contrast:
         """The 95 % confidence interval of the difference."""
         return self.comparison.interval if self.comparison else None
 
-    @property
-    def detectable(self) -> float | None:
-        """The smallest true difference that p_strict finds in 80 % of the cases."""
-        return self.comparison.detectable if self.comparison else None
-
 
 @dataclass(frozen=True)
 class Row:
-    """One system on one test set: means over its runs, spread as the sample standard deviation (none for one run)."""
+    """One system on one test set: BLEU of every run, means over the runs, and contrasts."""
 
     system: str
     test_set: str
     added: tuple[str, ...]
-    """What the system adds to the baseline, as far as that is known."""
+    """Features that the system adds to the baseline, as far as they are known."""
     segments: int
     bleu: tuple[float, ...]
     """Tokenised BLEU of every run."""
@@ -88,18 +139,17 @@ class Row:
     signature: str | None
     length_ratio: float
     unknown_words: float | None
-    decode_seconds: float | None
     paper: float | None
     trainings: int = 1
-    """Of its networks, on which its runs take turns; 1: all runs have the same."""
+    """Number of trainings of its networks, through which its runs cycle."""
     baseline: Contrast | None = None
-    """Against the baseline."""
+    """Difference to the baseline."""
     features: Mapping[str, Contrast] = field(default_factory=dict)
-    """Against the same system without a feature, by that feature, for those where that system is in the table."""
+    """By feature, the difference to the same system without it, if that system is in the table."""
 
     @property
     def last(self) -> Contrast | None:
-        """Against the system without the feature that the paper adds last; for one feature that is the baseline."""
+        """Difference to the system without the feature that the paper adds last; with one feature, the baseline."""
         return self.features.get(last_feature(self.added) or "")
 
     @property
@@ -109,117 +159,13 @@ class Row:
 
 
 def mean(values: Sequence[float]) -> float | None:
-    """Arithmetic mean, none of no values."""
+    """Return the arithmetic mean; None of no values."""
     return statistics.fmean(values) if values else None
 
 
 def deviation(values: Sequence[float]) -> float | None:
-    """Sample standard deviation, none of fewer than two values."""
+    """Return the sample standard deviation; None of fewer than two values."""
     return statistics.stdev(values) if len(values) > 1 else None
-
-
-def group(scores: Iterable[Score]) -> Scores:
-    """Sort scores by system and test set.
-
-    Raises:
-        InputError: the same run twice; a system whose test sets have different runs; a test set that was not the same
-            text for all systems; a sacreBLEU with differing signatures or only for some runs.
-    """
-    grouped: Scores = defaultdict(dict)
-    for score in scores:
-        runs = grouped[score.system, score.test_set]
-        if score.run in runs:
-            raise InputError(
-                f"{score.path}: run {score.run} of {score.system} on {score.test_set} is already in "
-                f"{runs[score.run].path}; give every score file once"
-            )
-        runs[score.run] = score
-    _check_runs(grouped)
-    _check_test_sets(grouped)
-    return dict(grouped)
-
-
-def _check_runs(grouped: Scores) -> None:
-    first: dict[str, tuple[str, list[int]]] = {}
-    for (system, test_set), runs in grouped.items():
-        other, numbers = first.setdefault(system, (test_set, sorted(runs)))
-        if sorted(runs) != numbers:
-            raise InputError(
-                f"{system} has the runs {_numbers(numbers)} on {other}, but {_numbers(runs)} on {test_set}; "
-                "give the score files of the same runs for every test set"
-            )
-
-
-def _check_test_sets(grouped: Scores) -> None:
-    first: dict[str, Score] = {}
-    for (_, test_set), runs in grouped.items():
-        for score in runs.values():
-            other = first.setdefault(test_set, score)
-            if (score.segments, score.references) != (other.segments, other.references):
-                raise InputError(
-                    f"{score.path}: {test_set} has {score.segments} segments and {score.references} reference(s), "
-                    f"but {other.segments} and {other.references} in {other.path}; score all systems on the same text"
-                )
-            if _signature(score) != _signature(other):
-                raise InputError(
-                    f"{score.path}: sacreBLEU signature {_signature(score)} on {test_set}, but {_signature(other)} in "
-                    f"{other.path}; score all runs alike"
-                )
-
-
-def _signature(score: Score) -> str | None:
-    return score.sacrebleu.signature if score.sacrebleu is not None else None
-
-
-def _numbers(values: Iterable[int]) -> str:
-    return ", ".join(map(str, sorted(values)))
-
-
-def add_joint(scores: Scores, name: str, parts: Sequence[str]) -> None:
-    """Add a test set made of others: corpus BLEU from summed statistics, for every run of every system.
-
-    Raises:
-        InputError: the name is taken, a part is unknown or named twice, or a system lacks a part.
-    """
-    known = {test_set for _, test_set in scores}
-    if name in known:
-        raise InputError(f"--joint {name}: a test set has this name already; choose another")
-    if len(parts) < 2 or len(set(parts)) < len(parts):
-        raise InputError(f"--joint {name}={'+'.join(parts)}: two or more different test sets are needed")
-    for part in parts:
-        if part not in known:
-            raise InputError(
-                f"--joint {name}: no score file is of the test set {part}; known: {', '.join(sorted(known))}"
-            )
-    for system in sorted({system for system, _ in scores}):
-        pieces = []
-        for part in parts:
-            if (system, part) not in scores:
-                raise InputError(f"--joint {name}: {system} has no score on {part}; score it there too")
-            pieces.append(scores[system, part])
-        scores[system, name] = {run: _join(name, [piece[run] for piece in pieces]) for run in pieces[0]}
-
-
-def _join(name: str, pieces: Sequence[Score]) -> Score:
-    sacre = [piece.sacrebleu for piece in pieces if piece.sacrebleu is not None]
-    unknown = [piece.unknown_words for piece in pieces if piece.unknown_words is not None]
-    seconds = [piece.decode_seconds for piece in pieces if piece.decode_seconds is not None]
-    decode: dict[str, object] = {}
-    if len(unknown) == len(pieces):
-        decode["unknown_words"] = sum(unknown)
-    if len(seconds) == len(pieces):
-        decode["search_cpu_seconds"] = sum(seconds)
-    return replace(
-        pieces[0],
-        test_set=name,
-        segments=sum(piece.segments for piece in pieces),
-        statistics=tuple(map(sum, zip(*(piece.statistics for piece in pieces), strict=True))),
-        sacrebleu=joint_sacre_bleu(sacre, f"--joint {name}") if len(sacre) == len(pieces) else None,
-        decode=decode,
-        sentences=tuple(chain.from_iterable(piece.sentences for piece in pieces))
-        if all(piece.sentences for piece in pieces)
-        else (),
-    )
 
 
 def rows(
@@ -230,16 +176,18 @@ def rows(
     paper: bool = False,
     trainings: int = 1,
 ) -> list[Row]:
-    """Make the rows of the table.
+    """Return the rows of the table: systems in the order of their scores, dev sets first, joint sets last.
 
-    Systems in the order of their scores, development sets before test sets, joint sets last.
-
-    features: what a system adds to the baseline, where its name does not say so.
-    paper: put the paper's figures beside those of dev and test sets; joint sets have none.
-    trainings: of the networks, on which the runs of systems with networks take turns.
+    Args:
+        scores: scores by system and test set.
+        dev_sets: names of the sets that the weights were tuned on.
+        joint: names of the joint sets.
+        features: features that a system adds to the baseline, if its name does not say so.
+        paper: include the published figures; joint sets have none.
+        trainings: number of trainings of the networks, through which the runs of systems with networks cycle.
 
     Raises:
-        InputError: the runs of a system cannot take turns on so many trainings.
+        InputError: the number of runs of a system is not a multiple of ``trainings``.
     """
     for (system, _), runs in scores.items():
         if len(runs) % trainings:
@@ -266,23 +214,22 @@ def _row(
     is_dev: bool | None,
     trainings: Mapping[str, int],
 ) -> Row:
-    """Make a row; is_dev: whether it stands beside the paper's dev or test figure; none: beside neither."""
+    """Return a row; is_dev: whether it gets the published dev or test figure; None: neither."""
     runs = [score for _, score in sorted(scores[system, test_set].items())]
     sacre = [score.sacrebleu for score in runs if score.sacrebleu is not None]
     unknown = [float(score.unknown_words) for score in runs if score.unknown_words is not None]
-    seconds = [score.decode_seconds for score in runs if score.decode_seconds is not None]
-    own = ordered_features(added[system])
-    smaller = {feature: name for feature in own if (name := without(system, feature, added)) is not None}
-    found = {
+    features = ordered_features(added[system])
+    smaller = {feature: name for feature in features if (name := without(system, feature, added)) is not None}
+    contrasts = {
         reference: _contrast(
-            scores, system, reference, test_set, is_dev, trainings, share_networks(own, added.get(reference))
+            scores, system, reference, test_set, is_dev, trainings, share_networks(features, added.get(reference))
         )
         for reference in dict.fromkeys([BASELINE, *smaller.values()])
     }
     return Row(
         system=system,
         test_set=test_set,
-        added=own,
+        added=features,
         segments=runs[0].segments,
         bleu=tuple(score.bleu.bleu for score in runs),
         sacrebleu=tuple(part.score for part in sacre),
@@ -290,11 +237,10 @@ def _row(
         signature=sacre[0].signature if sacre else None,
         length_ratio=statistics.fmean(score.bleu.length_ratio for score in runs),
         unknown_words=mean(unknown),
-        decode_seconds=mean(seconds),
         paper=None if is_dev is None else paper_figure(system, is_dev),
         trainings=trainings[system],
-        baseline=found[BASELINE],
-        features={f: contrast for f, name in smaller.items() if (contrast := found[name]) is not None},
+        baseline=contrasts[BASELINE],
+        features={f: contrast for f, name in smaller.items() if (contrast := contrasts[name]) is not None},
     )
 
 
@@ -307,9 +253,9 @@ def _contrast(
     trainings: Mapping[str, int],
     shared: bool,
 ) -> Contrast | None:
-    """Compare a system with another one, where that is in the table; the runs of both are paired by their numbers.
+    """Compare a system with another one of the table, run by run; None if that is missing.
 
-    shared: run by run both have a network in common.
+    shared: in every run, both have a network in common.
     """
     if reference == system or (reference, test_set) not in scores:
         return None
@@ -327,3 +273,131 @@ def _contrast(
 
 def _statistics(runs: Runs) -> Statistics:
     return np.array([score.sentences for _, score in sorted(runs.items())], np.int64)
+
+
+TESTS = ("difference", "low", "high", "detectable", "p_value", "p_bootstrap", "p_strict")
+"""Columns of a difference, named as in ``CONTRAST_COLUMNS``."""
+
+
+def _tests(contrast: Contrast | None) -> dict[str, float | None]:
+    """Return the values of ``TESTS``, None for those that are not known."""
+    values: dict[str, float | None] = dict.fromkeys(TESTS)
+    if contrast is not None:
+        values["difference"] = contrast.difference
+        if (tested := contrast.comparison) is not None:
+            values["low"], values["high"] = tested.interval or (None, None)
+            values["detectable"] = tested.detectable
+            values |= {"p_value": tested.p_clark, "p_bootstrap": tested.p_bootstrap, "p_strict": tested.p_strict}
+    return values
+
+
+def record(row: Row) -> dict[str, Any]:
+    """Return a row of the table by the names of ``COLUMNS``."""
+    baseline, last = _tests(row.baseline), _tests(row.last)
+    return {
+        "system": row.system,
+        "test_set": row.test_set,
+        "bleu": mean(row.bleu),
+        "bleu_sd": deviation(row.bleu),
+        "sacrebleu": mean(row.sacrebleu),
+        "sacrebleu_sd": deviation(row.sacrebleu),
+        "chrf": mean(row.chrf),
+        "chrf_sd": deviation(row.chrf),
+        "runs": row.runs,
+        "trainings": row.trainings,
+        "diff_baseline": baseline["difference"],
+        **{f"{name}_baseline": baseline[name] for name in ("low", "high", "detectable")},
+        **{name: baseline[name] for name in ("p_value", "p_bootstrap", "p_strict")},
+        "without": row.last and row.last.reference,
+        "diff_without": last["difference"],
+        **{f"{name}_without": last[name] for name in TESTS[1:]},
+        "bleu_runs": list(row.bleu),
+        "sacrebleu_runs": list(row.sacrebleu),
+        "length_ratio": row.length_ratio,
+        "unknown_words": row.unknown_words,
+        "segments": row.segments,
+        "paper_bleu": row.paper,
+        "paper_diff_baseline": row.baseline and row.baseline.paper,
+        "paper_diff_without": row.last and row.last.paper,
+        "signature": row.signature,
+    }
+
+
+def contrast_records(table: Sequence[Row]) -> list[dict[str, Any]]:
+    """Return the differences that each feature makes, by the names of ``CONTRAST_COLUMNS``.
+
+    They are sorted by test set, feature and number of other features.
+    """
+    test_sets = list(dict.fromkeys(row.test_set for row in table))
+    contrasts = [(row, feature, contrast) for row in table for feature, contrast in row.features.items()]
+    features = ordered_features(list(dict.fromkeys(feature for _, feature, _ in contrasts)))
+    contrasts.sort(key=lambda item: (test_sets.index(item[0].test_set), features.index(item[1]), len(item[0].added)))
+    return [
+        {
+            "test_set": row.test_set,
+            "feature": feature,
+            "system": row.system,
+            "without": contrast.reference,
+            **_tests(contrast),
+            "paper_difference": contrast.paper,
+        }
+        for row, feature, contrast in contrasts
+    ]
+
+
+def write_tsv(path: str | Path, table: Sequence[Row], paper: bool) -> None:
+    """Write one line for each system and test set; paper: include the published figures."""
+    _write_tsv(path, _columns(COLUMNS, paper), map(record, table))
+
+
+def write_contrasts_tsv(path: str | Path, table: Sequence[Row], paper: bool) -> None:
+    """Write one line for each feature, system and test set; paper: include the published differences."""
+    _write_tsv(path, _columns(CONTRAST_COLUMNS, paper), contrast_records(table))
+
+
+def _write_tsv(path: str | Path, columns: Iterable[str], records: Iterable[Mapping[str, Any]]) -> None:
+    columns = list(columns)
+    with atomic_text(path) as out:
+        print(*columns, sep="\t", file=out)
+        for values in records:
+            print(*(_tsv_field(name, values[name]) for name in columns), sep="\t", file=out)
+
+
+def _columns(columns: Mapping[str, str], paper: bool) -> dict[str, str]:
+    return {name: text for name, text in columns.items() if paper or not name.startswith("paper_")}
+
+
+def _tsv_field(name: str, value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, list):
+        return " ".join(_tsv_field(name, number) for number in value)
+    if name == "unknown_words":
+        return f"{value:.12g}"
+    decimals = 2 if name.startswith("paper_") else DECIMALS
+    return f"{value:.{decimals}f}" if isinstance(value, float) else str(value)
+
+
+def write_table_json(path: str | Path, table: Sequence[Row], paper: bool) -> None:
+    """Write rows and contrasts with six decimals, and the meaning of the columns; paper: include published figures."""
+    columns, contrast_columns = _columns(COLUMNS, paper), _columns(CONTRAST_COLUMNS, paper)
+    content = {
+        "format": FORMAT,
+        "rnnsmt": __version__,
+        "columns": {"label": "readable name of the system"} | columns,
+        "rows": [{"label": label(row.system), **_rounded(record(row), columns)} for row in table],
+        "contrast_columns": contrast_columns,
+        "contrasts": [_rounded(values, contrast_columns) for values in contrast_records(table)],
+    }
+    if paper:
+        content["paper"] = {system: figures._asdict() for system, figures in (PAPER | SEQ2SEQ_PAPER).items()}
+    write_json(path, content)
+
+
+def _rounded(values: Mapping[str, Any], columns: Iterable[str]) -> dict[str, Any]:
+    def rounded(value: Any) -> Any:
+        if isinstance(value, list):
+            return [rounded(number) for number in value]
+        return round(value, 6) if isinstance(value, float) else value
+
+    return {name: rounded(values[name]) for name in columns}

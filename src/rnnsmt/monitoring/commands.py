@@ -27,10 +27,7 @@ def status(args: argparse.Namespace) -> None:
     write_lines_or_stdout(STANDARD_STREAM, lines_of(Path(args.directory)))
 
 
-def usage_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--directory", default=".", metavar="DIR", help="directory of the run, as in snakemake --directory"
-    )
+usage_options = status_options
 
 
 def usage(args: argparse.Namespace) -> None:

@@ -18,8 +18,7 @@ import re
 import shutil
 import socket
 import subprocess
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
@@ -29,17 +28,8 @@ RUNS = "rnnsmt-runs"
 """Directory of the run files below ``.snakemake``."""
 
 NO_RUNS = (
-    "dry-run",
-    "dryrun",
-    "touch",
-    "lint",
-    "summary",
-    "detailed-summary",
-    "list-rules",
-    "dag",
-    "rulegraph",
-    "mode",
-)
+    "dry-run", "dryrun", "touch", "lint", "summary", "detailed-summary", "list-rules", "dag", "rulegraph", "mode",
+)  # fmt: skip
 """Options with which Snakemake executes nothing, or a single job of another run (mode).
 
 The list is not complete; taking a plan for a run does no harm.
@@ -53,15 +43,12 @@ _kept: dict[Path, IO[str]] = {}
 
 
 def enter(folder: Path, cluster: bool, arguments: Sequence[str] = ()) -> bool:
-    """Register a run in a directory, after removing the stale lock of a dead run.
+    """Register a run in a directory, after removing the stale lock of a dead run; return whether there was one.
 
     Args:
         folder: Snakemake's directory ``.snakemake``.
         cluster: whether this run submits jobs to other machines.
         arguments: Snakemake's command line. A dry run or a job of another run is not registered and removes nothing.
-
-    Returns:
-        Whether a stale lock was removed.
 
     Raises:
         InputError: Slurm jobs of a dead run are still in the queue.
@@ -71,17 +58,18 @@ def enter(folder: Path, cluster: bool, arguments: Sequence[str] = ()) -> bool:
         return False
     try:
         runs.mkdir(parents=True, exist_ok=True)
-        with _one_at_a_time(runs):
+        with (runs / "lock").open("w") as guard:
+            fcntl.flock(guard, fcntl.LOCK_EX)  # runs that start at the same time enter one after the other
             removed = _clear(folder, runs, "--unlock" in arguments)
-            own = runs / f"{socket.gethostname()}.{os.getpid()}.json"
-            file = own.open("w", encoding="utf-8")
+            path = runs / f"{socket.gethostname()}.{os.getpid()}.json"
+            file = path.open("w", encoding="utf-8")
             json.dump({"host": socket.gethostname(), "cluster": cluster}, file)
             file.flush()
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:  # the directory is not writable, or the file system has no locks: runs cannot be detected
         return False
     _kept[runs] = file
-    atexit.register(own.unlink, missing_ok=True)
+    atexit.register(path.unlink, missing_ok=True)
     return removed
 
 
@@ -96,31 +84,18 @@ def _is_no_run(argument: str) -> bool:
     return argument in [f"--{name}" for name in NO_RUNS] or re.match("-[fFkpa]*[ntlSD]", argument) is not None
 
 
-@contextmanager
-def _one_at_a_time(runs: Path) -> Iterator[None]:
-    """Make processes that start at the same time enter one after the other."""
-    with (runs / "lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
 def _clear(folder: Path, runs: Path, unlock: bool) -> bool:
-    """Remove Snakemake's lock if it is stale, and the files of dead runs that are no longer needed.
-
-    Returns:
-        Whether the lock was removed.
-    """
+    """Remove the files of runs that are over and Snakemake's lock if it is stale; return whether that was there."""
     paths = list(runs.glob("*.json"))
     if not all(_is_dead(path) for path in paths):
         return False
-    over = [path for path in paths if unlock or _is_over(path, folder)]
-    locks = folder / "locks"
-    locked = locks.is_dir() and any(locks.iterdir())
-    if len(over) < len(paths):  # the state of the jobs of the other runs is unknown
+    over = [unlock or _is_over(path, folder) for path in paths]  # a list: jobs of any run in Slurm's queue are an error
+    if not all(over):
         return False
-    for path in over:
+    for path in paths:
         path.unlink(missing_ok=True)
-    if unlock or not over or not locked:
+    locks = folder / "locks"
+    if unlock or not paths or not locks.is_dir() or not any(locks.iterdir()):
         return False
     shutil.rmtree(locks)
     return True
@@ -139,34 +114,25 @@ def _is_dead(path: Path) -> bool:
 
 
 def _is_over(path: Path, folder: Path) -> bool:
-    """Return whether a dead run and its jobs have ended.
+    """Return whether a dead run and its jobs have ended, as far as that is known.
 
-    This is known if the run started on this machine and its jobs ran there too or are no longer in Slurm's queue.
-    """
-    with suppress(FileNotFoundError):  # the run has just ended normally
-        about = _about(path)
-        if about is None or about["host"] != socket.gethostname():
-            return False
-        return not about["cluster"] or _no_jobs_left(folder)
-    return True
-
-
-def _about(path: Path) -> dict[str, object] | None:
-    """Return the information that a run wrote about itself, or None if it ended before that."""
-    with suppress(ValueError, TypeError, KeyError):
-        about = json.loads(path.read_text(encoding="utf-8"))
-        return {"host": about["host"], "cluster": about["cluster"]}
-    return None
-
-
-def _no_jobs_left(folder: Path) -> bool:
-    """Return whether Slurm has no more jobs of this directory; False if it cannot be queried.
+    The run must have started on this machine, and its jobs must have run there or have left Slurm's queue.
 
     Raises:
-        InputError: there are such jobs.
+        InputError: Slurm has jobs of the directory.
     """
-    jobs = slurm_jobs(folder)
-    if jobs:
+    try:
+        note = json.loads(path.read_text(encoding="utf-8"))
+        host, cluster = note["host"], note["cluster"]
+    except FileNotFoundError:  # the run has just ended normally
+        return True
+    except (ValueError, TypeError, KeyError):  # the run died before it had written this
+        return False
+    if host != socket.gethostname():
+        return False
+    if not cluster:
+        return True
+    if jobs := slurm_jobs(folder):
         raise InputError(
             f"a run in {folder.resolve().parent} was killed, and of its jobs Slurm still has {', '.join(jobs)}: wait "
             f"until they have ended, or end them (scancel {' '.join(jobs)}), and start again; finished work is kept"
@@ -177,26 +143,16 @@ def _no_jobs_left(folder: Path) -> bool:
 def slurm_jobs(folder: Path) -> list[str] | None:
     """Return the numbers of the jobs in Slurm's queue that Snakemake's executor submitted for a directory.
 
-    They are recognised by their logs, which this executor writes to ``.snakemake/slurm_logs``.
-
-    Args:
-        folder: Snakemake's directory ``.snakemake``.
-
-    Returns:
-        Job numbers; None if the executor was not used in the directory or Slurm does not answer.
+    They are recognised by their logs, which this executor writes to ``.snakemake/slurm_logs``. Return None if the
+    executor was not used in the directory or Slurm does not answer.
     """
     logs = (folder / "slurm_logs").resolve()
     if not logs.is_dir():
         return None
-    question = [
-        "squeue",
-        "--noheader",
-        f"--user={os.getuid()}",
-        f"--states={IN_QUEUE}",
-        "--Format=JobArrayID:40,STDOUT:4096",
-    ]
+    user, columns = f"--user={os.getuid()}", "--Format=JobArrayID:40,STDOUT:4096"
+    command = ["squeue", "--noheader", user, f"--states={IN_QUEUE}", columns]
     try:
-        answer = subprocess.run(question, capture_output=True, text=True, check=True, timeout=60).stdout
+        answer = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
     except (OSError, subprocess.SubprocessError):
         return None
     jobs = [line.split(None, 1) for line in answer.splitlines() if line.strip()]

@@ -14,13 +14,9 @@ from rnnsmt.base.io import InputError
 
 # Jobs of a group are indented.
 _JOB = re.compile(r"^(?P<margin> *)(?:local)?rule (?P<rule>\w+):\n(?P<about>(?:(?P=margin)    .*\n)*)", re.M)
-
 _OUTPUT = re.compile(r"^ +output: (.+)$", re.M)
-
 _LOG = re.compile(r"^ +log: ([^,\n]+)", re.M)
-
 _MEMORY = re.compile(r"\bmem_mb=(\d+)")
-
 _TOOK = re.compile(r"([\d,.]+) s, ([\d,.]+) CPU s, peak ([\d,]+) MB\s*$", re.M)
 
 
@@ -35,71 +31,46 @@ class JobUsage(NamedTuple):
     output_mb: float
 
 
-def _outputs(about: str) -> list[str]:
-    """Return the output paths of a job."""
-    output = _OUTPUT.search(about)
-    return output[1].split(", ") if output else []
-
-
-def _size(path: Path) -> int:
-    """Return the size of a file in bytes, 0 if it no longer exists."""
-    return path.stat().st_size if path.is_file() else 0
-
-
-def jobs(folder: Path) -> list[JobUsage]:
-    """Return all jobs of a run's directory whose logs report their resources, in the order in which they started.
+def by_rule(folder: Path) -> dict[str, list[JobUsage]]:
+    """Return the jobs of a run whose logs report their resources by rule, in the order in which they started.
 
     Raises:
         InputError: there is no Snakemake log.
     """
     if not (logs := sorted((folder / ".snakemake/log").glob("*.snakemake.log"))):
         raise InputError(f"{folder}: no run of the workflow is known here; give the folder with its results/")
-    found = {}
+    jobs = {}
     for path in logs:
         for job in _JOB.finditer(path.read_text(encoding="utf-8", errors="replace")):
-            log, asked = _LOG.search(job["about"]), _MEMORY.search(job["about"])
-            if log and asked and (folder / log[1]).is_file():
-                text = (folder / log[1]).read_text(encoding="utf-8", errors="replace")
-                if took := _TOOK.findall(text):
-                    seconds, cpu, peak = (float(value.replace(",", "")) for value in took[-1])
-                    written = sum(_size(folder / path) for path in _outputs(job["about"])) / 1e6
-                    found[log[1]] = JobUsage(job["rule"], seconds, cpu, int(asked[1]), int(peak), written)
-    return list(found.values())
-
-
-def by_rule(folder: Path) -> dict[str, list[JobUsage]]:
-    """Return the jobs of a run by rule.
-
-    Raises:
-        InputError: as ``jobs``.
-    """
-    found: dict[str, list[JobUsage]] = {}
-    for job in jobs(folder):
-        found.setdefault(job.rule, []).append(job)
-    return found
+            log, asked, output = (pattern.search(job["about"]) for pattern in (_LOG, _MEMORY, _OUTPUT))
+            if log is None or asked is None or not (folder / log[1]).is_file():
+                continue
+            if took := _TOOK.findall((folder / log[1]).read_text(encoding="utf-8", errors="replace")):
+                seconds, cpu, peak = (float(value.replace(",", "")) for value in took[-1])
+                files = [folder / name for name in (output[1].split(", ") if output else ())]
+                written = sum(file.stat().st_size for file in files if file.is_file()) / 1e6
+                jobs[log[1]] = JobUsage(job["rule"], seconds, cpu, int(asked[1]), int(peak), written)
+    rules: dict[str, list[JobUsage]] = {}
+    for usage_of_job in jobs.values():
+        rules.setdefault(usage_of_job.rule, []).append(usage_of_job)
+    return rules
 
 
 def usage(folder: Path) -> Iterator[str]:
     """Yield a Markdown table of the jobs of a run by rule: sums of seconds and outputs, maximum memory.
 
     Raises:
-        InputError: as ``jobs``.
+        InputError: as ``by_rule``.
     """
     rules = by_rule(folder)
     yield "| rule | jobs | seconds | CPU seconds | MB asked for | MB taken | MB written |"
     yield "|---|---:|---:|---:|---:|---:|---:|"
-    for rule, own in rules.items():
-        memory = f"{max(job.asked_mb for job in own):,} | {max(job.peak_mb for job in own):,}"
-        yield f"| {rule} | {_sums(own)} | {memory} | {_written(own)} |"
-    everything = [job for own in rules.values() for job in own]
-    yield f"| all | {_sums(everything)} | | | {_written(everything)} |"
+    for rule, jobs in rules.items():
+        yield _row(rule, jobs, f"{max(job.asked_mb for job in jobs):,} | {max(job.peak_mb for job in jobs):,}")
+    yield _row("all", [job for jobs in rules.values() for job in jobs], "|")
 
 
-def _sums(own: list[JobUsage]) -> str:
-    """Return number, seconds and CPU seconds of jobs as table cells."""
-    return f"{len(own)} | {sum(job.seconds for job in own):,.0f} | {sum(job.cpu for job in own):,.0f}"
-
-
-def _written(own: list[JobUsage]) -> str:
-    """Return the megabytes of the outputs of jobs as a table cell."""
-    return f"{sum(job.output_mb for job in own):,.1f}"
+def _row(name: str, jobs: list[JobUsage], memory: str) -> str:
+    seconds, cpu = sum(job.seconds for job in jobs), sum(job.cpu for job in jobs)
+    written = sum(job.output_mb for job in jobs)
+    return f"| {name} | {len(jobs)} | {seconds:,.0f} | {cpu:,.0f} | {memory} | {written:,.1f} |"

@@ -22,9 +22,8 @@ from rnnsmt.base.io import (
 )
 from rnnsmt.base.state_folder import StateFolder
 from rnnsmt.moses.ini import NEURAL_MODELS, RESCORING, Feature, MosesIni
-from rnnsmt.moses.installation import MERT, MOSES, Installation
+from rnnsmt.moses.installation import MERT, MOSES, Installation, run
 from rnnsmt.moses.nbest import fields_of
-from rnnsmt.moses.running import run
 from rnnsmt.stages import STAGES
 
 BEGUN, ENDED = "begun.json", "ended"

@@ -14,8 +14,7 @@ from rnnsmt.base.io import (
     write_lines,
     write_plain,
 )
-from rnnsmt.moses.installation import TRAIN, Installation
-from rnnsmt.moses.running import run
+from rnnsmt.moses.installation import TRAIN, Installation, run
 
 SIDES = ("f", "e")
 """Moses' names of source side and target side in file names, as in ``lex.f2e``."""

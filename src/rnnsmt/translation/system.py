@@ -159,6 +159,14 @@ class PhraseUse(NamedTuple):
     runners_up: list[str]
 
 
+class PhraseSpan(NamedTuple):
+    """A phrase of a translation: its first and last source word, from 0, and the number of its target words."""
+
+    first: int
+    last: int
+    target_words: int
+
+
 @dataclass(frozen=True)
 class ExplainedTranslation:
     """A translation with its parts.
@@ -168,14 +176,14 @@ class ExplainedTranslation:
         tokens: output of the decoder.
         score: score of the model.
         contributions: weight times value, summed by kind of feature.
-        phrases: (first source word, last source word, number of target words), in the order of the translation.
+        phrases: phrases in the order of the translation; those of ``tokens`` follow each other.
     """
 
     text: str
     tokens: str
     score: float
     contributions: dict[str, float]
-    phrases: list[tuple[int, int, int]]
+    phrases: list[PhraseSpan]
 
 
 class System:
@@ -256,12 +264,12 @@ class System:
         return found
 
     def translate(self, text: str) -> str:
-        """Translate one raw segment.
+        """Translate raw text with one segment per line; the translation has the same number of lines.
 
         Raises:
-            InputError: the segment is too long.
+            InputError: a segment is too long.
         """
-        return self.translate_all([text])[0]
+        return "\n".join(self.translate_all(text.replace("\r\n", "\n").split("\n")))
 
     def translate_all(self, texts: Sequence[str], first: int = 1) -> list[str]:
         """Translate raw segments; one call for many segments is faster than many calls.
@@ -382,7 +390,8 @@ class System:
         self, tokens: str, score: float, features: NDArray[np.float64], phrases: list[tuple[int, int, int]]
     ) -> ExplainedTranslation:
         contributions = sum_by_kind(features * self.weights, self.kinds)
-        return ExplainedTranslation(self._detokenize(tokens), tokens, score, contributions, phrases)
+        spans = [PhraseSpan(*phrase) for phrase in phrases]
+        return ExplainedTranslation(self._detokenize(tokens), tokens, score, contributions, spans)
 
     def _phrases(
         self, search: SentenceSearch, number: int, sentence: str, found: Translation, runners_up: int

@@ -119,7 +119,7 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
     """
     from rnnsmt.base.state_folder import StateFolder
     from rnnsmt.bleu.batch import BatchBleu
-    from rnnsmt.bleu.texts import read_texts
+    from rnnsmt.bleu.multi_bleu import read_texts
     from rnnsmt.moses.ini import MosesIni
     from rnnsmt.search import load_model
     from rnnsmt.search.options import search_options
@@ -226,7 +226,7 @@ def optimise(args: argparse.Namespace) -> dict[str, object]:
             --reference results/corpus/joined/truecased/dev.fr.gz --seed 1 --output-ini try/rescored.ini
     """
     from rnnsmt.bleu.batch import BatchBleu
-    from rnnsmt.bleu.texts import read_texts
+    from rnnsmt.bleu.multi_bleu import read_texts
     from rnnsmt.moses.ini import MosesIni
     from rnnsmt.moses.nbest import read_lists
     from rnnsmt.tuning.nbest_pool import NbestPool, candidate_batch, pool_bleu, tunable_features

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from rnnsmt.base.io import InputError
 from rnnsmt.base.progress import say
-from rnnsmt.bleu.kernels.statistics import bleu_of_statistics
+from rnnsmt.bleu.batch import bleu_of_statistics
 from rnnsmt.tuning.kernels.hashing import row_hashes
 from rnnsmt.tuning.kernels.line_search import best_candidates, project
 from rnnsmt.tuning.weights import Weights

@@ -8,7 +8,15 @@ import pytest
 
 pytest.importorskip("torch")
 
-from rnnsmt.analysis.embeddings import clusters, draw_zooms, frames, phrase_vectors, plane, word_vectors
+from rnnsmt.analysis.representations import (
+    clusters,
+    draw_sentence_vectors,
+    draw_zooms,
+    frames,
+    phrase_vectors,
+    plane,
+    word_vectors,
+)
 from rnnsmt.cli import main
 from rnnsmt.networks.devices import choose_place
 from rnnsmt.networks.sequences import Sequences
@@ -53,6 +61,15 @@ def test_labels_do_not_lie_over_each_other():
     (low, high) = frames(points, zooms)[0]
     assert (low < points.min(0)).all()
     assert (high > points.max(0)).all()
+
+
+def test_labels_have_characters_and_not_moses_entities():
+    points = np.array([[0.0, 0.0], [1.0, 1.0]])
+    figure = draw_zooms(points, ["it &apos;s", "a &lt;b&gt; &amp; c"], [np.arange(2)])
+    assert {text.get_text() for text in figure.axes[0].texts} == {"it 's", "a <b> & c"}
+    sentences = {"points": points.tolist(), "variance": [0.75, 0.25], "sentences": ["it &apos;s", "b"]}
+    figure = draw_sentence_vectors([sentences])
+    assert {text.get_text() for text in figure.axes[0].texts} == {"it 's", "b"}
 
 
 def test_vectors_are_those_of_the_network(toy: Path):

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rnnsmt.analysis.bleu_curves import groups_by, mean_ranks
-from rnnsmt.analysis.sentence_vectors import principal_components, read_groups, vectors_of
+from rnnsmt.analysis.curves import groups_by, mean_ranks
+from rnnsmt.analysis.representations import principal_components, read_groups, vectors_of
 from rnnsmt.base.io import InputError
 from rnnsmt.cli import main
 

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from rnnsmt.analysis.phrase_examples import LongPhrase, choose, long_phrases
+from rnnsmt.analysis.phrase_pairs import LongPhrase, choose, long_phrases
 from rnnsmt.base.io import InputError
 from rnnsmt.cli import main
 

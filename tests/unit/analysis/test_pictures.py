@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rnnsmt.analysis.learning_curve import HELD_OUT, perplexity, points
-from rnnsmt.analysis.phrase_sample import draw_sample
+from rnnsmt.analysis.curves import HELD_OUT, perplexity, points
+from rnnsmt.analysis.phrase_pairs import draw_sample
 from rnnsmt.cli import main
 
 RNN = {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rnnsmt.analysis.report import Cost, costs, provenance_of
+from rnnsmt.analysis.report import Cost, costs, heading, provenance_of
 from rnnsmt.cli import main
 
 ROW = {
@@ -21,7 +21,12 @@ CONTRAST = {"test_set": "test", "system": "rnn", "feature": "rnn", "difference":
 TABLE = {"rows": [ROW, RNN], "contrasts": [CONTRAST | {"paper_difference": 0.57}]}
 PROVENANCE = {
     "software": {"rnnsmt": "0.1.0", "commit": None, "modified": None, "python": "3.11", "packages": {"torch": "2"}},
-    "config": {"seed": 1, "name": "</script><b>"},
+    "config": {
+        "seed": 1, "name": "</script><b>", "languages": {"source": "en", "target": "de"},
+        "corpora": [
+            {"name": "val", "role": "dev"}, {"name": "train", "role": "bitext"}, {"name": "more", "role": "bitext"}
+        ],
+    },
     "files": {"a.output": {"bytes": 3, "sha256": "abc"}, "table.gz": {"bytes": 3}},
     "cells": [{
         "system": "rnn", "test_set": "test",
@@ -127,10 +132,38 @@ def test_a_run_without_networks_has_a_page_too(folder):
 
 
 def test_costs_are_those_of_the_logs(folder):
-    assert costs(folder / "logs") == [
-        Cost("rnn score", 2, 2.0, 22.0, 1234.0),
-        Cost("translate", 1, 4.0, 3.0, 10.0),
+    stages, jobs = costs(folder / "logs")
+    assert stages == [Cost("rnn score", 2, 2.0, 22.0, 1234.0), Cost("translate", 1, 4.0, 3.0, 10.0)]
+    assert jobs == [
+        Cost("rnn/a", 1, 1.5, 20.5, 1234.0),
+        Cost("c", 1, 4.0, 3.0, 10.0),
+        Cost("rnn/b", 1, 0.5, 1.5, 234.0),
     ]
+
+
+def test_the_heading_says_which_run_it_is(folder):
+    assert write(folder) == 0
+    page = read(folder)
+    assert page.text.count("Report: en → de") == 2, "title and heading"
+    assert re.search(r"Parallel text: train, more; dev: val; \d{4}-\d\d-\d\d \d\d:\d\d", page.text)
+    assert heading({}, 0.0)[0] == "Report"
+
+
+def test_one_run_speaks_of_no_noise_between_runs(folder):
+    single = {"runs": 1, "bleu_sd": None, "p_strict": None, "paper_bleu": None}
+    contrast = CONTRAST | {"paper_difference": None, "p_strict": None}
+    (folder / "t.json").write_text(json.dumps({"rows": [ROW | single, RNN | single], "contrasts": [contrast]}))
+    assert write(folder) == 0
+    text = read(folder).text
+    assert "difference to the baseline. dev is the text" in text
+    assert "one tuning run, so nothing here says how much another run would differ" in text
+    for word in ("±", "p strict", "newstest", "95 %", "detectable", "Pictures"):
+        assert word not in text
+
+
+def test_the_sets_of_the_published_figures_are_named(folder):
+    assert write(folder) == 0
+    assert "dev newstest2012+2013, test newstest2014" in " ".join(read(folder).text.split())
 
 
 def test_provenance_of_a_cell():

@@ -128,7 +128,7 @@ def command(texts: dict[str, str], output: Path, *more: str) -> list[str]:
 
 def test_stage_writes_scores_and_the_decoder_s_report(texts, tmp_path):
     report = tmp_path / "report.json"
-    report.write_text('{"unknown_words": 3, "search_cpu_seconds": 1.5}')
+    report.write_text('{"unknown_words": 3, "search_cpu_seconds": 1.5, "cpu_seconds_with_loading": 2}')
     output = tmp_path / "scores" / "score.json"
     detok = ["--detok-hypothesis", texts["plain_hypothesis"], "--detok-reference", texts["plain_reference"]]
     assert main(command(texts, output, *detok, "--decode-report", str(report))) == 0
@@ -137,7 +137,7 @@ def test_stage_writes_scores_and_the_decoder_s_report(texts, tmp_path):
     assert score["tokenized"]["statistics"] == [12, 9, 7, 5, 13, 11, 9, 7, 13]
     assert score["tokenized"]["bleu"] == pytest.approx(100 * (12 / 13 * 9 / 11 * 7 / 9 * 5 / 7) ** 0.25, abs=1e-5)
     assert score["sacrebleu"]["signature"].startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:")
-    assert score["decode"] == {"unknown_words": 3, "search_cpu_seconds": 1.5}
+    assert score["decode"] == {"unknown_words": 3}, "times would make equal runs differ"
     before = output.read_bytes()
     assert main(command(texts, output, *detok, "--decode-report", str(report))) == 0
     assert output.read_bytes() == before

@@ -9,7 +9,7 @@ import pytest
 from rnnsmt.base.io import InputError
 from rnnsmt.bleu.multi_bleu import bleu_of, corpus_statistics
 from rnnsmt.cli import main
-from rnnsmt.evaluation.comparison import Comparison, band, by_group, exchanged_pairs, pair_counts
+from rnnsmt.evaluation.comparison import Comparison, band, by_group, exchanged_pairs, markdown, pair_counts
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.moses.nbest import phrase_pairs, read_details
 from rnnsmt.search import decode, load_model
@@ -204,3 +204,16 @@ def test_interchanged_details_are_refused(folder, capsys):
     words[place + 1 : place + 3] = words[place + 2 : place : -1]
     assert main(words) == 2
     assert "is another translation; give its own file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("p_strict", "said"),
+    [(None, "(p 0.0300, noise of sentences only)"), (0.2, "(p 0.0300, p strict 0.2000, 95 % -0.10 to")],
+)
+def test_the_noise_in_p_is_said(p_strict, said):
+    content = {
+        "baseline": "A", "system": "B", "runs": 1, "sentences": 9, "bleu": [1.0, 1.5], "difference": 0.5,
+        "p_value": 0.03, "p_strict": p_strict, "interval": [-0.1, 1.1], "groups": {}, "examples": {},
+        "first run": {"changed": 1, "better": 1, "worse": 0},
+    }  # fmt: skip
+    assert said in list(markdown(content))[2]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rnnsmt.cli import main
-from rnnsmt.evaluation.score_file import write_score
+from rnnsmt.evaluation.scores import write_score
 from rnnsmt.moses.ini import default_ini
 from tests.unit.evaluation.test_table import command, score, table
 

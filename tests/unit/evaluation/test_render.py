@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from rnnsmt.cli import main
-from rnnsmt.evaluation import cells
+from rnnsmt.evaluation import render
 from tests.unit.evaluation.test_table import ALL, command, score, table, with_sentences, write
 
 SYSTEMS = ("baseline", "rnn", "cslm_rnn", "cslm_rnn_wp", "cslm", "baseline_wp", "rnn_wp", "cslm_wp")
@@ -42,9 +42,28 @@ def test_markdown_has_an_overview_and_three_tables_a_set(outputs):
     ]  # fmt: skip
     headings = ["Feature", "added to", "Δ", "95 %", "detectable", "paper", "p", "p boot", "p strict"]
     assert others[1][0] == headings
-    assert others[2][0] == ["System", "sacreBLEU", "chrF", "Length", "Unknown", "CPU s", "BLEU of every run"]
+    assert others[2][0] == ["System", "sacreBLEU", "chrF", "Length", "Unknown", "BLEU of every run"]
     assert len(others) == 6
     assert re.findall("^## .*", text, re.MULTILINE) == ["## dev: 1 segment, 3 runs", "## test: 2 segments, 3 runs"]
+
+
+def test_one_run_speaks_of_no_noise_between_runs(tmp_path):
+    """Neither ± nor p strict nor intervals, and no sentence that would make a reader look for them."""
+    scores = [with_sentences(score(system)) for system in ("baseline", "rnn")]
+    assert main(command(tmp_path, write(tmp_path, *scores))) == 0
+    texts = {name: " ".join((tmp_path / "out" / name).read_text().split()) for name in ("table1.md", "table1.html")}
+    for text in texts.values():
+        assert "Figures are of one tuning run of each system." in text
+        assert "p and p boot contain the noise of sentences only" in text
+        for word in ("±", "95 %:", "Detectable", "p strict:", "In words", "have p strict below"):
+            assert word not in text
+    (headings, *_), *_ = tables((tmp_path / "out/table1.md").read_text())[1:]
+    assert headings == ["System", "BLEU", "Δ baseline"]
+
+
+def test_the_sets_of_the_published_figures_are_named(outputs):
+    for name in ("table1.md", "table1.html"):
+        assert "English–French, dev newstest2012+2013, test newstest2014" in (outputs / name).read_text()
 
 
 def test_markdown_reads_well_on_a_terminal(outputs):
@@ -68,7 +87,7 @@ def test_what_the_noise_is_stands_in_every_form(outputs):
         assert "one network of each kind" in " ".join((outputs / name).read_text().split()).lower()
     value = json.loads((outputs / "table1.json").read_text())
     assert {row["trainings"] for row in value["rows"]} == {1}
-    assert "1: the noise of training is in no figure" in value["columns"]["trainings"]
+    assert "1: no figure has their noise" in value["columns"]["trainings"]
 
 
 def test_the_noise_of_several_trainings_is_said(tmp_path):
@@ -76,7 +95,7 @@ def test_the_noise_of_several_trainings_is_said(tmp_path):
     assert main(command(tmp_path, write(tmp_path, *EIGHT), *options)) == 0
     for name in ("table1.md", "table1.html"):
         text = " ".join((tmp_path / "out" / name).read_text().split())
-        assert "take turns on 3 trainings of each network" in text
+        assert "cycle through 3 trainings of each network" in text
         assert "one network of each kind" not in text.lower()
     rows = json.loads((tmp_path / "t.json").read_text())["rows"]
     found = {row["system"]: row["trainings"] for row in rows}
@@ -170,8 +189,11 @@ def test_a_sentence_says_what_was_detected_and_how_much_was_missed(outputs):
             assert row["p_strict"] >= 0.05  # of two sentences nothing can be said
             assert f"{said}less than {max(row['high'], 0):.2f})" in text.split("not detected")[1]
     found = {"feature": "rnn", "without": "cslm", "low": 0.123, "high": 0.71, "p_strict": 0.01}
-    assert cells._said(found) == "RNN added to CSLM (+0.12 to +0.71)"
-    assert cells._said(found | {"low": -0.9, "high": -0.1, "p_strict": 0.2}) == "RNN added to CSLM (less than 0.00)"
+    assert render.contrast_words(found) == "RNN added to CSLM (+0.12 to +0.71)"
+    assert (
+        render.contrast_words(found | {"low": -0.9, "high": -0.1, "p_strict": 0.2})
+        == "RNN added to CSLM (less than 0.00)"
+    )
 
 
 def test_the_number_of_contrasts_is_said(outputs):

@@ -10,8 +10,7 @@ import pytest
 
 from rnnsmt.bleu.multi_bleu import corpus_bleu, corpus_statistics
 from rnnsmt.cli import main
-from rnnsmt.evaluation.sacre import sacre_bleu
-from rnnsmt.evaluation.score_file import Score, read_score, write_score
+from rnnsmt.evaluation.scores import Score, read_score, sacre_bleu, write_score
 from rnnsmt.evaluation.significance import compare
 from rnnsmt.plan.systems import label
 
@@ -44,7 +43,7 @@ def score(system: str = "baseline", test_set: str = "test", run: int = 1, **chan
         "references": 1,
         "statistics": tuple(map(int, corpus_statistics(hypotheses, references).sum(axis=0))),
         "sacrebleu": sacre_bleu(hypotheses, references),
-        "decode": {"unknown_words": 5, "search_cpu_seconds": 2.0},
+        "decode": {"unknown_words": 5},
     }
     return Score(**(values | changed))
 
@@ -235,6 +234,27 @@ def test_without_other_languages_figures(tmp_path):
         assert "paper_" not in text
         assert "33.87" not in text
         assert "WMT" not in text
+        assert "newstest" not in text
+
+
+def test_equal_runs_give_the_same_bytes(tmp_path):
+    """The time that decoding took is in no form of the table."""
+    texts = []
+    for seconds in (2.0, 3.0):
+        report = tmp_path / "decode.json"
+        report.write_text(json.dumps({"unknown_words": 5, "search_cpu_seconds": seconds}))
+        for name, lines in (("out", output_of("rnn", "test", 1)), ("ref", REFERENCES["test"])):
+            (tmp_path / name).write_text("\n".join(lines) + "\n")
+        score_file = tmp_path / "s.json"
+        options = ["--system", "rnn", "--test-set", "test", "--decode-report", str(report), "--output", str(score_file)]
+        files = ["--hypothesis", str(tmp_path / "out"), "--reference", str(tmp_path / "ref")]
+        assert main(["evaluation", "bleu", *files, *options]) == 0
+        folder = tmp_path / str(seconds)
+        json_file = folder / "out/table1.json"
+        assert main(command(folder, [str(score_file)], f"--output-json={json_file}")) == 0
+        texts.append([path.read_bytes() for path in sorted(folder.glob("out/*"))] + [score_file.read_bytes()])
+    assert len(texts[0]) == 5
+    assert texts[0] == texts[1]
 
 
 def test_no_significance_without_sentences_or_with_other_runs(tmp_path, capsys):

@@ -12,13 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rnnsmt.analysis.mert_curves import read_history
+from rnnsmt.analysis.curves import read_history
 from rnnsmt.base.io import InputError
 from rnnsmt.cli import main
 from rnnsmt.moses.ini import MosesIni
-from rnnsmt.moses.installation import Installation, Needs, last_words, try_decoder
+from rnnsmt.moses.installation import Installation, Needs, last_words, run, try_decoder
 from rnnsmt.moses.nbest import read_details
-from rnnsmt.moses.running import run
 from tests.fake_moses import install
 
 from ..search.twin import tiny_model
@@ -125,7 +124,7 @@ def test_a_program_ends_with_all_that_it_called(tmp_path):
     until_gone(int(started.read_text()))
     started.unlink()
     code = (
-        "from pathlib import Path\nfrom rnnsmt.moses.running import run\n"
+        "from pathlib import Path\nfrom rnnsmt.moses.installation import run\n"
         "from rnnsmt.base.stopping import catch_signals\n"
         f"catch_signals()\nrun(['{slow}'], Path('{tmp_path}/log'), Path('{tmp_path}'))"
     )

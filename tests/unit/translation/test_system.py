@@ -74,6 +74,7 @@ def test_as_the_stages_one_after_the_other(system):
     assert loaded.translate_all(RAW) == expected
     assert [loaded.translate(text) for text in RAW] == expected
     assert System(system, RAW).translate_all(RAW) == expected
+    assert loaded.translate("A b c\r\n\nc b\n") == "\n".join(loaded.translate_all(["A b c", "", "c b", ""]))
 
 
 def test_the_command_takes_files_and_pipes(system, tmp_path, monkeypatch, capsysbinary):
@@ -149,6 +150,8 @@ def test_nbest(system, capsysbinary, tmp_path):
     assert len({one.tokens for one in found}) == len(found) == 5
     assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
     for one in found:
+        assert sum(phrase.target_words for phrase in one.phrases) == len(one.tokens.split())
+        assert {k for phrase in one.phrases for k in range(phrase.first, phrase.last + 1)} == {0, 1, 2}
         assert sum(one.contributions.values()) == pytest.approx(one.score)
         assert {"p(source|target)", "rnn", "LM"} < set(one.contributions)
     (tmp_path / "in").write_text("A b c\n\nc b\n")

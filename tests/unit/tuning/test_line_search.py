@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rnnsmt.bleu.kernels.statistics import bleu_of_statistics
+from rnnsmt.bleu.batch import bleu_of_statistics
 from rnnsmt.bleu.multi_bleu import bleu_of
 from rnnsmt.tuning.kernels.line_search import best_point, line_bleu, line_corners, upper_envelope
 from rnnsmt.tuning.nbest_pool import FlatPool, NbestPool, active_features, candidate_batch, pool_bleu

@@ -11,7 +11,7 @@ All functions release the GIL and use no random numbers.
 import numpy as np
 
 from rnnsmt.base.kernels.decorator import kernel
-from rnnsmt.bleu.kernels.statistics import bleu_of_statistics
+from rnnsmt.bleu.batch import bleu_of_statistics
 
 
 @kernel()

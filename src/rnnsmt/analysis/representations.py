@@ -1,16 +1,23 @@
-"""Word and phrase representations of the RNN Encoder-Decoder in the plane: Figures 4 and 5 of the paper.
+"""What the networks have learnt, in the plane: words and phrases of the RNN Encoder-Decoder, sentences of an LSTM.
 
-Barnes-Hut t-SNE (van der Maaten 2013) of the embeddings of source words, or of the vectors c of source phrases of four
-or more words. The whole map is shown, and zooms on clusters found by HDBSCAN (Campello et al. 2013).
+Words and phrases (Figures 4 and 5 of the paper): Barnes-Hut t-SNE (van der Maaten 2013) of the embeddings of source
+words, or of the vectors c of source phrases of four or more words. The whole map is shown, and zooms on clusters found
+by HDBSCAN (Campello et al. 2013).
+
+Sentences (Sutskever et al. 2014, Figure 2): the vector of a sentence is the state h of the encoder's last layer after
+the sentence and its EOS, the initial state of the decoder. Each group of sentences has its own principal component
+analysis, of which the first two components are shown.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from html import unescape
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.drawing import BLUE, INK, ORANGE, canvas, styled
+from rnnsmt.base.io import InputError, words_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,6 +25,7 @@ if TYPE_CHECKING:
 
     from rnnsmt.rnn.model import RNNEncoderDecoder
     from rnnsmt.rnn.pairs import Pairs
+    from rnnsmt.seq2seq.model import TrainedSeq2Seq
 
 LEAST_WORDS = 4
 """Minimum number of words of a phrase, as in the paper."""
@@ -33,6 +41,16 @@ LABELLED = 60
 
 FEW = 10
 """Number of points below which no map is computed."""
+
+LEAST_SENTENCES = 3
+"""Minimum number of sentences in a group: two sentences span only a line."""
+
+WIDTH, LETTER = 8.2, 0.062
+"""Width of a plot and mean width of a letter, in inches."""
+
+Floats = NDArray[np.float64]
+
+# Maps of words and phrases
 
 
 class Vectors(NamedTuple):
@@ -93,8 +111,8 @@ def plane(vectors: NDArray[np.float32], seed: int) -> NDArray[np.float64]:
     if len(vectors) < FEW:
         return np.zeros((len(vectors), 2))
     perplexity = min(PERPLEXITY, (len(vectors) - 1) / 3)
-    found = TSNE(2, perplexity=perplexity, init="pca", random_state=seed, n_jobs=1).fit_transform(vectors)
-    return np.asarray(found, np.float64)
+    points = TSNE(2, perplexity=perplexity, init="pca", random_state=seed, n_jobs=1).fit_transform(vectors)
+    return np.asarray(points, np.float64)
 
 
 def clusters(points: NDArray[np.float64], number: int = ZOOMS) -> list[NDArray[np.int64]]:
@@ -104,8 +122,8 @@ def clusters(points: NDArray[np.float64], number: int = ZOOMS) -> list[NDArray[n
     if len(points) < FEW:
         return []
     least = max(5, len(points) // 400)
-    found = HDBSCAN(min_cluster_size=least, cluster_selection_method="leaf", copy=True).fit(points)
-    members = [np.flatnonzero(found.labels_ == label) for label in range(found.labels_.max() + 1)]
+    clustering = HDBSCAN(min_cluster_size=least, cluster_selection_method="leaf", copy=True).fit(points)
+    members = [np.flatnonzero(clustering.labels_ == label) for label in range(clustering.labels_.max() + 1)]
     small = [rows for rows in members if len(rows) <= LABELLED] or members
     spread = [float(points[rows].std(0).mean()) / np.sqrt(len(rows)) for rows in small]
     return [small[place] for place in np.argsort(spread, kind="stable")[:number]]
@@ -149,12 +167,12 @@ def draw_zooms(points: NDArray[np.float64], labels: Sequence[str], zooms: Sequen
 
 def frames(points: NDArray[np.float64], zooms: Iterable[NDArray[np.int64]]) -> list[NDArray[np.float64]]:
     """Return the lower left and upper right corner of every zoom, ``[2, 2]``, with a margin."""
-    found = []
+    corners = []
     for rows in zooms:
         low, high = points[rows].min(0), points[rows].max(0)
         room = 0.15 * np.maximum(high - low, 1e-3 * np.ptp(points, 0).max())
-        found.append(np.array([low - room, high + room]))
-    return found
+        corners.append(np.array([low - room, high + room]))
+    return corners
 
 
 def _label(axes: "Axes", points: NDArray[np.float64], labels: Sequence[str]) -> None:
@@ -164,15 +182,110 @@ def _label(axes: "Axes", points: NDArray[np.float64], labels: Sequence[str]) -> 
     frame = axes.get_window_extent()
     taken: list[Bbox] = []
     for point, label in zip(points, labels, strict=True):
-        shown = label if len(label) <= 40 else f"{label[:39]}…"
+        text = unescape(label)  # Moses' entities, such as &apos;
+        shown = text if len(text) <= 40 else f"{text[:39]}…"
         for x, y in ((1, 1), (-1, 1), (1, -1), (-1, -1)):
-            text = axes.annotate(
+            drawn = axes.annotate(
                 shown, point, (3 * x, 2 * y), textcoords="offset points", fontsize=7, color=INK, parse_math=False,
                 ha="left" if x > 0 else "right", va="bottom" if y > 0 else "top",
             )  # fmt: skip
-            box = text.get_window_extent()
+            box = drawn.get_window_extent()
             inside = frame.x0 <= box.x0 and box.x1 <= frame.x1 and frame.y0 <= box.y0 and box.y1 <= frame.y1
             if inside and not any(Bbox.intersection(box, other) for other in taken):
                 taken.append(box)
                 break
-            text.remove()
+            drawn.remove()
+
+
+# Sentences
+
+
+def read_groups(lines: Iterable[str], path: str) -> list[list[str]]:
+    """Read groups of sentences, separated by empty lines.
+
+    Raises:
+        InputError: there is no group, a group has fewer than three sentences, or a sentence occurs twice in a group.
+    """
+    groups: list[list[str]] = [[]]
+    for line in lines:
+        sentence = " ".join(words_of(line))
+        if sentence:
+            groups[-1].append(sentence)
+        elif groups[-1]:
+            groups.append([])
+    groups = [group for group in groups if group]
+    if not groups:
+        raise InputError(f"{path}: has no sentence; write some of a group below each other")
+    for number, group in enumerate(groups, 1):
+        if len(set(group)) < len(group):
+            raise InputError(f"{path}: group {number} has a sentence twice")
+        if len(group) < LEAST_SENTENCES:
+            raise InputError(f"{path}: group {number} has fewer than {LEAST_SENTENCES} sentences, which span no plane")
+    return groups
+
+
+def vectors_of(trained: "TrainedSeq2Seq", sentences: Sequence[Sequence[str]]) -> Floats:
+    """Return h of the encoder's last layer after each tokenised sentence: [n, H]."""
+    import torch
+
+    from rnnsmt.seq2seq.sentences import as_read, padded
+
+    ids = [as_read(trained.source.ids(words, eos=True), trained.source_order) for words in sentences]
+    with torch.inference_mode():
+        return trained.model.encode(torch.from_numpy(padded(ids))).h[-1].double().numpy()
+
+
+def principal_components(vectors: Floats) -> tuple[Floats, Floats]:
+    """Return the first two principal components [n, 2] of vectors [n, H] and their shares of the variance; n > 1.
+
+    The sign of a component is chosen so that its value of largest magnitude is positive.
+    """
+    centred = vectors - vectors.mean(axis=0)
+    left, values, _ = np.linalg.svd(centred, full_matrices=False)
+    points = left[:, :2] * values[:2]
+    # the tiny constant makes the sign of 0 positive instead of 0
+    points *= np.sign(points[np.abs(points).argmax(axis=0), [0, 1]] + 1e-300)
+    variances = values**2
+    return points, variances[:2] / max(variances.sum(), 1e-300)
+
+
+def draw_sentence_vectors(groups: Sequence[dict[str, Any]]) -> "Figure":
+    """Draw one plot for every group, with its sentences next to their points."""
+    figure, axes = canvas(len(groups), 1, 9.0, 0.4 + 4.0 * len(groups))
+    for place, group in zip(axes, groups, strict=True):
+        points = np.array(group["points"])
+        place.plot(points[:, 0], points[:, 1], "o", ms=5, color=BLUE)
+        shares = [f"{100 * share:.0f} %" for share in group["variance"]]
+        place.set_xlabel(f"first component, {shares[0]} of the variance")
+        place.set_ylabel(f"second component, {shares[1]}")
+        _label_sentences(place, points, group["sentences"])
+    return figure
+
+
+def _label_sentences(axes: "Axes", points: Floats, sentences: Sequence[str]) -> None:
+    """Write sentences on the side of their points that is nearer to the edge, shifted up to avoid overlaps."""
+    x, y = points.T
+    on_the_left = x < (x.min() + x.max()) / 2
+    widths = np.array([LETTER * len(unescape(sentence)) + 0.1 for sentence in sentences]) / WIDTH
+    low, high = x.min(), x.max()
+    for _ in range(9):  # fixed point: a wider axis makes the sentences longer in units of x
+        size = max(high - low, 1e-9)
+        low = min(np.where(on_the_left, x - widths * size, x))
+        high = max(np.where(on_the_left, x, x + widths * size))
+    axes.set_xlim(low - 0.02 * (high - low), high + 0.02 * (high - low))
+    span = max(y.max() - y.min(), 1e-9)
+    axes.set_ylim(y.min() - 0.1 * span, y.max() + 0.1 * span)
+    for side in (on_the_left, ~on_the_left):
+        height = -np.inf
+        for i in sorted(np.flatnonzero(side).tolist(), key=lambda i: float(y[i])):
+            height = max(y[i], height + 0.06 * span)
+            aside, aligned = (-0.01, "right") if on_the_left[i] else (0.01, "left")
+            axes.text(
+                x[i] + aside * (high - low),
+                height,
+                unescape(sentences[i]),
+                fontsize=8,
+                color=INK,
+                va="center",
+                ha=aligned,
+            )

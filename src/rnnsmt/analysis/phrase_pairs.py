@@ -1,6 +1,6 @@
-"""Examples of long source phrases, frequent and rare: Tables 2 and 3 of the paper.
+"""Phrase pairs as the phrase table and the network see them.
 
-For each phrase, the targets preferred by the table and by the network, and targets sampled from the network.
+Scores of a sample (Figure 3 of the paper), and examples of long source phrases, frequent and rare (Tables 2 and 3).
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,15 +10,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.analysis.phrase_sample import DIRECT
+from rnnsmt.base.drawing import canvas
 from rnnsmt.base.io import InputError, read_line_blocks
 from rnnsmt.base.progress import Meter
 from rnnsmt.phrases.augmentation import ScoreColumn
 from rnnsmt.phrases.table import PhraseEntry, parse_phrase_line
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.figure import Figure
+
     from rnnsmt.networks.vocabulary import Vocabulary
     from rnnsmt.rnn.model import RNNEncoderDecoder
+
+DIRECT = 2
+"""Index of the direct phrase probability among Moses' scores."""
 
 MORE_WORDS_THAN = 3
 """A phrase is long if it has more words than this, as in the paper."""
@@ -28,6 +35,106 @@ LONGEST = 30
 
 FREQUENT, RARE = 0.99, 0.1
 """Quantiles of the counts: frequent phrases are in the top 1 %, rare phrases in the bottom 10 %."""
+
+# Sample with scores of both models
+
+
+class PhraseSample(NamedTuple):
+    """Sample of K phrase pairs.
+
+    Attributes:
+        table, network: natural logarithms [K] of p(target | source).
+        counts: counts [K] of the pairs, 1 if not known.
+        lines: number of lines of the whole table.
+    """
+
+    table: NDArray[np.float64]
+    network: NDArray[np.float64]
+    counts: NDArray[np.float64]
+    lines: int
+
+
+def draw_sample(table: str, scores: Sequence[str], size: int, seed: int) -> PhraseSample:
+    """Draw up to ``size`` lines uniformly without replacement.
+
+    Args:
+        table: phrase table.
+        scores: network scores of its lines, in parts.
+        size: number of lines.
+        seed: random seed.
+
+    Raises:
+        InputError: as ``ScoreColumn`` and ``parse_phrase_line``; the number of scores differs from that of the lines;
+            or a line has fewer than three scores.
+    """
+    column = ScoreColumn(scores)
+    total = len(column)
+    if not total:
+        raise InputError(f"{column.name}: no scores; score the phrase table")
+    rng = np.random.default_rng(seed)
+    chosen = np.sort(rng.choice(total, min(size, total), replace=False))
+    sampled: list[tuple[float, float]] = []
+    begin = 0
+    for block in read_line_blocks(table):
+        lines = block.split(b"\n")[:-1]
+        inside = chosen[np.searchsorted(chosen, begin) : np.searchsorted(chosen, begin + len(lines))]
+        sampled += [_direct(lines[k - begin], table, int(k) + 1) for k in inside]
+        begin += len(lines)
+    if begin != total:
+        raise InputError(f"{column.name}: {total} scores, but {table} has {begin} lines; score this table")
+    probabilities, counts = np.array(sampled).T
+    logs = np.log(np.maximum(probabilities, np.exp(-100.0)))  # the table may contain 0
+    return PhraseSample(logs, np.log(column.probabilities(chosen)), np.maximum(counts, 1.0), total)
+
+
+def draw_score_scatter(pairs: PhraseSample) -> "Figure":
+    """Draw a scatter plot of the scores of both models, and the density of the points.
+
+    The colour of a point is the count of the pair. The density plot shows the number of pairs where points overlap.
+    """
+    from matplotlib.colors import LogNorm
+
+    figure, (scatter, density) = canvas(1, 2, 11.6, 5.2, share=True)
+    # frequent pairs are drawn last, on top
+    order = np.argsort(pairs.counts, kind="stable")
+    most = max(float(pairs.counts.max()), 2.0)
+    dots = scatter.scatter(
+        pairs.table[order], pairs.network[order], c=pairs.counts[order], norm=LogNorm(1, most), cmap="viridis_r",
+        s=5, lw=0, alpha=0.6, rasterized=True,
+    )  # fmt: skip
+    low = float(min(pairs.table.min(), np.quantile(pairs.network, 0.001)))
+    left = float(pairs.table.min()) * 1.03
+    cells = density.hexbin(
+        pairs.table, pairs.network, gridsize=50, extent=(left, 0.3, low * 1.03, 0.5), bins="log", mincnt=1,
+        cmap="viridis_r", lw=0, rasterized=True,
+    )  # fmt: skip
+    for axes in (scatter, density):
+        axes.plot([low, 0], [low, 0], ls=":", lw=1.2, color="#59626b")
+        axes.set_xlim(left, 0.3)
+        axes.set_ylim(low * 1.03, 0.5)
+        axes.set_xlabel("log p(target | source) of the phrase table")
+    scatter.set_ylabel("log p(target | source) of the RNN Encoder–Decoder")
+    scatter.set_title(f"{len(order):,} of {pairs.lines:,} phrase pairs", loc="left")
+    density.set_title("How many lie where", loc="left")
+    keys: list[tuple[ScalarMappable, Axes, str]] = [(cells, density, "pairs")]
+    if pairs.counts.max() > 1:
+        keys.append((dots, scatter, "occurrences of the pair"))
+    for drawn, axes, label in keys:
+        solids = figure.colorbar(drawn, ax=axes, label=label).solids
+        if solids is not None:
+            solids.set_alpha(1)
+    return figure
+
+
+def _direct(line: bytes, table: str, number: int) -> tuple[float, float]:
+    """Return direct probability and count of a line."""
+    entry = parse_phrase_line(line, table, number)
+    if len(entry.scores) <= DIRECT:
+        raise InputError(f"{table}, line {number}: {len(entry.scores)} score(s), the direct probability is the third")
+    return entry.scores[DIRECT], entry.counts[2] if len(entry.counts) > 2 else 1.0
+
+
+# Examples of long phrases
 
 
 class Example(NamedTuple):
@@ -59,7 +166,7 @@ def choose(phrases: Sequence[LongPhrase], number: int, seed: int) -> tuple[list[
     """Draw up to ``number`` frequent and up to ``number`` rare phrases."""
     if not phrases:
         return [], []
-    counts = np.array([one.extracted for one in phrases])
+    counts = np.array([phrase.extracted for phrase in phrases])
     rng = np.random.default_rng(seed)
     chosen = []
     for rows in (counts >= np.quantile(counts, FREQUENT), counts <= np.quantile(counts, RARE)):
@@ -75,20 +182,20 @@ def long_phrases(table: str | Path, targets: int) -> list[LongPhrase]:
     Raises:
         InputError: the table has no counts, is missing or damaged.
     """
-    found: list[LongPhrase] = []
+    phrases: list[LongPhrase] = []
     source, begin, count = b"", 0, 0.0
     number = -1
     for number, line in enumerate(_lines(table)):
-        own = line[: line.find(b" ||| ")]
-        if own != source:
+        of_line = line[: line.find(b" ||| ")]
+        if of_line != source:
             if number - begin >= targets and source.count(b" ") >= MORE_WORDS_THAN:
-                found.append(LongPhrase(count, begin, number))
-            source, begin = own, number
-            if own.count(b" ") >= MORE_WORDS_THAN:
+                phrases.append(LongPhrase(count, begin, number))
+            source, begin = of_line, number
+            if of_line.count(b" ") >= MORE_WORDS_THAN:
                 count = _source_count(line, table, number + 1)
     if number + 1 - begin >= targets and source.count(b" ") >= MORE_WORDS_THAN:
-        found.append(LongPhrase(count, begin, number + 1))
-    return found
+        phrases.append(LongPhrase(count, begin, number + 1))
+    return phrases
 
 
 def _source_count(line: bytes, table: str | Path, number: int) -> float:
@@ -127,7 +234,7 @@ def examples_of(
     """
     from rnnsmt.rnn.generation import sample_targets
 
-    wanted = sorted({line for one in chosen for line in range(one.begin, one.end)})
+    wanted = sorted({line for phrase in chosen for line in range(phrase.begin, phrase.end)})
     lines: dict[int, PhraseEntry] = {}
     places = iter(wanted)
     following, total = next(places, -1), 0
@@ -139,26 +246,26 @@ def examples_of(
     column = ScoreColumn(scores)
     if len(column) != total:
         raise InputError(f"{column.name}: {len(column)} scores, but {table} has {total} lines; score this table")
-    sources = [vocabularies[0].ids(lines[one.begin].source.split(), eos=True) for one in chosen]
+    sources = [vocabularies[0].ids(lines[phrase.begin].source.split(), eos=True) for phrase in chosen]
     drawn = sample_targets(model, sources, draws, seed, min(LONGEST, model.sizes.longest))
-    found = []
-    for one, targets in zip(chosen, drawn, strict=True):
-        entries = [lines[number] for number in range(one.begin, one.end)]
-        probabilities = column.probabilities(np.arange(one.begin, one.end))
+    examples = []
+    for phrase, targets in zip(chosen, drawn, strict=True):
+        entries = [lines[number] for number in range(phrase.begin, phrase.end)]
+        probabilities = column.probabilities(np.arange(phrase.begin, phrase.end))
         with_words = [each for each in targets if each.words]  # an empty target is no translation
         samples = [(vocabularies[1].text(each.words), each.score, each.times) for each in with_words[:top]]
         table_scores = np.array([entry.scores[DIRECT] for entry in entries])
         names = [entry.target for entry in entries]
-        found.append(
+        examples.append(
             Example(
                 entries[0].source,
-                one.extracted,
+                phrase.extracted,
                 _best(names, table_scores, top),
                 _best(names, probabilities, top),
                 samples,
             )
         )
-    return found
+    return examples
 
 
 def _best(names: Sequence[str], scores: NDArray[np.float64], top: int) -> list[tuple[str, float]]:
@@ -182,18 +289,18 @@ def markdown(frequent: Sequence[Example], rare: Sequence[Example], draws: int) -
     yield f"Targets by p(target | source) of the table and of the RNN Encoder-Decoder, and the best of {draws} draws."
     for title, examples in (("Long, frequent source phrases", frequent), ("Long, rare source phrases", rare)):
         yield from ("", f"## {title}")
-        for one in examples:
+        for example in examples:
             yield from (
                 "",
-                f"### {one.source} ({one.extracted:g})",
+                f"### {example.source} ({example.extracted:g})",
                 "",
                 "| phrase table | RNN | drawn by the RNN |",
                 "|:--|:--|:--|",
             )
             columns = (
-                [f"{target} ({p:.2f})" for target, p in one.table],
-                [f"{target} ({p:.2f})" for target, p in one.network],
-                [f"{target} ({times})" for target, _, times in one.samples],
+                [f"{target} ({p:.2f})" for target, p in example.table],
+                [f"{target} ({p:.2f})" for target, p in example.network],
+                [f"{target} ({times})" for target, _, times in example.samples],
             )
             for row in range(max(map(len, columns))):
                 cells = (column[row].replace("<unk>", "`<unk>`") if row < len(column) else "" for column in columns)
@@ -202,4 +309,4 @@ def markdown(frequent: Sequence[Example], rare: Sequence[Example], draws: int) -
 
 def content(frequent: Sequence[Example], rare: Sequence[Example]) -> dict[str, Any]:
     """Return both tables for JSON."""
-    return {"frequent": [one._asdict() for one in frequent], "rare": [one._asdict() for one in rare]}
+    return {"frequent": [example._asdict() for example in frequent], "rare": [example._asdict() for example in rare]}

@@ -1,0 +1,245 @@
+"""Curves: perplexity of networks by epoch, BLEU of tuning by iteration, BLEU by length and frequency of words."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnnsmt.base.drawing import BLUE, GREY, ORANGE, canvas
+from rnnsmt.base.io import InputError, read_json, words_of
+from rnnsmt.bleu.multi_bleu import bleu_of
+from rnnsmt.plan.systems import label
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+HELD_OUT = ("held-out", "validation")
+"""Names of the held-out data in histories."""
+
+PERPLEXITY, LOG_P = "perplexity", "log p per word"
+
+COLUMNS = 4
+"""Number of plots of tuning curves per row."""
+
+LENGTH, RANK = "source words", "mean frequency rank of the source words"
+"""Keys by which sentences are sorted for curves of BLEU."""
+
+MARKERS = "osD^vPX*"
+"""Markers of the systems in curves of BLEU."""
+
+Points = list[tuple[float, float]]
+"""Epochs and perplexities."""
+
+# Learning curves of networks
+
+
+def points(rows: list[dict[str, Any]], kinds: tuple[str, ...]) -> list[tuple[float, float]]:
+    """Return epoch and perplexity of the rows that have a value for one of the kinds (``train``, ``held-out``)."""
+    values = [(row.get("epoch"), perplexity(row, kinds)) for row in rows]
+    return [(float(epoch), value) for epoch, value in values if epoch is not None and value is not None]
+
+
+def is_kept(row: dict[str, Any], history: dict[str, Any]) -> bool:
+    """Return whether the parameters at this row are those of the trained network.
+
+    Histories of the RNN give the update of these parameters, those of the CSLM the epoch.
+    """
+    names = [name for name in ("update", "epoch") if f"kept {name}" in history]
+    return any(row.get(name) == history[f"kept {name}"] for name in names)
+
+
+def perplexity(row: dict[str, Any], kinds: tuple[str, ...]) -> float | None:
+    """Return the perplexity per word of a row, which may also be given as log probability; None if there is none."""
+    for kind in kinds:
+        if isinstance(value := row.get(f"{kind} {PERPLEXITY}"), (int, float)):
+            return float(value)
+        if isinstance(value := row.get(f"{kind} {LOG_P}"), (int, float)):
+            return math.exp(min(-value, 700.0))
+    return None
+
+
+@dataclass(frozen=True)
+class LearningCurve:
+    """History of a training: rows, perplexities of training and held-out data, and the point that was kept."""
+
+    rows: list[dict[str, Any]]
+    trained: Points
+    held_out: Points
+    kept: tuple[float, float] | None
+    unigram: float | None
+
+    @classmethod
+    def read(cls, path: str) -> "LearningCurve":
+        """Read a history written by ``rnn train`` or ``cslm train``.
+
+        Raises:
+            InputError: the file is not a training history.
+        """
+        history = read_json(path)
+        rows = history.get("curve") if isinstance(history, dict) else None
+        if not isinstance(rows, list) or not rows:
+            raise InputError(f"{path}: no learning curve; make it with `rnnsmt rnn train` or `rnnsmt cslm train`")
+        trained, held_out = points(rows, ("train",)), points(rows, HELD_OUT)
+        if not trained and not held_out:
+            raise InputError(f"{path}: the curve has neither perplexities nor log probabilities per word")
+        kept = next(iter(points([row for row in rows if is_kept(row, history)], HELD_OUT)), None)
+        return cls(rows, trained, held_out, kept, perplexity(history, ("unigram",)))
+
+
+def draw_learning_curves(curves: Sequence[LearningCurve], title: str) -> "Figure":
+    """Draw one line per training, with a legend for the first."""
+    figure, (axes,) = canvas(1, 1, 6.4, 4.0)
+    for number, curve in enumerate(curves):
+        for name, found, colour in (("trained", curve.trained, GREY), ("held out", curve.held_out, BLUE)):
+            if found:
+                label = None if number else name
+                axes.plot(*zip(*found, strict=True), "o-", ms=3.5, lw=1.6, color=colour, label=label)
+        if curve.unigram is not None and not number:
+            axes.axhline(curve.unigram, ls=":", lw=1.2, color=GREY, label="unigrams, held out")
+    kept = [curve.kept for curve in curves if curve.kept is not None]
+    if kept:
+        values = ", ".join(f"{value:.4g}" for _, value in kept)
+        axes.plot(
+            *zip(*kept, strict=True), "o", ls="none", ms=8, mfc="none", mec=ORANGE, mew=1.6, label=f"kept: {values}"
+        )
+    axes.set_yscale("log")
+    axes.set(xlabel="epochs", ylabel="perplexity per word")
+    axes.set_title(title, loc="left")
+    plain_ticks(axes)
+    axes.legend(frameon=True, framealpha=0.9, edgecolor="none")
+    return figure
+
+
+def plain_ticks(axes: Any) -> None:
+    """Label a logarithmic axis with plain numbers, a few of them for any range."""
+    from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
+
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0), numticks=30))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+
+
+# Tuning curves: BLEU of the decoded development set by iteration
+
+
+def read_history(path: str) -> dict[str, Any]:
+    """Read the history written by ``tuning mert``.
+
+    Raises:
+        InputError: the file has no iterations.
+    """
+    history = read_json(path)
+    if not isinstance(history, dict) or not history.get("iterations"):
+        raise InputError(f"{path}: no iterations; make it with `rnnsmt tuning mert`")
+    return history
+
+
+def draw_mert_curves(systems: Mapping[str, list[dict[str, Any]]]) -> "Figure":
+    """Draw one plot per system with common axis limits, a line per run; a ring marks the iteration that was kept."""
+    columns = min(COLUMNS, len(systems))
+    rows = math.ceil(len(systems) / columns)
+    figure, axes = canvas(rows, columns, 1.2 + 2.5 * columns, 0.8 + 2.3 * rows, share=True)
+    for place, (system, runs) in zip(axes, systems.items(), strict=False):
+        _draw_runs(place, system, runs)
+    for place in axes[len(systems) :]:
+        place.set_axis_off()
+    _set_limits(
+        axes[0], [record["dev_bleu"] for runs in systems.values() for run in runs for record in run["iterations"]]
+    )
+    figure.supxlabel("iteration")
+    figure.supylabel("BLEU of the development set")
+    return figure
+
+
+def _draw_runs(axes: Any, system: str, runs: list[dict[str, Any]]) -> None:
+    """Draw the curves of one system."""
+    for run in runs:
+        bleu = {record["iteration"]: record["dev_bleu"] for record in run["iterations"]}
+        axes.plot(list(bleu), list(bleu.values()), "-", lw=1.3, color=BLUE, alpha=0.65)
+        best = run["best_iteration"]
+        axes.plot(best, bleu[best], "o", ms=6, mfc="none", mec=ORANGE, mew=1.4)
+    axes.set_title(label(system), loc="left")
+    axes.xaxis.get_major_locator().set_params(integer=True)
+
+
+def _set_limits(axes: Any, bleu: list[float]) -> None:
+    """Set the limits of the BLEU axis so that low values of the first iterations do not compress the curves.
+
+    The lower limit is the lower quartile minus three times its distance from the maximum, or the minimum if that is
+    higher.
+    """
+    top, ordered = max(bleu), sorted(bleu)
+    quartile = ordered[len(ordered) // 4]
+    low = max(ordered[0], quartile - 3 * max(top - quartile, 0.1))
+    margin = 0.08 * max(top - low, 0.1)
+    axes.set_ylim(low - margin, top + margin)
+
+
+# BLEU by length and by word frequency of the source sentences (Sutskever et al. 2014, Figure 3)
+
+
+def mean_ranks(sentences: Iterable[str], text: Iterable[str]) -> NDArray[np.float64]:
+    """Return the mean frequency rank of the words of every sentence; nan for an empty one.
+
+    Args:
+        sentences: tokenised sentences.
+        text: tokenised text whose words are ranked: rank 1 is the most frequent word, ties are in alphabetical order.
+            Other words get the next rank after the last.
+
+    >>> mean_ranks(["a b", "b c d", ""], ["b a b", "c"]).tolist()
+    [1.5, 2.6666666666666665, nan]
+    """
+    counts = Counter(word for line in text for word in words_of(line))
+    order = sorted(counts, key=lambda word: (-counts[word], word))
+    rank = {word: place for place, word in enumerate(order, 1)}
+    ranks_of_words = [[rank.get(word, len(rank) + 1) for word in words_of(sentence)] for sentence in sentences]
+    return np.array([np.mean(ranks) if ranks else np.nan for ranks in ranks_of_words])
+
+
+def groups_by(values: NDArray[np.float64], number: int) -> list[NDArray[np.int64]]:
+    """Return the indices of the sentences in ascending order of their values, in ``number`` groups of similar size.
+
+    Sentences without a value (nan) are left out.
+    """
+    there = np.flatnonzero(~np.isnan(values))
+    order = there[np.argsort(values[there], kind="stable")]
+    return [group for group in np.array_split(order, number) if len(group)]
+
+
+def curve(
+    values: NDArray[np.float64], groups: Sequence[NDArray[np.int64]], runs: Sequence[NDArray[np.int64]]
+) -> list[dict[str, Any]]:
+    """Return the points of a system: for each group, the mean value, the number of sentences and BLEU of every run.
+
+    Args:
+        values: [S], value of each sentence.
+        groups: indices of the sentences of each group.
+        runs: statistics [S, 9] of every run.
+    """
+    return [
+        {
+            "mean": float(values[group].mean()),
+            "sentences": len(group),
+            "bleu": [bleu_of(run[group].sum(axis=0).tolist()).bleu for run in runs],
+        }
+        for group in groups
+    ]
+
+
+def draw_bleu_curves(curves: Mapping[str, Mapping[str, list[dict[str, Any]]]]) -> "Figure":
+    """Draw one plot for every sorting key, with a line for every system."""
+    figure, axes = canvas(1, len(curves), 0.6 + 4.4 * len(curves), 4.2)
+    for place, (value, systems) in zip(axes, curves.items(), strict=True):
+        for number, (system, points) in enumerate(systems.items()):
+            bleu = [np.mean(point["bleu"]) for point in points]
+            means = [point["mean"] for point in points]
+            place.plot(means, bleu, marker=MARKERS[number % len(MARKERS)], ms=4.5, lw=1.3, label=label(system))
+        place.set_xlabel(value)
+        place.set_ylabel("BLEU")
+        place.set_ylim(bottom=0)
+    axes[-1].legend(fontsize=8, loc="best")
+    return figure

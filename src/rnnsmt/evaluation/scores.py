@@ -1,0 +1,366 @@
+"""Scores of the output of a system on a test set: their computation, their file (JSON), and joint test sets.
+
+A score is tokenised BLEU as computed by multi-bleu.perl, and sacreBLEU (Post 2018) and chrF (Popović 2015) of the
+detokenised text. ``evaluation bleu`` writes score files, ``evaluation table`` reads them.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from rnnsmt.base.io import InputError, read_json, write_json
+from rnnsmt.bleu.multi_bleu import SIZE, BleuScore, bleu_of, corpus_statistics, read_texts
+
+FORMAT = "rnnsmt-bleu-3"
+"""Format of score files."""
+
+Segments = tuple[tuple[int, ...], ...]
+"""Nine sufficient statistics of every segment."""
+
+
+@dataclass(frozen=True)
+class SacreBleu:
+    """sacreBLEU of detokenised text, with the statistics needed to combine test sets."""
+
+    score: float
+    signature: str
+    counts: tuple[int, ...]
+    totals: tuple[int, ...]
+    sys_len: int
+    ref_len: int
+    chrf: float | None
+    """chrF of the same text; None for joint test sets."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """Scores of one system's output on one test set in one run."""
+
+    system: str
+    test_set: str
+    run: int
+    segments: int
+    references: int
+    statistics: tuple[int, ...]
+    """Summed sufficient statistics of ``multi_bleu``."""
+    sacrebleu: SacreBleu | None
+    decode: dict[str, Any] | None
+    """Report of the decoder without its times."""
+    sentences: Segments = ()
+    """Statistics of every segment; if empty, significance cannot be tested."""
+    path: str = ""
+
+    @property
+    def bleu(self) -> BleuScore:
+        """Tokenised BLEU."""
+        return bleu_of(self.statistics)
+
+    @property
+    def unknown_words(self) -> int | None:
+        """Number of source words without a translation, if the decoder reported it."""
+        value = (self.decode or {}).get("unknown_words")
+        return value if isinstance(value, int) else None
+
+
+Runs = dict[int, Score]
+"""Scores of one system on one test set by number of the run."""
+
+Scores = dict[tuple[str, str], Runs]
+"""Scores by system and test set."""
+
+
+def score_output(
+    system: str,
+    test_set: str,
+    run: int,
+    hypothesis: str,
+    references: list[str],
+    plain_hypothesis: str | None = None,
+    plain_references: list[str] | None = None,
+    lowercase: bool = False,
+    decode_report: str | None = None,
+) -> Score:
+    """Score a tokenised output and, if given, the same output detokenised.
+
+    Args:
+        system, test_set, run: names of system and test set, number of the run.
+        hypothesis, references: files, one tokenised segment per line.
+        plain_hypothesis, plain_references: the same as running text, for sacreBLEU.
+        lowercase: score without case in sacreBLEU.
+        decode_report: report of the decoder; all but its times is copied to the score file.
+
+    Raises:
+        InputError: files have different numbers of lines or no words, or the report is invalid.
+    """
+    hypotheses, texts = read_texts(hypothesis, references)
+    segments = corpus_statistics(hypotheses, texts)
+    plain = None
+    if plain_hypothesis is not None:
+        plain_hypotheses, plain_texts = read_texts(plain_hypothesis, plain_references or [])
+        if len(plain_hypotheses) != len(hypotheses):
+            raise InputError(
+                f"{plain_hypothesis} has {len(plain_hypotheses)} lines, but {hypothesis} has {len(hypotheses)}; "
+                "both must hold the same output"
+            )
+        plain = sacre_bleu(plain_hypotheses, plain_texts, lowercase)
+    return Score(
+        system=system,
+        test_set=test_set,
+        run=run,
+        segments=len(hypotheses),
+        references=len(texts),
+        statistics=tuple(segments.sum(axis=0).tolist()),
+        sacrebleu=plain,
+        decode=_read_report(decode_report),
+        sentences=tuple(map(tuple, segments.tolist())),
+    )
+
+
+def _read_report(path: str | None) -> dict[str, Any] | None:
+    """Read the report of the decoder, without its times: the same output must give the same score file."""
+    if path is None:
+        return None
+    report = read_json(path)
+    if not isinstance(report, dict):
+        raise InputError(f"{path}: not a decoder's report (a JSON map); make it with `rnnsmt search decode --report`")
+    return {name: value for name, value in report.items() if "seconds" not in name}
+
+
+def sacre_bleu(hypotheses: Sequence[str], references: Sequence[Sequence[str]], lowercase: bool = False) -> SacreBleu:
+    """Score plain text with sacreBLEU and chrF (Popović 2015).
+
+    BLEU has sacreBLEU's defaults (13a tokenisation, exponential smoothing), and is case-sensitive unless ``lowercase``.
+    """
+    from sacrebleu.metrics import BLEU, CHRF
+
+    metric, texts = BLEU(lowercase=lowercase), [list(reference) for reference in references]
+    score = metric.corpus_score(list(hypotheses), texts)
+    return SacreBleu(
+        score=float(score.score),
+        signature=str(metric.get_signature()),
+        counts=tuple(int(count) for count in score.counts),
+        totals=tuple(int(total) for total in score.totals),
+        sys_len=int(score.sys_len),
+        ref_len=int(score.ref_len),
+        chrf=float(CHRF(lowercase=lowercase).corpus_score(list(hypotheses), texts).score),
+    )
+
+
+def write_score(path: str | Path, score: Score) -> None:
+    """Write a score file atomically."""
+    bleu = score.bleu
+    write_json(
+        path,
+        {
+            "format": FORMAT,
+            "system": score.system,
+            "test_set": score.test_set,
+            "run": score.run,
+            "segments": score.segments,
+            "references": score.references,
+            "tokenized": {
+                "bleu": round(bleu.bleu, 6),
+                "precisions": [round(precision, 6) for precision in bleu.precisions],
+                "brevity_penalty": round(bleu.brevity_penalty, 6),
+                "length_ratio": round(bleu.length_ratio, 6),
+                "hypothesis_length": bleu.hypothesis_length,
+                "reference_length": bleu.reference_length,
+                "statistics": list(score.statistics),
+            },
+            "sacrebleu": None if score.sacrebleu is None else asdict(score.sacrebleu),
+            "decode": score.decode,
+            "sentences": [" ".join(map(str, numbers)) for numbers in score.sentences],
+        },
+    )
+
+
+def read_score(path: str | Path) -> Score:
+    """Read a score file.
+
+    Raises:
+        InputError: the file is missing, damaged or not a score file, or a key is missing or has an invalid value.
+    """
+    value = read_json(path)
+    if not isinstance(value, dict) or value.get("format") != FORMAT:
+        raise InputError(f"{path}: not a score file of this version ({FORMAT}); make it with `rnnsmt evaluation bleu`")
+    tokenized = _field(path, value, "tokenized", dict)
+    sacre = value.get("sacrebleu")
+    if sacre is not None and not isinstance(sacre, dict):
+        raise InputError(f"{path}: `sacrebleu` is neither null nor a map; make the file again")
+    decode = value.get("decode")
+    segments = _field(path, value, "segments", int)
+    summed = _integers(path, tokenized, "statistics", SIZE)
+    return Score(
+        system=_field(path, value, "system", str),
+        test_set=_field(path, value, "test_set", str),
+        run=_field(path, value, "run", int),
+        segments=segments,
+        references=_field(path, value, "references", int),
+        statistics=summed,
+        sacrebleu=None if sacre is None else _sacre_bleu_field(path, sacre),
+        decode=decode if isinstance(decode, dict) else None,
+        sentences=_sentences(path, value, segments, summed),
+        path=str(path),
+    )
+
+
+def _sentences(path: str | Path, value: dict[str, Any], segments: int, summed: tuple[int, ...]) -> Segments:
+    """Return the statistics of every segment after checking that they add up to those of the text."""
+    lines: Sequence[Any] = _field(path, value, "sentences", list)
+    try:
+        rows = tuple(tuple(map(int, line.split())) for line in lines)
+    except (ValueError, AttributeError):
+        rows = ((),)
+    whole = len(rows) == segments and all(len(row) == SIZE and min(row) >= 0 for row in rows)
+    if rows and not (whole and tuple(map(sum, zip(*rows, strict=True))) == summed):
+        raise InputError(f"{path}: `sentences` does not add up to the statistics of the text; make the file again")
+    return rows
+
+
+def _sacre_bleu_field(path: str | Path, value: dict[str, Any]) -> SacreBleu:
+    """Parse and check the sacreBLEU part of a score file."""
+    return SacreBleu(
+        score=float(_field(path, value, "score", (int, float))),
+        signature=_field(path, value, "signature", str),
+        counts=_integers(path, value, "counts", 4),
+        totals=_integers(path, value, "totals", 4),
+        sys_len=_field(path, value, "sys_len", int),
+        ref_len=_field(path, value, "ref_len", int),
+        chrf=float(_field(path, value, "chrf", (int, float))),
+    )
+
+
+def _field(path: str | Path, value: dict[str, Any], key: str, kind: type | tuple[type, ...]) -> Any:
+    """Return the value of a key after checking its type."""
+    if key not in value:
+        raise InputError(f"{path}: the key `{key}` is missing; make the file again with `rnnsmt evaluation bleu`")
+    if not isinstance(value[key], kind) or isinstance(value[key], bool):
+        raise InputError(f"{path}: `{key}` has the wrong type; make the file again with `rnnsmt evaluation bleu`")
+    return value[key]
+
+
+def _integers(path: str | Path, value: dict[str, Any], key: str, length: int) -> tuple[int, ...]:
+    """Return a list of ``length`` non-negative integers."""
+    numbers: Sequence[Any] = _field(path, value, key, list)
+    if len(numbers) != length or any(type(number) is not int or number < 0 for number in numbers):
+        raise InputError(f"{path}: `{key}` is not a list of {length} counts; make the file again")
+    return tuple(numbers)
+
+
+def group(scores: Iterable[Score]) -> Scores:
+    """Sort scores by system and test set.
+
+    Raises:
+        InputError: the same run twice; a system whose test sets have different runs; a test set that was not the same
+            text for all systems; a sacreBLEU with differing signatures or only for some runs.
+    """
+    grouped: Scores = defaultdict(dict)
+    for score in scores:
+        runs = grouped[score.system, score.test_set]
+        if score.run in runs:
+            raise InputError(
+                f"{score.path}: run {score.run} of {score.system} on {score.test_set} is already in "
+                f"{runs[score.run].path}; give every score file once"
+            )
+        runs[score.run] = score
+    _check_runs(grouped)
+    _check_test_sets(grouped)
+    return dict(grouped)
+
+
+def _check_runs(grouped: Scores) -> None:
+    first: dict[str, tuple[str, list[int]]] = {}
+    for (system, test_set), runs in grouped.items():
+        other, numbers = first.setdefault(system, (test_set, sorted(runs)))
+        if sorted(runs) != numbers:
+            raise InputError(
+                f"{system} has the runs {_numbers(numbers)} on {other}, but {_numbers(runs)} on {test_set}; "
+                "give the score files of the same runs for every test set"
+            )
+
+
+def _check_test_sets(grouped: Scores) -> None:
+    first: dict[str, Score] = {}
+    for (_, test_set), runs in grouped.items():
+        for score in runs.values():
+            other = first.setdefault(test_set, score)
+            if (score.segments, score.references) != (other.segments, other.references):
+                raise InputError(
+                    f"{score.path}: {test_set} has {score.segments} segments and {score.references} reference(s), "
+                    f"but {other.segments} and {other.references} in {other.path}; score all systems on the same text"
+                )
+            if _signature(score) != _signature(other):
+                raise InputError(
+                    f"{score.path}: sacreBLEU signature {_signature(score)} on {test_set}, but {_signature(other)} in "
+                    f"{other.path}; score all runs alike"
+                )
+
+
+def _signature(score: Score) -> str | None:
+    return score.sacrebleu.signature if score.sacrebleu is not None else None
+
+
+def _numbers(values: Iterable[int]) -> str:
+    return ", ".join(map(str, sorted(values)))
+
+
+def add_joint(scores: Scores, name: str, parts: Sequence[str]) -> None:
+    """Add a test set made of others: corpus BLEU from summed statistics, for every run of every system.
+
+    Raises:
+        InputError: the name is taken, a part is unknown or named twice, or a system lacks a part.
+    """
+    known = {test_set for _, test_set in scores}
+    if name in known:
+        raise InputError(f"--joint {name}: a test set has this name already; choose another")
+    if len(parts) < 2 or len(set(parts)) < len(parts):
+        raise InputError(f"--joint {name}={'+'.join(parts)}: two or more different test sets are needed")
+    for part in parts:
+        if part not in known:
+            raise InputError(
+                f"--joint {name}: no score file is of the test set {part}; known: {', '.join(sorted(known))}"
+            )
+    for system in sorted({system for system, _ in scores}):
+        pieces = []
+        for part in parts:
+            if (system, part) not in scores:
+                raise InputError(f"--joint {name}: {system} has no score on {part}; score it there too")
+            pieces.append(scores[system, part])
+        scores[system, name] = {run: _join(name, [piece[run] for piece in pieces]) for run in pieces[0]}
+
+
+def _join(name: str, pieces: Sequence[Score]) -> Score:
+    sacre = [piece.sacrebleu for piece in pieces if piece.sacrebleu is not None]
+    unknown = [piece.unknown_words for piece in pieces if piece.unknown_words is not None]
+    return replace(
+        pieces[0],
+        test_set=name,
+        segments=sum(piece.segments for piece in pieces),
+        statistics=tuple(map(sum, zip(*(piece.statistics for piece in pieces), strict=True))),
+        sacrebleu=joint_sacre_bleu(sacre, f"--joint {name}") if len(sacre) == len(pieces) else None,
+        decode={"unknown_words": sum(unknown)} if len(unknown) == len(pieces) else None,
+        sentences=tuple(chain.from_iterable(piece.sentences for piece in pieces))
+        if all(piece.sentences for piece in pieces)
+        else (),
+    )
+
+
+def joint_sacre_bleu(parts: Sequence[SacreBleu], where: str) -> SacreBleu:
+    """Return sacreBLEU of several test sets as one corpus; chrF cannot be computed from the statistics of the parts.
+
+    Raises:
+        InputError: the parts were scored with different signatures.
+    """
+    from sacrebleu.metrics import BLEU
+
+    signatures = sorted({part.signature for part in parts})
+    if len(signatures) > 1:
+        raise InputError(f"{where}: sacreBLEU signatures differ ({'; '.join(signatures)}); score all parts alike")
+    counts = [sum(column) for column in zip(*(part.counts for part in parts), strict=True)]
+    totals = [sum(column) for column in zip(*(part.totals for part in parts), strict=True)]
+    sys_len, ref_len = sum(part.sys_len for part in parts), sum(part.ref_len for part in parts)
+    score = BLEU.compute_bleu(counts, totals, sys_len, ref_len, smooth_method="exp")
+    return SacreBleu(float(score.score), signatures[0], tuple(counts), tuple(totals), sys_len, ref_len, None)
