@@ -22,16 +22,16 @@ from tests.unit.fake_cuda import Device, fake_cuda, load_guard
 from tests.unit.launches import counts_of_update, cslm_trainer, make_pairs, make_text, rnn_trainer
 
 from rnnsmt.cslm.model import FeedForwardLM
-from rnnsmt.cslm.scoring import CudaEngine
+from rnnsmt.cslm.ngram_scorer import CudaEngine
 from rnnsmt.cslm.settings import CslmSizes
-from rnnsmt.networks.devices import choose_place
+from rnnsmt.networks.devices import set_up_device
 
 Row = tuple[str, dict[str, int]]
 
 
 def rows(folder: Path) -> Iterator[Row]:
     """Yield the name and the counts of each row."""
-    place = choose_place("cuda", 1)
+    place = set_up_device("cuda", 1)
     for length in (3, 5, 8):
         data = folder / str(length)
         data.mkdir()

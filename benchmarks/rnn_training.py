@@ -21,8 +21,8 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from rnnsmt.networks.devices import Place, choose_place
-from rnnsmt.networks.softmax import Products
+from rnnsmt.networks.devices import DeviceSetup, set_up_device
+from rnnsmt.networks.operations import Products
 from rnnsmt.rnn.batches import PairBatches, pair_tensors
 from rnnsmt.rnn.gradients import loss_and_gradient
 from rnnsmt.rnn.model import RNNEncoderDecoder
@@ -71,7 +71,7 @@ def by_autograd(model: RNNEncoderDecoder) -> Callable[[Tensor, Tensor], Tensor]:
     return loss
 
 
-def versions(sizes: RnnSizes, place: Place) -> Iterator[tuple[str, Callable[[Tensor, Tensor], object]]]:
+def versions(sizes: RnnSizes, place: DeviceSetup) -> Iterator[tuple[str, Callable[[Tensor, Tensor], object]]]:
     """Yield the name and the step of each version of loss and gradient."""
     model = RNNEncoderDecoder(sizes, 1, 0.1).to(place.device)
     for parameter in model.parameters():
@@ -87,7 +87,7 @@ def versions(sizes: RnnSizes, place: Place) -> Iterator[tuple[str, Callable[[Ten
         yield "torch.nn.GRU, bfloat16 autocast", backward(gru, gru)
 
 
-def clock(place: Place) -> float:
+def clock(place: DeviceSetup) -> float:
     """Return CPU seconds; on a GPU, wall seconds after synchronisation."""
     if place.device.type == "cuda":
         torch.cuda.synchronize()
@@ -95,7 +95,7 @@ def clock(place: Place) -> float:
     return time.process_time()
 
 
-def pairs_per_second(step: Callable[..., object], batches: list[Minibatch], place: Place) -> float:
+def pairs_per_second(step: Callable[..., object], batches: list[Minibatch], place: DeviceSetup) -> float:
     for batch in batches:
         step(*batch)
     begun = clock(place)
@@ -130,7 +130,7 @@ def main() -> None:
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
     args = parser.parse_args()
     settings: RnnSettings = replace(PRESETS[args.preset], updates=args.batches * 2)
-    place = choose_place(args.device, args.threads, settings.precision)
+    place = set_up_device(args.device, args.threads, settings.precision)
     pairs = Pairs.open(args.pairs)
     stream = PairBatches(pairs, settings.batch, 1, torch.zeros(0, dtype=torch.int64).numpy())
     batches = [pair_tensors(pairs, next(stream), place.device) for _ in range(args.batches)]

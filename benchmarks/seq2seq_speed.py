@@ -21,14 +21,14 @@ from torch import nn
 from torch.nn.functional import cross_entropy, dropout
 
 from rnnsmt.base.io import read_lines
-from rnnsmt.networks.devices import choose_place
+from rnnsmt.networks.devices import set_up_device
 from rnnsmt.networks.vocabulary import NULL, split
 from rnnsmt.seq2seq.decoding import beam_search
 from rnnsmt.seq2seq.model import load_ensemble
-from rnnsmt.seq2seq.scoring import Scorer
 from rnnsmt.seq2seq.sentences import SentencePairs, as_read, padded
 from rnnsmt.seq2seq.settings import SMALL, Seq2SeqSizes
 from rnnsmt.seq2seq.training import Seq2SeqTrainer
+from rnnsmt.seq2seq.translation_scores import Scorer
 
 
 def in_turns(versions: dict[str, Callable[[], float]], rounds: int, unit: str) -> None:
@@ -69,7 +69,7 @@ class Plain(nn.Module):
 
 def training(args: argparse.Namespace) -> None:
     """Measure words of the target side, including EOS, per CPU second of training."""
-    place = choose_place("cpu", 1, SMALL.precision)
+    place = set_up_device("cpu", 1, SMALL.precision)
     pairs = SentencePairs.open(args.sentences)
     trainers = {}
     for classes in (SMALL.sampled_classes, 0):

@@ -1,20 +1,24 @@
 """The commands of the continuous-space language model."""
 
 import argparse
+from typing import TYPE_CHECKING
 
 from rnnsmt.base.io import InputError
 from rnnsmt.base.options import positive
-from rnnsmt.base.stopping import Stop
 from rnnsmt.cslm.settings import PRESETS
 from rnnsmt.moses.ini import CSLM_UNKNOWN
 from rnnsmt.networks.options import (
     add_device,
     add_settings,
-    add_training,
     chosen_settings,
     need_torch,
     print_description,
 )
+from rnnsmt.networks.run_training import add_training, run_training
+
+if TYPE_CHECKING:
+    from rnnsmt.cslm.training import CslmTrainer
+    from rnnsmt.networks.devices import DeviceSetup
 
 
 def add_scoring(parser: argparse.ArgumentParser) -> None:
@@ -141,19 +145,14 @@ def train(args: argparse.Namespace) -> dict[str, object]:
             --output-model try/cslm.pt --output-history try/cslm.json --state-dir try/cslm.state --threads 2
     """
     settings = chosen_settings(args, PRESETS)
-    need_torch()
 
-    from rnnsmt.networks.processes import started_processes
-
-    with Stop(args.time_limit) as stop, started_processes(args.processes):
+    def make_trainer(setup: "DeviceSetup") -> "CslmTrainer":
         from rnnsmt.cslm.text import Text
         from rnnsmt.cslm.training import CslmTrainer
-        from rnnsmt.networks.devices import choose_place
 
-        with choose_place(args.device, 1, settings.precision, join=True) as place:
-            trainer = CslmTrainer(Text.open(args.text), settings, args.seed, place, args.threads)
-            trainer.fit(args.state_dir, args.save_every, stop)
-            return trainer.save(args.output_model, args.output_history)
+        return CslmTrainer(Text.open(args.text), settings, args.seed, setup, args.threads)
+
+    return run_training(args, settings, make_trainer)
 
 
 def perplexity_options(parser: argparse.ArgumentParser) -> None:
@@ -217,7 +216,8 @@ def score(args: argparse.Namespace) -> dict[str, object]:
 
     from rnnsmt.base.io import atomic_text, read_lines
     from rnnsmt.base.progress import track
-    from rnnsmt.cslm.scoring import NGramScorer, sentence_scores
+    from rnnsmt.cslm.ngram_scorer import NGramScorer
+    from rnnsmt.cslm.text_scores import sentence_scores
 
     scorer = NGramScorer(args.model, args.device, args.threads, normalize_of(args), unknown_score=args.unknown)
     number, total = 0, 0.0
@@ -249,7 +249,8 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
     """
     need_torch()
 
-    from rnnsmt.cslm.scoring import NGramScorer, add_to_nbest
+    from rnnsmt.cslm.ngram_scorer import NGramScorer
+    from rnnsmt.cslm.text_scores import add_to_nbest
 
     scorer = NGramScorer(args.model, args.device, args.threads, normalize_of(args), unknown_score=args.unknown)
     return {"translations": add_to_nbest(scorer, args.nbest, args.output)}

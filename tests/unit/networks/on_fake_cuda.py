@@ -11,26 +11,26 @@ from rnnsmt.cslm import scoring as cslm_scoring
 from rnnsmt.cslm.model import FeedForwardLM
 from rnnsmt.cslm.settings import CslmSizes
 from rnnsmt.cslm.training import centre
-from rnnsmt.networks.checkpoint import load_file, save_file
-from rnnsmt.networks.devices import Place, choose_place
-from rnnsmt.networks.dropout import Dropout
+from rnnsmt.networks.devices import DeviceSetup, set_up_device
+from rnnsmt.networks.model_file import load_file, save_file
+from rnnsmt.networks.operations import Dropout
 from rnnsmt.networks.vocabulary import Vocabulary
 from rnnsmt.rnn import scoring as rnn_scoring
 from rnnsmt.rnn.generation import beam_search, sample_targets
 from rnnsmt.seq2seq.model import Seq2Seq, TrainedSeq2Seq
-from rnnsmt.seq2seq.scoring import Scorer
 from rnnsmt.seq2seq.settings import Seq2SeqSizes
+from rnnsmt.seq2seq.translation_scores import Scorer
 
 from ..fake_cuda import CudaTensor, Device, MixedDevicesError
 from ..launches import WORDS, counts_of_update, cslm_trainer, make_pairs, make_text, pairs_of, rnn_trainer
 
 torch.set_num_threads(1)
-CPU = Place(torch.device("cpu"))
+CPU = DeviceSetup(torch.device("cpu"))
 
 
 @pytest.fixture(scope="module")
 def place():
-    return choose_place("cuda", 1)
+    return set_up_device("cuda", 1)
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +72,7 @@ def test_cslm_training_has_the_values_of_the_processor(text, place):
     rows = here.evaluate(), there.evaluate()
     assert rows[0] == pytest.approx(rows[1], rel=1e-4)
     for trainer in (here, there):
-        centre(trainer.model, text, trainer.held_out, 1)
+        centre(trainer.model, trainer.centring_contexts())
     assert close(here.flat, there.flat)
 
 

@@ -22,7 +22,7 @@ from torch import Tensor
 from rnnsmt.base.io import InputError
 from rnnsmt.base.progress import Meter
 from rnnsmt.networks.batches import Index
-from rnnsmt.networks.softmax import ExactSoftmax
+from rnnsmt.networks.exact_softmax import ExactSoftmax
 from rnnsmt.rnn.model import Decoder, RNNEncoderDecoder
 from rnnsmt.rnn.pairs import Pairs
 

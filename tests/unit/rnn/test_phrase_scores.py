@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from rnnsmt.cli import main  # noqa: E402
-from rnnsmt.networks.softmax import ExactSoftmax  # noqa: E402
+from rnnsmt.networks.exact_softmax import ExactSoftmax  # noqa: E402
 from rnnsmt.rnn import scoring  # noqa: E402
 from rnnsmt.rnn.model import (  # noqa: E402
     RNNEncoderDecoder,
@@ -18,7 +18,7 @@ from rnnsmt.rnn.model import (  # noqa: E402
     vocabularies_of,
 )
 from rnnsmt.rnn.pairs import Pairs  # noqa: E402
-from rnnsmt.rnn.scoring import prefix_levels  # noqa: E402
+from rnnsmt.rnn.phrase_scores import prefix_levels  # noqa: E402
 from rnnsmt.rnn.settings import VARIANTS, RnnSizes  # noqa: E402
 
 from ..gpu import NEEDS_GPU  # noqa: E402
