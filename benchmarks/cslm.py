@@ -59,14 +59,14 @@ def best(work: dict[str, Callable[[], int]], rounds: int) -> dict[str, float]:
 def training(text: Text, settings: CslmSettings, threads: int, rounds: int) -> dict[str, float]:
     work: dict[str, Callable[[], int]] = {}
     for precision in ("reduced", "float32"):
-        place = set_up_device("cpu", 1, precision)
+        setup = set_up_device("cpu", 1, precision)
         for name, changed in (
             ("by hand", settings),
             ("by hand, no dropout", replace(settings, dropout=0.0)),
             ("by hand, self-normalised", replace(settings, self_normalised=0.1)),
             ("autograd, no dropout", replace(settings, dropout=0.0)),
         ):
-            trainer = CslmTrainer(text, changed, 1, place, threads)
+            trainer = CslmTrainer(text, changed, 1, setup, threads)
             if "autograd" in name:
                 trainer.loss_and_gradient = partial(by_autograd, precision == "reduced")
             work[f"{name}, {precision}"] = partial(updates, trainer, 8)

@@ -31,17 +31,17 @@ Row = tuple[str, dict[str, int]]
 
 def rows(folder: Path) -> Iterator[Row]:
     """Yield the name and the counts of each row."""
-    place = set_up_device("cuda", 1)
+    setup = set_up_device("cuda", 1)
     for length in (3, 5, 8):
         data = folder / str(length)
         data.mkdir()
         pairs = make_pairs(data, length)
         for preset in ("paper", "small"):
-            counts = counts_of_update(rnn_trainer(pairs, place, preset))
+            counts = counts_of_update(rnn_trainer(pairs, setup, preset))
             yield f"RNN Encoder-Decoder, `{preset}`, {length} + {length} ids", counts
     text = make_text(folder)
     for preset in ("paper", "small"):
-        yield f"CSLM, `{preset}`", counts_of_update(cslm_trainer(text, place, preset))
+        yield f"CSLM, `{preset}`", counts_of_update(cslm_trainer(text, setup, preset))
     for normalize in (True, False):
         engine = CudaEngine(FeedForwardLM(CslmSizes(60, 7, 8, 16, 12), 1).requires_grad_(False).to("cuda"), normalize)
         Device.current.reset()

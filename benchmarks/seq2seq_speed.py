@@ -69,12 +69,12 @@ class Plain(nn.Module):
 
 def training(args: argparse.Namespace) -> None:
     """Measure words of the target side, including EOS, per CPU second of training."""
-    place = set_up_device("cpu", 1, SMALL.precision)
+    setup = set_up_device("cpu", 1, SMALL.precision)
     pairs = SentencePairs.open(args.sentences)
     trainers = {}
     for classes in (SMALL.sampled_classes, 0):
         settings = SMALL.__class__(**{**SMALL.as_dict(), "sampled_classes": classes})
-        trainers[f"seq2seq train, {classes or 'all'} classes"] = Seq2SeqTrainer(pairs, settings, 1, place)
+        trainers[f"seq2seq train, {classes or 'all'} classes"] = Seq2SeqTrainer(pairs, settings, 1, setup)
     plain = Plain(SMALL.sizes(*map(len, pairs.vocabularies)), SMALL.dropout)
     adam = torch.optim.Adam(plain.parameters(), SMALL.learning_rate)
     rng = np.random.default_rng(1)

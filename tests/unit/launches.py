@@ -54,14 +54,14 @@ def make_text(folder: Path, lines: int = 500) -> Text:
     return Text.open(folder / "ids")
 
 
-def rnn_trainer(pairs: Pairs, place: DeviceSetup, preset: str = "paper", **settings: object) -> RnnTrainer:
+def rnn_trainer(pairs: Pairs, setup: DeviceSetup, preset: str = "paper", **settings: object) -> RnnTrainer:
     """With the settings of a preset but for the widths."""
-    return RnnTrainer(pairs, replace(RNN_PRESETS[preset], **{**SMALL_RNN, **settings}), 1, place)
+    return RnnTrainer(pairs, replace(RNN_PRESETS[preset], **{**SMALL_RNN, **settings}), 1, setup)
 
 
-def cslm_trainer(text: Text, place: DeviceSetup, preset: str = "paper", **settings: object) -> CslmTrainer:
+def cslm_trainer(text: Text, setup: DeviceSetup, preset: str = "paper", **settings: object) -> CslmTrainer:
     """With the settings of a preset but for the widths."""
-    return CslmTrainer(text, replace(CSLM_PRESETS[preset], **{**SMALL_CSLM, **settings}), 1, place)
+    return CslmTrainer(text, replace(CSLM_PRESETS[preset], **{**SMALL_CSLM, **settings}), 1, setup)
 
 
 def counts_of_update(trainer: Trainer) -> dict[str, int]:

@@ -132,13 +132,6 @@ def train(args: argparse.Namespace) -> dict[str, object]:
     the validation n-grams is computed after every epoch. Training ends after --epochs epochs, or when the perplexity
     has not improved for --patience epochs; the best parameters are saved.
 
-    --state-dir holds the last checkpoint. A run that was interrupted at any time resumes from it; on a CPU the result
-    is bitwise identical to that of an uninterrupted run. On SIGTERM, and shortly before --time-limit, a checkpoint is
-    saved and the exit status is 75 (130 after Ctrl-C); run the same command again to resume.
-
-    With --processes, or under torchrun, every minibatch is split among several processes. The network is that of a
-    single process up to rounding and the random choices of --dropout, --singletons and --sampled-classes.
-
     Example, in the folder of a run of the embedded corpus:
 
         rnnsmt cslm train --text try/text --preset demo --self-normalised 0.1 --seed 1 \

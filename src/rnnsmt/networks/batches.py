@@ -1,5 +1,10 @@
-"""The random order of training examples, a function of the seed alone that is never held in memory as a whole."""
+"""The random order of training examples, a function of the seed alone that is never held in memory as a whole.
 
+``ShuffledBatches`` are consecutive examples of the order; ``WindowBatches`` are formed within windows of it.
+"""
+
+from abc import ABC, abstractmethod
+from collections import deque
 from typing import Any, Protocol
 
 import numpy as np
@@ -102,3 +107,58 @@ class ShuffledBatches:
     def restore(self, state: dict[str, Any]) -> None:
         """Resume at a position that ``state`` returned."""
         self.epoch, self.position, self._first = state["epoch"], state["position"], -1
+
+
+class WindowBatches(ABC):
+    """An endless sequence of minibatches that are formed from windows of ``WINDOW`` examples of the random order.
+
+    The minibatches of a window are shuffled. Subclasses form them, for instance of examples of equal lengths.
+
+    Attributes:
+        size: number of examples of an epoch.
+        windows: number of windows of an epoch.
+        epoch, window, taken: the position: numbers of epochs, of windows, and of minibatches of the current window.
+    """
+
+    def __init__(self, size: int, seed: int) -> None:
+        """Begin with the first epoch of ``size`` examples."""
+        self.size, self.seed = size, seed
+        self.windows = -(-size // WINDOW)
+        self.epoch, self.window, self.taken = 0, 0, 0
+        self._ready: deque[Index] | None = None
+
+    @abstractmethod
+    def form(self, order: Index) -> list[Index]:
+        """Form the minibatches of the current window. order: numbers of its examples, in random order."""
+
+    def __next__(self) -> Index:
+        """Return the next minibatch, indices of examples."""
+        if self._ready is None:
+            self._fill()
+        while not self._ready:
+            self.next_window()
+            self._fill()
+        self.taken += 1
+        return self._ready.popleft()
+
+    def next_window(self) -> None:
+        """Go to the next window, which may be in the next epoch."""
+        self.window, self.taken = self.window + 1, 0
+        if self.window == self.windows:
+            self.epoch, self.window = self.epoch + 1, 0
+
+    def _fill(self) -> None:
+        """Form and shuffle the minibatches of the current window, except the first ``taken`` ones."""
+        positions = np.arange(self.window * WINDOW, min((self.window + 1) * WINDOW, self.size))
+        ready = self.form(permuted(positions, self.size, [self.seed, 2, self.epoch]))
+        order = np.random.default_rng([self.seed, 3, self.epoch, self.window]).permutation(len(ready))
+        self._ready = deque(ready[i] for i in order[self.taken :])
+
+    def state(self) -> dict[str, Any]:
+        """Return the position in the sequence, for a checkpoint."""
+        return {"epoch": self.epoch, "window": self.window, "taken": self.taken}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Resume at a position that ``state`` returned."""
+        self.epoch, self.window, self.taken = state["epoch"], state["window"], state["taken"]
+        self._ready = None

@@ -17,6 +17,18 @@ if TYPE_CHECKING:
     from rnnsmt.networks.training import Trainer
 
 
+RESUMING = """\
+The directory of --state-dir holds the last checkpoint. A run that was interrupted at any time resumes from
+it; on a CPU the result is bitwise identical to that of an uninterrupted run. On SIGTERM, and shortly before
+--time-limit, a checkpoint is saved and the exit status is 75 (130 after Ctrl-C); run the same command again
+to resume.
+
+With --processes, or under torchrun, every minibatch is split among several processes. The network is that of
+a single process up to rounding and the random choices of a minibatch (--dropout, --sampled-classes and the
+like)."""
+"""Description of the options of ``add_training`` in the help."""
+
+
 def add_training(parser: argparse.ArgumentParser) -> None:
     """Add the options of a training besides its data and settings: seed, files, time limit, processes, device."""
     parser.add_argument("--seed", type=int, default=1, help="random seed")
@@ -24,17 +36,18 @@ def add_training(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output-history", required=True, metavar="FILE", help="output file: settings and learning curve (JSON)"
     )
-    parser.add_argument(
+    group = parser.add_argument_group("checkpoints and processes", RESUMING)
+    group.add_argument(
         "--state-dir", required=True, metavar="DIR", help="checkpoint directory, used to resume an interrupted run"
     )
-    parser.add_argument("--save-every", type=float, default=300.0, metavar="SECONDS", help="time between checkpoints")
-    parser.add_argument(
+    group.add_argument("--save-every", type=float, default=300.0, metavar="SECONDS", help="time between checkpoints")
+    group.add_argument(
         "--time-limit",
         type=float,
         metavar="SECONDS",
         help="save a checkpoint and exit with status 75 before this time limit",
     )
-    parser.add_argument(
+    group.add_argument(
         "--processes",
         type=not_negative,
         default=1,

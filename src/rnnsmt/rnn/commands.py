@@ -117,13 +117,6 @@ def train(args: argparse.Namespace) -> dict[str, object]:
 
     Input is the directory of `rnn prepare`; outputs are the network and its learning curve (JSON).
 
-    --state-dir holds the last checkpoint. A run that was interrupted at any time resumes from it; on a CPU the result
-    is bitwise identical to that of an uninterrupted run. On SIGTERM, and shortly before --time-limit, a checkpoint is
-    saved and the exit status is 75 (130 after Ctrl-C); run the same command again to resume.
-
-    With --processes, or under torchrun, every minibatch is split among several processes. The network is that of a
-    single process up to rounding and the random choices of --dropout and --sampled-classes.
-
     Example, in the folder of a run of the embedded corpus:
 
         rnnsmt rnn train --pairs try/pairs --preset demo --epochs 2 --seed 1 --output-model try/rnn.pt \

@@ -63,8 +63,8 @@ def test_processes_that_train_together_tell_the_others_which_gpu_they_take(taken
 def test_only_trainings_join_processes(monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("RANK", "1")
-    place = devices.set_up_device("cpu", 1)
-    assert (place.processes, place.first) == (1, True)
+    setup = devices.set_up_device("cpu", 1)
+    assert (setup.processes, setup.first) == (1, True)
 
 
 def test_full_precision_holds_for_every_kind_of_product():
@@ -89,8 +89,8 @@ def test_bfloat16_is_for_any_processor_and_reduced_for_those_that_multiply_it(mo
     monkeypatch.setattr(devices, "multiplies_bfloat16", lambda: fast)
     try:
         for precision, rounded in (("float32", False), ("reduced", fast), ("bfloat16", True)):
-            place = devices.set_up_device("cpu", 1, precision)
-            assert place.matmul_dtype == (torch.bfloat16 if rounded else None)
+            setup = devices.set_up_device("cpu", 1, precision)
+            assert setup.matmul_dtype == (torch.bfloat16 if rounded else None)
             assert torch.backends.mkldnn.enabled == (fast or not rounded)
     finally:
         devices.set_up_device("cpu", 1)

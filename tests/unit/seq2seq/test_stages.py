@@ -178,9 +178,9 @@ def test_training_in_bfloat16_learns_as_in_float32(prepared: Path, capsys: pytes
 
 
 def test_other_settings_do_not_go_on(prepared: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pairs, place = SentencePairs.open(prepared), CPU
-    trainer = Seq2SeqTrainer(pairs, DEMO, 1, place)
-    assert trainer.fingerprint() != Seq2SeqTrainer(pairs, DEMO, 2, place).fingerprint()
+    pairs, setup = SentencePairs.open(prepared), CPU
+    trainer = Seq2SeqTrainer(pairs, DEMO, 1, setup)
+    assert trainer.fingerprint() != Seq2SeqTrainer(pairs, DEMO, 2, setup).fingerprint()
     assert run_train(prepared, "one", "--batch", "0") == 2
     assert "--batch 0: must be above 0" in capsys.readouterr().err
 
