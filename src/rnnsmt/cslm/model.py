@@ -38,7 +38,7 @@ class FeedForwardLM(nn.Module):
         super().__init__()
         self.sizes = sizes
         wide = sizes.context * sizes.projection
-        self.R = nn.Parameter(torch.empty(sizes.vocabulary, sizes.projection))
+        self.R = nn.Parameter(torch.empty(sizes.inputs, sizes.projection))
         self.W_1 = nn.Parameter(torch.empty(sizes.hidden_1, wide))
         self.b_1 = nn.Parameter(torch.empty(sizes.hidden_1))
         self.W_2 = nn.Parameter(torch.empty(sizes.hidden_2, sizes.hidden_1))
@@ -127,7 +127,7 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> TrainedC
     model, content = read_model(path, FORMAT, lambda sizes: FeedForwardLM(CslmSizes(**sizes), seed=None), device)
     with corrupt_as_input_error(path, FORMAT.remedy):
         vocabulary, normalised = Vocabulary(content["words"]), bool(content["self-normalised"])
-        found = TrainedCslm(model, vocabulary, normalised, int(content["unknown words"]), content["meta"])
+        trained = TrainedCslm(model, vocabulary, normalised, int(content["unknown words"]), content["meta"])
     if len(vocabulary) != model.sizes.vocabulary:
         raise InputError(f"{path}: its words are not as many as its classes; {FORMAT.remedy}")
-    return found
+    return trained

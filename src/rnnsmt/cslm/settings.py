@@ -50,6 +50,11 @@ class CslmSizes(NetworkSizes):
         """Return the number of context words."""
         return self.order - 1
 
+    @property
+    def inputs(self) -> int:
+        """Return the number of ids of context words; those of the classes."""
+        return self.vocabulary
+
     def parameters(self) -> dict[str, dict[str, int]]:
         """Return the numbers of parameters: layer -> symbol -> number; biases are ``b_...``."""
         first, second = self.hidden_1, self.hidden_2

@@ -96,8 +96,8 @@ class FeedForwardTrainer(EpochTrainer):
             row["train (ln Z)^2"] = squares
         if not self.validation.number:
             return False
-        found = self.validation.measure(self.model)
-        row |= {"validation perplexity": perplexity_of(found.log_p), "validation |ln Z|": found.log_sum}
+        likelihood = self.validation.measure(self.model)
+        row |= {"validation perplexity": perplexity_of(likelihood.log_p), "validation |ln Z|": likelihood.log_sum}
         return self.best is None or row["validation perplexity"] < self.kept["validation perplexity"]
 
     def format_metrics(self, row: dict[str, Any]) -> str:
@@ -186,9 +186,9 @@ class CslmTrainer(FeedForwardTrainer):
     def start_message(self) -> str:
         return f"{len(self.text):,} n-grams, {self.validation.number:,} of them for validation"
 
-    def save_network(self, path: str | Path, about: dict[str, object], stats: dict[str, object]) -> None:
+    def save_network(self, path: str | Path, description: dict[str, object], stats: dict[str, object]) -> None:
         vocabulary, normalised = self.text.vocabulary, self.settings.self_normalised > 0
-        meta = {**about, "text": self.text.fingerprint, "vocabulary": vocabulary.hash(), **stats}
+        meta = {**description, "text": self.text.fingerprint, "vocabulary": vocabulary.hash(), **stats}
         save_model(path, self.model, vocabulary, normalised, self.text.unknown_words, meta)
 
 

@@ -169,8 +169,8 @@ class Trainer(ABC):
         assert gradient is not None
         index = next(self.batches)
         # at the end of an epoch a process may have no example: its gradient and sums are 0
-        own = index[setup.rank :: setup.processes]
-        sums = self.accumulate(own) if len(own) else gradient.zero_()[: self.n_sums].double()
+        part = index[setup.rank :: setup.processes]
+        sums = self.accumulate(part) if len(part) else gradient.zero_()[: self.n_sums].double()
         if setup.processes > 1:
             # the gradient is a view of ``shared``: both are summed
             self.shared[len(gradient) :] = sums
@@ -304,10 +304,10 @@ class Trainer(ABC):
         A training with other settings may clear the state directory after that.
         """
         kept = self.choose()
-        about, stats = self.describe(kept), self.statistics(kept)
+        description, stats = self.describe(kept), self.statistics(kept)
         if self.setup.first:
-            self.save_network(model_file, about, stats)
-            header = about | {"parameters": self.flat.numel()} | self.history_header(stats)
+            self.save_network(model_file, description, stats)
+            header = description | {"parameters": self.flat.numel()} | self.history_header(stats)
             write_json(history_file, header | {"curve": self.history})
             if self.checkpoint is not None:
                 self.checkpoint.finish()
@@ -365,8 +365,8 @@ class Trainer(ABC):
         """Return the statistics of the stage, given the row of the kept parameters; called in all processes."""
 
     @abstractmethod
-    def save_network(self, path: str | Path, about: dict[str, object], stats: dict[str, object]) -> None:
-        """Write the model file. about, stats: the results of ``describe`` and ``statistics``."""
+    def save_network(self, path: str | Path, description: dict[str, object], stats: dict[str, object]) -> None:
+        """Write the model file. description, stats: the results of ``describe`` and ``statistics``."""
 
     @abstractmethod
     def history_header(self, stats: dict[str, object]) -> dict[str, object]:

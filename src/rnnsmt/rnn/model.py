@@ -358,7 +358,7 @@ def check_vocabularies(path: str | Path, meta: dict[str, Any], pairs: Pairs) -> 
     for name, value in vocabularies_of(pairs).items():
         if meta.get(name) != value:
             raise InputError(
-                f"{path} and {pairs.folder} do not belong together: their {name} differs; "
+                f"{path} and {pairs.directory} do not belong together: their {name} differs; "
                 "train the network on these pairs, or use the pairs that it was trained on"
             )
 
@@ -371,7 +371,7 @@ def check_lengths(sizes: RnnSizes, pairs: Pairs) -> None:
     """
     if sizes.longest < sys.maxsize and (longest := pairs.longest()) > sizes.longest:
         raise InputError(
-            f"{pairs.folder}: has a phrase of {longest} words, this {sizes.variant} network takes {sizes.longest}; "
+            f"{pairs.directory}: has a phrase of {longest} words, this {sizes.variant} network takes {sizes.longest}; "
             f"train it with --max-length {longest}, or extract shorter phrases"
         )
 

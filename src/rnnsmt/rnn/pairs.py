@@ -41,10 +41,10 @@ class Pairs:
 
     def __init__(self, directory: IdDirectory) -> None:
         """Read the vocabularies."""
-        self.folder, self.sides, self.stats = directory.path, directory.sides, directory.stats
+        self.directory, self.sides, self.stats = directory.path, directory.sides, directory.stats
         self.fingerprint = directory.fingerprint
         """SHA-256 of the vocabularies and all pairs."""
-        self.vocabularies = tuple(Vocabulary.read(self.folder / f"vocab.{side}.txt") for side in SIDES)
+        self.vocabularies = tuple(Vocabulary.read(self.directory / f"vocab.{side}.txt") for side in SIDES)
         self.held_out: Index = np.zeros(0, np.int64)
         """Indices of the pairs that only occur in held-out sentences; empty if the origins are not known."""
         self.direction = "direct"
@@ -62,9 +62,9 @@ class Pairs:
         for side, vocabulary in zip(SIDES, pairs.vocabularies, strict=True):
             check_vocabulary(directory, FORMAT, side, vocabulary.hash())
         if "held-out pairs" in pairs.stats:
-            pairs.held_out = read_array(pairs.folder / HELD_OUT, np.int64, 1, FORMAT.remedy)
+            pairs.held_out = read_array(pairs.directory / HELD_OUT, np.int64, 1, FORMAT.remedy)
             if len(pairs.held_out) != pairs.stats["held-out pairs"]:
-                raise InputError(f"{pairs.folder}: {HELD_OUT} is inconsistent with pairs.json; {FORMAT.remedy}")
+                raise InputError(f"{pairs.directory}: {HELD_OUT} is inconsistent with pairs.json; {FORMAT.remedy}")
         return pairs
 
     def __len__(self) -> int:
@@ -127,10 +127,12 @@ class Pairs:
             InputError: the origins of the pairs are not known, or the array has another length.
         """
         if "held-out pairs" not in self.stats:
-            raise InputError(f"{self.folder}: the origins of its pairs are not known; run rnn prepare with --origins")
-        found = read_array(self.folder / name, dtype, 1, FORMAT.remedy, mapped=True)
+            raise InputError(
+                f"{self.directory}: the origins of its pairs are not known; run rnn prepare with --origins"
+            )
+        found = read_array(self.directory / name, dtype, 1, FORMAT.remedy, mapped=True)
         if len(found) != len(self):
-            raise InputError(f"{self.folder}: {name} is inconsistent with pairs.json; {FORMAT.remedy}")
+            raise InputError(f"{self.directory}: {name} is inconsistent with pairs.json; {FORMAT.remedy}")
         return found
 
 

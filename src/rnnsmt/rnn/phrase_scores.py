@@ -202,7 +202,7 @@ def _score_batch(
     bad = np.flatnonzero(~np.isfinite(scores))
     if len(bad):
         raise InputError(
-            f"{pairs.folder}: the network gives pair {begin + int(bad[0]) + 1} the score {scores[bad[0]]}; "
+            f"{pairs.directory}: the network gives pair {begin + int(bad[0]) + 1} the score {scores[bad[0]]}; "
             "train it again"
         )
     return scores.astype(np.float32)

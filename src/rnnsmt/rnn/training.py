@@ -125,12 +125,12 @@ class RnnTrainer(Trainer):
         row["train log p per word"] = -loss / self.sums.words
         if not len(self.split.held_out):
             return False
-        found = self.validation.measure(self.model)
-        row |= {"held-out log p per pair": found.per_pair, "held-out log p per word": found.per_word}
+        likelihood = self.validation.measure(self.model)
+        row |= {"held-out log p per pair": likelihood.per_pair, "held-out log p per word": likelihood.per_word}
         if self.overlapping is not None:
             row["overlapping log p per word"] = self.overlapping.measure(self.model).per_word
         best = self.history[self.best[0]]["held-out log p per pair"] if self.best else float("-inf")
-        return self.settings.keep == "best" and found.per_pair > best
+        return self.settings.keep == "best" and likelihood.per_pair > best
 
     def start_message(self) -> str:
         split = self.split
@@ -157,9 +157,9 @@ class RnnTrainer(Trainer):
             stats |= {"unigram per word": self.unigram}
         return stats | {"clip rate": self.history[-1]["clip rate"]}
 
-    def save_network(self, path: str | Path, about: dict[str, object], stats: dict[str, object]) -> None:
+    def save_network(self, path: str | Path, description: dict[str, object], stats: dict[str, object]) -> None:
         data = {**vocabularies_of(self.pairs), "pairs": self.pairs.fingerprint}
-        save_model(path, self.model, about | {"direction": self.settings.direction} | data)
+        save_model(path, self.model, description | {"direction": self.settings.direction} | data)
 
     def history_header(self, stats: dict[str, object]) -> dict[str, object]:
         return {

@@ -41,7 +41,7 @@ class SentenceBatches(WindowBatches):
         super().__init__(len(pairs) - len(held_out), seed)
         self.pairs, self.batch = pairs, batch
         if self.size <= 0:
-            raise InputError(f"{pairs.folder}: no pair is left to train on; give more text, or --held-out 0")
+            raise InputError(f"{pairs.directory}: no pair is left to train on; give more text, or --held-out 0")
         kept = np.ones(len(pairs), bool)
         kept[held_out] = False
         self._kept = np.flatnonzero(kept)

@@ -177,11 +177,11 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> TrainedS
         source, target = (
             kind.load(Vocabulary(content["words"][name]), models.get(name, b"")) for name in ("source", "target")
         )
-        found = TrainedSeq2Seq(model, source, target, str(content["source order"]), content["meta"])
+        trained = TrainedSeq2Seq(model, source, target, str(content["source order"]), content["meta"])
     if (len(source), len(target)) != (model.sizes.source_vocabulary, model.sizes.target_vocabulary):
         raise InputError(f"{path}: its words are not as many as its classes; {FORMAT.remedy}")
     model.eval()
-    return found
+    return trained
 
 
 def load_ensemble(paths: list[str], device: torch.device | str = "cpu") -> list[TrainedSeq2Seq]:
@@ -190,8 +190,9 @@ def load_ensemble(paths: list[str], device: torch.device | str = "cpu") -> list[
     Raises:
         InputError: see ``load_model``; the networks have different vocabularies or subwords.
     """
-    found = [load_model(path, device) for path in paths]
-    for path, one in zip(paths[1:], found[1:], strict=True):
-        if (one.source.hash(), one.target.hash()) != (found[0].source.hash(), found[0].target.hash()):
+    ensemble = [load_model(path, device) for path in paths]
+    first = ensemble[0]
+    for path, other in zip(paths[1:], ensemble[1:], strict=True):
+        if (other.source.hash(), other.target.hash()) != (first.source.hash(), first.target.hash()):
             raise InputError(f"{path}: has other vocabularies than {paths[0]}; train them on the same sentences")
-    return found
+    return ensemble

@@ -39,16 +39,16 @@ class SentencePairs:
         Raises:
             InputError: their files are missing or damaged, or of an unknown kind.
         """
-        self.folder, self.sides = directory.path, directory.sides
+        self.directory, self.sides = directory.path, directory.sides
         self.fingerprint = directory.fingerprint
         """SHA-256 of the units and all pairs."""
         self.subwords = directory.stats.get("subwords", "none")
         """Kind of the units, one of ``SUBWORDS``."""
         if self.subwords not in KINDS:
             raise InputError(
-                f"{self.folder / FORMAT.json}: subwords {self.subwords} are not of this version; {FORMAT.remedy}"
+                f"{self.directory / FORMAT.json}: subwords {self.subwords} are not of this version; {FORMAT.remedy}"
             )
-        source, target = (read_units(self.folder, side, self.subwords, FORMAT.remedy) for side in SIDES)
+        source, target = (read_units(self.directory, side, self.subwords, FORMAT.remedy) for side in SIDES)
         self.units = source, target
 
     @classmethod

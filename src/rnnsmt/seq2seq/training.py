@@ -103,9 +103,9 @@ class Seq2SeqTrainer(Trainer):
             stats |= {"held-out perplexity": kept["held-out perplexity"], "unigram perplexity": self.unigram}
         return stats
 
-    def save_network(self, path: str | Path, about: dict[str, object], stats: dict[str, object]) -> None:
+    def save_network(self, path: str | Path, description: dict[str, object], stats: dict[str, object]) -> None:
         pairs = self.pairs
-        meta = {**about, "sentences": pairs.fingerprint}
+        meta = {**description, "sentences": pairs.fingerprint}
         save_model(path, self.model, pairs.subwords, pairs.units, self.settings.source_order, meta)
 
     def history_header(self, stats: dict[str, object]) -> dict[str, object]:

@@ -268,7 +268,7 @@ def test_inverse_direction(with_origins, tmp_path):
     scores = []
     for models in (files[:1], files[1:], files):
         out = tmp_path / "scores.npy"
-        options = ["--pairs", held.folder, "--model", *models, "--output", out]
+        options = ["--pairs", held.directory, "--model", *models, "--output", out]
         assert main([str(part) for part in ["rnn", "score", *options]]) == 0
         scores.append(np.load(out))
     expected = [log_p(load_model(files[0])[0], held.in_direction("inverse"), i).item() for i in range(20)]
@@ -283,7 +283,7 @@ def test_direction_target_never_sees_the_source(with_origins, tmp_path, capsys):
     trainer.fit(tmp_path / "state", 1e9, Stop(None))
     model, out = tmp_path / "m.pt", tmp_path / "scores.npy"
     trainer.save(model, tmp_path / "h.json")
-    assert main([str(p) for p in ["rnn", "score", "--pairs", held.folder, "--model", model, "--output", out]]) == 0
+    assert main([str(p) for p in ["rnn", "score", "--pairs", held.directory, "--model", model, "--output", out]]) == 0
     scores = np.load(out)
     empty = held.in_direction("target")
     network = load_model(model)[0]
@@ -291,7 +291,7 @@ def test_direction_target_never_sees_the_source(with_origins, tmp_path, capsys):
     assert scores[:20] == pytest.approx([log_p(network, empty, i).item() for i in range(20)], abs=1e-4)
     (tmp_path / "phrases").write_text("a b\n")
     for stage in ("sample", "translate"):
-        options = ["--pairs", held.folder, "--model", model, "--input", tmp_path / "phrases", "--output", out]
+        options = ["--pairs", held.directory, "--model", model, "--input", tmp_path / "phrases", "--output", out]
         assert main([str(part) for part in ["rnn", stage, *options]]) == 2
         assert "trained with --direction target, it reads no source phrases" in capsys.readouterr().err
     with torch.no_grad():  # no other source word has anything to say
@@ -373,14 +373,14 @@ def test_pairs_of_sentences_that_are_left_out_are_not_trained_on(in_halves):
 
 def test_networks_score_the_pairs_that_they_left_out(in_halves, tmp_path, capsys):
     """Through the command line: each the other's, and both together what both have seen."""
-    base = ["rnn", "train", "--pairs", in_halves.folder, "--preset", "demo", "--updates", "4", "--hidden", "6"]
+    base = ["rnn", "train", "--pairs", in_halves.directory, "--preset", "demo", "--updates", "4", "--hidden", "6"]
     files = [tmp_path / f"{k}.pt" for k in (1, 2)]
     for k, file in enumerate(files, 1):
         outputs = ["--output-model", file, "--output-history", tmp_path / "h", "--state-dir", tmp_path / f"state{k}"]
         assert main([str(part) for part in [*base, "--leave-out", f"{k}/2", *outputs]]) == 0
     scores = []
     for models in ([files[0]], [files[1]], files, files[::-1]):
-        command = ["rnn", "score", "--pairs", in_halves.folder, "--model", *models, "--output", tmp_path / "s.npy"]
+        command = ["rnn", "score", "--pairs", in_halves.directory, "--model", *models, "--output", tmp_path / "s.npy"]
         assert main([str(part) for part in command]) == 0
         scores.append(np.load(tmp_path / "s.npy"))
     assert "of sentences left out in training 110" in capsys.readouterr().err
