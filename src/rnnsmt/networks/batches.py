@@ -5,7 +5,7 @@
 
 from abc import ABC, abstractmethod
 from collections import deque
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,6 +130,9 @@ class WindowBatches(ABC):
     @abstractmethod
     def form(self, order: Index) -> list[Index]:
         """Form the minibatches of the current window. order: numbers of its examples, in random order."""
+
+    def __iter__(self) -> Self:
+        return self
 
     def __next__(self) -> Index:
         """Return the next minibatch, indices of examples."""
