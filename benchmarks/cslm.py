@@ -22,12 +22,11 @@ import torch
 from torch import Tensor
 
 from rnnsmt.cslm.model import FeedForwardLM, save_model
-from rnnsmt.cslm.ngrams import contexts_at
-from rnnsmt.cslm.scoring import NGramScorer
+from rnnsmt.cslm.ngram_scorer import NGramScorer
 from rnnsmt.cslm.settings import PRESETS, CslmSettings
-from rnnsmt.cslm.text import Text
+from rnnsmt.cslm.text import Text, contexts_at
 from rnnsmt.cslm.training import CslmTrainer
-from rnnsmt.networks.devices import choose_place
+from rnnsmt.networks.devices import set_up_device
 
 SENTENCES = 1000
 WORDS = 20
@@ -60,14 +59,14 @@ def best(work: dict[str, Callable[[], int]], rounds: int) -> dict[str, float]:
 def training(text: Text, settings: CslmSettings, threads: int, rounds: int) -> dict[str, float]:
     work: dict[str, Callable[[], int]] = {}
     for precision in ("reduced", "float32"):
-        place = choose_place("cpu", 1, precision)
+        setup = set_up_device("cpu", 1, precision)
         for name, changed in (
             ("by hand", settings),
             ("by hand, no dropout", replace(settings, dropout=0.0)),
             ("by hand, self-normalised", replace(settings, self_normalised=0.1)),
             ("autograd, no dropout", replace(settings, dropout=0.0)),
         ):
-            trainer = CslmTrainer(text, changed, 1, place, threads)
+            trainer = CslmTrainer(text, changed, 1, setup, threads)
             if "autograd" in name:
                 trainer.loss_and_gradient = partial(by_autograd, precision == "reduced")
             work[f"{name}, {precision}"] = partial(updates, trainer, 8)

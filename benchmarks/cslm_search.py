@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rnnsmt.base.io import read_json, read_lines
-from rnnsmt.cslm.scoring import NGramScorer
+from rnnsmt.cslm.ngram_scorer import NGramScorer
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.search import SearchOptions, decode, load_model
 from rnnsmt.search.neural import NeuralCounts, NeuralFeature

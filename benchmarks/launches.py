@@ -22,26 +22,26 @@ from tests.unit.fake_cuda import Device, fake_cuda, load_guard
 from tests.unit.launches import counts_of_update, cslm_trainer, make_pairs, make_text, rnn_trainer
 
 from rnnsmt.cslm.model import FeedForwardLM
-from rnnsmt.cslm.scoring import CudaEngine
+from rnnsmt.cslm.ngram_scorer import CudaEngine
 from rnnsmt.cslm.settings import CslmSizes
-from rnnsmt.networks.devices import choose_place
+from rnnsmt.networks.devices import set_up_device
 
 Row = tuple[str, dict[str, int]]
 
 
 def rows(folder: Path) -> Iterator[Row]:
     """Yield the name and the counts of each row."""
-    place = choose_place("cuda", 1)
+    setup = set_up_device("cuda", 1)
     for length in (3, 5, 8):
         data = folder / str(length)
         data.mkdir()
         pairs = make_pairs(data, length)
         for preset in ("paper", "small"):
-            counts = counts_of_update(rnn_trainer(pairs, place, preset))
+            counts = counts_of_update(rnn_trainer(pairs, setup, preset))
             yield f"RNN Encoder-Decoder, `{preset}`, {length} + {length} ids", counts
     text = make_text(folder)
     for preset in ("paper", "small"):
-        yield f"CSLM, `{preset}`", counts_of_update(cslm_trainer(text, place, preset))
+        yield f"CSLM, `{preset}`", counts_of_update(cslm_trainer(text, setup, preset))
     for normalize in (True, False):
         engine = CudaEngine(FeedForwardLM(CslmSizes(60, 7, 8, 16, 12), 1).requires_grad_(False).to("cuda"), normalize)
         Device.current.reset()

@@ -18,11 +18,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rnnsmt.networks.devices import choose_place
-from rnnsmt.networks.sequences import Sequences
+from rnnsmt.networks.devices import set_up_device
+from rnnsmt.networks.id_directory import Sequences
 from rnnsmt.rnn.model import RNNEncoderDecoder, load_model
 from rnnsmt.rnn.pairs import Pairs
-from rnnsmt.rnn.scoring import encode_distinct, prefix_levels, score_range
+from rnnsmt.rnn.phrase_scores import encode_distinct, prefix_levels, score_range
 from rnnsmt.rnn.settings import PRESETS
 
 SLICE = 8192
@@ -83,7 +83,7 @@ def main() -> None:
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
     args = parser.parse_args()
     pairs = Pairs.open(args.pairs)
-    device = choose_place(args.device, args.threads).device
+    device = set_up_device(args.device, args.threads).device
     if args.model:
         model, _ = load_model(args.model, device)
     else:

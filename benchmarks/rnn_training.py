@@ -21,8 +21,8 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from rnnsmt.networks.devices import Place, choose_place
-from rnnsmt.networks.softmax import Products
+from rnnsmt.networks.devices import DeviceSetup, set_up_device
+from rnnsmt.networks.operations import Products
 from rnnsmt.rnn.batches import PairBatches, pair_tensors
 from rnnsmt.rnn.gradients import loss_and_gradient
 from rnnsmt.rnn.model import RNNEncoderDecoder
@@ -71,37 +71,37 @@ def by_autograd(model: RNNEncoderDecoder) -> Callable[[Tensor, Tensor], Tensor]:
     return loss
 
 
-def versions(sizes: RnnSizes, place: Place) -> Iterator[tuple[str, Callable[[Tensor, Tensor], object]]]:
+def versions(sizes: RnnSizes, setup: DeviceSetup) -> Iterator[tuple[str, Callable[[Tensor, Tensor], object]]]:
     """Yield the name and the step of each version of loss and gradient."""
-    model = RNNEncoderDecoder(sizes, 1, 0.1).to(place.device)
+    model = RNNEncoderDecoder(sizes, 1, 0.1).to(setup.device)
     for parameter in model.parameters():
         parameter.grad = torch.zeros_like(parameter)
     yield "by hand, float32", lambda source, target: loss_and_gradient(model, source, target)
-    if place.device.type == "cpu":
+    if setup.device.type == "cpu":
         rounded = Products(torch.bfloat16)
         yield "by hand, bfloat16 factors", lambda source, target: loss_and_gradient(model, source, target, rounded)
     yield "autograd", backward(model, by_autograd(model))
-    gru = WithGRU(sizes).to(place.device)
+    gru = WithGRU(sizes).to(setup.device)
     yield "torch.nn.GRU, float32", backward(gru, gru)
-    with torch.autocast(place.device.type, torch.bfloat16):
+    with torch.autocast(setup.device.type, torch.bfloat16):
         yield "torch.nn.GRU, bfloat16 autocast", backward(gru, gru)
 
 
-def clock(place: Place) -> float:
+def clock(setup: DeviceSetup) -> float:
     """Return CPU seconds; on a GPU, wall seconds after synchronisation."""
-    if place.device.type == "cuda":
+    if setup.device.type == "cuda":
         torch.cuda.synchronize()
         return time.perf_counter()
     return time.process_time()
 
 
-def pairs_per_second(step: Callable[..., object], batches: list[Minibatch], place: Place) -> float:
+def pairs_per_second(step: Callable[..., object], batches: list[Minibatch], setup: DeviceSetup) -> float:
     for batch in batches:
         step(*batch)
-    begun = clock(place)
+    begun = clock(setup)
     for batch in batches:
         step(*batch)
-    return sum(source.shape[1] for source, _ in batches) / (clock(place) - begun)
+    return sum(source.shape[1] for source, _ in batches) / (clock(setup) - begun)
 
 
 def cost(sizes: RnnSizes, batches: list[Minibatch]) -> tuple[float, float]:
@@ -130,24 +130,24 @@ def main() -> None:
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
     args = parser.parse_args()
     settings: RnnSettings = replace(PRESETS[args.preset], updates=args.batches * 2)
-    place = choose_place(args.device, args.threads, settings.precision)
+    setup = set_up_device(args.device, args.threads, settings.precision)
     pairs = Pairs.open(args.pairs)
     stream = PairBatches(pairs, settings.batch, 1, torch.zeros(0, dtype=torch.int64).numpy())
-    batches = [pair_tensors(pairs, next(stream), place.device) for _ in range(args.batches)]
+    batches = [pair_tensors(pairs, next(stream), setup.device) for _ in range(args.batches)]
     sizes = settings.sizes(*(len(vocabulary) for vocabulary in pairs.vocabularies))
     operations, moved = cost(sizes, batches)
     print(f"{sizes}, minibatches of {settings.batch}, {sizes.count():,} parameters")
     print(f"an update: {operations / 1e9:.1f} GFLOP, at least {moved / 1e6:.0f} MB moved")
-    for name, step in versions(sizes, place):
-        rate = pairs_per_second(step, batches, place)
+    for name, step in versions(sizes, setup):
+        rate = pairs_per_second(step, batches, setup)
         print(f"{name:34} {rate:8,.0f} pairs/s {rate / settings.batch * operations / 1e9:8,.0f} GFLOP/s", flush=True)
-    trainer = RnnTrainer(pairs, settings, 1, place)
+    trainer = RnnTrainer(pairs, settings, 1, setup)
     for _ in range(args.batches):
         trainer.step()
-    seen, begun = trainer.seen, clock(place)
+    seen, begun = trainer.seen, clock(setup)
     for _ in range(args.batches):
         trainer.step()
-    seconds = clock(place) - begun
+    seconds = clock(setup) - begun
     print(f"{'whole updates of rnn train':34} {(trainer.seen - seen) / seconds:8,.0f} pairs/s", end=" ")
     print(f"{args.batches / seconds:.1f} updates/s")
 

@@ -21,14 +21,14 @@ from torch import nn
 from torch.nn.functional import cross_entropy, dropout
 
 from rnnsmt.base.io import read_lines
-from rnnsmt.networks.devices import choose_place
+from rnnsmt.networks.devices import set_up_device
 from rnnsmt.networks.vocabulary import NULL, split
 from rnnsmt.seq2seq.decoding import beam_search
 from rnnsmt.seq2seq.model import load_ensemble
-from rnnsmt.seq2seq.scoring import Scorer
 from rnnsmt.seq2seq.sentences import SentencePairs, as_read, padded
 from rnnsmt.seq2seq.settings import SMALL, Seq2SeqSizes
 from rnnsmt.seq2seq.training import Seq2SeqTrainer
+from rnnsmt.seq2seq.translation_scores import Scorer
 
 
 def in_turns(versions: dict[str, Callable[[], float]], rounds: int, unit: str) -> None:
@@ -69,12 +69,12 @@ class Plain(nn.Module):
 
 def training(args: argparse.Namespace) -> None:
     """Measure words of the target side, including EOS, per CPU second of training."""
-    place = choose_place("cpu", 1, SMALL.precision)
+    setup = set_up_device("cpu", 1, SMALL.precision)
     pairs = SentencePairs.open(args.sentences)
     trainers = {}
     for classes in (SMALL.sampled_classes, 0):
         settings = SMALL.__class__(**{**SMALL.as_dict(), "sampled_classes": classes})
-        trainers[f"seq2seq train, {classes or 'all'} classes"] = Seq2SeqTrainer(pairs, settings, 1, place)
+        trainers[f"seq2seq train, {classes or 'all'} classes"] = Seq2SeqTrainer(pairs, settings, 1, setup)
     plain = Plain(SMALL.sizes(*map(len, pairs.vocabularies)), SMALL.dropout)
     adam = torch.optim.Adam(plain.parameters(), SMALL.learning_rate)
     rng = np.random.default_rng(1)

@@ -350,7 +350,7 @@ def fake_cuda() -> Iterator[Device]:
         "torch.Generator": _Generator,
         "torch.load": load_onto,
         "torch.optim.optimizer._foreach_supported_types": [torch.Tensor, torch.nn.Parameter, CudaTensor],
-        "rnnsmt.rnn.scoring.ThreadPoolExecutor": _Pool,
+        "rnnsmt.rnn.phrase_scores.ThreadPoolExecutor": _Pool,
     }
     with ExitStack() as stack:
         for name, value in replaced.items():

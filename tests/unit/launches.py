@@ -12,7 +12,7 @@ from rnnsmt.cli import main
 from rnnsmt.cslm.settings import PRESETS as CSLM_PRESETS
 from rnnsmt.cslm.text import Text
 from rnnsmt.cslm.training import CslmTrainer
-from rnnsmt.networks.devices import Place
+from rnnsmt.networks.devices import DeviceSetup
 from rnnsmt.networks.training import Trainer
 from rnnsmt.rnn.pairs import Pairs
 from rnnsmt.rnn.settings import PRESETS as RNN_PRESETS
@@ -54,14 +54,14 @@ def make_text(folder: Path, lines: int = 500) -> Text:
     return Text.open(folder / "ids")
 
 
-def rnn_trainer(pairs: Pairs, place: Place, preset: str = "paper", **settings: object) -> RnnTrainer:
+def rnn_trainer(pairs: Pairs, setup: DeviceSetup, preset: str = "paper", **settings: object) -> RnnTrainer:
     """With the settings of a preset but for the widths."""
-    return RnnTrainer(pairs, replace(RNN_PRESETS[preset], **{**SMALL_RNN, **settings}), 1, place)
+    return RnnTrainer(pairs, replace(RNN_PRESETS[preset], **{**SMALL_RNN, **settings}), 1, setup)
 
 
-def cslm_trainer(text: Text, place: Place, preset: str = "paper", **settings: object) -> CslmTrainer:
+def cslm_trainer(text: Text, setup: DeviceSetup, preset: str = "paper", **settings: object) -> CslmTrainer:
     """With the settings of a preset but for the widths."""
-    return CslmTrainer(text, replace(CSLM_PRESETS[preset], **{**SMALL_CSLM, **settings}), 1, place)
+    return CslmTrainer(text, replace(CSLM_PRESETS[preset], **{**SMALL_CSLM, **settings}), 1, setup)
 
 
 def counts_of_update(trainer: Trainer) -> dict[str, int]:

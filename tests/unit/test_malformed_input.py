@@ -380,7 +380,7 @@ def trained(network: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
 
 def respoilt(path: Path, change: Callable[[dict], object]) -> None:
     """Change the content of a file of tensors."""
-    from rnnsmt.networks.checkpoint import load_file, save_file
+    from rnnsmt.networks.model_file import load_file, save_file
 
     content = load_file(path, "cpu", "")
     change(content)

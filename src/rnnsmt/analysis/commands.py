@@ -254,11 +254,11 @@ def _load_network(path: str, pairs_folder: str) -> "tuple[RNNEncoderDecoder, Pai
     Raises:
         InputError: the network was not trained with --direction direct; a file is missing or damaged.
     """
-    from rnnsmt.networks.devices import choose_place
+    from rnnsmt.networks.devices import set_up_device
     from rnnsmt.rnn.model import load_model_of
     from rnnsmt.rnn.pairs import Pairs
 
-    model, pairs, _ = load_model_of(Pairs.open(pairs_folder), path, choose_place("cpu", 1))
+    model, pairs, _ = load_model_of(Pairs.open(pairs_folder), path, set_up_device("cpu", 1))
     if pairs.direction != "direct":
         raise InputError(f"{path}: was trained with --direction {pairs.direction}; --direction direct is needed")
     return model, pairs

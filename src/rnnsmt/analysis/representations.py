@@ -82,7 +82,7 @@ def phrase_vectors(model: "RNNEncoderDecoder", pairs: "Pairs", number: int, seed
     import torch
 
     from rnnsmt.networks.vocabulary import UNK
-    from rnnsmt.rnn.scoring import encode_distinct
+    from rnnsmt.rnn.phrase_scores import encode_distinct
 
     lengths = np.diff(pairs.sides[0].offsets)
     long = np.flatnonzero(lengths > LEAST_WORDS)  # lengths include EOS

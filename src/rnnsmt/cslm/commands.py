@@ -1,20 +1,24 @@
 """The commands of the continuous-space language model."""
 
 import argparse
+from typing import TYPE_CHECKING
 
 from rnnsmt.base.io import InputError
 from rnnsmt.base.options import positive
-from rnnsmt.base.stopping import Stop
 from rnnsmt.cslm.settings import PRESETS
 from rnnsmt.moses.ini import CSLM_UNKNOWN
 from rnnsmt.networks.options import (
     add_device,
     add_settings,
-    add_training,
     chosen_settings,
     need_torch,
     print_description,
 )
+from rnnsmt.networks.run_training import add_training, run_training
+
+if TYPE_CHECKING:
+    from rnnsmt.cslm.training import CslmTrainer
+    from rnnsmt.networks.devices import DeviceSetup
 
 
 def add_scoring(parser: argparse.ArgumentParser) -> None:
@@ -128,32 +132,20 @@ def train(args: argparse.Namespace) -> dict[str, object]:
     the validation n-grams is computed after every epoch. Training ends after --epochs epochs, or when the perplexity
     has not improved for --patience epochs; the best parameters are saved.
 
-    --state-dir holds the last checkpoint. A run that was interrupted at any time resumes from it; on a CPU the result
-    is bitwise identical to that of an uninterrupted run. On SIGTERM, and shortly before --time-limit, a checkpoint is
-    saved and the exit status is 75 (130 after Ctrl-C); run the same command again to resume.
-
-    With --processes, or under torchrun, every minibatch is split among several processes. The network is that of a
-    single process up to rounding and the random choices of --dropout, --singletons and --sampled-classes.
-
     Example, in the folder of a run of the embedded corpus:
 
         rnnsmt cslm train --text try/text --preset demo --self-normalised 0.1 --seed 1 \
             --output-model try/cslm.pt --output-history try/cslm.json --state-dir try/cslm.state --threads 2
     """
     settings = chosen_settings(args, PRESETS)
-    need_torch()
 
-    from rnnsmt.networks.processes import started_processes
-
-    with Stop(args.time_limit) as stop, started_processes(args.processes):
+    def make_trainer(setup: "DeviceSetup") -> "CslmTrainer":
         from rnnsmt.cslm.text import Text
         from rnnsmt.cslm.training import CslmTrainer
-        from rnnsmt.networks.devices import choose_place
 
-        with choose_place(args.device, 1, settings.precision, join=True) as place:
-            trainer = CslmTrainer(Text.open(args.text), settings, args.seed, place, args.threads)
-            trainer.fit(args.state_dir, args.save_every, stop)
-            return trainer.save(args.output_model, args.output_history)
+        return CslmTrainer(Text.open(args.text), settings, args.seed, setup, args.threads)
+
+    return run_training(args, settings, make_trainer)
 
 
 def perplexity_options(parser: argparse.ArgumentParser) -> None:
@@ -217,7 +209,8 @@ def score(args: argparse.Namespace) -> dict[str, object]:
 
     from rnnsmt.base.io import atomic_text, read_lines
     from rnnsmt.base.progress import track
-    from rnnsmt.cslm.scoring import NGramScorer, sentence_scores
+    from rnnsmt.cslm.ngram_scorer import NGramScorer
+    from rnnsmt.cslm.text_scores import sentence_scores
 
     scorer = NGramScorer(args.model, args.device, args.threads, normalize_of(args), unknown_score=args.unknown)
     number, total = 0, 0.0
@@ -249,7 +242,8 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
     """
     need_torch()
 
-    from rnnsmt.cslm.scoring import NGramScorer, add_to_nbest
+    from rnnsmt.cslm.ngram_scorer import NGramScorer
+    from rnnsmt.cslm.text_scores import add_to_nbest
 
     scorer = NGramScorer(args.model, args.device, args.threads, normalize_of(args), unknown_score=args.unknown)
     return {"translations": add_to_nbest(scorer, args.nbest, args.output)}

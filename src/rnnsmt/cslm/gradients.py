@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from rnnsmt.cslm.model import FeedForwardLM
-from rnnsmt.networks.dropout import Dropout
-from rnnsmt.networks.softmax import ClassSampler, Products, put_gradient, softmax_gradient
+from rnnsmt.networks.operations import Dropout, Products, put_gradient
+from rnnsmt.networks.softmax import ClassSampler, softmax_gradient
 
 
 @torch.no_grad()

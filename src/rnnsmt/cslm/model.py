@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from rnnsmt.base.io import InputError
 from rnnsmt.cslm.settings import CslmSizes
-from rnnsmt.networks.checkpoint import check_parameters, corrupt_as_input_error, load_file, save_file
+from rnnsmt.networks.model_file import ModelFormat, corrupt_as_input_error, read_model, write_model
 from rnnsmt.networks.vocabulary import Vocabulary
 
 
@@ -38,7 +38,7 @@ class FeedForwardLM(nn.Module):
         super().__init__()
         self.sizes = sizes
         wide = sizes.context * sizes.projection
-        self.R = nn.Parameter(torch.empty(sizes.vocabulary, sizes.projection))
+        self.R = nn.Parameter(torch.empty(sizes.inputs, sizes.projection))
         self.W_1 = nn.Parameter(torch.empty(sizes.hidden_1, wide))
         self.b_1 = nn.Parameter(torch.empty(sizes.hidden_1))
         self.W_2 = nn.Parameter(torch.empty(sizes.hidden_2, sizes.hidden_1))
@@ -79,7 +79,7 @@ class FeedForwardLM(nn.Module):
         return torch.log_softmax(self.logits(contexts), 1).gather(1, words[:, None])[:, 0]
 
 
-FORMAT = "rnnsmt-cslm-2"
+FORMAT = ModelFormat("rnnsmt-cslm-2", "a CSLM", "train it again with cslm train")
 
 
 class TrainedCslm(NamedTuple):
@@ -110,15 +110,12 @@ def save_model(
 ) -> None:
     """Write a model, atomically; arguments as in ``TrainedCslm``. meta: plain values."""
     content = {
-        "format": FORMAT,
-        "sizes": model.sizes.as_dict(),
         "words": vocabulary.words[2:-1],
         "self-normalised": self_normalised,
         "unknown words": unknown_words,
         "meta": meta,
-        "parameters": {name: parameter.detach().cpu().clone() for name, parameter in model.named_parameters()},
     }
-    save_file(path, content)
+    write_model(path, FORMAT, model, model.sizes, content)
 
 
 def load_model(path: str | Path, device: torch.device | str = "cpu") -> TrainedCslm:
@@ -127,17 +124,10 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> TrainedC
     Raises:
         InputError: the file is missing, damaged, or of another kind.
     """
-    remedy = "train it again with cslm train"
-    content = load_file(path, device, remedy)
-    if content.get("format") != FORMAT:
-        raise InputError(f"{path}: not a CSLM of this version; {remedy}")
-    with corrupt_as_input_error(path, remedy):
-        with torch.device("meta"):
-            model = FeedForwardLM(CslmSizes(**content["sizes"]), seed=None)
-        model.load_state_dict(content["parameters"], assign=True)
+    model, content = read_model(path, FORMAT, lambda sizes: FeedForwardLM(CslmSizes(**sizes), seed=None), device)
+    with corrupt_as_input_error(path, FORMAT.remedy):
         vocabulary, normalised = Vocabulary(content["words"]), bool(content["self-normalised"])
-        found = TrainedCslm(model, vocabulary, normalised, int(content["unknown words"]), dict(content["meta"]))
-    if len(found.vocabulary) != model.sizes.vocabulary:
-        raise InputError(f"{path}: its words are not as many as its classes; {remedy}")
-    check_parameters(path, model, remedy)
-    return found
+        trained = TrainedCslm(model, vocabulary, normalised, int(content["unknown words"]), content["meta"])
+    if len(vocabulary) != model.sizes.vocabulary:
+        raise InputError(f"{path}: its words are not as many as its classes; {FORMAT.remedy}")
+    return trained

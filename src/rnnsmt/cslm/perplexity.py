@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.io import InputError, read_lines
+from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.strings import Interner
 from rnnsmt.base.progress import track
-from rnnsmt.cslm.kernels.events import event_log_p
-from rnnsmt.cslm.scoring import LINES, NGramScorer, ngram_scores
+from rnnsmt.cslm.ngram_scorer import NGramScorer
+from rnnsmt.cslm.text_scores import LINES, ngram_scores
 from rnnsmt.lm.automaton import Automaton, load_automaton
+from rnnsmt.lm.kernels.automaton import query
 from rnnsmt.networks.training import perplexity_of
 from rnnsmt.networks.vocabulary import split
 
@@ -103,3 +105,46 @@ def event_scores(lm: Automaton, lines: Iterable[list[str]], shortlist: list[str]
     out = np.empty(len(words))
     event_log_p(lm.arrays, lm.start, words, np.array(known), lm.end, inside, outside, out)
     return out
+
+
+PRECISE = 1e-3
+"""Smallest usable value of 1 - mass: below it, too many digits of the LM's float32 probabilities cancel."""
+
+
+@kernel()
+def _mass(lm, state, members):
+    """Return the sum of p(word | state) over some words."""
+    mass = 0.0
+    for word in members:
+        mass += np.exp(np.float64(query(lm, state, word)[0]))
+    return mass
+
+
+@kernel()
+def event_log_p(lm, start, words, known, end, inside, outside, out):
+    """Compute ln p of every word of a text; for a word outside the shortlist, of the class of all such words.
+
+    Args:
+        lm: the automaton, ``rnnsmt.lm.kernels.automaton.LmArrays``.
+        start: the state at the beginning of a sentence.
+        words: int32 [N], LM ids of all sentences one after the other, each ending in ``end``.
+        known: bool [N], whether a word is in the shortlist.
+        end: LM id of ``</s>``.
+        inside: int32, the words outside the class, including ``</s>``; empty if the sum over ``outside`` is cheaper.
+        outside: int32, the words of the class.
+        out: float64 [N], filled.
+    """
+    state = start
+    for i in range(len(words)):
+        if not known[i]:
+            # the complement of the shortlist, summed directly if that has cancelled or ``inside`` is empty
+            mass = 1.0 - _mass(lm, state, inside) if len(inside) else 0.0
+            if mass < PRECISE:
+                mass = _mass(lm, state, outside)
+            out[i] = np.log(max(mass, 1e-40))
+        # the context holds the word itself, also if it is outside the shortlist
+        prob, state = query(lm, state, words[i])
+        if known[i]:
+            out[i] = prob
+        if words[i] == end:
+            state = start

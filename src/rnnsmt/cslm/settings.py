@@ -17,10 +17,9 @@ of its 1,500 classes can be summed.
 """
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from rnnsmt.base.io import InputError
-from rnnsmt.networks.settings import NetworkSizes, TrainingSettings
+from rnnsmt.networks.settings import EpochSettings, NetworkSizes, setting
 
 
 @dataclass(frozen=True)
@@ -51,6 +50,11 @@ class CslmSizes(NetworkSizes):
         """Return the number of context words."""
         return self.order - 1
 
+    @property
+    def inputs(self) -> int:
+        """Return the number of ids of context words; those of the classes."""
+        return self.vocabulary
+
     def parameters(self) -> dict[str, dict[str, int]]:
         """Return the numbers of parameters: layer -> symbol -> number; biases are ``b_...``."""
         first, second = self.hidden_1, self.hidden_2
@@ -66,23 +70,30 @@ OUTPUT_BIASES = ("zero", "unigram")
 
 
 @dataclass(frozen=True)
-class CslmSettings(TrainingSettings):
-    """The settings of a training on text; ``helps`` describes the fields; in addition:
+class CslmSettings(EpochSettings):
+    """The settings of a training on text; the defaults are those of the paper.
 
     Attributes:
         spread: 0 selects the initial weights of He et al. (2015).
         singletons: if the shortlist contains every word of the text, UNK is learnt from replaced words only.
-        epochs: the schedule ``linear`` reaches 0 after this maximum, even if training stops earlier.
     """
 
-    order: int = 7
-    projection: int = 512
-    hidden_1: int = 1536
-    hidden_2: int = 1024
-    spread: float = 0.01
-    output_bias: str = "zero"
-    dropout: float = 0.0
-    singletons: float = 0.0
+    order: int = setting(7, "n-gram order: number of context words plus the predicted word")
+    projection: int = setting(512, "dimension of the projection (embedding) of every context word", above=0)
+    hidden_1: int = setting(1536, "number of units of the first hidden layer", above=0)
+    hidden_2: int = setting(1024, "number of units of the second hidden layer", above=0)
+    spread: float = setting(
+        0.01,
+        "initial weights are drawn from U(-X, X); 0: range derived from the number of inputs of a unit",
+        least=0,
+    )
+    output_bias: str = setting(
+        "zero", "initial output biases; unigram: log relative frequencies of the words", choices=OUTPUT_BIASES
+    )
+    dropout: float = setting(0.0, "dropout rate of the projection and of both hidden layers", least=0)
+    singletons: float = setting(
+        0.0, "probability of replacing a word that occurs once in the text by UNK in training", least=0
+    )
     self_normalised: float = 0.0
     sampled_classes: int = 0
     batch: int = 1024
@@ -98,49 +109,18 @@ class CslmSettings(TrainingSettings):
     weight_decay: float = 0.0
     precision: str = "float32"
 
-    helps: ClassVar = {
-        **TrainingSettings.helps,
-        "order": "n-gram order: number of context words plus the predicted word",
-        "projection": "dimension of the projection (embedding) of every context word",
-        "hidden_1": "number of units of the first hidden layer",
-        "hidden_2": "number of units of the second hidden layer",
-        "spread": "initial weights are drawn from U(-X, X); 0: range derived from the number of inputs of a unit",
-        "output_bias": "initial output biases; unigram: log relative frequencies of the words",
-        "dropout": "dropout rate of the projection and of both hidden layers",
-        "singletons": "probability of replacing a word that occurs once in the text by UNK in training",
-        "self_normalised": "weight alpha of the self-normalisation penalty alpha (ln Z)^2 (Devlin et al. 2014); 0: no "
-        "penalty, and scoring uses the exact softmax",
-        "epochs": "maximum number of epochs",
-        "patience": "number of epochs without an improvement of the validation perplexity before training stops",
-        "held_out": "fraction of the n-grams used for validation, at most 0.1",
-        "held_out_least": "minimum number of validation n-grams, limited to a tenth of all n-grams",
-    }
-    choices: ClassVar = {**TrainingSettings.choices, "output_bias": OUTPUT_BIASES}
-    above_zero = (
-        "projection", "hidden_1", "hidden_2", "batch", "epochs", "patience", "held_out_least", "learning_rate", "clip",
-    )  # fmt: skip
-    not_negative = (
-        "spread", "dropout", "singletons", "self_normalised", "sampled_classes", "held_out", "warmup", "weight_decay",
-    )  # fmt: skip
-
     def check(self) -> None:
-        """Check the settings as in the base class, and the bounds of order, singletons and held_out."""
+        """Check the settings as in the base class, and the bounds of order and singletons."""
         super().check()
         if self.order < 2:
             raise InputError(f"--order {self.order}: must be at least 2, a word and one before it")
         if self.singletons > 1:
             raise InputError(f"--singletons {self.singletons}: is a share, at most 1")
-        if self.held_out > 0.1:
-            raise InputError(f"--held-out {self.held_out}: must be at most 0.1, the others are for training")
 
     def sizes(self, *vocabularies: int) -> CslmSizes:
         """Return the sizes of the network for this number of classes."""
         (vocabulary,) = vocabularies
         return CslmSizes(vocabulary, self.order, self.projection, self.hidden_1, self.hidden_2)
-
-    def held_out_of(self, ngrams: int) -> int:
-        """Return how many of ``ngrams`` n-grams are used for validation."""
-        return min(max(round(ngrams * self.held_out), self.held_out_least), ngrams // 10)
 
 
 PAPER = CslmSettings()

@@ -1,60 +1,69 @@
-"""A text as ids on disk, in memory-mapped arrays.
+"""A text as ids on disk, a directory of ``rnnsmt.networks.id_directory``, and its n-grams.
 
-A directory with these files:
-
-* ``vocab.txt``: the vocabulary.
-* ``words.npy``: int32, all sentences one after the other, each ending in ``</s>``.
-* ``offsets.npy``: int64 [sentences + 1], where each sentence begins.
-* ``text.json``: counts and the fingerprint; written last.
+The JSON file is ``text.json``, the vocabulary ``vocab.txt``.
 """
 
-import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.arrays import growing_array
-from rnnsmt.base.io import InputError, check_utf8, read_json, read_line_blocks, write_json
+from rnnsmt.base.io import InputError, check_utf8, read_line_blocks, write_json
 from rnnsmt.base.progress import Meter
-from rnnsmt.networks.sequences import Sequences, open_sequences
-from rnnsmt.networks.vocabulary import UNK, Vocabulary
+from rnnsmt.networks.batches import Index
+from rnnsmt.networks.id_directory import (
+    IdDirectory,
+    IdFormat,
+    check_vocabulary,
+    open_id_directory,
+    write_id_directory,
+)
+from rnnsmt.networks.vocabulary import NULL, UNK, Vocabulary
 
-FORMAT = "rnnsmt-cslm-text-2"
+FORMAT = IdFormat("text.json", "rnnsmt-cslm-text-2", "sentences", ("",), "run cslm prepare again")
 
-AGAIN = "run cslm prepare again"
+Ids = NDArray[np.int32]
 
 
 class Text:
-    """The sentences of a text."""
+    """The sentences of a text.
 
-    def __init__(self, folder: Path, sequences: Sequences, fingerprint: str, unknown_words: int) -> None:
-        """Read the vocabulary. unknown_words: number of distinct words of the text outside the shortlist."""
-        self.folder, self.fingerprint, self.unknown_words = folder, fingerprint, unknown_words
-        self.words, self.offsets = sequences
-        self.vocabulary = Vocabulary.read(folder / "vocab.txt")
+    Attributes:
+        words: int32, the ids of all sentences one after the other, each ending in ``</s>``.
+        offsets: int64 [sentences + 1], where each sentence begins in ``words``.
+        vocabulary: the shortlist.
+        unknown_words: number of distinct words of the text outside the shortlist.
+        fingerprint: SHA-256 of the vocabulary and all sentences.
+    """
+
+    def __init__(self, directory: IdDirectory) -> None:
+        """Read the vocabulary."""
+        (sentences,) = directory.sides
+        self.words, self.offsets = sentences
+        self.vocabulary = Vocabulary.read(directory.path / "vocab.txt")
+        self.unknown_words = int(directory.stats["distinct unknown words"])
+        self.fingerprint = directory.fingerprint
 
     @classmethod
-    def open(cls, folder: str | Path) -> "Text":
+    def open(cls, path: str | Path) -> "Text":
         """Open a directory that ``cslm prepare`` wrote; only the vocabulary is read into memory.
 
         Raises:
             InputError: a file is missing, damaged, or inconsistent with the others.
         """
-        folder = Path(folder)
-        stats = read_json(folder / "text.json")
-        if not isinstance(stats, dict) or stats.get("format") != FORMAT or "fingerprint" not in stats:
-            raise InputError(f"{folder / 'text.json'}: not of this version; {AGAIN}")
-        sequences = open_sequences(folder, "", stats.get("sentences"), stats.get("classes"), AGAIN)
-        text = cls(folder, sequences, str(stats["fingerprint"]), int(stats["distinct unknown words"]))
-        if text.vocabulary.hash() != stats.get("vocabulary"):
-            raise InputError(f"{folder}: vocab.txt was changed after the text; {AGAIN}")
+        directory = open_id_directory(path, FORMAT)
+        text = cls(directory)
+        check_vocabulary(directory, FORMAT, "", text.vocabulary.hash())
         return text
 
     def __len__(self) -> int:
         """Return the number of predicted words, including ``</s>`` of every sentence."""
         return len(self.words)
+
+    def contexts(self, places: Index, context: int) -> NDArray[np.int64]:
+        """Return the words before some positions, int64 [B, context]; see ``contexts_at``."""
+        return contexts_at(self.words, places, context, self.vocabulary.eos)
 
 
 def prepare_text(paths: list[str], vocabulary: Vocabulary, output_dir: str) -> dict[str, object]:
@@ -63,36 +72,27 @@ def prepare_text(paths: list[str], vocabulary: Vocabulary, output_dir: str) -> d
     Raises:
         InputError: a text is missing, damaged or not UTF-8, or there are no words at all.
     """
-    folder = Path(output_dir)
-    unknown = empty = 0
+    directory = Path(output_dir)
+    empty = 0
     outside: set[bytes] = set()
-    with (
-        growing_array(folder / "words.npy", np.int32) as words,
-        growing_array(folder / "offsets.npy", np.int64) as ends,
-    ):
-        ends.append(np.zeros(1, np.int64))
+    with write_id_directory(directory, FORMAT) as writer:
         for ids, lengths, skipped in _blocks(paths, vocabulary, outside):
-            ends.append(words.length + np.cumsum(lengths))
-            words.append(ids)
-            unknown += int(np.count_nonzero(ids == UNK))
+            writer.append(0, ids, lengths)
             empty += skipped
-        if ends.length == 1:
+        if not writer.sequences:
             raise InputError(f"{paths[0]}: no words to learn from; make the text again")
-        # the arrays are replaced at the end of the ``with``: without text.json, an interrupted directory is invalid
-        (folder / "text.json").unlink(missing_ok=True)
-        vocabulary.write(folder / "vocab.txt")
-    sentences = ends.length - 1
-    digest = hashlib.sha256(words.digest.digest() + ends.digest.digest() + vocabulary.hash().encode())
+    vocabulary.write(directory / "vocab.txt")
     stats: dict[str, object] = {
-        "sentences": sentences,
+        "sentences": writer.sequences,
         "empty lines": empty,
-        "words": words.length - sentences,
-        "unknown words": unknown,
+        "words": writer.ids(0),
+        "unknown words": writer.unknown[0],
         "distinct unknown words": len(outside),
-        "coverage": round(1 - unknown / (words.length - sentences), 6),
+        "coverage": round(1 - writer.unknown[0] / writer.ids(0), 6),
     }
-    about = {"format": FORMAT, "classes": len(vocabulary), "vocabulary": vocabulary.hash()}
-    write_json(folder / "text.json", {**about, **stats, "fingerprint": digest.hexdigest()})
+    about = {"format": FORMAT.version, "classes": len(vocabulary), "vocabulary": vocabulary.hash()}
+    fingerprint = writer.fingerprint([vocabulary.hash()])
+    write_json(directory / FORMAT.json, {**about, **stats, "fingerprint": fingerprint})
     return stats
 
 
@@ -123,3 +123,29 @@ def _blocks(paths: list[str], vocabulary: Vocabulary, outside: set[bytes]) -> It
                     lengths.append(len(words) + 1)
             meter.add(len(lines))
             yield np.array(ids, np.int32), np.array(lengths, np.int64), len(lines) - len(lengths)
+
+
+def contexts_at(words: Ids, places: Index, context: int, end: int) -> NDArray[np.int64]:
+    """Return the words before some positions of a text, int64 [B, context], oldest first.
+
+    Positions before the beginning of the sentence are padded with id 0.
+
+    Args:
+        words: sentences one after the other, each ending in ``end``; may be memory-mapped.
+        places: [B], the positions.
+        context: number of words.
+        end: id of ``</s>``.
+    """
+    before = places[:, None] + np.arange(-context, 0)
+    found = words[np.maximum(before, 0)].astype(np.int64)
+    found[before < 0] = end
+    # pad everything up to the last ``end`` before the position; accumulate from the newest word to the oldest
+    other = np.logical_or.accumulate(found[:, ::-1] == end, axis=1)[:, ::-1]
+    found[other] = NULL
+    return found
+
+
+def sentence_ngrams(sentences: Sequence[Ids], context: int, end: int) -> tuple[Ids, Ids]:
+    """Return contexts int32 [N, context] and words int32 [N] of all n-grams of sentences, given without ``end``."""
+    words = np.concatenate([np.append(sentence, end) for sentence in sentences]).astype(np.int32)
+    return contexts_at(words, np.arange(len(words)), context, end).astype(np.int32), words

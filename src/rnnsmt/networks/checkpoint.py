@@ -1,34 +1,16 @@
-"""Files of tensors: checkpoints of trainings, and reading, writing and checking of the files of networks.
+"""Checkpoints of trainings: replaced atomically, and only resumed with the settings that the training began with."""
 
-A checkpoint is replaced atomically, and a training is only resumed with the settings that it was started with.
-"""
-
-import io
-import pickle
 import random
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
 
-from rnnsmt.base.io import InputError, atomic_path
+from rnnsmt.base.io import InputError
 from rnnsmt.base.state_folder import StateFolder
-
-_CORRUPT = (
-    RuntimeError,
-    EOFError,
-    OSError,
-    ValueError,
-    LookupError,
-    AttributeError,
-    TypeError,
-    pickle.UnpicklingError,
-)
-"""Exceptions that torch and Python raise on files that are damaged or hold something else."""
+from rnnsmt.networks.model_file import corrupt_as_input_error, load_file, save_file
 
 
 class Checkpoint:
@@ -82,53 +64,6 @@ class Checkpoint:
             ) from None
 
 
-def save_file(path: str | Path, content: Mapping[str, Any]) -> None:
-    """Write tensors and plain values to a file, atomically; equal contents give equal bytes."""
-    memory = io.BytesIO()  # torch.save to a path would store the name of the temporary file
-    torch.save(dict(content), memory)
-    with atomic_path(path) as temporary, temporary.open("wb") as out:
-        out.write(memory.getbuffer())
-
-
-_ZIP = b"PK\x03\x04"
-"""The first bytes of every file of ``torch.save``, a ZIP archive."""
-
-
-def load_file(path: str | Path, device: torch.device | str, remedy: str) -> dict[str, Any]:
-    """Read a file that ``save_file`` wrote, onto ``device``. No code in the file is run.
-
-    Raises:
-        InputError: the file is missing, damaged, or of another kind; the message ends in ``remedy``.
-    """
-    if not Path(path).is_file():
-        raise InputError(f"{path}: no such file; {remedy}")
-    with Path(path).open("rb") as file:
-        if file.read(4) != _ZIP:
-            raise InputError(f"{path}: cannot be read: is not a file of a network, or its beginning is lost; {remedy}")
-    try:
-        content = torch.load(path, map_location=device, weights_only=True)
-    except _CORRUPT as error:
-        raise InputError(f"{path}: cannot be read ({_reason(error)}); {remedy}") from None
-    if not isinstance(content, dict):
-        raise InputError(f"{path}: holds something else; {remedy}")
-    return content
-
-
-@contextmanager
-def corrupt_as_input_error(path: str | Path, remedy: str) -> Iterator[None]:
-    """Convert exceptions on missing or mismatched parts of a file's content to ``InputError``."""
-    try:
-        yield
-    except _CORRUPT as error:
-        raise InputError(f"{path}: its parts are not what they should be ({_reason(error)}); {remedy}") from None
-
-
-def _reason(error: Exception) -> str:
-    """Return the type and the first two lines of an exception, at most 160 characters of them."""
-    text = " ".join(line.strip() for line in str(error).splitlines()[:2])
-    return f"{type(error).__name__}: {text[:160]}" if text else type(error).__name__
-
-
 def random_states() -> dict[str, Any]:
     """Return the states of the random generators of Python, numpy and torch (CPU), as tensors and plain values.
 
@@ -150,16 +85,3 @@ def restore_random_states(states: Mapping[str, Any]) -> None:
     np.random.set_state((kind, keys.cpu().numpy().astype(np.uint32), *rest))
     version, internal, gauss = states["python"]
     random.setstate((version, tuple(internal), gauss))
-
-
-def check_parameters(path: str | Path, model: nn.Module, remedy: str) -> None:
-    """Check that all parameters are dense and finite float32 tensors, and turn off their gradients.
-
-    Raises:
-        InputError: one is not; the message names the file and the parameter and ends in ``remedy``.
-    """
-    for name, parameter in model.named_parameters():
-        parameter.requires_grad_(False)
-        plain = parameter.dtype == torch.float32 and parameter.layout == torch.strided
-        if not plain or not torch.isfinite(parameter).all():
-            raise InputError(f"{path}: {name} holds values that are no numbers, or of another kind; {remedy}")

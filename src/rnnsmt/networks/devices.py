@@ -18,8 +18,8 @@ from rnnsmt.base.progress import say
 
 
 @dataclass(frozen=True)
-class Place:
-    """Device and rank of this process; as a context manager, leaves the process group at the end."""
+class DeviceSetup:
+    """Device, rank and precision of this process; as a context manager, leaves the process group at the end."""
 
     device: torch.device
     rank: int = 0
@@ -55,7 +55,7 @@ class Place:
             return flag
         return bool(self.sum(torch.tensor(float(flag), device=self.device)).item())
 
-    def __enter__(self) -> "Place":
+    def __enter__(self) -> "DeviceSetup":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -63,7 +63,7 @@ class Place:
             processes.destroy_process_group()
 
 
-def choose_place(name: str, threads: int, precision: str = "float32", join: bool = False) -> Place:
+def set_up_device(name: str, threads: int, precision: str = "float32", join: bool = False) -> DeviceSetup:
     """Choose the device and set threads and precision of this process.
 
     A warning goes to the log if ``auto`` finds no GPU although there are signs of one.
@@ -74,7 +74,7 @@ def choose_place(name: str, threads: int, precision: str = "float32", join: bool
         precision: ``float32``; ``reduced``: the factors of matrix products are rounded, to bfloat16 (8 significant
             bits, relative error up to 0.4 %) on CPUs with bfloat16 instructions, to TF32 (11 bits, 0.05 %) on GPUs,
             with sums in float32; ``bfloat16``: to bfloat16 on any device, even where that is slow. The caller rounds
-            factors to bfloat16, see ``Place.matmul_dtype``.
+            factors to bfloat16, see ``DeviceSetup.matmul_dtype``.
         join: join the process group if ``torchrun`` or ``started_processes`` started several processes.
 
     Raises:
@@ -106,7 +106,7 @@ def choose_place(name: str, threads: int, precision: str = "float32", join: bool
             f"--device auto: takes the CPU, torch sees no GPU although {sign}; install a torch with CUDA that fits the "
             "driver, or give --device cpu"
         )
-    return Place(device, rank, number, matmul_dtype)
+    return DeviceSetup(device, rank, number, matmul_dtype)
 
 
 RESERVED = ("SLURM_JOB_GPUS", "SLURM_STEP_GPUS", "CUDA_VISIBLE_DEVICES")
@@ -174,7 +174,7 @@ def _lock(number: int, share: int) -> bool:
 
 @contextmanager
 def full_precision() -> Iterator[None]:
-    """Compute matrix products in float32 within the ``with`` block, whatever ``choose_place`` has set."""
+    """Compute matrix products in float32 within the ``with`` block, whatever ``set_up_device`` has set."""
     before = torch.get_float32_matmul_precision() != "highest"
     _allow_tf32(False)
     try:

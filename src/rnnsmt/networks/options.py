@@ -2,12 +2,12 @@
 
 import argparse
 from collections.abc import Mapping
-from dataclasses import Field, fields, replace
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any, TypeVar
 
 from rnnsmt.base.io import InputError
-from rnnsmt.base.options import not_negative, option, positive
+from rnnsmt.base.options import option, positive
 from rnnsmt.networks.settings import NetworkSizes, TrainingSettings
 
 SomeSettings = TypeVar("SomeSettings", bound=TrainingSettings)
@@ -24,7 +24,7 @@ def need_torch() -> None:
 
 
 def add_device(parser: argparse.ArgumentParser) -> None:
-    """Add ``--device`` and ``--threads``, the arguments of ``rnnsmt.networks.devices.choose_place``."""
+    """Add ``--device`` and ``--threads``, the arguments of ``rnnsmt.networks.devices.set_up_device``."""
     parser.add_argument(
         "--device",
         choices=("auto", "cpu", "cuda"),
@@ -37,34 +37,32 @@ def add_device(parser: argparse.ArgumentParser) -> None:
 def add_settings(parser: argparse.ArgumentParser, presets: Mapping[str, TrainingSettings], default: str) -> None:
     """Add ``--preset`` and an option for every setting; a setting that is not given has the value of the preset.
 
-    The help text of a setting is that of ``TrainingSettings.helps`` with the values of all presets.
+    The help text of a setting is that of ``Setting.help`` with the values of all presets.
     """
     parser.add_argument(
         "--preset", choices=tuple(presets), default=default, help="set of network sizes and training settings"
     )
     group = parser.add_argument_group("override preset settings")
-    choices = presets[default].choices
-    for field in _fields(presets[default]):
-        value = type(field.default)
+    for name, setting in presets[default].described().items():
+        value = type(getattr(presets[default], name))
         group.add_argument(
-            option(field.name),
+            option(name),
             type=value,
-            choices=choices.get(field.name),
+            choices=setting.choices or None,
             default=argparse.SUPPRESS,
-            metavar=None if field.name in choices else "N" if value is int else "X",
-            help=_help_with_presets(presets, field.name),
+            metavar=None if setting.choices else "N" if value is int else "X",
+            help=_help_with_presets(setting.help, presets, name),
         )
 
 
-def _help_with_presets(presets: Mapping[str, TrainingSettings], name: str) -> str:
-    """Return the help text of a setting with its value in every preset, with ``%`` escaped for argparse."""
+def _help_with_presets(text: str, presets: Mapping[str, TrainingSettings], name: str) -> str:
+    """Append the value of a setting in every preset to its help text, with ``%`` escaped for argparse."""
     values = {preset: getattr(settings, name) for preset, settings in presets.items()}
     texts = {preset: f"{value:g}" if isinstance(value, float) else str(value) for preset, value in values.items()}
     if len(set(texts.values())) == 1:
         shown = f"all presets: {next(iter(texts.values()))}"
     else:
         shown = ", ".join(f"{preset} {text}" for preset, text in texts.items())
-    text = next(iter(presets.values())).helps[name]
     return f"{text} ({shown})".replace("%", "%%")
 
 
@@ -75,7 +73,7 @@ def chosen_settings(args: argparse.Namespace, presets: Mapping[str, SomeSettings
         InputError: a value is out of range, or values are incompatible.
     """
     preset = presets[args.preset]
-    given = {field.name: getattr(args, field.name) for field in _fields(preset) if field.name in args}
+    given = {name: getattr(args, name) for name in preset.described() if name in args}
     return preset_with(preset, given)
 
 
@@ -90,36 +88,6 @@ def preset_with(preset: SomeSettings, given: Mapping[str, Any]) -> SomeSettings:
     settings = replace(settings, **unfit)  # type: ignore[type-var]
     settings.check()
     return settings
-
-
-def _fields(settings: Any) -> tuple[Field[Any], ...]:
-    return fields(settings)
-
-
-def add_training(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a training besides its data and settings: seed, files, time limit, processes, device."""
-    parser.add_argument("--seed", type=int, default=1, help="random seed")
-    parser.add_argument("--output-model", required=True, metavar="FILE", help="output file: the trained network")
-    parser.add_argument(
-        "--output-history", required=True, metavar="FILE", help="output file: settings and learning curve (JSON)"
-    )
-    parser.add_argument(
-        "--state-dir", required=True, metavar="DIR", help="checkpoint directory, used to resume an interrupted run"
-    )
-    parser.add_argument("--save-every", type=float, default=300.0, metavar="SECONDS", help="time between checkpoints")
-    parser.add_argument(
-        "--time-limit",
-        type=float,
-        metavar="SECONDS",
-        help="save a checkpoint and exit with status 75 before this time limit",
-    )
-    parser.add_argument(
-        "--processes",
-        type=not_negative,
-        default=1,
-        help="number of data-parallel processes, one per GPU; 0 is the same as 1",
-    )
-    add_device(parser)
 
 
 def print_description(settings: TrainingSettings, *vocabularies: int) -> dict[str, object]:

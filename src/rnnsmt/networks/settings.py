@@ -1,8 +1,9 @@
 """Base classes of the sizes of the networks and of their training settings; imports nothing heavy."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection
-from typing import Any, ClassVar
+from collections.abc import Collection, Mapping
+from dataclasses import field, fields
+from typing import Any, ClassVar, NamedTuple
 
 from rnnsmt.base.io import InputError
 from rnnsmt.base.options import option
@@ -12,7 +13,10 @@ OPTIMISERS = ("adadelta", "adam", "sgd")
 SCHEDULES = ("constant", "linear", "halving")
 
 PRECISIONS = ("float32", "reduced")
-"""Precisions of matrix products, see ``rnnsmt.networks.devices.choose_place``."""
+"""Precisions of matrix products, see ``rnnsmt.networks.devices.set_up_device``."""
+
+KEEPS = ("last", "best")
+"""Parameters that a training saves."""
 
 
 class NetworkSizes(ABC):
@@ -31,10 +35,38 @@ class NetworkSizes(ABC):
         return dict(vars(self))
 
 
+class Setting(NamedTuple):
+    """What is known of a setting besides its default.
+
+    Attributes:
+        help: help text of its option.
+        above: bound that a number must exceed, or None.
+        least: smallest permitted number, or None.
+        choices: permitted values of a string; empty: the setting is a number.
+    """
+
+    help: str
+    above: float | None = None
+    least: float | None = None
+    choices: tuple[str, ...] = ()
+
+
+def setting(
+    default: Any,
+    help: str,
+    above: float | None = None,
+    least: float | None = None,
+    choices: tuple[str, ...] = (),
+) -> Any:
+    """Return a dataclass field with a default, documented as in ``Setting``."""
+    return field(default=default, metadata={"setting": Setting(help, above, least, choices)})
+
+
 class TrainingSettings(ABC):
     """All settings of a training except its data and seed; subclasses are frozen dataclasses with defaults.
 
-    ``helps`` describes the fields; in addition:
+    A subclass gives the settings below, which all trainings share, only a default; ``shared`` describes them. Settings
+    of its own are declared with ``setting``. In addition to the help texts:
 
     Attributes:
         schedule: ``halving`` is the schedule of Sutskever et al. (2014): 7.5 epochs, the first 5 at a constant rate,
@@ -54,32 +86,40 @@ class TrainingSettings(ABC):
     sampled_classes: int
     precision: str
 
-    helps: ClassVar[dict[str, str]] = {
-        "batch": "minibatch size, the total of all processes",
-        "optimiser": "optimiser; adadelta: rho 0.95, eps 1e-6; adam: AdamW; sgd: without momentum",
-        "learning_rate": "base learning rate, to which --warmup and --schedule apply",
-        "schedule": "learning rate schedule; linear: decay to 0 at the last update; halving: constant for two thirds "
-        "of the updates, then halved every fifteenth of them",
-        "warmup": "number of updates of linear learning rate warm-up",
-        "clip": "maximum norm of the gradient; larger gradients are scaled down",
-        "weight_decay": "decoupled weight decay, for --optimiser adam only",
-        "dropout": "dropout rate",
-        "sampled_classes": "number of classes sampled for the softmax of a minibatch in training, in addition to its "
-        "own words; 0: softmax over all classes",
-        "precision": "precision of matrix products in training; reduced: bfloat16 on CPUs with bfloat16 instructions, "
-        "TF32 on GPUs",
+    shared: ClassVar[Mapping[str, Setting]] = {
+        "batch": Setting("minibatch size, the total of all processes", above=0),
+        "optimiser": Setting(
+            "optimiser; adadelta: rho 0.95, eps 1e-6; adam: AdamW; sgd: without momentum", choices=OPTIMISERS
+        ),
+        "learning_rate": Setting("base learning rate, to which --warmup and --schedule apply", above=0),
+        "schedule": Setting(
+            "learning rate schedule; linear: decay to 0 at the last update; halving: constant for two thirds of the "
+            "updates, then halved every fifteenth of them",
+            choices=SCHEDULES,
+        ),
+        "warmup": Setting("number of updates of linear learning rate warm-up", least=0),
+        "clip": Setting("maximum norm of the gradient; larger gradients are scaled down", above=0),
+        "weight_decay": Setting("decoupled weight decay, for --optimiser adam only", least=0),
+        "dropout": Setting("dropout rate", least=0),
+        "sampled_classes": Setting(
+            "number of classes sampled for the softmax of a minibatch in training, in addition to its own words; 0: "
+            "softmax over all classes",
+            least=0,
+        ),
+        "precision": Setting(
+            "precision of matrix products in training; reduced: bfloat16 on CPUs with bfloat16 instructions, TF32 on "
+            "GPUs",
+            choices=PRECISIONS,
+        ),
+        "evaluations": Setting("number of evaluations on the held-out pairs", above=0),
+        "keep": Setting("parameters to save: the last ones, or the best ones on the held-out pairs", choices=KEEPS),
     }
-    """Help text of every field; subclasses add those of their own fields."""
+    """Settings that several networks have; a subclass that uses ``setting`` for one of them overrides it."""
 
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {
-        "optimiser": OPTIMISERS,
-        "schedule": SCHEDULES,
-        "precision": PRECISIONS,
-    }
-    """Permitted values of the string fields."""
-
-    above_zero: ClassVar[tuple[str, ...]]
-    not_negative: ClassVar[tuple[str, ...]]
+    @classmethod
+    def described(cls) -> dict[str, Setting]:
+        """Return the description of every setting, in the order of the fields."""
+        return {one.name: one.metadata.get("setting") or cls.shared[one.name] for one in fields(cls)}  # type: ignore[arg-type]
 
     def unfit(self) -> Collection[str]:
         """Return the names of the settings that must be 0 given the values of the others."""
@@ -89,15 +129,14 @@ class TrainingSettings(ABC):
         """Check that the numbers are valid.
 
         Raises:
-            InputError: a number is not above zero, negative or not finite, or does not go with the other settings; the
-                message names the option.
+            InputError: a number is too small or not finite, or does not go with the other settings; the message names
+                the option.
         """
-        for name in self.above_zero:
-            if not 0 < getattr(self, name) < float("inf"):
-                raise InputError(f"{option(name)} {getattr(self, name)}: must be above 0")
-        for name in self.not_negative:
-            if not 0 <= getattr(self, name) < float("inf"):
-                raise InputError(f"{option(name)} {getattr(self, name)}: must be at least 0")
+        for name, (_, above, least, _) in self.described().items():
+            if above is not None and not above < getattr(self, name) < float("inf"):
+                raise InputError(f"{option(name)} {getattr(self, name)}: must be above {above}")
+            if least is not None and not least <= getattr(self, name) < float("inf"):
+                raise InputError(f"{option(name)} {getattr(self, name)}: must be at least {least}")
         if self.weight_decay and self.optimiser != "adam":
             raise InputError(f"--weight-decay {self.weight_decay}: is for --optimiser adam only")
         for name in self.unfit():
@@ -117,3 +156,42 @@ class TrainingSettings(ABC):
     def as_dict(self) -> dict[str, Any]:
         """Return the fields by name."""
         return dict(vars(self))
+
+
+class EpochSettings(TrainingSettings):
+    """The settings of a training on the n-grams of a text that is evaluated after every epoch and may stop early.
+
+    Attributes:
+        epochs: the schedule ``linear`` reaches 0 after this maximum, even if training stops earlier.
+    """
+
+    epochs: int
+    patience: int
+    held_out: float
+    held_out_least: int
+    self_normalised: float
+
+    shared: ClassVar[Mapping[str, Setting]] = {
+        **TrainingSettings.shared,
+        "self_normalised": Setting(
+            "weight alpha of the self-normalisation penalty alpha (ln Z)^2 (Devlin et al. 2014); 0: no penalty, and "
+            "scoring uses the exact softmax",
+            least=0,
+        ),
+        "epochs": Setting("maximum number of epochs", above=0),
+        "patience": Setting(
+            "number of epochs without an improvement of the validation perplexity before training stops", above=0
+        ),
+        "held_out": Setting("fraction of the n-grams used for validation, at most 0.1", least=0),
+        "held_out_least": Setting("minimum number of validation n-grams, limited to a tenth of all n-grams", above=0),
+    }
+
+    def check(self) -> None:
+        """Check the settings as in the base class, and that ``held_out`` is at most 0.1."""
+        super().check()
+        if self.held_out > 0.1:
+            raise InputError(f"--held-out {self.held_out}: must be at most 0.1, the others are for training")
+
+    def held_out_of(self, ngrams: int) -> int:
+        """Return how many of ``ngrams`` n-grams are used for validation."""
+        return min(max(round(ngrams * self.held_out), self.held_out_least), ngrams // 10)

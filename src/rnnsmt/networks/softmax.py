@@ -1,11 +1,9 @@
-"""Matrix products of rounded factors and the softmax, which take most of the time of all networks.
+"""The softmax of training, which takes most of the time of all networks, together with its gradient.
 
-In training, the softmax and its gradient are computed together, for a few rows at a time while these are in the CPU
-cache. In scoring, few probabilities of a row are requested: all output units are computed, but none is kept.
+Both are computed for a few rows at a time, while these are in the CPU cache; optionally over a sample of the classes.
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,49 +11,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from rnnsmt.networks.kernels.softmax import add_exponentials, keep_largest, take_units
+from rnnsmt.networks.operations import Products, put_gradient
 
 SOFTMAX_ROWS = 256
 """Number of rows of the softmax that are computed together on a CPU: few enough for its cache."""
 
 CUDA_SOFTMAX_ROWS = 4096
-
-
-class Products:
-    """Matrix products of factors that are rounded to ``dtype`` (bfloat16), or not rounded (None).
-
-    Products of rounded factors are summed in float32 and the result is rounded as well; what is added later is not.
-    """
-
-    def __init__(self, dtype: torch.dtype | None = None) -> None:
-        self.dtype = dtype
-
-    def round(self, x: Tensor) -> Tensor:
-        """Round a factor that is used in several products, so that it is rounded only once."""
-        return x if self.dtype is None else x.to(self.dtype)
-
-    def __call__(self, a: Tensor, b: Tensor) -> Tensor:
-        """Compute a @ b, float32."""
-        if self.dtype is None:
-            return a @ b
-        return (a.to(self.dtype) @ b.to(self.dtype)).float()
-
-    def add_to(self, total: Tensor, a: Tensor, b: Tensor) -> Tensor:
-        """Compute total + a @ b, which may overwrite ``total``: on a GPU this saves a kernel launch."""
-        if total.is_cuda and self.dtype is None:
-            return total.addmm_(a, b)
-        return self(a, b).add_(total)
-
-
-def put_gradient(parameter: nn.Parameter, gradient: Tensor) -> None:
-    """Copy a gradient into the existing ``.grad`` of a parameter, which may be a view of a flat tensor."""
-    assert parameter.grad is not None
-    parameter.grad.copy_(gradient)
-
-
-def put_gradients(parameters: Sequence[nn.Parameter], gradients: Sequence[Tensor]) -> None:
-    """Copy gradients into the existing ``.grad`` of several parameters, in one launch on a GPU."""
-    torch._foreach_copy_([parameter.grad for parameter in parameters if parameter.grad is not None], list(gradients))
 
 
 class SoftmaxLoss(NamedTuple):
@@ -196,62 +157,3 @@ def _softmax_gradient(
         d_g[begin : begin + chunk] = p @ matrix[:, :E]
         d_matrix += p.t() @ part
     return SoftmaxLoss(loss, squares), d_g, d_matrix[:, :E], d_matrix[:, E]
-
-
-COLUMNS = 512
-"""Number of classes whose output units are computed together on a CPU: few enough for its cache."""
-
-
-class ExactSoftmax:
-    """Softmax(weights g + biases) in float32, for rows g of the last hidden layer."""
-
-    def __init__(self, weights: Tensor, biases: Tensor) -> None:
-        """Split the output layer, weights [classes, E] and biases [classes], into blocks of classes on a CPU."""
-        self.classes = len(biases)
-        columns = len(biases) if biases.is_cuda else COLUMNS
-        parts = zip(weights.split(columns), biases.split(columns), strict=True)
-        self._parts = [(part.t().contiguous(), bias) for part, bias in parts]
-
-    @torch.inference_mode()
-    def log_p(self, g: Tensor, rows: Tensor, words: Tensor) -> Tensor:
-        """Compute ln p of words [R], each given row ``rows[r]`` of g [B, E]; return float64 [R]."""
-        if g.is_cuda:
-            ((weights, biases),) = self._parts
-            units = torch.addmm(biases, g, weights)
-            return units[rows, words].double() - torch.logsumexp(units, 1)[rows]
-        owner, classes = rows.numpy(), words.numpy()
-        tops, totals = np.full(len(g), -np.inf, np.float32), np.zeros(len(g))
-        chosen = np.empty(len(classes), np.float32)
-        for first, part in self._units(g):
-            add_exponentials(part, tops, totals)
-            take_units(part, first, owner, classes, chosen)
-        return torch.from_numpy(chosen - (np.log(totals) + tops)[owner])
-
-    @torch.inference_mode()
-    def best(self, g: Tensor, width: int, least_class: int = 0) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Find the ``width`` most probable classes of each row of g [B, E], on a CPU.
-
-        Classes below ``least_class`` are not returned, but are part of the sum of the softmax.
-
-        Returns:
-            ln p, descending, and the classes, both [B, width]; ln p is -inf where there are fewer classes.
-        """
-        tops, totals = np.full(len(g), -np.inf, np.float32), np.zeros(len(g))
-        best, classes = np.full((len(g), width), -np.inf, np.float32), np.zeros((len(g), width), np.int64)
-        for first, units in self._units(g):
-            add_exponentials(units, tops, totals)
-            keep_largest(units, first, least_class, best, classes)
-        return best.astype(np.float64) - (np.log(totals) + tops)[:, None], classes
-
-    def _units(self, g: Tensor) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        """Yield the output units of g [B, E] for one block of classes at a time: the first class, and [B, classes].
-
-        The array is a view of a buffer that the next block overwrites.
-        """
-        space = torch.empty(len(g) * COLUMNS)
-        first = 0
-        for weights, biases in self._parts:
-            units = space[: len(g) * len(biases)].view(len(g), len(biases))
-            torch.addmm(biases, g, weights, out=units)
-            yield first, units.numpy()
-            first += len(biases)

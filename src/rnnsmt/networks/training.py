@@ -1,29 +1,31 @@
 """Training of a network: the loop of updates, evaluations and checkpoints.
 
-``Trainer.fit`` is the loop and ``Trainer.step`` a single update. The subclasses of ``Trainer`` (in ``rnn.training``,
-``cslm.training`` and ``seq2seq.training``) define the training data, the gradient, the evaluations and the output
-files. Further below: the threads that share a minibatch, the optimiser, the log.
+``Trainer.fit`` is the loop and ``Trainer.step`` a single update. ``EpochTrainer`` evaluates after every epoch and stops
+early. The subclasses (in ``rnn.training``, ``cslm.training`` and ``seq2seq.training``) define the training data, the
+gradient, the evaluations and the content of the output files. Further below: the optimiser and the log.
 """
 
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from rnnsmt.base.io import InputError
+from rnnsmt.base.io import InputError, write_json
 from rnnsmt.base.progress import LOG_SECONDS, say
 from rnnsmt.base.stopping import Stop
-from rnnsmt.networks.batches import Batches, Index
-from rnnsmt.networks.checkpoint import Checkpoint, corrupt_as_input_error
-from rnnsmt.networks.cuda_graphs import GraphedGradient
-from rnnsmt.networks.devices import Place
-from rnnsmt.networks.settings import TrainingSettings
+from rnnsmt.networks.batches import Batches, Index, ShuffledBatches
+from rnnsmt.networks.checkpoint import Checkpoint
+from rnnsmt.networks.devices import DeviceSetup
+from rnnsmt.networks.minibatch_gradient import GradientThreads, GraphedGradient, flatten
+from rnnsmt.networks.model_file import corrupt_as_input_error
+from rnnsmt.networks.operations import Dropout, Products
+from rnnsmt.networks.settings import EpochSettings, TrainingSettings
+from rnnsmt.networks.softmax import ClassSampler
+from rnnsmt.stages import STAGES
 
 CHECK_EVERY = 100
 """Number of updates between two checks that the loss is finite; a check synchronises with the GPU."""
@@ -32,11 +34,39 @@ AGREE_EVERY = 50
 """Number of updates between two checks of signals and time limit where several processes must agree."""
 
 
+class ThreadParts(NamedTuple):
+    """How the threads share a minibatch.
+
+    Attributes:
+        dimension: the dimension of its tensors that counts the examples.
+        grain: the parts begin at multiples of it.
+    """
+
+    dimension: int
+    grain: int
+
+
 class Trainer(ABC):
-    """A network in training; one in each process, all with the same parameters and the same sequence of minibatches."""
+    """A network in training; one in each process, all with the same parameters and the same sequence of minibatches.
+
+    Attributes:
+        settings, seed, inputs, setup, model, batches, total: see ``__init__``.
+        products: the matrix products, rounded as the device demands.
+        dropout: with the rate and the seed of the training.
+        sampler: of the classes of the softmax; None: all classes are summed.
+        update, seen: numbers of updates and of training examples so far.
+        history: the learning curve.
+        best: index of the best row of the learning curve by the held-out examples, and the parameters at that point.
+    """
+
+    chapter: str
+    """The chapter, for the version of its command ``train``."""
 
     examples: str
     """Name of the training examples, for the log: pairs, n-grams."""
+
+    kept_by = "update"
+    """Column of the learning curve that names the kept parameters in the output files."""
 
     n_sums = 1
     """Number of sums over a minibatch that are computed with its gradient; the first one is -ln p of its words."""
@@ -44,46 +74,56 @@ class Trainer(ABC):
     sum_of_losses = False
     """Flag: the loss of a minibatch is the sum of the losses of its examples, not their mean."""
 
-    total: int
-    """Maximum number of updates."""
-
     def __init__(
         self,
         model: nn.Module,
         settings: TrainingSettings,
-        place: Place,
+        seed: int,
+        inputs: dict[str, object],
+        setup: DeviceSetup,
         batches: Batches,
         threads: int,
-        dimension: int,
-        grain: int = 1,
+        parts: ThreadParts,
+        total: int,
+        evaluations: int = 0,
+        sampler: ClassSampler | None = None,
     ) -> None:
         """Lay out parameters and gradient in flat tensors and create the optimiser.
 
         Args:
-            model: the network, on the device of ``place``.
+            model: the network, on the device of ``setup``.
             settings: the settings of the training.
-            place: the device and the processes.
+            seed: the seed of the training.
+            inputs: name -> value of what the result depends on besides the settings, for the fingerprint.
+            setup: the device and the processes.
             batches: the minibatches, as indices of examples.
             threads: number of threads that share a minibatch on a CPU.
-            dimension, grain: see ``GradientThreads``.
+            parts: how they share it.
+            total: maximum number of updates.
+            evaluations: number of evaluations, at equal distances.
+            sampler: see above.
         """
-        self._settings, self.place, self.batches = settings, place, batches
-        number = sum(parameter.numel() for parameter in model.parameters())
-        self.shared = torch.zeros(number + self.n_sums, device=place.device)
+        self.model, self.settings, self.seed, self.inputs = model, settings, seed, inputs
+        self.setup, self.batches, self.total, self.sampler = setup, batches, total, sampler
+        self.products, self.dropout = Products(setup.matmul_dtype), Dropout(settings.dropout, seed)
+        number = min(evaluations, total)
+        self.evaluations = {round(total * k / number) for k in range(1, number + 1)}
+        """Numbers of updates after which there is an evaluation."""
+        length = sum(parameter.numel() for parameter in model.parameters())
+        self.shared = torch.zeros(length + self.n_sums, device=setup.device)
         """float32 [parameters + n_sums]: gradient and sums of a minibatch; one all-reduce adds both."""
         self.flat = flatten(model, self.shared)
         self.optimiser = make_optimiser(self.flat, settings)
-        threads = threads if place.device.type == "cpu" else 1
-        self.threads = GradientThreads(model, self.flat, threads, dimension, grain)
+        threads = threads if setup.device.type == "cpu" else 1
+        self.threads = GradientThreads(model, self.flat, threads, parts.dimension, parts.grain)
         self.graphed: GraphedGradient | None = None
-        if place.device.type == "cuda" and self.same_launches:
+        if setup.device.type == "cuda" and self.same_launches:
             assert self.flat.grad is not None
             self.graphed = GraphedGradient(lambda *batch: self.loss_and_gradient(model, *batch), self.flat.grad)
         self.update = self.seen = 0
-        self.sums = Sums(self.n_sums, place.device)
+        self.sums = Sums(self.n_sums, setup.device)
         self.history: list[dict[str, Any]] = []
         self.best: tuple[int, Tensor] | None = None
-        """Index of the best row of the learning curve by the held-out examples, and the parameters at that point."""
         self.checkpoint: Checkpoint | None = None
 
     # the loop
@@ -99,10 +139,10 @@ class Trainer(ABC):
             SystemExit: 75 after SIGTERM or at the time limit, 130 after Ctrl-C, both with the state saved.
         """
         self.checkpoint = checkpoint = Checkpoint(state_dir, self.fingerprint())
-        if self.place.first:
+        if self.setup.first:
             checkpoint.lock()
-        self.place.any(False)  # a barrier: the other processes wait until the first one holds the lock
-        saved = checkpoint.load(self.place.device)
+        self.setup.any(False)  # a barrier: the other processes wait until the first one holds the lock
+        saved = checkpoint.load(self.setup.device)
         if saved is not None:
             with corrupt_as_input_error(checkpoint.path, checkpoint.remedy):
                 self.restore(saved)
@@ -116,7 +156,7 @@ class Trainer(ABC):
             log.progress()
             stopping = self._is_time_to(stop)
             due = time.monotonic() - last_save > save_every or self.finished
-            if self.place.first and (stopping or due):
+            if self.setup.first and (stopping or due):
                 checkpoint.save(self.state())
                 last_save = time.monotonic()
             if stopping and not self.finished:
@@ -125,16 +165,16 @@ class Trainer(ABC):
 
     def step(self) -> None:
         """Make one update: loss and gradient of a minibatch, sums over the processes, clipping, optimiser step."""
-        settings, place, gradient = self._settings, self.place, self.flat.grad
+        settings, setup, gradient = self.settings, self.setup, self.flat.grad
         assert gradient is not None
         index = next(self.batches)
         # at the end of an epoch a process may have no example: its gradient and sums are 0
-        own = index[place.rank :: place.processes]
-        sums = self.accumulate(own) if len(own) else gradient.zero_()[: self.n_sums].double()
-        if place.processes > 1:
+        part = index[setup.rank :: setup.processes]
+        sums = self.accumulate(part) if len(part) else gradient.zero_()[: self.n_sums].double()
+        if setup.processes > 1:
             # the gradient is a view of ``shared``: both are summed
             self.shared[len(gradient) :] = sums
-            sums = place.sum(self.shared)[len(gradient) :].double()
+            sums = setup.sum(self.shared)[len(gradient) :].double()
         # the nominal size, also for a smaller minibatch at the end of an epoch: all examples have the same weight
         scale = 1.0 if self.sum_of_losses else 1.0 / settings.batch
         norm = torch.linalg.vector_norm(gradient) * scale
@@ -174,9 +214,9 @@ class Trainer(ABC):
 
     def _is_time_to(self, stop: Stop) -> bool:
         """Return whether to save and stop after this update; all processes get the same answer and stop together."""
-        if self.place.processes == 1:
+        if self.setup.processes == 1:
             return stop.asked()
-        return self.update % AGREE_EVERY == 0 and self.place.any(stop.asked())
+        return self.update % AGREE_EVERY == 0 and self.setup.any(stop.asked())
 
     # the learning curve
 
@@ -187,12 +227,12 @@ class Trainer(ABC):
         row: dict[str, Any] = {
             "update": self.update,
             self.examples.replace("-", ""): self.seen,
-            "learning rate": learning_rate(self._settings, self.update - 1, self.total),
+            "learning rate": learning_rate(self.settings, self.update - 1, self.total),
             "clip rate": clipped,
             "gradient norm": norm,
         }
         better = self.measure(row)
-        self.sums = Sums(self.n_sums, self.place.device)
+        self.sums = Sums(self.n_sums, self.setup.device)
         self.history.append(row)
         if better:
             self.best = len(self.history) - 1, self.flat.detach().clone()
@@ -248,23 +288,50 @@ class Trainer(ABC):
             number, parameters = state["best"]
             self.best = range(len(self.history))[number], parameters.view_as(self.flat)
 
-    def finish(self) -> None:
-        """Record that the outputs are written; a training with other settings may then clear the state directory."""
-        if self.checkpoint is not None and self.place.first:
-            self.checkpoint.finish()
-
-    # implemented for each network
-
-    @abstractmethod
     def fingerprint(self) -> dict[str, object]:
         """Return everything that the result depends on, except for the device and the number of threads.
 
         These change the rounding and, with sampled classes, which classes are drawn.
         """
+        version = {f"version of {self.chapter} train": STAGES[self.chapter]["train"].version}
+        return version | self.inputs | self.settings.as_dict()
+
+    # the output files
+
+    def save(self, model_file: str | Path, history_file: str | Path) -> dict[str, object]:
+        """Write the network with the kept parameters, and the learning curve; return the statistics of the stage.
+
+        A training with other settings may clear the state directory after that.
+        """
+        kept = self.choose()
+        description, stats = self.describe(kept), self.statistics(kept)
+        if self.setup.first:
+            self.save_network(model_file, description, stats)
+            header = description | {"parameters": self.flat.numel()} | self.history_header(stats)
+            write_json(history_file, header | {"curve": self.history})
+            if self.checkpoint is not None:
+                self.checkpoint.finish()
+        return stats
+
+    def describe(self, kept: dict[str, Any]) -> dict[str, object]:
+        """Return what both output files say of the training: settings, seed, row of the kept parameters."""
+        return {"settings": self.settings.as_dict(), "seed": self.seed, f"kept {self.kept_by}": kept[self.kept_by]}
+
+    # implemented for each network
 
     @abstractmethod
     def minibatch(self, index: Index) -> tuple[Tensor, ...]:
         """Return the tensors of a minibatch that ``loss_and_gradient`` takes."""
+
+    def example_numbers(self, number: int, begin: int = 0) -> Tensor:
+        """Return the numbers [B] of examples in the training, in CPU memory; dropout and sampler draw from them.
+
+        Args:
+            number: number of examples.
+            begin: the position of the first one in the part of the minibatch that belongs to this process.
+        """
+        rows = torch.arange(begin, begin + number) * self.setup.processes + self.setup.rank
+        return rows + self.update * self.settings.batch
 
     @abstractmethod
     def loss_and_gradient(self, model: Any, *batch: Tensor) -> Tensor:
@@ -280,30 +347,62 @@ class Trainer(ABC):
         """Return the number of words to predict in these examples."""
 
     @property
-    @abstractmethod
     def finished(self) -> bool:
         """Return whether training is over."""
+        return self.update >= self.total
 
     @property
-    @abstractmethod
     def evaluation_due(self) -> bool:
         """Return whether a row of the learning curve is due after this update."""
+        return self.update in self.evaluations
 
     @abstractmethod
     def measure(self, row: dict[str, Any]) -> bool:
         """Add training and held-out results to a row; return whether the held-out result is the best so far."""
 
     @abstractmethod
-    def save(self, model_file: str | Path, history_file: str | Path) -> dict[str, object]:
-        """Write the network with the kept parameters, and the learning curve; return the statistics of the stage."""
+    def statistics(self, kept: dict[str, Any]) -> dict[str, object]:
+        """Return the statistics of the stage, given the row of the kept parameters; called in all processes."""
 
     @abstractmethod
-    def begins(self) -> str:
+    def save_network(self, path: str | Path, description: dict[str, object], stats: dict[str, object]) -> None:
+        """Write the model file. description, stats: the results of ``describe`` and ``statistics``."""
+
+    @abstractmethod
+    def history_header(self, stats: dict[str, object]) -> dict[str, object]:
+        """Return what the history says of data, device and baselines. stats: the result of ``statistics``."""
+
+    @abstractmethod
+    def start_message(self) -> str:
         """Return the training data and their size, for the log."""
 
     @abstractmethod
-    def says(self, row: dict[str, Any]) -> str:
+    def format_metrics(self, row: dict[str, Any]) -> str:
         """Return a row of the learning curve as text, for the log."""
+
+
+class EpochTrainer(Trainer):
+    """A training that is evaluated after every epoch, and over early if the held-out result has stopped improving."""
+
+    kept_by = "epoch"
+
+    settings: EpochSettings
+    batches: ShuffledBatches
+
+    @property
+    def epochs_without_better(self) -> int:
+        """Return the number of epochs since the best held-out result."""
+        return len(self.history) - 1 - self.best[0] if self.best else 0
+
+    @property
+    def finished(self) -> bool:
+        """Return whether all epochs are over, or ``patience`` epochs without an improvement have passed."""
+        return len(self.history) >= self.settings.epochs or self.epochs_without_better >= self.settings.patience
+
+    @property
+    def evaluation_due(self) -> bool:
+        """Return whether an epoch is over."""
+        return self.update > 0 and self.batches.position == 0
 
 
 class Sums:
@@ -325,75 +424,6 @@ class Sums:
         self.examples += examples
         self.words += words
         self.measured += torch.cat([sums, torch.stack([clipped.double(), norm.double()])])
-
-
-class GradientThreads:
-    """The gradient of a minibatch from several threads, each with a part of the examples and its own gradient buffer.
-
-    An update consists of hundreds of small operations. Parallelism inside each operation synchronises the threads every
-    time, which is slow where other processes use the same cores. Here each thread computes alone, and they synchronise
-    once per minibatch. The threads share the parameters; with a single thread no pool is created.
-    """
-
-    def __init__(self, model: nn.Module, flat: nn.Parameter, threads: int, dimension: int, grain: int = 1) -> None:
-        """Create a network and a gradient buffer for each further thread.
-
-        Args:
-            model: the network; its parameters are views of ``flat``.
-            flat: all parameters, with their gradient.
-            threads: number of threads.
-            dimension: the dimension along which the tensors of a minibatch are split.
-            grain: the parts of a minibatch begin at multiples of it.
-        """
-        assert flat.grad is not None
-        self.dimension, self.grain = dimension, grain
-        self.models, self.gradients = [model], [flat.grad]
-        for _ in range(threads - 1):
-            with torch.device("meta"):
-                other: nn.Module = type(model)(model.sizes, seed=None)
-            other.to_empty(device=flat.device)  # without initial values: lay_out makes the parameters views of flat
-            self.gradients.append(torch.zeros_like(flat.grad))
-            lay_out(other, flat.data, self.gradients[-1])
-            self.models.append(other)
-        self._pool = ThreadPoolExecutor(threads, "gradient", torch.set_num_threads, (1,)) if threads > 1 else None
-
-    def run(self, gradient_of: Callable[..., Tensor], batch: tuple[Tensor, ...]) -> Tensor:
-        """Fill the gradient of ``flat``; return the sums. gradient_of: ``Trainer.loss_and_gradient``."""
-        if self._pool is None:
-            return gradient_of(self.models[0], *batch)
-        grains = -(-batch[0].shape[self.dimension] // self.grain)
-        number = min(len(self.models), grains)
-        borders = tuple(self.grain * (grains * k // number) for k in range(1, number))
-        parts = zip(*(tensor.tensor_split(borders, self.dimension) for tensor in batch), strict=True)
-        sums = list(self._pool.map(lambda model, part: gradient_of(model, *part), self.models[:number], parts))
-        # in the order of the parts: the result does not depend on which thread ends first
-        for gradient in self.gradients[1:number]:
-            self.gradients[0] += gradient
-        return torch.stack(sums).sum(0)
-
-
-def lay_out(model: nn.Module, values: Tensor, gradients: Tensor) -> None:
-    """Make the parameters of a network and their gradients views of two flat tensors, in ``parameters()`` order."""
-    parameters = list(model.parameters())
-    sizes = [parameter.numel() for parameter in parameters]
-    for parameter, value, gradient in zip(parameters, values.split(sizes), gradients.split(sizes), strict=True):
-        parameter.data = value.view(parameter.shape)
-        parameter.grad = gradient.view(parameter.shape)
-
-
-def flatten(model: nn.Module, space: Tensor | None = None) -> nn.Parameter:
-    """Copy all parameters into one flat tensor and make parameters and gradients views of flat tensors; return it.
-
-    Norm, clipping, the sum over processes and the optimiser step are then one operation each.
-
-    Args:
-        model: the network.
-        space: a buffer of zeros for the gradient, at least as long as all parameters; None: a new one.
-    """
-    flat = nn.Parameter(torch.cat([parameter.detach().flatten() for parameter in model.parameters()]))
-    flat.grad = torch.zeros_like(flat) if space is None else space[: len(flat)]
-    lay_out(model, flat.data, flat.grad)
-    return flat
 
 
 def make_optimiser(flat: nn.Parameter, settings: TrainingSettings) -> torch.optim.Optimizer:
@@ -432,13 +462,13 @@ class TrainingLog:
         self.began = self.last = time.monotonic()
         self.first_update, self.first_seen = trainer.update, trainer.seen
         self.say(
-            f"{trainer.begins()}; {trainer.flat.numel():,} parameters; on {trainer.place}; "
+            f"{trainer.start_message()}; {trainer.flat.numel():,} parameters; on {trainer.setup}; "
             f"{'goes on after' if trainer.update else 'begins:'} {trainer.update:,} of {trainer.total:,} updates"
         )
 
     def say(self, text: str) -> None:
         """Write a line if this is the first process."""
-        if self.trainer.place.first:
+        if self.trainer.setup.first:
             say(text)
 
     def progress(self) -> None:
@@ -448,7 +478,8 @@ class TrainingLog:
 
     def evaluation(self, row: dict[str, Any]) -> None:
         """Write a line with a row of the learning curve."""
-        self.say(f"{self._line()}; {self.trainer.says(row)}; {100 * row['clip rate']:.0f} % of the updates clipped")
+        clipped = f"{100 * row['clip rate']:.0f} % of the updates clipped"
+        self.say(f"{self._line()}; {self.trainer.format_metrics(row)}; {clipped}")
 
     def _line(self) -> str:
         """Return progress, speed and an upper bound of the remaining time."""

@@ -4,7 +4,6 @@ The pairs of a minibatch have equal numbers of source words and equal numbers of
 random.
 """
 
-from collections import deque
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rnnsmt.base.io import InputError
-from rnnsmt.networks.batches import WINDOW, Index, permuted
+from rnnsmt.networks.batches import Index, WindowBatches
 from rnnsmt.rnn.pairs import Pairs
 
 
@@ -39,11 +38,15 @@ def group_by_length(pairs: Pairs, index: Index) -> list[Index]:
     return [part for part in np.split(index[order], borders) if len(part)]
 
 
-class PairBatches:
-    """An endless sequence of minibatches, as indices of pairs.
+class PairBatches(WindowBatches):
+    """Minibatches of phrase pairs.
 
-    Minibatches are formed from windows of ``WINDOW`` consecutive pairs of the random order. The pairs of incomplete
-    minibatches are carried over to the next window, except at the end of an epoch.
+    The pairs of incomplete minibatches are carried over to the next window, except at the end of an epoch.
+
+    Attributes:
+        size: number of occurrences of pairs in an epoch, including excluded ones.
+        trained: the same without excluded ones.
+        waiting: pairs carried over from the previous window.
     """
 
     def __init__(
@@ -68,43 +71,25 @@ class PairBatches:
         Raises:
             InputError: no pair is left to train on.
         """
-        self.pairs, self.batch, self.seed, self.untrained = pairs, batch, seed, untrained
-        self.same_lengths = same_lengths
         self._ends = None if counts is None else np.cumsum(counts, dtype=np.int64)
-        self.size = len(pairs) if self._ends is None else int(self._ends[-1])
-        """Number of occurrences of pairs in an epoch, including excluded ones."""
+        super().__init__(len(pairs) if self._ends is None else int(self._ends[-1]), seed)
+        self.pairs, self.batch, self.untrained, self.same_lengths = pairs, batch, untrained, same_lengths
         self.trained = self.size - len(untrained) if counts is None else self.size - int(counts[untrained].sum())
-        """Number of occurrences of pairs in an epoch without excluded ones."""
         if self.trained <= 0:
             raise InputError(
-                f"{pairs.folder}: no pair is left to train on; give more text, or neither --held-out nor --leave-out"
+                f"{pairs.directory}: no pair is left to train on; give more text, or neither --held-out nor --leave-out"
             )
-        self.windows = -(-self.size // WINDOW)
-        self.epoch, self.window, self.taken = 0, 0, 0
         self.waiting: Index = np.zeros(0, np.int64)
-        """Pairs carried over from the previous window."""
-        self._ready: deque[Index] | None = None
         self._left = self.waiting
 
-    def __iter__(self) -> "PairBatches":
-        return self
+    def next_window(self) -> None:
+        """Go to the next window with the pairs that the current one has left."""
+        super().next_window()
+        self.waiting = self._left
 
-    def __next__(self) -> Index:
-        """Return the next minibatch, indices of pairs."""
-        if self._ready is None:
-            self._fill()
-        while not self._ready:
-            self.window, self.taken, self.waiting = self.window + 1, 0, self._left
-            if self.window == self.windows:
-                self.epoch, self.window = self.epoch + 1, 0
-            self._fill()
-        self.taken += 1
-        return self._ready.popleft()
-
-    def _fill(self) -> None:
-        """Form the minibatches of the current window, except the first ``taken`` ones."""
-        positions = np.arange(self.window * WINDOW, min((self.window + 1) * WINDOW, self.size))
-        index = permuted(positions, self.size, [self.seed, 2, self.epoch])
+    def form(self, order: Index) -> list[Index]:
+        """Form the minibatches of the current window by length, or of any pairs; keep what is left over."""
+        index = order
         if self._ends is not None:
             # number of an occurrence -> pair
             index = np.searchsorted(self._ends, index, "right")
@@ -118,20 +103,17 @@ class PairBatches:
             whole = len(group) if last else len(group) - len(group) % self.batch
             ready += [group[begin : begin + self.batch] for begin in range(0, whole, self.batch)]
             left.append(group[whole:])
-        order = np.random.default_rng([self.seed, 3, self.epoch, self.window]).permutation(len(ready))
-        self._ready = deque(ready[i] for i in order[self.taken :])
         self._left = np.concatenate(left)
+        return ready
 
     def state(self) -> dict[str, Any]:
         """Return the position in the sequence, for a checkpoint."""
-        waiting = torch.from_numpy(self.waiting.copy())
-        return {"epoch": self.epoch, "window": self.window, "taken": self.taken, "waiting": waiting}
+        return super().state() | {"waiting": torch.from_numpy(self.waiting.copy())}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Resume at a position that ``state`` returned."""
-        self.epoch, self.window, self.taken = state["epoch"], state["window"], state["taken"]
+        super().restore(state)
         self.waiting = state["waiting"].cpu().numpy()
-        self._ready = None
 
     def updates(self, epochs: float) -> int:
         """Return the approximate number of minibatches of ``epochs`` epochs, as if all were complete."""

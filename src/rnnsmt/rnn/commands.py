@@ -1,19 +1,23 @@
 """The commands of the RNN Encoder-Decoder."""
 
 import argparse
+from typing import TYPE_CHECKING
 
 from rnnsmt.base.io import InputError, write_lines
 from rnnsmt.base.options import bounds_of_part, part, positive
-from rnnsmt.base.stopping import Stop
 from rnnsmt.networks.options import (
     add_device,
     add_settings,
-    add_training,
     chosen_settings,
     need_torch,
     print_description,
 )
+from rnnsmt.networks.run_training import add_training, run_training
 from rnnsmt.rnn.settings import PRESETS
+
+if TYPE_CHECKING:
+    from rnnsmt.networks.devices import DeviceSetup
+    from rnnsmt.rnn.training import RnnTrainer
 
 
 def describe_options(parser: argparse.ArgumentParser) -> None:
@@ -82,7 +86,7 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
             --vocab-size 1500 --source results/corpus/joined/train.en.gz \
             --target results/corpus/joined/train.fr.gz --output-dir try/pairs
     """
-    from rnnsmt.rnn.pairs import prepare_pairs
+    from rnnsmt.rnn.pair_preparation import prepare_pairs
 
     return prepare_pairs(
         args.phrase_table,
@@ -113,33 +117,20 @@ def train(args: argparse.Namespace) -> dict[str, object]:
 
     Input is the directory of `rnn prepare`; outputs are the network and its learning curve (JSON).
 
-    --state-dir holds the last checkpoint. A run that was interrupted at any time resumes from it; on a CPU the result
-    is bitwise identical to that of an uninterrupted run. On SIGTERM, and shortly before --time-limit, a checkpoint is
-    saved and the exit status is 75 (130 after Ctrl-C); run the same command again to resume.
-
-    With --processes, or under torchrun, every minibatch is split among several processes. The network is that of a
-    single process up to rounding and the random choices of --dropout and --sampled-classes.
-
     Example, in the folder of a run of the embedded corpus:
 
         rnnsmt rnn train --pairs try/pairs --preset demo --epochs 2 --seed 1 --output-model try/rnn.pt \
             --output-history try/rnn.json --state-dir try/rnn.state --threads 2
     """
     settings = chosen_settings(args, PRESETS)
-    need_torch()
 
-    from rnnsmt.networks.processes import started_processes
-
-    with Stop(args.time_limit) as stop, started_processes(args.processes):
-        from rnnsmt.networks.devices import choose_place
+    def make_trainer(setup: "DeviceSetup") -> "RnnTrainer":
         from rnnsmt.rnn.pairs import Pairs
         from rnnsmt.rnn.training import RnnTrainer
 
-        with choose_place(args.device, 1, settings.precision, join=True) as place:
-            pairs = Pairs.open(args.pairs)
-            trainer = RnnTrainer(pairs, settings, args.seed, place, args.threads, args.leave_out)
-            trainer.fit(args.state_dir, args.save_every, stop)
-            return trainer.save(args.output_model, args.output_history)
+        return RnnTrainer(Pairs.open(args.pairs), settings, args.seed, setup, args.threads, args.leave_out)
+
+    return run_training(args, settings, make_trainer)
 
 
 def score_options(parser: argparse.ArgumentParser) -> None:
@@ -180,22 +171,22 @@ def score(args: argparse.Namespace) -> dict[str, object]:
 
     from rnnsmt.base.arrays import growing_array
     from rnnsmt.base.progress import say
-    from rnnsmt.networks.devices import choose_place
+    from rnnsmt.networks.devices import set_up_device
     from rnnsmt.rnn.model import check_lengths, load_model_of
     from rnnsmt.rnn.pairs import Pairs
-    from rnnsmt.rnn.scoring import batches_at_once, mean_of_networks, score_batches
+    from rnnsmt.rnn.phrase_scores import batches_at_once, mean_of_networks, score_batches
 
-    pairs, place = Pairs.open(args.pairs), choose_place(args.device, 1)
+    pairs, setup = Pairs.open(args.pairs), set_up_device(args.device, 1)
     bounds = bounds_of_part(args.shard, len(pairs))
-    networks = [load_model_of(pairs, path, place) for path in args.model]
+    networks = [load_model_of(pairs, path, setup) for path in args.model]
     if len({own.direction for _, own, _ in networks}) > 1:
         raise InputError(
             "--model: the networks were trained with different --direction; give networks of one direction"
         )
     for model, _, _ in networks:
         check_lengths(model.sizes, pairs)
-    threads = batches_at_once(place.device, args.threads, len(networks))
-    batches = [score_batches(model, own, *bounds, place.device, threads) for model, own, _ in networks]
+    threads = batches_at_once(setup.device, args.threads, len(networks))
+    batches = [score_batches(model, own, *bounds, setup.device, threads) for model, own, _ in networks]
     left_out = [own for _, _, own in networks]
     parts = {tuple(own) for own in left_out if own}
     if parts and parts != {(k, len(parts)) for k in range(1, len(parts) + 1)}:
@@ -297,13 +288,13 @@ def sample(args: argparse.Namespace) -> dict[str, object]:
     """
     need_torch()
 
-    from rnnsmt.networks.devices import choose_place
+    from rnnsmt.networks.devices import set_up_device
     from rnnsmt.rnn.generation import read_phrases, sample_targets
     from rnnsmt.rnn.model import load_model_of, refuse_blind
     from rnnsmt.rnn.pairs import Pairs
 
-    pairs, place = Pairs.open(args.pairs), choose_place(args.device, args.threads)
-    model, pairs, _ = load_model_of(pairs, args.model, place)
+    pairs, setup = Pairs.open(args.pairs), set_up_device(args.device, args.threads)
+    model, pairs, _ = load_model_of(pairs, args.model, setup)
     refuse_blind(args.model, pairs)
     source, target = pairs.vocabularies
     sources = read_phrases(args.input, source, model.sizes.longest)
@@ -354,13 +345,13 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
 
     need_torch()
 
-    from rnnsmt.networks.devices import choose_place
+    from rnnsmt.networks.devices import set_up_device
     from rnnsmt.rnn.generation import beam_search, read_phrases
     from rnnsmt.rnn.model import load_model_of, refuse_blind
     from rnnsmt.rnn.pairs import Pairs
 
-    pairs, place = Pairs.open(args.pairs), choose_place(args.device, args.threads)
-    model, pairs, _ = load_model_of(pairs, args.model, place)
+    pairs, setup = Pairs.open(args.pairs), set_up_device(args.device, args.threads)
+    model, pairs, _ = load_model_of(pairs, args.model, setup)
     refuse_blind(args.model, pairs)
     source, target = pairs.vocabularies
     sources = read_phrases(args.input, source, model.sizes.longest)
@@ -451,14 +442,14 @@ def propose(args: argparse.Namespace) -> dict[str, object]:
         raise InputError(f"--nbest {args.nbest}: must be between 1 and the beam, {args.beam}")
     need_torch()
 
-    from rnnsmt.networks.devices import choose_place
+    from rnnsmt.networks.devices import set_up_device
     from rnnsmt.phrases.table import format_phrase_line
     from rnnsmt.rnn.model import load_model_of, refuse_blind
     from rnnsmt.rnn.pairs import Pairs
     from rnnsmt.rnn.proposals import propose_targets, score_proposals, unfamiliar_phrases
 
-    pairs, place = Pairs.open(args.pairs), choose_place(args.device, args.threads)
-    model, pairs, _ = load_model_of(pairs, args.model, place)
+    pairs, setup = Pairs.open(args.pairs), set_up_device(args.device, args.threads)
+    model, pairs, _ = load_model_of(pairs, args.model, setup)
     refuse_blind(args.model, pairs)
     source_length, max_length = (min(n, model.sizes.longest) for n in (args.source_length, args.max_length))
     phrases = unfamiliar_phrases(args.input, args.phrase_table, source_length, args.extractions, args.targets)

@@ -19,8 +19,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from rnnsmt.networks.dropout import Dropout
-from rnnsmt.networks.softmax import ClassSampler, Products, put_gradient, put_gradients, softmax_gradient
+from rnnsmt.networks.operations import Dropout, Products, put_gradient, put_gradients
+from rnnsmt.networks.softmax import ClassSampler, softmax_gradient
 from rnnsmt.rnn.model import (
     BagOfWords,
     Decoder,

@@ -23,8 +23,8 @@ from torch.nn.functional import embedding, linear
 
 from rnnsmt.base.io import InputError
 from rnnsmt.base.progress import say
-from rnnsmt.networks.checkpoint import check_parameters, corrupt_as_input_error, load_file, save_file
-from rnnsmt.networks.devices import Place
+from rnnsmt.networks.devices import DeviceSetup
+from rnnsmt.networks.model_file import ModelFormat, read_model, write_model
 from rnnsmt.rnn.pairs import Pairs
 from rnnsmt.rnn.settings import RnnSizes
 
@@ -325,13 +325,12 @@ class RNNEncoderDecoder(nn.Module):
         return total
 
 
-FORMAT = "rnnsmt-rnn-1"
+FORMAT = ModelFormat("rnnsmt-rnn-1", "a network", "train the network again with rnn train")
 
 
 def save_model(path: str | Path, model: RNNEncoderDecoder, meta: dict[str, Any]) -> None:
     """Write a network, atomically. meta: plain values, which must include ``vocabularies_of`` the pairs."""
-    parameters = {name: parameter.detach().cpu().clone() for name, parameter in model.named_parameters()}
-    save_file(path, {"format": FORMAT, "sizes": model.sizes.as_dict(), "meta": meta, "parameters": parameters})
+    write_model(path, FORMAT, model, model.sizes, {"meta": meta})
 
 
 def load_model(path: str | Path, device: torch.device | str = "cpu") -> tuple[RNNEncoderDecoder, dict[str, Any]]:
@@ -340,17 +339,8 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> tuple[RN
     Raises:
         InputError: the file is missing, damaged, or of another kind.
     """
-    remedy = "train the network again with rnn train"
-    content = load_file(path, device, remedy)
-    if content.get("format") != FORMAT:
-        raise InputError(f"{path}: not a network of this version; {remedy}")
-    with corrupt_as_input_error(path, remedy):
-        with torch.device("meta"):
-            model = RNNEncoderDecoder(RnnSizes(**content["sizes"]), seed=None)
-        model.load_state_dict(content["parameters"], assign=True)
-        meta = dict(content["meta"])
-    check_parameters(path, model, remedy)
-    return model, meta
+    model, content = read_model(path, FORMAT, lambda sizes: RNNEncoderDecoder(RnnSizes(**sizes), seed=None), device)
+    return model, content["meta"]
 
 
 def vocabularies_of(pairs: Pairs) -> dict[str, str]:
@@ -368,7 +358,7 @@ def check_vocabularies(path: str | Path, meta: dict[str, Any], pairs: Pairs) -> 
     for name, value in vocabularies_of(pairs).items():
         if meta.get(name) != value:
             raise InputError(
-                f"{path} and {pairs.folder} do not belong together: their {name} differs; "
+                f"{path} and {pairs.directory} do not belong together: their {name} differs; "
                 "train the network on these pairs, or use the pairs that it was trained on"
             )
 
@@ -381,7 +371,7 @@ def check_lengths(sizes: RnnSizes, pairs: Pairs) -> None:
     """
     if sizes.longest < sys.maxsize and (longest := pairs.longest()) > sizes.longest:
         raise InputError(
-            f"{pairs.folder}: has a phrase of {longest} words, this {sizes.variant} network takes {sizes.longest}; "
+            f"{pairs.directory}: has a phrase of {longest} words, this {sizes.variant} network takes {sizes.longest}; "
             f"train it with --max-length {longest}, or extract shorter phrases"
         )
 
@@ -399,7 +389,7 @@ def refuse_blind(path: str | Path, pairs: Pairs) -> None:
 
 
 def load_model_of(
-    pairs: Pairs, path: str | Path, place: Place
+    pairs: Pairs, path: str | Path, setup: DeviceSetup
 ) -> tuple[RNNEncoderDecoder, Pairs, tuple[int, int] | None]:
     """Read a network that was trained with the vocabularies of ``pairs``, and write its device to the log.
 
@@ -409,8 +399,8 @@ def load_model_of(
     Raises:
         InputError: see ``load_model`` and ``check_vocabularies``.
     """
-    model, meta = load_model(path, place.device)
+    model, meta = load_model(path, setup.device)
     pairs = pairs.in_direction(meta.get("direction", "direct"))
     check_vocabularies(path, meta, pairs)
-    say(f"{Path(path).name}: computed on {place}")
+    say(f"{Path(path).name}: computed on {setup}")
     return model, pairs, meta.get("leave out")

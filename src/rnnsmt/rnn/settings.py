@@ -27,10 +27,9 @@ held-out sentences: log p per word -1.39, with 0.1 -1.41, without dropout -1.55.
 import sys
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from rnnsmt.base.io import InputError
-from rnnsmt.networks.settings import NetworkSizes, TrainingSettings
+from rnnsmt.networks.settings import NetworkSizes, TrainingSettings, setting
 
 VARIANTS = ("paper", "supplementary", "bag-of-words", "feed-forward")
 """Network architectures.
@@ -126,12 +125,10 @@ class RnnSizes(NetworkSizes):
 
 LOSSES = ("mean", "sum")
 
-KEEPS = ("last", "best")
-
 
 @dataclass(frozen=True)
 class RnnSettings(TrainingSettings):
-    """The settings of a training on phrase pairs; ``helps`` describes the fields; in addition:
+    """The settings of a training on phrase pairs; the defaults are those of the paper.
 
     Attributes:
         deviation: applies to all weights except the recurrent matrices U, which are initialised orthogonal.
@@ -139,69 +136,55 @@ class RnnSettings(TrainingSettings):
             more than half of the table; 0: no pair is held out.
     """
 
-    embedding: int = 100
-    hidden: int = 1000
-    maxout: int = 500
-    variant: str = "paper"
-    max_length: int = 7
-    direction: str = "direct"
-    weighting: str = "distinct"
-    batching: str = "lengths"
-    deviation: float = 0.01
+    embedding: int = setting(100, "dimension of the word embeddings and rank of the output matrix", above=0)
+    hidden: int = setting(1000, "number of hidden units of the encoder and of the decoder", above=0)
+    maxout: int = setting(500, "number of maxout units, each the maximum of two linear units", above=0)
+    variant: str = setting(
+        "paper",
+        "network architecture; paper: main text of the paper; supplementary: its supplementary material; "
+        "bag-of-words: encoder without word order; feed-forward: no recurrence",
+        choices=VARIANTS,
+    )
+    max_length: int = setting(7, "maximum phrase length in words, for --variant feed-forward only", above=0)
+    direction: str = setting(
+        "direct",
+        "probability to model; direct: p(target | source); inverse: p(source | target); target: p(target)",
+        choices=DIRECTIONS,
+    )
+    weighting: str = setting(
+        "distinct",
+        "occurrences of a phrase pair per epoch; distinct: one; counts: its extraction count, which needs "
+        "`rnn prepare --origins`",
+        choices=WEIGHTINGS,
+    )
+    batching: str = setting(
+        "lengths",
+        "phrase pairs of a minibatch; lengths: of equal source and equal target length, without padding; random: any, "
+        "as in the paper, much slower",
+        choices=BATCHINGS,
+    )
+    deviation: float = setting(0.01, "standard deviation of the normally distributed initial weights", above=0)
     batch: int = 64
-    epochs: float = 1.0
-    updates: int = 0
+    epochs: float = setting(1.0, "number of epochs, may be fractional; ignored if --updates is not 0", above=0)
+    updates: int = setting(0, "number of updates; 0: as many as --epochs takes", least=0)
     optimiser: str = "adadelta"
     learning_rate: float = 1.0
     schedule: str = "constant"
     warmup: int = 0
     clip: float = 1.0
     weight_decay: float = 0.0
-    dropout: float = 0.0
+    dropout: float = setting(0.0, "dropout rate of the word embeddings and the maxout units", least=0)
     sampled_classes: int = 0
-    loss: str = "mean"
-    held_out: int = 5000
+    loss: str = setting("mean", "reduction of the loss over a minibatch", choices=LOSSES)
+    held_out: int = setting(
+        5000,
+        "maximum number of pairs to evaluate on: of held-out sentences, and drawn from the phrase table (at most 1 % "
+        "of it)",
+        least=0,
+    )
     evaluations: int = 20
     keep: str = "last"
     precision: str = "float32"
-
-    helps: ClassVar = {
-        **TrainingSettings.helps,
-        "embedding": "dimension of the word embeddings and rank of the output matrix",
-        "hidden": "number of hidden units of the encoder and of the decoder",
-        "maxout": "number of maxout units, each the maximum of two linear units",
-        "variant": "network architecture; paper: main text of the paper; supplementary: its supplementary material; "
-        "bag-of-words: encoder without word order; feed-forward: no recurrence",
-        "max_length": "maximum phrase length in words, for --variant feed-forward only",
-        "direction": "probability to model; direct: p(target | source); inverse: p(source | target); target: p(target)",
-        "weighting": "occurrences of a phrase pair per epoch; distinct: one; counts: its extraction count, which needs "
-        "`rnn prepare --origins`",
-        "batching": "phrase pairs of a minibatch; lengths: of equal source and equal target length, without padding; "
-        "random: any, as in the paper, much slower",
-        "deviation": "standard deviation of the normally distributed initial weights",
-        "epochs": "number of epochs, may be fractional; ignored if --updates is not 0",
-        "updates": "number of updates; 0: as many as --epochs takes",
-        "dropout": "dropout rate of the word embeddings and the maxout units",
-        "loss": "reduction of the loss over a minibatch",
-        "held_out": "maximum number of pairs to evaluate on: of held-out sentences, and drawn from the phrase table "
-        "(at most 1 % of it)",
-        "evaluations": "number of evaluations on the held-out pairs",
-        "keep": "parameters to save: the last ones, or the best ones on the held-out pairs",
-    }
-    choices: ClassVar = {
-        **TrainingSettings.choices,
-        "variant": VARIANTS,
-        "direction": DIRECTIONS,
-        "weighting": WEIGHTINGS,
-        "batching": BATCHINGS,
-        "loss": LOSSES,
-        "keep": KEEPS,
-    }
-    above_zero = (
-        "embedding", "hidden", "maxout", "max_length", "deviation", "batch", "epochs", "learning_rate", "clip",
-        "evaluations",
-    )  # fmt: skip
-    not_negative = ("updates", "warmup", "held_out", "weight_decay", "dropout", "sampled_classes")
 
     def unfit(self) -> Collection[str]:
         """Return the settings that need a hand-written gradient, which the variant ``supplementary`` lacks."""

@@ -7,85 +7,77 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rnnsmt.base.io import write_json
-from rnnsmt.networks.batches import Index, draw_held_out
-from rnnsmt.networks.devices import Place
-from rnnsmt.networks.dropout import DROPOUT_ROWS, Dropout
-from rnnsmt.networks.softmax import ClassSampler, Products
-from rnnsmt.networks.training import Trainer
+from rnnsmt.networks.batches import Index
+from rnnsmt.networks.devices import DeviceSetup
+from rnnsmt.networks.operations import DROPOUT_ROWS
+from rnnsmt.networks.softmax import ClassSampler
+from rnnsmt.networks.training import ThreadParts, Trainer
 from rnnsmt.rnn.batches import PairBatches, group_by_length, pair_tensors
 from rnnsmt.rnn.gradients import autograd_loss_and_gradient, loss_and_gradient
+from rnnsmt.rnn.held_out import HeldOutPairs, split_pairs, unigram_likelihood
 from rnnsmt.rnn.model import RNNEncoderDecoder, check_lengths, save_model, vocabularies_of
 from rnnsmt.rnn.pairs import Pairs, word_frequencies
 from rnnsmt.rnn.settings import RnnSettings
-from rnnsmt.rnn.validation import HeldOutPairs, unigram_likelihood
-from rnnsmt.stages import STAGES
 
 
 class RnnTrainer(Trainer):
     """The training of a network on phrase pairs."""
 
+    chapter = "rnn"
     examples = "pairs"
+    model: RNNEncoderDecoder
+    settings: RnnSettings
 
     def __init__(
         self,
         pairs: Pairs,
         settings: RnnSettings,
         seed: int,
-        place: Place,
+        setup: DeviceSetup,
         threads: int = 1,
         leave_out: tuple[int, int] | None = None,
     ) -> None:
-        """Split the pairs into training and held-out pairs, and create the network.
+        """ThreadParts the pairs into training and held-out pairs, and create the network.
 
         leave_out: (part, parts): the pairs that only occur in this part are not trained on, see ``Pairs.left_out``.
         """
-        self.leave_out = leave_out
         counts = pairs.counts() if settings.weighting == "counts" else None
         left_out = np.flatnonzero(pairs.left_out(*leave_out)) if leave_out else np.zeros(0, np.int64)
         pairs = pairs.in_direction(settings.direction)
-        self.pairs, self.settings, self.seed = pairs, settings, seed
-        self.drawn = draw_held_out(len(pairs), settings.held_out_of(len(pairs)), seed)
-        self.of_sentences = pairs.held_out if settings.held_out else pairs.held_out[:0]
-        if 2 * len(np.union1d(self.drawn, self.of_sentences)) > len(pairs):
-            # a tiny corpus: most of its pairs would be held out
-            self.of_sentences = pairs.held_out[:0]
-        self.held_out = np.union1d(self.drawn, self.of_sentences)
-        measured = draw_held_out(len(self.of_sentences), settings.measured(len(self.of_sentences)), seed)
-        of_sentences = self.of_sentences[measured]
-        self.validation = HeldOutPairs(pairs, of_sentences if len(of_sentences) else self.drawn, place)
-        overlapping = np.setdiff1d(self.drawn, left_out)
-        self.overlapping = HeldOutPairs(pairs, overlapping, place) if len(of_sentences) else None
-        untrained = np.union1d(self.held_out, left_out)
+        self.pairs, self.leave_out = pairs, leave_out
+        self.split = split_pairs(pairs, settings, seed, left_out)
+        self.validation = HeldOutPairs(pairs, self.split.evaluated, setup)
+        overlapping = self.split.overlapping
+        self.overlapping = None if overlapping is None else HeldOutPairs(pairs, overlapping, setup)
         once = np.ones(len(pairs), np.int32)
-        once[untrained] = 0
+        once[self.split.untrained] = 0
         frequencies = word_frequencies(pairs, once)
-        measured_pairs = of_sentences if len(of_sentences) else self.drawn
-        self.unigram = unigram_likelihood(pairs, measured_pairs, frequencies).per_word
-        self.sum_of_losses = settings.loss == "sum"
+        self.unigram = unigram_likelihood(pairs, self.split.evaluated, frequencies).per_word
         same_lengths = settings.batching == "lengths"
-        batches = PairBatches(pairs, settings.batch, seed, untrained, counts, same_lengths)
+        batches = PairBatches(pairs, settings.batch, seed, self.split.untrained, counts, same_lengths)
         self.trained = batches.trained
-        self.total = settings.updates or batches.updates(settings.epochs)
-        number = min(settings.evaluations, self.total)
-        self.evaluations = {round(self.total * k / number) for k in range(1, number + 1)}
-        self.products, self.dropout = Products(place.matmul_dtype), Dropout(settings.dropout, seed)
-        self.sampler = None
+        self.sum_of_losses = settings.loss == "sum"
+        sampler = None
         if settings.sampled_classes:
             drawn = frequencies if counts is None else word_frequencies(pairs, once * counts)
-            self.sampler = ClassSampler(drawn + 1, settings.sampled_classes, seed)
+            sampler = ClassSampler(drawn + 1, settings.sampled_classes, seed)
         sizes = settings.sizes(*(len(vocabulary) for vocabulary in pairs.vocabularies))
         check_lengths(sizes, pairs)
-        self.model = RNNEncoderDecoder(sizes, seed, settings.deviation).to(place.device)
         super().__init__(
-            self.model, settings, place, batches, threads, dimension=1, grain=DROPOUT_ROWS if settings.dropout else 1
+            RNNEncoderDecoder(sizes, seed, settings.deviation).to(setup.device),
+            settings,
+            seed,
+            {"pairs": pairs.fingerprint, "seed": seed, "leave_out": leave_out},
+            setup,
+            batches,
+            threads,
+            ThreadParts(dimension=1, grain=DROPOUT_ROWS if settings.dropout else 1),
+            total=settings.updates or batches.updates(settings.epochs),
+            evaluations=settings.evaluations,
+            sampler=sampler,
         )
 
-    def fingerprint(self) -> dict[str, object]:
-        version = STAGES["rnn"]["train"].version
-        pairs = self.pairs.fingerprint
-        about = {"version of rnn train": version, "pairs": pairs, "seed": self.seed, "leave_out": self.leave_out}
-        return about | self.settings.as_dict()
+    # an update
 
     def accumulate(self, index: Index) -> Tensor:
         """Sum the gradient over the groups of pairs of equal lengths; equals the gradient over padded pairs."""
@@ -107,11 +99,9 @@ class RnnTrainer(Trainer):
         begin: the position of the first pair in the part of the minibatch that belongs to this process.
 
         Returns:
-            Source words [N, B]; target words [T, B]; in CPU memory the running numbers [1, B] of the pairs in the
-            training, from which dropout and the sampled classes are derived.
+            Source words [N, B]; target words [T, B]; the numbers [1, B] of the pairs in the training, in CPU memory.
         """
-        rows = torch.arange(begin, begin + len(index)) * self.place.processes + self.place.rank
-        return *pair_tensors(self.pairs, index, self.place.device), (rows + self.update * self.settings.batch)[None]
+        return *pair_tensors(self.pairs, index, self.setup.device), self.example_numbers(len(index), begin)[None]
 
     def loss_and_gradient(self, model: RNNEncoderDecoder, *batch: Tensor) -> Tensor:
         source, target, rows = batch
@@ -126,56 +116,55 @@ class RnnTrainer(Trainer):
     def words(self, index: Index) -> int:
         return int(self.pairs.sides[1].lengths(index).sum())
 
-    @property
-    def finished(self) -> bool:
-        return self.update >= self.total
-
-    @property
-    def evaluation_due(self) -> bool:
-        return self.update in self.evaluations
+    # the learning curve
 
     def measure(self, row: dict[str, Any]) -> bool:
         row["epoch"] = round(self.seen / self.trained, 4)
         loss = self.sums.measured[0].item()
         row["train log p per pair"] = -loss / self.sums.examples
         row["train log p per word"] = -loss / self.sums.words
-        if not len(self.held_out):
+        if not len(self.split.held_out):
             return False
-        found = self.validation.measure(self.model)
-        row |= {"held-out log p per pair": found.per_pair, "held-out log p per word": found.per_word}
+        likelihood = self.validation.measure(self.model)
+        row |= {"held-out log p per pair": likelihood.per_pair, "held-out log p per word": likelihood.per_word}
         if self.overlapping is not None:
             row["overlapping log p per word"] = self.overlapping.measure(self.model).per_word
         best = self.history[self.best[0]]["held-out log p per pair"] if self.best else float("-inf")
-        return self.settings.keep == "best" and found.per_pair > best
+        return self.settings.keep == "best" and likelihood.per_pair > best
 
-    def save(self, model_file: str | Path, history_file: str | Path) -> dict[str, object]:
-        last, kept = self.history[-1], self.choose()
-        about = {"settings": self.settings.as_dict(), "seed": self.seed, "kept update": kept["update"]}
-        about |= {"leave out": self.leave_out} if self.leave_out else {}
-        direction = {"direction": self.settings.direction}
-        if self.place.first:
-            data = {**vocabularies_of(self.pairs), "pairs": self.pairs.fingerprint}
-            save_model(model_file, self.model, about | direction | data)
-            network: dict[str, object] = {"parameters": self.model.sizes.count()}
-            network |= {"held-out pairs": len(self.held_out), "of held-out sentences": len(self.of_sentences)}
-            network |= {"computed on": self.place.describe()}
-            curve = {"unigram log p per word": self.unigram, "curve": self.history}
-            write_json(history_file, about | network | curve)
-        self.finish()
-        stats: dict[str, object] = {"updates": self.update, "pairs seen": self.seen}
-        if len(self.held_out):
-            stats |= {name: kept[name] for name in ("held-out log p per pair", "held-out log p per word")}
-            stats |= {"unigram per word": self.unigram}
-        return stats | {"clip rate": last["clip rate"]}
+    def start_message(self) -> str:
+        split = self.split
+        text = f"{len(self.pairs):,} pairs, {self.trained:,} of them trained on, {len(split.held_out):,} held out"
+        return f"{text}, {len(split.of_sentences):,} of held-out sentences" if self.overlapping else text
 
-    def begins(self) -> str:
-        text = f"{len(self.pairs):,} pairs, {self.trained:,} of them trained on, {len(self.held_out):,} held out"
-        return f"{text}, {len(self.of_sentences):,} of held-out sentences" if self.overlapping else text
-
-    def says(self, row: dict[str, Any]) -> str:
+    def format_metrics(self, row: dict[str, Any]) -> str:
         text = f"log p per word: trained {row['train log p per word']:.4f}"
         if "held-out log p per word" in row:
             text += f", held out {row['held-out log p per word']:.4f} (unigrams {self.unigram:.4f})"
         if "overlapping log p per word" in row:
             text += f", drawn from the table {row['overlapping log p per word']:.4f}"
         return text
+
+    # the output files
+
+    def describe(self, kept: dict[str, Any]) -> dict[str, object]:
+        return super().describe(kept) | ({"leave out": self.leave_out} if self.leave_out else {})
+
+    def statistics(self, kept: dict[str, Any]) -> dict[str, object]:
+        stats: dict[str, object] = {"updates": self.update, "pairs seen": self.seen}
+        if len(self.split.held_out):
+            stats |= {name: kept[name] for name in ("held-out log p per pair", "held-out log p per word")}
+            stats |= {"unigram per word": self.unigram}
+        return stats | {"clip rate": self.history[-1]["clip rate"]}
+
+    def save_network(self, path: str | Path, description: dict[str, object], stats: dict[str, object]) -> None:
+        data = {**vocabularies_of(self.pairs), "pairs": self.pairs.fingerprint}
+        save_model(path, self.model, description | {"direction": self.settings.direction} | data)
+
+    def history_header(self, stats: dict[str, object]) -> dict[str, object]:
+        return {
+            "held-out pairs": len(self.split.held_out),
+            "of held-out sentences": len(self.split.of_sentences),
+            "computed on": self.setup.describe(),
+            "unigram log p per word": self.unigram,
+        }

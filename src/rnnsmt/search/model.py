@@ -276,7 +276,7 @@ def load_model(
         sentences: keep only phrases that occur in these tokenised sentences when text files are read; None keeps all.
         model_dir: directory that overrides the files of the ini with files of the same base name (filtered tables).
         threads: number of threads for a neural LM.
-        device: device for a neural LM, see ``rnnsmt.networks.devices.choose_place``.
+        device: device for a neural LM, see ``rnnsmt.networks.devices.set_up_device``.
         precision: precision of a neural LM's sum over the vocabulary, see ``rnnsmt.search.neural.load_feature``.
 
     Raises:

@@ -22,7 +22,7 @@ _FIRST = 1 << 16
 
 
 class NeuralScorer(Protocol):
-    """Interface of a neural LM for the search, implemented by ``rnnsmt.cslm.scoring.NGramScorer``.
+    """Interface of a neural LM for the search, implemented by ``rnnsmt.cslm.ngram_scorer.NGramScorer``.
 
     Attributes:
         order: order of the n-grams.
@@ -192,14 +192,14 @@ def load_feature(
         threads: number of threads on a CPU.
         device: cpu, cuda or auto.
         precision: precision of the sum over the vocabulary, ``float32`` or ``reduced``, see
-            ``rnnsmt.cslm.scoring.NGramScorer``.
+            ``rnnsmt.cslm.ngram_scorer.NGramScorer``.
 
     Raises:
         InputError: the file is missing or damaged, or the device is not available.
     """
     need_torch()
 
-    from rnnsmt.cslm.scoring import NGramScorer
+    from rnnsmt.cslm.ngram_scorer import NGramScorer
 
     return NeuralFeature(
         NGramScorer(path, device, threads, reduced=precision == "reduced", unknown_score=unknown_score)

@@ -1,14 +1,11 @@
 """Minibatches of sentence pairs of similar lengths; each pair once per epoch."""
 
-from collections import deque
-from typing import Any
-
 import numpy as np
 import torch
 from torch import Tensor
 
 from rnnsmt.base.io import InputError
-from rnnsmt.networks.batches import WINDOW, Index, permuted
+from rnnsmt.networks.batches import WINDOW, Index, WindowBatches
 from rnnsmt.seq2seq.sentences import SentencePairs, as_read, padded
 
 
@@ -26,11 +23,8 @@ def by_length(pairs: SentencePairs, index: Index, batch: int) -> list[Index]:
     return [index[begin : begin + batch] for begin in range(0, len(index), batch)]
 
 
-class SentenceBatches:
-    """An endless sequence of minibatches, as indices of pairs.
-
-    Minibatches are formed by length from windows of ``WINDOW`` consecutive pairs of the random order, and shuffled.
-    """
+class SentenceBatches(WindowBatches):
+    """Minibatches of sentence pairs of similar lengths; ``size`` is the number of pairs of an epoch."""
 
     def __init__(self, pairs: SentencePairs, batch: int, seed: int, held_out: Index) -> None:
         """Begin with the first epoch.
@@ -44,17 +38,13 @@ class SentenceBatches:
         Raises:
             InputError: no pair is left to train on.
         """
-        self.pairs, self.batch, self.seed = pairs, batch, seed
-        self.size = len(pairs) - len(held_out)
-        """Number of pairs of an epoch."""
+        super().__init__(len(pairs) - len(held_out), seed)
+        self.pairs, self.batch = pairs, batch
         if self.size <= 0:
-            raise InputError(f"{pairs.folder}: no pair is left to train on; give more text, or --held-out 0")
+            raise InputError(f"{pairs.directory}: no pair is left to train on; give more text, or --held-out 0")
         kept = np.ones(len(pairs), bool)
         kept[held_out] = False
         self._kept = np.flatnonzero(kept)
-        self.windows = -(-self.size // WINDOW)
-        self.epoch, self.window, self.taken = 0, 0, 0
-        self._ready: deque[Index] | None = None
 
     @property
     def updates(self) -> int:
@@ -62,35 +52,6 @@ class SentenceBatches:
         last = self.size - (self.windows - 1) * WINDOW
         return (self.windows - 1) * -(-WINDOW // self.batch) + -(-last // self.batch)
 
-    def __iter__(self) -> "SentenceBatches":
-        return self
-
-    def __next__(self) -> Index:
-        """Return the next minibatch, indices of pairs."""
-        if self._ready is None:
-            self._fill()
-        if not self._ready:
-            self.window, self.taken = self.window + 1, 0
-            if self.window == self.windows:
-                self.epoch, self.window = self.epoch + 1, 0
-            self._fill()
-        assert self._ready
-        self.taken += 1
-        return self._ready.popleft()
-
-    def _fill(self) -> None:
-        """Form the minibatches of the current window, except the first ``taken`` ones."""
-        positions = np.arange(self.window * WINDOW, min((self.window + 1) * WINDOW, self.size))
-        index = self._kept[permuted(positions, self.size, [self.seed, 2, self.epoch])]
-        ready = by_length(self.pairs, index, self.batch)
-        order = np.random.default_rng([self.seed, 3, self.epoch, self.window]).permutation(len(ready))
-        self._ready = deque(ready[i] for i in order[self.taken :])
-
-    def state(self) -> dict[str, Any]:
-        """Return the position in the sequence, for a checkpoint."""
-        return {"epoch": self.epoch, "window": self.window, "taken": self.taken}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Resume at a position that ``state`` returned."""
-        self.epoch, self.window, self.taken = state["epoch"], state["window"], state["taken"]
-        self._ready = None
+    def form(self, order: Index) -> list[Index]:
+        """Form the minibatches of the current window by length."""
+        return by_length(self.pairs, self._kept[order], self.batch)

@@ -2,19 +2,23 @@
 
 import argparse
 from itertools import groupby, product
+from typing import TYPE_CHECKING
 
 from rnnsmt.base.io import InputError, write_json
 from rnnsmt.base.options import positive
-from rnnsmt.base.stopping import Stop
 from rnnsmt.networks.options import (
     add_device,
     add_settings,
-    add_training,
     chosen_settings,
     need_torch,
     print_description,
 )
+from rnnsmt.networks.run_training import add_training, run_training
 from rnnsmt.seq2seq.settings import PRESETS, SUBWORDS
+
+if TYPE_CHECKING:
+    from rnnsmt.networks.devices import DeviceSetup
+    from rnnsmt.seq2seq.training import Seq2SeqTrainer
 
 
 def _add_ensembles(parser: argparse.ArgumentParser) -> None:
@@ -125,32 +129,20 @@ def train(args: argparse.Namespace) -> dict[str, object]:
 
     Input is the directory of `seq2seq prepare`; outputs are the network and its learning curve (JSON).
 
-    --state-dir holds the last checkpoint. A run that was interrupted at any time resumes from it; on a CPU the result
-    is bitwise identical to that of an uninterrupted run. On SIGTERM, and shortly before --time-limit, a checkpoint is
-    saved and the exit status is 75 (130 after Ctrl-C); run the same command again to resume.
-
-    With --processes, or under torchrun, every minibatch is split among several processes. The network is that of a
-    single process up to rounding and the random choices of --dropout and --sampled-classes.
-
     Example, in the folder of a run of the embedded corpus:
 
         rnnsmt seq2seq train --sentences try/sentences --preset demo --epochs 1 --seed 1 --output-model try/lstm.pt \
             --output-history try/lstm.json --state-dir try/lstm.state --threads 2
     """
     settings = chosen_settings(args, PRESETS)
-    need_torch()
 
-    from rnnsmt.networks.processes import started_processes
-
-    with Stop(args.time_limit) as stop, started_processes(args.processes):
-        from rnnsmt.networks.devices import choose_place
+    def make_trainer(setup: "DeviceSetup") -> "Seq2SeqTrainer":
         from rnnsmt.seq2seq.sentences import SentencePairs
         from rnnsmt.seq2seq.training import Seq2SeqTrainer
 
-        with choose_place(args.device, 1, settings.precision, join=True) as place:
-            trainer = Seq2SeqTrainer(SentencePairs.open(args.sentences), settings, args.seed, place, args.threads)
-            trainer.fit(args.state_dir, args.save_every, stop)
-            return trainer.save(args.output_model, args.output_history)
+        return Seq2SeqTrainer(SentencePairs.open(args.sentences), settings, args.seed, setup, args.threads)
+
+    return run_training(args, settings, make_trainer)
 
 
 def translate_options(parser: argparse.ArgumentParser) -> None:
@@ -220,14 +212,14 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
         )
 
     from rnnsmt.base.io import write_lines
-    from rnnsmt.networks.devices import choose_place
+    from rnnsmt.networks.devices import set_up_device
     from rnnsmt.networks.vocabulary import split
     from rnnsmt.search.source_text import read_sentences
     from rnnsmt.seq2seq.decoding import translate_all
     from rnnsmt.seq2seq.model import load_ensemble
     from rnnsmt.seq2seq.unknown import Fill, LexicalTranslations, copy, keep
 
-    place = choose_place(args.device, args.threads)
+    setup = set_up_device(args.device, args.threads)
     texts = {path: [split(line) for line in read_sentences(path)] for path in args.input}
     fill: Fill = copy if args.unknown == "copy" else keep
     if args.lexicon is not None:
@@ -236,7 +228,7 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
         )
     found = {}
     for models in dict.fromkeys(map(tuple, args.model)):
-        ensemble = load_ensemble(list(models), place.device)
+        ensemble = load_ensemble(list(models), setup.device)
         for path in args.input:
             found[models, path] = translate_all(ensemble, texts[path], args.beam, args.batch, fill)
     for task, output, report in zip(tasks, args.output, reports, strict=True):
@@ -270,12 +262,12 @@ def score(args: argparse.Namespace) -> dict[str, object]:
 
     from rnnsmt.base.io import atomic_text, read_parallel
     from rnnsmt.base.progress import track
-    from rnnsmt.networks.devices import choose_place
+    from rnnsmt.networks.devices import set_up_device
     from rnnsmt.seq2seq.model import load_ensemble
-    from rnnsmt.seq2seq.scoring import Scorer, line_scores
+    from rnnsmt.seq2seq.translation_scores import Scorer, line_scores
 
-    place = choose_place(args.device, args.threads)
-    scorer = Scorer(load_ensemble(args.model, place.device))
+    setup = set_up_device(args.device, args.threads)
+    scorer = Scorer(load_ensemble(args.model, setup.device))
     number, total = 0, 0.0
     with atomic_text(args.output) as out:
         for value in line_scores(scorer, track(read_parallel(args.source, args.target), "scoring")):
@@ -320,18 +312,18 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
         raise InputError(f"--source and --model: give one, or one for each of the {number} lists")
     need_torch()
 
-    from rnnsmt.networks.devices import choose_place
+    from rnnsmt.networks.devices import set_up_device
     from rnnsmt.search.source_text import read_sentences
     from rnnsmt.seq2seq.model import load_ensemble
-    from rnnsmt.seq2seq.scoring import Scorer, add_to_nbest
+    from rnnsmt.seq2seq.translation_scores import Scorer, add_to_nbest
 
-    place = choose_place(args.device, args.threads)
+    setup = set_up_device(args.device, args.threads)
     alike: dict[tuple[tuple[str, ...], str], list[int]] = {}
     for n in range(number):
         alike.setdefault((tuple(args.model[n % len(args.model)]), args.source[n % len(args.source)]), []).append(n)
     entries = scored = 0
     for models, same in groupby(sorted(alike), key=lambda key: key[0]):
-        scorer = Scorer(load_ensemble(list(models), place.device))
+        scorer = Scorer(load_ensemble(list(models), setup.device))
         for key in same:
             lists = [args.nbest[n] for n in alike[key]]
             outputs = [args.output[n] for n in alike[key]]

@@ -20,8 +20,8 @@ from torch.nn.functional import embedding
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from rnnsmt.base.io import InputError
-from rnnsmt.networks.checkpoint import check_parameters, corrupt_as_input_error, load_file, save_file
-from rnnsmt.networks.dropout import Dropout
+from rnnsmt.networks.model_file import ModelFormat, corrupt_as_input_error, read_model, write_model
+from rnnsmt.networks.operations import Dropout
 from rnnsmt.networks.vocabulary import NULL, Vocabulary
 from rnnsmt.seq2seq.settings import Seq2SeqSizes
 from rnnsmt.seq2seq.units import KINDS, Units
@@ -126,9 +126,7 @@ def _drop(x: Tensor, dropout: Dropout, generators: list[torch.Generator]) -> Ten
     return x if factors is None else x * factors.view(rows, steps, units).transpose(0, 1)
 
 
-FORMAT = "rnnsmt-seq2seq-1"
-
-REMEDY = "train it again with seq2seq train"
+FORMAT = ModelFormat("rnnsmt-seq2seq-1", "an LSTM encoder-decoder", "train it again with seq2seq train")
 
 
 class TrainedSeq2Seq(NamedTuple):
@@ -157,14 +155,13 @@ def save_model(
     meta: dict[str, Any],
 ) -> None:
     """Write a network, atomically. subwords: the kind of the units, one of ``KINDS``. meta: plain values."""
-    parameters = {name: parameter.detach().cpu().clone() for name, parameter in model.named_parameters()}
     words = {name: side.vocabulary.words[2:-1] for name, side in zip(("source", "target"), units, strict=True)}
-    about = {"format": FORMAT, "sizes": model.sizes.as_dict(), "words": words, "source order": source_order}
+    content: dict[str, Any] = {"words": words, "source order": source_order}
     if subwords != "none":
         # as tensors of bytes, which load_file reads without running code
         models = [torch.frombuffer(bytearray(side.model()), dtype=torch.uint8) for side in units]
-        about |= {"subwords": subwords, "subword models": dict(zip(("source", "target"), models, strict=True))}
-    save_file(path, {**about, "meta": meta, "parameters": parameters})
+        content |= {"subwords": subwords, "subword models": dict(zip(("source", "target"), models, strict=True))}
+    write_model(path, FORMAT, model, model.sizes, content | {"meta": meta})
 
 
 def load_model(path: str | Path, device: torch.device | str = "cpu") -> TrainedSeq2Seq:
@@ -173,24 +170,18 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> TrainedS
     Raises:
         InputError: the file is missing, damaged, or of another kind.
     """
-    content = load_file(path, device, REMEDY)
-    if content.get("format") != FORMAT:
-        raise InputError(f"{path}: not an LSTM encoder-decoder of this version; {REMEDY}")
-    with corrupt_as_input_error(path, REMEDY):
-        with torch.device("meta"):
-            model = Seq2Seq(Seq2SeqSizes(**content["sizes"]), seed=None)
-        model.load_state_dict(content["parameters"], assign=True)
+    model, content = read_model(path, FORMAT, lambda sizes: Seq2Seq(Seq2SeqSizes(**sizes), seed=None), device)
+    with corrupt_as_input_error(path, FORMAT.remedy):
         kind = KINDS[content.get("subwords", "none")]
         models = {name: part.cpu().numpy().tobytes() for name, part in content.get("subword models", {}).items()}
         source, target = (
             kind.load(Vocabulary(content["words"][name]), models.get(name, b"")) for name in ("source", "target")
         )
-        found = TrainedSeq2Seq(model, source, target, str(content["source order"]), dict(content["meta"]))
+        trained = TrainedSeq2Seq(model, source, target, str(content["source order"]), content["meta"])
     if (len(source), len(target)) != (model.sizes.source_vocabulary, model.sizes.target_vocabulary):
-        raise InputError(f"{path}: its words are not as many as its classes; {REMEDY}")
-    check_parameters(path, model, REMEDY)
+        raise InputError(f"{path}: its words are not as many as its classes; {FORMAT.remedy}")
     model.eval()
-    return found
+    return trained
 
 
 def load_ensemble(paths: list[str], device: torch.device | str = "cpu") -> list[TrainedSeq2Seq]:
@@ -199,8 +190,9 @@ def load_ensemble(paths: list[str], device: torch.device | str = "cpu") -> list[
     Raises:
         InputError: see ``load_model``; the networks have different vocabularies or subwords.
     """
-    found = [load_model(path, device) for path in paths]
-    for path, one in zip(paths[1:], found[1:], strict=True):
-        if (one.source.hash(), one.target.hash()) != (found[0].source.hash(), found[0].target.hash()):
+    ensemble = [load_model(path, device) for path in paths]
+    first = ensemble[0]
+    for path, other in zip(paths[1:], ensemble[1:], strict=True):
+        if (other.source.hash(), other.target.hash()) != (first.source.hash(), first.target.hash()):
             raise InputError(f"{path}: has other vocabularies than {paths[0]}; train them on the same sentences")
-    return found
+    return ensemble

@@ -1,34 +1,30 @@
-"""Sentence pairs as ids on disk, in memory-mapped arrays.
+"""Sentence pairs as ids on disk, a directory of ``rnnsmt.networks.id_directory``.
 
-A directory with these files:
-
-* ``vocab.source.txt``, ``vocab.target.txt``: the vocabularies.
-* ``sentencepiece.{source,target}.model``: for subwords only.
-* ``{source,target}.words.npy``: int32, the units of all sentences one after the other, each ending in EOS.
-* ``{source,target}.offsets.npy``: int64 [pairs + 1], where each sentence begins.
-* ``sentences.json``: counts and the fingerprint; written last.
+The JSON file is ``sentences.json``, the vocabularies ``vocab.source.txt`` and ``vocab.target.txt``; for subwords there
+are also ``sentencepiece.source.model`` and ``sentencepiece.target.model``.
 """
 
-import hashlib
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.arrays import growing_array
-from rnnsmt.base.io import InputError, read_json, read_parallel, write_json
+from rnnsmt.base.io import InputError, read_parallel, write_json
 from rnnsmt.base.progress import Meter
-from rnnsmt.networks.sequences import Sequences, open_sequences
-from rnnsmt.networks.vocabulary import UNK, check_size, count_words, split
-from rnnsmt.seq2seq.units import KINDS, Units, make_units, read_units, write_units
-
-FORMAT = "rnnsmt-sentences-1"
-
-AGAIN = "run seq2seq prepare again"
+from rnnsmt.networks.id_directory import (
+    IdDirectory,
+    IdFormat,
+    check_vocabulary,
+    open_id_directory,
+    write_id_directory,
+)
+from rnnsmt.networks.vocabulary import check_size, count_words, split
+from rnnsmt.seq2seq.units import KINDS, make_units, read_units, write_units
 
 SIDES = ("source", "target")
+
+FORMAT = IdFormat("sentences.json", "rnnsmt-sentences-1", "pairs", SIDES, "run seq2seq prepare again")
 
 BLOCK = 10_000
 """Number of pairs that are written at a time."""
@@ -37,43 +33,36 @@ BLOCK = 10_000
 class SentencePairs:
     """The sentence pairs of a bitext."""
 
-    def __init__(
-        self,
-        folder: Path,
-        source: Sequences,
-        target: Sequences,
-        subwords: str,
-        units: tuple[Units, Units],
-        fingerprint: str,
-    ) -> None:
-        self.folder, self.sides, self.subwords, self.units = folder, (source, target), subwords, units
-        """sides, units: of the source and of the target. subwords: their kind, or ``none``."""
-        self.fingerprint = fingerprint
+    def __init__(self, directory: IdDirectory) -> None:
+        """Read the units.
+
+        Raises:
+            InputError: their files are missing or damaged, or of an unknown kind.
+        """
+        self.directory, self.sides = directory.path, directory.sides
+        self.fingerprint = directory.fingerprint
         """SHA-256 of the units and all pairs."""
+        self.subwords = directory.stats.get("subwords", "none")
+        """Kind of the units, one of ``SUBWORDS``."""
+        if self.subwords not in KINDS:
+            raise InputError(
+                f"{self.directory / FORMAT.json}: subwords {self.subwords} are not of this version; {FORMAT.remedy}"
+            )
+        source, target = (read_units(self.directory, side, self.subwords, FORMAT.remedy) for side in SIDES)
+        self.units = source, target
 
     @classmethod
-    def open(cls, folder: str | Path) -> "SentencePairs":
+    def open(cls, path: str | Path) -> "SentencePairs":
         """Open a directory that ``seq2seq prepare`` wrote; only the units are read into memory.
 
         Raises:
             InputError: a file is missing, damaged, or inconsistent with the others.
         """
-        folder = Path(folder)
-        stats = read_json(folder / "sentences.json")
-        if not isinstance(stats, dict) or stats.get("format") != FORMAT or "fingerprint" not in stats:
-            raise InputError(f"{folder / 'sentences.json'}: not of this version; {AGAIN}")
-        subwords = stats.get("subwords", "none")
-        if subwords not in KINDS:
-            raise InputError(f"{folder / 'sentences.json'}: subwords {subwords} are not of this version; {AGAIN}")
-        source, target = (
-            open_sequences(folder, f"{name}.", stats.get("pairs"), stats.get(f"{name} classes"), AGAIN)
-            for name in SIDES
-        )
-        units = read_units(folder, "source", subwords, AGAIN), read_units(folder, "target", subwords, AGAIN)
-        for name, side in zip(SIDES, units, strict=True):
-            if side.hash() != stats.get(f"{name} vocabulary"):
-                raise InputError(f"{folder}: the {name} vocabulary was changed after the sentences; {AGAIN}")
-        return cls(folder, source, target, subwords, units, str(stats["fingerprint"]))
+        directory = open_id_directory(path, FORMAT)
+        pairs = cls(directory)
+        for side, units in zip(SIDES, pairs.units, strict=True):
+            check_vocabulary(directory, FORMAT, side, units.hash())
+        return pairs
 
     def __len__(self) -> int:
         return len(self.sides[0].offsets) - 1
@@ -103,7 +92,7 @@ def prepare_sentences(
     """
     if len(sources) != len(targets):
         raise InputError(f"{len(sources)} --source but {len(targets)} --target files; they go in pairs")
-    folder = Path(output_dir)
+    directory = Path(output_dir)
     units = []
     stats: dict[str, object] = {}
     for name, paths, size in zip(SIDES, (sources, targets), sizes, strict=True):
@@ -112,38 +101,25 @@ def prepare_sentences(
         units.append(make_units(subwords, paths, counts, size))
         known = sum(number for word, number in counts.items() if units[-1].knows(word))
         stats |= {f"{name} classes": len(units[-1]), f"{name} coverage": round(known / counts.total(), 6)}
-    with ExitStack() as stack:
-        words, offsets = (
-            [stack.enter_context(growing_array(folder / f"{name}.{part}.npy", kind)) for name in SIDES]
-            for part, kind in (("words", np.int32), ("offsets", np.int64))
-        )
-        for array in offsets:
-            array.append(np.zeros(1, np.int64))
-        counted, unknown, left_out = [0, 0], [0, 0], {"empty": 0, "too long": 0}
+    counted, left_out = [0, 0], {"empty": 0, "too long": 0}
+    with write_id_directory(directory, FORMAT) as writer:
         for block in _blocks(zip(sources, targets, strict=True), max_length, left_out):
             for side, of_side in enumerate(units):
                 counted[side] += sum(len(pair[side]) for pair in block)
                 ids = [of_side.ids(pair[side], eos=True) for pair in block]
-                offsets[side].append(words[side].length + np.cumsum([len(one) for one in ids]))
-                words[side].append(np.concatenate(ids))
-                unknown[side] += sum(int(np.count_nonzero(one == UNK)) for one in ids)
-        pairs = offsets[0].length - 1
-        if not pairs:
+                writer.append(side, np.concatenate(ids), np.array([len(sentence) for sentence in ids]))
+        if not writer.sequences:
             raise InputError(f"{sources[0]}: no sentence pair of at most {max_length} words; give --max-length")
-        # the arrays are replaced when the ``with`` ends: without sentences.json an interrupted directory is invalid
-        (folder / "sentences.json").unlink(missing_ok=True)
-    digest = hashlib.sha256()
-    for array in (*words, *offsets):
-        digest.update(array.digest.digest())
-    stats = {"pairs": pairs, **{f"pairs left out, {reason}": number for reason, number in left_out.items()}, **stats}
-    about: dict[str, object] = {"format": FORMAT, "subwords": subwords}
-    for side, (name, array, of_side) in enumerate(zip(SIDES, words, units, strict=True)):
-        stats |= {f"{name} words": counted[side], f"{name} units": array.length - pairs}
-        stats[f"{name} unknown units"] = unknown[side]
-        write_units(folder, name, of_side)
-        digest.update(of_side.hash().encode())
+    left = {f"pairs left out, {reason}": number for reason, number in left_out.items()}
+    stats = {"pairs": writer.sequences, **left, **stats}
+    about: dict[str, object] = {"format": FORMAT.version, "subwords": subwords}
+    for side, (name, of_side) in enumerate(zip(SIDES, units, strict=True)):
+        stats |= {f"{name} words": counted[side], f"{name} units": writer.ids(side)}
+        stats[f"{name} unknown units"] = writer.unknown[side]
+        write_units(directory, name, of_side)
         about[f"{name} vocabulary"] = of_side.hash()
-    write_json(folder / "sentences.json", {**about, **stats, "fingerprint": digest.hexdigest()})
+    fingerprint = writer.fingerprint(of_side.hash() for of_side in units)
+    write_json(directory / FORMAT.json, {**about, **stats, "fingerprint": fingerprint})
     return stats
 
 

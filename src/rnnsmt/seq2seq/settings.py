@@ -12,10 +12,9 @@ kept.
 """
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from rnnsmt.base.io import InputError
-from rnnsmt.networks.settings import PRECISIONS, NetworkSizes, TrainingSettings
+from rnnsmt.networks.settings import PRECISIONS, NetworkSizes, TrainingSettings, setting
 
 
 @dataclass(frozen=True)
@@ -59,65 +58,45 @@ class Seq2SeqSizes(NetworkSizes):
 
 SOURCE_ORDERS = ("reversed", "forward")
 
-KEEPS = ("last", "best")
-
 SUBWORDS = ("none", "bpe", "unigram")
 """Kinds of units, see ``rnnsmt.seq2seq.units``; none: words."""
 
 
 @dataclass(frozen=True)
 class Seq2SeqSettings(TrainingSettings):
-    """The settings of a training on sentence pairs; ``helps`` describes the fields; in addition:
+    """The settings of a training on sentence pairs; the defaults are those of the paper.
 
     Attributes:
         dropout: not applied to the recurrent connections (Zaremba et al. 2014).
-        precision: see ``rnnsmt.networks.devices.choose_place``.
     """
 
-    embedding: int = 1000
-    hidden: int = 1000
-    layers: int = 4
-    source_order: str = "reversed"
-    spread: float = 0.08
+    embedding: int = setting(1000, "dimension of the word embeddings", above=0)
+    hidden: int = setting(1000, "number of LSTM cells per layer", above=0)
+    layers: int = setting(4, "number of LSTM layers of the encoder and of the decoder", above=0)
+    source_order: str = setting(
+        "reversed", "order in which the words of a source sentence are read", choices=SOURCE_ORDERS
+    )
+    spread: float = setting(0.08, "initial parameters are drawn from U(-X, X)", above=0)
     batch: int = 128
-    epochs: float = 7.5
+    epochs: float = setting(7.5, "number of epochs, may be fractional", above=0)
     optimiser: str = "sgd"
     learning_rate: float = 0.7
     schedule: str = "halving"
     warmup: int = 0
     clip: float = 5.0
     weight_decay: float = 0.0
-    dropout: float = 0.0
+    dropout: float = setting(
+        0.0, "dropout rate of the inputs of every layer and of the output of the last layer", least=0
+    )
     sampled_classes: int = 0
-    held_out: int = 1000
+    held_out: int = setting(1000, "number of sentence pairs held out from training, at most 5 % of all", least=0)
     evaluations: int = 15
     keep: str = "last"
-    precision: str = "float32"
-
-    helps: ClassVar = {
-        **TrainingSettings.helps,
-        "embedding": "dimension of the word embeddings",
-        "hidden": "number of LSTM cells per layer",
-        "layers": "number of LSTM layers of the encoder and of the decoder",
-        "source_order": "order in which the words of a source sentence are read",
-        "spread": "initial parameters are drawn from U(-X, X)",
-        "epochs": "number of epochs, may be fractional",
-        "dropout": "dropout rate of the inputs of every layer and of the output of the last layer",
-        "held_out": "number of sentence pairs held out from training, at most 5 % of all",
-        "evaluations": "number of evaluations on the held-out pairs",
-        "keep": "parameters to save: the last ones, or the best ones on the held-out pairs",
-        "precision": f"{TrainingSettings.helps['precision']}; bfloat16: on any device",
-    }
-    choices: ClassVar = {
-        **TrainingSettings.choices,
-        "source_order": SOURCE_ORDERS,
-        "keep": KEEPS,
-        "precision": (*PRECISIONS, "bfloat16"),
-    }
-    above_zero = (
-        "embedding", "hidden", "layers", "spread", "batch", "epochs", "learning_rate", "clip", "evaluations",
-    )  # fmt: skip
-    not_negative = ("warmup", "held_out", "weight_decay", "dropout", "sampled_classes")
+    precision: str = setting(
+        "float32",
+        f"{TrainingSettings.shared['precision'].help}; bfloat16: on any device",
+        choices=(*PRECISIONS, "bfloat16"),
+    )
 
     def check(self) -> None:
         """Check the settings as in the base class, and that there are held-out pairs if ``keep`` is ``best``."""

@@ -8,19 +8,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rnnsmt.base.io import write_json
 from rnnsmt.networks.batches import Index, draw_held_out
-from rnnsmt.networks.devices import Place, full_precision
-from rnnsmt.networks.dropout import DROPOUT_ROWS, Dropout
-from rnnsmt.networks.sequences import count_ids
-from rnnsmt.networks.softmax import ClassSampler, Products, softmax_gradient
-from rnnsmt.networks.training import Trainer, perplexity_of
+from rnnsmt.networks.devices import DeviceSetup, full_precision
+from rnnsmt.networks.id_directory import count_ids
+from rnnsmt.networks.operations import DROPOUT_ROWS, Dropout, Products
+from rnnsmt.networks.softmax import ClassSampler, softmax_gradient
+from rnnsmt.networks.training import ThreadParts, Trainer, perplexity_of
 from rnnsmt.networks.vocabulary import NULL
 from rnnsmt.seq2seq.batches import SentenceBatches, by_length, pair_tensors
 from rnnsmt.seq2seq.model import NO_DROPOUT, Seq2Seq, save_model
 from rnnsmt.seq2seq.sentences import SentencePairs
 from rnnsmt.seq2seq.settings import Seq2SeqSettings
-from rnnsmt.stages import STAGES
 
 ROWS = 64
 """Number of held-out pairs that are evaluated at a time."""
@@ -29,41 +27,44 @@ ROWS = 64
 class Seq2SeqTrainer(Trainer):
     """The training of a network on sentence pairs."""
 
+    chapter = "seq2seq"
     examples = "pairs"
+    model: Seq2Seq
+    settings: Seq2SeqSettings
 
     def __init__(
-        self, pairs: SentencePairs, settings: Seq2SeqSettings, seed: int, place: Place, threads: int = 1
+        self, pairs: SentencePairs, settings: Seq2SeqSettings, seed: int, setup: DeviceSetup, threads: int = 1
     ) -> None:
-        self.pairs, self.settings, self.seed = pairs, settings, seed
+        """Split the pairs into training and held-out pairs, and create the network."""
+        self.pairs = pairs
         held_out = draw_held_out(len(pairs), settings.held_out_of(len(pairs)) if settings.held_out else 0, seed)
-        self.validation = HeldOutSentences(pairs, held_out, settings.source_order, place)
-        self.sentences = SentenceBatches(pairs, settings.batch, seed, held_out)
-        self.total = max(round(settings.epochs * self.sentences.updates), 1)
-        number = min(settings.evaluations, self.total)
-        self.evaluations = {round(self.total * k / number) for k in range(1, number + 1)}
-        self.products, self.dropout = Products(place.matmul_dtype), Dropout(settings.dropout, seed)
+        self.validation = HeldOutSentences(pairs, held_out, settings.source_order, setup)
+        batches = SentenceBatches(pairs, settings.batch, seed, held_out)
+        self.trained = batches.size
         target = pairs.sides[1]
         counts = count_ids(target.words, len(pairs.units[1]))
         counts -= np.bincount(target.joined(held_out), minlength=len(counts))
-        self.sampler = ClassSampler(counts + 1, settings.sampled_classes, seed) if settings.sampled_classes else None
         logs = np.log((counts + 1) / (counts + 1).sum())
         self.unigram = perplexity_of(float(logs[target.joined(held_out)].mean())) if len(held_out) else math.nan
         sizes = settings.sizes(*(len(units) for units in pairs.units))
-        self.model = Seq2Seq(sizes, seed, settings.spread).to(place.device)
         super().__init__(
-            self.model, settings, place, self.sentences, threads, 1, DROPOUT_ROWS if settings.dropout else 1
+            Seq2Seq(sizes, seed, settings.spread).to(setup.device),
+            settings,
+            seed,
+            {"sentences": pairs.fingerprint, "seed": seed},
+            setup,
+            batches,
+            threads,
+            ThreadParts(dimension=1, grain=DROPOUT_ROWS if settings.dropout else 1),
+            total=max(round(settings.epochs * batches.updates), 1),
+            evaluations=settings.evaluations,
+            sampler=ClassSampler(counts + 1, settings.sampled_classes, seed) if settings.sampled_classes else None,
         )
 
-    def fingerprint(self) -> dict[str, object]:
-        version = STAGES["seq2seq"]["train"].version
-        about = {"version of seq2seq train": version, "sentences": self.pairs.fingerprint, "seed": self.seed}
-        return about | self.settings.as_dict()
-
     def minibatch(self, index: Index) -> tuple[Tensor, ...]:
-        """Return source [N, B] and target ids [T, B], and in CPU memory the running numbers [1, B] of the pairs."""
-        rows = torch.arange(len(index)) * self.place.processes + self.place.rank
-        tensors = pair_tensors(self.pairs, index, self.settings.source_order, self.place.device)
-        return *tensors, (rows + self.update * self.settings.batch)[None]
+        """Return source [N, B] and target ids [T, B], and in CPU memory the numbers [1, B] of the pairs."""
+        tensors = pair_tensors(self.pairs, index, self.settings.source_order, self.setup.device)
+        return *tensors, self.example_numbers(len(index))[None]
 
     def loss_and_gradient(self, model: Seq2Seq, *batch: Tensor) -> Tensor:
         source, target, rows = batch
@@ -73,16 +74,8 @@ class Seq2SeqTrainer(Trainer):
         """Return the number of target units, which may be subwords, including EOS."""
         return int(self.pairs.sides[1].lengths(index).sum())
 
-    @property
-    def finished(self) -> bool:
-        return self.update >= self.total
-
-    @property
-    def evaluation_due(self) -> bool:
-        return self.update in self.evaluations
-
     def measure(self, row: dict[str, Any]) -> bool:
-        row["epoch"] = round(self.seen / self.sentences.size, 4)
+        row["epoch"] = round(self.seen / self.trained, 4)
         row["train perplexity"] = perplexity_of(-self.sums.measured[0].item() / self.sums.words)
         if not self.validation.pairs:
             return False
@@ -92,34 +85,38 @@ class Seq2SeqTrainer(Trainer):
         best = self.history[self.best[0]]["held-out perplexity"] if self.best else math.inf
         return self.settings.keep == "best" and row["held-out perplexity"] < best
 
-    def save(self, model_file: str | Path, history_file: str | Path) -> dict[str, object]:
-        kept = self.choose()
-        about = {"settings": self.settings.as_dict(), "seed": self.seed, "kept update": kept["update"]}
-        if self.place.first:
-            meta = {**about, "sentences": self.pairs.fingerprint}
-            pairs = self.pairs
-            save_model(model_file, self.model, pairs.subwords, pairs.units, self.settings.source_order, meta)
-            network: dict[str, object] = {"parameters": self.model.sizes.count(), "subwords": pairs.subwords}
-            network |= {"held-out words": self.validation.words, "held-out units": self.validation.units}
-            network |= {"held-out pairs": self.validation.pairs, "computed on": self.place.describe()}
-            write_json(history_file, about | network | {"unigram perplexity": self.unigram, "curve": self.history})
-        self.finish()
-        stats: dict[str, object] = {"updates": self.update, "pairs seen": self.seen}
-        if self.validation.pairs:
-            stats |= {"held-out perplexity": kept["held-out perplexity"], "unigram perplexity": self.unigram}
-        return stats
-
-    def begins(self) -> str:
+    def start_message(self) -> str:
         units = "words" if self.pairs.subwords == "none" else f"{self.pairs.subwords} subwords"
         return f"{len(self.pairs):,} pairs of {units}, {self.validation.pairs:,} of them held out"
 
-    def says(self, row: dict[str, Any]) -> str:
+    def format_metrics(self, row: dict[str, Any]) -> str:
         text = f"epoch {row['epoch']}: perplexity trained {row['train perplexity']:.2f}"
         if "held-out perplexity" in row:
             text += f", held out {row['held-out perplexity']:.2f} (unigrams {self.unigram:.0f})"
             if self.pairs.subwords != "none":
                 text += f", {row['held-out perplexity per word']:.2f} per word"
         return text
+
+    def statistics(self, kept: dict[str, Any]) -> dict[str, object]:
+        stats: dict[str, object] = {"updates": self.update, "pairs seen": self.seen}
+        if self.validation.pairs:
+            stats |= {"held-out perplexity": kept["held-out perplexity"], "unigram perplexity": self.unigram}
+        return stats
+
+    def save_network(self, path: str | Path, description: dict[str, object], stats: dict[str, object]) -> None:
+        pairs = self.pairs
+        meta = {**description, "sentences": pairs.fingerprint}
+        save_model(path, self.model, pairs.subwords, pairs.units, self.settings.source_order, meta)
+
+    def history_header(self, stats: dict[str, object]) -> dict[str, object]:
+        return {
+            "subwords": self.pairs.subwords,
+            "held-out words": self.validation.words,
+            "held-out units": self.validation.units,
+            "held-out pairs": self.validation.pairs,
+            "computed on": self.setup.describe(),
+            "unigram perplexity": self.unigram,
+        }
 
 
 def loss_and_gradient(
@@ -174,18 +171,18 @@ class HeldOutSentences:
         units, words: numbers of target units and target words; every EOS counts as one of each.
     """
 
-    def __init__(self, pairs: SentencePairs, index: Index, order: str, place: Place) -> None:
-        self.place, self.pairs = place, len(index)
-        pieces = by_length(pairs, index, ROWS)[place.rank :: place.processes]
-        self.pieces = [pair_tensors(pairs, piece, order, place.device) for piece in pieces]
+    def __init__(self, pairs: SentencePairs, index: Index, order: str, setup: DeviceSetup) -> None:
+        self.setup, self.pairs = setup, len(index)
+        pieces = by_length(pairs, index, ROWS)[setup.rank :: setup.processes]
+        self.pieces = [pair_tensors(pairs, piece, order, setup.device) for piece in pieces]
         ids = pairs.sides[1].joined(index)
         self.units, self.words = len(ids), int(pairs.units[1].begins[ids].sum())
 
     @torch.no_grad()
     def measure(self, model: Seq2Seq) -> float:
         """Compute the mean ln p per unit, including EOS, in float32 whatever precision the training uses."""
-        total = torch.zeros((), dtype=torch.float64, device=self.place.device)
+        total = torch.zeros((), dtype=torch.float64, device=self.setup.device)
         with full_precision():
             for source, target in self.pieces:
                 total += model.log_probability(source, target).double().sum()
-        return float(self.place.sum(total)) / max(self.units, 1)
+        return float(self.setup.sum(total)) / max(self.units, 1)

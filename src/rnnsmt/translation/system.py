@@ -362,7 +362,7 @@ class System:
 
         import torch
 
-        from rnnsmt.rnn.scoring import encode_distinct
+        from rnnsmt.rnn.phrase_scores import encode_distinct
 
         ids = self._ids(0, phrase)
         with torch.inference_mode():

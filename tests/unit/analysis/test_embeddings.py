@@ -18,8 +18,8 @@ from rnnsmt.analysis.representations import (
     word_vectors,
 )
 from rnnsmt.cli import main
-from rnnsmt.networks.devices import choose_place
-from rnnsmt.networks.sequences import Sequences
+from rnnsmt.networks.devices import set_up_device
+from rnnsmt.networks.id_directory import Sequences
 from rnnsmt.rnn.model import load_model_of
 from rnnsmt.rnn.pairs import Pairs
 
@@ -74,7 +74,7 @@ def test_labels_have_characters_and_not_moses_entities():
 
 def test_vectors_are_those_of_the_network(toy: Path):
     pairs = Pairs.open(toy / "pairs")
-    model, pairs, _ = load_model_of(pairs, toy / "m.pt", choose_place("cpu", 1))
+    model, pairs, _ = load_model_of(pairs, toy / "m.pt", set_up_device("cpu", 1))
     words = word_vectors(model, pairs, 3)
     assert words.labels == list(pairs.vocabularies[0].index)[:3]
     assert words.vectors.shape == (3, model.sizes.embedding)
@@ -101,7 +101,7 @@ def test_the_stage(toy: Path, tmp_path, capsys):
 def test_phrases_are_drawn_alike_however_many_targets_they_have(toy: Path, tmp_path):
     """One phrase has most of the pairs of the table; it is the first one drawn as seldom as others are."""
     pairs = Pairs.open(toy / "pairs")
-    model, pairs, _ = load_model_of(pairs, toy / "m.pt", choose_place("cpu", 1))
+    model, pairs, _ = load_model_of(pairs, toy / "m.pt", set_up_device("cpu", 1))
     vocabulary, eos = pairs.vocabularies[0], pairs.vocabularies[0].eos
     ids = sorted(vocabulary.index.values())[:6]
     phrases = [[a, b, c, d, eos] for a in ids[:2] for b in ids[:2] for c in ids[:2] for d in ids[:2]][:10]

@@ -13,9 +13,9 @@ from rnnsmt.cslm.settings import (  # noqa: E402
     PRESETS,
     CslmSizes,
 )
-from rnnsmt.networks.dropout import Dropout  # noqa: E402
-from rnnsmt.networks.softmax import ClassSampler, Products  # noqa: E402
-from rnnsmt.networks.training import flatten  # noqa: E402
+from rnnsmt.networks.minibatch_gradient import flatten  # noqa: E402
+from rnnsmt.networks.operations import Dropout, Products  # noqa: E402
+from rnnsmt.networks.softmax import ClassSampler  # noqa: E402
 
 from .twin import Twin  # noqa: E402
 

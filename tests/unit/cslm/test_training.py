@@ -15,26 +15,25 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from rnnsmt.cli import main  # noqa: E402
+from rnnsmt.cslm.held_out import class_counts, unigram_log_p  # noqa: E402
 from rnnsmt.cslm.model import load_model  # noqa: E402
-from rnnsmt.cslm.ngrams import contexts_at  # noqa: E402
-from rnnsmt.cslm.scoring import NGramScorer  # noqa: E402
+from rnnsmt.cslm.ngram_scorer import NGramScorer  # noqa: E402
 from rnnsmt.cslm.settings import PRESETS, CslmSettings  # noqa: E402
-from rnnsmt.cslm.text import Text  # noqa: E402
+from rnnsmt.cslm.text import Text, contexts_at  # noqa: E402
 from rnnsmt.cslm.training import (  # noqa: E402
     CslmTrainer,
     centre,
 )
-from rnnsmt.cslm.validation import class_counts, unigram_log_p  # noqa: E402
 from rnnsmt.networks.batches import draw_held_out  # noqa: E402
 from rnnsmt.networks.checkpoint import Checkpoint  # noqa: E402
-from rnnsmt.networks.devices import Place  # noqa: E402
-from rnnsmt.networks.dropout import Dropout  # noqa: E402
+from rnnsmt.networks.devices import DeviceSetup  # noqa: E402
+from rnnsmt.networks.operations import Dropout  # noqa: E402
 from rnnsmt.networks.vocabulary import NULL, UNK, Vocabulary  # noqa: E402
 
 from ..gpu import NEEDS_GPU  # noqa: E402
 
 torch.set_num_threads(1)
-CPU = Place(torch.device("cpu"))
+CPU = DeviceSetup(torch.device("cpu"))
 TINY = CslmSettings(
     order=4, projection=8, hidden_1=16, hidden_2=12, spread=0.0, batch=64, epochs=3, learning_rate=0.01,
     output_bias="unigram", dropout=0.1, singletons=0.3, held_out_least=50,
@@ -196,7 +195,7 @@ def test_centring_changes_no_probability(text):
         trainer.step()
         if trainer.evaluation_due:
             before = trainer.evaluate()
-    centre(trainer.model, text, trainer.held_out, 1)
+    centre(trainer.model, trainer.centring_contexts())
     after = trainer.validation.measure(trainer.model)
     assert after.log_sum < 0.9 * before["validation |ln Z|"]
     assert math.exp(-after.log_p) == pytest.approx(before["validation perplexity"], rel=1e-5)
@@ -207,7 +206,7 @@ def test_centring_of_a_network_whose_hidden_units_are_always_0(text):
     with torch.no_grad():
         trainer.model.b_2.fill_(-1.0)
         trainer.model.b_o.fill_(1.0)
-    centre(trainer.model, text, trainer.held_out, 1)
+    centre(trainer.model, trainer.centring_contexts())
     assert trainer.validation.measure(trainer.model).log_sum == pytest.approx(0.0, abs=1e-5)
 
 

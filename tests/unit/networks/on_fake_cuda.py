@@ -7,30 +7,30 @@ import numpy as np
 import pytest
 import torch
 
-from rnnsmt.cslm import scoring as cslm_scoring
+from rnnsmt.cslm import ngram_scorer
 from rnnsmt.cslm.model import FeedForwardLM
 from rnnsmt.cslm.settings import CslmSizes
 from rnnsmt.cslm.training import centre
-from rnnsmt.networks.checkpoint import load_file, save_file
-from rnnsmt.networks.devices import Place, choose_place
-from rnnsmt.networks.dropout import Dropout
+from rnnsmt.networks.devices import DeviceSetup, set_up_device
+from rnnsmt.networks.model_file import load_file, save_file
+from rnnsmt.networks.operations import Dropout
 from rnnsmt.networks.vocabulary import Vocabulary
-from rnnsmt.rnn import scoring as rnn_scoring
+from rnnsmt.rnn import phrase_scores
 from rnnsmt.rnn.generation import beam_search, sample_targets
 from rnnsmt.seq2seq.model import Seq2Seq, TrainedSeq2Seq
-from rnnsmt.seq2seq.scoring import Scorer
 from rnnsmt.seq2seq.settings import Seq2SeqSizes
+from rnnsmt.seq2seq.translation_scores import Scorer
 
 from ..fake_cuda import CudaTensor, Device, MixedDevicesError
 from ..launches import WORDS, counts_of_update, cslm_trainer, make_pairs, make_text, pairs_of, rnn_trainer
 
 torch.set_num_threads(1)
-CPU = Place(torch.device("cpu"))
+CPU = DeviceSetup(torch.device("cpu"))
 
 
 @pytest.fixture(scope="module")
-def place():
-    return choose_place("cuda", 1)
+def setup():
+    return set_up_device("cuda", 1)
 
 
 @pytest.fixture(scope="module")
@@ -47,8 +47,8 @@ def close(one, other):
     return torch.allclose(one.detach().cpu(), other.detach().cpu(), atol=1e-5)
 
 
-def take_steps(make, place, number=4):
-    trainer = make(place)
+def take_steps(make, setup, number=4):
+    trainer = make(setup)
     for _ in range(number):
         trainer.step()
     return trainer
@@ -58,21 +58,21 @@ def take_steps(make, place, number=4):
 
 
 @pytest.mark.parametrize("variant", ["paper", "bag-of-words", "feed-forward"])
-def test_rnn_training_has_the_values_of_the_processor(pairs, place, variant):
-    here, there = (take_steps(lambda at: rnn_trainer(pairs, at, variant=variant), at) for at in (CPU, place))
+def test_rnn_training_has_the_values_of_the_processor(pairs, setup, variant):
+    here, there = (take_steps(lambda at: rnn_trainer(pairs, at, variant=variant), at) for at in (CPU, setup))
     assert isinstance(there.flat, CudaTensor)
     assert close(here.flat, there.flat)
     rows = here.evaluate(), there.evaluate()
     assert rows[0] == pytest.approx(rows[1], rel=1e-4)
 
 
-def test_cslm_training_has_the_values_of_the_processor(text, place):
-    here, there = (take_steps(lambda at: cslm_trainer(text, at, self_normalised=0.1), at) for at in (CPU, place))
+def test_cslm_training_has_the_values_of_the_processor(text, setup):
+    here, there = (take_steps(lambda at: cslm_trainer(text, at, self_normalised=0.1), at) for at in (CPU, setup))
     assert close(here.flat, there.flat)
     rows = here.evaluate(), there.evaluate()
     assert rows[0] == pytest.approx(rows[1], rel=1e-4)
     for trainer in (here, there):
-        centre(trainer.model, text, trainer.held_out, 1)
+        centre(trainer.model, trainer.centring_contexts())
     assert close(here.flat, there.flat)
 
 
@@ -99,20 +99,20 @@ def within(counts, bounds):
 
 
 @pytest.mark.parametrize(("preset", "length"), RNN_BOUNDS)
-def test_rnn_update(tmp_path, place, preset, length):
-    counts = counts_of_update(rnn_trainer(make_pairs(tmp_path, length), place, preset))
+def test_rnn_update(tmp_path, setup, preset, length):
+    counts = counts_of_update(rnn_trainer(make_pairs(tmp_path, length), setup, preset))
     assert within(counts, RNN_BOUNDS[preset, length]), counts
 
 
 @pytest.mark.parametrize("preset", CSLM_BOUNDS)
-def test_cslm_update(text, place, preset):
-    counts = counts_of_update(cslm_trainer(text, place, preset))
+def test_cslm_update(text, setup, preset):
+    counts = counts_of_update(cslm_trainer(text, setup, preset))
     assert within(counts, CSLM_BOUNDS[preset]), counts
 
 
 @pytest.mark.parametrize("length", WITHOUT_GRAPH)
-def test_rnn_update_without_a_graph(tmp_path, place, length):
-    trainer = rnn_trainer(make_pairs(tmp_path, length), place)
+def test_rnn_update_without_a_graph(tmp_path, setup, length):
+    trainer = rnn_trainer(make_pairs(tmp_path, length), setup)
     trainer.graphed = None
     counts = counts_of_update(trainer)
     assert within(counts, {"launches": WITHOUT_GRAPH[length], **LAUNCHED}), counts
@@ -128,18 +128,18 @@ def of_two_lengths(folder):
     return pairs_of(folder, sorted(phrases))
 
 
-def test_replays_have_the_values_of_launches(tmp_path, place):
+def test_replays_have_the_values_of_launches(tmp_path, setup):
     """Over three epochs of phrases of two lengths, with a smaller minibatch of each."""
     pairs = of_two_lengths(tmp_path)
-    here, there = (take_steps(lambda at: rnn_trainer(pairs, at, dropout=0.0), at, 18) for at in (CPU, place))
+    here, there = (take_steps(lambda at: rnn_trainer(pairs, at, dropout=0.0), at, 18) for at in (CPU, setup))
     assert len(there.graphed._captured) == 4
     assert close(here.flat, there.flat)
     assert here.evaluate() == pytest.approx(there.evaluate(), rel=1e-4)
 
 
 @pytest.mark.parametrize("problem", ["waits", "differs"])
-def test_what_is_no_graph_is_launched(pairs, place, capsys, problem):
-    trainers = [rnn_trainer(pairs, place) for _ in range(2)]
+def test_what_is_no_graph_is_launched(pairs, setup, capsys, problem):
+    trainers = [rnn_trainer(pairs, setup) for _ in range(2)]
     inner, calls = trainers[0].loss_and_gradient, []
 
     def planted(model, *batch):
@@ -163,18 +163,18 @@ def test_what_is_no_graph_is_launched(pairs, place, capsys, problem):
 
 
 @pytest.mark.parametrize("setting", [{"dropout": 0.2}, {"sampled_classes": 20}, {"variant": "supplementary"}])
-def test_what_is_drawn_for_every_minibatch_is_no_graph(pairs, place, setting):
-    assert rnn_trainer(pairs, place).graphed is not None
-    assert rnn_trainer(pairs, place, **setting).graphed is None
+def test_what_is_drawn_for_every_minibatch_is_no_graph(pairs, setup, setting):
+    assert rnn_trainer(pairs, setup).graphed is not None
+    assert rnn_trainer(pairs, setup, **setting).graphed is None
 
 
 @pytest.mark.parametrize("make", [rnn_trainer, cslm_trainer])
-def test_a_checkpoint_goes_on(tmp_path, text, pairs, place, make):
+def test_a_checkpoint_goes_on(tmp_path, text, pairs, setup, make):
     data = pairs if make is rnn_trainer else text
-    first = take_steps(lambda at: make(data, at), place)
+    first = take_steps(lambda at: make(data, at), setup)
     save_file(tmp_path / "state.pt", first.state())
-    again = make(data, place)
-    again.restore(load_file(tmp_path / "state.pt", place.device, ""))
+    again = make(data, setup)
+    again.restore(load_file(tmp_path / "state.pt", setup.device, ""))
     for trainer in (first, again):
         trainer.step()
     assert isinstance(again.flat, CudaTensor)
@@ -199,19 +199,19 @@ def test_dropout_of_a_minibatch_is_drawn_at_once():
 
 
 @pytest.mark.parametrize("variant", ["paper", "supplementary", "bag-of-words", "feed-forward"])
-def test_scores_of_pairs(pairs, place, variant):
+def test_scores_of_pairs(pairs, setup, variant):
     found = []
-    for at in (CPU, place):
+    for at in (CPU, setup):
         model = rnn_trainer(pairs, at, variant=variant, deviation=0.5).model.requires_grad_(False)
-        batches = rnn_scoring.score_batches(model, pairs, 0, len(pairs), at.device, 2)
+        batches = phrase_scores.score_batches(model, pairs, 0, len(pairs), at.device, 2)
         found.append(np.concatenate(list(batches)))
     assert found[0] == pytest.approx(found[1], abs=1e-4)
 
 
-def test_targets_of_phrases(pairs, place):
+def test_targets_of_phrases(pairs, setup):
     sources = [pairs.source(i) for i in range(5)]
     found = []
-    for at in (CPU, place):
+    for at in (CPU, setup):
         model = rnn_trainer(pairs, at, deviation=0.5).model.requires_grad_(False)
         found.append([beam_search(model, sources, 4, 6, 3), sample_targets(model, sources, 20, 1, 6)])
     for here, there in zip(*found, strict=True):
@@ -232,8 +232,8 @@ def test_ngrams_of_the_search(normalize, launches):
     """A batch of up to 4,096 contexts: one copy there, one back."""
     model = FeedForwardLM(CslmSizes(60, 7, 8, 16, 12), 1, 0.3).requires_grad_(False)
     asked = ngram_requests(60)
-    here = cslm_scoring.CpuEngine(model, normalize, 1).score(*asked)
-    engine = cslm_scoring.CudaEngine(model.to("cuda"), normalize)
+    here = ngram_scorer.CpuEngine(model, normalize, 1).score(*asked)
+    engine = ngram_scorer.CudaEngine(model.to("cuda"), normalize)
     Device.current.reset()
     there = engine.score(*asked)
     counts = Device.current.counts()
@@ -242,13 +242,13 @@ def test_ngrams_of_the_search(normalize, launches):
 
 
 @pytest.mark.filterwarnings("ignore:PyTorch was compiled without cuDNN")
-def test_scores_of_an_lstm(place):
+def test_scores_of_an_lstm(setup):
     source, target = (Vocabulary([f"w{k}" for k in range(n - 3)]) for n in (40, 70))
     rng = np.random.default_rng(1)
     ours = [np.array([*rng.integers(1, 39, 6), 39], np.int32) for _ in range(3)]
     theirs = [[np.array([*rng.integers(1, 69, 5), 69], np.int32) for _ in range(4)] for _ in range(3)]
     found = []
-    for at in (CPU, place):
+    for at in (CPU, setup):
         model = Seq2Seq(Seq2SeqSizes(40, 70, 8, 12, 2), 1, 0.5).requires_grad_(False).to(at.device)
         found.append(Scorer([TrainedSeq2Seq(model, source, target, "reversed", {})]).score(ours, theirs))
     assert np.concatenate(found[0]) == pytest.approx(np.concatenate(found[1]), abs=1e-4)
@@ -258,8 +258,8 @@ def test_scores_of_an_lstm(place):
 
 
 @pytest.mark.parametrize("make", [rnn_trainer, cslm_trainer])
-def test_a_minibatch_left_on_the_processor(pairs, text, place, monkeypatch, make):
-    trainer = make(pairs if make is rnn_trainer else text, place)
+def test_a_minibatch_left_on_the_processor(pairs, text, setup, monkeypatch, make):
+    trainer = make(pairs if make is rnn_trainer else text, setup)
     minibatch = trainer.minibatch
     monkeypatch.setattr(trainer, "minibatch", lambda index: tuple(part.cpu() for part in minibatch(index)))
     with pytest.raises(MixedDevicesError, match="is on the processor"):
@@ -267,26 +267,26 @@ def test_a_minibatch_left_on_the_processor(pairs, text, place, monkeypatch, make
 
 
 @pytest.mark.parametrize("make", [rnn_trainer, cslm_trainer])
-def test_held_out_examples_left_on_the_processor(pairs, text, place, make):
+def test_held_out_examples_left_on_the_processor(pairs, text, setup, make):
     trainer = make(pairs if make is rnn_trainer else text, CPU).validation
-    model = make(pairs if make is rnn_trainer else text, place).model
+    model = make(pairs if make is rnn_trainer else text, setup).model
     with pytest.raises(MixedDevicesError):
         trainer.measure(model)
 
 
 @pytest.mark.parametrize("part", ["encoder.U", "decoder.C_r", "output.O_c", "output.G_r"])
-def test_a_parameter_left_on_the_processor(pairs, place, part):
-    model = rnn_trainer(pairs, place).model.requires_grad_(False)
+def test_a_parameter_left_on_the_processor(pairs, setup, part):
+    model = rnn_trainer(pairs, setup).model.requires_grad_(False)
     owner, name = part.split(".")
     module = getattr(model, owner)
     setattr(module, name, torch.nn.Parameter(getattr(module, name).cpu(), requires_grad=False))
     with pytest.raises(MixedDevicesError):
-        rnn_scoring.score_range(model, pairs, 0, len(pairs), place.device)
+        phrase_scores.score_range(model, pairs, 0, len(pairs), setup.device)
 
 
 @pytest.mark.parametrize("part", ["places", "table"])
 def test_a_part_of_the_search_s_network_left_on_the_processor(part):
-    engine = cslm_scoring.CudaEngine(
+    engine = ngram_scorer.CudaEngine(
         FeedForwardLM(CslmSizes(60, 7, 8, 16, 12), 1).requires_grad_(False).to("cuda"), True
     )
     setattr(engine, part, getattr(engine, part).cpu())
@@ -294,8 +294,8 @@ def test_a_part_of_the_search_s_network_left_on_the_processor(part):
         engine.score(*ngram_requests(60))
 
 
-def test_an_operation_and_a_wait_more_are_seen(pairs, place, monkeypatch):
-    trainer = rnn_trainer(pairs, place)
+def test_an_operation_and_a_wait_more_are_seen(pairs, setup, monkeypatch):
+    trainer = rnn_trainer(pairs, setup)
     trainer.graphed = None
     before = counts_of_update(trainer)
     inner = trainer.loss_and_gradient

@@ -63,8 +63,8 @@ def test_processes_that_train_together_tell_the_others_which_gpu_they_take(taken
 def test_only_trainings_join_processes(monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("RANK", "1")
-    place = devices.choose_place("cpu", 1)
-    assert (place.processes, place.first) == (1, True)
+    setup = devices.set_up_device("cpu", 1)
+    assert (setup.processes, setup.first) == (1, True)
 
 
 def test_full_precision_holds_for_every_kind_of_product():
@@ -74,13 +74,13 @@ def test_full_precision_holds_for_every_kind_of_product():
         return torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
 
     torch.backends.cudnn.allow_tf32 = True
-    devices.choose_place("cpu", 1)
+    devices.set_up_device("cpu", 1)
     assert allowed() == ("highest", False)
     devices._allow_tf32(True)
     with devices.full_precision():
         assert allowed() == ("highest", False)
     assert allowed() == ("high", True)
-    devices.choose_place("cpu", 1)
+    devices.set_up_device("cpu", 1)
 
 
 @pytest.mark.parametrize("fast", [True, False])
@@ -89,11 +89,11 @@ def test_bfloat16_is_for_any_processor_and_reduced_for_those_that_multiply_it(mo
     monkeypatch.setattr(devices, "multiplies_bfloat16", lambda: fast)
     try:
         for precision, rounded in (("float32", False), ("reduced", fast), ("bfloat16", True)):
-            place = devices.choose_place("cpu", 1, precision)
-            assert place.matmul_dtype == (torch.bfloat16 if rounded else None)
+            setup = devices.set_up_device("cpu", 1, precision)
+            assert setup.matmul_dtype == (torch.bfloat16 if rounded else None)
             assert torch.backends.mkldnn.enabled == (fast or not rounded)
     finally:
-        devices.choose_place("cpu", 1)
+        devices.set_up_device("cpu", 1)
     assert torch.backends.mkldnn.enabled
 
 
@@ -116,9 +116,9 @@ def test_auto_says_where_a_gpu_is_missing(tmp_path, monkeypatch, capsys, environ
     if driver:
         devices.DRIVER.touch()
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert str(devices.choose_place("auto", 1)) == "the CPU, products of float32 factors"
+    assert str(devices.set_up_device("auto", 1)) == "the CPU, products of float32 factors"
     error = capsys.readouterr().err
     assert error.startswith("--device auto: takes the CPU, torch sees no GPU although") == bool(said)
     assert said in error
-    devices.choose_place("cpu", 1)
+    devices.set_up_device("cpu", 1)
     assert not capsys.readouterr().err

@@ -30,16 +30,17 @@ def help_lines(command: str, capsys: pytest.CaptureFixture[str], monkeypatch: py
 @PRESETS
 def test_every_setting_has_a_help_text(chapter: str, presets: Mapping[str, TrainingSettings]) -> None:
     for settings in presets.values():
-        assert {field.name for field in fields(settings)} == set(settings.helps)  # type: ignore[arg-type]
-    for name, text in settings.helps.items():
-        assert text == text.strip() and not text.endswith("."), name
+        assert [field.name for field in fields(settings)] == list(settings.described())  # type: ignore[arg-type]
+    for name, setting in settings.described().items():
+        assert setting.help and setting.help == setting.help.strip() and not setting.help.endswith("."), name
 
 
 @PRESETS
 @pytest.mark.parametrize("stage", ["train", "describe"])
 def test_help_lists_the_value_of_every_preset(chapter, stage, presets, capsys, monkeypatch) -> None:
     lines = help_lines(f"{chapter} {stage}", capsys, monkeypatch)
-    for name, text in presets["demo"].helps.items():
+    for name, setting in presets["demo"].described().items():
+        text = setting.help
         shown = lines[option(name)]
         assert shown.startswith(f"{text} (")
         values = shown[len(text) :].strip(" ()")

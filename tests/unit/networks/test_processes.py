@@ -13,7 +13,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from rnnsmt.cli import main  # noqa: E402
-from rnnsmt.networks.checkpoint import load_file  # noqa: E402
+from rnnsmt.networks.model_file import load_file  # noqa: E402
 
 from ..launches import make_pairs, make_text  # noqa: E402
 

@@ -9,8 +9,9 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
-from rnnsmt.networks.kernels.softmax import add_exponentials, reduced_log_sums  # noqa: E402
-from rnnsmt.networks.softmax import COLUMNS, ClassSampler, ExactSoftmax, Products, softmax_gradient  # noqa: E402
+from rnnsmt.networks.exact_softmax import COLUMNS, ExactSoftmax, add_exponentials, reduced_log_sums  # noqa: E402
+from rnnsmt.networks.operations import Products  # noqa: E402
+from rnnsmt.networks.softmax import ClassSampler, softmax_gradient  # noqa: E402
 
 torch.set_num_threads(1)
 

@@ -26,7 +26,8 @@ from rnnsmt.phrases.table import (
     read_phrase_table,
     read_reordering_table,
 )
-from rnnsmt.rnn.pairs import Pairs, prepare_pairs
+from rnnsmt.rnn.pair_preparation import prepare_pairs
+from rnnsmt.rnn.pairs import Pairs
 from rnnsmt.search.table_reader import load_phrase_tables
 
 

@@ -8,9 +8,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from rnnsmt.networks import batches  # noqa: E402
 from rnnsmt.networks.batches import draw_held_out  # noqa: E402
-from rnnsmt.networks.sequences import Sequences  # noqa: E402
-from rnnsmt.rnn import batches  # noqa: E402
+from rnnsmt.networks.id_directory import Sequences  # noqa: E402
 from rnnsmt.rnn.batches import PairBatches, group_by_length, pair_tensors  # noqa: E402
 from rnnsmt.rnn.settings import RnnSettings  # noqa: E402
 

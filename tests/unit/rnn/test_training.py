@@ -19,19 +19,20 @@ from rnnsmt.base.io import InputError  # noqa: E402
 from rnnsmt.base.stopping import Stop  # noqa: E402
 from rnnsmt.cli import main  # noqa: E402
 from rnnsmt.networks.checkpoint import Checkpoint, random_states, restore_random_states  # noqa: E402
-from rnnsmt.networks.devices import Place, choose_place  # noqa: E402
-from rnnsmt.networks.training import flatten, learning_rate, make_optimiser  # noqa: E402
+from rnnsmt.networks.devices import DeviceSetup, set_up_device  # noqa: E402
+from rnnsmt.networks.minibatch_gradient import flatten  # noqa: E402
+from rnnsmt.networks.training import learning_rate, make_optimiser  # noqa: E402
 from rnnsmt.rnn.batches import PairBatches, pair_tensors  # noqa: E402
+from rnnsmt.rnn.held_out import unigram_likelihood  # noqa: E402
 from rnnsmt.rnn.model import check_vocabularies, load_model, vocabularies_of  # noqa: E402
 from rnnsmt.rnn.pairs import Pairs, word_frequencies  # noqa: E402
 from rnnsmt.rnn.settings import PRESETS, VARIANTS, RnnSettings  # noqa: E402
 from rnnsmt.rnn.training import RnnTrainer  # noqa: E402
-from rnnsmt.rnn.validation import unigram_likelihood  # noqa: E402
 
 from ..gpu import NEEDS_GPU  # noqa: E402
 
 torch.set_num_threads(1)
-CPU = Place(torch.device("cpu"))
+CPU = DeviceSetup(torch.device("cpu"))
 TINY = RnnSettings(
     embedding=8, hidden=16, maxout=8, deviation=0.1, batch=16, updates=30, optimiser="adam", learning_rate=0.01,
     schedule="linear", evaluations=3, keep="best",
@@ -202,12 +203,12 @@ def test_pairs_of_held_out_sentences_are_not_trained_on(pairs, with_origins):
     assert held.held_out.tolist() == numbers.tolist()
     assert held.fingerprint != pairs.fingerprint
     trainer = RnnTrainer(held, replace(TINY, held_out=10), 1, CPU)
-    assert set(numbers) < set(trainer.held_out)
+    assert set(numbers) < set(trainer.split.held_out)
     assert (trainer.validation.pairs, trainer.overlapping.pairs) == (10, 7)
     seen = set()
     while trainer.batches.epoch == 0:
         seen.update(next(trainer.batches).tolist())
-    assert seen == set(range(len(held))) - set(trainer.held_out.tolist())
+    assert seen == set(range(len(held))) - set(trainer.split.held_out.tolist())
     everything = RnnTrainer(held, replace(TINY, held_out=1000), 1, CPU).validation
     alone = RnnTrainer(pairs, TINY, 1, CPU)
     total = sum(log_p(alone.model, held, i).item() for i in numbers)
@@ -223,8 +224,8 @@ def test_pairs_as_often_as_they_were_extracted(with_origins):
         if trainer.batches.epoch == 0:
             np.add.at(seen, batch, 1)
     expected = 1 + np.arange(len(held)) % 3
-    expected[trainer.held_out] = 0
-    assert set(numbers) < set(trainer.held_out)
+    expected[trainer.split.held_out] = 0
+    assert set(numbers) < set(trainer.split.held_out)
     assert seen.tolist() == expected.tolist()
     assert trainer.trained == expected.sum()
 
@@ -234,11 +235,11 @@ def test_something_is_left_to_train_on(with_origins):
     held, _ = with_origins
     held.held_out = np.arange(len(held))
     trainer = RnnTrainer(held, TINY, 1, CPU)
-    assert len(trainer.held_out) == len(held) // 100
+    assert len(trainer.split.held_out) == len(held) // 100
     assert trainer.overlapping is None
     with pytest.raises(InputError, match="no pair is left to train on"):
         PairBatches(held, 4, 1, np.arange(len(held)))
-    assert not len(RnnTrainer(held, replace(TINY, held_out=0), 1, CPU).held_out)
+    assert not len(RnnTrainer(held, replace(TINY, held_out=0), 1, CPU).split.held_out)
 
 
 def test_words_are_as_frequent_as_their_pairs(with_origins):
@@ -267,7 +268,7 @@ def test_inverse_direction(with_origins, tmp_path):
     scores = []
     for models in (files[:1], files[1:], files):
         out = tmp_path / "scores.npy"
-        options = ["--pairs", held.folder, "--model", *models, "--output", out]
+        options = ["--pairs", held.directory, "--model", *models, "--output", out]
         assert main([str(part) for part in ["rnn", "score", *options]]) == 0
         scores.append(np.load(out))
     expected = [log_p(load_model(files[0])[0], held.in_direction("inverse"), i).item() for i in range(20)]
@@ -282,7 +283,7 @@ def test_direction_target_never_sees_the_source(with_origins, tmp_path, capsys):
     trainer.fit(tmp_path / "state", 1e9, Stop(None))
     model, out = tmp_path / "m.pt", tmp_path / "scores.npy"
     trainer.save(model, tmp_path / "h.json")
-    assert main([str(p) for p in ["rnn", "score", "--pairs", held.folder, "--model", model, "--output", out]]) == 0
+    assert main([str(p) for p in ["rnn", "score", "--pairs", held.directory, "--model", model, "--output", out]]) == 0
     scores = np.load(out)
     empty = held.in_direction("target")
     network = load_model(model)[0]
@@ -290,7 +291,7 @@ def test_direction_target_never_sees_the_source(with_origins, tmp_path, capsys):
     assert scores[:20] == pytest.approx([log_p(network, empty, i).item() for i in range(20)], abs=1e-4)
     (tmp_path / "phrases").write_text("a b\n")
     for stage in ("sample", "translate"):
-        options = ["--pairs", held.folder, "--model", model, "--input", tmp_path / "phrases", "--output", out]
+        options = ["--pairs", held.directory, "--model", model, "--input", tmp_path / "phrases", "--output", out]
         assert main([str(part) for part in ["rnn", stage, *options]]) == 2
         assert "trained with --direction target, it reads no source phrases" in capsys.readouterr().err
     with torch.no_grad():  # no other source word has anything to say
@@ -367,19 +368,19 @@ def test_pairs_of_sentences_that_are_left_out_are_not_trained_on(in_halves):
     seen = set()
     while trainer.batches.epoch == 0:
         seen.update(next(trainer.batches).tolist())
-    assert seen == set(np.flatnonzero(~own)) - set(trainer.held_out.tolist())
+    assert seen == set(np.flatnonzero(~own)) - set(trainer.split.held_out.tolist())
 
 
 def test_networks_score_the_pairs_that_they_left_out(in_halves, tmp_path, capsys):
     """Through the command line: each the other's, and both together what both have seen."""
-    base = ["rnn", "train", "--pairs", in_halves.folder, "--preset", "demo", "--updates", "4", "--hidden", "6"]
+    base = ["rnn", "train", "--pairs", in_halves.directory, "--preset", "demo", "--updates", "4", "--hidden", "6"]
     files = [tmp_path / f"{k}.pt" for k in (1, 2)]
     for k, file in enumerate(files, 1):
         outputs = ["--output-model", file, "--output-history", tmp_path / "h", "--state-dir", tmp_path / f"state{k}"]
         assert main([str(part) for part in [*base, "--leave-out", f"{k}/2", *outputs]]) == 0
     scores = []
     for models in ([files[0]], [files[1]], files, files[::-1]):
-        command = ["rnn", "score", "--pairs", in_halves.folder, "--model", *models, "--output", tmp_path / "s.npy"]
+        command = ["rnn", "score", "--pairs", in_halves.directory, "--model", *models, "--output", tmp_path / "s.npy"]
         assert main([str(part) for part in command]) == 0
         scores.append(np.load(tmp_path / "s.npy"))
     assert "of sentences left out in training 110" in capsys.readouterr().err
@@ -453,7 +454,7 @@ def test_held_out_likelihood(pairs):
     trainer = RnnTrainer(pairs, replace(TINY, held_out=7), 1, CPU)
     found = trainer.validation.measure(trainer.model)
     total = words = 0
-    for i in trainer.held_out:
+    for i in trainer.split.held_out:
         x, y = (torch.from_numpy(phrase.astype(np.int64))[None] for phrase in (pairs.source(i), pairs.target(i)))
         total += trainer.model.log_probability(x, torch.tensor([x.shape[1]]), y, torch.tensor([y.shape[1]])).item()
         words += y.shape[1]
@@ -702,8 +703,8 @@ def test_bad_options(folder, tmp_path, capfd, options, said):
 def test_no_gpu(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(InputError, match="sees no GPU"):
-        choose_place("cuda", 1)
-    assert choose_place("auto", 1).device.type == "cpu"
+        set_up_device("cuda", 1)
+    assert set_up_device("auto", 1).device.type == "cpu"
 
 
 def test_models_and_pairs_that_do_not_belong_together(folder, tmp_path, pairs):
@@ -758,7 +759,7 @@ def test_threads_share_a_minibatch(pairs, variant):
 def test_an_update_adds_up_once_over_the_processes(pairs, monkeypatch):
     added = []
     monkeypatch.setattr("torch.distributed.all_reduce", lambda values: added.append(values.numel()))
-    trainer = RnnTrainer(pairs, TINY, 1, Place(torch.device("cpu"), rank=1, processes=2))
+    trainer = RnnTrainer(pairs, TINY, 1, DeviceSetup(torch.device("cpu"), rank=1, processes=2))
     alone = RnnTrainer(pairs, TINY, 1, CPU)
     trainer.step()
     assert added == [trainer.flat.numel() + 1], "the gradient and the loss"

@@ -249,7 +249,7 @@ def test_fewer_cells_are_scored_on_demand(loaded):
 def test_decoding_with_a_model_file(tmp_path, capsys, device):
     """A network of random weights, through the command line; the n-best list has what it says of the texts."""
     from rnnsmt.cslm.model import FeedForwardLM, save_model
-    from rnnsmt.cslm.scoring import NGramScorer
+    from rnnsmt.cslm.ngram_scorer import NGramScorer
     from rnnsmt.cslm.settings import CslmSizes
     from rnnsmt.networks.vocabulary import Vocabulary
 

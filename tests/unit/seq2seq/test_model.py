@@ -10,17 +10,17 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from rnnsmt.base.io import InputError  # noqa: E402
-from rnnsmt.networks.devices import choose_place  # noqa: E402
-from rnnsmt.networks.dropout import Dropout  # noqa: E402
-from rnnsmt.networks.softmax import ClassSampler, Products  # noqa: E402
-from rnnsmt.networks.training import flatten  # noqa: E402
+from rnnsmt.networks.devices import set_up_device  # noqa: E402
+from rnnsmt.networks.minibatch_gradient import flatten  # noqa: E402
+from rnnsmt.networks.operations import Dropout, Products  # noqa: E402
+from rnnsmt.networks.softmax import ClassSampler  # noqa: E402
 from rnnsmt.networks.vocabulary import Vocabulary  # noqa: E402
 from rnnsmt.seq2seq.decoding import beam_search, longest_target  # noqa: E402
 from rnnsmt.seq2seq.model import Seq2Seq, TrainedSeq2Seq, load_ensemble, load_model, save_model  # noqa: E402
-from rnnsmt.seq2seq.scoring import Scorer  # noqa: E402
 from rnnsmt.seq2seq.sentences import as_read, padded  # noqa: E402
 from rnnsmt.seq2seq.settings import DEMO, PAPER, SMALL, Seq2SeqSizes  # noqa: E402
 from rnnsmt.seq2seq.training import loss_and_gradient  # noqa: E402
+from rnnsmt.seq2seq.translation_scores import Scorer  # noqa: E402
 from rnnsmt.seq2seq.units import Words  # noqa: E402
 
 torch.set_num_threads(1)
@@ -153,7 +153,7 @@ def test_products_of_bfloat16_are_near_those_of_float32(monkeypatch: pytest.Monk
             batch = source[:, columns].contiguous(), target[:, columns].contiguous()
             losses, gradients = [], []
             for precision in ("float32", "bfloat16"):
-                mm = Products(choose_place("cpu", 1, precision).matmul_dtype)
+                mm = Products(set_up_device("cpu", 1, precision).matmul_dtype)
                 losses.append(float(loss_and_gradient(model, *batch, mm)))
                 gradients.append(gradient.clone())
             assert inside[-2:] == [False, torch.bfloat16]
@@ -163,7 +163,7 @@ def test_products_of_bfloat16_are_near_those_of_float32(monkeypatch: pytest.Monk
             assert 1e-5 < error < 0.03
             assert gradients[1].dtype == torch.float32
     finally:
-        choose_place("cpu", 1)
+        set_up_device("cpu", 1)
 
 
 def _greedy(one: TrainedSeq2Seq, source: np.ndarray) -> list[int]:
@@ -220,7 +220,7 @@ def test_an_ensemble_of_one_network_is_the_network() -> None:
 
 
 def test_n_best_lists_score_as_their_translations_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rnnsmt.seq2seq.scoring.NODES", 20)
+    monkeypatch.setattr("rnnsmt.seq2seq.translation_scores.NODES", 20)
     rng = np.random.default_rng(1)
     one = trained(6)
     sources = [ids(*rng.integers(2, 6, rng.integers(0, 5)), 6) for _ in range(9)]

@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 from rnnsmt.base.io import InputError  # noqa: E402
 from rnnsmt.cli import main  # noqa: E402
 from rnnsmt.networks.checkpoint import Checkpoint  # noqa: E402
-from rnnsmt.networks.devices import Place, choose_place  # noqa: E402
+from rnnsmt.networks.devices import DeviceSetup, set_up_device  # noqa: E402
 from rnnsmt.networks.training import learning_rate  # noqa: E402
 from rnnsmt.seq2seq.batches import SentenceBatches  # noqa: E402
 from rnnsmt.seq2seq.sentences import SentencePairs  # noqa: E402
@@ -23,7 +23,7 @@ from rnnsmt.seq2seq.training import Seq2SeqTrainer  # noqa: E402
 
 torch.set_num_threads(1)
 
-CPU = Place(torch.device("cpu"))
+CPU = DeviceSetup(torch.device("cpu"))
 
 WORDS = {"a": "u", "b": "v", "c": "w x", "d": "y"}
 
@@ -169,7 +169,7 @@ def test_training_in_bfloat16_learns_as_in_float32(prepared: Path, capsys: pytes
             assert f"products of {precision} factors" in capsys.readouterr().err
             found.append(json.loads((prepared / f"{precision}.json").read_text()))
     finally:
-        choose_place("cpu", 1)
+        set_up_device("cpu", 1)
     assert found[1]["computed on"]["factors"] == "bfloat16"
     one, two = ([row["held-out perplexity"] for row in history["curve"]] for history in found)
     assert one != two
@@ -178,9 +178,9 @@ def test_training_in_bfloat16_learns_as_in_float32(prepared: Path, capsys: pytes
 
 
 def test_other_settings_do_not_go_on(prepared: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pairs, place = SentencePairs.open(prepared), CPU
-    trainer = Seq2SeqTrainer(pairs, DEMO, 1, place)
-    assert trainer.fingerprint() != Seq2SeqTrainer(pairs, DEMO, 2, place).fingerprint()
+    pairs, setup = SentencePairs.open(prepared), CPU
+    trainer = Seq2SeqTrainer(pairs, DEMO, 1, setup)
+    assert trainer.fingerprint() != Seq2SeqTrainer(pairs, DEMO, 2, setup).fingerprint()
     assert run_train(prepared, "one", "--batch", "0") == 2
     assert "--batch 0: must be above 0" in capsys.readouterr().err
 

@@ -19,8 +19,8 @@ from rnnsmt.base.io import InputError  # noqa: E402
 from rnnsmt.cli import main  # noqa: E402
 from rnnsmt.networks.vocabulary import UNK, Vocabulary, split  # noqa: E402
 from rnnsmt.seq2seq.model import load_model  # noqa: E402
-from rnnsmt.seq2seq.scoring import Scorer  # noqa: E402
 from rnnsmt.seq2seq.sentences import SentencePairs  # noqa: E402
+from rnnsmt.seq2seq.translation_scores import Scorer  # noqa: E402
 from rnnsmt.seq2seq.units import Subwords, Units, Words, make_units  # noqa: E402
 
 torch.set_num_threads(1)

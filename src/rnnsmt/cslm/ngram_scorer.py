@@ -1,4 +1,4 @@
-"""Probabilities of n-grams by a trained model, many at a time: for the search, for texts, for n-best lists.
+"""Probabilities of n-grams by a trained model, many at a time, for the search and for texts; with compiled kernels.
 
 As in Devlin et al. (2014), the first layer is a sum of rows of a table that is precomputed once (W_1 R, for every word
 at every position), each distinct context passes the hidden layers once, and only the output units of the requested
@@ -9,9 +9,7 @@ else is computed row by row: a score is the same, bit for bit, whatever else is 
 """
 
 import math
-from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -19,25 +17,21 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rnnsmt.base.io import InputError, atomic_text, read_lines
-from rnnsmt.base.progress import say, track
-from rnnsmt.cslm.kernels import scoring as kernels
+from rnnsmt.base.io import InputError
+from rnnsmt.base.kernels.decorator import kernel
+from rnnsmt.base.progress import say
 from rnnsmt.cslm.model import FeedForwardLM, load_model
-from rnnsmt.cslm.ngrams import sentence_ngrams
+from rnnsmt.cslm.text import Ids
 from rnnsmt.moses.ini import CSLM_UNKNOWN
-from rnnsmt.moses.nbest import fields_of, with_feature
-from rnnsmt.networks.devices import choose_place, multiplies_bfloat16
-from rnnsmt.networks.kernels.softmax import reduced_log_sums
-from rnnsmt.networks.softmax import ExactSoftmax
-from rnnsmt.networks.vocabulary import NULL, UNK, split
+from rnnsmt.networks.devices import multiplies_bfloat16, set_up_device
+from rnnsmt.networks.exact_softmax import ExactSoftmax, dot, reduced_log_sums
+from rnnsmt.networks.vocabulary import NULL, UNK
 
 ROWS = 128
 """Number of contexts in a block on a CPU; larger blocks would be slightly faster, but waste more on padding."""
 
 CUDA_ROWS = 4096
 """Number of contexts that are computed together on a GPU."""
-
-Ids = NDArray[np.int32]
 
 Scores = NDArray[np.float32]
 
@@ -63,7 +57,7 @@ class NGramScorer:
 
         Args:
             path: the model file.
-            device: see ``choose_place``.
+            device: see ``set_up_device``.
             threads: number of threads on a CPU.
             normalize: True: divide by the exact sum over all classes. False: use the output unit of a word as its log
                 probability, suitable for models that were trained self-normalised. None: as the model was trained.
@@ -74,9 +68,9 @@ class NGramScorer:
         Raises:
             InputError: the file is missing or damaged, or the device is not available.
         """
-        place = choose_place(device, 1)
-        trained = load_model(path, place.device)
-        say(f"{Path(path).name}: computed on {place}")
+        setup = set_up_device(device, 1)
+        trained = load_model(path, setup.device)
+        say(f"{Path(path).name}: computed on {setup}")
         self.path = path
         self.vocabulary = trained.vocabulary
         self.words = trained.vocabulary.words
@@ -85,7 +79,7 @@ class NGramScorer:
         self.self_normalised = trained.self_normalised
         self.normalize = not self.self_normalised if normalize is None else normalize
         self._unknown_share = -math.log(max(trained.unknown_words, 1)) if unknown_score == "word" else 0.0
-        if place.device.type == "cuda":
+        if setup.device.type == "cuda":
             self._engine: CudaEngine | CpuEngine = CudaEngine(trained.model, self.normalize)
         else:
             self._engine = CpuEngine(trained.model, self.normalize, threads, reduced and multiplies_bfloat16())
@@ -160,12 +154,12 @@ class CpuEngine:
     def _block(self, contexts: Ids, owner: Ids, words: Ids, out: Scores) -> None:
         """Score the requests ``owner``, ``words`` [R] on at most ``ROWS`` contexts, into ``out`` [R]."""
         h = torch.zeros(ROWS, len(self.b_1))
-        kernels.first_layer(contexts, self.table, self.b_1, h.numpy())
+        first_layer(contexts, self.table, self.b_1, h.numpy())
         g = torch.addmm(self.b_2, h, self.W_2).relu_()
         if self.softmax:
             out[:] = self.softmax.log_p(g, torch.from_numpy(owner).long(), torch.from_numpy(words).long()).numpy()
             return
-        kernels.output_units(g.numpy(), owner, words, self.W_o, self.b_o, out)
+        output_units(g.numpy(), owner, words, self.W_o, self.b_o, out)
         if self.rounded is not None:
             extended = torch.cat([g.bfloat16(), torch.ones(ROWS, 2, dtype=torch.bfloat16)], 1)
             units = torch.mm(extended, self.rounded).view(torch.uint16).numpy()  # numpy has no bfloat16
@@ -213,62 +207,50 @@ def first_layer_table(model: FeedForwardLM) -> Tensor:
     return torch.stack(parts)
 
 
-LINES = 2000
-"""Number of sentences that are scored together."""
+@kernel()
+def first_layer(
+    contexts: NDArray[np.int32], table: NDArray[np.float32], bias: NDArray[np.float32], out: NDArray[np.float32]
+) -> None:
+    """Compute the first hidden layer of B contexts, relu(b_1 + sum of W_1 R over the words).
 
-
-def ngram_scores(scorer: NGramScorer, sentences: list[list[str]]) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
-    """Compute ln p of every word and ``</s>`` of some sentences, one after the other; return it and their classes."""
-    ids = [scorer.ids(words) for words in sentences]
-    contexts, words = sentence_ngrams(ids, scorer.order - 1, scorer.end)
-    # each distinct context is computed once; ``score`` needs ascending owners
-    distinct, owner = np.unique(contexts, axis=0, return_inverse=True)
-    owner = owner.reshape(-1)
-    order = np.argsort(owner, kind="stable")
-    scores = np.empty(len(words), np.float32)
-    scores[order] = scorer.score(distinct, owner[order].astype(np.int32), words[order])
-    return scores, words
-
-
-def sentence_scores(scorer: NGramScorer, lines: Iterable[str]) -> Iterator[float]:
-    """Yield ln p of every line, including ``</s>``, not length-normalised."""
-    stream = iter(lines)
-    while block := [split(line) for line in islice(stream, LINES)]:
-        scores, _ = ngram_scores(scorer, block)
-        ends = np.cumsum([len(words) + 1 for words in block])
-        yield from np.add.reduceat(scores.astype(np.float64), np.concatenate([[0], ends[:-1]])).tolist()
-
-
-FEATURE = "CSLM0"
-"""Name of the feature in n-best lists."""
-
-
-def add_to_nbest(scorer: NGramScorer, nbest: str, output: str) -> int:
-    """Copy an n-best list with ln p of every translation appended as a feature; return the number of translations.
-
-    Raises:
-        InputError: the list is empty or malformed, or has the feature already.
+    Args:
+        contexts: int32 [B, C], the words before the predicted one, oldest first.
+        table: [C, vocabulary, H], W_1 R for every position and word.
+        bias: [H], b_1.
+        out: [at least B, H]; the first B rows are filled.
     """
-    number = 0
-    stream = track(read_lines(nbest), "scoring", unit="translations")
-    with atomic_text(output) as out:
-        while block := [_nbest_fields(line, nbest, number + i) for i, line in enumerate(islice(stream, LINES), 1)]:
-            number += len(block)
-            scores = sentence_scores(scorer, (fields[1] for fields in block))
-            for fields, score in zip(block, scores, strict=True):
-                out.write(with_feature(fields, FEATURE, score) + "\n")
-        if not number:
-            raise InputError(f"{nbest}: is empty, an n-best list is needed")
-    return number
+    units = len(bias)
+    for row in range(len(contexts)):
+        total = out[row]
+        for unit in range(units):
+            total[unit] = bias[unit]
+        # units innermost: the rows of the table are contiguous, and each unit is summed in the order of the positions
+        for place in range(contexts.shape[1]):
+            part = table[place, contexts[row, place]]
+            for unit in range(units):
+                total[unit] += part[unit]
+        for unit in range(units):
+            total[unit] = max(total[unit], np.float32(0.0))
 
 
-def _nbest_fields(line: str, path: str, number: int) -> list[str]:
-    """Split a line of an n-best list into its fields.
+@kernel()
+def output_units(
+    hidden: NDArray[np.float32],
+    owner: NDArray[np.int32],
+    words: NDArray[np.int32],
+    weights: NDArray[np.float32],
+    bias: NDArray[np.float32],
+    out: NDArray[np.float32],
+) -> None:
+    """Compute the output units of the requested words before the softmax.
 
-    Raises:
-        InputError: see ``fields_of``, or the line has the feature already.
+    Args:
+        hidden: [B, H], the last hidden layer.
+        owner: [R], the row of ``hidden`` for each request.
+        words: [R], the word of each request.
+        weights: [vocabulary, H], W_o.
+        bias: [vocabulary], b_o.
+        out: [R], filled.
     """
-    fields = fields_of(line, path, number)
-    if f"{FEATURE}=" in fields[2].split():
-        raise InputError(f"{path}, line {number}: has {FEATURE}= already; give the list as the decoder wrote it")
-    return fields
+    for r in range(len(words)):
+        out[r] = dot(hidden[owner[r]], weights[words[r]]) + bias[words[r]]

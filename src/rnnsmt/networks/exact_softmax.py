@@ -1,13 +1,77 @@
-"""Sums of exponentials and largest values over output units, compiled.
+"""The exact softmax of scoring and search, where few probabilities of a row are requested, and its compiled kernels.
 
-Each row is computed on its own, and the order of its sums depends on its length alone: a score is the same, bit for
-bit, whatever other rows are computed in the same call.
+All output units are computed, a block of classes at a time, but none is kept. Each row is computed on its own, and the
+order of its sums depends on its length alone: a score is the same, bit for bit, whatever other rows are computed in the
+same call.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from rnnsmt.base.kernels.decorator import INNER, kernel
+
+COLUMNS = 512
+"""Number of classes whose output units are computed together on a CPU: few enough for its cache."""
+
+
+class ExactSoftmax:
+    """Softmax(weights g + biases) in float32, for rows g of the last hidden layer."""
+
+    def __init__(self, weights: Tensor, biases: Tensor) -> None:
+        """Split the output layer, weights [classes, E] and biases [classes], into blocks of classes on a CPU."""
+        self.classes = len(biases)
+        columns = len(biases) if biases.is_cuda else COLUMNS
+        parts = zip(weights.split(columns), biases.split(columns), strict=True)
+        self._parts = [(part.t().contiguous(), bias) for part, bias in parts]
+
+    @torch.inference_mode()
+    def log_p(self, g: Tensor, rows: Tensor, words: Tensor) -> Tensor:
+        """Compute ln p of words [R], each given row ``rows[r]`` of g [B, E]; return float64 [R]."""
+        if g.is_cuda:
+            ((weights, biases),) = self._parts
+            units = torch.addmm(biases, g, weights)
+            return units[rows, words].double() - torch.logsumexp(units, 1)[rows]
+        owner, classes = rows.numpy(), words.numpy()
+        tops, totals = np.full(len(g), -np.inf, np.float32), np.zeros(len(g))
+        chosen = np.empty(len(classes), np.float32)
+        for first, part in self._units(g):
+            add_exponentials(part, tops, totals)
+            take_units(part, first, owner, classes, chosen)
+        return torch.from_numpy(chosen - (np.log(totals) + tops)[owner])
+
+    @torch.inference_mode()
+    def best(self, g: Tensor, width: int, least_class: int = 0) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Find the ``width`` most probable classes of each row of g [B, E], on a CPU.
+
+        Classes below ``least_class`` are not returned, but are part of the sum of the softmax.
+
+        Returns:
+            ln p, descending, and the classes, both [B, width]; ln p is -inf where there are fewer classes.
+        """
+        tops, totals = np.full(len(g), -np.inf, np.float32), np.zeros(len(g))
+        best, classes = np.full((len(g), width), -np.inf, np.float32), np.zeros((len(g), width), np.int64)
+        for first, units in self._units(g):
+            add_exponentials(units, tops, totals)
+            keep_largest(units, first, least_class, best, classes)
+        return best.astype(np.float64) - (np.log(totals) + tops)[:, None], classes
+
+    def _units(self, g: Tensor) -> Iterator[tuple[int, NDArray[np.float32]]]:
+        """Yield the output units of g [B, E] for one block of classes at a time: the first class, and [B, classes].
+
+        The array is a view of a buffer that the next block overwrites.
+        """
+        space = torch.empty(len(g) * COLUMNS)
+        first = 0
+        for weights, biases in self._parts:
+            units = space[: len(g) * len(biases)].view(len(g), len(biases))
+            torch.addmm(biases, g, weights, out=units)
+            yield first, units.numpy()
+            first += len(biases)
+
 
 SHARE = 0.002
 """Smallest share of the sum for which ``reduced_log_sums`` recomputes a class in float32: at most 500 of a row."""

@@ -17,15 +17,10 @@ from rnnsmt.cslm.model import (  # noqa: E402
     load_model,
     save_model,
 )
+from rnnsmt.cslm.ngram_scorer import CUDA_ROWS, ROWS, CudaEngine, NGramScorer  # noqa: E402
 from rnnsmt.cslm.perplexity import event_scores  # noqa: E402
-from rnnsmt.cslm.scoring import (  # noqa: E402
-    CUDA_ROWS,
-    ROWS,
-    CudaEngine,
-    NGramScorer,
-    ngram_scores,
-)
 from rnnsmt.cslm.settings import CslmSizes  # noqa: E402
+from rnnsmt.cslm.text_scores import ngram_scores  # noqa: E402
 from rnnsmt.lm.automaton import load_automaton  # noqa: E402
 from rnnsmt.moses.ini import CSLM_UNKNOWN  # noqa: E402
 from rnnsmt.networks.vocabulary import UNK, Vocabulary  # noqa: E402
@@ -121,7 +116,7 @@ def test_unknown_words_share_the_probability_of_their_class(files, name):
 @pytest.mark.parametrize(("normalize", "reduced"), [(True, False), (True, True), (False, False)])
 def test_a_score_does_not_depend_on_the_others(large, normalize, reduced, monkeypatch):
     """Bit for bit: any number of rows, any order of contexts, any number of threads."""
-    monkeypatch.setattr("rnnsmt.cslm.scoring.multiplies_bfloat16", lambda: True)
+    monkeypatch.setattr("rnnsmt.cslm.ngram_scorer.multiplies_bfloat16", lambda: True)
     scorer = NGramScorer(large, "cpu", normalize=normalize, reduced=reduced)
     contexts, owner, words = requests(scorer, 1500, 2 * ROWS + 77)
     whole = scorer.score(contexts, owner, words)
@@ -148,7 +143,7 @@ def test_reduced_sums_are_nearly_exact(large):
 
 
 def test_rounded_sums_are_nearly_exact(large, monkeypatch):
-    monkeypatch.setattr("rnnsmt.cslm.scoring.multiplies_bfloat16", lambda: True)
+    monkeypatch.setattr("rnnsmt.cslm.ngram_scorer.multiplies_bfloat16", lambda: True)
     asked = requests(NGramScorer(large, "cpu"), 1000, 700)
     exact, rounded = (NGramScorer(large, "cpu", reduced=reduced).score(*asked) for reduced in (False, True))
     assert 0 < np.abs(exact - rounded).mean() < 5e-4
@@ -157,7 +152,7 @@ def test_rounded_sums_are_nearly_exact(large, monkeypatch):
 
 def test_rounded_biases_lose_nothing(tmp_path, monkeypatch):
     """10.03 is 10 in bfloat16: without what the rounding lost, every sum of many small terms would be 3 % off."""
-    monkeypatch.setattr("rnnsmt.cslm.scoring.multiplies_bfloat16", lambda: True)
+    monkeypatch.setattr("rnnsmt.cslm.ngram_scorer.multiplies_bfloat16", lambda: True)
     words = [f"w{i}" for i in range(2500)]
     model = random_model(CslmSizes(len(words) + 3, 3, 8, 8, 8))
     model.b_o.data.fill_(10.03)

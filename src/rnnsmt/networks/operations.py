@@ -1,7 +1,50 @@
-"""Dropout (Srivastava et al. 2014) whose masks depend on the seed and the examples, not on the number of threads."""
+"""Operations of networks with hand-written gradients: matrix products of rounded factors, dropout, gradients in place.
+
+The masks of dropout (Srivastava et al. 2014) depend on the seed and the examples, not on the number of threads.
+"""
+
+from collections.abc import Sequence
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+
+
+class Products:
+    """Matrix products of factors that are rounded to ``dtype`` (bfloat16), or not rounded (None).
+
+    Products of rounded factors are summed in float32 and the result is rounded as well; what is added later is not.
+    """
+
+    def __init__(self, dtype: torch.dtype | None = None) -> None:
+        self.dtype = dtype
+
+    def round(self, x: Tensor) -> Tensor:
+        """Round a factor that is used in several products, so that it is rounded only once."""
+        return x if self.dtype is None else x.to(self.dtype)
+
+    def __call__(self, a: Tensor, b: Tensor) -> Tensor:
+        """Compute a @ b, float32."""
+        if self.dtype is None:
+            return a @ b
+        return (a.to(self.dtype) @ b.to(self.dtype)).float()
+
+    def add_to(self, total: Tensor, a: Tensor, b: Tensor) -> Tensor:
+        """Compute total + a @ b, which may overwrite ``total``: on a GPU this saves a kernel launch."""
+        if total.is_cuda and self.dtype is None:
+            return total.addmm_(a, b)
+        return self(a, b).add_(total)
+
+
+def put_gradient(parameter: nn.Parameter, gradient: Tensor) -> None:
+    """Copy a gradient into the existing ``.grad`` of a parameter, which may be a view of a flat tensor."""
+    assert parameter.grad is not None
+    parameter.grad.copy_(gradient)
+
+
+def put_gradients(parameters: Sequence[nn.Parameter], gradients: Sequence[Tensor]) -> None:
+    """Copy gradients into the existing ``.grad`` of several parameters, in one launch on a GPU."""
+    torch._foreach_copy_([parameter.grad for parameter in parameters if parameter.grad is not None], list(gradients))
+
 
 CPU = torch.device("cpu")
 

@@ -22,7 +22,7 @@ from torch import Tensor
 from rnnsmt.base.io import InputError
 from rnnsmt.base.progress import Meter
 from rnnsmt.networks.batches import Index
-from rnnsmt.networks.softmax import ExactSoftmax
+from rnnsmt.networks.exact_softmax import ExactSoftmax
 from rnnsmt.rnn.model import Decoder, RNNEncoderDecoder
 from rnnsmt.rnn.pairs import Pairs
 
@@ -202,7 +202,7 @@ def _score_batch(
     bad = np.flatnonzero(~np.isfinite(scores))
     if len(bad):
         raise InputError(
-            f"{pairs.folder}: the network gives pair {begin + int(bad[0]) + 1} the score {scores[bad[0]]}; "
+            f"{pairs.directory}: the network gives pair {begin + int(bad[0]) + 1} the score {scores[bad[0]]}; "
             "train it again"
         )
     return scores.astype(np.float32)

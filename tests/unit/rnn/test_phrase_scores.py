@@ -10,15 +10,15 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from rnnsmt.cli import main  # noqa: E402
-from rnnsmt.networks.softmax import ExactSoftmax  # noqa: E402
-from rnnsmt.rnn import scoring  # noqa: E402
+from rnnsmt.networks.exact_softmax import ExactSoftmax  # noqa: E402
+from rnnsmt.rnn import phrase_scores  # noqa: E402
 from rnnsmt.rnn.model import (  # noqa: E402
     RNNEncoderDecoder,
     save_model,
     vocabularies_of,
 )
 from rnnsmt.rnn.pairs import Pairs  # noqa: E402
-from rnnsmt.rnn.scoring import prefix_levels  # noqa: E402
+from rnnsmt.rnn.phrase_scores import prefix_levels  # noqa: E402
 from rnnsmt.rnn.settings import VARIANTS, RnnSizes  # noqa: E402
 
 from ..gpu import NEEDS_GPU  # noqa: E402
@@ -79,12 +79,12 @@ def test_prefix_levels_by_hand():
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("sizing", [scoring.CPU, scoring.Sizing(7, 3, 2), scoring.Sizing(1, 1, 1)])
+@pytest.mark.parametrize("sizing", [phrase_scores.CPU, phrase_scores.Sizing(7, 3, 2), phrase_scores.Sizing(1, 1, 1)])
 def test_equal_to_single_pairs(folder, monkeypatch, variant, sizing):
-    monkeypatch.setattr(scoring, "CPU", sizing)
+    monkeypatch.setattr(phrase_scores, "CPU", sizing)
     pairs = Pairs.open(folder / "pairs")
     model = network(pairs, variant)
-    found = scoring.score_range(model, pairs, 0, len(pairs), torch.device("cpu"))
+    found = phrase_scores.score_range(model, pairs, 0, len(pairs), torch.device("cpu"))
     twin = Twin({name: value.numpy() for name, value in model.named_parameters()}, variant)
     expected = [twin.log_probability(pairs.source(i), pairs.target(i)) for i in range(len(pairs))]
     assert found == pytest.approx(expected, abs=1e-4)
@@ -97,7 +97,7 @@ def test_rows_of_the_softmax(folder, monkeypatch, variant):
     pairs, rows = Pairs.open(folder / "pairs"), []
     log_p = ExactSoftmax.log_p
     monkeypatch.setattr(ExactSoftmax, "log_p", lambda self, g, *asked: rows.append(len(g)) or log_p(self, g, *asked))
-    scoring.score_range(network(pairs, variant), pairs, 0, len(pairs), torch.device("cpu"))
+    phrase_scores.score_range(network(pairs, variant), pairs, 0, len(pairs), torch.device("cpu"))
     known = tuple if variant == "paper" else len
     places = {
         (tuple(pairs.source(i)), known(pairs.target(i)[:k]))
@@ -119,7 +119,7 @@ def test_longer_phrases_than_the_network_takes(folder, tmp_path, capsys):
 
 def test_batches_end_where_a_source_ends(folder):
     pairs = Pairs.open(folder / "pairs")
-    batches = list(scoring._batches(pairs, 0, len(pairs), 9))
+    batches = list(phrase_scores._batches(pairs, 0, len(pairs), 9))
     assert [begin for begin, _ in batches[1:]] == [end for _, end in batches[:-1]]
     assert (batches[0][0], batches[-1][1]) == (0, len(pairs))
     assert max(end - begin for begin, end in batches) <= 9
@@ -132,8 +132,8 @@ def test_batches_end_where_a_source_ends(folder):
 def test_every_source_is_encoded_once(folder, monkeypatch):
     pairs = Pairs.open(folder / "pairs")
     model = network(pairs)
-    words, lengths = scoring._phrases(pairs, 0, 0, len(pairs))
-    c, which = scoring.encode_distinct(model, words, lengths, torch.device("cpu"), 4)
+    words, lengths = phrase_scores._phrases(pairs, 0, 0, len(pairs))
+    c, which = phrase_scores.encode_distinct(model, words, lengths, torch.device("cpu"), 4)
     sources = [tuple(pairs.source(i)) for i in range(len(pairs))]
     assert len(c) == len(set(sources))
     rows = dict(zip(sources, which, strict=True))
@@ -155,7 +155,7 @@ def test_shards_follow_each_other(folder, tmp_path):
 
 
 def test_threads_change_nothing(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(scoring, "CPU", scoring.Sizing(10, 8, 4))
+    monkeypatch.setattr(phrase_scores, "CPU", phrase_scores.Sizing(10, 8, 4))
     assert score(folder, tmp_path / "1.npy") == 0
     assert score(folder, tmp_path / "3.npy", "--threads", "3") == 0
     assert (tmp_path / "1.npy").read_bytes() == (tmp_path / "3.npy").read_bytes()
@@ -183,11 +183,11 @@ def test_batches_at_the_same_time(folder, monkeypatch, kind, least, most):
         busy.remove(bounds)
         return np.zeros(bounds[1] - bounds[0], np.float32)
 
-    monkeypatch.setattr(scoring, "_score_batch", score_batch)
+    monkeypatch.setattr(phrase_scores, "_score_batch", score_batch)
     for name in ("CPU", "CUDA"):
-        monkeypatch.setattr(scoring, name, scoring.Sizing(10, 8, 4))
+        monkeypatch.setattr(phrase_scores, name, phrase_scores.Sizing(10, 8, 4))
     device = SimpleNamespace(type=kind)
-    batches = list(scoring.score_batches(network(pairs), pairs, 0, len(pairs), device, 8))
+    batches = list(phrase_scores.score_batches(network(pairs), pairs, 0, len(pairs), device, 8))
     assert len(batches) > 8
     assert least <= max(found) <= most
 
@@ -196,15 +196,15 @@ def test_several_networks_share_the_memory_of_a_gpu():
     for kind, threads, networks, expected in (
         ("cpu", 8, 1, 8), ("cpu", 8, 3, 2), ("cpu", 2, 4, 1), ("cuda", 32, 1, 2), ("cuda", 32, 4, 1), ("cuda", 1, 1, 1),
     ):  # fmt: skip
-        assert scoring.batches_at_once(torch.device(kind), threads, networks) == expected
+        assert phrase_scores.batches_at_once(torch.device(kind), threads, networks) == expected
 
 
 @NEEDS_GPU
 def test_gpu_equals_cpu(folder):
     pairs = Pairs.open(folder / "pairs")
     model = network(pairs)
-    here = scoring.score_range(model, pairs, 0, len(pairs), torch.device("cpu"))
-    there = scoring.score_range(model.cuda(), pairs, 0, len(pairs), torch.device("cuda"))
+    here = phrase_scores.score_range(model, pairs, 0, len(pairs), torch.device("cpu"))
+    there = phrase_scores.score_range(model.cuda(), pairs, 0, len(pairs), torch.device("cuda"))
     assert there == pytest.approx(here, abs=1e-4)
 
 

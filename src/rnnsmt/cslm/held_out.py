@@ -1,4 +1,4 @@
-"""The likelihood of held-out n-grams by a network and by a unigram model."""
+"""Held-out n-grams: their likelihood by a network and by a unigram model."""
 
 from typing import NamedTuple
 
@@ -7,11 +7,10 @@ import torch
 from numpy.typing import NDArray
 
 from rnnsmt.cslm.model import FeedForwardLM
-from rnnsmt.cslm.ngrams import contexts_at
 from rnnsmt.cslm.text import Text
 from rnnsmt.networks.batches import Index
-from rnnsmt.networks.devices import Place, full_precision
-from rnnsmt.networks.sequences import count_ids
+from rnnsmt.networks.devices import DeviceSetup, full_precision
+from rnnsmt.networks.id_directory import count_ids
 from rnnsmt.networks.vocabulary import NULL, UNK
 
 ClassCounts = NDArray[np.float64]
@@ -29,30 +28,30 @@ class NGramLikelihood(NamedTuple):
 
 
 class HeldOutNGrams:
-    """Held-out n-grams; words that do not occur in the training n-grams are replaced by UNK."""
+    """Held-out n-grams; every process holds its part of them.
 
-    def __init__(self, text: Text, held_out: Index, context: int, place: Place, counts: ClassCounts) -> None:
-        """Load the n-grams of this process onto its device. counts: see ``class_counts``."""
-        self.place = place
-        own = held_out[place.rank :: place.processes]
-        contexts = contexts_at(text.words, own, context, text.vocabulary.eos)
-        words = text.words[own].astype(np.int64)
-        contexts, words = as_trained(contexts, counts), as_trained(words, counts)
-        self.contexts = torch.from_numpy(contexts).to(place.device).split(ROWS)
-        self.words = torch.from_numpy(words).to(place.device).split(ROWS)
-        self.number = len(held_out)
+    Attributes:
+        number: number of n-grams.
+        contexts, words: those of this process, ``ROWS`` at a time.
+    """
+
+    def __init__(self, ngrams: NDArray[np.int64], setup: DeviceSetup) -> None:
+        """Load the n-grams [N, C + 1], whose last ids are predicted from the others, onto the device."""
+        self.setup, self.number = setup, len(ngrams)
+        own = torch.from_numpy(ngrams[setup.rank :: setup.processes]).to(setup.device)
+        self.contexts, self.words = own[:, :-1].split(ROWS), own[:, -1].split(ROWS)
 
     @torch.no_grad()
     def measure(self, model: FeedForwardLM) -> NGramLikelihood:
         """Compute the likelihood by the network, in float32 whatever precision the training uses."""
-        totals = torch.zeros(2, dtype=torch.float64, device=self.place.device)
+        totals = torch.zeros(2, dtype=torch.float64, device=self.setup.device)
         with full_precision():
             for contexts, words in zip(self.contexts, self.words, strict=True):
                 units = model.logits(contexts)
                 log_sums = torch.logsumexp(units, 1)
                 log_p = units.gather(1, words[:, None])[:, 0] - log_sums
                 totals += torch.stack([log_p.double().sum(), log_sums.double().abs().sum()])
-        log_p, log_sum = (self.place.sum(totals) / max(self.number, 1)).tolist()
+        log_p, log_sum = (self.setup.sum(totals) / max(self.number, 1)).tolist()
         return NGramLikelihood(log_p, log_sum)
 
 

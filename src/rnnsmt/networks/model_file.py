@@ -1,0 +1,140 @@
+"""Files of tensors: reading, writing and checking of networks, and of the checkpoints of their trainings."""
+
+import io
+import pickle
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import torch
+from torch import nn
+
+from rnnsmt.base.io import InputError, atomic_path
+from rnnsmt.networks.settings import NetworkSizes
+
+_CORRUPT = (
+    RuntimeError,
+    EOFError,
+    OSError,
+    ValueError,
+    LookupError,
+    AttributeError,
+    TypeError,
+    pickle.UnpicklingError,
+)
+"""Exceptions that torch and Python raise on files that are damaged or hold something else."""
+
+
+class ModelFormat(NamedTuple):
+    """A kind of model file.
+
+    Attributes:
+        version: entry ``format`` of the file.
+        network: the network with an article, for messages.
+        remedy: advice at the end of messages.
+    """
+
+    version: str
+    network: str
+    remedy: str
+
+
+AnyNetwork = TypeVar("AnyNetwork", bound=nn.Module)
+
+
+def write_model(
+    path: str | Path, kind: ModelFormat, model: nn.Module, sizes: NetworkSizes, content: Mapping[str, Any]
+) -> None:
+    """Write a network, atomically. content: what the chapter adds, as tensors and plain values."""
+    parameters = {name: parameter.detach().cpu().clone() for name, parameter in model.named_parameters()}
+    save_file(path, {"format": kind.version, "sizes": sizes.as_dict(), **content, "parameters": parameters})
+
+
+def read_model(
+    path: str | Path,
+    kind: ModelFormat,
+    build: Callable[[dict[str, Any]], AnyNetwork],
+    device: torch.device | str,
+) -> tuple[AnyNetwork, dict[str, Any]]:
+    """Read a network that ``write_model`` wrote onto a device; return it, without gradients, and the whole content.
+
+    Args:
+        path: the file.
+        kind: the kind of network.
+        build: creates the network, uninitialised, from its sizes.
+        device: the device.
+
+    Raises:
+        InputError: the file is missing, damaged, or of another kind.
+    """
+    content = load_file(path, device, kind.remedy)
+    if content.get("format") != kind.version:
+        raise InputError(f"{path}: not {kind.network} of this version; {kind.remedy}")
+    with corrupt_as_input_error(path, kind.remedy):
+        with torch.device("meta"):
+            model = build(content["sizes"])
+        model.load_state_dict(content["parameters"], assign=True)
+        content["meta"] = dict(content["meta"])
+    check_parameters(path, model, kind.remedy)
+    return model, content
+
+
+def save_file(path: str | Path, content: Mapping[str, Any]) -> None:
+    """Write tensors and plain values to a file, atomically; equal contents give equal bytes."""
+    memory = io.BytesIO()  # torch.save to a path would store the name of the temporary file
+    torch.save(dict(content), memory)
+    with atomic_path(path) as temporary, temporary.open("wb") as out:
+        out.write(memory.getbuffer())
+
+
+_ZIP = b"PK\x03\x04"
+"""The first bytes of every file of ``torch.save``, a ZIP archive."""
+
+
+def load_file(path: str | Path, device: torch.device | str, remedy: str) -> dict[str, Any]:
+    """Read a file that ``save_file`` wrote, onto ``device``. No code in the file is run.
+
+    Raises:
+        InputError: the file is missing, damaged, or of another kind; the message ends in ``remedy``.
+    """
+    if not Path(path).is_file():
+        raise InputError(f"{path}: no such file; {remedy}")
+    with Path(path).open("rb") as file:
+        if file.read(4) != _ZIP:
+            raise InputError(f"{path}: cannot be read: is not a file of a network, or its beginning is lost; {remedy}")
+    try:
+        content = torch.load(path, map_location=device, weights_only=True)
+    except _CORRUPT as error:
+        raise InputError(f"{path}: cannot be read ({_reason(error)}); {remedy}") from None
+    if not isinstance(content, dict):
+        raise InputError(f"{path}: holds something else; {remedy}")
+    return content
+
+
+@contextmanager
+def corrupt_as_input_error(path: str | Path, remedy: str) -> Iterator[None]:
+    """Convert exceptions on missing or mismatched parts of a file's content to ``InputError``."""
+    try:
+        yield
+    except _CORRUPT as error:
+        raise InputError(f"{path}: its parts are not what they should be ({_reason(error)}); {remedy}") from None
+
+
+def _reason(error: Exception) -> str:
+    """Return the type and the first two lines of an exception, at most 160 characters of them."""
+    text = " ".join(line.strip() for line in str(error).splitlines()[:2])
+    return f"{type(error).__name__}: {text[:160]}" if text else type(error).__name__
+
+
+def check_parameters(path: str | Path, model: nn.Module, remedy: str) -> None:
+    """Check that all parameters are dense and finite float32 tensors, and turn off their gradients.
+
+    Raises:
+        InputError: one is not; the message names the file and the parameter and ends in ``remedy``.
+    """
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_(False)
+        plain = parameter.dtype == torch.float32 and parameter.layout == torch.strided
+        if not plain or not torch.isfinite(parameter).all():
+            raise InputError(f"{path}: {name} holds values that are no numbers, or of another kind; {remedy}")
