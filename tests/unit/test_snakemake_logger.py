@@ -1,6 +1,7 @@
 """What people see of a run of the workflow."""
 
 import io
+import json
 import logging
 import re
 
@@ -167,8 +168,10 @@ def record(message: str | None = None, **about: object) -> logging.LogRecord:
     return made
 
 
-def test_messages_of_snakemake(capsys):
-    """What is told otherwise is left out; whatever is not known is printed."""
+def test_messages_of_snakemake(capsys, tmp_path, monkeypatch):
+    """What is told otherwise is left out; whatever is not known is printed. How far the run is stands in its folder."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".snakemake").mkdir()
     handler = LogHandler(Settings(dryrun=False), None)
     handler.emit(record(event=LogEvent.RUN_INFO, stats={"short": 2, "total": 2}))
     handler.emit(record("Select jobs to execute..."))
@@ -179,6 +182,7 @@ def test_messages_of_snakemake(capsys):
     handler.close()
     lines = capsys.readouterr().err.splitlines()
     assert lines[1:] == ["LockException:", "Directory cannot be locked", "disk is full", "0/2 jobs done in 0 s"]
+    assert json.loads((tmp_path / ".snakemake/rnnsmt-status.json").read_text())
 
 
 def test_plans_are_snakemakes_own(capsys):
