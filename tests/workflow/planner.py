@@ -67,6 +67,7 @@ def _serve() -> None:
             except BaseException:
                 traceback.print_exc()
             finally:
+                atexit._run_exitfuncs()
                 sys.stdout.flush()
                 sys.stderr.flush()
                 os._exit(status)
