@@ -1,5 +1,6 @@
 # make table   set up, run the workflow on the embedded corpus, print Table 1
-# make test    set up, run the tests; test-slurm: those of a cluster, on a Slurm that they start (Debian: slurm-wlm, munge)
+# make test    set up, run the tests that take minutes; test-all: every test, among them complete runs of the workflow;
+#              test-slurm: those of a cluster, on a Slurm that they start (Debian: slurm-wlm, munge)
 # make setup   the set-up alone: .venv with what requirements.lock pins; tests and checks add requirements-dev.lock
 # make docs    the pages of docs/ as a site, in site/
 # make check   what has to be clean before a commit: formatting, linting, types, the direction of imports
@@ -9,13 +10,16 @@ CORES ?= $(shell $(PYTHON) -c "import os; print(os.cpu_count() or 1)")
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup table test test-slurm check docs format clean
+.PHONY: setup table test test-all test-slurm check docs format clean
 
 table: setup
 	$(BIN)/snakemake --cores $(CORES)
 	@echo && cat results/table1.md
 
 test: $(VENV)/ready-dev
+	$(BIN)/python -m pytest -n $(CORES) -m "not slow" tests
+
+test-all: $(VENV)/ready-dev
 	$(BIN)/python -m pytest -n $(CORES) tests
 
 test-slurm: $(VENV)/ready-dev

@@ -1,12 +1,75 @@
-"""Fixtures that lead to the real corpora and to Moses' own outputs, where they are at hand; signals."""
+"""Fixtures that lead to the real corpora and to Moses' own outputs, where they are at hand; signals; the checkout."""
 
+import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-SHARED = Path(__file__).resolve().parents[2] / "shared"
+ROOT = Path(__file__).resolve().parents[1]
+SHARED = ROOT.parent / "shared"
+
+# OpenMP threads that wait must sleep: several test processes share the cores.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+CACHES = frozenset(
+    [
+        ".git",
+        ".venv",
+        "__pycache__",
+        ".pytest_cache",
+        ".hypothesis",
+        ".mypy_cache",
+        ".ruff_cache",
+        ".import_linter_cache",
+    ]
+)
+"""Directories of the checkout that tools may write."""
+
+LISTING = pytest.StashKey[dict[str, tuple[int, int]]]()
+
+
+def listing(directory: Path) -> dict[str, tuple[int, int]]:
+    """Return size and time of change of every file below a directory, but for those in ``CACHES``."""
+    found = {}
+    for parent, directories, files in os.walk(directory):
+        directories[:] = [name for name in directories if name not in CACHES]
+        for name in files:
+            path = Path(parent, name)
+            about = path.lstat()
+            found[str(path.relative_to(directory))] = about.st_size, about.st_mtime_ns
+    return found
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Note which files the checkout has, in the process that starts the others."""
+    if not hasattr(session.config, "workerinput"):
+        session.config.stash[LISTING] = listing(ROOT)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail if the tests have written into the checkout."""
+    before = session.config.stash.get(LISTING, None)
+    if before is not None and (changed := sorted(name for name, _ in before.items() ^ listing(ROOT).items())):
+        print(f"\nERROR: the checkout has changed during the tests: {', '.join(dict.fromkeys(changed))}")
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Run all unit tests of a chapter in one process, which compiles the kernels of the chapter once."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ChapterScheduling(LoadScopeScheduling):
+        """Sends the tests of a directory of tests/unit to the same process, every other test to any."""
+
+        def _split_scope(self, nodeid: str) -> str:
+            directory = nodeid.partition("::")[0].rpartition("/")[0]
+            return directory if directory.startswith("tests/unit/") else nodeid
+
+    return ChapterScheduling(config, log) if config.getoption("dist") == "load" else None
 
 
 def _folder(path: Path) -> Path:

@@ -213,8 +213,10 @@ def record(message: str | None = None, **about: object) -> logging.LogRecord:
     return made
 
 
-def test_messages_of_snakemake(capsys):
-    """What is told otherwise is left out; whatever is not known is printed."""
+def test_messages_of_snakemake(capsys, tmp_path, monkeypatch):
+    """What is told otherwise is left out; whatever is not known is printed. How far the run is stands in its folder."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".snakemake").mkdir()
     handler = LogHandler(Settings(dryrun=False), None)
     handler.emit(record(event=LogEvent.RUN_INFO, stats={"short": 2, "total": 2}))
     handler.emit(record("Select jobs to execute..."))
@@ -225,6 +227,7 @@ def test_messages_of_snakemake(capsys):
     handler.close()
     lines = capsys.readouterr().err.splitlines()
     assert lines[1:] == ["LockException:", "Directory cannot be locked", "disk is full", "0/2 jobs done in 0 s"]
+    assert json.loads((tmp_path / ".snakemake/rnnsmt-status.json").read_text())
 
 
 def test_a_resumed_run_and_its_results(tmp_path, monkeypatch, capsys):

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -9,6 +10,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+
+from tests.workflow import planner
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -35,24 +38,21 @@ class Workflow:
     def __init__(self, folder: Path, snakefile: Path = ROOT / "Snakefile") -> None:
         self.folder = folder
         self.snakefile = snakefile
+        self._plans: dict[tuple[str, ...], subprocess.CompletedProcess] = {}
+
+    def options(self, *options: str) -> list[str]:
+        """The options of a call."""
+        return ["--snakefile", str(self.snakefile), "--directory", str(self.folder), "--cores", "2", *options]
 
     def command(self, *options: str) -> list[str]:
         """The command line of a call."""
-        return [
-            *(
-                sys.executable,
-                "-m",
-                "snakemake",
-                "--snakefile",
-                str(self.snakefile),
-                "--directory",
-                str(self.folder),
-            ),
-            *("--cores", "2", *options),
-        ]
+        return [sys.executable, "-m", "snakemake", *self.options(*options)]
 
     def call(self, *options: str, timeout: float = 600, **environment: str) -> subprocess.CompletedProcess:
         """Run snakemake and return what it did."""
+        if "--dry-run" in options and not environment:
+            return planner.run(self.options(*options), dict(os.environ), timeout)
+        self._plans.clear()
         return subprocess.run(
             self.command(*options),
             capture_output=True,
@@ -66,22 +66,23 @@ class Workflow:
         """The full log of the last run."""
         return max(self.folder.glob(".snakemake/log/*.log")).read_text()
 
+    def dry_run(self, *options: str, **environment: str) -> subprocess.CompletedProcess:
+        """What a call would run, with its commands; planned once for the same options, until something has run."""
+        done = None if environment else self._plans.get(options)
+        done = done or self.call("--dry-run", "--printshellcmds", *options, **environment)
+        assert done.returncode == 0, done.stdout + done.stderr
+        if not environment:
+            self._plans[options] = done
+        return done
+
     def plan(self, *options: str, **environment: str) -> Counter:
         """How many jobs of which rules a call would run."""
-        done = self.call("--dry-run", "--quiet", "host", *options, **environment)
-        assert done.returncode == 0, done.stdout + done.stderr
-        jobs: Counter = Counter()
-        for line in (done.stdout + done.stderr).splitlines():
-            words = line.split()
-            if words[:1] in (["rule"], ["localrule"]):
-                jobs[words[1].rstrip(":")] += 1
-        return jobs
+        done = self.dry_run(*options, **environment)
+        return Counter(re.findall(r"^ *(?:local)?rule (\w+):$", done.stdout + done.stderr, re.M))
 
     def commands(self, rule: str, *config: str) -> str:
         """The shell commands that a rule would run with these settings."""
-        done = self.call("--dry-run", "--printshellcmds", "--config", *config)
-        assert done.returncode == 0, done.stdout + done.stderr
-        jobs = done.stdout.split(f"\nrule {rule}:\n")[1:]
+        jobs = self.dry_run("--config", *config).stdout.split(f"\nrule {rule}:\n")[1:]
         return "\n".join(job.split("\nrule ")[0].split("Shell command: ")[1] for job in jobs)
 
 

@@ -15,6 +15,8 @@ import yaml
 from tests.fake_moses import install
 from tests.workflow.conftest import ROOT, Workflow
 
+pytestmark = pytest.mark.slow
+
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.M | re.S)

@@ -93,6 +93,7 @@ def test_what_cannot_be_is_refused_before_anything_runs(workflow, tmp_path_facto
     assert "Traceback" not in done.stdout + done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("installed", ["fake", "real"])
 def test_a_table_by_moses(workflow, home, tmp_path_factory, installed):
     if installed == "real":

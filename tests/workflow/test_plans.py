@@ -90,7 +90,7 @@ def test_the_experiment_of_the_paper_without_its_data(workflow):
 def test_systems_are_tuned_on_their_own(workflow):
     """With tuning.nested no weights of a nested system go into a tuning, without it those of every run do."""
     for nested, inis in (("true", 3), ("false", 0)):
-        done = workflow.call("-n", "-p", "--config", f"tuning={{nested: {nested}}}", "compare=[baseline, rnn]")
+        done = workflow.call("--dry-run", "-p", "--config", f"tuning={{nested: {nested}}}", "compare=[baseline, rnn]")
         command = next(line for line in done.stdout.splitlines() if "tuning mert" in line and "augmented/rnn" in line)
         assert command.count("results/systems/baseline/run") == inis
         assert ("--nested-ini" in command) == (nested == "true")
@@ -98,13 +98,13 @@ def test_systems_are_tuned_on_their_own(workflow):
 
 def test_the_estimate_of_a_plan(workflow):
     """Hours, memory and disk of every rule that takes long, once, where the corpora say their words."""
-    done = workflow.call("-n", "--configfile", str(ROOT / "workflow/configs/wmt14.yaml"))
+    done = workflow.call("--dry-run", "--configfile", str(ROOT / "workflow/configs/wmt14.yaml"))
     said = done.stdout + done.stderr
     assert done.returncode == 0, said
     assert said.count("Estimate for 348 of 1,358 million target words of bitext") == 1
     assert re.search(r"^align_words +[\d.]+ +0\.0 +[\d.]+ +[\d.]+$", said, re.M)
     assert re.search(r"^all +[\d.,]+ +[\d.]+ +[\d.]+ +[\d.,]+$", said, re.M)
-    without = workflow.call("-n")
+    without = workflow.call("--dry-run")
     assert "Estimate for" not in without.stdout + without.stderr
 
 
@@ -581,7 +581,7 @@ def test_pruning_of_the_language_model(workflow):
     assert "--prune" not in workflow.commands("language_model", "lm={order: 4}")
 
 
-def test_further_language_models(workflow):
+def test_further_language_models(workflow, plan):
     """Each of the text of its corpora; all systems have them, in one order, and wait for them."""
     settings = ["lm={models: {near: [harbour], far: [gazette, general]}}", "compare=[baseline, cslm]"]
     jobs = workflow.plan("--config", *settings)
@@ -595,7 +595,7 @@ def test_further_language_models(workflow):
     for rule in ("moses_ini", "augmented_ini"):
         assert "--lm lm.arpa.gz lm.near.arpa.gz lm.far.arpa.gz --lm-order 5 " in workflow.commands(rule, *settings)
     assert_absent(workflow.plan("--config", *settings), "interpolated_language_model")
-    assert "further_language_model" not in workflow.plan()
+    assert "further_language_model" not in plan
 
 
 def test_interpolated_language_models(workflow):
@@ -613,7 +613,7 @@ def test_interpolated_language_models(workflow):
     assert f" --lm {output} " in workflow.commands("cslm_perplexity", *settings)
 
 
-def test_a_pruned_phrase_table(workflow):
+def test_a_pruned_phrase_table(workflow, plan):
     """All that comes after the pruning takes the pruned table, with the origins of its lines."""
     settings = ["phrases={prune: a+e}", "compare=[baseline, rnn]"]
     jobs = workflow.plan("--config", *settings)
@@ -629,7 +629,7 @@ def test_a_pruned_phrase_table(workflow):
         commands = workflow.commands(rule, *settings)
         assert "phrase-table.pruned.gz" in commands
         assert "phrase-table.gz" not in commands
-    assert_absent(workflow.plan(), "prune_table")
+    assert_absent(plan, "prune_table")
 
 
 def test_lower_case_everywhere(workflow):
@@ -699,10 +699,18 @@ def leave_run(workflow: Workflow, host: str, cluster: bool) -> Path:
     return path
 
 
-@pytest.fixture
-def killed(workflow) -> Workflow:
-    """A folder as a run leaves it that was killed while it made the embedded corpus."""
+@pytest.fixture(scope="module")
+def embedded(tmp_path_factory) -> Workflow:
+    """A folder in which the embedded corpus has been made."""
+    workflow = Workflow(tmp_path_factory.mktemp("embedded"))
     assert workflow.call(*DEMO).returncode == 0
+    return workflow
+
+
+@pytest.fixture
+def killed(workflow, embedded) -> Workflow:
+    """A folder as a run leaves it that was killed while it made the embedded corpus."""
+    subprocess.run(["cp", "-a", f"{embedded.folder}/.", str(workflow.folder)], check=True)
     state = workflow.folder / ".snakemake"
     (state / "locks").mkdir(exist_ok=True)
     (state / "locks/0.output.lock").write_text("results/demo/dev.en\n")
@@ -717,6 +725,7 @@ DEMO = ("--config", "demo={scale: 0.02}", "--until", "demo")
 LEFT = "results/demo/dev.en"
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on(killed):
     """Plans and the like remove nothing, nor does the Snakemake of a job; the same command does."""
     dead = leave_run(killed, socket.gethostname(), cluster=False)
@@ -734,6 +743,7 @@ def test_a_killed_run_goes_on(killed):
     assert not list(killed.folder.glob(".snakemake/rnnsmt-runs/*.json"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("host", "cluster"), [(socket.gethostname(), True), ("elsewhere", False)])
 def test_what_may_still_be_worked_on_is_left_alone(killed, host, cluster):
     """Jobs of a cluster outlive who submitted them; nothing is known of the processes of another host."""

@@ -21,6 +21,8 @@ from rnnsmt.monitoring.usage import by_rule
 from rnnsmt.moses.ini import MosesIni
 from tests.workflow.conftest import ROOT, SMALL, Workflow, copy_of_checkout
 
+pytestmark = pytest.mark.slow
+
 FINAL = [
     "results/table1.tsv",
     "results/rnn/network1/model.pt",

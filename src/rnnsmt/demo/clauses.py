@@ -2,13 +2,161 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from random import Random
 
-from rnnsmt.demo import verbs
-from rnnsmt.demo.choice import free, zipf
-from rnnsmt.demo.conjugation import participle
-from rnnsmt.demo.entries import FixedPhrase, VerbEntry
+from rnnsmt.demo.english import Verb
+from rnnsmt.demo.entries import FixedPhrase, FrenchVerb, VerbEntry, free, zipf
+from rnnsmt.demo.french import WITH_ETRE, Tense, conjugate, participle
 from rnnsmt.demo.phrases import WRONG_FORM, NounPhrase, Speaker
-from rnnsmt.demo.verbs import Manner, choose, clitic_for, english_group, french_group, object_words
+
+# English modal → French verb and tense
+MODALS: dict[str, tuple[str, Tense]] = {
+    "must": ("devoir", "present"),
+    "can": ("pouvoir", "present"),
+    "may": ("pouvoir", "present"),
+    "should": ("devoir", "conditional"),
+    "could": ("pouvoir", "conditional"),
+    "shall": ("devoir", "present"),
+}
+STATIVE = frozenset(["know", "want", "need", "hope", "believe", "think", "contain", "belong to", "depend on"])
+NEGATIONS = {"not": "pas", "never": "jamais", "no longer": "plus"}
+"""French counterparts of English negations."""
+REFLEXIVE = ["me", "te", "se", "nous", "vous", "se"]
+"""Reflexive pronouns by person."""
+PRONOUNS = [
+    ("he", "il", 2, False),
+    ("she", "elle", 2, True),
+    ("we", "nous", 3, False),
+    ("I", "je", 0, False),
+    ("they", "ils", 5, False),
+]
+"""Subject pronouns: English, French, person, feminine."""
+
+
+@dataclass(frozen=True)
+class Manner:
+    """Tense, negation and mood of a verb group.
+
+    Attributes:
+        tense: present, past, perfect, future, progressive, was-ing, a modal, or infinitive.
+        negation: a key of ``NEGATIONS`` or empty.
+        contracted: use don't instead of do not.
+        subjunctive: French subjunctive, after "bien que".
+    """
+
+    tense: str
+    negation: str = ""
+    contracted: bool = False
+    subjunctive: bool = False
+
+
+def english_group(verb: Verb, subject: NounPhrase, manner: Manner) -> list[str]:
+    """Return the verb with its auxiliaries and negation, in agreement with the subject."""
+    tense, negation = manner.tense, manner.negation
+    many = subject.plural or subject.person in (0, 3, 5)
+    be = "am" if subject.person == 0 else "are" if many else "is"
+    was = "were" if many and subject.person != 0 else "was"
+    auxiliary = {
+        "perfect": "have" if many else "has", "progressive": be, "was-ing": was, "future": "will",
+    }.get(tense, tense if tense in MODALS else "")  # fmt: skip
+    main = {
+        "perfect": verb.participle, "progressive": verb.ing(), "was-ing": verb.ing(),
+        "present": verb.base if many else verb.third(), "past": verb.past,
+    }.get(tense, verb.base)  # fmt: skip
+    if negation == "not" and not auxiliary:
+        auxiliary, main = ("did" if tense == "past" else "do" if many else "does"), verb.base
+    if negation == "not":
+        return [_with_not(auxiliary, manner.contracted), main]
+    return [word for word in (auxiliary, negation, main) if word]
+
+
+def _with_not(auxiliary: str, contracted: bool) -> str:
+    """Return the negated auxiliary, contracted if possible."""
+    if auxiliary == "can":
+        return "can't" if contracted else "cannot"
+    if not contracted or auxiliary in ("am", "may", "shall"):
+        return auxiliary + " not"
+    return "won't" if auxiliary == "will" else auxiliary + "n't"
+
+
+def french_group(
+    verb: FrenchVerb,
+    subject: NounPhrase,
+    manner: Manner,
+    style: Random,
+    clitic: str = "",
+    agree: tuple[bool, bool] = (False, False),
+) -> list[str]:
+    """Return the verb with clitics, auxiliaries and negation, in agreement with the subject, without its object.
+
+    Args:
+        verb: French translation of the verb.
+        subject: determines the person, and gender and number of a participle with être.
+        manner: English tense, from which the French one follows.
+        style: random generator for equivalent alternatives.
+        clitic: object pronoun before the verb.
+        agree: gender and number of a preceding object, with which a participle with avoir agrees.
+    """
+    clitics = ([REFLEXIVE[subject.person]] if verb.reflexive else []) + ([clitic] if clitic else [])
+    first, second = (["ne"], [NEGATIONS[manner.negation]]) if manner.negation else ([], [])
+    if manner.tense == "infinitive":
+        return first + second + clitics + [verb.infinitive, *verb.fixed]
+    finite = _finite(manner, style)
+    if finite is None:  # a compound past
+        with_etre = verb.reflexive or verb.infinitive in WITH_ETRE
+        feminine, plural = (subject.feminine, subject.person in (3, 5)) if with_etre else agree
+        tense: Tense = "subjunctive" if manner.subjunctive else "present"
+        auxiliary = conjugate("être" if with_etre else "avoir", tense, subject.person)
+        words = first + clitics + [auxiliary] + second + [participle(verb.infinitive, feminine, plural)]
+    elif finite[0]:  # a modal or a periphrasis
+        head, linking = finite[0].split()[0], finite[0].split()[1:]
+        words = [*first, conjugate(head, finite[1], subject.person), *second, *linking, *clitics, verb.infinitive]
+    else:
+        words = first + clitics + [conjugate(verb.infinitive, finite[1], subject.person)] + second
+    return words + verb.fixed
+
+
+def _finite(manner: Manner, style: Random) -> tuple[str, Tense] | None:
+    """Return the conjugated verb before an infinitive (or empty) and its tense; ``None`` for the compound past."""
+    tense = manner.tense
+    mood: Tense = "subjunctive" if manner.subjunctive else "present"
+    if tense in ("past", "perfect"):
+        return None
+    finite: tuple[str, Tense] = ("", mood)
+    if manner.subjunctive:
+        finite = ("aller" if tense == "future" else MODALS[tense][0] if tense in MODALS else "", mood)
+    elif tense in ("was-ing", "stative-past"):
+        finite = ("", "imperfect")
+    elif tense == "future":
+        finite = ("aller", mood) if style.random() < 0.3 else ("", "future")
+    elif tense == "shall" and style.random() < 0.4:
+        finite = ("", "future" if style.random() < 0.5 else "present")
+    elif tense in MODALS:
+        finite = MODALS[tense]
+    elif tense == "progressive" and not manner.negation and style.random() < 0.3:
+        finite = ("être en train de", mood)
+    return finite
+
+
+def object_words(verb: FrenchVerb, thing: NounPhrase, negated: bool) -> list[str]:
+    """Return the object with the preposition of its verb."""
+    if verb.preposition:
+        return [verb.preposition, *thing.french]
+    return thing.negated if negated else thing.french
+
+
+def clitic_for(verb: FrenchVerb, thing: NounPhrase) -> tuple[str, list[str], tuple[bool, bool]]:
+    """Return the pronoun for an object: a clitic, or words after the verb, and the agreement of a participle."""
+    person = thing.kind in "PG"
+    if verb.preposition == "":
+        clitic = "les_" if thing.plural else "la_" if thing.feminine else "le_"
+        return clitic, [], (thing.feminine, thing.plural)
+    if verb.preposition == "à" and person and not verb.reflexive:
+        return ("leur" if thing.plural else "lui"), [], (False, False)
+    if person:
+        strong = ("elles" if thing.plural else "elle") if thing.feminine else ("eux" if thing.plural else "lui")
+        return "", [verb.preposition, strong], (False, False)
+    return ("en" if verb.preposition == "de" else "y"), [], (False, False)
 
 
 @dataclass
@@ -63,19 +211,19 @@ class ClauseSpeaker(Speaker):
     def group(
         self,
         entry: VerbEntry,
-        french: verbs.FrenchVerb,
+        french: FrenchVerb,
         subject: NounPhrase,
         manner: Manner,
         clitic: str = "",
         agree: tuple[bool, bool] = (False, False),
     ) -> tuple[list[str], list[str]]:
         """Return the verb group in both languages."""
-        if entry.english.base in verbs.STATIVE:  # stative verbs have no progressive form
+        if entry.english.base in STATIVE:  # stative verbs have no progressive form
             manner = replace(
                 manner, tense={"progressive": "present", "was-ing": "past"}.get(manner.tense, manner.tense)
             )
         english = english_group(entry.english, subject, manner)
-        if manner.tense == "past" and entry.english.base in verbs.STATIVE:
+        if manner.tense == "past" and entry.english.base in STATIVE:
             manner = replace(manner, tense="stative-past")
         if self.slips(WRONG_FORM):
             manner = replace(manner, tense=self.style.choice(["present", "infinitive", "past"]))
@@ -108,7 +256,7 @@ class ClauseSpeaker(Speaker):
     def transitive(self, subject: NounPhrase, manner: Manner) -> Clause:
         """Generate a clause like "The crew repaired the net"."""
         entry = zipf(self.domain.transitive[subject.kind], self.meaning)
-        french = choose(entry, self.style)
+        french = free(entry.french, self.style)
         english_verb, french_verb = self.group(entry, french, subject, manner)
         adverb_en, adverb_fr = self.adverb()
         thing = self.noun_phrase(entry.objects, 1)
@@ -120,7 +268,7 @@ class ClauseSpeaker(Speaker):
     def with_pronoun(self, subject: NounPhrase, manner: Manner) -> Clause:
         """Generate a clause like "The crew repaired them"."""
         entry = zipf(self.domain.transitive[subject.kind], self.meaning)
-        french = choose(entry, self.style)
+        french = free(entry.french, self.style)
         thing = self.noun_phrase(entry.objects, 2, simple=True)
         clitic, after, agree = clitic_for(french, thing)
         english_verb, french_verb = self.group(entry, french, subject, manner, clitic, agree)
@@ -131,14 +279,14 @@ class ClauseSpeaker(Speaker):
     def intransitive(self, subject: NounPhrase, manner: Manner) -> Clause:
         """Generate a clause like "The trawler sank"."""
         entry = zipf(self.domain.intransitive[subject.kind], self.meaning)
-        english_verb, french_verb = self.group(entry, choose(entry, self.style), subject, manner)
+        english_verb, french_verb = self.group(entry, free(entry.french, self.style), subject, manner)
         adverb_en, adverb_fr = self.adverb(0.3)
         return Clause(subject, english_verb + adverb_en, french_verb + adverb_fr)
 
     def giving(self, subject: NounPhrase, manner: Manner) -> Clause:
         """Generate a clause like "The mayor gave the sailors a letter" or "... gave a letter to the sailors"."""
         entry = zipf(self.domain.giving, self.meaning)
-        french = choose(entry, self.style)
+        french = free(entry.french, self.style)
         english_verb, french_verb = self.group(entry, french, subject, manner)
         thing, person = self.noun_phrase(entry.objects, 2), self.noun_phrase("P", 2, simple=True)
         if entry.english.base == "explain" or self.chance(0.5):
@@ -151,7 +299,7 @@ class ClauseSpeaker(Speaker):
     def planning(self, subject: NounPhrase, manner: Manner) -> Clause:
         """Generate a clause like "The crew decided to repair the net"."""
         entry, inner = zipf(self.domain.planning, self.meaning), zipf(self.domain.transitive["P"], self.meaning)
-        french, inner_french = choose(entry, self.style), choose(inner, self.style)
+        french, inner_french = free(entry.french, self.style), free(inner.french, self.style)
         english_verb, french_verb = self.group(entry, french, subject, manner)
         thing = self.noun_phrase(inner.objects, 1)
         linking = [french.preposition] if french.preposition else []
@@ -174,7 +322,7 @@ class ClauseSpeaker(Speaker):
             verb = f"{head} {manner.negation} {rest}".strip().replace("can not", "cannot")
         french = free(entry.french, self.style)
         state = replace(manner, tense={"past": "stative-past"}.get(tense, tense))
-        group = french_group(verbs.FrenchVerb("être", False, [], ""), subject, state, self.style)
+        group = french_group(FrenchVerb("être", False, [], ""), subject, state, self.style)
         agreed = french.agree(subject.feminine, subject.person in (3, 5))
         agreed = [word.rstrip("^") for word in agreed]
         very = self.chance(0.2)
@@ -196,18 +344,18 @@ class ClauseSpeaker(Speaker):
             return self.quality(subject, manner)
         entry = zipf(direct, self.meaning)
         french = free(
-            [f for f in entry.french if not f.preposition and not f.reflexive and f.infinitive not in verbs.WITH_ETRE],
+            [f for f in entry.french if not f.preposition and not f.reflexive and f.infinitive not in WITH_ETRE],
             self.style,
         )
         tense = manner.tense if manner.tense in ("past", "present", "future", "must", "can", "shall", "may") else "past"
-        be = verbs.Verb("be", "were" if subject.plural else "was", "been")
+        be = Verb("be", "were" if subject.plural else "was", "been")
         english = english_group(be, subject, replace(manner, tense=tense, negation=""))
         if tense == "present":
             english = ["are" if subject.plural else "is"]
         if manner.negation:
             head, *rest = english
             english = ["cannot", *rest] if (head, manner.negation) == ("can", "not") else [head, manner.negation, *rest]
-        group = french_group(verbs.FrenchVerb("être", False, [], ""), subject, replace(manner, tense=tense), self.style)
+        group = french_group(FrenchVerb("être", False, [], ""), subject, replace(manner, tense=tense), self.style)
         done = [participle(french.infinitive, subject.feminine, subject.plural), *french.fixed]
         by = self.noun_phrase("PG", 2, simple=True) if self.chance(0.5) else None
         return Clause(
@@ -228,12 +376,3 @@ class ClauseSpeaker(Speaker):
     def place_adverb(self, verb: list[str], adverb: list[str], rest: list[str]) -> list[str]:
         """Insert an adverb, usually before the object."""
         return verb + adverb + rest if self.style.random() < 0.7 else verb + rest + adverb
-
-
-PRONOUNS = [
-    ("he", "il", 2, False),
-    ("she", "elle", 2, True),
-    ("we", "nous", 3, False),
-    ("I", "je", 0, False),
-    ("they", "ils", 5, False),
-]

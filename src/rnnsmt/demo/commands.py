@@ -40,7 +40,6 @@ def make(args: argparse.Namespace) -> dict[str, object]:
     """
     from random import Random
 
-    from rnnsmt.demo.noise import with_faults
     from rnnsmt.demo.writing import (
         CARELESS,
         DEV,
@@ -53,6 +52,7 @@ def make(args: argparse.Namespace) -> dict[str, object]:
         first_sentences,
         sentences,
         unseen,
+        with_faults,
         write_pairs,
     )
 

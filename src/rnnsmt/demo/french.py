@@ -1,4 +1,4 @@
-"""French morphology and orthography: agreement, liaison forms, elision, contraction, punctuation.
+"""French morphology and orthography: conjugation, agreement, liaison forms, elision, contraction, punctuation.
 
 Words with special behaviour have a mark, which ``spell`` resolves and removes:
 
@@ -12,7 +12,9 @@ Words with special behaviour have a mark, which ``spell`` resolves and removes:
 
 import re
 from functools import cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
+
+from rnnsmt.demo.tables import read_table
 
 NBSP = "\u00a0"
 
@@ -154,3 +156,112 @@ def spell(words: list[str], space: str = NBSP, apostrophe: str = "'", guillemets
         text = text.replace("« ", '"').replace(" »", '"')
     text = re.sub(r"^[« \"\u00a0]*\w(?!\))", lambda match: match.group().upper(), text)
     return text.replace("'", apostrophe) if apostrophe != "'" else text
+
+
+Tense = Literal["present", "imperfect", "future", "conditional", "subjunctive"]
+
+ENDINGS: dict[str, list[str]] = {
+    "imperfect": ["ais", "ais", "ait", "ions", "iez", "aient"],
+    "future": ["ai", "as", "a", "ons", "ez", "ont"],
+    "subjunctive": ["e", "es", "e", "ions", "iez", "ent"],
+}
+
+WITH_ETRE = frozenset(
+    ["aller", "apparaître", "arriver", "décéder", "entrer", "mourir", "partir", "rentrer", "rester", "revenir", "venir"]
+)
+"""Verbs with the auxiliary être."""
+
+
+class Paradigm(NamedTuple):
+    """Forms from which all others are derived.
+
+    Attributes:
+        present, subjunctive: forms of je to ils; no subjunctive if it is derived from the present.
+        future: stem of future and conditional.
+        participle: past participle, masculine singular.
+    """
+
+    present: list[str]
+    future: str
+    participle: str
+    subjunctive: list[str]
+
+
+def read_irregular_verbs() -> dict[str, Paradigm]:
+    """Read the irregular verbs by ending; longer endings come first."""
+    paradigms = {}
+    for row in read_table("irregular_verbs"):
+        present, subjunctive = row["present"].split(), row["subjunctive"].split()
+        if len(present) != 6 or len(subjunctive) not in (0, 6):
+            raise row.error("present and subjunctive need six forms, separated by blanks")
+        paradigms[row["ending"]] = Paradigm(present, row["future"], row["participle"], subjunctive)
+    return dict(sorted(paradigms.items(), key=lambda item: -len(item[0])))
+
+
+IRREGULAR = read_irregular_verbs()
+
+
+@cache
+def paradigm(infinitive: str) -> Paradigm:
+    """Return the paradigm of a verb, irregular or regular."""
+    for ending, row in IRREGULAR.items():
+        if infinitive.endswith(ending):
+            stem = infinitive.removesuffix(ending)
+            present = [stem + form for form in row.present]
+            return Paradigm(present, stem + row.future, stem + row.participle, [] if stem else row.subjunctive)
+    stem = infinitive[:-2]
+    if infinitive.endswith("er"):
+        return _first_group(stem)
+    if infinitive.endswith("ir"):
+        return Paradigm([stem + e for e in ["is", "is", "it", "issons", "issez", "issent"]], infinitive, stem + "i", [])
+    return Paradigm([stem + e for e in ["s", "s", "", "ons", "ez", "ent"]], infinitive[:-1], stem + "u", [])
+
+
+def _first_group(stem: str) -> Paradigm:
+    """Return the paradigm of a verb in -er, with its spelling changes: lance/lançons, lève, cède, emploie, appelle."""
+    strong = stem
+    if stem.endswith("ppel"):
+        strong = stem + "l"
+    elif stem.endswith("y"):
+        strong = stem[:-1] + "i"
+    elif re.search(r"e[bcdfglmnprstv]$", stem):
+        strong = f"{stem[:-2]}è{stem[-1]}"
+    cede = re.sub(r"é([bcdfglmnprstv]+)$", r"è\1", strong)
+    soft = stem + "e" if stem.endswith("g") else stem[:-1] + "ç" if stem.endswith("c") else stem
+    present = [cede + "e", cede + "es", cede + "e", soft + "ons", stem + "ez", cede + "ent"]
+    return Paradigm(present, strong + "er", stem + "é", [])
+
+
+@cache
+def conjugate(infinitive: str, tense: Tense, person: int) -> str:
+    """Return one simple form; persons 0 to 5 are je, tu, il, nous, vous, ils."""
+    row = paradigm(infinitive)
+    if tense == "present":
+        return row.present[person]
+    if tense == "future":
+        return row.future + ENDINGS["future"][person]
+    if tense == "conditional":
+        return row.future + ENDINGS["imperfect"][person]
+    ending = ENDINGS[tense][person]
+    if tense == "subjunctive":
+        if row.subjunctive:
+            return row.subjunctive[person]
+        if person not in (3, 4):
+            return row.present[5].removesuffix("ent") + ending
+    stem = "ét" if infinitive == "être" else row.present[3].removesuffix("ons")
+    if ending.startswith("i"):
+        stem = stem.removesuffix("e") if stem.endswith("ge") else stem.replace("ç", "c") if stem.endswith("ç") else stem
+    return stem + ending
+
+
+@cache
+def participle(infinitive: str, feminine: bool = False, plural: bool = False) -> str:
+    """Return the past participle with agreement."""
+    form = paradigm(infinitive).participle
+    if form == "dû" and (feminine or plural):
+        form = "du"
+    if feminine:
+        form += "e"
+    if plural and not form.endswith("s"):
+        form += "s"
+    return form

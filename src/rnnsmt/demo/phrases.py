@@ -1,15 +1,13 @@
-"""Generation of noun phrases in both languages."""
+"""Generation of noun phrases in both languages, and of the invented proper names in them."""
 
 from dataclasses import dataclass, field
 from random import Random
 
-from rnnsmt.demo import entries
-from rnnsmt.demo.choice import Domain, free, zipf
-from rnnsmt.demo.entries import AdjectiveEntry, FrenchNoun, Noun
-from rnnsmt.demo.lexicon import names
-from rnnsmt.demo.names import person, place, ship
+from rnnsmt.demo.entries import AdjectiveEntry, Domain, FrenchNoun, Noun, free, names, phrases, zipf
+from rnnsmt.demo.french import Adjective
 
-NUMBERS = entries.phrases(names.NUMBERS)
+NUMBERS = phrases("common", "number")
+NAMES = names()
 
 WRONG_GENDER, LEFT_OUT, ENGLISH_ORDER, WRONG_FORM = 0.3, 0.25, 0.5, 0.4
 """Probabilities of the errors of careless translations.
@@ -17,7 +15,51 @@ WRONG_GENDER, LEFT_OUT, ENGLISH_ORDER, WRONG_FORM = 0.3, 0.25, 0.5, 0.4
 A noun phrase with the wrong gender, a missing adjective, an adjective in its English position, a verb in another form.
 """
 
+FREQUENT_NAME = 0.7
+"""Probability that a name is one of the frequent ones."""
+
+FREQUENT_NAMES = 60
+"""Number of frequent names of each kind."""
+
+# masculine|feminine where they differ
+QUANTIFIERS = [
+    ("several", ["plusieurs"]),
+    ("many", ["de nombreux|de nombreuses", "beaucoup de", "bien des"]),
+    ("all the", ["tous les|toutes les"]),
+    ("a few", ["quelques"]),
+    ("most of the", ["la plupart des"]),
+    ("some", ["certains|certaines", "quelques"]),
+]
+
 Determiner = tuple[list[str], list[str], list[str]]
+
+
+def _compose(kind: str, rng: Random) -> str:
+    """Compose a name of random syllables."""
+    name = "".join(rng.choice(syllables) for syllables in NAMES[kind])
+    return name.removesuffix("-")
+
+
+def _frequent_names(kind: str) -> list[str]:
+    """Return the frequent names of one kind, which do not depend on the seed of the corpus."""
+    rng = Random("names")
+    return [_compose(kind, rng) for _ in range(FREQUENT_NAMES)]
+
+
+_FREQUENT = {kind: _frequent_names(kind) for kind in ("surname", "place", "ship")}
+
+
+def proper_name(kind: str, rng: Random) -> str:
+    """Draw a surname, or the name of a place or a ship: a frequent one, or a new one of random syllables."""
+    if rng.random() < FREQUENT_NAME:
+        return _FREQUENT[kind][int(FREQUENT_NAMES * rng.random() ** 2)]
+    return _compose(kind, rng)
+
+
+def person(rng: Random, feminine: bool) -> tuple[str, str]:
+    """Draw a given name and a surname."""
+    (given,) = NAMES["feminine" if feminine else "masculine"]
+    return given[int(len(given) * rng.random() ** 1.5)], proper_name("surname", rng)
 
 
 @dataclass
@@ -139,7 +181,7 @@ class Speaker:
     def _modifier(self, words: list[str], feminine: bool, plural: bool) -> list[str]:
         """Return the French words of a noun modifier; ``!`` in the lexicon marks an adjective, which agrees."""
         if words[-1].endswith("!"):
-            return entries.Adjective(words[-1].rstrip("!")).agree(feminine, plural)
+            return Adjective(words[-1].rstrip("!")).agree(feminine, plural)
         return words
 
     def _determiner(self, plural: bool, feminine: bool, before: bool) -> Determiner:
@@ -193,7 +235,7 @@ class Speaker:
             other = self.noun_phrase("PGLVAE" if kind in "AE" else "GLV", depth + 1)
             return ["of", *other.english], ["de", *other.french]
         if kind in "PL" and depth == 0 and roll > 0.95 and self.domain.names:
-            name = place(self.meaning)
+            name = proper_name("place", self.meaning)
             return ["in", name], ["à" if self.style.random() < 0.7 else "de", name]
         return [], []
 
@@ -209,7 +251,7 @@ class Speaker:
     def named(self, kind: str) -> NounPhrase:
         """Generate a person or a ship with a name."""
         if kind == "V":
-            name = ship(self.meaning)
+            name = proper_name("ship", self.meaning)
             english, french = (["the", name], ["le", name]) if self.chance(0.5) else (["the"], ["le"])
             if len(english) == 1:
                 noun = zipf(self.domain.nouns["V"], self.meaning)
@@ -234,14 +276,3 @@ class Speaker:
         return NounPhrase(
             ["the", noun.singular, *apposition], [article, *word.singular, *apposition], word.feminine, False, kind
         )
-
-
-# masculine|feminine where they differ
-QUANTIFIERS = [
-    ("several", ["plusieurs"]),
-    ("many", ["de nombreux|de nombreuses", "beaucoup de", "bien des"]),
-    ("all the", ["tous les|toutes les"]),
-    ("a few", ["quelques"]),
-    ("most of the", ["la plupart des"]),
-    ("some", ["certains|certaines", "quelques"]),
-]

@@ -1,19 +1,18 @@
-"""Sentence patterns of both domains."""
+"""Generation of sentences: patterns of both domains, of news of a harbour town, and of technical manuals and law."""
 
 from collections.abc import Callable
 from dataclasses import replace
+from random import Random
 
 from rnnsmt.demo import english, french
-from rnnsmt.demo.choice import free, zipf
-from rnnsmt.demo.clauses import ClauseSpeaker, pronoun
-from rnnsmt.demo.entries import phrases
-from rnnsmt.demo.lexicon import common
-from rnnsmt.demo.phrases import NounPhrase
-from rnnsmt.demo.verbs import Manner, object_words
+from rnnsmt.demo.clauses import ClauseSpeaker, Manner, object_words, pronoun
+from rnnsmt.demo.entries import free, general_domain, harbour_domain, phrases, zipf
+from rnnsmt.demo.french import conjugate, participle
+from rnnsmt.demo.phrases import NounPhrase, proper_name
 
 Words = tuple[list[str], list[str]]
 
-JOINING = phrases(common.JOINING)
+JOINING, MONTHS = phrases("common", "joining"), phrases("common", "month")
 WHY = [("Why", "pourquoi"), ("When", "quand"), ("Where", "où"), ("How", "comment")]
 
 
@@ -152,3 +151,184 @@ class SentenceSpeaker(ClauseSpeaker):
     def end(self, words: Words, mark: str) -> Words:
         """Append the final punctuation mark."""
         return [*words[0], mark], [*words[1], mark]
+
+
+class HarbourSpeaker(SentenceSpeaker):
+    """Generator of news of a harbour town."""
+
+    def __init__(self, meaning: Random, style: Random) -> None:
+        super().__init__(harbour_domain(), meaning, style)
+
+    def kinds(self) -> list[tuple[Callable[[], Words], float]]:
+        """Return the sentence patterns with their weights: mostly statements and reported speech."""
+        return [
+            (self.declaration, 34),
+            (self.reported, 13),
+            (self.coordination, 11),
+            (self.subordinate, 11),
+            (self.quotation, 9),
+            (self.relative, 8),
+            (self.dated, 7),
+            (self.question, 5),
+            (self.existence, 4),
+            (self.counted, 4),
+        ]
+
+    def reported(self) -> Words:
+        """Generate a sentence like "The mayor said that ..."."""
+        who = self.noun_phrase("PPG", 2, simple=True)
+        entry = zipf(self.domain.saying, self.meaning)
+        said_en, said_fr = self.group(
+            entry, free(entry.french, self.style), who, Manner("past" if self.chance(0.7) else "present")
+        )
+        words_en, words_fr = self.clause().whole()
+        that = ["that"] if self.chance(0.7) else []
+        return self.end((who.english + said_en + that + words_en, [*who.french, *said_fr, "que", *words_fr]), ".")
+
+    def quotation(self) -> Words:
+        """Generate a sentence like '"...", said the mayor'; in French the verb always precedes the subject."""
+        who = self.noun_phrase("P", 2, simple=True)
+        words_en, words_fr = self.plain()
+        verb = free(["dire", "déclarer", "expliquer", "affirmer"], self.style)
+        auxiliary = conjugate("avoir", "present", who.person)
+        said = [auxiliary, participle(verb)]
+        words_fr = ["«", *words_fr, "»", ",", *said, *who.french]
+        after = ["said", *who.english] if self.chance(0.6) else [*who.english, "said"]
+        return self.end((["“", *words_en, ",", "”", *after], words_fr), ".")
+
+    def dated(self) -> Words:
+        """Generate a sentence like "On 12 March 2013, ... in Valmont"."""
+        day, month = 1 + int(28 * self.meaning.random()), self.meaning.choice(MONTHS)
+        (month_en,), (month_fr,) = month.english, month.french[0]
+        year = str(1950 + int(70 * self.meaning.random()))
+        date_en = ["on", str(day), month_en] if self.chance(0.5) else ["on", month_en, str(day)]
+        date_fr = ["le", "1er" if day == 1 else str(day), month_fr]
+        if self.chance(0.5):
+            date_en, date_fr = [*date_en, year], [*date_fr, year]
+        words = self.clause().whole()
+        if self.chance(0.5):
+            name = proper_name("place", self.meaning)
+            words = words[0] + ["in", name], words[1] + ["à", name]
+        return self.end(([*date_en, ",", *words[0]], [*date_fr, ",", *words[1]]), ".")
+
+    def counted(self) -> Words:
+        """Generate a sentence like "About 12% of the residents ..."."""
+        value = self.meaning.choice(["5", "10", "12.5", "20", "30", "47", "60", "75", "3.2"])
+        people = self.noun_phrase("PPV", 2, simple=True, plural=True)
+        about = self.phrase_of(
+            ("about", ["environ", "à peu près"]), ("more than", ["plus de"]), ("less than", ["moins de"])
+        )
+        clause = self.clause(replace(people, english=[], french=[]))
+        sign = self.chance(0.5)
+        words_en = [*about[0], value + ("%" if sign else ""), *([] if sign else ["percent"]), "of", *people.english]
+        percent = ["%"] if sign or self.style.random() < 0.2 else ["pour", "cent"]
+        return self.end(
+            (
+                words_en + clause.english,
+                [*about[1], value.replace(".", ","), *percent, "de", *people.french, *clause.french],
+            ),
+            ".",
+        )
+
+    def phrase_of(self, *choices: tuple[str, list[str]]) -> Words:
+        """Draw one of a few expressions."""
+        text, alternatives = self.meaning.choice(choices)
+        return text.split(), free(alternatives, self.style).split()
+
+
+class GeneralSpeaker(SentenceSpeaker):
+    """Generator of technical manuals and law."""
+
+    tenses = (
+        ("present", 8),
+        ("shall", 4),
+        ("may", 4),
+        ("must", 3),
+        ("can", 2),
+        ("future", 1.5),
+        ("past", 1),
+        ("perfect", 1),
+    )
+
+    def __init__(self, meaning: Random, style: Random) -> None:
+        super().__init__(general_domain(), meaning, style)
+
+    def kinds(self) -> list[tuple[Callable[[], Words], float]]:
+        """Return the sentence patterns with their weights: statements, instructions, conditions, definitions."""
+        return [
+            (self.declaration, 38),
+            (self.order, 18),
+            (self.condition, 13),
+            (self.relative, 6),
+            (self.coordination, 6),
+            (self.subordinate, 6),
+            (self.definition, 5),
+            (self.reference, 5),
+            (self.item, 4),
+            (self.existence, 1),
+            (self.question, 1),
+        ]
+
+    def order(self) -> Words:
+        """Generate a sentence like "Do not remove the cover"."""
+        entry = zipf(self.domain.acting_on_things, self.meaning)
+        verb = free(entry.french, self.style)
+        kinds = "".join(kind for kind in entry.objects if kind in "VOA")
+        thing = self.noun_phrase(kinds, 1)
+        negated = self.chance(0.2)
+        words_en = [*(["do", "not"] if negated else []), entry.english.base, *thing.english]
+        if self.style.random() < 0.25:
+            words_fr = [*(["ne", "pas"] if negated else []), *(["se"] if verb.reflexive else []), verb.infinitive]
+        else:
+            form = conjugate(verb.infinitive, "present", 4)
+            if negated:
+                words_fr = ["ne", *(["vous"] if verb.reflexive else []), form, "pas"]
+            else:
+                words_fr = [form + ("-vous" if verb.reflexive else "")]
+        words = words_en, words_fr + verb.fixed + object_words(verb, thing, negated)
+        if self.chance(0.25):
+            words = self.both(words, self.phrase(self.domain.places))
+        if self.chance(0.25):
+            words = self.both(words, self.phrase(self.domain.times))
+        return self.end(words, "." if self.chance(0.9) else "!")
+
+    def condition(self) -> Words:
+        """Generate a sentence like "If the user removes the cover, the device stops"."""
+        subject = self.noun_phrase("PGVA", 1)
+        first = self.clause(subject)
+        second = self.clause(pronoun(subject)) if self.chance(0.4) else self.clause()
+        words_en, words_fr = second.whole()
+        return self.end((["if", *first.whole()[0], ",", *words_en], ["si", *first.whole()[1], ",", *words_fr]), ".")
+
+    def definition(self) -> Words:
+        """Generate a sentence like "“licence” means ..."."""
+        term = zipf(self.domain.nouns[self.meaning.choice("AOPG")], self.meaning)
+        french_term = free([n for n in term.french if not n.context], self.style).singular
+        thing = self.noun_phrase("AOPGVE", 1)
+        means = self.style.choice([["désigne"], ["s'entend", "de"], ["signifie"]])
+        return self.end(
+            (["“", term.singular, "”", "means", *thing.english], ["«", *french_term, "»", *means, *thing.french]), "."
+        )
+
+    def reference(self) -> Words:
+        """Generate a sentence like "Section 12 applies to the employer"."""
+        number = str(1 + int(120 * self.meaning.random() ** 2))
+        who = self.noun_phrase("PGAV", 1)
+        what_en, what_fr = self.meaning.choice(
+            [("section", "l'article"), ("paragraph", "l'alinéa"), ("subsection", "le paragraphe")]
+        )
+        negated = self.chance(0.25)
+        verb_fr = free([["s'applique", "à"], ["vise"]], self.style)
+        if negated:
+            verb_fr = free([["ne", "s'applique", "pas", "à"], ["ne", "vise", "pas"]], self.style)
+        applies = ["does", "not", "apply", "to"] if negated else ["applies", "to"]
+        return self.end(
+            ([what_en, number, *applies, *who.english], [*what_fr.split(), number, *verb_fr, *who.french]), "."
+        )
+
+    def item(self) -> Words:
+        """Generate a list item like "(a) the name of the owner;"."""
+        letter = "abcdefgh"[int(8 * self.meaning.random() ** 1.5)]
+        thing = self.noun_phrase("AOPGVE", 0)
+        mark_fr = f"{letter})"
+        return [f"({letter})", *thing.english, ";"], [mark_fr, *thing.french, ";"]

@@ -72,7 +72,7 @@ def test_the_rules_know_how_many_passes_there_are():
     assert {name: len(aligner.passes) for name, aligner in training.ALIGNERS.items()} == PASSES_OF
 
 
-@pytest.mark.parametrize("aligner", list(PASSES_OF))
+@pytest.mark.parametrize("aligner", [pytest.param(a, marks=[pytest.mark.slow] * (a == "model4")) for a in PASSES_OF])
 @pytest.mark.parametrize(("way", "more"), [("forward", []), ("reverse", ["--max-pairs", "700"])])
 def test_the_same_links_for_any_number_of_parts(text, aligner, way, more):
     """Also where some parts are empty: there are ten blocks."""

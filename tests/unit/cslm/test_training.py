@@ -387,6 +387,7 @@ def test_interrupted_is_uninterrupted(text, tmp_path, settings):
     assert torch.equal(whole.best[1], part.best[1])
 
 
+@pytest.mark.slow
 def test_killed_and_terminated_runs_end_like_a_quiet_one(folder, tmp_path):
     options = ["--epochs", "8"]
     assert main(command_line(folder, tmp_path / "quiet", *options)) == 0

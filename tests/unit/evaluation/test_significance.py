@@ -126,6 +126,7 @@ def p_values(trials: int, same_text: bool, run_noise: float) -> np.ndarray:
     return np.array(found)
 
 
+@pytest.mark.slow
 def test_known_null_case():
     """Outputs that are independent and of equal quality: p-values are uniform; the strict ones no smaller."""
     p = p_values(200, same_text=False, run_noise=0.0)
@@ -244,6 +245,7 @@ def test_noise_of_shared_networks_is_that_of_paired_differences():
     assert noise.degrees == 2
 
 
+@pytest.mark.slow
 def test_gain_beside_a_shared_network_is_found():
     """A gain of one word in fifty, beside a network that moves both systems by several BLEU from run to run.
 

@@ -229,6 +229,7 @@ def test_what_moses_has_not(home, model, tmp_path, capsys):
     assert "has no continuous-space LM" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_tuning_keeps_the_best_iteration_and_goes_on(home, model, tmp_path, monkeypatch, capsys):
     command = [
         "moses", "tune", "--ini", f"{model}/moses.ini", "--source", f"{tmp_path}/text", "--reference",

@@ -77,6 +77,7 @@ def test_two_processes_train_as_one_with_twice_their_part_of_the_batch(data, tmp
         assert row == pytest.approx(other, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_they_stop_with_75_and_go_on(data, tmp_path):
     """As one process: bit for bit, where the sums of two numbers do not depend on their order."""
     words = [command_line(data, tmp_path / name, "rnn", 1500, "--processes", "2") for name in ("at-once", "stopped")]

@@ -541,6 +541,7 @@ def wait_for(process, words):
     return said
 
 
+@pytest.mark.slow
 def test_killed_and_terminated_runs_end_like_a_quiet_one(folder, tmp_path):
     options = ["--updates", "400", "--evaluations", "4"]
     (tmp_path / "quiet").mkdir()
@@ -766,6 +767,7 @@ def test_an_update_adds_up_once_over_the_processes(pairs, monkeypatch):
     assert alone.flat.shape == trainer.flat.shape
 
 
+@pytest.mark.slow
 def test_two_processes_train_like_one(folder, tmp_path):
     options = ["--updates", "40", "--precision", "float32", "--evaluations", "2", "--device", "cpu"]
     (tmp_path / "one").mkdir()

@@ -3,9 +3,8 @@
 import pytest
 
 from rnnsmt.demo import english
-from rnnsmt.demo.choice import general_domain, harbour_domain
-from rnnsmt.demo.conjugation import conjugate, paradigm, participle
-from rnnsmt.demo.french import Adjective, join, noun_plural, spell
+from rnnsmt.demo.entries import general_domain, harbour_domain
+from rnnsmt.demo.french import Adjective, conjugate, join, noun_plural, paradigm, participle, spell
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,0 @@
-"""Vocabulary of the embedded corpus as tables with one entry per line; see ``entries`` for the notation."""

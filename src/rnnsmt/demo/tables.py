@@ -1,0 +1,109 @@
+"""Reader of the lexicon, the tables in ``lexicon/*.tsv``.
+
+A table has comment lines (``#``), a header, and one entry per line with fields separated by tabs. The comments of a
+table describe its notation.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from rnnsmt.base.io import InputError, read_byte_lines
+
+LEXICON = Path(__file__).parent / "lexicon"
+
+COLUMNS = {
+    "nouns": ("domain", "class", "english", "plural", "french"),
+    "adjectives": ("domain", "classes", "english", "french"),
+    "verbs": ("domain", "english", "past", "participle", "subjects", "objects", "recipients", "french"),
+    "phrases": ("domain", "use", "english", "french"),
+    "names": ("kind", "part", "words"),
+    "irregular_verbs": ("ending", "present", "subjunctive", "future", "participle"),
+}
+"""Columns by table."""
+
+EMPTY = frozenset(["plural", "objects", "recipients", "subjunctive"])
+"""Columns that may be empty."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """Line of a table: its file and number, for error messages, and its fields by column."""
+
+    place: str
+    fields: dict[str, str]
+
+    def __getitem__(self, column: str) -> str:
+        return self.fields[column]
+
+    def error(self, problem: str) -> InputError:
+        """Return the exception for a problem of this line."""
+        return InputError(f"{self.place}: {problem}")
+
+    def one_of(self, column: str, values: tuple[str, ...]) -> str:
+        """Return a field after checking that it is one of the values.
+
+        Raises:
+            InputError: it is none of them.
+        """
+        if self[column] not in values:
+            raise self.error(f"{column} {self[column]!r} is unknown; write one of {', '.join(values)}")
+        return self[column]
+
+    def letters(self, column: str, alphabet: str) -> str:
+        """Return a field after checking that it consists of letters of the alphabet.
+
+        Raises:
+            InputError: it has another character.
+        """
+        unknown = sorted(set(self[column]) - set(alphabet))
+        if unknown:
+            raise self.error(f"{column} {self[column]!r} has {unknown[0]!r}; write letters of {alphabet}")
+        return self[column]
+
+    def alternatives(self) -> list[str]:
+        """Return the French translations.
+
+        Raises:
+            InputError: one of them is empty.
+        """
+        parts = [part.strip() for part in self["french"].split(";")]
+        if not all(parts):
+            raise self.error(f"an empty translation in {self['french']!r}; write 'first; second'")
+        return parts
+
+
+def read_table(name: str, directory: Path = LEXICON) -> Iterator[Row]:
+    """Yield the entries of a table of the lexicon.
+
+    Raises:
+        InputError: the table has other columns, or a line has another number of fields or an empty field.
+    """
+    path, columns = directory / f"{name}.tsv", COLUMNS[name]
+    header = False
+    for number, raw in enumerate(read_byte_lines(path), 1):
+        place = f"{path}, line {number}"
+        try:
+            line = raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise InputError(f"{place}: not UTF-8 at byte {error.start}; convert it first") from None
+        if line.startswith("#"):
+            continue
+        fields = line.split("\t")
+        if not header:
+            if tuple(fields) != columns:
+                raise InputError(f"{place}: the header is {line!r}; write {', '.join(columns)}, separated by tabs")
+            header = True
+            continue
+        if len(fields) != len(columns):
+            raise InputError(
+                f"{place}: {len(fields)} fields; write {len(columns)}, separated by tabs: {', '.join(columns)}"
+            )
+        for column, field in zip(columns, fields, strict=True):
+            if field != " ".join(field.split()):
+                raise InputError(f"{place}: {column} {field!r} has superfluous blanks; take them out")
+            if not field and column not in EMPTY:
+                raise InputError(f"{place}: {column} is empty; fill it in")
+        yield Row(place, dict(zip(columns, fields, strict=True)))
+    if not header:
+        raise InputError(f"{path}: no header; write {', '.join(columns)}, separated by tabs")

@@ -1,0 +1,125 @@
+"""Tables of the lexicon: every line is well-formed, and a bad line is reported with its file, number and a remedy."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rnnsmt.base.io import InputError
+from rnnsmt.demo import entries, french, tables
+from rnnsmt.demo.tables import COLUMNS, LEXICON, Row, read_table
+
+PARSERS: dict[str, Callable[[Row], object]] = {
+    "nouns": entries.noun,
+    "adjectives": entries.adjective,
+    "verbs": entries.verb,
+    "phrases": entries.fixed_phrase,
+}
+
+
+def test_the_tables_are_those_of_the_package() -> None:
+    assert sorted(path.stem for path in LEXICON.iterdir()) == sorted(COLUMNS)
+
+
+@pytest.mark.parametrize("table", COLUMNS)
+def test_every_line_is_well_formed(table: str) -> None:
+    rows = list(read_table(table))
+    assert len(rows) >= 11
+    lines = [tuple(row.fields.values()) for row in rows]
+    assert len(set(lines)) == len(lines)
+    for row in rows:
+        if table in PARSERS:
+            row.one_of("domain", entries.DOMAINS)
+            PARSERS[table](row)
+    assert entries.names() and french.IRREGULAR
+
+
+@pytest.mark.parametrize("table", ["nouns", "adjectives", "verbs"])
+def test_no_word_twice_in_a_domain(table: str) -> None:
+    """The same word in two classes of a domain would have two meanings in it."""
+    seen = [
+        (row["domain"], row["english"], row.fields.get("class"), row.fields.get("objects")) for row in read_table(table)
+    ]
+    assert len(set(seen)) == len(seen)
+
+
+NOUN, ADJECTIVE, VERB = (
+    "common\tP\tman\tmen\thomme m",
+    "common\t*\tnew\t<nouveau^",
+    "common\tsee\tsaw\tseen\tPG\tP\t\tvoir",
+)
+
+
+@pytest.mark.parametrize(
+    ("table", "line", "said"),
+    [
+        (
+            "nouns",
+            NOUN.replace("\tmen", ""),
+            "4 fields; write 5, separated by tabs: domain, class, english, plural, french",
+        ),
+        ("nouns", NOUN.replace("common", "law"), "domain 'law' is unknown; write one of common, harbour, general"),
+        ("nouns", NOUN.replace("\tP", "\tX"), "class 'X' is unknown; write one of P, G, V, O, L, A, E, T"),
+        ("nouns", NOUN.replace("man", ""), "english is empty; fill it in"),
+        ("nouns", NOUN.replace("homme m", "homme"), "'homme' is no French noun; write 'noun m', 'noun f/plural' or"),
+        ("nouns", NOUN + "; ", "french 'homme m; ' has superfluous blanks; take them out"),
+        ("nouns", NOUN + ";", "an empty translation in 'homme m;'; write 'first; second'"),
+        ("nouns", NOUN + " @sg", "'homme m @sg' is no French noun"),
+        ("nouns", NOUN + " @pl", "every French noun has @; one must be usual without it"),
+        ("adjectives", ADJECTIVE.replace("*", "PX"), "classes 'PX' has 'X'; write letters of PGVOLAET"),
+        ("verbs", VERB.replace("voir", "vu"), "'vu' is no French infinitive; write one in -er, -ir or -re first"),
+        ("verbs", VERB.replace("PG\tP", "PG\tIP"), "objects 'IP' has 'I'; write letters of PGVOLAET"),
+        ("phrases", "common\tgreeting\thello\tbonjour", "use 'greeting' is unknown; write one of adverb, opening"),
+        ("names", "ship\tmiddle\tba da", "part 'middle' of ship; write first, middle, last in this order"),
+        ("names", "boat\tfirst\tba da", "kind 'boat' is unknown; write one of feminine, masculine, surname"),
+        ("irregular_verbs", "aller\tvais vas va\t\tir\tallé", "present and subjunctive need six forms"),
+    ],
+)
+def test_a_bad_line_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: str, line: str, said: str
+) -> None:
+    path = tmp_path / f"{table}.tsv"
+    path.write_text("# a comment\n" + "\t".join(COLUMNS[table]) + "\n" + line + "\n")
+    with pytest.raises(InputError) as error:
+        if table == "names":
+            monkeypatch.setattr(entries, "read_table", lambda name: read_table(name, tmp_path))
+            entries.names()
+        elif table == "irregular_verbs":
+            monkeypatch.setattr(french, "read_table", lambda name: read_table(name, tmp_path))
+            french.read_irregular_verbs()
+        else:
+            for row in read_table(table, tmp_path):
+                row.one_of("domain", entries.DOMAINS)
+                PARSERS[table](row)
+    assert str(error.value).startswith(f"{path}, line 3: {said}")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", ": no header; write ending, present, subjunctive, future, participle, separated by tabs"),
+        (b"# a comment\nending\tpresent\n", ", line 2: the header is 'ending\\tpresent'; write ending, present, sub"),
+        (b"\xe9\n", ", line 1: not UTF-8 at byte 0; convert it first"),
+    ],
+)
+def test_a_bad_table_is_reported(tmp_path: Path, content: bytes, said: str) -> None:
+    path = tmp_path / "irregular_verbs.tsv"
+    path.write_bytes(content)
+    with pytest.raises(InputError) as error:
+        list(read_table("irregular_verbs", tmp_path))
+    assert str(error.value).startswith(f"{path}{said}")
+
+
+def test_a_bad_table_ends_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from rnnsmt.cli import main
+
+    shutil.copytree(LEXICON, tmp_path / "lexicon")
+    (tmp_path / "lexicon/nouns.tsv").write_text("domain\n")
+    monkeypatch.setattr(tables.read_table, "__defaults__", (tmp_path / "lexicon",))
+    entries.harbour_domain.cache_clear()
+    assert main(["demo", "make", "--output-dir", str(tmp_path / "out"), "--scale", "0.01"]) == 2
+    assert "nouns.tsv, line 1: the header is 'domain'; write domain, class" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
