@@ -87,9 +87,8 @@ def ini(args: argparse.Namespace) -> dict[str, object]:
         args.num_features,
         args.distortion_limit,
         args.table_limit,
-        args.cslm,
+        {"CSLM": {"path": args.cslm, "unknown": args.cslm_unknown}} if args.cslm is not None else None,
         args.further_weights,
-        args.cslm_unknown,
         args.lm[1:],
     )
     ini.write(args.output)

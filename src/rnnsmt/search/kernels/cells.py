@@ -1,4 +1,4 @@
-"""Selection of the cells of a stack, and their n-gram LM scores; for a neural LM see ``neural_choice``.
+"""Selection of the cells of a stack, and their n-gram LM scores; for neural features see ``neural_choice``.
 
 Cells are selected by an estimate that contains the LM score of the phrase in the empty context: the best ``pop_limit``
 cells within a margin. The selection precedes all LM queries, so all of these can be answered together. (Cube pruning
