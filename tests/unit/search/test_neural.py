@@ -25,9 +25,7 @@ from rnnsmt.search.translation_options import look_up
 from ..gpu import NEEDS_GPU
 from .twin import SOURCE, TARGET, TinyModel, derivations, features, tiny_model
 
-UNLIMITED = SearchOptions(
-    pop_limit=20000, stack_size=20000, beam_threshold=0.0, margin=1e9, nbest=50, cslm_cells=20000
-)
+UNLIMITED = SearchOptions(pop_limit=20000, stack_size=20000, beam_threshold=0.0, margin=1e9, nbest=50, cslm_cells=20000)
 ORDER = 4
 
 

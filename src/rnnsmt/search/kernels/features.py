@@ -142,6 +142,7 @@ def derivation_features(rows, starts, ends, tables, out):
         last_start, last_end, last_row = np.int64(starts[k]), np.int64(ends[k]), row
     if places[8] >= 0:
         out[places[8]] -= jumps
+    # LMs outside: only one of them, which is larger than the processor's caches, is read at a time
     for n in range(len(lms.arrays)):
         state = lms.starts[n]
         score = 0.0

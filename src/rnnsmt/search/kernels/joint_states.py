@@ -67,6 +67,7 @@ def answer_joint_requests(lms, ranked, work, constants, requests):
         if request.position == request.end:  # answered from the cache
             continue
         total = 0.0
+        # LM by LM, since each may leave its loop over the words early
         for n in range(len(lms.arrays)):
             state = work.joint_states[request.state, n]
             score = 0.0

@@ -177,7 +177,8 @@ def choose_for_neural(cells, ends, ranked, work, constants):
     _keep_best(cells, _OTHER, room, threshold, work)
     kept = np.int64(0)
     requests = np.int64(0)
-    # move the kept cells to the front, in order: kept <= number
+    # Move the kept cells to the front, in order: kept <= number. Requests are numbered in this order, too, and so are
+    # the new entries of the stores: the batches of the networks do not depend on hash tables.
     for number in range(cells):
         if work.active[number] == _KEPT:
             work.cells[kept] = work.cells[number]

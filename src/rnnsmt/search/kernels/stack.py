@@ -274,6 +274,8 @@ def store(k, work, constants, fresh, groups, best):
         groups: number of groups.
         best: best total of the hypotheses.
     """
+    # first count the survivors of every group, then give the groups contiguous ranges, then fill the ranges: later
+    # stacks read the hypotheses of a group in one sweep, best first (``cells``)
     prune(work, constants, fresh, best)
     work.stacks[k].hypothesis = work.counts[HYPOTHESES]
     work.stacks[k].coverage = work.counts[COVERAGES]
@@ -354,6 +356,7 @@ def add_cells(k, cells, ranked, work, constants, neural, groups):
         groups: number of groups that ``choose_for_neural`` has created.
     """
     stamp = np.int32(work.counts[STAMP])
+    # the best total first: cells below the beam never enter the table of hypotheses, nor do they become arcs
     best = -np.inf
     for number in range(cells):
         cell = work.cells[number]
