@@ -65,7 +65,7 @@ def ini(args: argparse.Namespace) -> dict[str, object]:
 
         rnnsmt moses ini --model-dir results/model --lm-order 5 --output try/moses.ini
     """
-    from rnnsmt.moses.ini import default_ini
+    from rnnsmt.moses.default_ini import default_ini
 
     reordering = None if args.reordering_table == "none" else args.reordering_table
     for name in [args.phrase_table, *args.lm, *(name for name in (reordering, args.cslm) if name)]:

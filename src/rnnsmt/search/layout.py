@@ -104,10 +104,12 @@ def _check_features(ini: MosesIni) -> None:
                 )
 
 
-def reordering_columns(ini: MosesIni, feature: Feature) -> tuple[np.ndarray, bool]:
+def reordering_columns(ini: MosesIni, feature: Feature | None) -> tuple[np.ndarray, bool]:
     """Parse the type of a reordering model: return the columns of its scores, and whether it is hierarchical.
 
-    The columns are ``int64`` [8]: those of the backward scores by orientation, then of the forward scores; -1 for none.
+    The columns are ``int64`` [8]: those of the backward scores by orientation, then of the forward scores; -1 for none,
+    which is all of them without a reordering model.
+
     The type is parsed as in Moses, for example ``wbe-msd-bidirectional-fe-allff``: ``wbe`` (word-based) or ``phrase``,
     which Moses' decoder does not distinguish, or ``hier``; the set of orientations; backward, forward or both. If there
     are both, the backward scores come first.
@@ -116,6 +118,8 @@ def reordering_columns(ini: MosesIni, feature: Feature) -> tuple[np.ndarray, boo
         InputError: the model is conditioned on source phrases alone, has a single weight for all orientations, or has a
             type that Moses does not know either; or the number of scores does not match the type.
     """
+    if feature is None:
+        return np.full(8, -1, np.int64), False
     name = feature.options.get("type", "")
     parts = name.split("-")
     kinds = [part for part in parts if part in ORIENTATIONS]

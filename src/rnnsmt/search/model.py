@@ -18,6 +18,7 @@ from rnnsmt.moses.ini import (
     NO_LIMIT,
     PHRASE_TABLES,
     XML_INPUT,
+    Feature,
     MosesIni,
     feature_count,
 )
@@ -194,37 +195,42 @@ def load_model(
         sentences = [one.text for one in _without_marks(sentences, xml_input, False)]
     names, columns = feature_vector(ini)
     texts = model_texts(ini, folder)
-    neural = [feature for kind in NEURAL_MODELS if (feature := single(ini, kind)) is not None]
-    networks = [ini.located(feature, folder) for feature in neural]  # a missing file is reported before the slow part
-    scores, hierarchical = np.full(8, -1, np.int64), False
-    reordering_feature = single(ini, "LexicalReordering")
-    if reordering_feature is not None:
-        scores, hierarchical = reordering_columns(ini, reordering_feature)
-    tables = fitting_tables(binary_folders(texts, folder), texts)
-    table, reordering, lms = read_tables(texts, sentences) if tables is None else tables
-    how = NetworkOptions(threads, device, precision)
+    networks = _networks(ini, folder)
+    scores, hierarchical = reordering_columns(ini, single(ini, "LexicalReordering"))
+    tables = fitting_tables(binary_folders(texts, folder), texts) or read_tables(texts, sentences)
+    options = NetworkOptions(threads, device, precision)
     return SearchModel(
-        ini,
-        names,
-        table,
-        reordering,
-        scores,
+        ini=ini,
+        feature_names=names,
+        table=tables.phrases,
+        reordering=tables.reordering,
+        reordering_scores=scores,
         # index -1 of a missing score reads the last column; np.where discards it
-        np.where(scores >= 0, columns.get("LexicalReordering", np.array([-1]))[scores], -1),
-        hierarchical,
-        lms,
-        columns,
-        _distortion_limit(ini),
-        [ini.table_limit_of(feature) for feature in some(ini, PHRASE_TABLES)],
-        min(table.longest_source, MAX_SOURCE_PHRASE),
-        ini.is_on(DROP_UNKNOWN),
-        xml_input,
-        ini.is_on(MONOTONE_AT_PUNCTUATION),
-        [
-            load_feature(feature.kind, feature.name, path, ini.neural_options(feature), how)
-            for feature, path in zip(neural, networks, strict=True)
+        reordering_places=np.where(scores >= 0, columns.get("LexicalReordering", np.array([-1]))[scores], -1),
+        hierarchical=hierarchical,
+        lms=tables.lms,
+        columns=columns,
+        distortion_limit=_distortion_limit(ini),
+        table_limits=[ini.table_limit_of(feature) for feature in some(ini, PHRASE_TABLES)],
+        longest=min(tables.phrases.longest_source, MAX_SOURCE_PHRASE),
+        drop_unknown=ini.is_on(DROP_UNKNOWN),
+        xml_input=xml_input,
+        monotone_at_punctuation=ini.is_on(MONOTONE_AT_PUNCTUATION),
+        neural=[
+            load_feature(feature.kind, feature.name, path, ini.neural_options(feature), options)
+            for feature, path in networks
         ],
     )
+
+
+def _networks(ini: MosesIni, folder: Path | None) -> list[tuple[Feature, Path]]:
+    """Return the neural features of an ini and their model files, before anything slow is read.
+
+    Raises:
+        InputError: a file is missing, or there are several features of a kind.
+    """
+    features = [single(ini, kind) for kind in NEURAL_MODELS]
+    return [(feature, ini.located(feature, folder)) for feature in features if feature is not None]
 
 
 def _xml_policy(ini: MosesIni) -> str | None:
