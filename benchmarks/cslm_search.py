@@ -22,10 +22,7 @@ from rnnsmt.base.io import read_json, read_lines
 from rnnsmt.cslm.ngram_scorer import NGramScorer
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.search import SearchOptions, decode, load_model
-from rnnsmt.search.neural import NeuralCounts, NeuralFeature
-from rnnsmt.search.options import NEURAL_CELLS
-
-NOTHING = NeuralCounts(0, 0, 0)
+from rnnsmt.search.neural import NeuralLM, total_counts
 
 
 class Iteration(NamedTuple):
@@ -46,12 +43,13 @@ def measure(
     untuned = MosesIni.read(ini)
     table = untuned.file_of(next(f for f in untuned.features if f.name == "TranslationModel0"))
     model = load_model(untuned, sources, table.parent / "filtered" / "dev")
-    if model.neural is not None and normalize is not None:
-        path = next(f for f in model.ini.features if f.kind == "CSLM")
-        model.neural = NeuralFeature(NGramScorer(model.ini.file_of(path), normalize=normalize, reduced=True))
+    if model.neural and normalize is not None:
+        cslm = next(f for f in model.ini.features if f.kind == "CSLM")
+        scorer = NGramScorer(model.ini.file_of(cslm), normalize=normalize, reduced=True)
+        model.neural = [NeuralLM(cslm.name, scorer)]
     tuned = [model.feature_names.index(name) for name in history["features"]]
     decode(model, sources[:5], model.weights(model.ini), options)  # compiled
-    before = model.neural.counts() if model.neural is not None else NOTHING
+    before = total_counts(model.neural)
     found = []
     for iteration in history["iterations"]:
         weights = model.weights(model.ini).copy()
@@ -59,7 +57,7 @@ def measure(
         start = time.process_time()
         results = decode(model, sources, weights, options)
         seconds = time.process_time() - start
-        after = model.neural.counts() if model.neural is not None else NOTHING
+        after = total_counts(model.neural)
         asked, scored, batches = np.subtract(after, before).tolist()
         before = after
         found.append(Iteration(1000 * seconds / len(sources), asked, scored, batches, sum(r.score for r in results)))
@@ -74,12 +72,14 @@ def main() -> None:
         "--with", nargs=2, metavar=("SYSTEM", "INI"), dest="with_", required=True, help="system with CSLM"
     )
     parser.add_argument("--nbest", type=int, default=100, help="n-best list size")
-    parser.add_argument("--cells", type=int, default=NEURAL_CELLS, help="hypotheses per stack scored by the CSLM")
+    parser.add_argument(
+        "--cells", type=int, default=SearchOptions.cslm_cells, help="hypotheses per stack scored by the CSLM"
+    )
     parser.add_argument("--in-flight", type=int, default=SearchOptions.in_flight, help="sentences decoded at once")
     parser.add_argument("--rounds", type=int, default=3, help="number of rounds; the best is printed")
     parser.add_argument("--normalize", choices=("exact", "self"), help="override the normalisation of the model")
     args = parser.parse_args()
-    options = SearchOptions(nbest=args.nbest, neural_cells=args.cells, in_flight=args.in_flight)
+    options = SearchOptions(nbest=args.nbest, cslm_cells=args.cells, in_flight=args.in_flight)
     sources = list(read_lines(args.source))
     normalize = {"exact": True, "self": False, None: None}[args.normalize]
     systems = [args.without, args.with_]

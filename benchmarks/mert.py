@@ -53,7 +53,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--pop-limit", type=int, default=1000, help="maximum number of hypotheses scored per stack")
     parser.add_argument("--stack", type=int, default=1000, help="maximum number of hypotheses kept per stack")
     parser.add_argument(
-        "--cslm-cells", type=int, default=SearchOptions.neural_cells, help="hypotheses per stack scored by the CSLM"
+        "--cslm-cells", type=int, default=SearchOptions.cslm_cells, help="hypotheses per stack scored by the CSLM"
     )
     parser.add_argument("--threads", type=int, default=1, help="number of threads")
     return parser.parse_args()
@@ -72,7 +72,7 @@ class Bench:
         self.ini = MosesIni.read(args.ini)
         self.model = load_model(self.ini, sources, args.model_dir, args.threads)
         self.options = SearchOptions(
-            args.pop_limit, args.stack, threads=args.threads, nbest=args.nbest, neural_cells=args.cslm_cells
+            args.pop_limit, args.stack, threads=args.threads, nbest=args.nbest, cslm_cells=args.cslm_cells
         )
 
     def run(self, name: str, settings: str, seed: int) -> dict[str, Any]:

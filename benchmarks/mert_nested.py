@@ -30,7 +30,7 @@ from rnnsmt.tuning.state import TuningState
 SYSTEMS = ((), ("rnn",), ("wp",), ("rnn", "wp"), ("cslm",), ("cslm", "rnn"), ("cslm", "wp"), ("cslm", "rnn", "wp"))
 """Features of each system in addition to the baseline; nested systems come first."""
 
-SEARCH = SearchOptions(pop_limit=150, stack_size=100, nbest=50, neural_cells=50)
+SEARCH = SearchOptions(pop_limit=150, stack_size=100, nbest=50, cslm_cells=50)
 
 
 class System:

@@ -2,7 +2,7 @@
 # memory and time; on one machine the jobs share the memory (profiles/default), and the time is not limited.
 from rnnsmt.monitoring.estimate import lines as estimate
 from rnnsmt.plan.resources import Machine
-from rnnsmt.search.memory import MOST_NEURAL_MEGABYTES
+from rnnsmt.search.options import MOST_NEURAL_MEGABYTES
 
 if workflow.is_main_process:
     for line in estimate(config):

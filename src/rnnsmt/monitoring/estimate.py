@@ -13,7 +13,7 @@ from rnnsmt.plan.config import kept_whole
 from rnnsmt.plan.features import CSLM
 from rnnsmt.plan.models import Systems
 from rnnsmt.plan.resources import Needs, Power, needed_memory, needs_of_rules
-from rnnsmt.search.memory import MOST_NEURAL_MEGABYTES
+from rnnsmt.search.options import MOST_NEURAL_MEGABYTES
 
 
 class TextSizes(NamedTuple):

@@ -65,7 +65,7 @@ def ini(args: argparse.Namespace) -> dict[str, object]:
 
         rnnsmt moses ini --model-dir results/model --lm-order 5 --output try/moses.ini
     """
-    from rnnsmt.moses.ini import default_ini
+    from rnnsmt.moses.default_ini import default_ini
 
     reordering = None if args.reordering_table == "none" else args.reordering_table
     for name in [args.phrase_table, *args.lm, *(name for name in (reordering, args.cslm) if name)]:
@@ -87,9 +87,8 @@ def ini(args: argparse.Namespace) -> dict[str, object]:
         args.num_features,
         args.distortion_limit,
         args.table_limit,
-        args.cslm,
+        {"CSLM": {"path": args.cslm, "unknown": args.cslm_unknown}} if args.cslm is not None else None,
         args.further_weights,
-        args.cslm_unknown,
         args.lm[1:],
     )
     ini.write(args.output)

@@ -8,9 +8,10 @@ is therefore started inside the model directory.
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from rnnsmt.base.io import InputError, atomic_text, read_lines
 
@@ -28,9 +29,6 @@ PHRASE_TABLES = ("PhraseDictionaryMemory",)
 
 LANGUAGE_MODELS = ("KENLM", "SRILM", "IRSTLM", "RandLM")
 
-NEURAL_MODELS = ("CSLM",)
-"""Continuous-space LMs inside the search; Moses has no such feature."""
-
 RESCORING = ("LSTM",)
 """Scores of complete translations, which no decoder can compute: features of n-best lists only."""
 
@@ -38,6 +36,22 @@ CSLM_UNKNOWN = ("class", "word")
 """Score of a word outside the shortlist of a continuous-space LM: ``class`` is p(UNK | context), the probability of all
 such words together, as in the paper; ``word`` divides it by the number of distinct words of this kind in the training
 text."""
+
+
+class NeuralKind(NamedTuple):
+    """A kind of neural feature: its line in ``[feature]`` has the options name, path of the model file, and others.
+
+    Attributes:
+        weight: weight before tuning.
+        choices: the other options with the values that they may have, the default first.
+    """
+
+    weight: float
+    choices: Mapping[str, Sequence[str]]
+
+
+NEURAL_MODELS = {"CSLM": NeuralKind(0.25, {"unknown": CSLM_UNKNOWN})}
+"""Neural features inside the search, by kind; Moses has no such features."""
 
 ONE_SCORE = (
     *NEURAL_MODELS,
@@ -50,8 +64,6 @@ ONE_SCORE = (
 )
 
 KNOWN_FEATURES = (*ONE_SCORE, *PHRASE_TABLES, "LexicalReordering")
-
-REORDERING_TYPE = "wbe-msd-bidirectional-fe-allff"
 
 POP_LIMIT, STACK, DROP_UNKNOWN = "cube-pruning-pop-limit", "stack", "drop-unknown"
 XML_INPUT, MONOTONE_AT_PUNCTUATION = "xml-input", "monotone-at-punctuation"
@@ -306,6 +318,21 @@ class MosesIni:
             raise InputError(f"{where}: the file of {feature.name} is missing: {path}; correct path= or make the file")
         return path
 
+    def neural_options(self, feature: Feature) -> dict[str, str]:
+        """Return the options of a neural feature by ``NeuralKind.choices``, with their defaults.
+
+        Raises:
+            InputError: an option has a value that it may not have.
+        """
+        options = {}
+        for key, values in NEURAL_MODELS[feature.kind].choices.items():
+            options[key] = feature.options.get(key, values[0])
+            if options[key] not in values:
+                raise InputError(
+                    f"{self.path}: {feature.name} has {key}={options[key]}; it must be {' or '.join(values)}"
+                )
+        return options
+
     def text_for(self, folder: Path) -> str:
         """Return the content of the file for the directory ``folder``; paths are rewritten relative to it."""
         out: list[str] = []
@@ -411,68 +438,6 @@ def _integer(lines: list[str] | None, name: str, path: Path, default: int) -> in
     if not abs(number) < 1 << 31:
         raise InputError(f"{path}: {name} {lines[-1][:60]} is too large")
     return number
-
-
-def default_ini(
-    folder: Path,
-    phrase_table: str,
-    reordering_table: str | None,
-    lm: str,
-    lm_order: int = 5,
-    num_features: int = 4,
-    distortion_limit: int = 6,
-    table_limit: int = 20,
-    cslm: str | None = None,
-    further_weights: Sequence[float] | None = None,
-    cslm_unknown: str = CSLM_UNKNOWN[0],
-    further_lms: Sequence[str] = (),
-) -> MosesIni:
-    """Return the ini of an untuned phrase-based baseline, the last step of training.
-
-    The weights are those written by Moses' ``train-model.perl``: 0.2 for every phrase score and the phrase penalty, 0.3
-    for every reordering score and distortion, 0.5 for every n-gram LM, -1 for the word penalty. A neural LM gets 0.25.
-
-    Args:
-        folder: directory of the model.
-        phrase_table, reordering_table, lm, cslm: paths of the files; None for no such feature.
-        lm_order: order of the n-gram LMs.
-        num_features: number of phrase scores.
-        distortion_limit: in source words.
-        table_limit: maximum number of translations per source phrase.
-        further_weights: weights of the phrase scores after the fourth.
-        cslm_unknown: one of ``CSLM_UNKNOWN``.
-        further_lms: paths of the features LM1, LM2 and so on, of the same order.
-    """
-    factors = {"input-factor": "0", "output-factor": "0"}
-    table = {"name": "TranslationModel0", "num-features": str(num_features), "path": phrase_table, **factors}
-    features = [
-        Feature("UnknownWordPenalty", "UnknownWordPenalty0"),
-        Feature("WordPenalty", "WordPenalty0"),
-        Feature("PhrasePenalty", "PhrasePenalty0"),
-        Feature("PhraseDictionaryMemory", "TranslationModel0", table),
-    ]
-    weights = {
-        "UnknownWordPenalty0": [1.0],
-        "WordPenalty0": [-1.0],
-        "PhrasePenalty0": [0.2],
-        "TranslationModel0": [0.2] * num_features if further_weights is None else [0.2] * 4 + list(further_weights),
-    }
-    if reordering_table is not None:
-        options = {"name": "LexicalReordering0", "num-features": "6", "type": REORDERING_TYPE, **factors}
-        features.append(Feature("LexicalReordering", "LexicalReordering0", {**options, "path": reordering_table}))
-        weights["LexicalReordering0"] = [0.3] * 6
-    features.append(Feature("Distortion", "Distortion0"))
-    weights["Distortion0"] = [0.3]
-    for number, path in enumerate([lm, *further_lms]):
-        name = f"LM{number}"
-        options = {"lazyken": "0", "name": name, "factor": "0", "path": path, "order": str(lm_order)}
-        features.append(Feature("KENLM", name, options))
-        weights[name] = [0.5]
-    if cslm is not None:
-        features.append(Feature("CSLM", "CSLM0", {"name": "CSLM0", "path": cslm, "unknown": cslm_unknown}))
-        weights["CSLM0"] = [0.25]
-    sections = {"input-factors": ["0"], "mapping": ["0 T 0"]}
-    return MosesIni(folder, features, weights, distortion_limit, table_limit, sections)
 
 
 def same_models(

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from rnnsmt.base.io import InputError, sha256
 from rnnsmt.base.progress import say
-from rnnsmt.moses.ini import default_ini
+from rnnsmt.moses.default_ini import default_ini
 from rnnsmt.plan.config import parts_of_moses
 
 FOLDERS = ("bin", "tools", "training-tools", "mgiza", "scripts/training", "scripts/generic", ".")

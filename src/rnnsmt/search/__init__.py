@@ -1,6 +1,6 @@
-"""Stack decoder for Moses' phrase-based models: n-best lists, and a neural LM inside the search.
+"""Stack decoder for Moses' phrase-based models: n-best lists, and neural features inside the search.
 
-With a neural LM the stacks of many sentences are filled side by side.
+With neural features the stacks of many sentences are filled side by side.
 ``from rnnsmt.search import load_model, decode, SearchOptions`` is the Python interface; its names are imported on first
 use, so that stages start quickly.
 """

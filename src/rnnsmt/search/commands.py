@@ -129,11 +129,12 @@ def _translate(
     """
     from rnnsmt.search.decoder import translations
     from rnnsmt.search.nbest import detail_lines, write_lists
+    from rnnsmt.search.neural import total_counts
     from rnnsmt.search.sentence_search import SentenceSearch
     from rnnsmt.search.source_text import raw_text_warning
     from rnnsmt.search.translation_options import look_up
 
-    before = model.neural.counts() if model.neural is not None else None
+    before = total_counts(model.neural)
     began = time.process_time()
     search = SentenceSearch(model, look_up(model, sentences), weights, options)
     warning = (
@@ -161,8 +162,8 @@ def _translate(
         "search_cpu_seconds": round(seconds, 3),
         "score_sum": round(score, 6) if math.isfinite(score) else 0.0,
     }
-    if model.neural is not None and before is not None:
-        counts = model.neural.counts()
+    if model.neural:
+        counts = total_counts(model.neural)
         stats["ngrams_requested"] = counts.requested - before.requested
         stats["ngrams_scored"] = counts.scored - before.scored
         stats["batches"] = counts.batches - before.batches

@@ -1,7 +1,7 @@
 """Python interface of the decoder: ``load_model`` (in ``model``) once, then ``decode`` whenever the weights change.
 
 Sentences are searched independently, on several threads if requested; the results do not depend on the number of
-threads. Without a neural LM, each thread searches one sentence at a time (``sentence_search``); with a neural LM, many
+threads. Without neural features, each thread searches one sentence at a time (``sentence_search``); with them, many
 sentences are searched in lockstep, stack by stack (``lockstep``).
 """
 
@@ -47,15 +47,15 @@ def translations(search: SentenceSearch) -> Iterator[Translation]:
     """Yield the translations of all sentences of a search, in order."""
     numbers = range(len(search.looked_up.spans))
     threads = search.options.threads
-    if search.neural is None and threads <= 1:
+    if not search.neural and threads <= 1:
         yield from map(search.translation, numbers)
         return
     pool = ThreadPoolExecutor(threads)
     try:
-        if search.neural is None:
+        if not search.neural:
             yield from pool.map(search.translation, numbers)
         else:
-            yield from LockstepSearch(search, search.neural, pool).translations()
+            yield from LockstepSearch(search, pool).translations()
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -98,6 +98,6 @@ def features_of_derivations(
     features = np.full((len(sentences), count), np.nan)
     features[[not phrases for _, phrases in derivations]] = 0.0  # empty sentences
     features[possible] = SentenceSearch(model, looked_up, np.zeros(count), SearchOptions()).features_of(
-        made, made.options
+        made, made.options, np.array(possible, np.int64)
     )
     return features

@@ -1,4 +1,4 @@
-"""Lockstep search of many sentences, stack by stack, so that a neural LM scores their n-grams in common batches.
+"""Lockstep search of many sentences, stack by stack, so that networks score their n-grams in common batches.
 
 The n-grams of all sentences under way are scored together after the cells of a stack are selected and before they
 become hypotheses. A sentence that is complete is replaced by the next one. Neither the requests of a sentence nor their
@@ -11,10 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from rnnsmt.search.kernels import stack as kernels
-from rnnsmt.search.kernels.next_stack import next_stack
+from rnnsmt.search.kernels.neural_choice import next_stack
 from rnnsmt.search.kernels.records import Work
 from rnnsmt.search.nbest import Translation
-from rnnsmt.search.neural import NeuralFeature
 from rnnsmt.search.sentence_search import LEAST_ROOM, SentenceSearch
 
 T = TypeVar("T")
@@ -37,13 +36,12 @@ class LockstepSearch:
     with the length of the sentences.
 
     Args:
-        search: the search.
-        neural: the neural LM.
+        search: the search, which has neural features.
         pool: runs the compiled parts of the search.
     """
 
-    def __init__(self, search: SentenceSearch, neural: NeuralFeature, pool: ThreadPoolExecutor) -> None:
-        self.search, self.neural, self.pool = search, neural, pool
+    def __init__(self, search: SentenceSearch, pool: ThreadPoolExecutor) -> None:
+        self.search, self.pool = search, pool
         self.idle: list[tuple[int, Work]] = []
         self.room = max(search.options.in_flight, 1) * LEAST_ROOM
         """Total capacity, in words, of the workspaces that may still be allocated."""
@@ -57,9 +55,10 @@ class LockstepSearch:
         upcoming = 0
         number = next(waiting, None)
         while number is not None or under_way:
-            if not under_way:  # hypotheses hold numbers of contexts: the store may be emptied only now
-                self.neural.forget()
-            while number is not None and not (under_way and self.neural.full()):
+            if not under_way:  # hypotheses hold numbers of contexts: the stores may be emptied only now
+                for feature, _ in self.search.neural:
+                    feature.forget()
+            while number is not None and not (under_way and self._is_full()):
                 if len(spans[number]) == 0:
                     done[number] = self.search.nothing()
                 else:
@@ -77,6 +76,10 @@ class LockstepSearch:
             while upcoming in done:
                 yield done.pop(upcoming)
                 upcoming += 1
+
+    def _is_full(self) -> bool:
+        """Return whether a store is to be emptied before further sentences begin."""
+        return any(feature.full() for feature, _ in self.search.neural)
 
     def _workspace(self, words: int, may_wait: bool) -> tuple[int, Work] | None:
         """Return a workspace for a sentence and its capacity in words; None if a sentence under way must end first.
@@ -110,17 +113,19 @@ class LockstepSearch:
     def _advance(self, under_way: list[_Sentence]) -> None:
         """Fill one stack of every sentence, select the cells of the next stack, and score their n-grams."""
         self._map(self._next_stack, under_way)
-        targets = self.search.looked_up.targets
-        for sentence in under_way:
-            if sentence.stack <= sentence.words:
-                self.neural.gather(sentence.work, sentence.chosen[1], targets, sentence.stack == sentence.words)
-        self.neural.answer()
+        for place, (feature, text) in enumerate(self.search.neural):
+            for sentence in under_way:
+                if sentence.stack <= sentence.words:
+                    last = sentence.stack == sentence.words
+                    feature.gather(place, sentence.number, sentence.work, sentence.chosen[1], text, last)
+            feature.answer()
 
     def _next_stack(self, sentence: _Sentence) -> None:
         search, spans = self.search, self.search.looked_up.spans[sentence.number]
+        stores = tuple(feature.store for feature, _ in search.neural)
         sentence.chosen = next_stack(
             sentence.stack, sentence.chosen, spans, search.lms, search.several, search.ranked, sentence.work,
-            self.neural.store, search.constants,
+            stores, search.constants,
         )  # fmt: skip
         sentence.stack += 1
 

@@ -1,7 +1,7 @@
-"""A Moses model in memory, without its weights: phrase tables, reordering scores, n-gram LMs and a neural LM."""
+"""A Moses model in memory, without its weights: phrase tables, reordering scores, n-gram LMs, neural features."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +11,12 @@ from numpy.typing import NDArray
 from rnnsmt.base.io import InputError
 from rnnsmt.lm.automaton import Automaton, load_automaton
 from rnnsmt.moses.ini import (
-    CSLM_UNKNOWN,
     DROP_UNKNOWN,
     LANGUAGE_MODELS,
     MONOTONE_AT_PUNCTUATION,
     NEURAL_MODELS,
     NO_LIMIT,
     PHRASE_TABLES,
-    RESCORING,
     XML_INPUT,
     Feature,
     MosesIni,
@@ -26,8 +24,9 @@ from rnnsmt.moses.ini import (
 )
 from rnnsmt.search.binary import ModelTables, ModelText, fitting_tables
 from rnnsmt.search.kernels.records import MAX_WINDOW
+from rnnsmt.search.layout import feature_vector, reordering_columns, single, some
 from rnnsmt.search.marked_input import MarkedSentence, read_marks, walls_at_punctuation
-from rnnsmt.search.neural import NeuralFeature, load_feature
+from rnnsmt.search.neural import NetworkOptions, NeuralFeature, load_feature
 from rnnsmt.search.table_reader import (
     MAX_SOURCE_PHRASE,
     PhraseTable,
@@ -39,21 +38,8 @@ from rnnsmt.search.table_reader import (
 UNKNOWN_WORD_SCORE = -100.0
 """Score of an unknown word: the logarithm of 0, floored as in Moses."""
 
-ORIENTATIONS = {
-    "msd": (0, 1, 2, 2),
-    "mslr": (0, 1, 3, 2),
-    "monotonicity": (0, 1, 1, 1),
-    "leftright": (0, 1, 0, 1),
-}
-"""For each type of reordering model, the indices of the scores of the orientations monotone, swap, discontinuous to the
-right and discontinuous to the left. Orientations with the same index share a score."""
-
 PHRASE_SCORES = ("p(source|target)", "lex(source|target)", "p(target|source)", "lex(target|source)")
 """Columns of a phrase table, in Moses' order."""
-
-_STATEFUL = ("LexicalReordering", "Distortion", *LANGUAGE_MODELS, *NEURAL_MODELS)
-
-_KNOWN = (*_STATEFUL, *PHRASE_TABLES, "WordPenalty", "PhrasePenalty", "UnknownWordPenalty")
 
 
 @dataclass
@@ -82,7 +68,7 @@ class SearchModel:
             ``inclusive`` (given translations are added to those of the table) or ``ignore`` (given translations are
             discarded); None if the input is plain text.
         monotone_at_punctuation: whether phrases must not be reordered across punctuation.
-        neural: the neural LM, None if the ini has none.
+        neural: the neural features.
         looked_up: sentences of the last look-up and their ``TranslationOptions``.
     """
 
@@ -101,7 +87,7 @@ class SearchModel:
     drop_unknown: bool = False
     xml_input: str | None = None
     monotone_at_punctuation: bool = False
-    neural: NeuralFeature | None = None
+    neural: list[NeuralFeature] = field(default_factory=list)
     looked_up: tuple[list[str], Any] | None = None
 
     def weights(self, ini: MosesIni) -> np.ndarray:
@@ -117,96 +103,15 @@ class SearchModel:
         return _without_marks(sentences, self.xml_input, self.monotone_at_punctuation)
 
     @property
+    def neural_columns(self) -> list[int]:
+        """Return the column of every neural feature in a feature vector."""
+        return [self.feature_names.index(f"{feature.name}:0") for feature in self.neural]
+
+    @property
     def listed(self) -> np.ndarray:
         """Return the columns of the features in n-best lists: all except the unknown-word penalty, as in Moses."""
         count = len(self.feature_names)
         return np.setdiff1d(np.arange(count), self.columns.get("UnknownWordPenalty", np.zeros(0, np.int64)))
-
-
-def _single(ini: MosesIni, kind: str) -> Feature | None:
-    found = [feature for feature in ini.features if feature.kind == kind]
-    if len(found) > 1:
-        raise InputError(f"{ini.path}: {len(found)} features of the kind {kind}; this decoder takes one")
-    return found[0] if found else None
-
-
-def _some(ini: MosesIni, kinds: tuple[str, ...]) -> list[Feature]:
-    found = [feature for feature in ini.features if feature.kind in kinds]
-    if not found:
-        raise InputError(f"{ini.path}: no feature of the kind {kinds[0]}; the decoder needs one")
-    return found
-
-
-def _layout(ini: MosesIni) -> tuple[list[str], dict[str, np.ndarray]]:
-    """Return the names of the scores in a feature vector, and their columns by kind of feature.
-
-    Raises:
-        InputError: a feature that this decoder does not have, or a factored model.
-    """
-    for feature in ini.features:
-        if feature.kind in RESCORING:
-            raise InputError(
-                f"{ini.path}: {feature.name} is a score of whole translations, which no search can ask; take the "
-                "system whose lists were scored, or choose from such lists with `tuning rerank`"
-            )
-        if feature.kind not in _KNOWN:
-            raise InputError(
-                f"{ini.path}: unknown feature {feature.kind}; tables must be PhraseDictionaryMemory (text form), and "
-                f"the other features known here are {', '.join(k for k in _KNOWN if k not in PHRASE_TABLES)}"
-            )
-        for option in ("input-factor", "output-factor", "factor"):
-            if feature.options.get(option, "0") != "0":
-                raise InputError(
-                    f"{ini.path}: {feature.name} has {option} other than 0: factored models do not work here"
-                )
-    stateful = [f for f in ini.features if f.kind in _STATEFUL]
-    plain = [f for f in ini.features if f.kind not in _STATEFUL and f.kind != "UnknownWordPenalty"]
-    unknown = [f for f in ini.features if f.kind == "UnknownWordPenalty"]
-    names: list[str] = []
-    columns: dict[str, np.ndarray] = {}
-    for feature in stateful + plain + unknown:
-        count = feature_count(feature, str(ini.path))
-        kind = "LM" if feature.is_lm else feature.kind
-        own = np.arange(len(names), len(names) + count)
-        columns[kind] = np.concatenate([columns[kind], own]) if kind in columns else own
-        names += [f"{feature.name}:{k}" for k in range(count)]
-    return names, columns
-
-
-def reordering_scores(ini: MosesIni, feature: Feature) -> tuple[np.ndarray, bool]:
-    """Parse the type of a reordering model: return the columns of its scores, and whether it is hierarchical.
-
-    The columns are ``int64`` [8]: those of the backward scores by orientation, then of the forward scores; -1 for none.
-    The type is parsed as in Moses, for example ``wbe-msd-bidirectional-fe-allff``: ``wbe`` (word-based) or ``phrase``,
-    which Moses' decoder does not distinguish, or ``hier``; the set of orientations; backward, forward or both. If there
-    are both, the backward scores come first.
-
-    Raises:
-        InputError: the model is conditioned on source phrases alone, has a single weight for all orientations, or has a
-            type that Moses does not know either; or the number of scores does not match the type.
-    """
-    name = feature.options.get("type", "")
-    parts = name.split("-")
-    kinds = [part for part in parts if part in ORIENTATIONS]
-    directions = [part for part in parts if part in ("backward", "unidirectional", "forward", "bidirectional")]
-    others = set(parts) - {*kinds, *directions, "wbe", "phrase", "hier", "fe", "allff"}
-    if len(kinds) != 1 or len(directions) > 1 or others:
-        raise InputError(
-            f"{ini.path}: reordering type {name}: {', '.join(sorted(others)) or 'its parts'}: not supported; there are "
-            f"wbe, phrase and hier, {', '.join(ORIENTATIONS)}, backward, forward and bidirectional, fe, allff"
-        )
-    one = np.array(ORIENTATIONS[kinds[0]], np.int64)
-    none = np.full(4, -1, np.int64)
-    direction = directions[0] if directions else "backward"
-    number = len(set(ORIENTATIONS[kinds[0]]))
-    if direction == "bidirectional":
-        found, number = np.concatenate([one, one + number]), 2 * number
-    else:
-        found = np.concatenate([none, one] if direction == "forward" else [one, none])
-    if feature_count(feature, str(ini.path)) != number:
-        given = feature_count(feature, str(ini.path))
-        raise InputError(f"{ini.path}: reordering type {name} has {number} scores, but num-features is {given}")
-    return found, "hier" in parts
 
 
 def _without_marks(sentences: list[str], xml_input: str | None, monotone_at_punctuation: bool) -> list[MarkedSentence]:
@@ -229,8 +134,8 @@ def model_texts(ini: MosesIni, folder: Path | None) -> list[ModelText]:
     Raises:
         InputError: a file is missing, or the ini has no phrase table, no LM, or several reordering tables.
     """
-    tables, lms = _some(ini, PHRASE_TABLES), _some(ini, LANGUAGE_MODELS)
-    reordering = _single(ini, "LexicalReordering")
+    tables, lms = some(ini, PHRASE_TABLES), some(ini, LANGUAGE_MODELS)
+    reordering = single(ini, "LexicalReordering")
     scored = [*tables, reordering] if reordering is not None else tables
     found = [ModelText(one.kind, feature_count(one, str(ini.path)), ini.located(one, folder)) for one in scored]
     return found + [ModelText("LM", 0, ini.located(one, folder)) for one in lms]
@@ -275,9 +180,7 @@ def load_model(
         ini: the ini; its weights are ignored.
         sentences: keep only phrases that occur in these tokenised sentences when text files are read; None keeps all.
         model_dir: directory that overrides the files of the ini with files of the same base name (filtered tables).
-        threads: number of threads for a neural LM.
-        device: device for a neural LM, see ``rnnsmt.networks.devices.set_up_device``.
-        precision: precision of a neural LM's sum over the vocabulary, see ``rnnsmt.search.neural.load_feature``.
+        threads, device, precision: for neural features, see ``rnnsmt.search.neural.NetworkOptions``.
 
     Raises:
         InputError: a missing or malformed file, an unknown feature or section of the ini, a reordering type that is not
@@ -287,53 +190,59 @@ def load_model(
     if folder is not None and not folder.is_dir():
         raise InputError(f"{folder}: no such folder")
     ini.check_sections()
-    policy = " ".join(ini.sections.get(XML_INPUT, ["pass-through"]))
-    xml_input = None if policy == "pass-through" else policy
+    xml_input = _xml_policy(ini)
     if sentences is not None:
         sentences = [one.text for one in _without_marks(sentences, xml_input, False)]
-    names, columns = _layout(ini)
-    for kind in ("WordPenalty", "PhrasePenalty", "UnknownWordPenalty", "Distortion"):
-        _single(ini, kind)
+    names, columns = feature_vector(ini)
     texts = model_texts(ini, folder)
-    table_features = _some(ini, PHRASE_TABLES)
-    reordering_feature, neural_feature = _single(ini, "LexicalReordering"), _single(ini, "CSLM")
-    neural_path = ini.located(neural_feature, folder) if neural_feature is not None else Path()
-    scores, hierarchical = np.full(8, -1, np.int64), False
-    if reordering_feature is not None:
-        scores, hierarchical = reordering_scores(ini, reordering_feature)
-    tables = fitting_tables(binary_folders(texts, folder), texts)
-    table, reordering, lms = read_tables(texts, sentences) if tables is None else tables
-    places = scores
-    if reordering_feature is not None:
-        # index -1 of a missing score reads the last column; np.where discards it
-        places = np.where(scores >= 0, columns["LexicalReordering"][scores], -1)
-    neural = None
-    if neural_feature is not None:
-        unknown = neural_feature.options.get("unknown", CSLM_UNKNOWN[0])
-        if unknown not in CSLM_UNKNOWN:
-            raise InputError(
-                f"{ini.path}: {neural_feature.name} has unknown={unknown}; it must be {' or '.join(CSLM_UNKNOWN)}"
-            )
-        neural = load_feature(neural_path, unknown, threads, device, precision)
-    limit = MAX_WINDOW if ini.distortion_limit == NO_LIMIT else min(ini.distortion_limit, MAX_WINDOW)
+    networks = _networks(ini, folder)
+    scores, hierarchical = reordering_columns(ini, single(ini, "LexicalReordering"))
+    tables = fitting_tables(binary_folders(texts, folder), texts) or read_tables(texts, sentences)
+    options = NetworkOptions(threads, device, precision)
     return SearchModel(
-        ini,
-        names,
-        table,
-        reordering,
-        scores,
-        places,
-        hierarchical,
-        lms,
-        columns,
-        max(limit, 0),
-        [ini.table_limit_of(feature) for feature in table_features],
-        min(table.longest_source, MAX_SOURCE_PHRASE),
-        ini.is_on(DROP_UNKNOWN),
-        xml_input,
-        ini.is_on(MONOTONE_AT_PUNCTUATION),
-        neural,
+        ini=ini,
+        feature_names=names,
+        table=tables.phrases,
+        reordering=tables.reordering,
+        reordering_scores=scores,
+        # index -1 of a missing score reads the last column; np.where discards it
+        reordering_places=np.where(scores >= 0, columns.get("LexicalReordering", np.array([-1]))[scores], -1),
+        hierarchical=hierarchical,
+        lms=tables.lms,
+        columns=columns,
+        distortion_limit=_distortion_limit(ini),
+        table_limits=[ini.table_limit_of(feature) for feature in some(ini, PHRASE_TABLES)],
+        longest=min(tables.phrases.longest_source, MAX_SOURCE_PHRASE),
+        drop_unknown=ini.is_on(DROP_UNKNOWN),
+        xml_input=xml_input,
+        monotone_at_punctuation=ini.is_on(MONOTONE_AT_PUNCTUATION),
+        neural=[
+            load_feature(feature.kind, feature.name, path, ini.neural_options(feature), options)
+            for feature, path in networks
+        ],
     )
+
+
+def _networks(ini: MosesIni, folder: Path | None) -> list[tuple[Feature, Path]]:
+    """Return the neural features of an ini and their model files, before anything slow is read.
+
+    Raises:
+        InputError: a file is missing, or there are several features of a kind.
+    """
+    features = [single(ini, kind) for kind in NEURAL_MODELS]
+    return [(feature, ini.located(feature, folder)) for feature in features if feature is not None]
+
+
+def _xml_policy(ini: MosesIni) -> str | None:
+    """Return ``SearchModel.xml_input`` of an ini."""
+    policy = " ".join(ini.sections.get(XML_INPUT, ["pass-through"]))
+    return None if policy == "pass-through" else policy
+
+
+def _distortion_limit(ini: MosesIni) -> int:
+    """Return the distortion limit of an ini, within the limit of the search."""
+    limit = MAX_WINDOW if ini.distortion_limit == NO_LIMIT else min(ini.distortion_limit, MAX_WINDOW)
+    return max(limit, 0)
 
 
 def kinds_of_features(model: SearchModel, columns: Sequence[str]) -> list[str]:

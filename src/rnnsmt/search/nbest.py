@@ -13,7 +13,15 @@ import numpy as np
 
 from rnnsmt.base.io import atomic_text
 from rnnsmt.moses.nbest import nbest_lines
-from rnnsmt.search.kernels.lattice import MAX_DERIVATIONS, Lattice, extract, new_lattice, phrase_hashes
+from rnnsmt.search.kernels.lattice import (
+    MAX_DERIVATIONS,
+    Extracted,
+    Lattice,
+    TargetStrings,
+    extract,
+    new_lattice,
+    phrase_hashes,
+)
 from rnnsmt.search.kernels.records import RankedOptions, Work
 
 DERIVATIONS_PER_WORD = 20
@@ -111,8 +119,8 @@ def best_derivation(work: Work, hypothesis: int) -> Derivations:
     return Derivations(np.array([0, len(path)]), found["option"].copy(), found["start"].copy(), found["end"].copy())
 
 
-def target_hashes(ranked: RankedOptions, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Compute hash and hash factor of every target phrase, both ``uint64`` [phrases], see ``phrase_hashes``.
+def target_strings(ranked: RankedOptions, words: np.ndarray) -> TargetStrings:
+    """Compute the hashes of all target phrases, see ``phrase_hashes``.
 
     Args:
         ranked: the options.
@@ -121,14 +129,14 @@ def target_hashes(ranked: RankedOptions, words: np.ndarray) -> tuple[np.ndarray,
     count = len(ranked.target_bounds) - 1
     hashes, powers = np.zeros(count, np.uint64), np.zeros(count, np.uint64)
     phrase_hashes(ranked.target_bounds, words, hashes, powers)
-    return hashes, powers
+    return TargetStrings(ranked.target, hashes, powers)
 
 
 class NBestExtractor:
     """Extractor of n-best lists, whose scratch space is reused between sentences; one per thread."""
 
-    def __init__(self, ranked: RankedOptions, hashes: np.ndarray, powers: np.ndarray) -> None:
-        self.ranked, self.hashes, self.powers = ranked, hashes, powers
+    def __init__(self, strings: TargetStrings) -> None:
+        self.strings = strings
         self.lattice: Lattice | None = None
         self.size: tuple[int, ...] = (0, 0, 0, 0)
 
@@ -151,14 +159,10 @@ class NBestExtractor:
         """Return the derivations, and whether the space was exhausted before all were found."""
         assert self.lattice is not None
         room = n * words
-        offsets = np.zeros(n + 1, np.int64)
-        options, starts, ends = np.zeros(room, np.int32), np.zeros(room, np.int32), np.zeros(room, np.int32)
+        out = Extracted(np.zeros(n + 1, np.int64), *np.zeros((3, room), np.int32))
         first, count = int(work.stacks[words]["hypothesis"]), int(work.stacks[words + 1]["hypothesis"])
-        found = extract(
-            work.hypotheses, work.arcs, count, first, n, self.lattice, self.ranked.target, self.hashes, self.powers,
-            offsets, options, starts, ends,
-        )  # fmt: skip
-        return Derivations(offsets[: found + 1], options, starts, ends), bool(self.lattice.used[3])
+        found = extract(work.hypotheses, work.arcs, count, first, n, self.lattice, self.strings, out)
+        return Derivations(out.offsets[: found + 1], out.options, out.starts, out.ends), bool(self.lattice.used[3])
 
 
 def write_lists(

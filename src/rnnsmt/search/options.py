@@ -1,4 +1,4 @@
-"""Limits of the search: ``SearchOptions``, and the command-line options of the commands that decode."""
+"""Limits of the search and of its memory, and the command-line options of the commands that decode."""
 
 import argparse
 import math
@@ -8,7 +8,16 @@ from rnnsmt.base.options import positive
 from rnnsmt.moses.ini import POP_LIMIT, STACK, MosesIni
 from rnnsmt.networks.settings import PRECISIONS
 
-NEURAL_CELLS = 100
+MAX_ENTRIES = 7 << 22
+"""Maximum number of n-grams in the store of a neural feature: 7/8 of 2^25. The n-grams that sentences under way still
+add fit into the last eighth, so the store, whose size is a power of two, is not doubled once more."""
+
+ENTRY_BYTES = 60
+"""Bytes of the store per n-gram of its capacity, which is a power of two."""
+
+MOST_NEURAL_MEGABYTES = 1500 + 1.5 * (1 << MAX_ENTRIES.bit_length()) * ENTRY_BYTES / 1e6
+"""Peak memory of a search for a CSLM, in MB: PyTorch, the network's first layer precomputed for every word, and the
+store while it is copied from half its maximum capacity to the maximum. The workflow requests it from the scheduler."""
 
 
 @dataclass(frozen=True)
@@ -27,11 +36,11 @@ class SearchOptions:
         nbest: number of distinct translations per sentence to extract; 0 for none.
         margin: cells whose estimate is more than this number of nats below the best estimate of the stack are not
             scored.
-        neural_cells: maximum number of cells of a stack scored by a neural LM; the others are dropped. Half of them are
-            the best by all other scores, the other half are the best of each group that the search without the neural
-            LM would recombine.
-        in_flight: number of sentences of up to 40 words decoded together if there is a neural LM; a longer sentence
-            counts as several.
+        cslm_cells: maximum number of cells of a stack scored by neural features; the others are dropped. Half of them
+            are the best by all other scores, the other half are the best of each group that the search without neural
+            features would recombine.
+        in_flight: number of sentences of up to 40 words decoded together if there are neural features; a longer
+            sentence counts as several.
     """
 
     pop_limit: int = 1000
@@ -40,7 +49,7 @@ class SearchOptions:
     threads: int = 1
     nbest: int = 0
     margin: float = 20.0
-    neural_cells: int = NEURAL_CELLS
+    cslm_cells: int = 100
     in_flight: int = 128
 
     def log_beam(self) -> float:
@@ -58,7 +67,7 @@ def add_search_options(parser: argparse.ArgumentParser) -> None:
         ("--stack", STACK, SearchOptions.stack_size, "maximum number of hypotheses kept per stack"),
     ):
         add(name, type=positive, metavar="N", help=f"{what}; if not given, [{section}] of the ini, else {default}")
-    add("--cslm-cells", type=positive, default=NEURAL_CELLS, metavar="N",
+    add("--cslm-cells", type=positive, default=SearchOptions.cslm_cells, metavar="N",
         help="maximum number of hypotheses per stack scored by the CSLM")  # fmt: skip
     add("--cslm-precision", choices=PRECISIONS, default="reduced",
         help="precision of the softmax sum of the CSLM; reduced: bfloat16 for small terms on CPUs that "
@@ -77,5 +86,5 @@ def search_options(args: argparse.Namespace, ini: MosesIni) -> SearchOptions:
         stack_size=args.stack or ini.number(STACK) or SearchOptions.stack_size,
         threads=args.threads,
         nbest=args.nbest,
-        neural_cells=args.cslm_cells,
+        cslm_cells=args.cslm_cells,
     )

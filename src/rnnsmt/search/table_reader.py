@@ -67,28 +67,6 @@ class ReorderingTable(NamedTuple):
     row_of: np.ndarray
 
 
-class TargetPhrases(NamedTuple):
-    """Target phrases as words, with their LM scores in the empty context.
-
-    Attributes:
-        bounds: ``int64`` [phrases + 1]; the words of phrase p are bounds[p]..bounds[p + 1] - 1 in the other arrays.
-        words: ``int32`` [words], target vocabulary ids.
-        lm_words: ``int32`` [LMs, words], word ids of the LMs.
-        alone_state: ``int32`` [LMs, words], LM state after each word, from the empty context.
-        alone_rest: ``float64`` [LMs, words], natural-log LM score of the words after each word, from the empty context.
-        alone_total: ``float64`` [LMs, phrases], natural-log LM score of the whole phrase, from the empty context.
-        neural_words: ``int32`` [words], word classes of the neural LM; empty without one.
-    """
-
-    bounds: np.ndarray
-    words: np.ndarray
-    lm_words: np.ndarray
-    alone_state: np.ndarray
-    alone_rest: np.ndarray
-    alone_total: np.ndarray
-    neural_words: np.ndarray
-
-
 def wanted_keys(sentences: list[str]) -> np.ndarray:
     """Return the set of hashes of all n-grams of the sentences that could be source phrases.
 

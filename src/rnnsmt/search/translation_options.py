@@ -12,58 +12,8 @@ from rnnsmt.search.kernels.future_cost import suffix_maxima
 from rnnsmt.search.kernels.records import RankedOptions
 from rnnsmt.search.marked_input import GivenTranslation, walls_before
 from rnnsmt.search.model import UNKNOWN_WORD_SCORE, SearchModel
+from rnnsmt.search.phrase_pairs import TargetPhrases, TranslationOptions
 from rnnsmt.search.source_text import check_lengths, sentence_bytes
-from rnnsmt.search.table_reader import TargetPhrases
-
-
-class TranslationOptions(NamedTuple):
-    """Phrase pairs for sentences, independent of weights: from the model, for unknown words, and from XML.
-
-    Attributes:
-        spans: per sentence ``int32`` [words, longest], source phrase by first word and length - 1; -1 for none.
-        words: target vocabulary, including the unknown words.
-        targets: target phrases of the pairs, including the unknown words.
-        source_of, target_of: ``int32`` [rows], phrases of the pairs; pairs are sorted by source phrase.
-        static: ``float64`` [rows, F], features that depend on the pair alone.
-        reordering: ``float64`` [rows, 8], backward scores by orientation, then forward scores.
-        forward_class: ``int32`` [rows], equal for pairs with equal forward scores.
-        table_of: ``int8`` [rows], phrase table of a pair; -1 for pairs from no table.
-        walls: per sentence, as returned by ``marked_input.walls_before``.
-        longest: number of words of the longest source phrase.
-        sources: number of source phrases, including unknown words and spans with translations in XML.
-        known: number of pairs of the model, which come first; then those of unknown words, then those of XML.
-        unknown: words that have no translation of their own.
-    """
-
-    spans: list[np.ndarray]
-    words: list[str]
-    targets: TargetPhrases
-    source_of: np.ndarray
-    target_of: np.ndarray
-    static: np.ndarray
-    reordering: np.ndarray
-    forward_class: np.ndarray
-    table_of: np.ndarray
-    walls: list[np.ndarray]
-    longest: int
-    sources: int
-    known: int
-    unknown: list[str]
-
-    def target_text(self, row: int) -> str:
-        """Return the target phrase of a pair as text."""
-        begin, end = self.targets.bounds[self.target_of[row] :][:2]
-        return " ".join(self.words[word] for word in self.targets.words[begin:end])
-
-    def find(self, source: int, target: np.ndarray) -> int:
-        """Return the row of a source phrase with the target words ``target`` ``int32``; -1 for none."""
-        begin, end = np.searchsorted(self.source_of, (source, source + 1))
-        bounds = self.targets.bounds
-        for row in range(begin, end) if source >= 0 else ():
-            phrase = self.target_of[row]
-            if np.array_equal(self.targets.words[bounds[phrase] : bounds[phrase + 1]], target):
-                return row
-        return -1
 
 
 def look_up(model: SearchModel, sentences: list[str]) -> TranslationOptions:
@@ -98,6 +48,8 @@ def look_up(model: SearchModel, sentences: list[str]) -> TranslationOptions:
         walls.append(walls_before(behind, len(begins)))
     given = _give(spans, [mark.translations for mark in marked], known, known + len(unknown))
     options = _with_further_pairs(model, spans, walls, list(unknown), given)
+    texts = [mark.text for mark in marked]
+    options = options._replace(prepared=[feature.prepare(options, texts) for feature in model.neural])
     model.looked_up = (list(sentences), options)
     return options
 
@@ -210,6 +162,7 @@ def _with_further_pairs(
         known + len(unknown) + len({one.source for one in given}),
         len(used),
         unknown,
+        [],
     )
 
 
@@ -239,8 +192,7 @@ def _target_phrases(model: SearchModel, ids: np.ndarray, further: Interner) -> t
         lm_words[number] = lm.word_ids(vocabulary)[words] if filled else words
         score_alone(lm.arrays, bounds, lm_words[number], states[number], rest[number], totals[number])
     strings = [word.decode("utf-8") for word in vocabulary.strings()]
-    classes = model.neural.scorer.ids(strings)[words] if model.neural is not None and filled else words[:0]
-    return TargetPhrases(bounds, words, lm_words, states, rest, totals, classes), strings
+    return TargetPhrases(bounds, words, lm_words, states, rest, totals), strings
 
 
 def _reordering(model: SearchModel, row_of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -297,16 +249,16 @@ def _within_limits(model: SearchModel, looked_up: TranslationOptions, order: np.
 def rank(model: SearchModel, looked_up: TranslationOptions, weights: np.ndarray) -> RankedOptions:
     """Rank the options of every source phrase by their estimate under ``weights`` [F], and apply the table limits.
 
-    The estimate contains the n-gram LM score of the phrase in the empty context. With a neural LM this score also
-    replaces the neural score, with its weight; several n-gram LMs share that weight in proportion to the absolute
+    The estimate contains the n-gram LM score of the phrase in the empty context. With neural features this score also
+    stands for theirs, with the sum of their weights; several n-gram LMs share that weight in proportion to the absolute
     values of their own weights, or equally if these are 0.
     """
     static = looked_up.static @ weights
     lm_weights = weights[model.columns["LM"]]
-    if model.neural is not None:
+    if model.neural:
         sizes = np.abs(lm_weights)
         shares = sizes / sizes.sum() if len(sizes) > 1 and sizes.any() else np.full(len(sizes), 1.0 / len(sizes))
-        lm_weights = lm_weights + weights[model.columns["CSLM"][0]] * shares
+        lm_weights = lm_weights + weights[model.neural_columns].sum() * shares
     estimate = static + (lm_weights @ looked_up.targets.alone_total)[looked_up.target_of]
     order = np.lexsort((-estimate, looked_up.source_of))
     counts = np.bincount(looked_up.source_of, minlength=looked_up.sources)

@@ -29,7 +29,7 @@ from rnnsmt.networks.settings import PRECISIONS
 from rnnsmt.search.decoder import translations
 from rnnsmt.search.model import SearchModel, kinds_of_features, load_model, sum_by_kind
 from rnnsmt.search.nbest import Translation
-from rnnsmt.search.options import NEURAL_CELLS, SearchOptions
+from rnnsmt.search.options import SearchOptions
 from rnnsmt.search.sentence_search import SentenceSearch
 from rnnsmt.search.source_text import MAX_WORDS
 from rnnsmt.search.translation_options import look_up
@@ -75,7 +75,7 @@ class Description:
     filtered: bool = False
     pop_limit: int = SearchOptions.pop_limit
     stack: int = SearchOptions.stack_size
-    cslm_cells: int = NEURAL_CELLS
+    cslm_cells: int = SearchOptions.cslm_cells
     cslm_precision: str = "reduced"
 
     @classmethod
@@ -382,7 +382,7 @@ class System:
     def _searched(self, sentences: list[str], nbest: int) -> SentenceSearch:
         about = self.description
         options = SearchOptions(
-            about.pop_limit, about.stack, threads=self.threads, nbest=nbest, neural_cells=about.cslm_cells
+            about.pop_limit, about.stack, threads=self.threads, nbest=nbest, cslm_cells=about.cslm_cells
         )
         return SentenceSearch(self.model, look_up(self.model, sentences), self.weights, options)
 

@@ -3,40 +3,12 @@
 import argparse
 from dataclasses import replace
 from itertools import product
-from typing import Any
 
 from rnnsmt.base.io import InputError, read_lines, write_json, write_lines
 from rnnsmt.base.options import positive
 from rnnsmt.base.progress import say
 from rnnsmt.base.stopping import Stop
-from rnnsmt.tuning.options import LoopOptions, OptimiserOptions
-
-LOOP = LoopOptions()
-DEFAULTS = LOOP.optimiser
-
-
-def add_optimiser(parser: argparse.ArgumentParser) -> None:
-    """Add the choice of the optimiser and the settings of MERT."""
-    add = parser.add_argument
-    add("--optimiser", choices=("mert", "mira", "pro"), default=DEFAULTS.optimiser,
-        help="optimiser: minimum error rate training, batch MIRA or pairwise ranking (PRO)")  # fmt: skip
-    add("--restarts", type=int, default=DEFAULTS.restarts, metavar="N",
-        help="mert: number of random restarts per optimisation")  # fmt: skip
-    add("--combine", choices=("mean", "best"), default=DEFAULTS.combine,
-        help="mert: weights after an optimisation; best: those of the best local optimum; mean: mean over the better "
-        "half of the local optima")  # fmt: skip
-    add("--random-directions", type=int, default=DEFAULTS.random_directions, metavar="N",
-        help="mert: number of random line search directions, in addition to the coordinate axes")  # fmt: skip
-
-
-def optimiser_options(args: argparse.Namespace) -> OptimiserOptions:
-    """Return the optimiser options of a command with the options of ``add_optimiser``."""
-    return OptimiserOptions(
-        optimiser=args.optimiser,
-        restarts=args.restarts,
-        random_directions=args.random_directions,
-        combine=args.combine,
-    )
+from rnnsmt.tuning.options import LoopOptions, add_optimiser, loop_options, optimiser_options
 
 
 def mert_options(parser: argparse.ArgumentParser) -> None:
@@ -66,14 +38,14 @@ def mert_options(parser: argparse.ArgumentParser) -> None:
         "each run")  # fmt: skip
     add("--nbest", type=int, default=100, metavar="N", help="n-best list size, in distinct translations")
     add_optimiser(parser)
-    add("--max-iterations", type=positive, default=LOOP.max_iterations, metavar="N",
+    add("--max-iterations", type=positive, default=LoopOptions.max_iterations, metavar="N",
         help="maximum number of iterations; a larger number extends a finished run")  # fmt: skip
     add(
         "--patience",
         type=positive,
-        default=LOOP.patience,
+        default=LoopOptions.patience,
         metavar="N",
-        help=f"stop if development set BLEU has not risen by {LOOP.least_rise} in this number of iterations",
+        help=f"stop if development set BLEU has not risen by {LoopOptions.least_rise} in this number of iterations",
     )
     add("--time-limit", type=float, metavar="SECONDS",
         help="save a checkpoint and exit with status 75 before this time limit")  # fmt: skip
@@ -117,79 +89,40 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
             --nested-columns 0 1 2 3 --optimiser mert --nbest 50 --restarts 8 --max-iterations 4 \
             --pop-limit 150 --stack 100 --threads 2
     """
-    from rnnsmt.base.state_folder import StateFolder
     from rnnsmt.bleu.batch import BatchBleu
     from rnnsmt.bleu.multi_bleu import read_texts
     from rnnsmt.moses.ini import MosesIni
     from rnnsmt.search import load_model
     from rnnsmt.search.options import search_options
-    from rnnsmt.tuning.loop import tune
     from rnnsmt.tuning.model_decoder import ModelDecoder
-    from rnnsmt.tuning.state import TuningState, fingerprint
-    from rnnsmt.tuning.weights import in_order, nested_weights_of_runs
+    from rnnsmt.tuning.runs import by_model, open_states, tuning_runs
 
     stop = Stop(args.time_limit)
     if args.nbest < 2:
         raise InputError(f"--nbest {args.nbest}: must be at least 2")
-    runs = len(args.seed)
-    if not runs == len(args.output_ini) == len(args.output_history) == len(args.state_dir):
-        raise InputError(
-            "--seed, --output-ini, --output-history and --state-dir: give as many of each as there are runs"
-        )
-    runs_of: dict[tuple[str, str | None], list[int]] = {}
-    folders = _one_a_run("--model-dir", args.model_dir or [None], runs)
-    for run, place in enumerate(zip(_one_a_run("--ini", args.ini, runs), folders, strict=True)):
-        runs_of.setdefault(place, []).append(run)
+    runs = tuning_runs(args)
     sources, references = read_texts(args.source, args.reference)
-    nested = nested_weights_of_runs(MosesIni.read(args.ini[0]), args.nested_ini, args.nested_columns, runs)
-    prints = {}
-    for (path, folder), own in runs_of.items():
-        common = fingerprint(args, MosesIni.read(path), folder)
-        for run in own:
-            prints[args.state_dir[run]] = common | {"--seed": str(args.seed[run])}
-    # those that were interrupted first: they may refuse, before a finished one starts over
-    states = {place: TuningState(place, prints[place]) for place in sorted(prints, key=StateFolder.is_finished)}
+    states = open_states(runs, args)
     bleu = BatchBleu(references)
-    iterations, scores = 0, []
-    for (path, folder), own in runs_of.items():
+    results = []
+    for (path, folder), sharing in by_model(runs).items():
         ini = MosesIni.read(path)
         model = load_model(ini, sources, folder, args.threads, args.device, args.cslm_precision)
         decoder = ModelDecoder(ini, sources, model, search_options(args, ini))
-        for run in own:
-            if runs > 1:
-                say(f"run {run + 1} of {runs}, seed {args.seed[run]}")
-            options = LoopOptions(
-                seed=args.seed[run],
-                max_iterations=args.max_iterations,
-                patience=args.patience,
-                threads=args.threads,
-                optimiser=optimiser_options(args),
-            )
-            compared = [in_order(weights, decoder.feature_names) for weights in nested[run]]
-            state = states[args.state_dir[run]]
-            tuned = tune(decoder, bleu, decoder.start, state, options, stop, compared)
-            decoder.set_weights(tuned.weights)
-            ini.write(args.output_ini[run])
-            write_json(args.output_history[run], tuned.history(decoder.feature_names, args.seed[run]))
-            state.finish()
-            iterations += len(tuned.iterations)
-            scores.append(tuned.bleu)
-            if len(scores) < runs and tuned.seconds and stop.asked():
-                say(f"stopped {stop.reason()} after run {run + 1}: run the same command again to resume")
+        for run in sharing:
+            if len(runs) > 1:
+                say(f"run {run.number} of {len(runs)}, seed {run.seed}")
+            result = run.tune(decoder, bleu, states[run.state_dir], loop_options(args, run.seed), stop)
+            results.append(result)
+            if len(results) < len(runs) and result.seconds and stop.asked():
+                say(f"stopped {stop.reason()} after run {run.number}: run the same command again to resume")
                 raise SystemExit(stop.exit_code())
-        del model, decoder
-    return {"runs": runs, "iterations": iterations, "dev BLEU": sum(scores) / runs}
-
-
-def _one_a_run(option: str, given: list[Any], runs: int) -> list[Any]:
-    """Return the value of an option for each run; it is given once, or once for each run.
-
-    Raises:
-        InputError: it is given neither once nor once for each run.
-    """
-    if len(given) not in (1, runs):
-        raise InputError(f"{option}: {len(given)} given; give one, or one for each of the {runs} runs")
-    return given * (runs if len(given) == 1 else 1)
+        del model, decoder  # before the next one is loaded
+    return {
+        "runs": len(runs),
+        "iterations": sum(len(result.iterations) for result in results),
+        "dev BLEU": sum(result.bleu for result in results) / len(runs),
+    }
 
 
 def optimise_options(parser: argparse.ArgumentParser) -> None:
@@ -229,8 +162,8 @@ def optimise(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.bleu.multi_bleu import read_texts
     from rnnsmt.moses.ini import MosesIni
     from rnnsmt.moses.nbest import read_lists
+    from rnnsmt.tuning.loop import optimise_weights
     from rnnsmt.tuning.nbest_pool import NbestPool, candidate_batch, pool_bleu, tunable_features
-    from rnnsmt.tuning.optimisation import optimise_weights
     from rnnsmt.tuning.weights import start_weights
 
     ini = MosesIni.read(args.ini)

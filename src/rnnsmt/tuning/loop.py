@@ -19,9 +19,9 @@ from rnnsmt.base.progress import say
 from rnnsmt.base.stopping import Stop
 from rnnsmt.bleu.batch import BatchBleu, NumberedTexts
 from rnnsmt.bleu.multi_bleu import bleu_of
-from rnnsmt.tuning.nbest_pool import NbestPool, active_features, candidate_batch, pool_bleu, tunable_features
-from rnnsmt.tuning.optimisation import optimise_weights
-from rnnsmt.tuning.options import LoopOptions
+from rnnsmt.tuning import mert, mira, pro
+from rnnsmt.tuning.nbest_pool import FlatPool, NbestPool, active_features, candidate_batch, pool_bleu, tunable_features
+from rnnsmt.tuning.options import LoopOptions, OptimiserOptions
 from rnnsmt.tuning.state import TuningState
 from rnnsmt.tuning.weights import Weights, normalised
 
@@ -30,6 +30,32 @@ LINE = (0.75, 0.5, 0.25)
 
 HOPELESS = 0.01
 """Weights that are behind the best ones by more than this BLEU (0 to 1) on the n-best lists are not decoded."""
+
+
+def optimise_weights(
+    pool: FlatPool,
+    start: Weights,
+    active: NDArray[np.bool_],
+    seed: Sequence[int],
+    options: OptimiserOptions,
+    threads: int = 1,
+) -> Weights:
+    """Return optimised weights ``[F]`` with absolute sum 1 for the pool, by MERT, batch MIRA or PRO.
+
+    Args:
+        pool: candidates of all sentences.
+        start: weights of the previous iteration.
+        active: ``[F]``, mask of the features whose weights may change; the others keep their weights up to the common
+            scale.
+        seed: entropy of the random generator of this optimisation.
+        options: algorithm and its settings.
+        threads: number of threads; does not affect the result.
+    """
+    if options.optimiser == "mira":
+        return mira.optimise(pool, start, seed, options)
+    if options.optimiser == "pro":
+        return pro.optimise(pool, start, active, seed, options)
+    return mert.optimise(pool, start, active, seed, options, threads)
 
 
 class Decoded(NamedTuple):

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.tuning.kernels.line_search import best_point, line_bleu, line_corners, project
+from rnnsmt.tuning.kernels.line_search import best_point, line_bleu, line_corners
+from rnnsmt.tuning.kernels.pool import project
 from rnnsmt.tuning.nbest_pool import FlatPool
 from rnnsmt.tuning.options import OptimiserOptions
 from rnnsmt.tuning.weights import Weights, normalised

@@ -24,7 +24,7 @@ class ModelDecoder:
 
     def __init__(self, ini: MosesIni, sources: list[str], model: "SearchModel", options: SearchOptions) -> None:
         """Prepare decoding of ``sources`` with ``model``, which must have been loaded for these sentences."""
-        self._ini, self.sources = ini, sources
+        self.ini, self.sources = ini, sources
         self.model = model
         self._options = options
         names = list(self.model.feature_names)
@@ -81,4 +81,4 @@ class ModelDecoder:
     def set_weights(self, weights: Weights) -> None:
         """Set the weights of the tuned features in the ini."""
         for name, weight in zip(self.feature_names, weights, strict=True):
-            self._ini.set_weight(name, float(weight))
+            self.ini.set_weight(name, float(weight))

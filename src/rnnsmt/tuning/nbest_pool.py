@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from rnnsmt.base.io import InputError
 from rnnsmt.base.progress import say
 from rnnsmt.bleu.batch import bleu_of_statistics
-from rnnsmt.tuning.kernels.hashing import row_hashes
-from rnnsmt.tuning.kernels.line_search import best_candidates, project
+from rnnsmt.tuning.kernels.pool import best_candidates, project, row_hashes
 from rnnsmt.tuning.weights import Weights
 
 
@@ -34,7 +33,7 @@ class FlatPool:
     """All candidates, grouped by sentence, in order of arrival within a sentence.
 
     Attributes:
-        features: float32 ``[F, N]``, feature-major for ``line_search.project``.
+        features: float32 ``[F, N]``, feature-major for ``kernels.pool.project``.
         statistics: int32 ``[N, 9]``, BLEU statistics.
         offsets: int64 ``[S + 1]``, first candidate of each sentence.
     """

@@ -1,5 +1,6 @@
-"""Settings of weight tuning: those of one optimisation, and those of the loop over iterations."""
+"""Settings of one optimisation and of the loop over iterations, and the command-line options that set them."""
 
+import argparse
 from dataclasses import dataclass, field
 
 
@@ -47,3 +48,38 @@ class LoopOptions:
     threads: int = 1
     least_rise: float = 0.05
     optimiser: OptimiserOptions = field(default_factory=OptimiserOptions)
+
+
+def add_optimiser(parser: argparse.ArgumentParser) -> None:
+    """Add the options that ``optimiser_options`` needs: the optimiser and the settings of MERT."""
+    add = parser.add_argument
+    add("--optimiser", choices=("mert", "mira", "pro"), default=OptimiserOptions.optimiser,
+        help="optimiser: minimum error rate training, batch MIRA or pairwise ranking (PRO)")  # fmt: skip
+    add("--restarts", type=int, default=OptimiserOptions.restarts, metavar="N",
+        help="mert: number of random restarts per optimisation")  # fmt: skip
+    add("--combine", choices=("mean", "best"), default=OptimiserOptions.combine,
+        help="mert: weights after an optimisation; best: those of the best local optimum; mean: mean over the better "
+        "half of the local optima")  # fmt: skip
+    add("--random-directions", type=int, default=OptimiserOptions.random_directions, metavar="N",
+        help="mert: number of random line search directions, in addition to the coordinate axes")  # fmt: skip
+
+
+def optimiser_options(args: argparse.Namespace) -> OptimiserOptions:
+    """Return the optimiser options of a command with the options of ``add_optimiser``."""
+    return OptimiserOptions(
+        optimiser=args.optimiser,
+        restarts=args.restarts,
+        random_directions=args.random_directions,
+        combine=args.combine,
+    )
+
+
+def loop_options(args: argparse.Namespace, seed: int) -> LoopOptions:
+    """Return the settings of a run of ``tuning mert``."""
+    return LoopOptions(
+        seed=seed,
+        max_iterations=args.max_iterations,
+        patience=args.patience,
+        threads=args.threads,
+        optimiser=optimiser_options(args),
+    )

@@ -69,35 +69,6 @@ def nested_weights(ini: MosesIni, nested: MosesIni, columns: Sequence[int] | Non
     return found
 
 
-def nested_weights_of_runs(
-    ini: MosesIni, files: Sequence[Sequence[str]], columns: Sequence[Sequence[int]], runs: int
-) -> list[list[dict[str, float]]]:
-    """Return ``nested_weights`` of every nested model for every run, from ``--nested-ini`` and ``--nested-columns``.
-
-    Args:
-        ini: the full model.
-        files: for every nested model, the ini of every run.
-        columns: for every nested model, the columns as in ``nested_weights``; or empty.
-        runs: number of runs.
-
-    Raises:
-        InputError: the number of files differs from the number of runs, or the number of column lists from the number
-            of nested models; see also ``nested_weights``.
-    """
-    for paths in files:
-        if len(paths) != runs:
-            raise InputError(f"--nested-ini {' '.join(paths)}: give one file of every run; there are {runs}")
-    if columns and len(columns) != len(files):
-        raise InputError("--nested-columns: give it once for every --nested-ini, or not at all")
-    return [
-        [
-            nested_weights(ini, MosesIni.read(paths[run]), columns[number] if columns else None)
-            for number, paths in enumerate(files)
-        ]
-        for run in range(runs)
-    ]
-
-
 def in_order(weights: Mapping[str, float], scores: Iterable[str]) -> Weights:
     """Return the weights ``[F]`` of these scores, 0 for missing ones."""
     return np.array([weights.get(score, 0.0) for score in scores])

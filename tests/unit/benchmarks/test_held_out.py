@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rnnsmt.evaluation.score_file import Score, write_score
+from rnnsmt.evaluation.scores import Score, write_score
 
 ROOT = Path(__file__).resolve().parents[3]
 

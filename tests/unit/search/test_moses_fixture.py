@@ -58,7 +58,8 @@ def _rescored(search: SentenceSearch, sentence: int, text: str, segments: list[t
     starts = np.array([s[0] for s in segments], np.int32)
     ends = np.array([s[1] for s in segments], np.int32)
     pairs = np.array(rows, np.int32)
-    return search.features_of(Derivations(np.array([0, len(rows)]), pairs, starts, ends), pairs)[0]
+    derivation = Derivations(np.array([0, len(rows)]), pairs, starts, ends)
+    return search.features_of(derivation, pairs, np.zeros(1, np.int64))[0]
 
 
 def _row(search: SentenceSearch, sentence: int, first: int, last: int, phrase: str) -> int:

@@ -10,7 +10,6 @@ import pytest
 
 from rnnsmt.cli import main
 from rnnsmt.moses.ini import Feature, MosesIni
-from rnnsmt.search import model as search_model
 from rnnsmt.search import neural
 from rnnsmt.search.decoder import decode
 from rnnsmt.search.kernels.neural_choice import choose_for_neural
@@ -18,7 +17,7 @@ from rnnsmt.search.kernels.records import STAMP
 from rnnsmt.search.lockstep import LEAST_ROOM, LockstepSearch
 from rnnsmt.search.model import SearchModel, load_model
 from rnnsmt.search.nbest import Translation
-from rnnsmt.search.neural import NeuralFeature
+from rnnsmt.search.neural import NeuralLM
 from rnnsmt.search.options import SearchOptions
 from rnnsmt.search.sentence_search import SentenceSearch
 from rnnsmt.search.translation_options import look_up
@@ -26,9 +25,7 @@ from rnnsmt.search.translation_options import look_up
 from ..gpu import NEEDS_GPU
 from .twin import SOURCE, TARGET, TinyModel, derivations, features, tiny_model
 
-UNLIMITED = SearchOptions(
-    pop_limit=20000, stack_size=20000, beam_threshold=0.0, margin=1e9, nbest=50, neural_cells=20000
-)
+UNLIMITED = SearchOptions(pop_limit=20000, stack_size=20000, beam_threshold=0.0, margin=1e9, nbest=50, cslm_cells=20000)
 ORDER = 4
 
 
@@ -64,9 +61,7 @@ class HashedScorer:
 @pytest.fixture
 def loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[TinyModel, SearchModel, MosesIni]]:
     """A function: a tiny model with a neural LM of some weight."""
-    monkeypatch.setattr(
-        search_model, "load_feature", lambda path, unknown, threads, device, precision: NeuralFeature(HashedScorer())
-    )
+    monkeypatch.setitem(neural.LOADERS, "CSLM", lambda name, path, options, network: NeuralLM(name, HashedScorer()))
 
     def load(seed: int, weight: float, limit: int = 6) -> tuple[TinyModel, SearchModel, MosesIni]:
         tiny = tiny_model(tmp_path, seed, limit)
@@ -108,7 +103,7 @@ def test_the_combined_models_best_is_found(loaded, seed, limit, weight):
     tiny, model, ini = loaded(seed, weight, limit)
     sentences = _sentences(seed, 4, 5)
     for sentence, result in zip(sentences, decode(model, sentences, model.weights(model.ini), UNLIMITED), strict=True):
-        everything = _exhaustive(tiny, sentence.split(), ini, model.neural.scorer)
+        everything = _exhaustive(tiny, sentence.split(), ini, model.neural[0].scorer)
         ranked = sorted(everything.items(), key=lambda item: -item[1])[:50]
         assert result.score == pytest.approx(ranked[0][1], abs=1e-4)
         assert everything[result.text] == pytest.approx(result.score, abs=1e-4)
@@ -129,7 +124,7 @@ def test_with_weight_0_the_output_is_the_baselines(loaded, nbest):
     assert [r.score for r in results] == pytest.approx([r.score for r in expected], abs=1e-9)
     column = int(model.columns["CSLM"][0])
     for result in results:
-        assert result.features[column] == pytest.approx(model.neural.scorer.text(result.text.split()), abs=1e-4)
+        assert result.features[column] == pytest.approx(model.neural[0].scorer.text(result.text.split()), abs=1e-4)
 
 
 def test_nothing_but_the_ngrams_decides(loaded, monkeypatch):
@@ -143,12 +138,12 @@ def test_nothing_but_the_ngrams_decides(loaded, monkeypatch):
         monkeypatch.setattr(neural, "MAX_ENTRIES", limit)
         monkeypatch.setattr(neural, "_FIRST", 16)
         model = load_model(ini)
-        options = SearchOptions(threads=threads, nbest=5, in_flight=in_flight, pop_limit=100, neural_cells=30)
+        options = SearchOptions(threads=threads, nbest=5, in_flight=in_flight, pop_limit=100, cslm_cells=30)
         for _ in ("cold", "warm"):
             found = _figures(decode(model, sentences, model.weights(model.ini), options))
             expected = expected or found
             assert found == expected
-        assert (model.neural.scored_before > 0) == (limit < 1000), "emptied when it has grown too large"
+        assert (model.neural[0].scored_before > 0) == (limit < 1000), "emptied when it has grown too large"
     assert found[3][0] == ""
 
 
@@ -159,8 +154,8 @@ def test_the_store_is_emptied_without_weight_too(loaded, monkeypatch):
     sizes = []
     for sentence in _sentences(8, 40, 9):
         decode(model, [sentence], model.weights(model.ini), SearchOptions(nbest=5))
-        sizes.append(int(model.neural.store.counts[0]))
-    assert max(sizes) < 400 < model.neural.counts().scored
+        sizes.append(int(model.neural[0].store.counts[0]))
+    assert max(sizes) < 400 < model.neural[0].counts().scored
 
 
 def test_long_sentences_count_as_several(loaded, monkeypatch):
@@ -180,7 +175,7 @@ def test_long_sentences_count_as_several(loaded, monkeypatch):
     lengths = [5, 5, 45, 5, 300, 5, 161, 5, 5, 5, 5]
     sentences = [" ".join((_sentences(number, 100, 6)[0] + " ") * 300).split() for number in lengths]
     sentences = [" ".join(words[:length]) for words, length in zip(sentences, lengths, strict=True)]
-    options = SearchOptions(nbest=0, in_flight=4, pop_limit=20, neural_cells=10)
+    options = SearchOptions(nbest=0, in_flight=4, pop_limit=20, cslm_cells=10)
     assert len(decode(model, sentences, model.weights(model.ini), options)) == len(sentences)
     assert 1 in together and together[-1] == 4
 
@@ -200,8 +195,8 @@ def test_the_best_cells_are_scored(loaded):
         work.cells["total"][:number], work.cells["request"][:number] = totals, range(number)
         work.requests["total"][:number] = requests
         work.requests["state"][:number] = states or range(number)
-        constants = search.constants._replace(neural_cells=cells, neural_weight=weight, beam=beam)
-        kept, _, _ = choose_for_neural(number, search.ranked, work, constants)
+        constants = search.constants._replace(cslm_cells=cells, neural_weight=weight, beam=beam)
+        kept, _, _ = choose_for_neural(number, 0, search.ranked, work, constants)
         return work.cells["total"][:kept].tolist()
 
     assert chosen([1, 1, 5, 1], [0] * 4, 2) == [1, 5]
@@ -226,20 +221,20 @@ def test_an_ngram_is_scored_once(loaded):
     sentences = _sentences(9, 30, 9)
     options = SearchOptions(nbest=5)
     decode(model, sentences, model.weights(model.ini), options)
-    asked = model.neural.scorer.asked
-    assert len(asked) == len(set(asked)) == model.neural.counts().scored
-    assert model.neural.counts().requested > len(asked)
-    batches = model.neural.counts().batches
+    asked = model.neural[0].scorer.asked
+    assert len(asked) == len(set(asked)) == model.neural[0].counts().scored
+    assert model.neural[0].counts().requested > len(asked)
+    batches = model.neural[0].counts().batches
     decode(model, sentences, model.weights(model.ini), options)
-    assert len(asked) == model.neural.counts().scored
-    assert model.neural.counts().batches == batches
+    assert len(asked) == model.neural[0].counts().scored
+    assert model.neural[0].counts().batches == batches
 
 
 def test_fewer_cells_are_scored_on_demand(loaded):
     _, model, _ = loaded(10, 0.5)
     sentences = _sentences(10, 20, 9)
     scores = [
-        sum(r.score for r in decode(model, sentences, model.weights(model.ini), SearchOptions(neural_cells=cells)))
+        sum(r.score for r in decode(model, sentences, model.weights(model.ini), SearchOptions(cslm_cells=cells)))
         for cells in (1, 10, 1000)
     ]
     assert scores[0] < scores[1] <= scores[2]

@@ -8,8 +8,8 @@ from scipy.optimize import minimize
 
 from rnnsmt.tuning import mira, pro
 from rnnsmt.tuning.kernels.mira import background_bleu, hope_and_fear, mira_epoch
+from rnnsmt.tuning.loop import optimise_weights
 from rnnsmt.tuning.nbest_pool import FlatPool, NbestPool, candidate_batch, pool_bleu
-from rnnsmt.tuning.optimisation import optimise_weights
 from rnnsmt.tuning.options import OptimiserOptions
 
 from .test_line_search import random_pool

@@ -1,4 +1,4 @@
-"""Selection of the cells of a stack, and their n-gram LM scores; for a neural LM see ``neural_choice``.
+"""Selection of the cells of a stack, and their n-gram LM scores; for neural features see ``neural_choice``.
 
 Cells are selected by an estimate that contains the LM score of the phrase in the empty context: the best ``pop_limit``
 cells within a margin. The selection precedes all LM queries, so all of these can be answered together. (Cube pruning
@@ -24,6 +24,8 @@ def _floor(ranked, work, constants, waiting):
         (top, scale, chosen): cells are scored if they are less than ``chosen`` bins of the width 1 / ``scale`` below
         the estimate ``top``.
     """
+    # A histogram instead of a sort or heap: the number of cells that are looked at is many times the pop limit, and the
+    # same two loops can afterwards list the cells in memory order.
     top = -np.inf
     for edge in range(waiting):
         top = max(top, work.edges[edge].estimate)
@@ -36,6 +38,8 @@ def _floor(ranked, work, constants, waiting):
         # upper bound of the part that an option can add to the score of a hypothesis of the group
         reach = corner.base + ranked.reach[corner.first, turn] + constants.forward_bound
         group = work.groups[corner.group]
+        # Hypotheses outside, options inside: the inner loop reads contiguous options, and is left at the first option
+        # that cannot be good enough; the outer one at the first such hypothesis.
         for row in range(group.first, group.first + group.count):
             hypothesis = work.hypotheses[row]
             if hypothesis.score + reach < floor:  # sorted by score: so are all following hypotheses
@@ -105,6 +109,7 @@ def choose_cells(ranked, work, constants, waiting, stamp):
         (number of cells, number of requests).
     """
     top, scale, chosen = _floor(ranked, work, constants, waiting)
+    # the loops of ``_floor`` once more, with a floor that is now known
     floor = top - chosen / scale
     cells = np.int64(0)
     requests = np.int64(0)

@@ -103,6 +103,8 @@ def collect_edges(k, spans, ranked, work, constants, stamp):
     edges = 0
     known = np.int64(0)
     limit = np.int64(constants.distortion_limit)
+    # Lengths outside: all coverages of one length are those of one stack, contiguous in ``Work.coverages``. Groups
+    # inside: the new coverage and its future cost are the same for all groups of a coverage.
     for length in range(1, min(longest, k) + 1):
         bits = (_ONE << np.uint64(length)) - _ONE  # mask of a span of this length
         for coverage in range(work.stacks[k - length].coverage, work.stacks[k - length + 1].coverage):

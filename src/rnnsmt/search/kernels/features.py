@@ -6,11 +6,39 @@ start of the sentence), forward scores on the orientation of the following phras
 phrase has no forward score. The LM scores ``</s>``.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.lm.kernels.automaton import query
 from rnnsmt.search.kernels.edges import LEFT, MONOTONE, RIGHT, SWAP, orientation_of
+from rnnsmt.search.kernels.records import LanguageModels
+
+
+class FeatureTables(NamedTuple):
+    """What the features of a derivation are computed from, except those of neural features.
+
+    Attributes:
+        lms: ``LanguageModels``.
+        bounds: ``int64`` [targets + 1], range of each target phrase in ``words``.
+        words: ``int32`` [LMs, words], LM word ids.
+        target_of: ``int32`` [rows], target phrase of each pair.
+        static: ``float64`` [rows, F], features that depend on the pair alone.
+        reordering: ``float64`` [rows, 8], backward scores by orientation, then forward scores.
+        places: ``int64`` [9 + LMs], columns of the feature vector for these eight, distortion, and each LM; -1 for
+            none.
+        hierarchical: whether the reordering model is hierarchical.
+    """
+
+    lms: LanguageModels
+    bounds: np.ndarray
+    words: np.ndarray
+    target_of: np.ndarray
+    static: np.ndarray
+    reordering: np.ndarray
+    places: np.ndarray
+    hierarchical: bool
 
 
 @kernel()
@@ -79,28 +107,19 @@ def hierarchical_orientations(starts, ends, backward, forward):
 
 
 @kernel()
-def derivation_features(
-    rows, starts, ends, lms, bounds, words, target_of, static, reordering, places, hierarchical, out
-):
+def derivation_features(rows, starts, ends, tables, out):
     """Compute the feature vector of a derivation.
 
     Args:
         rows: ``int32`` [phrases], rows of the phrase pairs, in the order of the translation.
         starts, ends: ``int32`` [phrases], first and last source word of each phrase.
-        lms: ``LanguageModels``.
-        bounds: ``int64`` [targets + 1], range of each target phrase in ``words``.
-        words: ``int32`` [LMs, words], LM word ids.
-        target_of: ``int32`` [rows], target phrase of each pair.
-        static: ``float64`` [rows, F], features that depend on the pair alone.
-        reordering: ``float64`` [rows, 8], backward scores by orientation, then forward scores.
-        places: ``int64`` [9 + LMs], columns of the feature vector for these eight, distortion, and each LM; -1 for
-            none.
-        hierarchical: whether the reordering model is hierarchical.
+        tables: ``FeatureTables``.
         out: ``float64`` [F], overwritten.
     """
+    lms, places = tables.lms, tables.places
     backward = np.empty(rows.shape[0], np.int64)
     forward = np.empty(rows.shape[0], np.int64)
-    if hierarchical:
+    if tables.hierarchical:
         hierarchical_orientations(starts, ends, backward, forward)
     out[:] = 0.0
     jumps = 0
@@ -108,49 +127,45 @@ def derivation_features(
     for k in range(rows.shape[0]):
         row = np.int64(rows[k])
         for column in range(out.shape[0]):
-            out[column] += static[row, column]
+            out[column] += tables.static[row, column]
         jumps += abs(last_end + 1 - starts[k])
-        if not hierarchical:
+        if not tables.hierarchical:
             backward[k] = orientation_of(last_start, last_end, starts[k], ends[k])
             forward[k] = backward[k]
         turn = backward[k]
         if places[turn] >= 0:
-            out[places[turn]] += reordering[row, turn]
+            out[places[turn]] += tables.reordering[row, turn]
         # the forward score belongs to the previous pair: its orientation is known only now
         turn = 4 + forward[k]
         if last_row >= 0 and places[turn] >= 0:
-            out[places[turn]] += reordering[last_row, turn]
+            out[places[turn]] += tables.reordering[last_row, turn]
         last_start, last_end, last_row = np.int64(starts[k]), np.int64(ends[k]), row
     if places[8] >= 0:
         out[places[8]] -= jumps
+    # LMs outside: only one of them, which is larger than the processor's caches, is read at a time
     for n in range(len(lms.arrays)):
         state = lms.starts[n]
         score = 0.0
         for k in range(rows.shape[0]):
-            target = target_of[rows[k]]
-            for position in range(bounds[target], bounds[target + 1]):
-                prob, state = query(lms.arrays[n], state, words[n, position])
+            target = tables.target_of[rows[k]]
+            for position in range(tables.bounds[target], tables.bounds[target + 1]):
+                prob, state = query(lms.arrays[n], state, tables.words[n, position])
                 score += prob
         prob, state = query(lms.arrays[n], state, lms.ends[n])
         out[places[9 + n]] += score + prob
 
 
 @kernel()
-def all_features(
-    offsets, rows, starts, ends, lms, bounds, words, target_of, static, reordering, places, hierarchical, out
-):
+def all_features(offsets, rows, starts, ends, tables, out):
     """Compute the feature vectors of several derivations, see ``derivation_features``.
 
     Args:
         offsets: ``int64`` [n + 1]; the phrases of derivation d are offsets[d]..offsets[d + 1] - 1 in ``rows``,
             ``starts`` and ``ends``.
         rows, starts, ends: ``int32`` [phrases of all derivations].
-        lms, bounds, words, target_of, static, reordering, places, hierarchical: as of ``derivation_features``.
+        tables: ``FeatureTables``.
         out: ``float64`` [n, F], overwritten.
     """
     for d in range(out.shape[0]):
         a, b = offsets[d], offsets[d + 1]
-        derivation_features(
-            rows[a:b], starts[a:b], ends[a:b], lms, bounds, words, target_of, static, reordering, places, hierarchical,
-            out[d],
-        )  # fmt: skip
+        derivation_features(rows[a:b], starts[a:b], ends[a:b], tables, out[d])

@@ -89,6 +89,33 @@ class Lattice(NamedTuple):
     used: np.ndarray
 
 
+class TargetStrings(NamedTuple):
+    """Target phrases as hashes, from ``phrase_hashes``.
+
+    Attributes:
+        target: ``int32`` [options], target phrase of each option.
+        hashes, powers: ``uint64`` [phrases].
+    """
+
+    target: np.ndarray
+    hashes: np.ndarray
+    powers: np.ndarray
+
+
+class Extracted(NamedTuple):
+    """Derivations found by ``extract``, best first.
+
+    Attributes:
+        offsets: ``int64`` [n + 1]; the phrases of derivation d are offsets[d]..offsets[d + 1] - 1.
+        options, starts, ends: ``int32`` [n * words], option and source span of each phrase.
+    """
+
+    offsets: np.ndarray
+    options: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+
+
 def new_lattice(hypotheses: int, arcs: int, words: int, derivations: int) -> Lattice:
     """Allocate the scratch space of an extraction.
 
@@ -232,7 +259,7 @@ def _enter(lattice, node, value):
 
 
 @kernel(**INNER)
-def _one_more(lattice, hypotheses, arcs, target, hashes, powers, goal, path):  # noqa: PLR0912, PLR0915
+def _one_more(lattice, hypotheses, arcs, strings, goal, path):  # noqa: PLR0912, PLR0915
     """Extract the next derivation of ``goal``, unless there are no more or the space is not sufficient.
 
     A node that needs the next derivation of another node is deferred: the other node is pushed on the stack, and the
@@ -242,8 +269,7 @@ def _one_more(lattice, hypotheses, arcs, target, hashes, powers, goal, path):  #
         lattice: ``Lattice``.
         hypotheses: ``HYPOTHESIS``.
         arcs: ``ARC``.
-        target: ``int32`` [options], target phrase of each option.
-        hashes, powers: ``uint64`` [phrases], from ``phrase_hashes``.
+        strings: ``TargetStrings``.
         goal: the goal node.
         path: ``int32`` [64], scratch space.
     """
@@ -291,8 +317,8 @@ def _one_more(lattice, hypotheses, arcs, target, hashes, powers, goal, path):  #
         node.pending = top
         value = lattice.derivations[best.derivation].hash
         if best.option >= 0:
-            phrase = target[best.option]
-            value = value * powers[phrase] + hashes[phrase]
+            phrase = strings.target[best.option]
+            value = value * strings.powers[phrase] + strings.hashes[phrase]
         slot = _enter(lattice, at, value)
         if slot == _NONE:  # not a new string: try the next candidate of the same node
             continue
@@ -316,7 +342,7 @@ def _one_more(lattice, hypotheses, arcs, target, hashes, powers, goal, path):  #
 
 
 @kernel()
-def extract(hypotheses, arcs, count, first_final, n, lattice, target, hashes, powers, offsets, options, starts, ends):
+def extract(hypotheses, arcs, count, first_final, n, lattice, strings, out):
     """Extract the n best distinct derivations of the complete hypotheses.
 
     Args:
@@ -326,10 +352,8 @@ def extract(hypotheses, arcs, count, first_final, n, lattice, target, hashes, po
         first_final: the complete hypotheses are ``first_final``..``count`` - 1.
         n: maximum number of derivations.
         lattice: ``Lattice``; its state after a previous extraction is cleared.
-        target: ``int32`` [options], target phrase of each option.
-        hashes, powers: ``uint64`` [phrases], from ``phrase_hashes``.
-        offsets: ``int64`` [n + 1], filled: the phrases of derivation d are offsets[d]..offsets[d + 1] - 1.
-        options, starts, ends: ``int32`` [n * words], filled with option and source span of each phrase.
+        strings: ``TargetStrings``.
+        out: ``Extracted``, filled.
 
     Returns:
         The number of derivations. ``lattice.used[3]`` is 1 if the space was exhausted before all were found.
@@ -359,10 +383,10 @@ def extract(hypotheses, arcs, count, first_final, n, lattice, target, hashes, po
     for k in range(first_final, count):
         _candidate(lattice, goal, hypotheses[k].score, 0.0, k, _NONE, _NONE, _NONE, _NONE, path)
     found = 0
-    offsets[0] = 0
+    out.offsets[0] = 0
     while found < n:
         before = lattice.nodes[goal].last
-        _one_more(lattice, hypotheses, arcs, target, hashes, powers, goal, path)
+        _one_more(lattice, hypotheses, arcs, strings, goal, path)
         number = lattice.nodes[goal].last
         if number == before:
             break
@@ -373,18 +397,18 @@ def extract(hypotheses, arcs, count, first_final, n, lattice, target, hashes, po
             if lattice.derivations[at].option >= 0:
                 length += 1
             at = lattice.derivations[at].back
-        if offsets[found] + length > options.shape[0]:
+        if out.offsets[found] + length > out.options.shape[0]:
             break
-        place = offsets[found] + length
+        place = out.offsets[found] + length
         found += 1
-        offsets[found] = place
+        out.offsets[found] = place
         at = number
         while at > 0:
             step = lattice.derivations[at]
             if step.option >= 0:
                 place -= 1
-                options[place] = step.option
-                starts[place] = step.start
-                ends[place] = step.end
+                out.options[place] = step.option
+                out.starts[place] = step.start
+                out.ends[place] = step.end
             at = step.back
     return found

@@ -1,7 +1,7 @@
-"""Selection of the cells of a stack that the neural LM scores.
+"""One step of a sentence in the lockstep search, and the selection of the cells that the neural features score.
 
 ``cells`` has already selected the cells of the stack by the n-gram LM. Here the few cells that are worth the time of
-the network are selected and listed as requests to the store (``neural_store``).
+the networks are selected and listed as requests to their stores (``neural_store``).
 """
 
 import numpy as np
@@ -9,8 +9,9 @@ import numpy as np
 from rnnsmt.base.kernels.decorator import INNER, kernel
 from rnnsmt.base.kernels.hashing import mix
 from rnnsmt.search.kernels.edges import target_group
+from rnnsmt.search.kernels.neural_store import settle
 from rnnsmt.search.kernels.records import STAMP
-from rnnsmt.search.kernels.stack import last_place, recombination_key
+from rnnsmt.search.kernels.stack import add_cells, last_place, propose, recombination_key
 
 _NONE = -1
 
@@ -22,7 +23,8 @@ _OTHER, _LEADER, _KEPT = range(3)
 def _estimate(cells, work, constants):
     """Compute ``Work.estimates``: total of each cell plus neural weight times n-gram LM score of the new words.
 
-    The n-gram score replaces the missing neural score, since both score the same words.
+    The n-gram score stands for the missing scores of all neural features, which score the same words. An estimate of
+    its own for one of them, such as a lexical one, would be added here and in ``translation_options.rank``.
 
     Returns:
         The best estimate.
@@ -82,27 +84,35 @@ def _mark_leaders(cells, threshold, ranked, work, constants):
 
 
 @kernel(forceinline=True, **INNER)
-def _request(cell, requests, ranked, work):
-    """Find or add the request to the neural LM for a cell, distinct by context and target phrase.
+def _request(cell, requests, ranked, work, constants):
+    """Find or add the request for a cell, distinct by context and target phrase.
+
+    If a neural feature depends on the source, requests are distinct by option and source position, too: they select the
+    source words that a target word is translated from.
 
     Returns:
         (index of the request, number of requests).
     """
     context = work.hypotheses[cell.hypothesis].context
-    target = ranked.target[cell.option]
+    option = cell.option
+    target = ranked.target[option]
+    start = work.edges[cell.edge].start
     stamp = np.int32(work.counts[STAMP])
     last = work.phrase_slots.shape[0] - 1
     key = (np.uint64(context) << np.uint64(32)) | np.uint64(target)
     slot = np.int64(mix(key) & np.uint64(last))
     while work.phrase_slots[slot].stamp == stamp:
         known = work.phrases[work.phrase_slots[slot].item]
-        if known.context == context and known.target == target:
+        same = known.context == context and known.target == target
+        if same and (constants.by_source == 0 or (known.option == option and known.start == start)):
             return np.int64(work.phrase_slots[slot].item), requests
         slot = (slot + 1) & last
     work.phrase_slots[slot].stamp = stamp
     work.phrase_slots[slot].item = requests
     work.phrases[requests].context = context
     work.phrases[requests].target = target
+    work.phrases[requests].option = option
+    work.phrases[requests].start = start
     return requests, requests + 1
 
 
@@ -140,18 +150,25 @@ def _keep_best(cells, rank, room, threshold, work):
 
 
 @kernel()
-def choose_for_neural(cells, ranked, work, constants):
-    """Keep the cells that the neural LM will score, and list its requests.
+def choose_for_neural(cells, ends, ranked, work, constants):
+    """Keep the cells that the neural features will score, and list the requests to them.
 
-    At most ``neural_cells`` cells within the beam are kept, the best by estimate. If there are more, half of the kept
+    At most ``cslm_cells`` cells within the beam are kept, the best by estimate. If there are more, half of the kept
     cells are selected among the leaders, each the best of the cells that the n-gram search would recombine. Otherwise
     hypotheses that differ only in words before the context of the n-gram LM would fill a stack with one translation.
+
+    Args:
+        cells: number of cells.
+        ends: 1 if the cells complete the sentence, so that ``</s>`` is scored, else 0.
+        ranked: ``RankedOptions``.
+        work: ``Work``.
+        constants: ``SearchConstants``.
 
     Returns:
         (number of cells, number of requests, number of groups of hypotheses).
     """
     threshold = _estimate(cells, work, constants) + constants.beam
-    groups, room = np.int64(0), np.int64(constants.neural_cells)
+    groups, room = np.int64(0), np.int64(constants.cslm_cells)
     if cells > room:
         groups = _mark_leaders(cells, threshold, ranked, work, constants)
         room -= _keep_best(cells, _LEADER, (room + 1) // 2, threshold, work)
@@ -160,10 +177,48 @@ def choose_for_neural(cells, ranked, work, constants):
     _keep_best(cells, _OTHER, room, threshold, work)
     kept = np.int64(0)
     requests = np.int64(0)
-    # move the kept cells to the front, in order: kept <= number
+    # Move the kept cells to the front, in order: kept <= number. Requests are numbered in this order, too, and so are
+    # the new entries of the stores: the batches of the networks do not depend on hash tables.
     for number in range(cells):
         if work.active[number] == _KEPT:
             work.cells[kept] = work.cells[number]
-            work.cell_phrase[kept], requests = _request(work.cells[kept], requests, ranked, work)
+            work.cell_phrase[kept], requests = _request(work.cells[kept], requests, ranked, work, constants)
             kept += 1
+    # the ranges of their entries are the same for all features
+    used = 0
+    for number in range(requests):
+        request = work.phrases[number]
+        request.first = used
+        used += ranked.target_bounds[request.target + 1] - ranked.target_bounds[request.target] + ends
+    work.phrases[requests].first = used
     return kept, requests, groups
+
+
+@kernel()
+def next_stack(stack, chosen, spans, lms, several, ranked, work, stores, constants):
+    """Turn the chosen and scored cells of ``stack`` into hypotheses, then choose the cells of the next stack.
+
+    It is one kernel because passing dozens of arrays from Python to numba takes as long as part of the work.
+
+    Args:
+        stack: number of source words that are covered; 0 in the first call, when nothing was chosen before.
+        chosen: (cells, requests, groups) of ``choose_for_neural`` for this stack.
+        spans: ``int32`` [words, longest], source phrase by first word and length - 1, or -1.
+        lms: ``LanguageModels``.
+        several: None if there is one n-gram LM.
+        ranked: ``RankedOptions``.
+        work: ``Work`` of the sentence.
+        stores: one ``Store`` per neural feature, in which all requests of this stack have been scored.
+        constants: ``SearchConstants``.
+
+    Returns:
+        (cells, requests, groups) of the next stack; zeros if the sentence is complete.
+    """
+    cells, requests, groups = chosen
+    if stack > 0:
+        settle(requests, work, stores, constants)
+        add_cells(stack, cells, ranked, work, constants, True, groups)
+    if stack == spans.shape[0]:
+        return np.int64(0), np.int64(0), np.int64(0)
+    cells = propose(stack + 1, spans, lms, several, ranked, work, constants)
+    return choose_for_neural(cells, np.int64(stack + 1 == spans.shape[0]), ranked, work, constants)

@@ -1,9 +1,12 @@
-"""Store of neural LM scores: the requests of the search, and the answers to earlier ones.
+"""Store of the scores of one neural feature: the requests of the search, and the answers to earlier ones.
 
-The *store* is a growing automaton. A context is a sequence of order - 1 words, the last words of a hypothesis, and has
-a number. An entry is a context with a following word, its score, and the number of the context after the word.
-Hypotheses hold numbers of contexts, so recombination compares integers. The first request for an n-gram adds an entry;
-new entries are contiguous at the end of the store until they are scored.
+The *store* is a growing automaton. A context is what the network reads besides the word, for a neural LM the last
+order - 1 words of a hypothesis, and has a number. An entry is a context with a following word, its score, and the
+number of the context after the word. Hypotheses hold numbers of contexts, so recombination compares integers. The first
+request for an n-gram adds an entry; new entries are contiguous at the end of the store until they are scored.
+
+A feature that also reads the source remembers target words only: the rows of its store with a source window are looked
+up for scoring, and ``next`` of its entries is a row without a window.
 """
 
 from typing import NamedTuple
@@ -12,6 +15,7 @@ import numpy as np
 
 from rnnsmt.base.kernels.decorator import INNER, kernel
 from rnnsmt.base.kernels.hashing import mix
+from rnnsmt.search.kernels.joint_states import context_after, context_of_feature
 
 _NONE = -1
 
@@ -29,7 +33,7 @@ class Store(NamedTuple):
     Attributes:
         entries: ``ENTRY`` [size].
         slots: ``int32`` [2 * size], hash table of entries, -1 in free slots.
-        contexts: ``int32`` [size + 1, order - 1], word classes, the oldest word first.
+        contexts: ``int32`` [size + 1, order - 1], word classes, the oldest word first; what the network reads.
         context_slots: ``int32`` [2 * size], hash table of contexts, -1 in free slots.
         counts: ``int64`` [3].
     """
@@ -113,46 +117,54 @@ def rebuild_slots(store):
 
 
 @kernel()
-def gather(requests, work, store, bounds, words, end):
-    """Find or add the entries of all requests of a sentence.
+def gather(feature, requests, work, store, bounds, words, end):
+    """Find or add the entries of all requests of a sentence in the store of a neural LM.
 
     Args:
+        feature: number of the feature, a row of ``work.entries`` and ``work.end_contexts``, which are filled.
         requests: number of requests in ``work.phrases``.
-        work: ``Work``; ``entries``, and ``first`` and ``end_context`` of the requests are filled.
+        work: ``Work``.
         store: ``Store``, with free capacity for all n-grams of the requests.
         bounds: ``int64`` [targets + 1], range of each target phrase in ``words``.
         words: ``int32`` [words], word classes.
         end: class of ``</s>`` if the phrases complete the sentence, else -1.
     """
-    used = 0
     for number in range(requests):
         request = work.phrases[number]
-        request.first = used
-        context = request.context
+        place = request.first
+        context = context_of_feature(work, request.context, feature)
+        # word by word: the entry of a word leads to the context of the next one
         for position in range(bounds[request.target], bounds[request.target + 1]):
             entry = _entry(store, context, words[position], False)
-            work.entries[used] = entry
-            used += 1
+            work.entries[feature, place] = entry
+            place += 1
             context = store.entries[entry].next
         if end >= 0:
-            work.entries[used] = _entry(store, context, end, True)
-            used += 1
-        request.end_context = context
-    work.entries[used] = _NONE
-    store.counts[ASKED] += used
-    # end of the last request, for ``settle``
-    if requests < work.phrases.shape[0]:
-        work.phrases[requests].first = used
+            work.entries[feature, place] = _entry(store, context, end, True)
+        work.end_contexts[feature, number] = context
+    store.counts[ASKED] += work.phrases[requests].first
 
 
 @kernel()
-def settle(requests, work, store):
-    """Sum the scores of the entries of every request."""
+def settle(requests, work, stores, constants):
+    """Sum the weighted scores of the entries of every request, and number the context after it.
+
+    Args:
+        requests: number of requests.
+        work: ``Work``.
+        stores: one ``Store`` per neural feature.
+        constants: ``SearchConstants``.
+    """
     for number in range(requests):
-        total = 0.0
-        for place in range(work.phrases[number].first, work.phrases[number + 1].first):
-            total += np.float64(store.entries[work.entries[place]].score)
-        work.phrases[number].total = total
+        request = work.phrases[number]
+        weighted = 0.0
+        for feature in range(len(stores)):
+            store, total = stores[feature], 0.0
+            for place in range(request.first, work.phrases[number + 1].first):
+                total += np.float64(store.entries[work.entries[feature, place]].score)
+            weighted += constants.neural_weights[feature] * total
+        request.total = weighted
+        request.end_context = context_after(work, number)
 
 
 @kernel()

@@ -92,8 +92,11 @@ class SearchConstants(NamedTuple):
         forward_bound: upper bound of the weighted forward reordering scores, at least 0.
         hierarchical: 1 if the reordering model is hierarchical, else 0.
         keep_arcs: 1 if recombined hypotheses are stored, for n-best lists, else 0.
-        neural_weight: weight of the neural LM; 0 without one.
-        neural_cells: maximum number of cells per stack for the neural LM.
+        cslm_cells: maximum number of cells per stack for the neural features.
+        by_source: 1 if a neural feature depends on the source side of a phrase, so that requests with the same target
+            phrase differ by option and source position, else 0.
+        neural_weight: sum of ``neural_weights``, the weight of the scores that the n-gram LM stands for.
+        neural_weights: ``float64`` [neural features].
     """
 
     lm_weight: float
@@ -106,8 +109,10 @@ class SearchConstants(NamedTuple):
     forward_bound: float
     hierarchical: int
     keep_arcs: int
+    cslm_cells: int
+    by_source: int
     neural_weight: float
-    neural_cells: int
+    neural_weights: np.ndarray
 
 
 def _record(*fields: str) -> np.dtype:
@@ -117,7 +122,8 @@ def _record(*fields: str) -> np.dtype:
 
 HYPOTHESIS = _record("score:f8", "state:i4", "back:i4", "option:i4", "start:i4", "end:i4", "arc:i4", "context:i4")
 """Score so far, LM state, previous hypothesis (-1: none), option and source span of its phrase, first recombined arc
-(-1: none), and the context (last words) in the store of the neural LM (0 without one)."""
+(-1: none), and the context, i.e. what the neural features remember: a number in the store of the only one, or with
+several an index into ``Work.joint_contexts`` (0 without neural features and at the beginning of a sentence)."""
 
 ARC = _record("score:f8", "back:i4", "option:i4", "start:i4", "end:i4", "next:i4")
 """A hypothesis that was recombined into a better one; ``next`` is the next arc into the same hypothesis, or -1."""
@@ -177,9 +183,13 @@ CELL = _record("total:f8", "edge:i4", "hypothesis:i4", "option:i4", "request:i4"
 """A hypothesis extended by an option; ``total`` is score plus future cost, to which LM scores are added once they are
 known; ``request`` is an index into ``Work.requests``."""
 
-PHRASE_REQUEST = _record("total:f8", "context:i4", "target:i4", "first:i4", "end_context:i4")
-"""A target phrase to be scored by the neural LM in a context: its n-grams begin at ``first`` in ``Work.entries``;
-``end_context`` is the context after the phrase."""
+PHRASE_REQUEST = _record("total:f8", "context:i4", "target:i4", "option:i4", "start:i4", "first:i4", "end_context:i4")
+"""A target phrase to be scored by all neural features in a context.
+
+Its entries (one per word, and one for ``</s>`` in the last stack) begin at ``first`` in every row of ``Work.entries``;
+``total`` is the weighted sum of their scores, ``end_context`` the context after the phrase. ``option`` and ``start``,
+the first word of the source span, are those of the cell that made the request; without ``SearchConstants.by_source``
+other cells with the same context and target share it."""
 
 REQUEST = _record("total:f4", "state:i4", "position:i4", "end:i4", "slot:i4", "target:i4", "from_state:i4", "hit:i4")
 """A target phrase to be scored by the n-gram LM from ``from_state``: sum and state so far, next word (``position``) and
@@ -227,16 +237,22 @@ class Work(NamedTuple):
             old one of the same slot. Kept for the lifetime of the workspace, with several LMs for one sentence.
         joint_states: ``int32`` [joint states, LMs], states of several LMs; empty with one LM.
         joint_slots: ``int32`` [slots], hash table of ``joint_states``, -1 in free slots.
-        estimates: ``float64`` [cells], estimates of the cells for the neural LM; empty without one.
-        cell_phrase: ``int32`` [neural cells + 1], index of the request of each cell in ``phrases``.
-        phrases: ``PHRASE_REQUEST`` [neural cells + 1], requests to the neural LM, distinct by context and phrase.
+        joint_contexts: ``int32`` [joint contexts, neural features], contexts of several neural features; empty with
+            fewer than two.
+        joint_context_slots: ``int32`` [slots], hash table of ``joint_contexts``, -1 in free slots.
+        estimates: ``float64`` [cells], estimates of the cells for the neural features; empty without one.
+        cell_phrase: ``int32`` [cslm_cells + 1], index of the request of each cell in ``phrases``.
+        phrases: ``PHRASE_REQUEST`` [cslm_cells + 1], distinct requests to the neural features.
         phrase_slots: ``SLOT`` [slots], hash table of ``phrases``.
-        entries: ``int32``, indices into the store of the n-grams of all requests, one request after the other.
+        entries: ``int32`` [neural features, n], for each feature the indices into its store of the n-grams of all
+            requests, one request after the other.
+        end_contexts: ``int32`` [neural features, cslm_cells + 1], context after each request in the store of each
+            feature.
         values: ``float64`` [cells], scratch space for the selection of the n-th best.
         walls: ``int32`` [words + 1], number of walls to the left of each word.
         span_future: ``float64`` [words + 1, 64], future cost of a span by first word and length.
         tail_future: ``float64`` [words + 1], future cost of all words from one on.
-        counts: ``int64`` [10], see ``HYPOTHESES`` and following.
+        counts: ``int64`` [11], see ``HYPOTHESES`` and following.
     """
 
     hypotheses: np.ndarray
@@ -257,11 +273,14 @@ class Work(NamedTuple):
     cache: np.ndarray
     joint_states: np.ndarray
     joint_slots: np.ndarray
+    joint_contexts: np.ndarray
+    joint_context_slots: np.ndarray
     estimates: np.ndarray
     cell_phrase: np.ndarray
     phrases: np.ndarray
     phrase_slots: np.ndarray
     entries: np.ndarray
+    end_contexts: np.ndarray
     values: np.ndarray
     walls: np.ndarray
     span_future: np.ndarray
@@ -269,9 +288,30 @@ class Work(NamedTuple):
     counts: np.ndarray
 
 
-HYPOTHESES, ARCS, GROUPS, COVERAGES, STAMP, JOINT_STATES, CELLS, REQUESTS, EDGES, QUERIES = range(10)
+HYPOTHESES, ARCS, GROUPS, COVERAGES, STAMP, JOINT_STATES, JOINT_CONTEXTS, CELLS, REQUESTS, EDGES, QUERIES = range(11)
 """Indices into ``Work.counts``: numbers of hypotheses, arcs, groups and coverages in use, stamp of the stack that is
-being filled, number of joint states in use; then statistics of the search: cells, LM requests, edges and LM queries."""
+being filled, numbers of joint states and joint contexts in use; then statistics of the search: cells, LM requests,
+edges and LM queries."""
+
+
+class Extension(NamedTuple):
+    """A hypothesis extended by an option, before recombination: the arguments of ``stack.add_hypothesis``.
+
+    Attributes:
+        total: score plus future cost.
+        edge, back, option: edge, previous hypothesis and option.
+        state: LM state.
+        context: as in ``HYPOTHESIS``.
+        group: index in ``Work.members``.
+    """
+
+    total: float
+    edge: int
+    back: int
+    option: int
+    state: int
+    context: np.int32
+    group: int
 
 
 def _power_of_two(size: int) -> int:
@@ -287,7 +327,9 @@ def new_work(
     stack_size: int,
     keep_arcs: bool,
     lms: int = 1,
-    neural: tuple[int, int] = (0, 0),
+    neural: int = 0,
+    cslm_cells: int = 0,
+    longest_target: int = 0,
 ) -> Work:
     """Allocate the workspace for sentences of up to ``words`` words.
 
@@ -299,8 +341,9 @@ def new_work(
         stack_size: maximum number of hypotheses per stack.
         keep_arcs: whether recombined hypotheses are stored, for n-best lists.
         lms: number of n-gram LMs.
-        neural: with a neural LM, the number of cells that it scores per stack, and the number of words of the longest
-            target phrase.
+        neural: number of neural features.
+        cslm_cells: maximum number of cells that they score per stack.
+        longest_target: number of words of the longest target phrase, for neural features.
     """
     kept = min(pop_limit, stack_size)
     hypotheses = words * kept + 1
@@ -311,6 +354,7 @@ def new_work(
     cache = np.empty(CACHE_SLOTS, CACHED)
     cache["key"] = -1
     joint = words * cells + 1 if lms > 1 else 0  # at most one new joint state per request
+    contexts = words * cslm_cells + 1 if neural > 1 else 0  # likewise
     slots, more = _power_of_two(2 * edges), _power_of_two(4 * pop_limit)
     return Work(
         np.empty(hypotheses, HYPOTHESIS),
@@ -331,14 +375,17 @@ def new_work(
         cache,
         np.empty((joint, lms), np.int32),
         np.empty(_power_of_two(2 * joint) if joint else 0, np.int32),
-        np.empty(cells if neural[0] else 0, np.float64),
-        np.empty(neural[0] + 1, np.int32),
-        np.empty(neural[0] + 1, PHRASE_REQUEST),
-        np.zeros(_power_of_two(4 * neural[0]), SLOT),
-        np.empty(neural[0] * (neural[1] + 1) + 1, np.int32),
+        np.empty((contexts, neural), np.int32),
+        np.empty(_power_of_two(2 * contexts) if contexts else 0, np.int32),
+        np.empty(cells if neural else 0, np.float64),
+        np.empty(cslm_cells + 1, np.int32),
+        np.empty(cslm_cells + 1, PHRASE_REQUEST),
+        np.zeros(_power_of_two(4 * cslm_cells), SLOT),
+        np.empty((neural, cslm_cells * (longest_target + 1) + 1), np.int32),
+        np.empty((neural, cslm_cells + 1), np.int32),
         np.empty(cells, np.float64),
         np.zeros(words + 1, np.int32),
         np.empty((words + 1, 64), np.float64),
         np.empty(words + 1, np.float64),
-        np.zeros(10, np.int64),
+        np.zeros(11, np.int64),
     )

@@ -2,8 +2,8 @@
 
 ``begin`` sets up the state of a sentence. A stack is filled from the shorter ones in two steps: ``propose`` collects
 the edges, selects the cells and answers their LM requests; ``add_cells`` turns the cells into hypotheses. All state is
-in ``Work``, so that many sentences can be advanced side by side, one stack at a time, and a neural LM can score the
-cells of all of them between the two steps.
+in ``Work``, so that many sentences can be advanced side by side, one stack at a time, and neural features can score
+the cells of all of them between the two steps.
 """
 
 import numpy as np
@@ -14,8 +14,18 @@ from rnnsmt.lm.kernels.automaton import query
 from rnnsmt.search.kernels.cells import answer_requests, choose_cells
 from rnnsmt.search.kernels.edges import collect_edges, target_group
 from rnnsmt.search.kernels.future_cost import future_costs
-from rnnsmt.search.kernels.joint_lms import answer_joint_requests, first_joint_state, joint_end
-from rnnsmt.search.kernels.records import ARCS, CELLS, COVERAGES, EDGES, GROUPS, HYPOTHESES, REQUESTS, STAMP
+from rnnsmt.search.kernels.joint_states import answer_joint_requests, first_context, first_joint_state, joint_end
+from rnnsmt.search.kernels.records import (
+    ARCS,
+    CELLS,
+    COVERAGES,
+    EDGES,
+    GROUPS,
+    HYPOTHESES,
+    REQUESTS,
+    STAMP,
+    Extension,
+)
 
 _NONE = -1
 
@@ -46,7 +56,7 @@ def begin(spans, walls, lms, several, ranked, work, constants):
     work.hypotheses[0].start = _NONE
     work.hypotheses[0].end = _NONE
     work.hypotheses[0].arc = _NONE
-    work.hypotheses[0].context = 0
+    work.hypotheses[0].context = first_context(work)
     work.groups[0].end = -1
     work.groups[0].swap = _NONE
     work.groups[0].block_start = _NONE
@@ -97,27 +107,25 @@ def recombination_key(group, forward, state):
 
 
 @kernel(forceinline=True, **INNER)
-def add_hypothesis(ranked, work, constants, total, edge, back, option, state, context, group, fresh, stamp):
+def add_hypothesis(ranked, work, constants, extension, fresh, stamp):
     """Add a hypothesis to the new stack, or recombine it with an equal one.
 
-    Hypotheses are equal if they have the same group, LM state, context of the neural LM, and forward reordering scores
-    of the last option; the better one represents both.
+    Hypotheses are equal if they have the same group, LM state, context of the neural features, and forward reordering
+    scores of the last option; the better one represents both.
 
     Args:
         ranked: ``RankedOptions``.
         work: ``Work``.
         constants: ``SearchConstants``.
-        total: score plus future cost.
-        edge, back, option: edge, previous hypothesis and option.
-        state: LM state.
-        context: context in the store of the neural LM, 0 without one.
-        group: index in ``Work.members``.
+        extension: ``Extension``, the hypothesis.
         fresh: number of hypotheses in the stack so far.
         stamp: number of the stack.
 
     Returns:
         The number of hypotheses in the stack.
     """
+    # names of their own for the fields: numba keeps them in registers, the record is never built
+    total, edge, back, option, state, context, group = extension
     forward = ranked.forward_class[option]
     last = work.recombination_slots.shape[0] - 1
     key = recombination_key(group, forward, state) ^ (np.uint64(context) << np.uint64(33))
@@ -266,6 +274,8 @@ def store(k, work, constants, fresh, groups, best):
         groups: number of groups.
         best: best total of the hypotheses.
     """
+    # first count the survivors of every group, then give the groups contiguous ranges, then fill the ranges: later
+    # stacks read the hypotheses of a group in one sweep, best first (``cells``)
     prune(work, constants, fresh, best)
     work.stacks[k].hypothesis = work.counts[HYPOTHESES]
     work.stacks[k].coverage = work.counts[COVERAGES]
@@ -297,7 +307,7 @@ def store(k, work, constants, fresh, groups, best):
 
 @kernel()
 def propose(k, spans, lms, several, ranked, work, constants):
-    """Select the cells of stack ``k``, and compute their totals without a neural LM.
+    """Select the cells of stack ``k``, and compute their totals without the neural features.
 
     Args:
         k: number of covered words of the stack.
@@ -342,15 +352,16 @@ def add_cells(k, cells, ranked, work, constants, neural, groups):
     Args:
         k: number of covered words of the stack.
         cells: number of cells.
-        neural: whether to add the scores of the neural LM.
+        neural: whether to add the scores of the neural features.
         groups: number of groups that ``choose_for_neural`` has created.
     """
     stamp = np.int32(work.counts[STAMP])
+    # the best total first: cells below the beam never enter the table of hypotheses, nor do they become arcs
     best = -np.inf
     for number in range(cells):
         cell = work.cells[number]
         if neural:
-            cell.total += constants.neural_weight * work.phrases[work.cell_phrase[number]].total
+            cell.total += work.phrases[work.cell_phrase[number]].total
         best = max(best, cell.total)
     fresh = np.int64(0)
     context = np.int32(0)
@@ -362,10 +373,8 @@ def add_cells(k, cells, ranked, work, constants, neural, groups):
         state = work.requests[cell.request].state
         if neural:
             context = work.phrases[work.cell_phrase[number]].end_context
-        fresh = add_hypothesis(
-            ranked, work, constants, cell.total, cell.edge, cell.hypothesis, cell.option, state, context, group,
-            fresh, stamp,
-        )  # fmt: skip
+        extension = Extension(cell.total, cell.edge, cell.hypothesis, cell.option, state, context, group)
+        fresh = add_hypothesis(ranked, work, constants, extension, fresh, stamp)
     store(k, work, constants, fresh, groups, best)
 
 
@@ -381,7 +390,7 @@ def best_complete(work, count):
 
 @kernel()
 def search_sentence(spans, walls, lms, several, ranked, work, constants):
-    """Search a sentence without a neural LM; arguments as of ``begin``.
+    """Search a sentence without neural features; arguments as of ``begin``.
 
     Returns:
         The index of the best complete hypothesis.

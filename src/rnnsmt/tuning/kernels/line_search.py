@@ -15,19 +15,6 @@ from rnnsmt.bleu.batch import bleu_of_statistics
 
 
 @kernel()
-def project(features, weights, out):
-    """Compute ``out[n] = sum over k of weights[k] features[k, n]``; features float32 ``[F, N]``, out float64 [N]."""
-    out[:] = 0.0
-    # features outside, candidates inside: every row of ``features`` is contiguous, and zero weights are skipped
-    for k in range(features.shape[0]):
-        weight = weights[k]
-        if weight != 0.0:
-            row = features[k]
-            for n in range(out.size):
-                out[n] += weight * row[n]
-
-
-@kernel()
 def upper_envelope(slopes, intercepts, low, high, kept, lines, starts):
     """Find the upper envelope of lines between ``low`` and ``high``, from left to right, by gift wrapping.
 
@@ -184,14 +171,3 @@ def best_point(xs, order, bleu, corners, low, high):
             best_x, best_value, best_width = 0.5 * (start + end), value, width
         e += 1
     return best_x, best_value
-
-
-@kernel()
-def best_candidates(scores, offsets, out):
-    """Write the index of the highest-scoring candidate of every sentence to ``out`` ``[S]``, the first one if tied."""
-    for s in range(offsets.size - 1):
-        best = offsets[s]
-        for n in range(offsets[s] + 1, offsets[s + 1]):
-            if scores[n] > scores[best]:
-                best = n
-        out[s] = best
