@@ -7,6 +7,8 @@ docs/protocol.md says what is measured and why. Three steps, each of which skips
     python benchmarks/held_out.py run WORK/random? --smoothing kneser-ney none --trainings 1 --cores 1
     python benchmarks/held_out.py report WORK/random?
 
+The scores behind the published figures are in benchmarks/held_out.tar.xz: ``tar xf`` it into WORK, then ``report``.
+
 ``split --kind random`` draws five disjoint sets of 2,000 sentences; each of the five training texts is all other
 sentences. ``--kind topics`` holds out whole topics: clusters of tf-idf vectors; no sentence of the topic is left in the
 training text or in the text that weights are tuned on.
@@ -22,6 +24,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,7 +33,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import read_lines, write_json, write_lines
+from rnnsmt.base.io import read_json, read_lines, write_json, write_lines
 from rnnsmt.bleu.batch import bleu_of_many
 from rnnsmt.evaluation.score_file import read_score
 
@@ -255,11 +258,36 @@ def read_split(folder: Path, smoothing: str, systems: Sequence[str]) -> Split | 
         name: np.array([read_score(paths[number]).sentences for number in numbers], np.int64)
         for name, paths in zip(systems, runs, strict=True)
     }
-    return Split(
-        folder.name,
-        statistics,
-        overlap_with(list(read_lines(folder / "test.en")), list(read_lines(folder / "train.en"))),
-    )
+    return Split(folder.name, statistics, overlap_of(folder))
+
+
+def overlap_of(folder: Path) -> NDArray[np.float64]:
+    """Return the overlap of every sentence of a split, from its texts or, in an archive, from ``overlap.json``."""
+    if (folder / "overlap.json").is_file():
+        return np.array(read_json(folder / "overlap.json"))
+    return overlap_with(list(read_lines(folder / "test.en")), list(read_lines(folder / "train.en")))
+
+
+def archive(args: argparse.Namespace) -> None:
+    """Write the score files of splits into one archive, which `report` reads once it is unpacked.
+
+    A score file has BLEU's statistics of every sentence; the archive holds no text.
+    """
+    number = 0
+    with tarfile.open(args.output, "w:xz") as tar:
+        for folder in map(Path, args.split):
+            scores = sorted(folder.glob("*/results/systems/*/run*/test.bleu.json"))
+            if not scores:
+                continue
+            write_json(folder / "overlap.json", overlap_of(folder).tolist())
+            for path in [folder / "overlap.json", *scores]:
+                member = tar.gettarinfo(path, str(path.relative_to(folder.parent)))
+                member.uid = member.gid = member.mtime = 0
+                member.uname = member.gname = ""
+                with path.open("rb") as file:
+                    tar.addfile(member, file)
+            number += len(scores)
+    print(args.output, number, "score files")
 
 
 def bleu(
@@ -384,7 +412,7 @@ def report(args: argparse.Namespace) -> None:
     wanted = CONTRASTS | dict(map(parse_contrast, args.contrast))
     systems = list(dict.fromkeys(name for weights in wanted.values() for name in weights))
     for path in args.split:
-        if not (Path(path) / "test.en").is_file():
+        if not any((Path(path) / name).is_file() for name in ("test.en", "overlap.json")):
             raise SystemExit(f"{path}: is no directory of `held_out.py split`")
     for smoothing in args.smoothing:
         found = {path: read_split(Path(path), smoothing, systems) for path in args.split}
@@ -459,6 +487,10 @@ def main() -> None:
     new.add_argument("--cores", type=int, default=1)
     new.add_argument("--config", nargs="*", default=[], help="further settings, as --config of snakemake")
     new.set_defaults(function=run)
+    new = commands.add_parser("archive", help="pack the score files of splits")
+    new.add_argument("split", nargs="+", help="directories of splits")
+    new.add_argument("--output", required=True, metavar="FILE.tar.xz")
+    new.set_defaults(function=archive)
     new = commands.add_parser("report", help="print BLEU and contrasts")
     new.add_argument("split", nargs="+", help="directories of splits")
     new.add_argument("--smoothing", nargs="+", default=["none", "kneser-ney"])

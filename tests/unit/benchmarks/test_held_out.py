@@ -1,13 +1,17 @@
 """The splits and the estimates of benchmarks/held_out.py."""
 
+import argparse
 import importlib.util
 import random
+import tarfile
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
+
+from rnnsmt.evaluation.score_file import Score, write_score
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -94,3 +98,26 @@ def test_what_does_not_depend_on_smoothing_is_linked(held_out, tmp_path):
     )
     assert linked == ["model/lex.e2f", "rnn/network1/model.pt"]
     assert (tmp_path / "b/results/model/lex.e2f").samefile(tmp_path / "a/results/model/lex.e2f")
+
+
+def test_archive_gives_the_same_figures_without_texts(held_out, tmp_path):
+    texts = {"train.en": "a b c d\nx a\n", "test.en": "a b c d e\na x\nz\n", "test.fr": "f g\nf\ng\n"}
+    for path, text in texts.items():
+        (tmp_path / "work/random1").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "work/random1" / path).write_text(text)
+    rows = ((5, 4, 3, 2, 5, 4, 3, 2, 5), (1, 1, 0, 0, 2, 1, 0, 0, 2), (1, 0, 0, 0, 1, 0, 0, 0, 1))
+    for system in ("baseline", "rnn"):
+        folder = tmp_path / f"work/random1/none/results/systems/{system}/run1"
+        folder.mkdir(parents=True)
+        summed = tuple(map(sum, zip(*rows, strict=True)))
+        write_score(folder / "test.bleu.json", Score(system, "test", 1, 3, 1, summed, None, None, rows))
+    archive = tmp_path / "scores.tar.xz"
+    held_out.archive(argparse.Namespace(split=[str(tmp_path / "work/random1")], output=str(archive)))
+    with tarfile.open(archive) as tar:
+        assert {Path(name).name for name in tar.getnames()} == {"overlap.json", "test.bleu.json"}
+        tar.extractall(tmp_path / "unpacked", filter="data")
+    before, after = (
+        held_out.read_split(tmp_path / where / "random1", "none", ["baseline", "rnn"]) for where in ("work", "unpacked")
+    )
+    assert (before.overlap == after.overlap).all()
+    assert all((before.statistics[name] == after.statistics[name]).all() for name in before.statistics)
