@@ -5,8 +5,8 @@
 * A word without a link hangs on the position of the nearest word that has one, the right one if both are as near.
 * ``</s>`` hangs on ``</s>`` of the source.
 
-Training affiliates the words of whole sentences; the search affiliates those of a phrase pair by the links within it, as
-Moses does.
+Training affiliates the words of whole sentences; the search affiliates those of a phrase pair by the links within it,
+as Moses does.
 """
 
 import numpy as np

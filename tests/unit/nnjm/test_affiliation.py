@@ -1,5 +1,7 @@
 """Which source word a target word hangs on."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -28,7 +30,7 @@ def computed(pairs: list[tuple[set[tuple[int, int]], int]]) -> list[list[int]]:
     offsets = np.concatenate([[0], np.cumsum([len(links) for links in ordered])]).astype(np.int64)
     bounds = np.concatenate([[0], np.cumsum([words for _, words in pairs])]).astype(np.int64)
     found = affiliations(offsets, flat[:, 0].copy(), flat[:, 1].copy(), bounds)
-    return [found[begin:end].tolist() for begin, end in zip(bounds, bounds[1:], strict=False)]
+    return [found[begin:end].tolist() for begin, end in pairwise(bounds)]
 
 
 @pytest.mark.parametrize(
