@@ -1,38 +1,33 @@
-"""Examples of the joint model: a bitext as ids on disk, with the affiliation of every target word.
+"""Examples of the joint model: a bitext as ids on disk, a directory of ``rnnsmt.networks.id_directory``.
 
-A directory with these files:
-
-* ``vocab.source.txt``, ``vocab.target.txt``: the vocabularies.
-* ``{source,target}.words.npy``: int32, all sentences one after the other, each ending in ``</s>``.
-* ``{source,target}.offsets.npy``: int64 [pairs + 1], where each sentence begins.
-* ``affiliations.npy``: int32 [target words], source position in the sentence that a target word hangs on.
-* ``examples.json``: counts and the fingerprint; written last.
+The JSON file is ``examples.json``, the vocabularies are ``vocab.{source,target}.txt``; ``affiliations.npy``, int32
+[target words], has the source position in the sentence that every target word hangs on.
 
 Input ids of the network are those of one matrix, as in the files of NPLM: the target words first, the source words
 after them. Positions before a sentence have id 0 of their side, those after it ``</s>``.
 """
 
-import hashlib
 from collections.abc import Sequence
-from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.arrays import growing_array, read_array
-from rnnsmt.base.io import InputError, read_json, write_json
-from rnnsmt.cslm.ngrams import contexts_at
-from rnnsmt.networks.sequences import Sequences, open_sequences
-from rnnsmt.networks.vocabulary import NULL, UNK, Vocabulary
+from rnnsmt.base.io import InputError, write_json
+from rnnsmt.cslm.text import contexts_at
+from rnnsmt.networks.id_directory import (
+    IdFormat,
+    Sequences,
+    check_vocabulary,
+    open_id_directory,
+    write_id_directory,
+)
+from rnnsmt.networks.vocabulary import NULL, Vocabulary
 from rnnsmt.nnjm.affiliation import NO_LINK, affiliations
 from rnnsmt.phrases.aligned_text import AlignedBlock, TextStats, WordNumbers, read_aligned_blocks
 
-FORMAT = "rnnsmt-nnjm-examples-1"
-
-AGAIN = "run nnjm prepare again"
-
-SIDES = ("source", "target")
+FORMAT = IdFormat("examples.json", "rnnsmt-nnjm-examples-1", "pairs", ("source", "target"), "run nnjm prepare again")
 
 
 class Examples:
@@ -59,26 +54,19 @@ class Examples:
         Raises:
             InputError: a file is missing, damaged, or inconsistent with the others.
         """
-        directory = Path(directory)
-        stats = read_json(directory / "examples.json")
-        if not isinstance(stats, dict) or stats.get("format") != FORMAT or "fingerprint" not in stats:
-            raise InputError(f"{directory / 'examples.json'}: not of this version; {AGAIN}")
-        source, target = (Vocabulary.read(directory / f"vocab.{side}.txt") for side in SIDES)
-        for side, vocabulary in zip(SIDES, (source, target), strict=True):
-            if vocabulary.hash() != stats.get(f"{side} vocabulary"):
-                raise InputError(f"{directory}: vocab.{side}.txt was changed after the examples; {AGAIN}")
-        sides = (
-            open_sequences(directory, "source.", stats.get("pairs"), len(source), AGAIN),
-            open_sequences(directory, "target.", stats.get("pairs"), len(target), AGAIN),
-        )
-        affiliated = read_array(directory / "affiliations.npy", np.int32, 1, AGAIN, mapped=True)
-        lengths = np.diff(sides[0].offsets)
-        if len(affiliated) != len(sides[1].words) or (len(affiliated) and affiliated.min() < 0):
-            raise InputError(f"{directory}: affiliations.npy is not of these sentences; {AGAIN}")
-        if (np.maximum.reduceat(affiliated, sides[1].offsets[:-1]) >= lengths).any():
-            raise InputError(f"{directory}: affiliations.npy points behind the end of a sentence; {AGAIN}")
-        unknown = int(stats.get("distinct unknown target words", 0))
-        return cls((source, target), sides, affiliated, str(stats["fingerprint"]), unknown)
+        opened = open_id_directory(directory, FORMAT)
+        source, target = (Vocabulary.read(opened.path / f"vocab.{side}.txt") for side in FORMAT.sides)
+        for side, vocabulary in zip(FORMAT.sides, (source, target), strict=True):
+            check_vocabulary(opened, FORMAT, side, vocabulary.hash())
+        sides = opened.sides[0], opened.sides[1]
+        path = opened.path / "affiliations.npy"
+        affiliated = read_array(path, np.int32, 1, FORMAT.remedy, mapped=True)
+        if len(affiliated) != len(sides[1].words) or affiliated.min() < 0:
+            raise InputError(f"{path}: not the affiliations of these sentences; {FORMAT.remedy}")
+        if (np.maximum.reduceat(affiliated, sides[1].offsets[:-1]) >= np.diff(sides[0].offsets)).any():
+            raise InputError(f"{path}: points behind the end of a sentence; {FORMAT.remedy}")
+        unknown = int(opened.stats.get("distinct unknown target words", 0))
+        return cls((source, target), sides, affiliated, opened.fingerprint, unknown)
 
     def __len__(self) -> int:
         """Return the number of examples."""
@@ -90,13 +78,16 @@ class Examples:
         Columns: the source words from ``window`` before to ``window`` after the affiliated one, then the order - 1
         target words before the predicted one, the oldest first.
         """
-        history = contexts_at(self.target.words, places, order - 1, self.target_vocabulary.eos)
         pair = np.searchsorted(self.target.offsets, places, side="right") - 1
         begin, end = self.source.offsets[pair][:, None], self.source.offsets[pair + 1][:, None]
         around = begin + self.affiliations[places][:, None] + np.arange(-window, window + 1)
         words = self.source.words[np.minimum(np.maximum(around, begin), end - 1)].astype(np.int64)
         words[around < begin] = NULL
-        return np.concatenate([words + len(self.target_vocabulary), history], 1)
+        return np.concatenate([words + len(self.target_vocabulary), self.history(places, order)], 1)
+
+    def history(self, places: NDArray[np.int64], order: int) -> NDArray[np.int64]:
+        """Return the order - 1 target words before the examples ``places`` [B], int64 [B, order - 1], oldest first."""
+        return contexts_at(self.target.words, places, order - 1, self.target_vocabulary.eos)
 
 
 def prepare_examples(
@@ -120,64 +111,41 @@ def prepare_examples(
     """
     directory, stats = Path(output_dir), TextStats()
     numbers = WordNumbers(), WordNumbers()
-    unknown, left_out, several, unlinked = [0, 0], 0, 0, 0
-    with ExitStack() as stack:
-        words, offsets = (
-            [stack.enter_context(growing_array(directory / f"{side}.{part}.npy", kind)) for side in SIDES]
-            for part, kind in (("words", np.int32), ("offsets", np.int64))
-        )
-        affiliated = stack.enter_context(growing_array(directory / "affiliations.npy", np.int32))
-        for array in offsets:
-            array.append(np.zeros(1, np.int64))
+    left_out, several, unlinked = 0, 0, 0
+    with (
+        write_id_directory(directory, FORMAT) as writer,
+        growing_array(directory / "affiliations.npy", np.int32) as affiliated,
+    ):
         for block in read_aligned_blocks(sources, targets, alignments, *numbers, stats):
             linked = np.diff(block.link_offsets) > 0
             left_out += int((~linked).sum())
-            per_word = _links_of_words(block)
-            several, unlinked = several + int((per_word > 1).sum()), unlinked + int((per_word == 0).sum())
-            source, target = (
-                _with_ends(flat, bounds, linked, _ids(known, vocabulary), vocabulary.eos)
-                for flat, bounds, known, vocabulary in zip(
-                    (block.source, block.target),
-                    (block.source_offsets, block.target_offsets),
-                    numbers,
-                    vocabularies,
-                    strict=True,
-                )
-            )
-            for side, (ids, lengths) in enumerate((source, target)):
-                offsets[side].append(words[side].length + np.cumsum(lengths))
-                words[side].append(ids)
-                unknown[side] += int((ids == UNK).sum())
+            links = _links_of_words(block)
+            several, unlinked = several + int((links > 1).sum()), unlinked + int((links == 0).sum())
+            sides = (block.source, block.source_offsets), (block.target, block.target_offsets)
+            for side, (flat, bounds) in enumerate(sides):
+                ids = vocabularies[side].ids(word.decode() for word in numbers[side])
+                writer.append(side, *_with_ends(flat, bounds, linked, ids, vocabularies[side].eos))
             affiliated.append(_affiliations(block, linked))
-        pairs = offsets[0].length - 1
-        if not pairs:
+        if not writer.sequences:
             raise InputError(f"{alignments[0]}: no sentence pair has a link; nothing to learn from")
-        # the arrays are replaced when the ``with`` ends: without examples.json an interrupted directory is invalid
-        (directory / "examples.json").unlink(missing_ok=True)
-    digest = hashlib.sha256()
-    for array in (*words, *offsets, affiliated):
-        digest.update(array.digest.digest())
     figures: dict[str, object] = {
-        "pairs": pairs,
+        "pairs": writer.sequences,
         "pairs without links, left out": left_out,
-        "target words": words[1].length - pairs,
+        "target words": writer.ids(1),
         "target words with several links": several,
         "target words without links": unlinked,
     }
-    about: dict[str, object] = {"format": FORMAT}
-    for side, vocabulary, known, missing, array in zip(SIDES, vocabularies, numbers, unknown, words, strict=True):
-        vocabulary.write(directory / f"vocab.{side}.txt")
-        digest.update(vocabulary.hash().encode())
-        about[f"{side} vocabulary"] = vocabulary.hash()
-        figures[f"{side} coverage"] = round(1 - missing / max(array.length - pairs, 1), 6)
-        figures[f"distinct unknown {side} words"] = sum(word.decode() not in vocabulary.index for word in known)
-    write_json(directory / "examples.json", {**about, **figures, "fingerprint": digest.hexdigest()})
+    about: dict[str, object] = {"format": FORMAT.version}
+    hashes = [vocabulary.hash() for vocabulary in vocabularies]
+    for side, name in enumerate(FORMAT.sides):
+        vocabularies[side].write(directory / f"vocab.{name}.txt")
+        about |= {f"{name} vocabulary": hashes[side], f"{name} classes": len(vocabularies[side])}
+        figures[f"{name} coverage"] = round(1 - writer.unknown[side] / max(writer.ids(side), 1), 6)
+        unknown = sum(word.decode() not in vocabularies[side].index for word in numbers[side])
+        figures[f"distinct unknown {name} words"] = unknown
+    fingerprint = writer.fingerprint([*hashes, affiliated.digest.hexdigest()])
+    write_json(directory / FORMAT.json, {**about, **figures, "fingerprint": fingerprint})
     return figures
-
-
-def _ids(known: WordNumbers, vocabulary: Vocabulary) -> NDArray[np.int32]:
-    """Return the vocabulary's id of every word number."""
-    return vocabulary.ids(word.decode() for word in known)
 
 
 def _links_of_words(block: AlignedBlock) -> NDArray[np.int64]:
