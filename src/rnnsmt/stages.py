@@ -29,6 +29,7 @@ CHAPTERS: dict[str, str] = {
     "lm": "n-gram language models",
     "rnn": "RNN Encoder-Decoder (Cho et al. 2014)",
     "cslm": "continuous-space language model (Schwenk 2007)",
+    "nnjm": "neural network joint model (Devlin et al. 2014)",
     "seq2seq": "sequence-to-sequence learning with LSTMs (Sutskever et al. 2014)",
     "search": "phrase-based decoder",
     "tuning": "weight tuning by MERT, batch MIRA or PRO",
@@ -101,6 +102,12 @@ STAGES: dict[str, dict[str, Stage]] = {
         "perplexity": Stage(2, "compute the perplexity of a text, and that of an n-gram model"),
         "score": Stage(1, "compute the log probability of every line of a text"),
         "rescore": Stage(1, "add the score of the network to an n-best list"),
+    },
+    "nnjm": {
+        "describe": Stage(1, "print the sizes and the number of parameters of a network"),
+        "prepare": Stage(1, "convert a bitext with links into memory-mapped word ids and affiliations"),
+        "train": Stage(1, "train the network on a bitext with links"),
+        "perplexity": Stage(1, "compute the perplexity of a bitext, and that of a CSLM"),
     },
     "seq2seq": {
         "describe": Stage(1, "print the sizes and the number of parameters of a network"),

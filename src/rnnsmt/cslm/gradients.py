@@ -44,21 +44,22 @@ def loss_and_gradient(
     # dropout after each layer, in place: x, h and g hold the dropped-out values from here on
     x_factors = _leave_out(dropout, x, generators)
     x = mm.round(x)
-    h = mm(x, model.W_1.t()).add_(model.b_1).relu_()
+    h = model.activation(mm(x, model.W_1.t()).add_(model.b_1))
     h_factors = _leave_out(dropout, h, generators)
     rounded_h = mm.round(h)
-    g = mm(rounded_h, model.W_2.t()).add_(model.b_2).relu_()
+    g = model.activation(mm(rounded_h, model.W_2.t()).add_(model.b_2))
     g_factors = _leave_out(dropout, g, generators)
 
     sample = None if sampler is None else sampler.draw(words, int(rows[0]))
     sums, d_g = softmax_gradient(mm, model.W_o, model.b_o, g, words, alpha, sample)
 
     # d_a: gradient of the pre-activations, first of the second hidden layer, then of the first
-    d_a = _through(d_g, g, g_factors)
+    kind = model.sizes.activation
+    d_a = _through(kind, d_g, g, g_factors)
     put_gradient(model.b_2, d_a.sum(0))
     d_a = mm.round(d_a)
     put_gradient(model.W_2, mm(d_a.t(), rounded_h))
-    d_a = _through(mm(d_a, model.W_2), h, h_factors)
+    d_a = _through(kind, mm(d_a, model.W_2), h, h_factors)
     put_gradient(model.b_1, d_a.sum(0))
     d_a = mm.round(d_a)
     put_gradient(model.W_1, mm(d_a.t(), x))
@@ -78,12 +79,18 @@ def _leave_out(dropout: Dropout, x: Tensor, generators: list[torch.Generator]) -
     return factors
 
 
-def _through(d: Tensor, units: Tensor, factors: Tensor | None) -> Tensor:
-    """Backpropagate d [B, units] through dropout and rectifier, in place.
+def _through(activation: str, d: Tensor, units: Tensor, factors: Tensor | None) -> Tensor:
+    """Backpropagate d [B, units] through dropout and activation function, in place.
 
-    units: the values after both; a dropped unit is 0 like an inactive one, and its gradient is 0 too.
+    units: the values after both; a dropped unit is 0 like an inactive rectifier, and its gradient is 0 too.
     """
-    d *= units > 0
-    if factors is not None:
-        d *= factors
+    if activation == "relu":
+        d *= units > 0
+        if factors is not None:
+            d *= factors
+    elif factors is None:
+        d *= 1 - units.square()  # tanh' = 1 - tanh^2
+    else:
+        # a unit is c tanh or 0, its factor c or 0: c (1 - (unit / c)^2) = c - unit^2 / c, and 0 where it is dropped
+        d *= factors - units.square() / factors.max().clamp_min(1)
     return d

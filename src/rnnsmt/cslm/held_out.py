@@ -7,7 +7,6 @@ import torch
 from numpy.typing import NDArray
 
 from rnnsmt.cslm.model import FeedForwardLM
-from rnnsmt.cslm.text import Text
 from rnnsmt.networks.batches import Index
 from rnnsmt.networks.devices import DeviceSetup, full_precision
 from rnnsmt.networks.id_directory import count_ids
@@ -55,10 +54,15 @@ class HeldOutNGrams:
         return NGramLikelihood(log_p, log_sum)
 
 
-def class_counts(text: Text, held_out: Index) -> ClassCounts:
-    """Count how often every class is predicted in training, plus one, float64 [classes]."""
-    classes = len(text.vocabulary)
-    counts = count_ids(text.words, classes) - np.bincount(text.words[held_out], minlength=classes)
+def class_counts(words: NDArray[np.int32], classes: int, held_out: Index) -> ClassCounts:
+    """Count how often every class is predicted in training, plus one, float64 [classes].
+
+    Args:
+        words: the ids of a text, which may be memory-mapped.
+        classes: number of classes.
+        held_out: positions in the text that are not trained on.
+    """
+    counts = count_ids(words, classes) - np.bincount(words[held_out], minlength=classes)
     return counts.astype(np.float64) + 1
 
 
@@ -67,7 +71,7 @@ def as_trained(ids: NDArray[np.int64], counts: ClassCounts) -> NDArray[np.int64]
     return np.where((counts[ids] == 1) & (ids != NULL), UNK, ids)
 
 
-def unigram_log_p(text: Text, held_out: Index, counts: ClassCounts) -> float:
-    """Compute the mean ln p of the held-out words by relative class frequencies, over the events of the network."""
+def unigram_log_p(words: NDArray[np.int64], counts: ClassCounts) -> float:
+    """Compute the mean ln p of held-out words by relative class frequencies, over the events of the network."""
     logs = np.log(counts / counts.sum())
-    return float(logs[as_trained(text.words[held_out].astype(np.int64), counts)].sum() / max(len(held_out), 1))
+    return float(logs[as_trained(words, counts)].sum() / max(len(words), 1))

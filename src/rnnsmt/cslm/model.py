@@ -3,15 +3,18 @@
 The words before the predicted one are projected by the same matrix R and concatenated, oldest first::
 
     x = [R(w_{t-n+1}); ...; R(w_{t-1})]      (n - 1) * projection
-    h = relu(W_1 x + b_1)                    hidden_1
-    g = relu(W_2 h + b_2)                    hidden_2
+    h = f(W_1 x + b_1)                       hidden_1
+    g = f(W_2 h + b_2)                       hidden_2
     p(w | context) = softmax(W_o g + b_o)    all classes
 
-Positions before the beginning of the sentence have id 0. B: n-grams of a batch, C: context words.
+f is the rectifier. Positions before the beginning of the sentence have id 0. B: n-grams of a batch, C: context words.
+
+``rnnsmt.nnjm`` has the same network with more inputs: source words beside the words before, and f may be tanh.
 
 Further below: the file of a network, with its sizes, parameters, the words of its classes, and its training settings.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,15 +22,18 @@ import torch
 from torch import Tensor, nn
 
 from rnnsmt.base.io import InputError
-from rnnsmt.cslm.settings import CslmSizes
+from rnnsmt.cslm.settings import CslmSizes, FeedForwardSizes
 from rnnsmt.networks.model_file import ModelFormat, corrupt_as_input_error, read_model, write_model
 from rnnsmt.networks.vocabulary import Vocabulary
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": torch.relu_, "tanh": torch.tanh_}
+"""The activation functions of the hidden layers, applied in place."""
 
 
 class FeedForwardLM(nn.Module):
     """The feed-forward network (7-grams at the paper's sizes); parameters are named as in the equations."""
 
-    def __init__(self, sizes: CslmSizes, seed: int | None, spread: float = 0.01) -> None:
+    def __init__(self, sizes: FeedForwardSizes, seed: int | None, spread: float = 0.01) -> None:
         """Build a network; biases are initialised to 0.
 
         Args:
@@ -37,6 +43,7 @@ class FeedForwardLM(nn.Module):
         """
         super().__init__()
         self.sizes = sizes
+        self.activation = ACTIVATIONS[sizes.activation]
         wide = sizes.context * sizes.projection
         self.R = nn.Parameter(torch.empty(sizes.inputs, sizes.projection))
         self.W_1 = nn.Parameter(torch.empty(sizes.hidden_1, wide))
@@ -67,8 +74,8 @@ class FeedForwardLM(nn.Module):
     def hidden(self, contexts: Tensor) -> Tensor:
         """Compute the last hidden layer g [B, hidden_2] from context ids [B, C], oldest first."""
         x = self.R[contexts].flatten(1)
-        h = torch.relu(x @ self.W_1.t() + self.b_1)
-        return torch.relu(h @ self.W_2.t() + self.b_2)
+        h = self.activation(x @ self.W_1.t() + self.b_1)
+        return self.activation(h @ self.W_2.t() + self.b_2)
 
     def logits(self, contexts: Tensor) -> Tensor:
         """Compute the output units before the softmax [B, vocabulary] from context ids [B, C]."""

@@ -20,7 +20,7 @@ from torch import Tensor
 from rnnsmt.base.io import InputError
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.progress import say
-from rnnsmt.cslm.model import FeedForwardLM, load_model
+from rnnsmt.cslm.model import FeedForwardLM, TrainedCslm, load_model
 from rnnsmt.cslm.text import Ids
 from rnnsmt.moses.ini import CSLM_UNKNOWN
 from rnnsmt.networks.devices import multiplies_bfloat16, set_up_device
@@ -40,7 +40,9 @@ class NGramScorer:
     """The n-gram probabilities of a model file.
 
     Attributes:
-        order: number of words of an n-gram.
+        order: number of target words of an n-gram.
+        context: number of ids of a context.
+        inputs: ids of a context are below it.
         words: words[i] is the word of class i, except for the classes ``padding``, ``unknown`` and ``end``.
     """
 
@@ -69,12 +71,13 @@ class NGramScorer:
             InputError: the file is missing or damaged, or the device is not available.
         """
         setup = set_up_device(device, 1)
-        trained = load_model(path, setup.device)
+        trained = self.load(path, setup.device)
         say(f"{Path(path).name}: computed on {setup}")
         self.path = path
         self.vocabulary = trained.vocabulary
         self.words = trained.vocabulary.words
-        self.order = trained.model.sizes.order
+        sizes = trained.model.sizes
+        self.context, self.inputs = sizes.context, sizes.inputs
         self.padding, self.unknown, self.end = NULL, UNK, trained.vocabulary.eos
         self.self_normalised = trained.self_normalised
         self.normalize = not self.self_normalised if normalize is None else normalize
@@ -84,6 +87,12 @@ class NGramScorer:
         else:
             self._engine = CpuEngine(trained.model, self.normalize, threads, reduced and multiplies_bfloat16())
 
+    def load(self, path: str | Path, device: torch.device) -> TrainedCslm:
+        """Read the model file; a subclass reads another kind."""
+        trained = load_model(path, device)
+        self.order = trained.model.sizes.context + 1
+        return trained
+
     def ids(self, words: list[str]) -> Ids:
         """Return the class of every word, UNK for words outside the shortlist."""
         return self.vocabulary.ids(words)
@@ -92,7 +101,7 @@ class NGramScorer:
         """Compute ln p(words[r] | contexts[owner[r]]), float32 [R]; UNK is scored as ``unknown_score`` says.
 
         Args:
-            contexts: int32 [C, order - 1], oldest word first, ``padding`` before the beginning of the sentence.
+            contexts: int32 [C, context], oldest word first, ``padding`` before the beginning of the sentence.
             owner: int32 [R], row of ``contexts`` for each request, ascending.
             words: int32 [R], the word of each request.
 
@@ -104,11 +113,11 @@ class NGramScorer:
         owner, words = np.ascontiguousarray(owner, np.int32), np.ascontiguousarray(words, np.int32)
         if not len(words):
             return np.zeros(0, np.float32)
-        if contexts.ndim != 2 or contexts.shape[1] != self.order - 1 or len(owner) != len(words):
-            raise ValueError(f"contexts of {self.order - 1} words and as many owners as words are needed")
-        for ids in (contexts, words):
-            if ids.min() < 0 or ids.max() > self.end:
-                raise ValueError(f"an id is not between 0 and {self.end}")
+        if contexts.ndim != 2 or contexts.shape[1] != self.context or len(owner) != len(words):
+            raise ValueError(f"contexts of {self.context} words and as many owners as words are needed")
+        for ids, last in ((contexts, self.inputs - 1), (words, self.end)):
+            if ids.min() < 0 or ids.max() > last:
+                raise ValueError(f"an id is not between 0 and {last}")
         if owner[0] < 0 or owner[-1] >= len(contexts) or (np.diff(owner) < 0).any():
             raise ValueError("owners must ascend and be rows of contexts")
         scores = self._engine.score(contexts, owner, words)
@@ -123,6 +132,7 @@ class CpuEngine:
     """Computation of a network on a CPU."""
 
     def __init__(self, model: FeedForwardLM, normalize: bool, threads: int, reduced: bool = False) -> None:
+        self.activation = model.activation
         self.table = first_layer_table(model).numpy()
         self.b_1, self.b_2 = model.b_1.numpy(), model.b_2
         self.W_2 = model.W_2.t().contiguous()
@@ -155,7 +165,7 @@ class CpuEngine:
         """Score the requests ``owner``, ``words`` [R] on at most ``ROWS`` contexts, into ``out`` [R]."""
         h = torch.zeros(ROWS, len(self.b_1))
         first_layer(contexts, self.table, self.b_1, h.numpy())
-        g = torch.addmm(self.b_2, h, self.W_2).relu_()
+        g = self.activation(torch.addmm(self.b_2, self.activation(h), self.W_2))
         if self.softmax:
             out[:] = self.softmax.log_p(g, torch.from_numpy(owner).long(), torch.from_numpy(words).long()).numpy()
             return
@@ -191,7 +201,7 @@ class CudaEngine:
             rows, own, word = ids.to(device).long().split([part.size, last - first, last - first])
             rows = rows.view(part.shape) + self.places
             h = torch.nn.functional.embedding_bag(rows, self.table.flatten(0, 1), mode="sum")
-            g = torch.addmm(model.b_2, (h + model.b_1).relu_(), model.W_2.t()).relu_()
+            g = model.activation(torch.addmm(model.b_2, model.activation(h + model.b_1), model.W_2.t()))
             if self.softmax:
                 found.append(self.softmax.log_p(g, own, word).float())
             else:
@@ -201,7 +211,7 @@ class CudaEngine:
 
 @torch.inference_mode()
 def first_layer_table(model: FeedForwardLM) -> Tensor:
-    """Compute W_1 R for every position of the context and every word, [C, vocabulary, hidden_1]."""
+    """Compute W_1 R for every position of the context and every word, [C, inputs, hidden_1]."""
     C, P = model.sizes.context, model.sizes.projection
     parts = [model.R @ model.W_1[:, place * P : (place + 1) * P].t() for place in range(C)]
     return torch.stack(parts)
@@ -211,11 +221,11 @@ def first_layer_table(model: FeedForwardLM) -> Tensor:
 def first_layer(
     contexts: NDArray[np.int32], table: NDArray[np.float32], bias: NDArray[np.float32], out: NDArray[np.float32]
 ) -> None:
-    """Compute the first hidden layer of B contexts, relu(b_1 + sum of W_1 R over the words).
+    """Compute the first hidden layer of B contexts before the activation function, b_1 + sum of W_1 R over the words.
 
     Args:
         contexts: int32 [B, C], the words before the predicted one, oldest first.
-        table: [C, vocabulary, H], W_1 R for every position and word.
+        table: [C, inputs, H], W_1 R for every position and word.
         bias: [H], b_1.
         out: [at least B, H]; the first B rows are filled.
     """
@@ -229,8 +239,6 @@ def first_layer(
             part = table[place, contexts[row, place]]
             for unit in range(units):
                 total[unit] += part[unit]
-        for unit in range(units):
-            total[unit] = max(total[unit], np.float32(0.0))
 
 
 @kernel()

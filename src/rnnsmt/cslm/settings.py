@@ -16,14 +16,55 @@ size are not published: Adam at a constant rate, minibatches large enough for a 
 of its 1,500 classes can be summed.
 """
 
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 
 from rnnsmt.base.io import InputError
 from rnnsmt.networks.settings import EpochSettings, NetworkSizes, setting
 
 
+class FeedForwardSizes(NetworkSizes):
+    """The sizes of a feed-forward network that predicts a class from a context of ids.
+
+    Attributes:
+        vocabulary: number of softmax classes.
+        projection: dimension of the projection of an id of the context.
+        hidden_1, hidden_2: number of units of the hidden layers.
+    """
+
+    vocabulary: int
+    projection: int
+    hidden_1: int
+    hidden_2: int
+
+    @property
+    @abstractmethod
+    def context(self) -> int:
+        """Return the number of ids of a context."""
+
+    @property
+    @abstractmethod
+    def inputs(self) -> int:
+        """Return the number of different ids of a context."""
+
+    @property
+    @abstractmethod
+    def activation(self) -> str:
+        """Return the activation function of the hidden layers, ``relu`` or ``tanh``."""
+
+    def parameters(self) -> dict[str, dict[str, int]]:
+        """Return the numbers of parameters: layer -> symbol -> number; biases are ``b_...``."""
+        first, second = self.hidden_1, self.hidden_2
+        return {
+            "projection": {"R": self.inputs * self.projection},
+            "hidden 1": {"W_1": first * self.context * self.projection, "b_1": first},
+            "hidden 2": {"W_2": second * first, "b_2": second},
+            "softmax": {"W_o": self.vocabulary * second, "b_o": self.vocabulary},
+        }
+
+
 @dataclass(frozen=True)
-class CslmSizes(NetworkSizes):
+class CslmSizes(FeedForwardSizes):
     """The sizes of a CSLM; the defaults are the paper's.
 
     Attributes:
@@ -55,18 +96,13 @@ class CslmSizes(NetworkSizes):
         """Return the number of ids of context words; those of the classes."""
         return self.vocabulary
 
-    def parameters(self) -> dict[str, dict[str, int]]:
-        """Return the numbers of parameters: layer -> symbol -> number; biases are ``b_...``."""
-        first, second = self.hidden_1, self.hidden_2
-        return {
-            "projection": {"R": self.vocabulary * self.projection},
-            "hidden 1": {"W_1": first * self.context * self.projection, "b_1": first},
-            "hidden 2": {"W_2": second * first, "b_2": second},
-            "softmax": {"W_o": self.vocabulary * second, "b_o": self.vocabulary},
-        }
+    @property
+    def activation(self) -> str:
+        """Return the activation function of the hidden layers."""
+        return "relu"
 
 
-OUTPUT_BIASES = ("zero", "unigram")
+OUTPUT_BIASES = ("zero", "unigram", "uniform")
 
 
 @dataclass(frozen=True)
@@ -88,7 +124,9 @@ class CslmSettings(EpochSettings):
         least=0,
     )
     output_bias: str = setting(
-        "zero", "initial output biases; unigram: log relative frequencies of the words", choices=OUTPUT_BIASES
+        "zero",
+        "initial output biases; unigram: log relative frequencies of the words; uniform: -ln of their number",
+        choices=OUTPUT_BIASES,
     )
     dropout: float = setting(0.0, "dropout rate of the projection and of both hidden layers", least=0)
     singletons: float = setting(

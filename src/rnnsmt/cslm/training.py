@@ -5,6 +5,7 @@
 moves its ln Z closer to 0.
 """
 
+import math
 from abc import abstractmethod
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rnnsmt.cslm.gradients import loss_and_gradient
-from rnnsmt.cslm.held_out import HeldOutNGrams, as_trained, class_counts, unigram_log_p
+from rnnsmt.cslm.held_out import ClassCounts, HeldOutNGrams, as_trained, class_counts, unigram_log_p
 from rnnsmt.cslm.model import FeedForwardLM, save_model
 from rnnsmt.cslm.settings import CslmSettings
 from rnnsmt.cslm.text import Text
@@ -145,7 +146,7 @@ class CslmTrainer(FeedForwardTrainer):
         """Split the n-grams into training and held-out n-grams, and create the network."""
         self.text, self.context = text, settings.order - 1
         held_out = draw_held_out(len(text), settings.held_out_of(len(text)), seed)
-        counts = class_counts(text, held_out)
+        counts = class_counts(text.words, len(text.vocabulary), held_out)
         self.rare = counts == 2
         """bool [classes]: whether a word occurs once; ``class_counts`` adds one."""
         self.rare[text.vocabulary.eos] = False
@@ -155,8 +156,7 @@ class CslmTrainer(FeedForwardTrainer):
             predicted[UNK] += settings.singletons * np.count_nonzero(self.rare)
             sampler = ClassSampler(predicted, settings.sampled_classes, seed)
         model = FeedForwardLM(settings.sizes(len(text.vocabulary)), seed, settings.spread)
-        if settings.output_bias == "unigram":
-            model.b_o.data.copy_(torch.from_numpy(counts / counts.sum()).log())
+        set_output_bias(model, settings.output_bias, counts)
         super().__init__(
             model.to(setup.device),
             settings,
@@ -167,7 +167,7 @@ class CslmTrainer(FeedForwardTrainer):
             len(text),
             held_out,
             HeldOutNGrams(as_trained(self.ngrams(held_out), counts), setup),
-            unigram_log_p(text, held_out, counts),
+            unigram_log_p(text.words[held_out].astype(np.int64), counts),
             sampler,
         )
 
@@ -190,6 +190,14 @@ class CslmTrainer(FeedForwardTrainer):
         vocabulary, normalised = self.text.vocabulary, self.settings.self_normalised > 0
         meta = {**description, "text": self.text.fingerprint, "vocabulary": vocabulary.hash(), **stats}
         save_model(path, self.model, vocabulary, normalised, self.text.unknown_words, meta)
+
+
+def set_output_bias(model: FeedForwardLM, kind: str, counts: ClassCounts) -> None:
+    """Set the output biases before the first update, see ``OUTPUT_BIASES``; zero leaves them."""
+    if kind == "unigram":
+        model.b_o.data.copy_(torch.from_numpy(counts / counts.sum()).log())
+    elif kind == "uniform":
+        model.b_o.data.fill_(-math.log(len(counts)))
 
 
 CENTRING_NGRAMS = 20_000

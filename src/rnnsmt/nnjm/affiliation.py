@@ -1,0 +1,79 @@
+"""Affiliation: the source position that every target word hangs on (Devlin et al. 2014, section 2.1).
+
+* A target word with several links hangs on the middle one, rounded down: of n source positions in ascending order on
+  the one with index (n - 1) // 2.
+* A word without a link hangs on the position of the nearest word that has one, the right one if both are as near.
+* ``</s>`` hangs on ``</s>`` of the source.
+
+Training affiliates the words of whole sentences; the search affiliates those of a phrase pair by the links within it,
+as Moses does.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnnsmt.base.kernels.decorator import kernel
+
+NO_LINK = -1
+"""Affiliation of the words of a sentence pair without any link."""
+
+
+def affiliations(
+    link_offsets: NDArray[np.int64],
+    source: NDArray[np.int32],
+    target: NDArray[np.int32],
+    target_offsets: NDArray[np.int64],
+) -> NDArray[np.int32]:
+    """Return the affiliation of every target word of S sentence or phrase pairs, one after the other.
+
+    Args:
+        link_offsets: [S + 1], where the links of each pair begin.
+        source, target: [L], source and target positions of the links, distinct, in ascending order of target, then
+            source position within a pair.
+        target_offsets: [S + 1], where the target words of each pair begin.
+
+    Returns:
+        [target words], source positions from 0 within the pair; ``NO_LINK`` for all words of a pair without links.
+    """
+    found = np.empty(int(target_offsets[-1]), np.int32)
+    _affiliate(link_offsets, source, target, target_offsets, found)
+    return found
+
+
+@kernel()
+def _affiliate(link_offsets, source, target, target_offsets, out):
+    """Compute ``affiliations`` into ``out``."""
+    for pair in range(link_offsets.shape[0] - 1):
+        begin, end = target_offsets[pair], target_offsets[pair + 1]
+        for place in range(begin, end):
+            out[place] = NO_LINK
+        # links are in ascending order: those of a target word follow one another
+        first = link_offsets[pair]
+        while first < link_offsets[pair + 1]:
+            last = first
+            while last + 1 < link_offsets[pair + 1] and target[last + 1] == target[first]:
+                last += 1
+            out[begin + target[first]] = source[first + (last - first) // 2]
+            first = last + 1
+        if link_offsets[pair] < link_offsets[pair + 1]:
+            _fill(out, begin, end)
+
+
+@kernel()
+def _fill(out, begin, end):
+    """Give the words without a link, in out[begin:end], the affiliation of the nearest word that has one."""
+    before = -1  # the last word with a link
+    place = begin
+    while place < end:
+        if out[place] != NO_LINK:
+            before = place
+            place += 1
+            continue
+        after = place
+        while after < end and out[after] == NO_LINK:
+            after += 1
+        # the words place..after - 1 have no link; the linked word ``after``, if there is one, becomes ``before`` next
+        for word in range(place, after):
+            right = after < end and (before < 0 or after - word <= word - before)
+            out[word] = out[after] if right else out[before]
+        place = after

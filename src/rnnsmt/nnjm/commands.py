@@ -1,0 +1,157 @@
+"""The commands of the neural network joint model."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from rnnsmt.base.io import InputError
+from rnnsmt.base.options import positive
+from rnnsmt.networks.options import add_device, add_settings, chosen_settings, need_torch, print_description
+from rnnsmt.networks.run_training import add_training, run_training
+from rnnsmt.nnjm.settings import PRESETS
+
+if TYPE_CHECKING:
+    from rnnsmt.networks.devices import DeviceSetup
+    from rnnsmt.nnjm.training import NnjmTrainer
+
+
+def describe_options(parser: argparse.ArgumentParser) -> None:
+    add_settings(parser, PRESETS, "paper")
+    for side in ("target", "source"):
+        parser.add_argument(
+            f"--{side}-vocabulary",
+            type=positive,
+            default=15_001,
+            help=f"number of {side} ids: id 0 (padding), UNK, the words, and </s>",
+        )
+
+
+def describe(args: argparse.Namespace) -> dict[str, object]:
+    """Print the sizes, the layers and the number of parameters of a joint model, without building it.
+
+    Also prints the training settings of the preset. torch is not needed.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt nnjm describe --preset small
+    """
+    return print_description(chosen_settings(args, PRESETS), args.target_vocabulary, args.source_vocabulary)
+
+
+def prepare_options(parser: argparse.ArgumentParser) -> None:
+    for name, text in (
+        ("source", "source side, one tokenised sentence per line"),
+        ("target", "target side"),
+        ("alignment", "word alignment in Pharaoh format, source-target"),
+    ):
+        parser.add_argument(f"--{name}", nargs="+", required=True, metavar="FILE", help=text)
+    for side in ("source", "target"):
+        parser.add_argument(
+            f"--{side}-vocabulary",
+            metavar="FILE",
+            help=f"{side} shortlist: vocabulary file, for example vocab.{side}.txt of `rnn prepare`",
+        )
+    parser.add_argument(
+        "--vocab-size",
+        type=int,
+        metavar="N",
+        help="size of the shortlists that are not given, not counting </s>: the N - 2 most frequent words, UNK and "
+        "id 0",
+    )
+    parser.add_argument("--output-dir", required=True, metavar="DIR", help="output directory")
+
+
+def prepare(args: argparse.Namespace) -> dict[str, object]:
+    r"""Convert a bitext with its word alignment into memory-mapped arrays of word ids and affiliations.
+
+    Every target word hangs on a source word (Devlin et al. 2014): the middle one of those it is linked to, or that of
+    the nearest word with a link. Sentence pairs without a link are left out and counted.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt nnjm prepare --source results/corpus/joined/train.en.gz --target results/corpus/joined/train.fr.gz \
+            --alignment results/align/model4/aligned.grow-diag-final-and.gz --vocab-size 1500 --output-dir try/examples
+    """
+    from rnnsmt.networks.vocabulary import Vocabulary, check_size, count_words
+    from rnnsmt.nnjm.examples import prepare_examples
+
+    vocabularies = []
+    for side, given, paths in (
+        ("source", args.source_vocabulary, args.source),
+        ("target", args.target_vocabulary, args.target),
+    ):
+        if given is not None:
+            vocabularies.append(Vocabulary.read(given))
+        elif args.vocab_size is None:
+            raise InputError(f"--{side}-vocabulary or --vocab-size is required")
+        else:
+            check_size(args.vocab_size)
+            counts = count_words(paths, f"on the {side} side")
+            vocabularies.append(Vocabulary.from_counts(counts, args.vocab_size))
+    source, target = vocabularies
+    return prepare_examples(args.source, args.target, args.alignment, (source, target), args.output_dir)
+
+
+def train_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--examples", required=True, metavar="DIR", help="directory written by `nnjm prepare`")
+    add_settings(parser, PRESETS, "small")
+    add_training(parser)
+
+
+def train(args: argparse.Namespace) -> dict[str, object]:
+    r"""Train the neural network joint model (Devlin et al. 2014) on a bitext with links.
+
+    Input is the directory of `nnjm prepare`; outputs are the network and its learning curve (JSON). The perplexity of
+    held-out sentence pairs is computed after every epoch. Training ends after --epochs epochs, or when the perplexity
+    has not improved for --patience epochs; the best parameters are saved.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt nnjm train --examples try/examples --preset demo --seed 1 --output-model try/nnjm.pt \
+            --output-history try/nnjm.json --state-dir try/nnjm.state --threads 2
+    """
+    settings = chosen_settings(args, PRESETS)
+
+    def make_trainer(setup: "DeviceSetup") -> "NnjmTrainer":
+        from rnnsmt.nnjm.examples import Examples
+        from rnnsmt.nnjm.training import NnjmTrainer
+
+        return NnjmTrainer(Examples.open(args.examples), settings, args.seed, setup, args.threads)
+
+    return run_training(args, settings, make_trainer)
+
+
+def perplexity_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--model", required=True, metavar="FILE", help="model file written by `nnjm train`")
+    parser.add_argument(
+        "--examples",
+        required=True,
+        metavar="DIR",
+        help="directory written by `nnjm prepare` with the vocabularies of the model",
+    )
+    parser.add_argument("--cslm", metavar="FILE", help="CSLM of the same target vocabulary to compare with")
+    parser.add_argument("--output", required=True, metavar="JSON", help="output file (JSON)")
+    add_device(parser)
+
+
+def perplexity(args: argparse.Namespace) -> dict[str, object]:
+    r"""Compute the perplexity of the target side of a bitext under the joint model, and under a CSLM for comparison.
+
+    Both predict the same events: every word and ``</s>``; words outside the vocabulary are one class, UNK. The softmax
+    is exact. The output also contains mean and standard deviation of ln Z if the model was trained self-normalised.
+
+    Example, in the folder of a run of the embedded corpus:
+
+        rnnsmt nnjm perplexity --model try/nnjm.pt --examples try/examples --output try/nnjm.perplexity.json
+    """
+    need_torch()
+
+    from rnnsmt.base.io import write_json
+    from rnnsmt.nnjm.scorer import perplexity_report
+
+    report = perplexity_report(args.model, args.examples, args.cslm, args.device, args.threads)
+    write_json(args.output, report)
+    stats = {"sentences": report["sentences"], "words": report["words"], "OOV": report["oov"]}
+    for name in ("nnjm", "cslm"):
+        if name in report:
+            stats[f"{name} perplexity"] = report[name]["perplexity"]
+    return stats

@@ -1,0 +1,83 @@
+"""The neural network joint model of Devlin et al. (2014), section 2, and the file of a network.
+
+p(t_i | history, window) = softmax(W_o g + b_o), where the inputs are the 2 w + 1 source words around the word s_a that
+t_i hangs on (``rnnsmt.nnjm.affiliation``), and the n - 1 target words before t_i, the oldest first::
+
+    x = [R(s_{a-w}); ...; R(s_{a+w}); R(t_{i-n+1}); ...; R(t_{i-1})]
+    h = f(W_1 x + b_1)
+    g = f(W_2 h + b_2)
+
+With w = 5 and n = 4 these are 14 inputs. Source and target words have rows of their own in R, the target words first,
+as in the files of NPLM. The equations, the gradient and the scoring are those of the CSLM, whose inputs are target
+words only (``rnnsmt.cslm``).
+"""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from rnnsmt.base.io import InputError
+from rnnsmt.cslm.model import FeedForwardLM
+from rnnsmt.networks.model_file import ModelFormat, corrupt_as_input_error, read_model, write_model
+from rnnsmt.networks.vocabulary import Vocabulary
+from rnnsmt.nnjm.settings import JointSizes
+
+FORMAT = ModelFormat("rnnsmt-nnjm-1", "a joint model", "train it again with nnjm train")
+
+
+class TrainedNnjm(NamedTuple):
+    """The content of a model file.
+
+    Attributes:
+        model: the network.
+        vocabulary: the target words, which are the classes.
+        source_vocabulary: the source words.
+        self_normalised: whether the network was trained so that an output unit approximates the log probability.
+        unknown_words: number of distinct target words of the training text outside the vocabulary.
+        meta: settings, seed and results of the training.
+    """
+
+    model: FeedForwardLM
+    vocabulary: Vocabulary
+    source_vocabulary: Vocabulary
+    self_normalised: bool
+    unknown_words: int
+    meta: dict[str, Any]
+
+
+def save_model(path: str | Path, trained: TrainedNnjm) -> None:
+    """Write a model, atomically. ``trained.meta``: plain values."""
+    content = {
+        "words": trained.vocabulary.words[2:-1],
+        "source words": trained.source_vocabulary.words[2:-1],
+        "self-normalised": trained.self_normalised,
+        "unknown words": trained.unknown_words,
+        "meta": trained.meta,
+    }
+    write_model(path, FORMAT, trained.model, trained.model.sizes, content)
+
+
+def load_model(path: str | Path, device: torch.device | str = "cpu") -> TrainedNnjm:
+    """Read a model onto a device.
+
+    Raises:
+        InputError: the file is missing, damaged, or of another kind.
+    """
+    model, content = read_model(path, FORMAT, lambda sizes: FeedForwardLM(JointSizes(**sizes), seed=None), device)
+    with corrupt_as_input_error(path, FORMAT.remedy):
+        trained = TrainedNnjm(
+            model,
+            Vocabulary(content["words"]),
+            Vocabulary(content["source words"]),
+            bool(content["self-normalised"]),
+            int(content["unknown words"]),
+            content["meta"],
+        )
+    sizes = model.sizes
+    if (len(trained.vocabulary), len(trained.source_vocabulary)) != (
+        sizes.vocabulary,
+        sizes.inputs - sizes.vocabulary,
+    ):
+        raise InputError(f"{path}: its words are not as many as its ids; {FORMAT.remedy}")
+    return trained

@@ -1,0 +1,104 @@
+"""Probabilities of target words by a trained joint model, and the perplexity of a bitext with links."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from rnnsmt.base.io import InputError
+from rnnsmt.base.progress import track
+from rnnsmt.cslm.ngram_scorer import NGramScorer
+from rnnsmt.networks.batches import Index
+from rnnsmt.networks.training import perplexity_of
+from rnnsmt.networks.vocabulary import UNK
+from rnnsmt.nnjm.examples import Examples
+from rnnsmt.nnjm.model import TrainedNnjm, load_model
+
+BLOCK = 50_000
+"""Number of target words that are scored together."""
+
+
+class JointScorer(NGramScorer):
+    """The probabilities of a joint model; a context is the window of source words and the target words before.
+
+    Attributes:
+        source_vocabulary: the source words; the input id of a source word is its id plus ``first_source``.
+        window: number of source words on each side of the affiliated one.
+    """
+
+    def load(self, path: str | Path, device: torch.device) -> TrainedNnjm:  # type: ignore[override]
+        """Read the model file."""
+        trained = load_model(path, device)
+        sizes: Any = trained.model.sizes
+        self.order, self.window = sizes.order, sizes.window
+        self.source_vocabulary, self.first_source = trained.source_vocabulary, len(trained.vocabulary)
+        return trained
+
+
+def word_scores(scorer: NGramScorer, contexts: NDArray[np.int64], words: NDArray[np.int32]) -> NDArray[np.float32]:
+    """Compute ln p of words [N] after contexts [N, C]; each distinct context is computed once."""
+    distinct, owner = np.unique(contexts.astype(np.int32), axis=0, return_inverse=True)
+    owner = owner.reshape(-1)
+    order = np.argsort(owner, kind="stable")
+    scores = np.empty(len(words), np.float32)
+    scores[order] = scorer.score(distinct, owner[order].astype(np.int32), words[order])
+    return scores
+
+
+def perplexity_report(
+    model: str | Path, directory: str | Path, cslm: str | Path | None, device: str, threads: int
+) -> dict[str, Any]:
+    """Compute the report of ``nnjm perplexity``.
+
+    Raises:
+        InputError: a file is missing or damaged, or a vocabulary is another one.
+    """
+    examples, scorer = Examples.open(directory), JointScorer(model, device, threads, normalize=True)
+    for side, of_model, of_text in (
+        ("source", scorer.source_vocabulary, examples.source_vocabulary),
+        ("target", scorer.vocabulary, examples.target_vocabulary),
+    ):
+        if of_model.hash() != of_text.hash():
+            raise InputError(f"{directory}: its {side} vocabulary is not that of {model}; prepare it with that one")
+    words = np.array(examples.target.words)
+    known = words != UNK
+    joint = np.concatenate(
+        [word_scores(scorer, examples.inputs(at, scorer.order, scorer.window), words[at]) for at in _blocks(examples)]
+    )
+    report: dict[str, Any] = {
+        "sentences": len(examples.target.offsets) - 1,
+        "words": len(words) - (len(examples.target.offsets) - 1),
+        "oov": int((~known).sum()),
+        "nnjm": _perplexities(joint, known),
+    }
+    if scorer.self_normalised:
+        bare = JointScorer(model, device, threads, normalize=False)
+        plain = [word_scores(bare, examples.inputs(at, bare.order, bare.window), words[at]) for at in _blocks(examples)]
+        log_sums = np.concatenate(plain) - joint
+        report["ln Z"] = {"mean": float(log_sums.mean()), "sd": float(log_sums.std())}
+    if cslm is not None:
+        other = NGramScorer(cslm, device, threads, normalize=True)
+        if other.vocabulary.hash() != scorer.vocabulary.hash():
+            raise InputError(f"{cslm}: its vocabulary is not that of {model}; their perplexities cannot be compared")
+        scores = [word_scores(other, examples.history(at, other.order), words[at]) for at in _blocks(examples)]
+        report["cslm"] = _perplexities(np.concatenate(scores), known)
+    return report
+
+
+def _blocks(examples: Examples) -> Iterator[Index]:
+    """Yield the positions of all target words, ``BLOCK`` at a time."""
+    for begin in track(range(0, len(examples), BLOCK), "measuring", unit=f"blocks of {BLOCK} words"):
+        yield np.arange(begin, min(begin + BLOCK, len(examples)))
+
+
+def _perplexities(log_p: NDArray[np.float32], known: NDArray[np.bool_]) -> dict[str, float]:
+    """Compute the perplexity with and without the words outside the vocabulary; both include ``</s>``."""
+    logs = log_p.astype(np.float64)
+    return {
+        "ln_p": float(logs.sum()),
+        "perplexity": perplexity_of(logs.mean()),
+        "perplexity_without_oov": perplexity_of(logs[known].mean()),
+    }

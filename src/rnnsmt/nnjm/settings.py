@@ -1,0 +1,118 @@
+"""The sizes of a joint model, the settings of its training, and three presets; imports nothing heavy.
+
+``paper``: sizes, initial weights, activation function, self-normalisation and minibatches as Devlin et al. (2014)
+describe them. They train by gradient descent with a rate of 0.001 that is halved when the validation likelihood gets
+worse; here it is Adam at a constant rate, as in the preset of the CSLM.
+
+``small`` and ``demo``: networks for a CPU, for the reasons of the presets of the CSLM (``rnnsmt.cslm.settings``).
+"""
+
+from dataclasses import dataclass, replace
+
+from rnnsmt.base.io import InputError
+from rnnsmt.cslm.settings import CslmSettings, FeedForwardSizes
+from rnnsmt.networks.settings import setting
+
+ACTIVATIONS = ("relu", "tanh")
+
+
+@dataclass(frozen=True)
+class JointSizes(FeedForwardSizes):
+    """The sizes of a joint model.
+
+    Attributes:
+        vocabulary: number of target classes, including id 0 (padding before the sentence, never predicted), id 1 (UNK)
+            and the last id (``</s>``); target words before the predicted one have the same ids.
+        source_vocabulary: number of source ids, of the same composition.
+        order: number of target words of an n-gram, including the predicted one.
+        window: number of source words on each side of the affiliated one.
+        projection: dimension of the projection of an input.
+        hidden_1, hidden_2: number of units of the hidden layers.
+        activation: activation function of the hidden layers.
+    """
+
+    vocabulary: int
+    source_vocabulary: int
+    order: int = 4
+    window: int = 5
+    projection: int = 192
+    hidden_1: int = 512
+    hidden_2: int = 512
+    activation: str = "tanh"
+
+    def __post_init__(self) -> None:
+        least = {"vocabulary": 3, "source_vocabulary": 3, "order": 2, "window": 0}
+        for name in ("vocabulary", "source_vocabulary", "order", "window", "projection", "hidden_1", "hidden_2"):
+            if getattr(self, name) < least.get(name, 1):
+                raise ValueError(f"{name} is {getattr(self, name)}, it must be at least {least.get(name, 1)}")
+        if self.activation not in ACTIVATIONS:
+            raise ValueError(f"activation is {self.activation}, it must be one of {', '.join(ACTIVATIONS)}")
+
+    @property
+    def context(self) -> int:
+        """Return the number of inputs: the window of source words, then the target words before."""
+        return 2 * self.window + self.order
+
+    @property
+    def inputs(self) -> int:
+        """Return the number of input ids: the target ids first, the source ids after them."""
+        return self.vocabulary + self.source_vocabulary
+
+
+@dataclass(frozen=True)
+class JointSettings(CslmSettings):
+    """The settings of a training on a bitext with links; the defaults are those of the preset ``paper``."""
+
+    order: int = setting(4, "number of target words of an n-gram: those before the predicted word, and the word itself")
+    window: int = setting(5, "number of source words on each side of the affiliated one", least=0)
+    activation: str = setting("tanh", "activation function of the hidden layers", choices=ACTIVATIONS)
+    projection: int = setting(192, "dimension of the projection (embedding) of every input word", above=0)
+    hidden_1: int = setting(512, "number of units of the first hidden layer", above=0)
+    hidden_2: int = setting(512, "number of units of the second hidden layer", above=0)
+    spread: float = setting(
+        0.05,
+        "initial weights are drawn from U(-X, X); 0: range derived from the number of inputs of a unit",
+        least=0,
+    )
+    output_bias: str = setting(
+        "uniform",
+        "initial output biases; unigram: log relative frequencies of the words; uniform: -ln of their number",
+        choices=("zero", "unigram", "uniform"),
+    )
+    self_normalised: float = 0.1
+    batch: int = 128
+
+    def sizes(self, *vocabularies: int) -> JointSizes:  # type: ignore[override]
+        """Return the sizes of the network for these numbers of target classes and source ids."""
+        if len(vocabularies) != 2:
+            raise InputError("a joint model has a target and a source vocabulary")
+        return JointSizes(
+            *vocabularies, self.order, self.window, self.projection, self.hidden_1, self.hidden_2, self.activation
+        )
+
+
+PAPER = JointSettings()
+
+SMALL = JointSettings(
+    projection=64,
+    hidden_1=256,
+    hidden_2=128,
+    activation="relu",
+    spread=0.0,
+    output_bias="unigram",
+    dropout=0.2,
+    singletons=0.3,
+    self_normalised=0.1,
+    sampled_classes=1000,
+    batch=512,
+    epochs=6,
+    learning_rate=2e-3,
+    schedule="linear",
+    warmup=50,
+    clip=5.0,
+    precision="reduced",
+)
+
+DEMO = replace(SMALL, projection=32, hidden_1=128, hidden_2=64, dropout=0.1, sampled_classes=0, batch=256, epochs=4)
+
+PRESETS: dict[str, JointSettings] = {"demo": DEMO, "small": SMALL, "paper": PAPER}

@@ -1,0 +1,113 @@
+"""Training of a joint model on a bitext with links; the loop is in ``rnnsmt.networks.training``.
+
+Whole sentence pairs are held out for validation: examples of one sentence share most of their inputs.
+"""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnnsmt.cslm.held_out import HeldOutNGrams, class_counts, unigram_log_p
+from rnnsmt.cslm.model import FeedForwardLM
+from rnnsmt.cslm.training import FeedForwardTrainer, set_output_bias
+from rnnsmt.networks.batches import Index
+from rnnsmt.networks.devices import DeviceSetup
+from rnnsmt.networks.id_directory import Sequences
+from rnnsmt.networks.softmax import ClassSampler
+from rnnsmt.networks.vocabulary import NULL, UNK
+from rnnsmt.nnjm.examples import Examples
+from rnnsmt.nnjm.model import TrainedNnjm, save_model
+from rnnsmt.nnjm.settings import JointSettings
+
+
+class NnjmTrainer(FeedForwardTrainer):
+    """The training of a joint model on the examples of a bitext."""
+
+    chapter = "nnjm"
+    settings: JointSettings
+
+    def __init__(
+        self, examples: Examples, settings: JointSettings, seed: int, setup: DeviceSetup, threads: int = 1
+    ) -> None:
+        """Split the examples into training and held-out ones, and create the network."""
+        self.data, self.order, self.window = examples, settings.order, settings.window
+        pairs = draw_pairs(examples.target, settings.held_out_of(len(examples)), seed)
+        held_out = places_of(examples.target, pairs)
+        counts = class_counts(examples.target.words, len(examples.target_vocabulary), held_out)
+        source = class_counts(examples.source.words, len(examples.source_vocabulary), places_of(examples.source, pairs))
+        every = np.concatenate([counts, source])
+        first_source = len(counts)
+        self.unknown_of = np.full(len(every), UNK)
+        """int64 [inputs]: UNK of the side of an input id."""
+        self.unknown_of[first_source:] += first_source
+        special = [NULL, UNK, first_source - 1, first_source + NULL, first_source + UNK, len(every) - 1]
+        self.rare, self.unseen = every == 2, every == 1  # ``class_counts`` adds one
+        self.rare[special] = self.unseen[special] = False
+        sampler = None
+        if settings.sampled_classes:
+            predicted = np.where(self.rare[:first_source], counts - settings.singletons, counts)
+            predicted[UNK] += settings.singletons * np.count_nonzero(self.rare[:first_source])
+            sampler = ClassSampler(predicted, settings.sampled_classes, seed)
+        model = FeedForwardLM(
+            settings.sizes(len(examples.target_vocabulary), len(examples.source_vocabulary)), seed, settings.spread
+        )
+        set_output_bias(model, settings.output_bias, counts)
+        validation = self.ngrams(held_out)
+        validation = np.where(self.unseen[validation], self.unknown_of[validation], validation)
+        super().__init__(
+            model.to(setup.device),
+            settings,
+            seed,
+            {"examples": examples.fingerprint, "seed": seed},
+            setup,
+            threads,
+            len(examples),
+            held_out,
+            HeldOutNGrams(validation, setup),
+            unigram_log_p(examples.target.words[held_out].astype(np.int64), counts),
+            sampler,
+        )
+
+    def ngrams(self, index: Index) -> NDArray[np.int64]:
+        """Return examples [B, C + 1]: their inputs, and the word to predict."""
+        words = self.data.target.words[index].astype(np.int64)
+        return np.concatenate([self.data.inputs(index, self.order, self.window), words[:, None]], 1)
+
+    def training_ngrams(self, index: Index) -> NDArray[np.int64]:
+        """Return some examples, in which words that occur once in the text are UNK at random."""
+        ids = self.ngrams(index)
+        if self.settings.singletons:
+            draws = np.random.default_rng([self.seed, 4, self.update, self.setup.rank]).random(ids.shape, np.float32)
+            replaced = self.rare[ids] & (draws < self.settings.singletons)
+            ids[replaced] = self.unknown_of[ids[replaced]]
+        return ids
+
+    def start_message(self) -> str:
+        return f"{len(self.data):,} target words, {self.validation.number:,} of them for validation"
+
+    def save_network(self, path: str | Path, description: dict[str, object], stats: dict[str, object]) -> None:
+        data = self.data
+        meta = {**description, "examples": data.fingerprint, "vocabulary": data.target_vocabulary.hash(), **stats}
+        normalised = self.settings.self_normalised > 0
+        save_model(
+            path,
+            TrainedNnjm(
+                self.model, data.target_vocabulary, data.source_vocabulary, normalised, data.unknown_words, meta
+            ),
+        )
+
+
+def draw_pairs(target: Sequences, words: int, seed: int) -> Index:
+    """Draw sentence pairs with at least ``words`` target words together; return their numbers, ascending."""
+    order = np.random.default_rng([seed, 1]).permutation(len(target.offsets) - 1)
+    total = np.cumsum(target.lengths(order))
+    number = int(np.searchsorted(total, words)) + 1 if words else 0
+    return np.sort(order[:number]).astype(np.int64)
+
+
+def places_of(side: Sequences, pairs: Index) -> Index:
+    """Return the positions of all ids of some sentences, ascending; ``pairs`` are ascending."""
+    lengths = side.lengths(pairs)
+    first = side.offsets[pairs] - (np.cumsum(lengths) - lengths)
+    return np.repeat(first, lengths) + np.arange(int(lengths.sum()))

@@ -1,0 +1,213 @@
+"""The joint model: equations and gradient against independent ones, training, scores, and what it learns."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from rnnsmt.base.io import InputError  # noqa: E402
+from rnnsmt.cli import main  # noqa: E402
+from rnnsmt.cslm.gradients import loss_and_gradient  # noqa: E402
+from rnnsmt.cslm.model import FeedForwardLM  # noqa: E402
+from rnnsmt.networks.devices import DeviceSetup  # noqa: E402
+from rnnsmt.networks.operations import Dropout, Products  # noqa: E402
+from rnnsmt.nnjm.examples import Examples  # noqa: E402
+from rnnsmt.nnjm.model import load_model  # noqa: E402
+from rnnsmt.nnjm.scorer import JointScorer, word_scores  # noqa: E402
+from rnnsmt.nnjm.settings import DEMO, PRESETS, JointSizes  # noqa: E402
+from rnnsmt.nnjm.training import NnjmTrainer, draw_pairs, places_of  # noqa: E402
+
+torch.set_num_threads(1)
+CPU = DeviceSetup(torch.device("cpu"))
+SIZES = JointSizes(vocabulary=7, source_vocabulary=6, order=3, window=1, projection=4, hidden_1=5, hidden_2=6)
+TINY = ["--projection", "8", "--hidden-1", "16", "--hidden-2", "12", "--batch", "64", "--window", "3", "--epochs", "6"]
+
+
+def equations(model, row):
+    """ln p of every class after the inputs ``row``, written out unit by unit in float64."""
+    value = {name: parameter.detach().double().numpy() for name, parameter in model.named_parameters()}
+    f = np.tanh if model.sizes.activation == "tanh" else lambda a: np.maximum(a, 0)
+    x = np.concatenate([value["R"][i] for i in row])
+    g = f(value["W_2"] @ f(value["W_1"] @ x + value["b_1"]) + value["b_2"])
+    units = value["W_o"] @ g + value["b_o"]
+    return units - np.log(np.exp(units).sum())
+
+
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
+def test_equations(activation):
+    model = FeedForwardLM(replace(SIZES, activation=activation), seed=1, spread=0.7)
+    rows = torch.randint(0, SIZES.inputs, (5, SIZES.context), generator=torch.Generator().manual_seed(2))
+    for row in rows.tolist():
+        expected = equations(model, row)
+        got = model.log_probability(torch.tensor([row] * 7), torch.arange(7)).detach().numpy()
+        np.testing.assert_allclose(got, expected, atol=1e-5)
+        assert np.exp(expected).sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
+@pytest.mark.parametrize("rate", [0.0, 0.4])
+def test_gradient_is_that_of_finite_differences(activation, rate):
+    model = FeedForwardLM(replace(SIZES, activation=activation), seed=1, spread=0.7).double()
+    generator = torch.Generator().manual_seed(3)
+    contexts = torch.randint(0, SIZES.inputs, (9, SIZES.context), generator=generator)
+    words = torch.randint(0, 7, (9,), generator=generator)
+    for parameter in model.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+
+    def loss():
+        sums = loss_and_gradient(model, contexts, words, torch.arange(9), Products(), 0.1, Dropout(rate, 5))
+        return float(sums[0] + 0.1 * sums[1])
+
+    loss()
+    gradients = {name: parameter.grad.clone() for name, parameter in model.named_parameters()}
+    rng = np.random.default_rng(4)
+    for name, parameter in model.named_parameters():
+        flat = parameter.data.view(-1)
+        for place in rng.integers(0, len(flat), 6):
+            before = float(flat[place])
+            flat[place] = before + 1e-6
+            above = loss()
+            flat[place] = before - 1e-6
+            below = loss()
+            flat[place] = before
+            assert float(gradients[name].view(-1)[place]) == pytest.approx((above - below) / 2e-6, rel=1e-4, abs=1e-6)
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory):
+    """A toy language whose ``bank`` is `rive` or `banque`, as the word three before it says; it is told by no other.
+
+    The target word before it is always `la`, so that a language model of the target cannot know.
+    """
+    directory = tmp_path_factory.mktemp("toy")
+    rng = np.random.default_rng(1)
+    lines = []
+    for _ in range(900):
+        river = rng.random() < 0.5
+        source = ["river" if river else "money", "then", "the", "bank", *["so"] * rng.integers(0, 3)]
+        target = ["puis", "la", "rive" if river else "banque", *["ainsi"] * (len(source) - 4)]
+        links = ["1-0", "2-1", "3-2", *[f"{k}-{k - 1}" for k in range(4, len(source))]]
+        lines.append((" ".join(source), " ".join(target), " ".join(links)))
+    for name, part in zip(("source", "target", "links"), zip(*lines, strict=True), strict=True):
+        (directory / name).write_text("".join(f"{line}\n" for line in part))
+    files = ["--source", directory / "source", "--target", directory / "target", "--alignment", directory / "links"]
+    line = ["nnjm", "prepare", *files, "--vocab-size", "20", "--output-dir", directory / "examples"]
+    assert main([str(part) for part in line]) == 0
+    assert main(training(directory, directory / "out")) == 0
+    return directory
+
+
+def training(toy, out, *options):
+    """The command line of a training."""
+    files = ["--output-model", out / "m.pt", "--output-history", out / "h.json", "--state-dir", out / "state"]
+    line = ["nnjm", "train", "--examples", toy / "examples", "--preset", "demo", *TINY, *files, *options]
+    return [str(part) for part in line]
+
+
+def test_a_word_outside_the_phrase_decides(toy):
+    examples, scorer = Examples.open(toy / "examples"), JointScorer(toy / "out/m.pt", "cpu", normalize=True)
+    places = np.flatnonzero(np.isin(examples.target.words, scorer.ids(["rive", "banque"])))
+    contexts, words = examples.inputs(places, scorer.order, scorer.window), examples.target.words[places]
+    assert np.exp(word_scores(scorer, contexts, words)).min() > 0.8
+    # with the deciding word out of sight it is a guess
+    contexts[:, 0] = scorer.first_source
+    assert 0.3 < np.exp(word_scores(scorer, contexts, words)).mean() < 0.7
+
+
+def test_perplexity(toy, tmp_path):
+    line = ["nnjm", "perplexity", "--model", toy / "out/m.pt", "--examples", toy / "examples"]
+    assert main([str(part) for part in [*line, "--output", tmp_path / "p.json"]]) == 0
+    report = json.loads((tmp_path / "p.json").read_text())
+    examples, model = Examples.open(toy / "examples"), load_model(toy / "out/m.pt").model
+    rows = torch.from_numpy(examples.inputs(np.arange(len(examples)), 4, 3))
+    words = torch.from_numpy(np.array(examples.target.words)).long()
+    direct = model.log_probability(rows, words).double()
+    assert report["nnjm"]["perplexity"] == pytest.approx(float(torch.exp(-direct.mean())), rel=1e-5)
+    assert report["oov"] == 0
+    assert abs(report["ln Z"]["mean"]) < 0.3
+
+
+def test_scores_do_not_depend_on_the_batch(toy):
+    examples, scorer = Examples.open(toy / "examples"), JointScorer(toy / "out/m.pt", "cpu")
+    places = np.arange(600)
+    contexts = np.unique(examples.inputs(places, scorer.order, scorer.window).astype(np.int32), axis=0)
+    owner, words = np.arange(len(contexts), dtype=np.int32), np.full(len(contexts), 3, np.int32)
+    together = scorer.score(contexts, owner, words)
+    alone = [scorer.score(row[None], np.zeros(1, np.int32), words[:1])[0] for row in contexts]
+    assert together.tolist() == alone
+    threads = JointScorer(toy / "out/m.pt", "cpu", threads=2)
+    assert threads.score(contexts, owner, words).tolist() == alone
+
+
+def test_held_out_examples_are_whole_sentences(toy):
+    examples = Examples.open(toy / "examples")
+    trainer = NnjmTrainer(examples, replace(DEMO, held_out_least=100), 1, CPU)
+    assert 100 <= trainer.validation.number < 120
+    pairs = draw_pairs(examples.target, 100, 1)
+    assert trainer.held_out.tolist() == places_of(examples.target, pairs).tolist()
+    ends = examples.target.words[trainer.held_out] == examples.target_vocabulary.eos
+    assert ends.sum() == len(pairs) and ends[-1]
+    assert not set(next(trainer.batches).tolist()) & set(trainer.held_out.tolist())
+
+
+def test_words_that_no_training_sentence_has_are_unknown_in_validation(tmp_path):
+    lines = [f"a w{k} b\n" for k in range(40)]
+    for name in ("source", "target"):
+        (tmp_path / name).write_text("".join(lines))
+    (tmp_path / "links").write_text("0-0 1-1 2-2\n" * 40)
+    files = ["--source", tmp_path / "source", "--target", tmp_path / "target", "--alignment", tmp_path / "links"]
+    line = ["nnjm", "prepare", *files, "--vocab-size", "100", "--output-dir", tmp_path / "examples"]
+    assert main([str(part) for part in line]) == 0
+    trainer = NnjmTrainer(Examples.open(tmp_path / "examples"), replace(DEMO, held_out_least=10, held_out=0.1), 1, CPU)
+    first_source = trainer.model.sizes.vocabulary
+    seen = torch.cat(trainer.validation.contexts)
+    # every word w of a held-out sentence occurs once in the text: it is UNK on its side
+    assert (seen == first_source + 1).any() and (seen == 1).any()
+    rare = {id for id in range(trainer.model.sizes.inputs) if trainer.rare[id] or trainer.unseen[id]}
+    assert not rare & set(seen.flatten().tolist())
+
+
+def test_killed_training_ends_like_an_uninterrupted_one(toy, tmp_path):
+    command = [sys.executable, "-m", "rnnsmt", *training(toy, tmp_path, "--save-every", "0.01")]
+    (tmp_path / "state").mkdir()
+    with subprocess.Popen(command, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}) as process:
+        for _ in range(2000):
+            if any((tmp_path / "state").iterdir()) or process.poll() is not None:
+                break
+            time.sleep(0.05)
+        process.send_signal(signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL
+    assert main(training(toy, tmp_path)) == 0
+    for name in ("m.pt", "h.json"):
+        assert (tmp_path / name).read_bytes() == (toy / "out" / name).read_bytes()
+
+
+def test_damaged_model_is_refused(toy, tmp_path):
+    content = torch.load(toy / "out/m.pt", weights_only=True)
+    for change, message in (
+        ({"format": "rnnsmt-cslm-2"}, "not a joint model"),
+        ({"source words": content["source words"][1:]}, "not as many as its ids"),
+        ({"sizes": {**content["sizes"], "activation": "sine"}}, "parts are not what they should be"),
+        ({"parameters": {}}, "parts are not what they should be"),
+    ):
+        torch.save({**content, **change}, tmp_path / "m.pt")
+        with pytest.raises(InputError, match=message):
+            load_model(tmp_path / "m.pt")
+    (tmp_path / "m.pt").write_bytes((toy / "out/m.pt").read_bytes()[:-100])
+    with pytest.raises(InputError, match="cannot be read"):
+        load_model(tmp_path / "m.pt")
+
+
+def test_paper_sizes_are_those_of_devlin():
+    sizes = PRESETS["paper"].sizes(16_000, 16_000)
+    assert (sizes.context, sizes.projection, sizes.hidden_1, sizes.hidden_2) == (14, 192, 512, 512)
+    count = 32_000 * 192 + 512 * (14 * 192 + 1) + 512 * 513 + 16_000 * 513
+    assert sizes.count() == count == sum(p.numel() for p in FeedForwardLM(sizes, seed=None).parameters())
