@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rnnsmt.moses.ini import default_ini
+from rnnsmt.moses.default_ini import default_ini
 from rnnsmt.plan import features, systems
 from rnnsmt.plan.config import check
 from rnnsmt.plan.features import BY_NAME, FEATURES, REGISTRY, Feature, features_of, known_features, networks_of
