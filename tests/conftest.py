@@ -63,10 +63,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from xdist.scheduler import LoadScopeScheduling
 
     class ChapterScheduling(LoadScopeScheduling):
-        """Sends the tests of a directory of tests/unit to the same process, every other test to any."""
+        """Send the tests of a directory of tests/unit to the same process, every other test to any."""
 
         def _split_scope(self, nodeid: str) -> str:
             directory = nodeid.partition("::")[0].rpartition("/")[0]
+            directory = "tests/unit/align" if directory == "tests/unit/phrases" else directory  # it aligns, too
             return directory if directory.startswith("tests/unit/") else nodeid
 
     return ChapterScheduling(config, log) if config.getoption("dist") == "load" else None

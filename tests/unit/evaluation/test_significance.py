@@ -274,6 +274,7 @@ def test_interval_excludes_zero_where_p_is_small():
         assert found.margin < found.detectable < 2 * found.margin
 
 
+@pytest.mark.slow
 def test_detectable_difference_is_detected_in_four_of_five():
     """Add the detectable difference as a gain: 80 % of the trials find it."""
     rng = np.random.default_rng(14)
