@@ -130,7 +130,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
             --threads 2
     """
     from rnnsmt.base.parallel import map_chunks
-    from rnnsmt.selection.scoring import CrossEntropyDifference, SideModels
+    from rnnsmt.selection.models import CrossEntropyDifference, SideModels
 
     if (args.text2 is None) != (args.models2 is None):
         raise InputError(

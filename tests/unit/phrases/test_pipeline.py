@@ -19,11 +19,11 @@ from rnnsmt.cli import main
 from rnnsmt.phrases.aligned_text import AlignedBlock
 from rnnsmt.phrases.extraction import extract_phrases
 from rnnsmt.phrases.folds import sentence_folds, word_hashes
-from rnnsmt.phrases.kernels.scoring import greater_links, transpose_links
 from rnnsmt.phrases.lexical_table import count_lexical, write_lexical_tables
 from rnnsmt.phrases.packing import Packing
+from rnnsmt.phrases.pair_scores import greater_links, transpose_links
+from rnnsmt.phrases.phrase_table import score_phrases
 from rnnsmt.phrases.reordering import write_reordering_table
-from rnnsmt.phrases.scoring import score_phrases
 
 from . import phrases_twin as twin
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from rnnsmt.base.kernels.decorator import kernel
-from rnnsmt.lm.kernels.automaton import query
+from rnnsmt.lm.automaton import query
 
 PRECISE = 1e-3
 """Smallest usable value of 1 - mass: below it, too many digits of the LM's float32 probabilities cancel."""
@@ -23,7 +23,7 @@ def event_log_p(lm, start, words, known, end, inside, outside, out):
     """Compute ln p of every word of a text; for a word outside the shortlist, of the class of all such words.
 
     Args:
-        lm: the automaton, ``rnnsmt.lm.kernels.automaton.LmArrays``.
+        lm: the automaton, ``rnnsmt.lm.automaton.LmArrays``.
         start: the state at the beginning of a sentence.
         words: int32 [N], LM ids of all sentences one after the other, each ending in ``end``.
         known: bool [N], whether a word is in the shortlist.

@@ -9,7 +9,7 @@ phrase has no forward score. The LM scores ``</s>``.
 import numpy as np
 
 from rnnsmt.base.kernels.decorator import kernel
-from rnnsmt.lm.kernels.automaton import query
+from rnnsmt.lm.automaton import query
 from rnnsmt.search.kernels.edges import LEFT, MONOTONE, RIGHT, SWAP, orientation_of
 
 

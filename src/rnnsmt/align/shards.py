@@ -1,9 +1,9 @@
-"""Training in separate jobs that each process a part of the corpus, on one or several machines, and exchange files.
+"""Training in separate jobs that each process a shard of the corpus, on one or several machines, and exchange files.
 
-The passes are those of ``rnnsmt.align.training``, and the links are the same for any number of parts. ``cut`` collects
-statistics of the corpus and splits it into parts. In every pass, ``count`` computes the counts of one part, and
-``estimate`` the next parameters from the counts of all parts. ``links`` concatenates the links of all parts from the
-last pass. Every file stores the fingerprint of its job.
+The iterations are those of ``rnnsmt.align.training``, and the links are the same for any number of shards. ``cut``
+collects statistics of the corpus and splits it into shards. In every iteration, ``count`` computes the counts of one
+shard, and ``estimate`` the next parameters from the counts of all shards. ``links`` concatenates the links of all
+shards from the last iteration. Every file stores the fingerprint of its job.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,8 +16,7 @@ import numpy.typing as npt
 
 from rnnsmt.align.bitext import Bitext
 from rnnsmt.align.direction import Counts, Direction, Parameters, Sentences, Statistics
-from rnnsmt.align.kernels.lexicon import mark_pairs
-from rnnsmt.align.lexicon import MAX_PAIRS, Lexicon
+from rnnsmt.align.lexicon import MAX_PAIRS, Lexicon, mark_pairs
 from rnnsmt.align.pharaoh import Links
 from rnnsmt.align.training import ALIGNERS, links_of, load_arrays, save_arrays, sides
 from rnnsmt.base.io import InputError
@@ -28,18 +27,18 @@ REMEDY = "make it again, with all that follows"
 """Advice at the end of the error messages about a file of another job."""
 
 TEXT = ("given_ids", "given_offsets", "generated_ids", "generated_offsets")
-"""Names of the arrays of a part's sentences: ids and offsets of both sides."""
+"""Names of the arrays of a shard's sentences: ids and offsets of both sides."""
 
 IN_ORDER = ("sums", "best")
-"""Results of a pass that are concatenated in the order of the parts; all others are added up."""
+"""Results of an iteration that are concatenated in the order of the shards; all others are added up."""
 
 
 def cut(
     bitext: Bitext, fingerprint: Mapping[str, object], folder: str | Path, threads: int = 1, max_pairs: int = MAX_PAIRS
 ) -> int:
-    """Write the inputs of all passes: ``corpus.npz``, ``parameters.0.npz`` and the parts, ``part.K-of-N.npz``.
+    """Write the inputs of all iterations: ``corpus.npz``, ``parameters.0.npz`` and the shards, ``part.K-of-N.npz``.
 
-    The corpus is split at block boundaries; if there are fewer blocks than parts, some parts are empty.
+    The corpus is split at block boundaries; if there are fewer blocks than shards, some shards are empty.
 
     Args:
         bitext: the corpus.
@@ -58,17 +57,17 @@ def cut(
     save_arrays(folder / "corpus.npz", about, **statistics, offsets=generated.offsets)
     parts = int(about["--parts"])
     for number in range(1, parts + 1):
-        arrays = _part(direction, (number, parts))
+        arrays = _shard(direction, (number, parts))
         save_arrays(folder / f"part.{number}-of-{parts}.npz", about, part=np.array(number), **arrays)
     parameters = ALIGNERS[about["--aligner"]].begin(direction)
     save_arrays(folder / "parameters.0.npz", about, done=np.array(0), **parameters)
     return direction.pairs
 
 
-def _part(direction: Direction, part: tuple[int, int]) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays of a part: its sentences, numbered from 0, and the lexicon entries that occur in them.
+def _shard(direction: Direction, part: tuple[int, int]) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays of a shard: its sentences, numbered from 0, and the lexicon entries that occur in them.
 
-    ``words_before`` is the number of generated words in the parts before. ``cells`` [pairs of the part] contains the
+    ``words_before`` is the number of generated words in the shards before. ``cells`` [pairs of the shard] contains the
     index of each pair in the lexicon of the corpus.
     """
     first, behind = bounds_of_part(part, len(direction.bounds) - 1)
@@ -98,41 +97,41 @@ def _part(direction: Direction, part: tuple[int, int]) -> dict[str, npt.NDArray[
 
 
 def count(part: str | Path, parameters: str | Path, output: str | Path, threads: int = 1) -> int:
-    """Write the counts of the next pass over a part; return the number of that pass, from 1.
+    """Write the counts of a shard in the next iteration; return the number of that iteration, from 1.
 
     Only the non-zero counts of ``t`` are stored, with their indices in the lexicon of the corpus in ``cells``.
 
     Raises:
-        InputError: the parameters are those of the last pass, or a file belongs to another job.
+        InputError: the parameters are those of the last iteration, or a file belongs to another job.
     """
     names = ("part", "bounds", "starts", "words", "cells", "words_before", *TEXT)
-    about, own = load_arrays(part, REMEDY, *names)
+    about, shard = load_arrays(part, REMEDY, *names)
     done, learnt = _parameters(parameters, about)
     passes = ALIGNERS[about["--aligner"]].passes
     if done == len(passes):
         raise InputError(f"{parameters}: of the last pass; what follows are the links (rnnsmt align links)")
-    text = (own["given_ids"], own["given_offsets"], own["generated_ids"], own["generated_offsets"])
-    sentences = Sentences(Lexicon(own["starts"], own["words"]), text, own["bounds"], threads, room=0)
-    # restrict t and best to the part; the last element of t is the value of pairs that are not in the lexicon
-    learnt["t"] = np.append(learnt["t"][own["cells"]], learnt["t"][-1])
-    before = int(own["words_before"])
-    learnt["best"] = learnt["best"][before : before + len(own["generated_ids"])].copy()
+    text = (shard["given_ids"], shard["given_offsets"], shard["generated_ids"], shard["generated_offsets"])
+    sentences = Sentences(Lexicon(shard["starts"], shard["words"]), text, shard["bounds"], threads, room=0)
+    # restrict t and best to the shard; the last element of t is the value of pairs that are not in the lexicon
+    learnt["t"] = np.append(learnt["t"][shard["cells"]], learnt["t"][-1])
+    before = int(shard["words_before"])
+    learnt["best"] = learnt["best"][before : before + len(shard["generated_ids"])].copy()
     counts = passes[done].count(sentences, learnt)
     if "t" in counts:
         found = np.flatnonzero(counts["t"])
-        counts |= {"t": counts["t"][found], "cells": own["cells"][found]}
-    save_arrays(output, about, part=own["part"], done=np.array(done), **counts)
+        counts |= {"t": counts["t"][found], "cells": shard["cells"][found]}
+    save_arrays(output, about, part=shard["part"], done=np.array(done), **counts)
     return done + 1
 
 
 def estimate(corpus: str | Path, parameters: str | Path, counts: Sequence[str | Path], output: str | Path) -> int:
-    """Write the parameters after a pass, from those before it and the counts of all parts.
+    """Write the parameters after an iteration, from those before it and the counts of all shards.
 
     Returns:
-        The number of the pass, from 1.
+        The number of the iteration, from 1.
 
     Raises:
-        InputError: a file belongs to another job or pass, or the counts of a part are missing.
+        InputError: a file belongs to another job or iteration, or the counts of a shard are missing.
     """
     about, statistics = load_arrays(corpus, REMEDY, *Statistics._fields)
     done, learnt = _parameters(parameters, about)
@@ -145,7 +144,7 @@ def estimate(corpus: str | Path, parameters: str | Path, counts: Sequence[str | 
 
 
 def links(corpus: str | Path, counts: Sequence[str | Path]) -> Iterable[Links]:
-    """Return the links of the corpus from the counts files of all parts of the last pass.
+    """Return the links of the corpus from the counts files of all shards in the last iteration.
 
     Raises:
         InputError: as ``estimate``.
@@ -157,10 +156,10 @@ def links(corpus: str | Path, counts: Sequence[str | Path]) -> Iterable[Links]:
 
 
 def _add_up(paths: Sequence[str | Path], pairs: int) -> Counts:
-    """Return the counts of the corpus: the sums over all parts, or the concatenation for the names in ``IN_ORDER``.
+    """Return the counts of the corpus: the sums over all shards, or the concatenation for the names in ``IN_ORDER``.
 
     Args:
-        paths: counts files, in the order of the parts.
+        paths: counts files, in the order of the shards.
         pairs: number of word pairs of the lexicon of the corpus.
     """
     totals: Counts = {}
@@ -181,7 +180,7 @@ def _add_up(paths: Sequence[str | Path], pairs: int) -> Counts:
 
 
 def _parameters(path: str | Path, about: dict[str, str]) -> tuple[int, Parameters]:
-    """Return the number of completed passes and the parameters after them.
+    """Return the number of completed iterations and the parameters after them.
 
     Raises:
         InputError: the file belongs to another job.
@@ -194,10 +193,10 @@ def _parameters(path: str | Path, about: dict[str, str]) -> tuple[int, Parameter
 
 
 def _in_order(paths: Sequence[str | Path], about: dict[str, str], done: int) -> list[str | Path]:
-    """Return the counts files of all parts for the pass after ``done`` others, sorted by part.
+    """Return the counts files of all shards for the iteration after ``done`` others, sorted by shard.
 
     Raises:
-        InputError: a file belongs to another job or pass, or a part is missing.
+        InputError: a file belongs to another job or iteration, or a shard is missing.
     """
     found: dict[int, str | Path] = {}
     for path in paths:
