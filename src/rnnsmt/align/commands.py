@@ -160,8 +160,8 @@ def cut(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.align.training import fingerprint
 
     bitext = read_bitext(args.source, args.target)
-    about = {**_fingerprint(args), "--parts": args.parts, **fingerprint(bitext)}
-    pairs = shards.cut(bitext, about, args.output_dir, args.threads, args.max_pairs)
+    job = {**_fingerprint(args), "--parts": args.parts, **fingerprint(bitext)}
+    pairs = shards.cut(bitext, job, args.output_dir, args.threads, args.max_pairs)
     return {"sentences": bitext.sentences, "word pairs": pairs, "parts": args.parts}
 
 

@@ -83,17 +83,17 @@ def fast_align_block(block, corpus, t, t_null, tension, last, counts, null_count
         given = given_ids[given_offsets[s] : given_offsets[s + 1]]
         start = generated_offsets[s]
         n, m = len(given), generated_offsets[s + 1] - start
-        prior, probability, found = np.empty(n), np.empty(n), np.empty(n, np.int64)
+        prior, probability, entries = np.empty(n), np.empty(n), np.empty(n, np.int64)
         for j in range(m if n > 0 else 0):
             f = generated_ids[start + j]
             # divide by z / (1 - P_NULL): the prior of all given words sums to 1 - P_NULL
             z = diagonal_prior(j + 1, m, n, tension, prior) / (1.0 - P_NULL)
             null = t_null[f] * P_NULL
             total, best_i, best_p = null, -1, null
-            look_up(starts, words, cells, at, given, f, found)
+            look_up(starts, words, cells, at, given, f, entries)
             at += n
             for i in range(n):
-                p = t[found[i]] * prior[i] / z
+                p = t[entries[i]] * prior[i] / z
                 probability[i] = p
                 total += p
                 if p > best_p:
@@ -104,8 +104,8 @@ def fast_align_block(block, corpus, t, t_null, tension, last, counts, null_count
             nulls[f] += null / total
             for i in range(n):
                 p = probability[i] / total
-                if found[i] < len(counts):
-                    add_count(counts, found[i], p)
+                if entries[i] < len(counts):
+                    add_count(counts, entries[i], p)
                 # as in fast_align, the generated position is 0-based in this feature, but 1-based everywhere else
                 feature -= p * abs((i + 1) / n - j / m)
     if not last:

@@ -300,7 +300,7 @@ def hmm_block(  # noqa: PLR0912
         n, m = given_offsets[s + 1] - given_offsets[s], generated_offsets[s + 1] - generated_offsets[s]
         if max(n, m) <= LONGEST:
             size = max(size, n, m)
-    found = np.empty((size, size), np.int64)
+    entries = np.empty((size, size), np.int64)
     emission, posterior, step, moves = (np.empty((size, size)), np.empty((size, size)), np.empty((size, size)),
                                         np.empty((size, size)))  # fmt: skip
     alpha, beta = np.empty((size, size + 1)), np.empty((size, size + 1))
@@ -320,9 +320,9 @@ def hmm_block(  # noqa: PLR0912
         for j in range(m):
             f = generated_ids[start + j]
             null[j] = empty * t_null[f]
-            look_up(starts, words, cells, at + j * n, given, f, found[j])
+            look_up(starts, words, cells, at + j * n, given, f, entries[j])
             for i in range(n):
-                emission[j, i] = t[found[j, i]]
+                emission[j, i] = t[entries[j, i]]
         transitions(given_classes[given], jumps, beginnings, empty, UNIFORM, step[:n, :n], begin[:n])
         log_likelihood += forward_backward(
             emission[:m, :n], null[:m], step[:n, :n], begin[:n], alpha[:m, : n + 1], beta[:m, : n + 1],
@@ -339,8 +339,8 @@ def hmm_block(  # noqa: PLR0912
                 best[start + j] = position if highest >= left else -1
                 continue
             for i in range(n):
-                if found[j, i] < len(counts.t):
-                    add_count(counts.t, found[j, i], posterior[j, i])
+                if entries[j, i] < len(counts.t):
+                    add_count(counts.t, entries[j, i], posterior[j, i])
             nulls[generated_ids[start + j]] += max(left, 0.0)
         if not last:
             for i in range(n):

@@ -161,7 +161,7 @@ def partners_of_words(first, behind, occurrences, weakest, sizes, words, strengt
     # sentence with several occurrences of e or f counts once
     row = np.full(len(generated_frequencies), -1, np.int32)
     together, last = np.empty(len(row), np.int32), np.empty(len(row), np.int32)
-    found = np.empty(len(row), np.int32)
+    listed = np.empty(len(row), np.int32)
     for e in range(first, behind):
         partners = 0
         for k in range(sentence_starts[e], sentence_starts[e + 1]):
@@ -170,7 +170,7 @@ def partners_of_words(first, behind, occurrences, weakest, sizes, words, strengt
                 f = ids[p]
                 if row[f] != e:
                     row[f], together[f], last[f] = e, 1, s
-                    found[partners] = f
+                    listed[partners] = f
                     partners += 1
                 elif last[f] != s:
                     together[f] += 1
@@ -178,7 +178,7 @@ def partners_of_words(first, behind, occurrences, weakest, sizes, words, strengt
         if len(words) == 0:
             size = 0
             for k in range(partners):
-                f = found[k]
+                f = listed[k]
                 step = weakness(together[f], given_frequencies[e], generated_frequencies[f])
                 strengths[step] += 1
                 size += step <= weakest
@@ -186,7 +186,7 @@ def partners_of_words(first, behind, occurrences, weakest, sizes, words, strengt
             continue
         at = sizes[e]
         for k in range(partners):
-            f = found[k]
+            f = listed[k]
             if weakest < WEAKEST and weakness(together[f], given_frequencies[e], generated_frequencies[f]) > weakest:
                 continue
             words[at] = f
@@ -203,8 +203,8 @@ def find(starts, words, e, f):
 
 
 @kernel()
-def look_up(starts, words, cells, at, given, f, found):
-    """Fill ``found`` [I] with the lexicon indices of the pairs of a sentence's given words and the generated word f.
+def look_up(starts, words, cells, at, given, f, entries):
+    """Fill ``entries`` [I] with the lexicon indices of the pairs of a sentence's given words and the generated word f.
 
     Args:
         starts, words: the lexicon.
@@ -212,14 +212,14 @@ def look_up(starts, words, cells, at, given, f, found):
         at: number of word pairs of the corpus before these; pairs beyond ``cells`` are looked up by binary search.
         given: ids of the given words, [I].
         f: id of the generated word.
-        found: int64 [I], filled; ``len(words)`` for pairs that are not in the lexicon.
+        entries: int64 [I], filled; ``len(words)`` for pairs that are not in the lexicon.
     """
     if at + len(given) <= len(cells):
         for i in range(len(given)):
-            found[i] = cells[at + i]
+            entries[i] = cells[at + i]
     else:
         for i in range(len(given)):
-            found[i] = find(starts, words, given[i], f)
+            entries[i] = find(starts, words, given[i], f)
 
 
 @kernel()

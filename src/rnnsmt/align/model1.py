@@ -46,7 +46,7 @@ def model1_block(block, corpus, t, t_null, counts, null_counts, best):
     longest = 0
     for s in range(first, behind):
         longest = max(longest, given_offsets[s + 1] - given_offsets[s])
-    found = np.empty(longest, np.int64)
+    entries = np.empty(longest, np.int64)
     # summed per block and added once: a fixed order of additions, few atomic ones
     nulls = np.zeros(len(t_null))
     for s in range(first, behind):
@@ -57,16 +57,16 @@ def model1_block(block, corpus, t, t_null, counts, null_counts, best):
             f = generated_ids[p]
             # the uniform p(a_j = i) cancels in the posterior
             total, highest, position = t_null[f], t_null[f], -1
-            look_up(starts, words, cells, at, given, f, found)
+            look_up(starts, words, cells, at, given, f, entries)
             at += len(given)
             for i in range(len(given)):
-                probability = np.float64(t[found[i]])
+                probability = np.float64(t[entries[i]])
                 total += probability
                 if probability > highest:
                     highest, position = probability, i
             best[p] = position
             nulls[f] += t_null[f] / total
             for i in range(len(given)):
-                if found[i] < len(counts):
-                    add_count(counts, found[i], t[found[i]] / total)
+                if entries[i] < len(counts):
+                    add_count(counts, entries[i], t[entries[i]] / total)
     add_counts(null_counts, nulls)

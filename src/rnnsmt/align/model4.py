@@ -335,7 +335,7 @@ def fertility_block(  # noqa: PLR0912, PLR0915
     model, counted = models
     # W; the arrays below are work space for all sentence pairs, and views of them have the size of a sentence pair
     size = tables.inner.shape[1] - 1
-    all_moves, all_swaps, all_found = (
+    all_moves, all_swaps, all_entries = (
         np.empty((size, size + 1)),
         np.empty((size, size)),
         np.empty((size, size), np.int64),
@@ -368,14 +368,14 @@ def fertility_block(  # noqa: PLR0912, PLR0915
         links, classes = all_links[:m], given_classes[given]
         placed = PlacedPair(classes, generated_classes[generated], tables.head, tables.inner, heads, following)
         lexical, moves, swaps = all_lexical[:m, : n + 1], all_moves[:m, : n + 1], all_swaps[:m, :m]
-        found, step, begin, phi = all_found[:m, :n], all_step[:n, :n], all_begin[:n], all_phi[:n]
+        entries, step, begin, phi = all_entries[:m, :n], all_step[:n, :n], all_begin[:n], all_phi[:n]
         fertilities = all_fertilities[: n + 1]
         for j in range(m):
             null[j] = HMM_NULL * tables.t_null[generated[j]]
             lexical[j, n] = np.log(tables.t_null[generated[j]])
-            look_up(starts, words, cells, at + j * n, given, generated[j], found[j])
+            look_up(starts, words, cells, at + j * n, given, generated[j], entries[j])
             for i in range(n):
-                emission[j, i] = tables.t[found[j, i]]
+                emission[j, i] = tables.t[entries[j, i]]
                 lexical[j, i] = np.log(emission[j, i])
         transitions(classes, jumps, beginnings, HMM_NULL, UNIFORM, step, begin)
         viterbi(emission[:m, :n], null[:m], step, begin, paths, back, links)
@@ -426,8 +426,8 @@ def fertility_block(  # noqa: PLR0912, PLR0915
                 nulls[generated[j]] += posterior[j, n]
             for i in range(n):
                 if posterior[j, i] > _RARE:
-                    if found[j, i] < len(counts.t):
-                        add_count(counts.t, found[j, i], posterior[j, i])
+                    if entries[j, i] < len(counts.t):
+                        add_count(counts.t, entries[j, i], posterior[j, i])
                     add_count(counts.distortion, distortion_row(i, m, size) + j, posterior[j, i])
     if counted != 0:
         add_counts(counts.t_null, nulls)

@@ -50,17 +50,17 @@ def cut(
     Returns:
         The number of word pairs of the lexicon.
     """
-    folder, about = Path(folder), {name: str(value) for name, value in fingerprint.items()}
-    given, generated = sides(bitext, about["--direction"])
+    folder, job = Path(folder), {name: str(value) for name, value in fingerprint.items()}
+    given, generated = sides(bitext, job["--direction"])
     direction = Direction(given, generated, threads, max_pairs)
     statistics: dict[str, Any] = direction.statistics()._asdict()
-    save_arrays(folder / "corpus.npz", about, **statistics, offsets=generated.offsets)
-    parts = int(about["--parts"])
+    save_arrays(folder / "corpus.npz", job, **statistics, offsets=generated.offsets)
+    parts = int(job["--parts"])
     for number in range(1, parts + 1):
         arrays = _shard(direction, (number, parts))
-        save_arrays(folder / f"part.{number}-of-{parts}.npz", about, part=np.array(number), **arrays)
-    parameters = ALIGNERS[about["--aligner"]].begin(direction)
-    save_arrays(folder / "parameters.0.npz", about, done=np.array(0), **parameters)
+        save_arrays(folder / f"part.{number}-of-{parts}.npz", job, part=np.array(number), **arrays)
+    parameters = ALIGNERS[job["--aligner"]].begin(direction)
+    save_arrays(folder / "parameters.0.npz", job, done=np.array(0), **parameters)
     return direction.pairs
 
 
@@ -105,9 +105,9 @@ def count(part: str | Path, parameters: str | Path, output: str | Path, threads:
         InputError: the parameters are those of the last iteration, or a file belongs to another job.
     """
     names = ("part", "bounds", "starts", "words", "cells", "words_before", *TEXT)
-    about, shard = load_arrays(part, REMEDY, *names)
-    done, learnt = _parameters(parameters, about)
-    passes = ALIGNERS[about["--aligner"]].passes
+    job, shard = load_arrays(part, REMEDY, *names)
+    done, learnt = _parameters(parameters, job)
+    passes = ALIGNERS[job["--aligner"]].passes
     if done == len(passes):
         raise InputError(f"{parameters}: of the last pass; what follows are the links (rnnsmt align links)")
     text = (shard["given_ids"], shard["given_offsets"], shard["generated_ids"], shard["generated_offsets"])
@@ -118,9 +118,9 @@ def count(part: str | Path, parameters: str | Path, output: str | Path, threads:
     learnt["best"] = learnt["best"][before : before + len(shard["generated_ids"])].copy()
     counts = passes[done].count(sentences, learnt)
     if "t" in counts:
-        found = np.flatnonzero(counts["t"])
-        counts |= {"t": counts["t"][found], "cells": shard["cells"][found]}
-    save_arrays(output, about, part=shard["part"], done=np.array(done), **counts)
+        nonzero = np.flatnonzero(counts["t"])
+        counts |= {"t": counts["t"][nonzero], "cells": shard["cells"][nonzero]}
+    save_arrays(output, job, part=shard["part"], done=np.array(done), **counts)
     return done + 1
 
 
@@ -133,13 +133,13 @@ def estimate(corpus: str | Path, parameters: str | Path, counts: Sequence[str | 
     Raises:
         InputError: a file belongs to another job or iteration, or the counts of a shard are missing.
     """
-    about, statistics = load_arrays(corpus, REMEDY, *Statistics._fields)
-    done, learnt = _parameters(parameters, about)
-    found = _add_up(_in_order(counts, about, done), len(learnt["t"]) - 1)
-    if "best" in found:
-        learnt["best"] = found["best"]
-    ALIGNERS[about["--aligner"]].passes[done].estimate(Statistics(**statistics), learnt, found)
-    save_arrays(output, about, done=np.array(done + 1), **learnt)
+    job, statistics = load_arrays(corpus, REMEDY, *Statistics._fields)
+    done, learnt = _parameters(parameters, job)
+    totals = _add_up(_in_order(counts, job, done), len(learnt["t"]) - 1)
+    if "best" in totals:
+        learnt["best"] = totals["best"]
+    ALIGNERS[job["--aligner"]].passes[done].estimate(Statistics(**statistics), learnt, totals)
+    save_arrays(output, job, done=np.array(done + 1), **learnt)
     return done + 1
 
 
@@ -149,10 +149,10 @@ def links(corpus: str | Path, counts: Sequence[str | Path]) -> Iterable[Links]:
     Raises:
         InputError: as ``estimate``.
     """
-    about, text = load_arrays(corpus, REMEDY, "offsets")
-    last = len(ALIGNERS[about["--aligner"]].passes) - 1
-    best = [load_arrays(path, REMEDY, "best")[1]["best"] for path in _in_order(counts, about, last)]
-    return links_of(np.concatenate(best), text["offsets"], about["--direction"])
+    job, text = load_arrays(corpus, REMEDY, "offsets")
+    last = len(ALIGNERS[job["--aligner"]].passes) - 1
+    best = [load_arrays(path, REMEDY, "best")[1]["best"] for path in _in_order(counts, job, last)]
+    return links_of(np.concatenate(best), text["offsets"], job["--direction"])
 
 
 def _add_up(paths: Sequence[str | Path], pairs: int) -> Counts:
@@ -167,8 +167,8 @@ def _add_up(paths: Sequence[str | Path], pairs: int) -> Counts:
     for path in paths:
         counts = {name: array for name, array in load_arrays(path, REMEDY)[1].items() if name not in ("part", "done")}
         if "cells" in counts:
-            cells, found = counts.pop("cells"), counts.pop("t")
-            totals.setdefault("t", np.zeros(pairs, np.int64))[cells] += found
+            cells, values = counts.pop("cells"), counts.pop("t")
+            totals.setdefault("t", np.zeros(pairs, np.int64))[cells] += values
         for name, array in counts.items():
             if name in IN_ORDER:
                 rows.setdefault(name, []).append(array)
@@ -179,31 +179,31 @@ def _add_up(paths: Sequence[str | Path], pairs: int) -> Counts:
     return totals | {name: np.concatenate(arrays) for name, arrays in rows.items()}
 
 
-def _parameters(path: str | Path, about: dict[str, str]) -> tuple[int, Parameters]:
+def _parameters(path: str | Path, job: dict[str, str]) -> tuple[int, Parameters]:
     """Return the number of completed iterations and the parameters after them.
 
     Raises:
         InputError: the file belongs to another job.
     """
     fingerprint, _ = load_arrays(path, REMEDY, "done", "t_null")
-    if fingerprint != about:
+    if fingerprint != job:
         raise InputError(f"{path}: is not of this alignment; {REMEDY}")
     learnt = load_arrays(path, REMEDY)[1]
     return int(learnt.pop("done")), learnt
 
 
-def _in_order(paths: Sequence[str | Path], about: dict[str, str], done: int) -> list[str | Path]:
+def _in_order(paths: Sequence[str | Path], job: dict[str, str], done: int) -> list[str | Path]:
     """Return the counts files of all shards for the iteration after ``done`` others, sorted by shard.
 
     Raises:
         InputError: a file belongs to another job or iteration, or a shard is missing.
     """
-    found: dict[int, str | Path] = {}
+    by_number: dict[int, str | Path] = {}
     for path in paths:
         fingerprint, of = load_arrays(path, REMEDY, "part", "done")
-        if fingerprint != about or int(of["done"]) != done:
+        if fingerprint != job or int(of["done"]) != done:
             raise InputError(f"{path}: is not of pass {done + 1} of this alignment; {REMEDY}")
-        found[int(of["part"])] = path
-    if missing := [str(k) for k in range(1, int(about["--parts"]) + 1) if k not in found]:
-        raise InputError(f"--counts: part {', '.join(missing)} of {about['--parts']} is missing")
-    return [found[number] for number in sorted(found)]
+        by_number[int(of["part"])] = path
+    if missing := [str(k) for k in range(1, int(job["--parts"]) + 1) if k not in by_number]:
+        raise InputError(f"--counts: part {', '.join(missing)} of {job['--parts']} is missing")
+    return [by_number[number] for number in sorted(by_number)]

@@ -52,8 +52,8 @@ def _bigrams(side: BitextSide) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.in
         offsets = side.offsets[first : first + SENTENCES + 1]
         ids = side.ids[offsets[0] : offsets[-1]].astype(np.int64)
         text = np.insert(ids, offsets - offsets[0], boundary)
-        found, times = np.unique(text[:-1] * (boundary + 1) + text[1:], return_counts=True)
-        everything, place = np.unique(np.concatenate([keys, found]), return_inverse=True)
+        new_keys, times = np.unique(text[:-1] * (boundary + 1) + text[1:], return_counts=True)
+        everything, place = np.unique(np.concatenate([keys, new_keys]), return_inverse=True)
         counts = np.bincount(place, np.concatenate([counts, times]), len(everything)).astype(np.int64)
         keys = everything
     return keys, counts
@@ -103,11 +103,11 @@ def exchange_words(  # noqa: PLR0912
         for w in order:
             # own: count of the bigram of the word with itself, which belongs to no other class; total: count of the
             # word
-            own, total, n_after, n_before = 0, 0, 0, 0
+            itself, total, n_after, n_before = 0, 0, 0, 0
             for k in range(f_starts[w], f_starts[w + 1]):
                 total += f_counts[k]
                 if f_words[k] == w:
-                    own = f_counts[k]
+                    itself = f_counts[k]
                     continue
                 c = assignment[f_words[k]]
                 if after[c] == 0:
@@ -123,13 +123,13 @@ def exchange_words(  # noqa: PLR0912
                     before[c] += b_counts[k]
             old = assignment[w]
             # take the word out of its class: then the gains of all classes are comparable
-            _shift(bigrams, size, old, -1, after, used_after[:n_after], before, used_before[:n_before], own, total)
+            _shift(bigrams, size, old, -1, after, used_after[:n_after], before, used_before[:n_before], itself, total)
             best, best_gain = old, -np.inf
             for c in range(classes - 1):
                 # own, before and after all fall into cell (c, c) where their class is c
                 gain = 2.0 * (_h(size[c]) - _h(size[c] + total))
                 inside = bigrams[c, c]
-                gain += _h(inside + after[c] + before[c] + own) - _h(inside)
+                gain += _h(inside + after[c] + before[c] + itself) - _h(inside)
                 for k in range(n_after):
                     d = used_after[k]
                     if d != c:
@@ -141,7 +141,7 @@ def exchange_words(  # noqa: PLR0912
                 # prefer the old class on ties, and do not move on rounding errors
                 if gain > best_gain + 1e-9 or (c == old and gain >= best_gain - 1e-9):
                     best, best_gain = c, gain
-            _shift(bigrams, size, best, 1, after, used_after[:n_after], before, used_before[:n_before], own, total)
+            _shift(bigrams, size, best, 1, after, used_after[:n_after], before, used_before[:n_before], itself, total)
             assignment[w] = best
             moved += best != old
             for k in range(n_after):
@@ -153,7 +153,7 @@ def exchange_words(  # noqa: PLR0912
 
 
 @kernel()
-def _shift(bigrams, size, c, sign, after, used_after, before, used_before, own, total):
+def _shift(bigrams, size, c, sign, after, used_after, before, used_before, itself, total):
     """Add a word to class ``c`` (``sign`` 1) or remove it (``sign`` -1).
 
     Args:
@@ -162,12 +162,12 @@ def _shift(bigrams, size, c, sign, after, used_after, before, used_before, own, 
         sign: 1 or -1.
         after, used_after: counts of the word with its successors, by class, and the classes with a non-zero count.
         before, used_before: the same for predecessors.
-        own: count of the bigram of the word with itself.
+        itself: count of the bigram of the word with itself.
         total: count of the word.
     """
     for d in used_after:
         bigrams[c, d] += sign * after[d]
     for d in used_before:
         bigrams[d, c] += sign * before[d]
-    bigrams[c, c] += sign * own
+    bigrams[c, c] += sign * itself
     size[c] += sign * total

@@ -87,9 +87,9 @@ class Partial:
     def validator(self, url: str) -> str | None:
         """Return the version (ETag or date) of the received data, or None if it is not known or of another address."""
         with suppress(InputError, TypeError, AttributeError):
-            about = read_json(self._about) if self._about.exists() else {}
-            if about.get("url") == url:
-                return str(about["validator"]) if about.get("validator") else None
+            record = read_json(self._about) if self._about.exists() else {}
+            if record.get("url") == url:
+                return str(record["validator"]) if record.get("validator") else None
         return None
 
     def begin(self, url: str, validator: str | None) -> None:
@@ -220,8 +220,8 @@ def fetch_first(urls: Sequence[str], expected: str | None, output: Path) -> tupl
 def _identity(path: Path) -> tuple[int, int] | None:
     """Return inode and time of a file, or None if it does not exist."""
     with suppress(FileNotFoundError):
-        about = path.stat()
-        return about.st_ino, about.st_mtime_ns
+        status = path.stat()
+        return status.st_ino, status.st_mtime_ns
     return None
 
 

@@ -108,12 +108,12 @@ def mix(arpas: Sequence[Arpa], models: Sequence[Automaton], weights: npt.NDArray
         if order == 1:
             ngrams, contexts = np.arange(len(words), dtype=np.int32)[:, None], np.zeros(len(words), np.int64)
         else:
-            found = [
+            parts = [
                 _keys(keys, ids[arpa.ngrams[order - 1]])
                 for arpa, ids in zip(arpas, in_result, strict=True)
                 if arpa.order >= order
             ]
-            keys.append(np.unique(np.concatenate(found)))
+            keys.append(np.unique(np.concatenate(parts)))
             contexts = keys[-1] >> WORD_BITS
             last = (keys[-1] & ((1 << WORD_BITS) - 1)).astype(np.int32)
             ngrams = np.column_stack([result.ngrams[-1][contexts], last])

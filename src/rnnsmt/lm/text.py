@@ -87,9 +87,9 @@ def refuse_reserved(words: Iterable[bytes], path: str | Path, line: int) -> None
     Raises:
         InputError: it contains one; names file and line.
     """
-    found = RESERVED_BYTES.intersection(words)
-    if found:
-        raise _reserved(path, line, min(found).decode())
+    reserved = RESERVED_BYTES.intersection(words)
+    if reserved:
+        raise _reserved(path, line, min(reserved).decode())
 
 
 def read_blocks(path: str | Path, size: int = BLOCK_BYTES) -> Iterator[tuple[bytes, int]]:

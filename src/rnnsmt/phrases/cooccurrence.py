@@ -131,7 +131,7 @@ def find_phrases(numbers: Any, offsets: Any, trie: Any, latest: Any, nodes: Any,
         latest: int32 [nodes], work space, initialised to NOWHERE: the last sentence in which a phrase was found.
         nodes, sentences: int32, filled with phrases and their sentences; sentences are ascending.
     """
-    found = 0
+    occurrences = 0
     for sentence in range(offsets.shape[0] - 1):
         for first in range(offsets[sentence], offsets[sentence + 1]):
             node = np.int64(0)
@@ -144,10 +144,10 @@ def find_phrases(numbers: Any, offsets: Any, trie: Any, latest: Any, nodes: Any,
                 node = np.int64(trie.children[slot])
                 if trie.is_phrase[node] and latest[node] != sentence:
                     latest[node] = sentence
-                    nodes[found] = node
-                    sentences[found] = sentence
-                    found += 1
-    return found
+                    nodes[occurrences] = node
+                    sentences[occurrences] = sentence
+                    occurrences += 1
+    return occurrences
 
 
 @kernel()

@@ -112,22 +112,22 @@ def _insert_occurrences(
         while True:
             spans, bits = np.empty((capacity, 4), np.int32), np.empty(capacity, np.int64)
             orientations = np.empty(capacity, np.int8)
-            found = extract_block(*offsets, block.links, max_length, spans, bits, orientations)
-            if found <= capacity:
+            n_pairs = extract_block(*offsets, block.links, max_length, spans, bits, orientations)
+            if n_pairs <= capacity:
                 break
-            capacity = found
-        spans = spans[:found]
+            capacity = n_pairs
+        spans = spans[:n_pairs]
         keys = [
             *packings[0].pack(block.source, codes[0], spans, 0),
             *packings[1].pack(block.target, codes[1], spans, 1),
         ]
         columns_of_block = dict(zip(names, keys, strict=True))
-        columns_of_block |= {"links": bits[:found], "orientation": orientations[:found]}
+        columns_of_block |= {"links": bits[:n_pairs], "orientation": orientations[:n_pairs]}
         # spans[:, 0] is an index of the flat source side, which determines the sentence
         sentence = np.searchsorted(block.source_offsets, spans[:, 0], "right") - 1
         columns_of_block["fold"] = sentence_folds(block, *hashes)[sentence]
         connection.execute("INSERT INTO occurrences SELECT * FROM columns_of_block")
-        total += found
+        total += n_pairs
         meter.add(block.sentences)
     return total
 
@@ -267,7 +267,7 @@ def extract_block(  # noqa: PLR0912, PLR0915 (one kernel)
     Returns:
         The number of pairs; pairs beyond N are counted, but not stored.
     """
-    found = 0
+    n_pairs = 0
     capacity = bits.shape[0]
     longest_source, longest_target = 0, 0
     for s in range(source_offsets.shape[0] - 1):
@@ -320,17 +320,17 @@ def extract_block(  # noqa: PLR0912, PLR0915 (one kernel)
                     while (
                         end_f < n_source and end_f < start_f + max_length and (end_f == max_f or last_target[end_f] < 0)
                     ):
-                        if found < capacity:
-                            spans[found, 0] = source_begin + start_f
-                            spans[found, 1] = end_f - start_f + 1
-                            spans[found, 2] = target_begin + start_e
-                            spans[found, 3] = end_e - start_e + 1
+                        if n_pairs < capacity:
+                            spans[n_pairs, 0] = source_begin + start_f
+                            spans[n_pairs, 1] = end_f - start_f + 1
+                            spans[n_pairs, 2] = target_begin + start_e
+                            spans[n_pairs, 3] = end_e - start_e + 1
                             inside = np.int64(0)
                             for link in range(row[start_e], row[end_e + 1]):
                                 inside |= np.int64(1) << np.int64(
                                     8 * (links[link, 1] - start_e) + links[link, 0] - start_f
                                 )
-                            bits[found] = inside
+                            bits[n_pairs] = inside
                             # Orientation: is the target word before the phrase linked to the source word before it
                             # (monotone) or after it (swap)? The same for the target word after the phrase. Outside
                             # the sentence pair, only the corners are linked. The ranges are those of the target
@@ -353,8 +353,8 @@ def extract_block(  # noqa: PLR0912, PLR0915 (one kernel)
                                 following = MONO
                             elif left and not right:
                                 following = SWAP
-                            orientations[found] = 3 * previous + following
-                        found += 1
+                            orientations[n_pairs] = 3 * previous + following
+                        n_pairs += 1
                         end_f += 1
                     start_f -= 1
-    return found
+    return n_pairs

@@ -95,14 +95,14 @@ def _filter(
         text, buffer = np.frombuffer(block, np.uint8), np.empty(len(block), np.uint8)
         count = block.count(b"\n")
         numbers = np.empty(count, np.int64)
-        filled, found, n_scores, bad = keep_lines(text, phrases.table, reordering, POW10, n_scores, buffer, numbers)
+        filled, n_kept, n_scores, bad = keep_lines(text, phrases.table, reordering, POW10, n_scores, buffer, numbers)
         if bad >= 0:
             line = block.split(b"\n")[bad]
             refuse_line(line, path, lines + bad + 1, n_scores or None, reordering=reordering)
         out.write(buffer[:filled].data)
         if kept_lines is not None:
-            kept_lines.append(lines + numbers[:found])
-        kept += found
+            kept_lines.append(lines + numbers[:n_kept])
+        kept += n_kept
         lines += count
         meter.add(count)
     if not lines:

@@ -65,11 +65,11 @@ def discounts(seen: Sequence[int]) -> tuple[float, float, float]:
     """
     one, two = seen[0], seen[1]
     share = one / (one + 2 * two) if one else 0.0
-    found = []
+    limited = []
     for count in (1, 2, 3):
         ratio = seen[count] / seen[count - 1] if seen[count - 1] else 0.0
-        found.append(min(max(count - (count + 1) * share * ratio, 0.0), float(count)))
-    return found[0], found[1], found[2]
+        limited.append(min(max(count - (count + 1) * share * ratio, 0.0), float(count)))
+    return limited[0], limited[1], limited[2]
 
 
 @kernel()

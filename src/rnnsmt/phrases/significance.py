@@ -110,12 +110,12 @@ class PhraseSide:
         size, longest = map(int, self.trie.size)
         # at most ``longest`` phrases begin at each word
         nodes, sentences = np.empty((2, max(longest * len(numbers), 1)), np.int32)
-        found = find_phrases(numbers, offsets, self.trie, np.full(size, NOWHERE, np.int32), nodes, sentences)
+        occurrences = find_phrases(numbers, offsets, self.trie, np.full(size, NOWHERE, np.int32), nodes, sentences)
         starts = np.zeros(size + 1, np.int64)
-        counts = np.bincount(nodes[:found], minlength=size)
+        counts = np.bincount(nodes[:occurrences], minlength=size)
         np.cumsum(counts, out=starts[1:])
-        ordered = np.empty(found, np.int32)
-        sort_by_phrase(nodes[:found], sentences[:found], starts[:-1].copy(), ordered)
+        ordered = np.empty(occurrences, np.int32)
+        sort_by_phrase(nodes[:occurrences], sentences[:occurrences], starts[:-1].copy(), ordered)
         if not len(self.totals):
             self.totals = np.zeros(size, np.int32)
         self.totals += counts.astype(np.int32)
@@ -283,10 +283,10 @@ def _open_origins(path: str, pairs: int) -> NDArray[np.int32]:
     Raises:
         InputError: the file is missing, damaged, or has a different shape.
     """
-    found = read_array(path, np.int32, 2, "score the phrases again", mapped=True)
-    if found.shape != (pairs, 3):
+    origins = read_array(path, np.int32, 2, "score the phrases again", mapped=True)
+    if origins.shape != (pairs, 3):
         raise InputError(f"{path}: not the origins of a table of {pairs} pairs; score the phrases again")
-    return found
+    return origins
 
 
 def _write_lines(table: str, kept: NDArray[np.bool_], output: str, threads: int) -> None:

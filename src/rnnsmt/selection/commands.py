@@ -39,8 +39,8 @@ def _corpus(text: str) -> "PoolCorpus":
 
 
 def _keep(text: str) -> tuple[str, float]:
-    name, found, value = text.partition("=")
-    if not found:
+    name, separator, value = text.partition("=")
+    if not separator:
         raise argparse.ArgumentTypeError(f"{text!r}: must be NAME=all or NAME=FRACTION")
     return name, 1.0 if value == "all" else _fraction(value)
 
