@@ -6,16 +6,16 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rnnsmt.align.kernels.text import number_words
 from rnnsmt.align.pharaoh import MAX_POSITION
 from rnnsmt.base.io import InputError, check_utf8, read_line_blocks
-from rnnsmt.base.kernels.strings import Interner
+from rnnsmt.base.kernels.decorator import kernel
+from rnnsmt.base.kernels.strings import Interner, intern
 
 Ids = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
 
 MAX_WORDS = 2**31 - 1
-"""Maximum number of words of a side: the maximum of one expected count (``rnnsmt.base.kernels.fixed_point``)."""
+"""Maximum number of words of a side: the maximum of one expected count (``rnnsmt.base.kernels.arrays``)."""
 
 
 class BitextSide(NamedTuple):
@@ -95,3 +95,29 @@ def _read_side(path: str | Path) -> BitextSide:
         raise InputError(f"{path}: {offsets[-1]:,} words, more than {MAX_WORDS:,}; align the corpus in parts")
     vocabulary = [word.decode("utf-8") for word in words.strings()]
     return BitextSide(np.concatenate([*ids, np.zeros(0, np.int32)]), offsets, vocabulary)
+
+
+@kernel()
+def number_words(block, table, ids, lengths):
+    """Assign ids to the words of a block of whole lines; words are separated by spaces only.
+
+    Args:
+        block: uint8 [bytes], ends with a newline.
+        table: ``InternTable`` with capacity for the words of the block; new words are added.
+        ids: int32 [at least half of the bytes], filled with the ids of the words, line by line.
+        lengths: int32 [lines], filled with the number of words of every line.
+    """
+    written, before, line, i = 0, 0, 0, 0
+    while i < len(block):
+        if block[i] == 10:
+            lengths[line] = written - before
+            before = written
+            line += 1
+        elif block[i] != 32:
+            first = i
+            while block[i] != 32 and block[i] != 10:
+                i += 1
+            ids[written] = np.int32(intern(table, block, first, i))
+            written += 1
+            continue
+        i += 1

@@ -155,13 +155,13 @@ def cut(args: argparse.Namespace) -> dict[str, object]:
         done
         rnnsmt align links --corpus try/parts/corpus.npz --counts try/parts/counts.4.*.npz --output try/in-parts.gz
     """
-    from rnnsmt.align import parts
+    from rnnsmt.align import shards
     from rnnsmt.align.bitext import read_bitext
     from rnnsmt.align.training import fingerprint
 
     bitext = read_bitext(args.source, args.target)
-    about = {**_fingerprint(args), "--parts": args.parts, **fingerprint(bitext)}
-    pairs = parts.cut(bitext, about, args.output_dir, args.threads, args.max_pairs)
+    job = {**_fingerprint(args), "--parts": args.parts, **fingerprint(bitext)}
+    pairs = shards.cut(bitext, job, args.output_dir, args.threads, args.max_pairs)
     return {"sentences": bitext.sentences, "word pairs": pairs, "parts": args.parts}
 
 
@@ -190,9 +190,9 @@ def count(args: argparse.Namespace) -> dict[str, object]:
         rnnsmt align count --part try/parts/part.$part-of-2.npz --parameters try/parts/parameters.$pass.npz \
             --output try/parts/counts.$pass.$part.npz
     """
-    from rnnsmt.align import parts
+    from rnnsmt.align import shards
 
-    return {"pass": parts.count(args.part, args.parameters, args.output, args.threads)}
+    return {"pass": shards.count(args.part, args.parameters, args.output, args.threads)}
 
 
 def estimate_options(parser: argparse.ArgumentParser) -> None:
@@ -212,9 +212,9 @@ def estimate(args: argparse.Namespace) -> dict[str, object]:
         rnnsmt align estimate --corpus try/parts/corpus.npz --parameters try/parts/parameters.$pass.npz \
             --counts try/parts/counts.$pass.*.npz --output try/parts/parameters.$((pass + 1)).npz
     """
-    from rnnsmt.align import parts
+    from rnnsmt.align import shards
 
-    return {"pass": parts.estimate(args.corpus, args.parameters, args.counts, args.output)}
+    return {"pass": shards.estimate(args.corpus, args.parameters, args.counts, args.output)}
 
 
 def links_options(parser: argparse.ArgumentParser) -> None:
@@ -238,10 +238,10 @@ def links(args: argparse.Namespace) -> dict[str, object]:
 
         rnnsmt align links --corpus try/parts/corpus.npz --counts try/parts/counts.4.*.npz --output try/in-parts.gz
     """
-    from rnnsmt.align import parts
+    from rnnsmt.align import shards
     from rnnsmt.align.pharaoh import write_links
 
-    return {"links": write_links(args.output, parts.links(args.corpus, args.counts))}
+    return {"links": write_links(args.output, shards.links(args.corpus, args.counts))}
 
 
 def check_options(parser: argparse.ArgumentParser) -> None:

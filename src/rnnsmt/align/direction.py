@@ -1,7 +1,7 @@
 """One alignment direction: every generated word is linked to one given word or to NULL.
 
 A pass over the corpus counts, then estimates. Counting iterates over blocks of sentences, which are the same for any
-number of threads and parts of the corpus. Expected counts are sums of integers (``rnnsmt.base.kernels.fixed_point``),
+number of threads and parts of the corpus. Expected counts are sums of integers (``rnnsmt.base.kernels.arrays``),
 and sums of fractions are stored per block, so that parameters are bit-identical for any number of threads and parts.
 """
 
@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rnnsmt.align.bitext import BitextSide, Ids, Offsets
-from rnnsmt.align.kernels.lexicon import corpus_cells
-from rnnsmt.align.lexicon import MAX_PAIRS, Lexicon, build_lexicon
+from rnnsmt.align.lexicon import MAX_PAIRS, Lexicon, build_lexicon, corpus_cells
 from rnnsmt.align.pharaoh import MAX_POSITION
 from rnnsmt.base.parallel import in_threads
 
@@ -44,6 +43,18 @@ _LEAST_BLOCK = 500
 _MOST_BLOCKS = 256
 """Maximum number of blocks. A block allocates tables of the size of the vocabulary; blocks of a large corpus must be
 large compared with them."""
+
+
+class Corpus(NamedTuple):
+    """Text and lexicon, as the kernels of all aligners take them."""
+
+    starts: npt.NDArray[np.int64]  # [given vocabulary + 1], the rows of the lexicon
+    words: npt.NDArray[np.int32]  # [pairs], the generated words of every row, ascending
+    cells: npt.NDArray[np.int32]  # cached lexicon indices of the first word pairs of the text, see ``look_up``
+    given_ids: Ids  # both sides of the text as in ``BitextSide``
+    given_offsets: Offsets
+    generated_ids: Ids
+    generated_offsets: Offsets
 
 
 class Statistics(NamedTuple):
@@ -98,12 +109,12 @@ class Sentences:
         self._room = min(int(self._before[-1]), room if self.pairs < 2**31 - 1 else 0)
 
     @cached_property
-    def corpus(self) -> tuple[npt.NDArray[Any], ...]:
-        """Leading arguments of all kernels: the lexicon, the cached lexicon indices, and both sides of the text."""
+    def corpus(self) -> Corpus:
+        """The lexicon, the cached lexicon indices, and both sides of the text."""
         cells = np.empty(self._room, np.int32)
         if self._room:
             self.over_blocks(lambda *block: corpus_cells(*block, *self.lexicon, *self.text, cells))
-        return (*self.lexicon, cells, *self.text)
+        return Corpus(*self.lexicon, cells, *self.text)
 
     def over_blocks(self, work: Callable[[int, int, int], float | None]) -> npt.NDArray[np.float64]:
         """Call ``work`` for every block with its first sentence, its end, and the number of word pairs before it.

@@ -7,12 +7,11 @@ of which only aligns. The tension is fitted by gradient steps between iterations
 
 import numpy as np
 
+from rnnsmt.align import FAST_ALIGN_ITERATIONS
 from rnnsmt.align.direction import Counts, Direction, Parameters, Sentences, Statistics, no_counts
-from rnnsmt.align.kernels.fast_align import fast_align_block, fit_tension
-from rnnsmt.align.kernels.lexicon import normalise
-
-ITERATIONS = 5
-"""Number of passes over the corpus, including the last one, which only aligns."""
+from rnnsmt.align.lexicon import look_up, normalise
+from rnnsmt.base.kernels.arrays import add_count, add_counts
+from rnnsmt.base.kernels.decorator import kernel
 
 ALPHA = 0.01
 """Parameter of the symmetric Dirichlet prior."""
@@ -28,12 +27,12 @@ def begin(direction: Direction) -> Parameters:
 
 def count(sentences: Sentences, parameters: Parameters) -> Counts:
     """Compute expected counts, or, in the last iteration, link every generated word to a given word or to NULL (-1)."""
-    last = int(parameters["passes"][0]) == ITERATIONS - 1
+    last = int(parameters["passes"][0]) == FAST_ALIGN_ITERATIONS - 1
     counts = {} if last else no_counts(parameters, "t", "t_null")
     lexical = counts.values() if counts else (np.zeros(0, np.int64), np.zeros(0, np.int64))
     tension = parameters["tension"][0]
     learnt = (parameters["t"], parameters["t_null"], tension, last, *lexical, parameters["best"])
-    features = sentences.over_blocks(lambda *block: fast_align_block(*block, *sentences.corpus, *learnt))
+    features = sentences.over_blocks(lambda *block: fast_align_block(block, sentences.corpus, *learnt))
     return {"best": parameters["best"]} if last else {**counts, "sums": features}
 
 
@@ -52,3 +51,136 @@ def estimate(statistics: Statistics, parameters: Parameters, counts: Counts) -> 
         both = lengths.all(1)  # sentence pairs with words on both sides
         parameters["tension"][0] = fit_tension(lengths[both], times[both], feature, parameters["tension"][0])
     statistics.estimate(parameters, counts, normalise, ALPHA)
+
+
+P_NULL = 0.08
+"""Probability of NULL, fast_align's default."""
+
+
+@kernel()
+def fast_align_block(block, corpus, t, t_null, tension, last, counts, null_counts, best):
+    """Run one iteration over a block of sentences: collect expected counts or, if ``last``, set the best links.
+
+    Args:
+        block: first sentence of the block, end of the block, and number of word pairs of the corpus before the block.
+        corpus: ``Corpus``.
+        t: p(f | e), float32 [pairs + 1]; the last element is for pairs that are not in the lexicon.
+        t_null: p(f | NULL), float64 [generated vocabulary].
+        tension: tension of the diagonal prior.
+        last: whether this is the last iteration.
+        counts: expected counts of ``t``, int64 [pairs], updated; empty if ``last``.
+        null_counts: expected counts of ``t_null``, int64 [generated vocabulary], updated; empty if ``last``.
+        best: given position of every generated word, -1 for NULL, [generated words]; set if ``last``.
+
+    Returns:
+        The sum of the expected feature -abs(i/I - j/J) over the generated words; 0 if ``last``.
+    """
+    # NULL counts are summed per block and added once: sums of floats in a fixed order, and few atomic additions
+    first, behind, at = block
+    starts, words, cells, given_ids, given_offsets, generated_ids, generated_offsets = corpus
+    feature, nulls = 0.0, np.zeros(len(t_null))
+    for s in range(first, behind):
+        given = given_ids[given_offsets[s] : given_offsets[s + 1]]
+        start = generated_offsets[s]
+        n, m = len(given), generated_offsets[s + 1] - start
+        prior, probability, entries = np.empty(n), np.empty(n), np.empty(n, np.int64)
+        for j in range(m if n > 0 else 0):
+            f = generated_ids[start + j]
+            # divide by z / (1 - P_NULL): the prior of all given words sums to 1 - P_NULL
+            z = diagonal_prior(j + 1, m, n, tension, prior) / (1.0 - P_NULL)
+            null = t_null[f] * P_NULL
+            total, best_i, best_p = null, -1, null
+            look_up(starts, words, cells, at, given, f, entries)
+            at += n
+            for i in range(n):
+                p = t[entries[i]] * prior[i] / z
+                probability[i] = p
+                total += p
+                if p > best_p:
+                    best_i, best_p = i, p
+            if last:
+                best[start + j] = best_i
+                continue
+            nulls[f] += null / total
+            for i in range(n):
+                p = probability[i] / total
+                if entries[i] < len(counts):
+                    add_count(counts, entries[i], p)
+                # as in fast_align, the generated position is 0-based in this feature, but 1-based everywhere else
+                feature -= p * abs((i + 1) / n - j / m)
+    if not last:
+        add_counts(null_counts, nulls)
+    return feature
+
+
+@kernel()
+def diagonal_prior(j, m, n, tension, prior):
+    """Fill prior [n] with exp(-tension |i/n - j/m|), i = 1 .. n, and return the sum.
+
+    Args:
+        j: generated position, from 1.
+        m, n: numbers of generated and given words.
+        tension: tension of the prior.
+        prior: float64 [n], filled.
+    """
+    # the values are two geometric series, upwards and downwards from the diagonal i = j n / m: no exp() per position
+    # above: 0-based position of the first i above the diagonal
+    above = int(j * n / m)
+    ratio, z = np.exp(-tension / n), 0.0
+    for first, behind, step in ((above, n, 1), (above - 1, -1, -1)):
+        weight = np.exp(-tension * abs((first + 1) / n - j / m))
+        for i in range(first, behind, step):
+            prior[i] = weight
+            z += weight
+            weight *= ratio
+    return z
+
+
+@kernel()
+def _series(j, m, n, tension):
+    """Return the sum over i = 1 .. n of exp(-tension |i/n - j/m|), and its derivative with respect to the tension.
+
+    Both are in closed form, with a geometric and an arithmetico-geometric series on each side of the diagonal, as in
+    fast_align's ``DiagonalAlignment``.
+    """
+    floor = int(j * n / m)
+    ratio, step = np.exp(-tension / n), -1.0 / n
+    z, derivative = 0.0, 0.0
+    for first, terms in ((floor + 1, n - floor), (floor, floor)):
+        if terms > 0:
+            # first term of the arithmetic (a) and of the geometric (g) sequence; positions are numbered away from the
+            # diagonal
+            a = -abs(first / n - j / m)
+            g = np.exp(tension * a)
+            z += g * (1.0 - ratio**terms) / (1.0 - ratio)
+            g_behind, a_last = g * ratio**terms, step * (terms - 1) + a
+            derivative += (a_last * g_behind - a * g) / (ratio - 1.0)
+            derivative -= step * (g_behind - g * ratio) / ((ratio - 1.0) * (ratio - 1.0))
+    return z, derivative
+
+
+@kernel()
+def fit_tension(lengths, size_counts, observed, tension):
+    """Return the tension after eight gradient steps of size 20 towards equality of expected and observed mean feature.
+
+    The tension is limited to 0.1 .. 14, as in fast_align.
+
+    Args:
+        lengths: distinct lengths of a generated and its given sentence, int64 [n, 2], above 0.
+        size_counts: number of sentence pairs of these lengths, [n].
+        observed: mean of the feature over the generated words, under the posterior distribution of the links.
+        tension: tension to start from.
+    """
+    generated_words = 0.0
+    for k in range(len(lengths)):
+        generated_words += size_counts[k] * lengths[k, 0]
+    for _ in range(8):
+        expected = 0.0
+        # expectation under the prior, which depends on the sentence lengths only
+        for k in range(len(lengths)):
+            m, n = lengths[k]
+            for j in range(1, m + 1):
+                z, derivative = _series(j, m, n, tension)
+                expected += size_counts[k] * derivative / z
+        tension = min(max(tension + 20.0 * (observed - expected / generated_words), 0.1), 14.0)
+    return tension

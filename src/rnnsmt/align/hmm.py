@@ -5,20 +5,23 @@ weight 0.4, against 1 for all jumps together; a fifth of every jump distribution
 estimates. Unlike in GIZA++, there is no distribution of the position of the last word, and the distribution of the
 position of the first word does not depend on the sentence length. A word is linked to the given word with the highest
 posterior probability, unless that of NULL is higher. No random numbers are drawn.
+
+A state is the position of the last given word that generated a word; NULL generates a word without leaving the state
+(Och and Ney 2003). The start state lasts until the first link. The arrays of the kernels of one sentence pair have its
+size: I given words, J generated words.
 """
+
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from rnnsmt.align import model1
 from rnnsmt.align.direction import Counts, Direction, Parameters, Sentences, Statistics, no_counts
-from rnnsmt.align.kernels.hmm import hmm_block
-from rnnsmt.align.kernels.lexicon import relative_frequencies
+from rnnsmt.align.lexicon import look_up, relative_frequencies
 from rnnsmt.align.word_classes import word_classes
-from rnnsmt.base.kernels.fixed_point import ONE
-
-ITERATIONS = 5
-"""Number of EM iterations."""
+from rnnsmt.base.kernels.arrays import ONE, add_count, add_counts
+from rnnsmt.base.kernels.decorator import kernel
 
 P_NULL = 0.4 / 1.4
 """Probability of NULL, for every generated word."""
@@ -30,11 +33,20 @@ LONGEST = 200
 """Maximum sentence length; longer sentences keep Model 1's links, as time grows with the cube of the length."""
 
 
+class HmmTables(NamedTuple):
+    """Parameters of the HMM, or their expected counts in fixed point."""
+
+    t: Any  # p(f | e), [pairs of the lexicon + 1]; counts have no place for the pairs that it does not have
+    t_null: Any  # p(f | NULL), [generated vocabulary]
+    jumps: Any  # weights of the jumps -W .. W of every class of given words, [given classes, 2 W + 1]
+    beginnings: Any  # weights of the first position, [W]
+
+
 def begin(direction: Direction) -> Parameters:
     """Return the initial parameters: those of Model 1, and equal weights of all jumps.
 
-    ``jumps`` [given classes, 2 W + 1]: weights of the jumps -W .. W. ``beginnings`` [W]: weights of the first position.
-    ``log_likelihoods``: natural log-likelihood of every iteration of the HMM, before its update.
+    They are named as in ``HmmTables``. ``log_likelihoods``: natural log-likelihood of every iteration of the HMM,
+    before its update.
     """
     classes = word_classes(direction.given)
     width = int(np.minimum(direction.given.lengths, LONGEST).max())
@@ -49,8 +61,8 @@ def begin(direction: Direction) -> Parameters:
 
 def count(sentences: Sentences, parameters: Parameters) -> Counts:
     """Compute the expected counts of EM."""
-    counts = no_counts(parameters, "t", "t_null", "jumps", "beginnings")
-    return {**counts, "sums": _pass(sentences, parameters, False, *[array.ravel() for array in counts.values()])}
+    counts = no_counts(parameters, *HmmTables._fields)
+    return {**counts, "sums": _pass(sentences, parameters, HmmTables(*[array.ravel() for array in counts.values()]))}
 
 
 def align(sentences: Sentences, parameters: Parameters) -> Counts:
@@ -58,7 +70,7 @@ def align(sentences: Sentences, parameters: Parameters) -> Counts:
 
     A word is linked to NULL (-1) if the posterior probability of NULL is higher.
     """
-    values = _pass(sentences, parameters, True, *[np.zeros(0, np.int64)] * 4)
+    values = _pass(sentences, parameters, None)
     return {"sums": values, "best": parameters["best"]}
 
 
@@ -72,19 +84,271 @@ def estimate(statistics: Statistics, parameters: Parameters, counts: Counts) -> 
             parameters[name] = counts[name] / ONE + 1e-9
 
 
-def _pass(sentences: Sentences, parameters: Parameters, last: bool, *counts: object) -> npt.NDArray[np.float64]:
+def _pass(sentences: Sentences, parameters: Parameters, counts: HmmTables | None) -> npt.NDArray[np.float64]:
     """Run the kernel over all blocks; return the log-likelihood of every block.
 
     Args:
         sentences: the text.
-        parameters: the parameters; ``best`` is set if ``last``.
-        last: link words instead of counting.
-        counts: counts of ``t``, ``t_null``, ``jumps`` and ``beginnings``, flat, updated in place.
+        parameters: the parameters; ``best`` is set if there are no counts.
+        counts: flat counts, updated in place; None: link words instead of counting.
     """
-    learnt = [parameters[name] for name in ("given_classes", "t", "t_null", "jumps", "beginnings")]
+    tables = HmmTables(*[parameters[name] for name in HmmTables._fields])
     # 0 in the first iteration: NULL is as probable as each given word, as in Model 1
     p_null = P_NULL if len(parameters["log_likelihoods"]) else 0.0
-    settings = (p_null, UNIFORM, LONGEST, last)
-    return sentences.over_blocks(
-        lambda *block: hmm_block(*block, *sentences.corpus, *learnt, *settings, *counts, parameters["best"])
-    )
+    last, room = counts is None, counts or HmmTables(*[np.zeros(0, np.int64)] * 4)
+    learnt = (parameters["given_classes"], tables, p_null, last, room, parameters["best"])
+    return sentences.over_blocks(lambda *block: hmm_block(block, sentences.corpus, *learnt))
+
+
+@kernel()
+def transitions(classes, jumps, first, p_null, uniform, step, begin):
+    """Fill ``step`` and ``begin`` with the transition probabilities of one sentence pair.
+
+    Rows of ``step`` and ``begin`` sum to 1 - ``p_null``.
+
+    Args:
+        classes: class of every given word, [I].
+        jumps: weights of the jumps -W .. W for every class of the last word, [classes, 2 W + 1]; longer jumps have the
+            weight of -W or W.
+        first: weights of the first position, [W]; later positions have the weight of the last element.
+        p_null: probability of NULL.
+        uniform: share of the uniform distribution, which avoids zeros.
+        step: filled with p(next position | last position), float64 [I, I]; a row for every last position.
+        begin: filled with p(first position), float64 [I].
+    """
+    length = len(classes)
+    width = jumps.shape[1] // 2
+    total = 0.0
+    for i in range(length):
+        begin[i] = first[min(i, len(first) - 1)]
+        total += begin[i]
+    for i in range(length):
+        begin[i] = (1.0 - p_null) * ((1.0 - uniform) * begin[i] / total + uniform / length)
+    for last in range(length):
+        weights = jumps[classes[last]]
+        total = 0.0
+        for i in range(length):
+            step[last, i] = weights[min(max(i - last, -width), width) + width]
+            total += step[last, i]
+        for i in range(length):
+            step[last, i] = (1.0 - p_null) * ((1.0 - uniform) * step[last, i] / total + uniform / length)
+
+
+@kernel()
+def forward_backward(emission, null, step, begin, alpha, beta, posterior, moves):  # noqa: PLR0912
+    """Compute posterior link probabilities of one sentence pair; return the log-likelihood of the generated sentence.
+
+    Args:
+        emission: p(f_j | e_i), [J, I].
+        null: p_null p(f_j | NULL), [J].
+        step, begin: as filled by ``transitions``.
+        alpha, beta: work space, [J, I + 1]; the last column is the start state.
+        posterior: filled with p(a_j = i | both sentences), [J, I]; the rest of a row's mass is NULL's.
+        moves: filled with the expected number of transitions, [I, I].
+    """
+    words, length = emission.shape
+    scale = np.empty(words)
+    log_likelihood = 0.0
+    # Forward pass. posterior[j, i]: mass of the paths in which word j is linked to i. alpha[j, i]: mass of the paths
+    # that are in state i after word j, because j is linked to i or because NULL generated j in state i. Every row of
+    # alpha is scaled to sum 1 (Rabiner 1989), and the likelihood is the product of the unscaled sums.
+    for j in range(words):
+        for i in range(length):
+            posterior[j, i] = begin[i] * (alpha[j - 1, length] if j > 0 else 1.0)
+        if j > 0:
+            for last in range(length):
+                mass = alpha[j - 1, last]
+                for i in range(length):
+                    posterior[j, i] += mass * step[last, i]
+        total = 0.0
+        for i in range(length):
+            posterior[j, i] *= emission[j, i]
+            alpha[j, i] = posterior[j, i] + (alpha[j - 1, i] * null[j] if j > 0 else 0.0)
+            total += alpha[j, i]
+        alpha[j, length] = null[j] * (alpha[j - 1, length] if j > 0 else 1.0)
+        total = max(total + alpha[j, length], 1e-300)  # no division by 0 after underflow
+        scale[j] = 1.0 / total
+        log_likelihood += np.log(total)
+        for i in range(length):
+            posterior[j, i] *= scale[j]
+            alpha[j, i] *= scale[j]
+        alpha[j, length] *= scale[j]
+    # Backward pass, scaled by the factors of the forward pass, so that posterior = forward mass * beta needs no
+    # division
+    beta[words - 1, :] = 1.0
+    moves[:, :] = 0.0
+    # transposed, so that the inner loop over ``last`` below reads consecutive elements
+    turned = step.T.copy()
+    ahead = np.empty(length)
+    for j in range(words - 1, 0, -1):
+        stay = null[j] * scale[j]
+        beta[j - 1, length] = stay * beta[j, length]
+        for i in range(length):
+            ahead[i] = emission[j, i] * beta[j, i] * scale[j]
+            beta[j - 1, length] += begin[i] * ahead[i]
+            beta[j - 1, i] = stay * beta[j, i]
+        # The inner loops add to arrays and not to one sum: they are vectorised without reordering floating-point
+        # additions
+        for i in range(length):
+            weight = ahead[i]
+            for last in range(length):
+                beta[j - 1, last] += turned[i, last] * weight
+        for last in range(length):
+            mass = alpha[j - 1, last]
+            for i in range(length):
+                moves[last, i] += mass * ahead[i]
+    # step is constant over j: multiply once, after the sum over j
+    for last in range(length):
+        for i in range(length):
+            moves[last, i] *= step[last, i]
+    for j in range(words):
+        for i in range(length):
+            posterior[j, i] *= beta[j, i]
+    return log_likelihood
+
+
+@kernel()
+def viterbi(emission, null, step, begin, best, back, links):
+    """Fill ``links`` [J] with the most probable path of one sentence pair: given positions, I for NULL.
+
+    Args:
+        emission, null, step, begin: as in ``forward_backward``.
+        best: work space, [2, I + 1]: probability of the best path that ends in each state, for the word before and the
+            current word in turn; the last column is the start state.
+        back: work space, [J, I + 1]: the state before; I + 1 if NULL generated the word, and the state is the same.
+        links: int64 [J], filled.
+    """
+    words, length = emission.shape
+    best[0, :length] = 0.0
+    best[0, length] = 1.0
+    for j in range(words):
+        last, now = best[j & 1], best[1 - (j & 1)]
+        highest = 0.0
+        for i in range(length):
+            probability, origin = last[length] * begin[i], length
+            for before in range(length):
+                if last[before] * step[before, i] > probability:
+                    probability, origin = last[before] * step[before, i], before
+            probability *= emission[j, i]
+            if last[i] * null[j] > probability:
+                probability, origin = last[i] * null[j], length + 1
+            now[i], back[j, i] = probability, origin
+            highest = max(highest, probability)
+        now[length], back[j, length] = last[length] * null[j], length + 1
+        highest = max(highest, now[length], 1e-300)
+        # only ratios matter: scale by the maximum instead of taking logarithms
+        for i in range(length + 1):
+            now[i] /= highest
+    state = np.argmax(best[words & 1, : length + 1])
+    for j in range(words - 1, -1, -1):
+        if back[j, state] == length + 1:
+            links[j] = length
+        else:
+            links[j], state = state, back[j, state]
+
+
+@kernel()
+def path_score(links, lexical, log_step, log_begin, log_null):
+    """Return the log-probability of a path.
+
+    Args:
+        links: given positions, I for NULL, [J].
+        lexical: log p(f_j | e_i), [J, I + 1]; the last column is NULL, without ``log_null``.
+        log_step, log_begin: logarithms of ``step`` and ``begin`` of ``transitions``.
+        log_null: log p_null.
+    """
+    length = len(log_begin)
+    score, last = 0.0, length
+    for j in range(len(links)):
+        i = links[j]
+        score += lexical[j, i]
+        if i == length:
+            score += log_null
+        else:
+            score += log_begin[i] if last == length else log_step[last, i]
+            last = i
+    return score
+
+
+@kernel()
+def hmm_block(  # noqa: PLR0912
+    block, corpus, given_classes, tables, p_null, last, counts, best
+):
+    """Run one pass over a block: collect expected counts or, if ``last``, set the best links.
+
+    Sentence pairs with more than ``LONGEST`` words on a side are skipped; their links in ``best`` remain unchanged.
+
+    Args:
+        block, corpus: as in ``fast_align_block``.
+        given_classes: class of every given word, int32 [given vocabulary].
+        tables: parameters, ``HmmTables``.
+        p_null: probability of NULL; 0: 1 / (I + 1), the same as for each given word in Model 1.
+        last: whether links are set instead of counts.
+        counts: counts, ``HmmTables`` of int64 in fixed point, flat, updated; empty if ``last``.
+        best: given position of every generated word, [generated words]: the one of highest posterior probability, or -1
+            if NULL's is higher; set if ``last``.
+
+    Returns:
+        The log-likelihood of the generated sentences.
+    """
+    first, behind, at = block
+    starts, words, cells, given_ids, given_offsets, generated_ids, generated_offsets = corpus
+    t, t_null, jumps, beginnings = tables
+    # work space of all sentence pairs of the block, as large as its longest sentence requires
+    size = 1
+    for s in range(first, behind):
+        n, m = given_offsets[s + 1] - given_offsets[s], generated_offsets[s + 1] - generated_offsets[s]
+        if max(n, m) <= LONGEST:
+            size = max(size, n, m)
+    entries = np.empty((size, size), np.int64)
+    emission, posterior, step, moves = (np.empty((size, size)), np.empty((size, size)), np.empty((size, size)),
+                                        np.empty((size, size)))  # fmt: skip
+    alpha, beta = np.empty((size, size + 1)), np.empty((size, size + 1))
+    begin, null = np.empty(size), np.empty(size)
+    width = jumps.shape[1] // 2
+    # float sums of the block, added to the shared counts once: a fixed order of additions, few atomic ones
+    nulls, moved, begun = np.zeros(len(t_null)), np.zeros(jumps.shape), np.zeros(len(beginnings))
+    log_likelihood, pairs = 0.0, at
+    for s in range(first, behind):
+        given = given_ids[given_offsets[s] : given_offsets[s + 1]]
+        start = generated_offsets[s]
+        n, m = len(given), generated_offsets[s + 1] - start
+        at, pairs = pairs, pairs + n * m
+        if n == 0 or m == 0 or max(n, m) > LONGEST:
+            continue
+        empty = p_null if p_null > 0.0 else 1.0 / (n + 1)
+        for j in range(m):
+            f = generated_ids[start + j]
+            null[j] = empty * t_null[f]
+            look_up(starts, words, cells, at + j * n, given, f, entries[j])
+            for i in range(n):
+                emission[j, i] = t[entries[j, i]]
+        transitions(given_classes[given], jumps, beginnings, empty, UNIFORM, step[:n, :n], begin[:n])
+        log_likelihood += forward_backward(
+            emission[:m, :n], null[:m], step[:n, :n], begin[:n], alpha[:m, : n + 1], beta[:m, : n + 1],
+            posterior[:m, :n], moves[:n, :n],
+        )  # fmt: skip
+        for j in range(m):
+            # left: posterior probability of NULL
+            left, highest, position = 1.0, 0.0, -1
+            for i in range(n):
+                left -= posterior[j, i]
+                if posterior[j, i] > highest:
+                    highest, position = posterior[j, i], i
+            if last:
+                best[start + j] = position if highest >= left else -1
+                continue
+            for i in range(n):
+                if entries[j, i] < len(counts.t):
+                    add_count(counts.t, entries[j, i], posterior[j, i])
+            nulls[generated_ids[start + j]] += max(left, 0.0)
+        if not last:
+            for i in range(n):
+                begun[min(i, len(beginnings) - 1)] += posterior[0, i]
+                for k in range(n):
+                    moved[given_classes[given[i]], min(max(k - i, -width), width) + width] += moves[i, k]
+    if not last:
+        add_counts(counts.t_null, nulls)
+        add_counts(counts.jumps, moved.ravel())
+        add_counts(counts.beginnings, begun)
+    return log_likelihood

@@ -1,4 +1,4 @@
-"""The word pairs that occur together in at least one sentence pair, as compressed sparse rows.
+"""The word pairs that occur together in at least one sentence pair, as compressed sparse rows, and their probabilities.
 
 The aligners store one parameter per pair, so that memory grows with the number of distinct pairs, and not with the
 product of the vocabulary sizes or with the number of sentence positions.
@@ -11,12 +11,19 @@ import numpy as np
 import numpy.typing as npt
 
 from rnnsmt.align.bitext import BitextSide
-from rnnsmt.align.kernels.lexicon import WEAKEST, partners_of_words, sentence_frequencies, sentences_of_words
+from rnnsmt.base.kernels.arrays import ONE, lower_bound
+from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.parallel import in_threads
 from rnnsmt.base.progress import say
 
 MAX_PAIRS = 500_000_000
 """Maximum number of pairs; each takes 16 bytes in a pass over the corpus."""
+
+FLOOR = 1e-7
+"""Minimum of probabilities that are estimated by relative frequencies."""
+
+WEAKEST = 255
+"""Maximum value of ``weakness``."""
 
 _RANGES = 64
 """Number of ranges of the given vocabulary, with about equal numbers of occurrences, that are distributed over threads.
@@ -33,6 +40,17 @@ class Lexicon(NamedTuple):
     words: npt.NDArray[np.int32]  # [pairs]
 
 
+class Occurrences(NamedTuple):
+    """What the search for partners of given words reads."""
+
+    sentence_starts: npt.NDArray[np.int64]  # [given vocabulary + 1], where the list of each given word begins
+    sentences: npt.NDArray[np.int32]  # [given words of the corpus], the sentences of every word, ascending
+    ids: npt.NDArray[np.int32]  # the generated side, as in ``BitextSide``
+    offsets: npt.NDArray[np.int64]
+    given_frequencies: npt.NDArray[np.int32]  # [vocabulary], number of sentences with each word
+    generated_frequencies: npt.NDArray[np.int32]
+
+
 def build_lexicon(given: BitextSide, generated: BitextSide, threads: int = 1, max_pairs: int = MAX_PAIRS) -> Lexicon:
     """Collect the pairs of a given and a generated word that share a sentence pair, in time linear in the sum of I x J.
 
@@ -41,14 +59,14 @@ def build_lexicon(given: BitextSide, generated: BitextSide, threads: int = 1, ma
     ``weakness``) are kept or discarded together.
     """
     # sentences of each given word, again as compressed sparse rows, one entry per occurrence
-    occurrences = np.bincount(given.ids, minlength=len(given.vocabulary))
-    sentence_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(occurrences)])
+    frequency = np.bincount(given.ids, minlength=len(given.vocabulary))
+    sentence_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(frequency)])
     sentences = np.empty(len(given.ids), np.int32)
     sentences_of_words(given.ids, given.offsets, sentence_starts, sentences)
     frequencies = [np.zeros(len(side.vocabulary), np.int32) for side in (given, generated)]
     for side, numbers in zip((given, generated), frequencies, strict=True):
         sentence_frequencies(side.ids, side.offsets, numbers)
-    corpus = (sentence_starts, sentences, generated.ids, generated.offsets, *frequencies)
+    occurrences = Occurrences(sentence_starts, sentences, generated.ids, generated.offsets, *frequencies)
     bounds = np.searchsorted(sentence_starts, np.linspace(0, len(given.ids), _RANGES + 1)).tolist()
     ranges = [(first, behind) for first, behind in pairwise(bounds) if first < behind]
     sizes = np.zeros(len(given.vocabulary) + 1, np.int64)
@@ -60,7 +78,7 @@ def build_lexicon(given: BitextSide, generated: BitextSide, threads: int = 1, ma
         def part(word_range: tuple[int, int]) -> npt.NDArray[np.int64]:
             """Count the partners of a range of given words."""
             strengths = np.zeros(WEAKEST + 1, np.int64)
-            partners_of_words(*word_range, *corpus, weakest, sizes, nothing, strengths)
+            partners_of_words(*word_range, occurrences, weakest, sizes, nothing, strengths)
             return strengths
 
         return sum(in_threads(part, ranges, threads), np.zeros(WEAKEST + 1, np.int64))
@@ -76,8 +94,217 @@ def build_lexicon(given: BitextSide, generated: BitextSide, threads: int = 1, ma
 
     def fill(word_range: tuple[int, int]) -> None:
         """Write the partners of a range of given words."""
-        partners_of_words(*word_range, *corpus, weakest, starts, words, strengths)
+        partners_of_words(*word_range, occurrences, weakest, starts, words, strengths)
 
     for _ in in_threads(fill, ranges, threads):
         pass
     return Lexicon(starts, words)
+
+
+@kernel()
+def sentences_of_words(ids, offsets, starts, sentences):
+    """List the sentences of every word, once per occurrence, ascending.
+
+    Args:
+        ids, offsets: a side of the corpus.
+        starts: int64 [vocabulary + 1], where the list of each word begins.
+        sentences: int32 [words of the corpus], filled.
+    """
+    free = starts[:-1].copy()
+    for s in range(len(offsets) - 1):
+        for p in range(offsets[s], offsets[s + 1]):
+            sentences[free[ids[p]]] = s
+            free[ids[p]] += 1
+
+
+@kernel()
+def sentence_frequencies(ids, offsets, frequencies):
+    """Fill ``frequencies`` int32 [vocabulary] with the number of sentences that contain each word."""
+    last = np.full(len(frequencies), -1, np.int64)
+    for s in range(len(offsets) - 1):
+        for p in range(offsets[s], offsets[s + 1]):
+            if last[ids[p]] != s:
+                last[ids[p]] = s
+                frequencies[ids[p]] += 1
+
+
+@kernel()
+def weakness(together, one, other):
+    """Return 4 log2(n(e) n(f) / n(e, f)^2), truncated to an integer 0 .. ``WEAKEST``: the less associated, the larger.
+
+    Args:
+        together: number of sentence pairs with both words, n(e, f).
+        one, other: numbers of sentences with each word, n(e) and n(f).
+    """
+    return min(np.int64(4.0 * np.log2(np.float64(one) * other / (np.float64(together) * together))), WEAKEST)
+
+
+@kernel()
+def partners_of_words(first, behind, occurrences, weakest, sizes, words, strengths):
+    """Find the distinct partners of the given words ``first`` .. ``behind`` - 1.
+
+    Pairs of ``weakness`` above ``weakest`` are left out. The kernel is called twice: with empty ``words`` it counts the
+    partners, with allocated ``words`` it writes them.
+
+    Args:
+        first, behind: range of given words.
+        occurrences: ``Occurrences``.
+        weakest: maximum ``weakness``.
+        sizes: int64 [given vocabulary + 1]. When counting, sizes[e + 1] is set to the number of partners of e. When
+            writing, it contains the row starts.
+        words: int32 [pairs], empty when counting. When writing, row e is filled with the partners, ascending.
+        strengths: int64 [WEAKEST + 1]. When counting, the number of pairs of each ``weakness`` is added.
+    """
+    sentence_starts, sentences, ids, offsets, given_frequencies, generated_frequencies = occurrences
+    # sparse set of the partners of the current e, by generated word: row[f] == e marks that f is a partner, so that
+    # nothing is cleared between words; together[f]: number of common sentences; last[f]: the last of them, so that a
+    # sentence with several occurrences of e or f counts once
+    row = np.full(len(generated_frequencies), -1, np.int32)
+    together, last = np.empty(len(row), np.int32), np.empty(len(row), np.int32)
+    listed = np.empty(len(row), np.int32)
+    for e in range(first, behind):
+        partners = 0
+        for k in range(sentence_starts[e], sentence_starts[e + 1]):
+            s = sentences[k]
+            for p in range(offsets[s], offsets[s + 1]):
+                f = ids[p]
+                if row[f] != e:
+                    row[f], together[f], last[f] = e, 1, s
+                    listed[partners] = f
+                    partners += 1
+                elif last[f] != s:
+                    together[f] += 1
+                    last[f] = s
+        if len(words) == 0:
+            size = 0
+            for k in range(partners):
+                f = listed[k]
+                step = weakness(together[f], given_frequencies[e], generated_frequencies[f])
+                strengths[step] += 1
+                size += step <= weakest
+            sizes[e + 1] = size
+            continue
+        at = sizes[e]
+        for k in range(partners):
+            f = listed[k]
+            if weakest < WEAKEST and weakness(together[f], given_frequencies[e], generated_frequencies[f]) > weakest:
+                continue
+            words[at] = f
+            at += 1
+        words[sizes[e] : at].sort()
+
+
+@kernel()
+def find(starts, words, e, f):
+    """Return the index of the pair (e, f) in the lexicon, or ``len(words)`` if it is not there."""
+    end = starts[e + 1]
+    place = lower_bound(words, starts[e], end, f)
+    return place if place < end and words[place] == f else len(words)
+
+
+@kernel()
+def look_up(starts, words, cells, at, given, f, entries):
+    """Fill ``entries`` [I] with the lexicon indices of the pairs of a sentence's given words and the generated word f.
+
+    Args:
+        starts, words: the lexicon.
+        cells: int32, lexicon indices of the first word pairs of the corpus, in the order of ``corpus_cells``.
+        at: number of word pairs of the corpus before these; pairs beyond ``cells`` are looked up by binary search.
+        given: ids of the given words, [I].
+        f: id of the generated word.
+        entries: int64 [I], filled; ``len(words)`` for pairs that are not in the lexicon.
+    """
+    if at + len(given) <= len(cells):
+        for i in range(len(given)):
+            entries[i] = cells[at + i]
+    else:
+        for i in range(len(given)):
+            entries[i] = find(starts, words, given[i], f)
+
+
+@kernel()
+def corpus_cells(
+    first, behind, at, starts, words, given_ids, given_offsets, generated_ids, generated_offsets, cells
+):  # fmt: skip
+    """Fill ``cells`` for ``look_up`` with the pairs of a block: by sentence, generated word, given word.
+
+    Args:
+        first, behind: first sentence of the block and end of the block.
+        at: number of word pairs of the corpus before the block.
+        starts, words: the lexicon.
+        given_ids, given_offsets, generated_ids, generated_offsets: both sides of the text.
+        cells: int32; pairs beyond its end are left out.
+    """
+    for s in range(first, behind):
+        for p in range(generated_offsets[s], generated_offsets[s + 1]):
+            for k in range(given_offsets[s], given_offsets[s + 1]):
+                if at >= len(cells):
+                    return
+                cells[at] = find(starts, words, given_ids[k], generated_ids[p])
+                at += 1
+
+
+@kernel()
+def mark_pairs(
+    first, behind, starts, words, given_ids, given_offsets, generated_ids, generated_offsets, marks
+):  # fmt: skip
+    """Set ``marks`` bool [pairs + 1] at the lexicon indices of the word pairs of a block of sentences.
+
+    The last element is set for pairs that are not in the lexicon. Other arguments as in ``corpus_cells``.
+    """
+    for s in range(first, behind):
+        for p in range(generated_offsets[s], generated_offsets[s + 1]):
+            for k in range(given_offsets[s], given_offsets[s + 1]):
+                marks[find(starts, words, given_ids[k], generated_ids[p])] = True
+
+
+@kernel()
+def relative_frequencies(starts, counts, t):
+    """Set every row of t = p(f | e) to relative frequencies, at least ``FLOOR``; uniform for rows without counts.
+
+    Args:
+        starts: where each row begins, [rows + 1].
+        counts: [pairs], in any unit.
+        t: [pairs or more], filled.
+    """
+    for e in range(len(starts) - 1):
+        total = 0.0
+        for k in range(starts[e], starts[e + 1]):
+            total += counts[k]
+        for k in range(starts[e], starts[e + 1]):
+            t[k] = max(counts[k] / total, FLOOR) if total > 0.0 else 1.0 / (starts[e + 1] - starts[e])
+
+
+@kernel()
+def normalise(starts, counts, alpha, t):
+    """Set every row of t = p(f | e) by the mean-field update under a symmetric Dirichlet prior.
+
+    The prior covers the words seen with e. Rows without pairs are skipped; values are at least 1e-12.
+
+    Args:
+        starts: where each row begins, [rows + 1].
+        counts: int64 [pairs], in fixed point (``rnnsmt.base.kernels.arrays``).
+        alpha: parameter of the prior.
+        t: [pairs or more], filled.
+    """
+    for e in range(len(starts) - 1):
+        total = 0.0
+        for k in range(starts[e], starts[e + 1]):
+            total += counts[k] / ONE + alpha
+        if total > 0.0:
+            log_total = digamma(total)
+            for k in range(starts[e], starts[e + 1]):
+                t[k] = max(np.exp(digamma(counts[k] / ONE + alpha) - log_total), 1e-12)
+
+
+@kernel()
+def digamma(x):
+    """Return the logarithmic derivative of the gamma function for x > 0, accurate to about 1e-10."""
+    result = 0.0
+    # recurrence up to 6, asymptotic series above
+    while x < 6.0:
+        result -= 1.0 / x
+        x += 1.0
+    y = 1.0 / (x * x)
+    series = y * (1 / 12 - y * (1 / 120 - y * (1 / 252 - y * (1 / 240 - y * (1 / 132)))))
+    return result + np.log(x) - 0.5 / x - series

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from rnnsmt.align.kernels.symmetrization import combine_links
 from rnnsmt.align.pharaoh import Links
+from rnnsmt.base.kernels.decorator import kernel
 
 HEURISTICS = ("grow-diag-final-and", "grow-diag-final", "grow-diag", "intersection", "union")
 """Names of the heuristics, the default first."""
@@ -40,5 +40,136 @@ def symmetrize_links(forward: Links, reverse: Links, heuristic: str, order: str 
     offsets = np.zeros(forward.sentences + 1, np.int64)
     source, target = np.empty(room, np.int32), np.empty(room, np.int32)
     growth = 0 if not grow else 2 if order == "symal" else 1
-    used = combine_links(*forward, *reverse, heuristic == "union", growth, final, offsets, source, target)
+    used = combine_links(forward, reverse, heuristic == "union", growth, final, offsets, source, target)
     return Links(offsets, source[:used].copy(), target[:used].copy())
+
+
+_FORWARD, _REVERSE, _TAKEN = 1, 2, 4
+"""Flags of a cell: the link is in the forward alignment, in the reverse alignment, in the result."""
+
+
+@kernel()
+def combine_links(forward, reverse, union, grow, final, offsets, source, target):
+    """Combine the links of two alignments; return the number of links.
+
+    Args:
+        forward, reverse: the alignments, ``Links``.
+        union: whether all links are taken, and not only those of the intersection.
+        grow: 0: no growing; 1: grow-diag in the order of atools; 2: in the order of symal.
+        final: minimum number of unaligned words of the links of the final step: 1 for final, 2 for final-and; 0: no
+            final step.
+        offsets, source, target: filled with the combined links, by source, then target position; ``source`` and
+            ``target`` must have the size of both alignments together.
+    """
+    f_offsets, f_source, f_target = forward
+    r_offsets, r_source, r_target = reverse
+    # reused for all sentence pairs, enlarged when a pair does not fit
+    flags = np.zeros(4096, np.uint8)
+    used = 0
+    for s in range(len(f_offsets) - 1):
+        rows, columns = 0, 0
+        for k in range(f_offsets[s], f_offsets[s + 1]):
+            rows, columns = max(rows, f_source[k] + 1), max(columns, f_target[k] + 1)
+        for k in range(r_offsets[s], r_offsets[s + 1]):
+            rows, columns = max(rows, r_source[k] + 1), max(columns, r_target[k] + 1)
+        if rows * columns > len(flags):
+            flags = np.zeros(2 * rows * columns, np.uint8)
+        grid = flags[: rows * columns].reshape(rows, columns)
+        grid[:] = 0
+        for k in range(f_offsets[s], f_offsets[s + 1]):
+            grid[f_source[k], f_target[k]] |= _FORWARD
+        for k in range(r_offsets[s], r_offsets[s + 1]):
+            grid[r_source[k], r_target[k]] |= _REVERSE
+        _combine(grid, union, grow, final)
+        for i in range(rows):
+            for j in range(columns):
+                if grid[i, j] & _TAKEN:
+                    source[used], target[used] = i, j
+                    used += 1
+        offsets[s + 1] = used
+    return used
+
+
+@kernel()
+def _combine(grid, union, grow, final):
+    """Mark the links of one sentence pair that are taken.
+
+    Args:
+        grid: uint8 [source words, target words], flags of every cell, updated.
+        union, grow, final: as in ``combine_links``.
+    """
+    rows, columns = grid.shape
+    row_aligned, column_aligned = np.zeros(rows, np.bool_), np.zeros(columns, np.bool_)
+    for i in range(rows):
+        for j in range(columns):
+            if grid[i, j] == _FORWARD | _REVERSE or (union and grid[i, j]):
+                grid[i, j] |= _TAKEN
+                row_aligned[i] = column_aligned[j] = True
+    if grow == 1:
+        _grow(grid, row_aligned, column_aligned)
+    elif grow == 2:
+        _grow_from_links(grid, row_aligned, column_aligned)
+    if final:
+        for direction in (_FORWARD, _REVERSE):
+            for i in range(rows):
+                for j in range(columns):
+                    free = (not row_aligned[i]) + (not column_aligned[j])
+                    if grid[i, j] & direction and not grid[i, j] & _TAKEN and free >= final:
+                        grid[i, j] |= _TAKEN
+                        row_aligned[i] = column_aligned[j] = True
+
+
+@kernel()
+def _grow(grid, row_aligned, column_aligned):
+    """Run grow-diag in the order of atools: add links of the union that touch a taken link and align a new word.
+
+    The iterations over all cells end when one adds no link.
+
+    Args:
+        grid: as in ``_combine``.
+        row_aligned, column_aligned: whether a source or target word has a taken link, bool, updated.
+    """
+    rows, columns = grid.shape
+    added = True
+    while added:
+        added = False
+        for i in range(rows):
+            for j in range(columns):
+                if grid[i, j] == 0 or grid[i, j] & _TAKEN or (row_aligned[i] and column_aligned[j]):
+                    continue
+                touches = False
+                for i2 in range(max(i - 1, 0), min(i + 2, rows)):
+                    for j2 in range(max(j - 1, 0), min(j + 2, columns)):
+                        touches |= grid[i2, j2] & _TAKEN != 0
+                if touches:
+                    grid[i, j] |= _TAKEN
+                    row_aligned[i] = column_aligned[j] = True
+                    added = True
+
+
+_NEIGHBOURS = ((0, -1), (-1, 0), (0, 1), (1, 0), (-1, -1), (1, -1), (-1, 1), (1, 1))
+"""Offsets (source, target) of the neighbours of a link, in symal's order: horizontal and vertical ones first."""
+
+
+@kernel()
+def _grow_from_links(grid, row_aligned, column_aligned):
+    """Run grow-diag in the order of symal: from every taken link, by target, then source position, to its neighbours.
+
+    Links that are added are visited in the same iteration if they follow. Arguments as in ``_grow``.
+    """
+    rows, columns = grid.shape
+    added = True
+    while added:
+        added = False
+        for j in range(columns):
+            for i in range(rows):
+                if not grid[i, j] & _TAKEN:
+                    continue
+                for di, dj in _NEIGHBOURS:
+                    i2, j2 = i + di, j + dj
+                    if not (0 <= i2 < rows and 0 <= j2 < columns) or (row_aligned[i2] and column_aligned[j2]):
+                        continue
+                    if grid[i2, j2]:
+                        grid[i2, j2] |= _TAKEN
+                        row_aligned[i2] = column_aligned[j2] = True
+                        added = True

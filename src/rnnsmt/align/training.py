@@ -1,6 +1,6 @@
 """Training of an aligner in one direction, pass by pass over the corpus, with checkpoints between passes.
 
-One process runs all passes (``align``), or jobs on several machines share them (``rnnsmt.align.parts``).
+One process runs all passes (``align``), or jobs on several machines share them (``rnnsmt.align.shards``).
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from zipfile import BadZipFile
 import numpy as np
 import numpy.typing as npt
 
-from rnnsmt.align import fast_align, hmm, model1, model4
+from rnnsmt.align import FAST_ALIGN_ITERATIONS, HMM_ITERATIONS, MODEL1_ITERATIONS, fast_align, hmm, model1, model4
 from rnnsmt.align.bitext import Bitext, BitextSide, Offsets
 from rnnsmt.align.direction import Counts, Direction, Parameters, Sentences, Statistics
 from rnnsmt.align.lexicon import MAX_PAIRS
@@ -48,9 +48,10 @@ class Aligner(NamedTuple):
     passes: list[Pass]
 
 
-_FAST_ALIGN = [Pass(fast_align.count, fast_align.estimate)] * fast_align.ITERATIONS
+_FAST_ALIGN = [Pass(fast_align.count, fast_align.estimate)] * FAST_ALIGN_ITERATIONS
 
-_HMM = [Pass(model1.count, model1.estimate)] * model1.ITERATIONS + [Pass(hmm.count, hmm.estimate)] * hmm.ITERATIONS
+_HMM = [Pass(model1.count, model1.estimate)] * MODEL1_ITERATIONS
+_HMM += [Pass(hmm.count, hmm.estimate)] * HMM_ITERATIONS
 
 ALIGNERS = {
     "fast_align": Aligner(fast_align.begin, _FAST_ALIGN),

@@ -1,13 +1,17 @@
 """Word classes that maximise the likelihood of a class-bigram model, by exchange (Kneser and Ney 1993; mkcls).
 
 The alignment models tie the distortion parameters of the words of a class.
+
+With N(c, d) the bigram counts and N(c) the unigram counts of classes, the log-likelihood of the class-bigram model is,
+up to a constant, sum over c, d of h(N(c, d)) - 2 sum over c of h(N(c)), with h(n) = n log n. Moving one word changes
+only a row and a column of N(c, d), and two elements of N(c).
 """
 
 import numpy as np
 import numpy.typing as npt
 
 from rnnsmt.align.bitext import BitextSide
-from rnnsmt.align.kernels.word_classes import exchange_words
+from rnnsmt.base.kernels.decorator import kernel
 
 SENTENCES = 1_000_000
 """Number of sentences whose bigrams are counted at a time, so that memory grows with the number of distinct bigrams,
@@ -48,8 +52,8 @@ def _bigrams(side: BitextSide) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.in
         offsets = side.offsets[first : first + SENTENCES + 1]
         ids = side.ids[offsets[0] : offsets[-1]].astype(np.int64)
         text = np.insert(ids, offsets - offsets[0], boundary)
-        found, times = np.unique(text[:-1] * (boundary + 1) + text[1:], return_counts=True)
-        everything, place = np.unique(np.concatenate([keys, found]), return_inverse=True)
+        new_keys, times = np.unique(text[:-1] * (boundary + 1) + text[1:], return_counts=True)
+        everything, place = np.unique(np.concatenate([keys, new_keys]), return_inverse=True)
         counts = np.bincount(place, np.concatenate([counts, times]), len(everything)).astype(np.int64)
         keys = everything
     return keys, counts
@@ -59,3 +63,111 @@ def _rows(first, second, counts, size):
     """Return pairs that are sorted by ``first`` as compressed sparse rows: starts, columns, counts."""
     starts = np.searchsorted(first, np.arange(size + 1))
     return starts.astype(np.int64), second.astype(np.int32), counts.astype(np.int64)
+
+
+@kernel()
+def _h(n):
+    """Return n log n, 0 for n = 0."""
+    return n * np.log(n) if n > 0 else 0.0
+
+
+@kernel()
+def exchange_words(  # noqa: PLR0912
+    f_starts, f_words, f_counts, b_starts, b_words, b_counts, order, classes, passes, assignment
+):  # fmt: skip
+    """Move words between classes until no word moves, in at most ``passes`` iterations over the vocabulary.
+
+    Args:
+        f_starts, f_words, f_counts: successors of every word and their bigram counts, as compressed sparse rows; int64,
+            int32, int64; the last row is that of the sentence boundary.
+        b_starts, b_words, b_counts: predecessors, in the same format.
+        order: words in the order in which they are moved, int32.
+        classes: number of classes, including the class of the sentence boundary, which is the last one and does not
+            change.
+        passes: maximum number of iterations.
+        assignment: class of every word and of the boundary, int32 [vocabulary + 1], updated.
+    """
+    # N(c, d) and N(c)
+    bigrams = np.zeros((classes, classes), np.int64)
+    size = np.zeros(classes, np.int64)
+    for w in range(len(f_starts) - 1):
+        for k in range(f_starts[w], f_starts[w + 1]):
+            bigrams[assignment[w], assignment[f_words[k]]] += f_counts[k]
+            size[assignment[w]] += f_counts[k]
+    # counts of the current word with its successors and predecessors, by class; the non-zero classes are listed in
+    # used_*, so that the gain of a class costs time proportional to them, and clearing too
+    after, before = np.zeros(classes, np.int64), np.zeros(classes, np.int64)
+    used_after, used_before = np.empty(classes, np.int64), np.empty(classes, np.int64)
+    for _ in range(passes):
+        moved = 0
+        for w in order:
+            # own: count of the bigram of the word with itself, which belongs to no other class; total: count of the
+            # word
+            itself, total, n_after, n_before = 0, 0, 0, 0
+            for k in range(f_starts[w], f_starts[w + 1]):
+                total += f_counts[k]
+                if f_words[k] == w:
+                    itself = f_counts[k]
+                    continue
+                c = assignment[f_words[k]]
+                if after[c] == 0:
+                    used_after[n_after] = c
+                    n_after += 1
+                after[c] += f_counts[k]
+            for k in range(b_starts[w], b_starts[w + 1]):
+                if b_words[k] != w:
+                    c = assignment[b_words[k]]
+                    if before[c] == 0:
+                        used_before[n_before] = c
+                        n_before += 1
+                    before[c] += b_counts[k]
+            old = assignment[w]
+            # take the word out of its class: then the gains of all classes are comparable
+            _shift(bigrams, size, old, -1, after, used_after[:n_after], before, used_before[:n_before], itself, total)
+            best, best_gain = old, -np.inf
+            for c in range(classes - 1):
+                # own, before and after all fall into cell (c, c) where their class is c
+                gain = 2.0 * (_h(size[c]) - _h(size[c] + total))
+                inside = bigrams[c, c]
+                gain += _h(inside + after[c] + before[c] + itself) - _h(inside)
+                for k in range(n_after):
+                    d = used_after[k]
+                    if d != c:
+                        gain += _h(bigrams[c, d] + after[d]) - _h(bigrams[c, d])
+                for k in range(n_before):
+                    d = used_before[k]
+                    if d != c:
+                        gain += _h(bigrams[d, c] + before[d]) - _h(bigrams[d, c])
+                # prefer the old class on ties, and do not move on rounding errors
+                if gain > best_gain + 1e-9 or (c == old and gain >= best_gain - 1e-9):
+                    best, best_gain = c, gain
+            _shift(bigrams, size, best, 1, after, used_after[:n_after], before, used_before[:n_before], itself, total)
+            assignment[w] = best
+            moved += best != old
+            for k in range(n_after):
+                after[used_after[k]] = 0
+            for k in range(n_before):
+                before[used_before[k]] = 0
+        if moved == 0:
+            break
+
+
+@kernel()
+def _shift(bigrams, size, c, sign, after, used_after, before, used_before, itself, total):
+    """Add a word to class ``c`` (``sign`` 1) or remove it (``sign`` -1).
+
+    Args:
+        bigrams, size: N(c, d) and N(c), updated.
+        c: class.
+        sign: 1 or -1.
+        after, used_after: counts of the word with its successors, by class, and the classes with a non-zero count.
+        before, used_before: the same for predecessors.
+        itself: count of the bigram of the word with itself.
+        total: count of the word.
+    """
+    for d in used_after:
+        bigrams[c, d] += sign * after[d]
+    for d in used_before:
+        bigrams[d, c] += sign * before[d]
+    bigrams[c, c] += sign * itself
+    size[c] += sign * total

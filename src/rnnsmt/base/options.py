@@ -48,8 +48,8 @@ def not_negative(text: str) -> int:
 
 def part(text: str) -> tuple[int, int]:
     """``K/N``, or ``K-of-N`` as Snakemake's scattergather writes it, as the type of an option: K from 1 to N."""
-    found = re.fullmatch(r"(\d+)[/-](?:of-)?(\d+)", text)
-    number, parts = map(int, found.groups()) if found else (0, 0)
+    match = re.fullmatch(r"(\d+)[/-](?:of-)?(\d+)", text)
+    number, parts = map(int, match.groups()) if match else (0, 0)
     if not 1 <= number <= parts:
         raise argparse.ArgumentTypeError(f"{text}: write K/N with K from 1 to N, for example 2/8")
     return number, parts

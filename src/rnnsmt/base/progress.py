@@ -76,9 +76,9 @@ class StageClock:
 
     def finish(self, figures: dict[str, object]) -> None:
         """Print the figures of the stage, its seconds and its peak memory in MB as one line on stderr."""
-        own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
-        cpu = own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
-        peak = max(own.ru_maxrss, children.ru_maxrss) / 1024
+        itself, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu = itself.ru_utime + itself.ru_stime + children.ru_utime + children.ru_stime
+        peak = max(itself.ru_maxrss, children.ru_maxrss) / 1024
         parts = [f"{name} {_readable(value)}" for name, value in figures.items()]
         parts.append(f"{time.monotonic() - self.started:.1f} s, {cpu:.1f} CPU s, peak {peak:,.0f} MB")
         say(f"rnnsmt {self.name}: done: " + ", ".join(parts))

@@ -92,11 +92,11 @@ class StateFolder:
 
     def _changed(self, before: object) -> list[str]:
         """Return the names of the settings that differ, with old and new values if these are short."""
-        found = before if isinstance(before, Mapping) else {}
-        names = [*self.fingerprint, *(name for name in found if name not in self.fingerprint)]
+        saved = before if isinstance(before, Mapping) else {}
+        names = [*self.fingerprint, *(name for name in saved if name not in self.fingerprint)]
         changed = []
         for name in names:
-            old, new = found.get(name, "not there"), self.fingerprint.get(name, "not there")
+            old, new = saved.get(name, "not there"), self.fingerprint.get(name, "not there")
             if old != new:
                 short = max(len(str(old)), len(new)) <= LONGEST_VALUE
                 changed.append(f"{name} (was {old}, is {new})" if short else name)

@@ -72,7 +72,7 @@ def unpack(args: argparse.Namespace) -> dict[str, object]:
 
         rnnsmt corpus unpack --archive try/fetched.tar.gz --member try/demo/dev.en --output try/unpacked.en
     """
-    from rnnsmt.corpus.archive import extract_member
+    from rnnsmt.corpus.download import extract_member
 
     size, passed = extract_member(args.archive, args.member, args.output)
     return {"bytes": size, "files passed": passed}

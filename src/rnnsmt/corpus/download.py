@@ -1,4 +1,4 @@
-"""Download of corpus files, resumed as often as necessary and checked by SHA-256.
+"""Download of corpus files, resumed as often as necessary and checked by SHA-256, and extraction of files of archives.
 
 A file is stored as ``FILE.part`` until it is complete; ``FILE.part.json`` records its address and version. A broken
 connection, a killed process or a full disk therefore do not lose data: the next attempt, or the next run of the
@@ -6,19 +6,24 @@ command, requests the rest (a range, RFC 9110 section 14). If the server does no
 changed, the download starts from the beginning.
 """
 
+import difflib
 import fcntl
 import http.client
+import lzma
 import os
+import shutil
 import ssl
+import tarfile
 import time
 import urllib.error
 import urllib.request
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from rnnsmt.base.io import InputError, check_output, is_full, read_json, sha256, write_json
+from rnnsmt.base.io import InputError, atomic_path, check_output, is_full, open_binary, read_json, sha256, write_json
 from rnnsmt.base.progress import Meter, say
 
 BLOCK = 1 << 20
@@ -82,9 +87,9 @@ class Partial:
     def validator(self, url: str) -> str | None:
         """Return the version (ETag or date) of the received data, or None if it is not known or of another address."""
         with suppress(InputError, TypeError, AttributeError):
-            about = read_json(self._about) if self._about.exists() else {}
-            if about.get("url") == url:
-                return str(about["validator"]) if about.get("validator") else None
+            record = read_json(self._about) if self._about.exists() else {}
+            if record.get("url") == url:
+                return str(record["validator"]) if record.get("validator") else None
         return None
 
     def begin(self, url: str, validator: str | None) -> None:
@@ -215,8 +220,8 @@ def fetch_first(urls: Sequence[str], expected: str | None, output: Path) -> tupl
 def _identity(path: Path) -> tuple[int, int] | None:
     """Return inode and time of a file, or None if it does not exist."""
     with suppress(FileNotFoundError):
-        about = path.stat()
-        return about.st_ino, about.st_mtime_ns
+        status = path.stat()
+        return status.st_ino, status.st_mtime_ns
     return None
 
 
@@ -251,3 +256,69 @@ def _fetch(url: str, part: Partial, expected: str | None) -> tuple[int, str]:
             raise ValueError(f"its sha256 is {digest}, not {expected}")
         continued = False
         say(f"{url}: the {size:,} bytes have another sha256 than {expected}; once more from the beginning")
+
+
+def extract_member(path: str, wanted: str, output: str) -> tuple[int, int]:
+    """Copy one file of a tar archive; the archive is not read beyond it.
+
+    Args:
+        path: the archive.
+        wanted: name of the file in the archive.
+        output: the copy.
+
+    Returns:
+        Size of the file in bytes, and number of members before it.
+
+    Raises:
+        InputError: the archive is missing or damaged; it has no such file; the member is a link, a directory or a
+            device; or the name leads out of the archive.
+    """
+    if PurePosixPath(wanted).is_absolute() or ".." in PurePosixPath(wanted).parts:
+        raise InputError(f"--member {wanted}: leads out of the archive; give a name without .. that begins with no /")
+    open_binary(path).close()  # raises InputError if the file is missing
+    seen: list[str] = []
+    with atomic_path(output) as temporary:
+        try:
+            size = _copy_member(path, wanted, temporary, seen)
+        except _DAMAGED as error:
+            if isinstance(error, OSError) and error.errno is not None and not isinstance(error, tarfile.TarError):
+                raise
+            raise InputError(
+                f"{path}: not a tar archive, or damaged after {len(seen)} file(s) ({error}); fetch it again"
+            ) from None
+        if size is None:
+            near = difflib.get_close_matches(wanted, seen, 1)
+            hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(seen[:5]) or 'no files'}"
+            raise InputError(f"{path}: no file {wanted} in it; {hint}")
+    return size, len(seen) - 1
+
+
+_DAMAGED = (tarfile.TarError, EOFError, OSError, lzma.LZMAError, zlib.error)
+"""Exceptions of tarfile and the decompressors for damaged files."""
+
+
+def _copy_member(path: str, wanted: str, output: Path, seen: list[str]) -> int | None:
+    """Copy a file of the archive; return its size, or None if it is not found. Names are appended to ``seen``."""
+    with tarfile.open(path, "r|*") as archive:
+        for member in archive:
+            seen.append(member.name)
+            if _plain(member.name) != _plain(wanted):
+                continue
+            stream = archive.extractfile(member) if member.isreg() else None
+            if stream is None:
+                raise InputError(f"{path}: {wanted} is {_kind(member)} in it, no file; name another member")
+            with output.open("wb") as out:
+                shutil.copyfileobj(stream, out, 1 << 20)
+            return member.size
+    return None
+
+
+def _kind(member: tarfile.TarInfo) -> str:
+    """Describe a member that is not a regular file."""
+    if member.issym() or member.islnk():
+        return f"a link to {member.linkname}"
+    return "a folder" if member.isdir() else "a device or a pipe"
+
+
+def _plain(name: str) -> str:
+    return name.removeprefix("./")

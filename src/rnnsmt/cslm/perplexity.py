@@ -16,8 +16,7 @@ from rnnsmt.base.kernels.strings import Interner
 from rnnsmt.base.progress import track
 from rnnsmt.cslm.ngram_scorer import NGramScorer
 from rnnsmt.cslm.text_scores import LINES, ngram_scores
-from rnnsmt.lm.automaton import Automaton, load_automaton
-from rnnsmt.lm.kernels.automaton import query
+from rnnsmt.lm.automaton import Automaton, load_automaton, query
 from rnnsmt.networks.training import perplexity_of
 from rnnsmt.networks.vocabulary import split
 

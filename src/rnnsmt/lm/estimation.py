@@ -108,10 +108,10 @@ def find_lmplz(estimator: str) -> str | None:
     Raises:
         InputError: lmplz is requested, but not on PATH.
     """
-    found = None if estimator == "builtin" else shutil.which("lmplz")
-    if estimator == "lmplz" and found is None:
+    program = None if estimator == "builtin" else shutil.which("lmplz")
+    if estimator == "lmplz" and program is None:
         raise InputError("--estimator lmplz: no lmplz on PATH; install KenLM or use --estimator builtin")
-    return found
+    return program
 
 
 def run_lmplz(

@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from rnnsmt.base.io import InputError, read_byte_lines
+from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.strings import Interner
 from rnnsmt.base.progress import say
 from rnnsmt.lm.arpa import LOWEST, Arpa, read_arpa, write_ngrams
-from rnnsmt.lm.automaton import Automaton, build_automaton
-from rnnsmt.lm.kernels.interpolation import score_last, score_sentences
+from rnnsmt.lm.automaton import Automaton, build_automaton, query
 from rnnsmt.lm.text import refuse_reserved
 
 WORD_BITS = 31
@@ -108,12 +108,12 @@ def mix(arpas: Sequence[Arpa], models: Sequence[Automaton], weights: npt.NDArray
         if order == 1:
             ngrams, contexts = np.arange(len(words), dtype=np.int32)[:, None], np.zeros(len(words), np.int64)
         else:
-            found = [
+            parts = [
                 _keys(keys, ids[arpa.ngrams[order - 1]])
                 for arpa, ids in zip(arpas, in_result, strict=True)
                 if arpa.order >= order
             ]
-            keys.append(np.unique(np.concatenate(found)))
+            keys.append(np.unique(np.concatenate(parts)))
             contexts = keys[-1] >> WORD_BITS
             last = (keys[-1] & ((1 << WORD_BITS) - 1)).astype(np.int32)
             ngrams = np.column_stack([result.ngrams[-1][contexts], last])
@@ -215,3 +215,38 @@ def interpolate(
         "perplexities": "/".join(f"{np.exp(-column.mean()):.6g}" for column in logs.T),
         "perplexity": float(np.exp(-mixed.mean())),
     }
+
+
+@kernel()
+def score_last(lm, ngrams, out):
+    """Compute the natural-log probability of the last word of each n-gram.
+
+    Args:
+        lm: the automaton.
+        ngrams: int32 [n, order]; the first word is in the empty context.
+        out: float64 [n], filled.
+    """
+    for i in range(ngrams.shape[0]):
+        state = 0
+        for k in range(ngrams.shape[1]):
+            prob, state = query(lm, state, ngrams[i, k])
+            out[i] = prob
+
+
+@kernel()
+def score_sentences(lm, start, words, ends, out):
+    """Compute the natural-log probability of every word of sentences.
+
+    Args:
+        lm: the automaton.
+        start: state at the beginning of a sentence.
+        words: int32 [n], sentences one after the other, each with its ``</s>``.
+        ends: int64 [sentences], where each sentence ends.
+        out: float64 [n], filled.
+    """
+    at = 0
+    for end in ends:
+        state = start
+        while at < end:
+            out[at], state = query(lm, state, words[at])
+            at += 1

@@ -1,4 +1,8 @@
-"""Conversion of text to word numbers: ``<s>`` w1 ... wn ``</s>`` for every line, as in lmplz."""
+"""Conversion of text to word numbers: ``<s>`` w1 ... wn ``</s>`` for every line, as in lmplz.
+
+Words are sequences of bytes other than NUL, tab, newline, carriage return and space, the separators of lmplz: other
+Unicode spaces are part of a word.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -7,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rnnsmt.base.io import InputError, check_utf8, read_line_blocks
-from rnnsmt.base.kernels.strings import Interner
-from rnnsmt.lm.kernels.text import number_words
+from rnnsmt.base.kernels.decorator import kernel
+from rnnsmt.base.kernels.strings import Interner, find, hash_bytes, intern
 
 BLOCK_BYTES = 1 << 20
 """Size of the blocks that are read, in bytes."""
@@ -83,9 +87,9 @@ def refuse_reserved(words: Iterable[bytes], path: str | Path, line: int) -> None
     Raises:
         InputError: it contains one; names file and line.
     """
-    found = RESERVED_BYTES.intersection(words)
-    if found:
-        raise _reserved(path, line, min(found).decode())
+    reserved = RESERVED_BYTES.intersection(words)
+    if reserved:
+        raise _reserved(path, line, min(reserved).decode())
 
 
 def read_blocks(path: str | Path, size: int = BLOCK_BYTES) -> Iterator[tuple[bytes, int]]:
@@ -123,3 +127,60 @@ def frequent_words(paths: Sequence[str | Path], min_count: int) -> list[str]:
         counts = more
     pairs = zip(vocabulary.words()[len(RESERVED) :], counts[len(RESERVED) :].tolist(), strict=True)
     return [word for word, count in pairs if count >= min_count]
+
+
+UNK, BOS, EOS = 0, 1, 2
+"""Numbers of ``<unk>``, ``<s>`` and ``</s>``, as in KenLM."""
+
+SEPARATOR = np.zeros(256, np.bool_)
+"""Whether a byte separates words, bool [256]."""
+
+SEPARATOR[[0, 9, 10, 13, 32]] = True
+
+
+@kernel()
+def number_words(block, closed, table, out):
+    """Convert a block of whole lines to word numbers.
+
+    Args:
+        block: uint8 [bytes], ends with a newline.
+        closed: whether words that are not in the table become ``<unk>``; otherwise, they are added.
+        table: vocabulary, ``InternTable``; if open, it must have capacity for the words of the block.
+        out: int32 [at least 2 * bytes + 1], filled with ``<s> w1 ... wn </s>`` of every line.
+
+    Returns:
+        The number of elements written, the line of a reserved word (from 0) or -1, and the number of this word.
+    """
+    written = 0
+    line = 0
+    begin = True
+    i = 0
+    while i < len(block):
+        if begin:
+            out[written] = BOS
+            written += 1
+            begin = False
+        if block[i] == 10:
+            out[written] = EOS
+            written += 1
+            line += 1
+            begin = True
+            i += 1
+            continue
+        if SEPARATOR[block[i]]:
+            i += 1
+            continue
+        first = i
+        while not SEPARATOR[block[i]]:
+            i += 1
+        if closed:  # noqa: SIM108
+            number = find(table, block, first, i, hash_bytes(block, first, i))
+        else:
+            number = intern(table, block, first, i)
+        if number < 0:
+            number = UNK
+        elif number <= EOS:
+            return written, line, number
+        out[written] = number
+        written += 1
+    return written, -1, 0

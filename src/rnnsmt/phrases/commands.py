@@ -147,7 +147,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
         rnnsmt phrases score --extract try/extract.parquet --lex-e2f try/lex.e2f --lex-f2e try/lex.f2e \
             --smoothing kneser-ney --output try/phrase-table.gz --output-origins try/origins.npy
     """
-    from rnnsmt.phrases.scoring import score_phrases
+    from rnnsmt.phrases.phrase_table import score_phrases
 
     return score_phrases(
         args.extract,

@@ -1,30 +1,24 @@
-"""Extract files (parquet): distinct phrase pairs with links, counts and folds, in the order of the phrase table.
+"""Extraction of the phrase pairs that are consistent with the word alignments, counted and sorted.
 
-``extract_phrases`` writes an extract file from all corpora in bounded memory. ``ExtractFile`` reads it for the stages
-``score`` and ``reordering``, in batches that contain all rows of a source phrase.
+``extract_phrases`` writes an extract file from all corpora in bounded memory.
 """
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, atomic_path, open_binary, scratch_folder
+from rnnsmt.base.io import InputError, atomic_path, scratch_folder
+from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.progress import Meter, say
 from rnnsmt.phrases.aligned_text import AlignedBlock, TextStats, WordNumbers, read_aligned_blocks
-from rnnsmt.phrases.database import connect
+from rnnsmt.phrases.extract_file import FORMAT, connect, key_names
 from rnnsmt.phrases.folds import Hashes, sentence_folds, word_hashes
-from rnnsmt.phrases.kernels.extraction import extract_block
-from rnnsmt.phrases.kernels.scoring import group_rows
 from rnnsmt.phrases.packing import Packing
-from rnnsmt.phrases.smoothing import Smoothing, discounts
-
-FORMAT = "rnnsmt extract 4"
-"""Version of the format, in the metadata of a file."""
+from rnnsmt.phrases.pair_scores import Smoothing, discounts
 
 
 def extract_phrases(
@@ -118,29 +112,24 @@ def _insert_occurrences(
         while True:
             spans, bits = np.empty((capacity, 4), np.int32), np.empty(capacity, np.int64)
             orientations = np.empty(capacity, np.int8)
-            found = extract_block(*offsets, block.links, max_length, spans, bits, orientations)
-            if found <= capacity:
+            n_pairs = extract_block(*offsets, block.links, max_length, spans, bits, orientations)
+            if n_pairs <= capacity:
                 break
-            capacity = found
-        spans = spans[:found]
+            capacity = n_pairs
+        spans = spans[:n_pairs]
         keys = [
             *packings[0].pack(block.source, codes[0], spans, 0),
             *packings[1].pack(block.target, codes[1], spans, 1),
         ]
         columns_of_block = dict(zip(names, keys, strict=True))
-        columns_of_block |= {"links": bits[:found], "orientation": orientations[:found]}
+        columns_of_block |= {"links": bits[:n_pairs], "orientation": orientations[:n_pairs]}
         # spans[:, 0] is an index of the flat source side, which determines the sentence
         sentence = np.searchsorted(block.source_offsets, spans[:, 0], "right") - 1
         columns_of_block["fold"] = sentence_folds(block, *hashes)[sentence]
         connection.execute("INSERT INTO occurrences SELECT * FROM columns_of_block")
-        total += found
+        total += n_pairs
         meter.add(block.sentences)
     return total
-
-
-def key_names(packings: tuple[Packing, Packing]) -> list[str]:
-    """Return the names of the key columns of both sides, in sorting order."""
-    return [f"s{key}" for key in range(packings[0].keys)] + [f"t{key}" for key in range(packings[1].keys)]
 
 
 def _alignments_of_a_text(sources: Sequence[str], targets: Sequence[str]) -> int:
@@ -221,82 +210,151 @@ def _smoothing(connection: duckdb.DuckDBPyConnection, pairs: str, alignments: in
     return Smoothing(alignments, discounts(row[1:]), row[0])
 
 
-BATCH_ROWS = 400_000
-"""Number of rows that are read at a time."""
+MONO, SWAP, OTHER = 0, 1, 2
+"""Orientations of the word-based model: monotone, swap, other (discontinuous)."""
 
 
-@dataclass
-class ExtractBatch:
-    """Sorted rows of an extract file with complete source groups: N rows, P distinct pairs, S source phrases.
+@kernel()
+def _has_link(links: Any, first: int, last: int, i: int, j: int, source_length: int, target_length: int) -> bool:
+    """Return whether source position i is linked to target position j.
 
-    Attributes:
-        source_keys, target_keys: int64 [K, N or more], packed phrases.
-        columns: the other columns by name, each [N].
-        pairs: int64 [P + 1], first row of each distinct pair, N at the end.
-        sources: int64 [S + 1], first row of each source phrase, N at the end.
+    The corners before the first words, (-1, -1), and after the last words of the sentence pair count as linked; all
+    other positions outside it are not.
+
+    Args:
+        links: int32 [L, 2].
+        first, last: range of the links of target position j.
+        i, j: source and target position.
+        source_length, target_length: lengths of the sentences.
     """
+    if i < 0 or j < 0:
+        return i == -1 and j == -1
+    if i >= source_length or j >= target_length:
+        return i == source_length and j == target_length
+    for link in range(first, last):  # noqa: SIM110 (numba)
+        if links[link, 0] == i:
+            return True
+    return False
 
-    source_keys: NDArray[np.int64]
-    target_keys: NDArray[np.int64]
-    columns: dict[str, NDArray[Any]]
-    pairs: NDArray[np.int64]
-    sources: NDArray[np.int64]
 
+@kernel()
+def extract_block(  # noqa: PLR0912, PLR0915 (one kernel)
+    source_offsets: Any,
+    target_offsets: Any,
+    link_offsets: Any,
+    links: Any,
+    max_length: int,
+    spans: Any,
+    bits: Any,
+    orientations: Any,
+) -> int:
+    """Extract all phrase pairs of S sentence pairs (Koehn, Och and Marcu 2003).
 
-class ExtractFile:
-    """An extract file: its packings (source, target), number of rows, smoothing parameters and batches.
+    A pair has at least one link, and no link connects a word inside to a word outside. Unlinked words at the borders of
+    the source side are optional. Each side has at most ``max_length`` (≤ 8) words. The order and the limits are those
+    of Moses' ``extract``.
 
-    Raises:
-        InputError: the file is missing, or was not written by this version of ``phrases extract``.
+    Args:
+        source_offsets, target_offsets, link_offsets: int64 [S + 1], where each sentence begins.
+        links: int32 [L, 2], source and target position, sorted by (target, source) in a sentence.
+        max_length: maximum number of words.
+        spans: int32 [N, 4], filled: begin in the flat source, number of words, begin in the flat target, number of
+            words.
+        bits: int64 [N], filled: links of the pair, bit ``8 * target + source`` for positions in the phrases.
+        orientations: int8 [N], filled: ``3 * previous + next``, with MONO, SWAP, OTHER of the word-based model (Koehn
+            et al. 2005; Moses' ``wbe-msd``).
+
+    Returns:
+        The number of pairs; pairs beyond N are counted, but not stored.
     """
-
-    def __init__(self, path: str, threads: int = 1, memory_mb: int = 2000) -> None:
-        self.path, self.threads, self.memory_mb = path, threads, memory_mb
-        self._literal = "'" + path.replace("'", "''") + "'"
-        open_binary(path).close()
-        with connect("", threads, memory_mb) as connection:
-            try:
-                pairs = connection.execute(f"SELECT key, value FROM parquet_kv_metadata({self._literal})").fetchall()
-                row = connection.execute(f"SELECT count(*) FROM read_parquet({self._literal})").fetchone()
-            except duckdb.Error:
-                raise InputError(f"{path}: not a whole parquet file; run 'rnnsmt phrases extract' again") from None
-        metadata = {bytes(key).decode(): bytes(value) for key, value in pairs}
-        if metadata.get("format", b"").decode() != FORMAT:
-            raise InputError(f"{path}: not written by this version of 'rnnsmt phrases extract'; run it again")
-        self.rows = int(row[0]) if row else 0
-        self.packings = _packing(metadata, "source"), _packing(metadata, "target")
-        self.smoothing = Smoothing(*json.loads(metadata["smoothing"]))
-
-    def batches(self, names: list[str]) -> Iterator[ExtractBatch]:
-        """Yield all rows with the key columns and the named columns, in order.
-
-        A batch contains all rows of its source phrases.
-        """
-        n_source = self.packings[0].keys
-        keys = key_names(self.packings)
-        columns = ", ".join(keys + names)
-        rest: list[NDArray[Any]] | None = None
-        with connect("", self.threads, self.memory_mb) as connection:
-            for begin in range(0, self.rows, BATCH_ROWS):
-                table = connection.execute(
-                    f"SELECT {columns} FROM read_parquet({self._literal}, file_row_number = true) "
-                    f"WHERE file_row_number >= {begin} AND file_row_number < {begin + BATCH_ROWS}"
-                ).fetchnumpy()
-                arrays = [np.asarray(table[name]) for name in keys + names]
-                if rest is not None:
-                    arrays = [np.concatenate(both) for both in zip(rest, arrays, strict=True)]
-                source, target = np.stack(arrays[:n_source]), np.stack(arrays[n_source : len(keys)])
-                pairs, sources = group_rows(source, target)
-                end = len(arrays[0])
-                if begin + BATCH_ROWS < self.rows:
-                    # the last source phrase may continue in the next batch: keep its rows for it
-                    end = int(sources[-2])
-                    pairs, sources = pairs[: np.searchsorted(pairs, end) + 1], sources[:-1]
-                rest = [array[end:] for array in arrays]
-                others = dict(zip(names, (array[:end] for array in arrays[len(keys) :]), strict=True))
-                yield ExtractBatch(source, target, others, pairs, sources)
-
-
-def _packing(metadata: dict[str, bytes], side: str) -> Packing:
-    """Return the packing of a side from the metadata of a file."""
-    return Packing.from_json(metadata[f"{side}_packing"].decode(), metadata[f"{side}_words"].split(b"\n"))
+    n_pairs = 0
+    capacity = bits.shape[0]
+    longest_source, longest_target = 0, 0
+    for s in range(source_offsets.shape[0] - 1):
+        longest_source = max(longest_source, source_offsets[s + 1] - source_offsets[s])
+        longest_target = max(longest_target, target_offsets[s + 1] - target_offsets[s])
+    first_target = np.empty(longest_source + 1, np.int64)
+    last_target = np.empty(longest_source + 1, np.int64)
+    row = np.empty(longest_target + 2, np.int64)
+    for s in range(source_offsets.shape[0] - 1):
+        source_begin, target_begin = source_offsets[s], target_offsets[s]
+        n_source, n_target = source_offsets[s + 1] - source_begin, target_offsets[s + 1] - target_begin
+        # row[j]:row[j + 1]: links of target word j, empty for j = n_target. first_target, last_target: first and last
+        # target word that each source word is linked to; last_target is -1 for unlinked words.
+        for i in range(n_source):
+            first_target[i] = n_target
+            last_target[i] = -1
+        at = link_offsets[s]
+        for j in range(n_target):
+            row[j] = at
+            while at < link_offsets[s + 1] and links[at, 1] == j:
+                i = links[at, 0]
+                first_target[i] = min(first_target[i], j)
+                last_target[i] = j
+                at += 1
+        row[n_target] = at
+        row[n_target + 1] = at
+        # all target spans; min_f, max_f: source span of their links, which only grows with end_e
+        for start_e in range(n_target):
+            min_f, max_f = n_source, -1
+            for end_e in range(start_e, min(n_target, start_e + max_length)):
+                for link in range(row[end_e], row[end_e + 1]):
+                    min_f = min(min_f, links[link, 0])
+                    max_f = max(max_f, links[link, 0])
+                if max_f < 0:
+                    continue
+                # longer target spans have source spans at least as long
+                if max_f - min_f >= max_length:
+                    break
+                consistent = True
+                for i in range(min_f, max_f + 1):
+                    if last_target[i] >= 0 and (first_target[i] < start_e or last_target[i] > end_e):
+                        consistent = False
+                        break
+                if not consistent:
+                    continue
+                # extend the minimal source span over unlinked words, first on the left, then on the right
+                start_f = min_f
+                while start_f >= 0 and start_f > max_f - max_length and (start_f == min_f or last_target[start_f] < 0):
+                    end_f = max_f
+                    while (
+                        end_f < n_source and end_f < start_f + max_length and (end_f == max_f or last_target[end_f] < 0)
+                    ):
+                        if n_pairs < capacity:
+                            spans[n_pairs, 0] = source_begin + start_f
+                            spans[n_pairs, 1] = end_f - start_f + 1
+                            spans[n_pairs, 2] = target_begin + start_e
+                            spans[n_pairs, 3] = end_e - start_e + 1
+                            inside = np.int64(0)
+                            for link in range(row[start_e], row[end_e + 1]):
+                                inside |= np.int64(1) << np.int64(
+                                    8 * (links[link, 1] - start_e) + links[link, 0] - start_f
+                                )
+                            bits[n_pairs] = inside
+                            # Orientation: is the target word before the phrase linked to the source word before it
+                            # (monotone) or after it (swap)? The same for the target word after the phrase. Outside
+                            # the sentence pair, only the corners are linked. The ranges are those of the target
+                            # word's links.
+                            before, before_end = link_offsets[s], link_offsets[s]
+                            if start_e > 0:
+                                before, before_end = row[start_e - 1], row[start_e]
+                            after, after_end = row[end_e + 1], row[min(end_e + 2, n_target)]
+                            previous = OTHER
+                            left = _has_link(links, before, before_end, start_f - 1, start_e - 1, n_source, n_target)
+                            right = _has_link(links, before, before_end, end_f + 1, start_e - 1, n_source, n_target)
+                            if left and not right:
+                                previous = MONO
+                            elif right and not left:
+                                previous = SWAP
+                            following = OTHER
+                            right = _has_link(links, after, after_end, end_f + 1, end_e + 1, n_source, n_target)
+                            left = _has_link(links, after, after_end, start_f - 1, end_e + 1, n_source, n_target)
+                            if right and not left:
+                                following = MONO
+                            elif left and not right:
+                                following = SWAP
+                            orientations[n_pairs] = 3 * previous + following
+                        n_pairs += 1
+                        end_f += 1
+                    start_f -= 1
+    return n_pairs

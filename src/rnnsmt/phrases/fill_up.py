@@ -53,8 +53,8 @@ def fill_up_tables(
     scores = len(first.scores)
     lines, filled = 0, 0
     with atomic_blocks(outputs[0], threads) as phrase_out, atomic_blocks(outputs[1], threads) as reordering_out:
-        own, added = (_in_order(read_phrase_table(path, scores), path) for path in (phrase_table, more))
-        for entry, is_new in _merged(own, added):
+        original, added = (_in_order(read_phrase_table(path, scores), path) for path in (phrase_table, more))
+        for entry, is_new in _merged(original, added):
             entry.scores.append(FILLED if is_new else OWN)
             phrase_out.write(f"{format_phrase_line(entry)}\n".encode())
             lines += 1
@@ -66,14 +66,18 @@ def fill_up_tables(
     return {"lines": lines, "filled in": filled, "scores of a line": scores + 1}
 
 
-def _merged(own: Iterable[tuple[bytes, Entry]], more: Iterable[tuple[bytes, Entry]]) -> Iterator[tuple[Entry, bool]]:
+def _merged(
+    original: Iterable[tuple[bytes, Entry]], more: Iterable[tuple[bytes, Entry]]
+) -> Iterator[tuple[Entry, bool]]:
     """Merge two sorted tables; yield each entry, and whether only ``more`` contains the pair.
 
-    For a pair of both tables, the entry is that of ``own``.
+    For a pair of both tables, the entry is that of ``original``.
     """
     before = b""
     for key, is_new, entry in heapq.merge(
-        ((key, False, entry) for key, entry in own), ((key, True, entry) for key, entry in more), key=itemgetter(0, 1)
+        ((key, False, entry) for key, entry in original),
+        ((key, True, entry) for key, entry in more),
+        key=itemgetter(0, 1),
     ):
         if key != before:
             yield entry, is_new

@@ -9,26 +9,26 @@ are 1, it is ln N, called alpha.
 import math
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.arrays import read_array
 from rnnsmt.base.io import InputError, atomic_path, check_utf8, read_byte_lines, read_line_blocks
+from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.strings import POW10, Interner
 from rnnsmt.base.kernels.table_lines import SOURCE, TARGET, split_phrase_lines
 from rnnsmt.base.parallel_gzip import atomic_blocks
 from rnnsmt.base.progress import Meter
-from rnnsmt.phrases.kernels.significance import (
+from rnnsmt.phrases.cooccurrence import (
     NOWHERE,
     Trie,
     add_phrases,
-    copy_lines,
     copy_trie,
     count_together,
     find_phrases,
     number_lines,
-    significances,
     sort_by_phrase,
 )
 from rnnsmt.phrases.table import refuse_line
@@ -110,12 +110,12 @@ class PhraseSide:
         size, longest = map(int, self.trie.size)
         # at most ``longest`` phrases begin at each word
         nodes, sentences = np.empty((2, max(longest * len(numbers), 1)), np.int32)
-        found = find_phrases(numbers, offsets, self.trie, np.full(size, NOWHERE, np.int32), nodes, sentences)
+        occurrences = find_phrases(numbers, offsets, self.trie, np.full(size, NOWHERE, np.int32), nodes, sentences)
         starts = np.zeros(size + 1, np.int64)
-        counts = np.bincount(nodes[:found], minlength=size)
+        counts = np.bincount(nodes[:occurrences], minlength=size)
         np.cumsum(counts, out=starts[1:])
-        ordered = np.empty(found, np.int32)
-        sort_by_phrase(nodes[:found], sentences[:found], starts[:-1].copy(), ordered)
+        ordered = np.empty(occurrences, np.int32)
+        sort_by_phrase(nodes[:occurrences], sentences[:occurrences], starts[:-1].copy(), ordered)
         if not len(self.totals):
             self.totals = np.zeros(size, np.int32)
         self.totals += counts.astype(np.int32)
@@ -283,10 +283,10 @@ def _open_origins(path: str, pairs: int) -> NDArray[np.int32]:
     Raises:
         InputError: the file is missing, damaged, or has a different shape.
     """
-    found = read_array(path, np.int32, 2, "score the phrases again", mapped=True)
-    if found.shape != (pairs, 3):
+    origins = read_array(path, np.int32, 2, "score the phrases again", mapped=True)
+    if origins.shape != (pairs, 3):
         raise InputError(f"{path}: not the origins of a table of {pairs} pairs; score the phrases again")
-    return found
+    return origins
 
 
 def _write_lines(table: str, kept: NDArray[np.bool_], output: str, threads: int) -> None:
@@ -301,3 +301,65 @@ def _write_lines(table: str, kept: NDArray[np.bool_], output: str, threads: int)
             out.write(buffer[:filled].data)
             lines += count
             meter.add(count)
+
+
+@kernel()
+def negative_log_p(joint: Any, source: Any, target: Any, total: Any) -> Any:
+    """Compute Fisher's exact test, one-sided.
+
+    Args:
+        joint, source, target: number of sentence pairs that contain both phrases, the source phrase, the target phrase.
+        total: number of all sentence pairs.
+
+    Returns:
+        -ln of the probability of ``joint`` or more common sentence pairs under independence.
+    """
+    if joint <= 0:
+        return 0.0
+    # contingency table: both, only source, only target, neither
+    a, b, c = float(joint), float(source - joint), float(target - joint)
+    d = float(total - source - target + joint)
+    # hypergeometric probability of this table
+    log_p = math.lgamma(a + b + 1) + math.lgamma(c + d + 1) + math.lgamma(a + c + 1) + math.lgamma(b + d + 1)
+    log_p -= math.lgamma(a + b + c + d + 1) + math.lgamma(a + 1) + math.lgamma(b + 1)
+    log_p -= math.lgamma(c + 1) + math.lgamma(d + 1)
+    # tail: sum over ``joint`` and more, relative to the first term; each term from the one before, without lgamma
+    term, tail = 1.0, 1.0
+    while b > 0 and c > 0 and term > 1e-18 * tail:
+        a, d = a + 1, d + 1
+        term *= b * c / (a * d)
+        b, c = b - 1, c - 1
+        tail += term
+    return max(0.0, -log_p - math.log(tail))
+
+
+@kernel()
+def significances(joint: Any, sources: Any, targets: Any, by_source: Any, by_target: Any, total: Any, out: Any) -> None:
+    """Compute ``negative_log_p`` of every pair.
+
+    Args:
+        joint: int32 [pairs], number of common sentence pairs.
+        sources, targets: int32 [pairs], nodes of the phrases.
+        by_source, by_target: int32 [nodes], number of sentences of each phrase.
+        total: number of sentence pairs.
+        out: float64 [pairs], filled.
+    """
+    for pair in range(joint.shape[0]):
+        out[pair] = negative_log_p(joint[pair], by_source[sources[pair]], by_target[targets[pair]], total)
+
+
+@kernel()
+def copy_lines(block: Any, kept: Any, out: Any) -> Any:
+    """Copy the whole lines with ``kept`` (bool [lines]) to ``out``; return the number of bytes written."""
+    begin, line, at = 0, 0, 0
+    while begin < block.size:
+        end = begin
+        while block[end] != 10:
+            end += 1
+        if kept[line]:
+            for position in range(begin, end + 1):
+                out[at] = block[position]
+                at += 1
+        begin = end + 1
+        line += 1
+    return at

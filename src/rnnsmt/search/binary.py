@@ -29,8 +29,7 @@ from numpy.typing import DTypeLike, NDArray
 from rnnsmt.base.io import InputError, atomic_binary, sha256
 from rnnsmt.base.kernels.strings import Interner, InternTable
 from rnnsmt.base.progress import say
-from rnnsmt.lm.automaton import Automaton
-from rnnsmt.lm.kernels.automaton import ROW, STATE, UNIGRAM, LmArrays
+from rnnsmt.lm.automaton import ROW, STATE, UNIGRAM, Automaton, LmArrays
 from rnnsmt.search.table_reader import PhraseTable, ReorderingTable
 
 NAME = "model.binary"

@@ -39,8 +39,8 @@ def _corpus(text: str) -> "PoolCorpus":
 
 
 def _keep(text: str) -> tuple[str, float]:
-    name, found, value = text.partition("=")
-    if not found:
+    name, separator, value = text.partition("=")
+    if not separator:
         raise argparse.ArgumentTypeError(f"{text!r}: must be NAME=all or NAME=FRACTION")
     return name, 1.0 if value == "all" else _fraction(value)
 
@@ -130,7 +130,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
             --threads 2
     """
     from rnnsmt.base.parallel import map_chunks
-    from rnnsmt.selection.scoring import CrossEntropyDifference, SideModels
+    from rnnsmt.selection.models import CrossEntropyDifference, SideModels
 
     if (args.text2 is None) != (args.models2 is None):
         raise InputError(

@@ -1,4 +1,4 @@
-"""Training of the language models of one language for data selection (Moore and Lewis 2010).
+"""Language models of one language for data selection: training, and scores of lines (Moore and Lewis 2010).
 
 The in-domain text is split deterministically: of every ``hold_out`` blocks of up to 50 consecutive lines, the last is
 held out (whole blocks, since neighbouring lines come from one document). The in-domain model is trained on the rest;
@@ -10,17 +10,25 @@ assigns high probability to its own training lines, so that these would never be
 general model, trained on a second sample without any line of the first. All models have the same vocabulary: the words
 that occur at least ``min_count`` times in the in-domain training text. All other words are counted as ``<unk>``, so
 that rare words do not favour one of the models.
+
+The score of a line is the cross-entropy difference of the in-domain and the general model; lower is more in-domain. For
+monolingual text it is H_in(s) - H_gen(s) in bits per word, counting the end of the sentence as a word. For parallel
+text (Axelrod, He and Gao 2011), it is the sum of this difference over both sides.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import Any, Self
 
-from rnnsmt.base.io import InputError, read_lines, scratch_folder, write_lines
+import numpy as np
+
+from rnnsmt.base.io import InputError, read_byte_lines, read_lines, scratch_folder, write_lines
+from rnnsmt.base.progress import track
 from rnnsmt.lm.estimation import estimate
-from rnnsmt.lm.text import frequent_words
-from rnnsmt.selection.sampling import count_words, sample_lines, split_held_out
-from rnnsmt.selection.scoring import GENERAL, GENERAL2, GENERAL_TEXT, HELD_OUT, IN_DOMAIN
+from rnnsmt.lm.queries import LOG2_10, load_kenlm
+from rnnsmt.lm.text import frequent_words, refuse_reserved
 
 
 def train_models(
@@ -86,3 +94,125 @@ def _write_scratch(path: Path, lines: Iterable[str]) -> None:
     """Write lines to a temporary file."""
     with path.open("w", encoding="utf-8", newline="\n") as out:
         out.writelines(f"{line}\n" for line in lines)
+
+
+BLOCK_LINES = 50
+"""Maximum number of consecutive lines that are held out together."""
+
+
+def split_held_out(lines: Sequence[str], every: int, name: str) -> tuple[list[str], list[str]]:
+    """Split lines into (training, held-out): the last of every ``every`` blocks is held out.
+
+    A block has ``BLOCK_LINES`` lines, or fewer if the text is short, so that there are at least 2 * ``every`` blocks.
+
+    Raises:
+        InputError: there are fewer than 2 * ``every`` lines, or ``every`` is 1.
+    """
+    if every < 2:
+        raise InputError("--hold-out must be at least 2: with 1 nothing is left to train on")
+    if len(lines) < 2 * every:
+        raise InputError(
+            f"{name}: {len(lines)} lines of in-domain text; with --hold-out {every} at least {2 * every} are needed"
+        )
+    block = min(BLOCK_LINES, len(lines) // (2 * every))
+    parts: tuple[list[str], list[str]] = ([], [])
+    for i, line in enumerate(lines):
+        parts[i // block % every == every - 1].append(line)
+    return parts
+
+
+def count_words(path: str | Path) -> Iterator[int]:
+    """Yield the number of words of each line of a file.
+
+    Raises:
+        InputError: a line contains a word that is reserved by language models.
+    """
+    for number, line in enumerate(read_byte_lines(path), 1):
+        words = line.split()
+        refuse_reserved(words, path, number)
+        yield len(words)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Two random samples of a pool without common lines, each in pool order, and the size of the pool."""
+
+    first: list[str]
+    second: list[str]
+    pool_lines: int
+
+
+def sample_lines(paths: Sequence[str | Path], words: int, seed: int) -> Samples:
+    """Draw two samples of random lines without replacement, each with about ``words`` words.
+
+    If the pool is small, each sample is half of it. Lines whose text occurs in the first sample are left out of the
+    second, so that a model of one sample has not seen any line of the other. Memory: the samples and 12 bytes per line
+    of the pool.
+
+    Raises:
+        InputError: the pool has no words or fewer than two lines.
+    """
+    lengths = np.fromiter(track(chain.from_iterable(map(count_words, paths)), "reading the pool"), np.int32)
+    order = np.random.default_rng(seed).permutation(len(lengths))
+    total = np.cumsum(lengths[order], dtype=np.int64)
+    if len(total) < 2 or not total[-1]:
+        raise InputError(
+            f"{', '.join(map(str, paths))}: {np.count_nonzero(lengths)} lines with words among {len(total)}; there is "
+            "nothing to select from"
+        )
+    words = min(words, int(total[-1]) // 2)
+    ends = np.searchsorted(total, [words, 2 * words]) + 1
+    part = np.zeros(len(lengths), np.uint8)
+    part[order[: ends[0]]] = 1
+    part[order[ends[0] : ends[1]]] = 2
+    samples: tuple[list[str], ...] = ([], [], [])
+    lines = chain.from_iterable(map(read_lines, paths))
+    for line, number in zip(lines, part.tolist(), strict=True):
+        if number:
+            samples[number].append(line)
+    seen = frozenset(samples[1])
+    return Samples(samples[1], [line for line in samples[2] if line not in seen], len(lengths))
+
+
+IN_DOMAIN, GENERAL, GENERAL2 = "in-domain.arpa.gz", "general.arpa.gz", "general2.arpa.gz"
+
+GENERAL_TEXT, HELD_OUT = "general.gz", "held-out.gz"
+"""Further files in the directory written by ``rnnsmt selection models``."""
+
+
+@dataclass(frozen=True)
+class SideModels:
+    """Models of one language: KenLM models, and the training lines of ``general``."""
+
+    in_domain: Any
+    general: Any
+    general2: Any
+    seen: frozenset[str]
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Read the models written by ``rnnsmt selection models``.
+
+        Raises:
+            InputError: a file is missing or damaged.
+        """
+        in_domain, general, general2 = (load_kenlm(folder / name) for name in (IN_DOMAIN, GENERAL, GENERAL2))
+        return cls(in_domain, general, general2, frozenset(read_lines(folder / GENERAL_TEXT)))
+
+    def difference(self, line: str) -> float:
+        """Return H_in - H_gen of a line in bits per word, counting ``</s>``."""
+        text = line.encode()
+        general = self.general2 if line in self.seen else self.general
+        # KenLM returns log10 probabilities, whose negatives are cross-entropies
+        return LOG2_10 * (general.score(text) - self.in_domain.score(text)) / (len(text.split()) + 1)
+
+
+class CrossEntropyDifference:
+    """Scoring function for rows with one line per side."""
+
+    def __init__(self, sides: Sequence[SideModels]) -> None:
+        self._sides = sides
+
+    def __call__(self, rows: Sequence[tuple[str, ...]]) -> list[float]:
+        """Return the score of each row: the sum of the differences of its sides."""
+        return [sum(side.difference(line) for side, line in zip(self._sides, row, strict=True)) for row in rows]

@@ -8,27 +8,26 @@ import numpy as np
 import pytest
 from scipy.special import digamma as scipy_digamma
 
+from rnnsmt.align import HMM_ITERATIONS, MODEL1_ITERATIONS, fast_align, model1, model4
 from rnnsmt.align import direction as direction_module
-from rnnsmt.align import hmm, model1, model4
 from rnnsmt.align.bitext import Bitext, read_bitext
 from rnnsmt.align.direction import Direction
-from rnnsmt.align.kernels import fast_align as fast_align_kernels
-from rnnsmt.align.kernels.hmm import forward_backward, path_score, transitions, viterbi
-from rnnsmt.align.kernels.lexicon import FLOOR, digamma, find, relative_frequencies
-from rnnsmt.align.kernels.model3 import MAX_FERTILITY, best_neighbour, neighbour_counts, neighbour_gains, null_score
-from rnnsmt.align.kernels.model4 import (
+from rnnsmt.align.hmm import forward_backward, path_score, transitions, viterbi
+from rnnsmt.align.lexicon import FLOOR, build_lexicon, digamma, find, relative_frequencies
+from rnnsmt.align.model4 import (
     SMOOTHING,
+    PlacedPair,
     Tables,
     distortion_row,
     placement,
     placement_counts,
     placement_gains,
 )
-from rnnsmt.align.lexicon import build_lexicon
+from rnnsmt.align.neighbours import MAX_FERTILITY, best_neighbour, neighbour_counts, neighbour_gains, null_score
 from rnnsmt.align.pharaoh import Links, to_lists
 from rnnsmt.align.training import ALIGNERS, align, train
 from rnnsmt.align.word_classes import word_classes
-from rnnsmt.base.kernels.fixed_point import ONE
+from rnnsmt.base.kernels.arrays import ONE
 
 
 def bitext_of(folder, source: list[str], target: list[str]) -> Bitext:
@@ -146,7 +145,7 @@ def test_model1_equals_a_slow_one(tmp_path):
     lexicon = build_lexicon(bitext.source, bitext.target)
     pairs = [(["NULL", *e.split()], f.split()) for e, f in zip(source, target, strict=True) if e]
     t = {(e, f): 1 / 3 for given, generated in pairs for e in given for f in generated}
-    for _ in range(model1.ITERATIONS):
+    for _ in range(MODEL1_ITERATIONS):
         counts = dict.fromkeys(t, 0.0)
         for given, generated in pairs:
             for f in generated:
@@ -156,7 +155,7 @@ def test_model1_equals_a_slow_one(tmp_path):
         t = {(e, f): counts[e, f] / totals[e] for e, f in t}
     direction = Direction(bitext.source, bitext.target)
     found = model1.begin(direction)
-    for _ in range(model1.ITERATIONS):
+    for _ in range(MODEL1_ITERATIONS):
         model1.estimate(direction.statistics(), found, model1.count(direction, found))
     for k, e in enumerate(bitext.source.vocabulary):
         for cell in range(lexicon.starts[k], lexicon.starts[k + 1]):
@@ -171,9 +170,9 @@ def test_model1_equals_a_slow_one(tmp_path):
 def test_closed_form_of_the_diagonal_prior(j, m, n):
     features = [-abs(i / n - j / m) for i in range(1, n + 1)]
     prior = np.empty(n)
-    assert fast_align_kernels.diagonal_prior(j, m, n, 3.5, prior) == pytest.approx(prior.sum())
+    assert fast_align.diagonal_prior(j, m, n, 3.5, prior) == pytest.approx(prior.sum())
     assert prior == pytest.approx(np.exp(3.5 * np.array(features)))
-    z, derivative = fast_align_kernels._series(j, m, n, 3.5)
+    z, derivative = fast_align._series(j, m, n, 3.5)
     assert z == pytest.approx(sum(exp(3.5 * feature) for feature in features))
     assert derivative == pytest.approx(sum(feature * exp(3.5 * feature) for feature in features))
 
@@ -224,7 +223,7 @@ def test_forward_backward_equals_enumeration(words, length):
 def test_every_hmm_iteration_raises_the_likelihood(tmp_path):
     bitext = bitext_of(tmp_path, *toy())
     found = train(Direction(bitext.source, bitext.target), ALIGNERS["hmm"])["log_likelihoods"]
-    assert len(found) == hmm.ITERATIONS + 1
+    assert len(found) == HMM_ITERATIONS + 1
     # the first iteration has another probability of NULL; lexical probabilities have seven digits
     assert np.all(np.diff(found[1:]) > -1e-6 * abs(found[-1]))
 
@@ -338,7 +337,7 @@ class Sentence:
         """Call a kernel of Model 4's distances."""
         work = np.empty(self.length + 1, np.int64), np.empty(self.words, np.int64)
         links, classes = self.links.copy(), (self.given_classes, self.generated_classes)
-        kernel(self.links, *classes, self.head, self.inner, *work, *rest)
+        kernel(self.links, PlacedPair(*classes, self.head, self.inner, *work), *rest)
         assert (self.links == links).all()
 
 
@@ -369,7 +368,8 @@ def test_gains_of_all_neighbours_equal_full_scores(seed, model):
         work = np.empty(sentence.length + 1, np.int64), np.empty(sentence.words, np.int64)
         classes = sentence.given_classes, sentence.generated_classes
         nothing = np.zeros((1, 1, 1), np.int64)
-        placed = placement(sentence.links, *classes, sentence.head, sentence.inner, *work, nothing, nothing[0], 0.0)
+        pair = PlacedPair(*classes, sentence.head, sentence.inner, *work)
+        placed = placement(sentence.links, pair, nothing, nothing[0], 0.0)
         assert placed == pytest.approx(now - sentence.shared(sentence.links))
 
 
@@ -413,7 +413,7 @@ def test_placement_counts_what_it_uses():
     # cepts: word 0 -> 1, 3 (centre 2); word 1 -> 0; word 2 is NULL's
     links = np.array([1, 0, 2, 0])
     work = np.empty(3, np.int64), np.empty(4, np.int64)
-    placement(links, np.zeros(2, np.int64), np.zeros(4, np.int64), head, inner, *work, *counts, 1.0)
+    placement(links, PlacedPair(np.zeros(2, np.int64), np.zeros(4, np.int64), head, inner, *work), *counts, 1.0)
     assert {tuple(k): counts[0][tuple(k)] for k in np.argwhere(counts[0])} == {(1, 0, 4 + 2): ONE, (0, 0, 4 - 2): ONE}
     assert counts[1].tolist() == [[0.0, 0.0, ONE, 0.0, 0.0]]
 

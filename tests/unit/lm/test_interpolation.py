@@ -12,8 +12,7 @@ import pytest
 from rnnsmt.lm.arpa import read_arpa
 from rnnsmt.lm.automaton import build_automaton
 from rnnsmt.lm.estimation import estimate
-from rnnsmt.lm.interpolation import best_weights, interpolate, mix
-from rnnsmt.lm.kernels.interpolation import score_last
+from rnnsmt.lm.interpolation import best_weights, interpolate, mix, score_last
 from rnnsmt.lm.queries import load_kenlm, measure
 
 

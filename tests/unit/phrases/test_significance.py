@@ -14,8 +14,7 @@ from scipy.stats import fisher_exact, hypergeom
 from rnnsmt.base.io import InputError
 from rnnsmt.cli import main
 from rnnsmt.phrases import significance
-from rnnsmt.phrases.kernels.significance import negative_log_p
-from rnnsmt.phrases.significance import EPSILON, prune_table
+from rnnsmt.phrases.significance import EPSILON, negative_log_p, prune_table
 
 Pair = tuple[str, str]
 

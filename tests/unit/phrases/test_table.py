@@ -14,8 +14,7 @@ from rnnsmt.base.io import InputError
 from rnnsmt.base.kernels.strings import POW10, Interner
 from rnnsmt.cli import main
 from rnnsmt.phrases.augmentation import augment_table
-from rnnsmt.phrases.filtering import input_phrases
-from rnnsmt.phrases.kernels.filtering import keep_lines
+from rnnsmt.phrases.filtering import input_phrases, keep_lines
 from rnnsmt.phrases.table import (
     PhraseEntry,
     ReorderingEntry,

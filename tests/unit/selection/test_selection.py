@@ -15,8 +15,8 @@ from rnnsmt.cli import main
 from rnnsmt.lm.queries import LOG2_10, load_kenlm, measure
 from rnnsmt.selection.commands import FRACTIONS
 from rnnsmt.selection.curve import curve
+from rnnsmt.selection.models import sample_lines, split_held_out
 from rnnsmt.selection.ranking import best, read_scores
-from rnnsmt.selection.sampling import sample_lines, split_held_out
 
 NEWS = [f"news{i}" for i in range(60)]
 CODE = [f"code{i}" for i in range(60)]

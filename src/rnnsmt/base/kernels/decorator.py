@@ -2,29 +2,39 @@
 
 Numba caches compiled code on disk and recompiles a function when its file changes. It does not notice changes of
 anything else that was compiled into the function: functions and constants of other files, or the field order of a named
-tuple argument. After such an edit or a ``git pull`` it would run stale code. ``kernel`` adds to what numba compares:
-all files in the folder of the function, the kernels that it calls, and the constants that it reads. Named tuples used
-as kernel arguments must therefore be defined in a ``kernels`` folder, either that of the function or that of a kernel
-that it calls.
+tuple argument. After such an edit or a ``git pull`` it would run stale code. The cache of ``kernel`` also compares
+
+* the files of the kernels that a kernel calls, directly or indirectly, and the values of the constants that they read;
+* the fields of the named tuples that they construct;
+* the fields of the named tuples that a kernel is called with, from the types of the arguments of each call.
+
+A kernel may live in any file and take any named tuple. A global of another kind, whose changes would go unnoticed, is
+an error.
 """
 
-from collections.abc import Callable
+import dis
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
+from types import CodeType, ModuleType, NoneType
 from typing import Any
 
 import numba
+import numpy as np
+from numba.core.caching import FunctionCache
+from numba.core.types import BaseNamedTuple, BaseTuple, Optional
+from numba.extending import is_jitted
 
 
 def _import_without_scipy() -> None:
     """Import ``numba.np.arraymath`` without scipy, which it imports only to check for a BLAS.
 
-    Importing scipy takes a third of the time until numba's first kernel runs. The module uses BLAS for np.convolve and
-    np.correlate only, which then work without; matrix products check for BLAS on their own. A numba version with
-    another structure imports scipy as usual and starts more slowly.
+    Importing scipy takes 0.2 of the 1.0 s of CPU time until numba's first kernel runs. The module uses BLAS for
+    np.convolve and np.correlate only, which then work without; matrix products check for BLAS on their own. A numba
+    version with another structure imports scipy as usual and starts more slowly.
     """
 
     def no_blas() -> None:
@@ -45,61 +55,149 @@ _import_without_scipy()
 INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """Options of kernels that are called by other kernels only: no wrappers for calls from Python or C are compiled."""
 
+LIBRARIES = ("numpy", "math", "numba", "builtins")
+"""Packages whose functions and types kernels may use without a stamp; numba has its own implementation of them."""
+
 
 def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Compile with ``njit(cache=True, nogil=True)`` and a cache that depends on all sources and constants used.
 
-    Called kernels and constants must be defined before the function: above it, or in a module that it imports.
+    Raises:
+        RuntimeError: this numba version has another cache, so that stale code could not be detected.
+        TypeError: the function is a closure; its variables would not be compared.
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
-        dispatcher = numba.njit(cache=True, nogil=True, **options)(function)
-        if dispatcher is function:  # NUMBA_DISABLE_JIT
-            return function
-        dispatcher.code_stamp = _stamp(function)
-        _mark_cache(dispatcher)
+        dispatcher = numba.njit(nogil=True, **options)(function)
+        if dispatcher is not function:  # they are the same with NUMBA_DISABLE_JIT
+            if function.__closure__:
+                raise TypeError(f"kernel {function.__qualname__} reads variables of the function around it")
+            _set_cache(dispatcher, _KernelCache(function))
         return dispatcher
 
     return decorate
 
 
-def _mark_cache(dispatcher: Any) -> None:
-    """Make numba reject cached code that was compiled from another version of the sources.
-
-    Numba has no documented way to declare further dependencies of a cached function. This adds the stamp of the
-    function to the numba version in the cache file, which is compared before anything is unpickled; the pickle itself
-    could refer to classes that no longer exist.
+def _set_cache(dispatcher: Any, cache: Any) -> None:
+    """Set the cache of a dispatcher; numba has no documented way to declare dependencies of a cached function.
 
     Raises:
-        RuntimeError: this numba version has another cache format, so that stale code could not be detected.
+        RuntimeError: this numba version does not use the cache in the way that ``_KernelCache`` assumes.
     """
-    file: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
-    if not isinstance(getattr(file, "_version", None), str):
+    methods = all(callable(getattr(FunctionCache, name, None)) for name in ("load_overload", "_index_key"))
+    version = getattr(getattr(cache, "_cache_file", None), "_version", None)
+    if not methods or not isinstance(version, str) or not hasattr(dispatcher, "_cache"):
         raise RuntimeError(
             f"numba {numba.__version__} keeps compiled code in a way that rnnsmt.base.kernels.decorator does not know, "
             "and could run code of an earlier version of the kernels; install the numba of requirements.lock"
         )
-    file._version = f"{file._version} {dispatcher.code_stamp}"
+    dispatcher._cache = cache
 
 
-def _stamp(function: Callable[..., Any]) -> str:
-    """Return a hash of what a compiled function depends on: its folder, called kernels, and constants."""
-    parts = [_folder_stamp(Path(function.__code__.co_filename).parent)]
-    for name in sorted(function.__code__.co_names):
-        value = function.__globals__.get(name)
-        called = getattr(value, "py_func", None)
-        if called is not None:
-            stamp = getattr(value, "code_stamp", None) or _folder_stamp(Path(called.__code__.co_filename).parent)
-            parts.append(f"{name}:{stamp}")
-        elif isinstance(value, (int, float)) or (type(value).__module__ == "numpy" and not hasattr(value, "shape")):
-            parts.append(f"{name}={value!r}")
-    return _digest("\n".join(parts).encode())
+class _KernelCache(FunctionCache):
+    """Cache on disk of one kernel, as of ``njit(cache=True)``, that rejects code compiled from other sources.
+
+    An index file per kernel lists the compiled variants by the types of the arguments. It begins with the numba
+    version, to which the stamp of the kernel is added here; an index that begins differently is discarded.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self._function = function
+        _file_stamp(function.__code__.co_filename)  # now, while the file is probably the one that was imported
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Load the compiled code for argument types ``sig``, or None; numba calls this before it compiles and saves."""
+        # not earlier than the first call, since a kernel may call kernels that are defined after it
+        self._cache_file._version = f"{numba.__version__} {_stamp(self._function)}"
+        return super().load_overload(sig, target_context)
+
+    def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
+        """Return the key of a compiled variant: argument types, fields of records among them, machine, bytecode.
+
+        All is text. Numba's own key contains the classes of records; it cannot be unpickled if one was renamed or
+        moved, and does not tell the order of the fields.
+        """
+        _, *rest = super()._index_key(sig, codegen)
+        return (str(sig), *_record_fields(getattr(sig, "args", sig)), *rest)
+
+
+def _record_fields(kinds: Iterable[Any]) -> Iterator[str]:
+    """Return name and fields of all named tuples in numba types, also of those inside other tuples."""
+    for kind in kinds:
+        if isinstance(kind, BaseNamedTuple):
+            yield _class_description(kind.instance_class)  # type: ignore[attr-defined]
+        if isinstance(kind, BaseTuple):
+            yield from _record_fields(kind.types)  # type: ignore[attr-defined]
+        elif isinstance(kind, Optional):
+            yield from _record_fields((kind.type,))
+
+
+def _class_description(record: Any) -> str:
+    return f"{record.__module__}.{record.__qualname__}{record._fields}{record._field_defaults}"
 
 
 @cache
-def _folder_stamp(folder: Path) -> str:
-    """Return a hash of the names and contents of all Python files in a folder."""
-    return _digest(b"".join(path.name.encode() + path.read_bytes() for path in sorted(folder.glob("*.py"))))
+def _stamp(function: Callable[..., Any]) -> str:
+    """Return a hash of all that was compiled into a kernel, except the types of its arguments."""
+    parts = {_file_stamp(__file__)}
+    reached, waiting = {function}, [function]
+    while waiting:
+        described, called = _dependencies(waiting.pop())
+        parts |= described
+        waiting += called - reached
+        reached |= called
+    return _digest("\n".join(sorted(parts)).encode())
+
+
+@cache
+def _dependencies(function: Callable[..., Any]) -> tuple[set[str], set[Callable[..., Any]]]:
+    """Return descriptions of the file of a kernel and of the globals that it reads, and the kernels that it calls."""
+    described, called = {_file_stamp(function.__code__.co_filename)}, set()
+    for name in _globals_read(function.__code__) & function.__globals__.keys():  # numba itself rejects undefined ones
+        value = function.__globals__[name]
+        if is_jitted(value):
+            called.add(value.py_func)
+        else:
+            described.add(f"{function.__module__}.{name}={_description(name, value, function)}")
+    return described, called
+
+
+def _globals_read(code: CodeType) -> set[str]:
+    """Return the names of the globals that a function and the comprehensions in it read, without attributes."""
+    names = {step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL"}
+    return names.union(*(_globals_read(inner) for inner in code.co_consts if isinstance(inner, CodeType)))
+
+
+def _description(name: str, value: Any, function: Callable[..., Any]) -> str:
+    """Return a text that changes whenever code compiled with a global does.
+
+    Raises:
+        TypeError: the global is of a kind whose changes cannot be detected.
+    """
+    if isinstance(value, (int, float, complex, str, bytes, np.generic, np.dtype, NoneType)):
+        return repr(value)
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype}{value.shape}{_digest(value.tobytes())}"
+    if isinstance(value, tuple):
+        return f"{type(value).__qualname__}({', '.join(_description(name, item, function) for item in value)})"
+    if isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields"):
+        return _class_description(value)
+    module = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+    if (module or "").split(".")[0] in LIBRARIES:
+        return str(module)
+    if isinstance(code := getattr(getattr(value, "__wrapped__", None), "__code__", None), CodeType):  # an intrinsic
+        return _file_stamp(code.co_filename)
+    raise TypeError(
+        f"kernel {function.__module__}.{function.__qualname__} reads {name}, a global of type {type(value).__name__}; "
+        "the cache of compiled code would not notice its changes"
+    )
+
+
+@cache
+def _file_stamp(path: str) -> str:
+    """Return the name of a file and a hash of its contents."""
+    return f"{Path(path).name}:{_digest(Path(path).read_bytes())}"
 
 
 def _digest(data: bytes) -> str:

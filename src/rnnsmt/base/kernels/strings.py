@@ -282,9 +282,9 @@ class Interner:
     @classmethod
     def of(cls, table: InternTable) -> "Interner":
         """Create an interner from arrays made by ``without_room``; adding strings copies them first."""
-        found = cls(0, 0)
-        found.table = table
-        return found
+        interner = cls(0, 0)
+        interner.table = table
+        return interner
 
     def ids_of(self, other: "Interner") -> np.ndarray:
         """Return the id in this table of every string of ``other``, or -1, ``int64`` [len(other)]."""

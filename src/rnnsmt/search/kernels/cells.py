@@ -9,7 +9,7 @@ import numpy as np
 
 from rnnsmt.base.kernels.decorator import INNER, kernel
 from rnnsmt.base.kernels.hashing import mix
-from rnnsmt.lm.kernels.automaton import lm_slot
+from rnnsmt.lm.automaton import lm_slot
 from rnnsmt.search.kernels.records import BINS, QUERIES
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rnnsmt.base.kernels.decorator import kernel
-from rnnsmt.lm.kernels.automaton import query
+from rnnsmt.lm.automaton import query
 from rnnsmt.search.kernels.edges import LEFT, MONOTONE, RIGHT, SWAP, orientation_of
 from rnnsmt.search.kernels.records import LanguageModels
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from rnnsmt.base.kernels.decorator import INNER, kernel
 from rnnsmt.base.kernels.hashing import mix
-from rnnsmt.lm.kernels.automaton import query
+from rnnsmt.lm.automaton import query
 from rnnsmt.search.kernels.records import JOINT_CONTEXTS, JOINT_STATES, QUERIES
 
 _FREE = -1

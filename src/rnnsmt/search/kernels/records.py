@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rnnsmt.lm.kernels.automaton import LmArrays
+from rnnsmt.lm.automaton import LmArrays
 
 MAX_WINDOW = 62
 """Largest distortion limit that the 64-bit mask allows; it replaces a larger limit or none."""

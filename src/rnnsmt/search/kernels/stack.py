@@ -10,7 +10,7 @@ import numpy as np
 
 from rnnsmt.base.kernels.decorator import INNER, kernel
 from rnnsmt.base.kernels.hashing import mix
-from rnnsmt.lm.kernels.automaton import query
+from rnnsmt.lm.automaton import query
 from rnnsmt.search.kernels.cells import answer_requests, choose_cells
 from rnnsmt.search.kernels.edges import collect_edges, target_group
 from rnnsmt.search.kernels.future_cost import future_costs

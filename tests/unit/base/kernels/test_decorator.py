@@ -8,67 +8,108 @@ import pytest
 
 from rnnsmt.base.kernels import decorator
 
-INNER = (
-    "from rnnsmt.base.kernels.decorator import kernel\n"
-    "STEP = {step}\n\n@kernel()\ndef inner(x):\n    return x + {constant}\n"
-)
+DECORATED = "from rnnsmt.base.kernels.decorator import kernel\n\n@kernel()\n"
 
 
-def test_an_edit_of_a_called_kernel_reaches_its_caller(tmp_path: Path) -> None:
+def run(folder: Path, **modules: str) -> list[str]:
+    """Write the modules whose text is new, run ``main.py`` in a new process, and return the words that it prints."""
+    for name, text in modules.items():
+        path = folder / f"{name}.py"
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
+    done = subprocess.run(
+        [sys.executable, "main.py"], cwd=folder, capture_output=True, text=True, check=True, timeout=300
+    )
+    return done.stdout.split()
+
+
+def test_an_edit_of_a_called_kernel_reaches_its_callers(tmp_path: Path) -> None:
+    """And nothing else does: hits of the cache are counted, for the caller of the caller."""
+    inner = "STEP = {step}\n" + DECORATED + "def inner(x):\n    return x + {constant}\n"
+    (tmp_path / "middle_part.py").write_text(
+        "from inner_part import STEP, inner\n" + DECORATED + "def middle(x):\n    return inner(x) * STEP\n"
+    )
     (tmp_path / "outer_part.py").write_text(
-        "from inner_part import STEP, inner\nfrom rnnsmt.base.kernels.decorator import kernel\n\n"
-        "@kernel()\ndef outer(x):\n    return inner(x) * STEP\n"
+        "from middle_part import middle\n" + DECORATED + "def outer(x):\n    return middle(x)\n"
     )
     (tmp_path / "main.py").write_text(
         "from outer_part import outer\nprint(outer(1), sum(outer.stats.cache_hits.values()))\n"
     )
-
-    def run(constant: int, step: int) -> list[str]:
-        text = INNER.format(constant=constant, step=step)
-        path = tmp_path / "inner_part.py"
-        if not path.exists() or path.read_text() != text:
-            path.write_text(text)
-        done = subprocess.run(
-            [sys.executable, "main.py"], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=300
-        )
-        return done.stdout.split()
-
-    assert run(1, 1) == ["2", "0"]
-    assert run(1, 1) == ["2", "1"]
-    assert run(10, 1) == ["11", "0"]
-    assert run(10, 3) == ["33", "0"]
-    assert run(10, 3) == ["33", "1"]
+    assert run(tmp_path, inner_part=inner.format(constant=1, step=1)) == ["2", "0"]
+    assert run(tmp_path) == ["2", "1"]
+    assert run(tmp_path, inner_part=inner.format(constant=10, step=1)) == ["11", "0"]
+    assert run(tmp_path, inner_part=inner.format(constant=10, step=3)) == ["33", "0"]
+    assert run(tmp_path, neighbour="STEP = 7\n") == ["33", "1"], "another file of the folder"
 
 
-def test_other_fields_of_a_named_tuple_reach_the_kernels_that_take_it(tmp_path: Path) -> None:
+def test_an_edit_reaches_a_kernel_that_is_defined_above_those_that_it_calls(tmp_path: Path) -> None:
+    (tmp_path / "kernels_here.py").write_text(
+        "import numpy as np\nfrom constants import PAIR, TABLE\n"
+        + DECORATED
+        + "def outer(x):\n    return below(x)\n\n\n@kernel()\ndef below(x):\n    return TABLE[x] + PAIR[0]\n"
+    )
+    (tmp_path / "main.py").write_text("from kernels_here import outer\nprint(outer(1))\n")
+    constants = "import numpy as np\nTABLE = np.array([0, {}])\nPAIR = ({}, 0)\n"
+    assert run(tmp_path, constants=constants.format(1, 0)) == ["1"]
+    assert run(tmp_path, constants=constants.format(2, 0)) == ["2"], "an array"
+    assert run(tmp_path, constants=constants.format(2, 5)) == ["7"], "a tuple"
+
+
+RECORD = "from typing import NamedTuple\n\nclass {name}(NamedTuple):\n    {fields}\n\nNAME = {name}\n"
+
+
+@pytest.mark.parametrize("argument", ["NAME(a=5.0, b=3.0)", "(NAME(a=5.0, b=3.0),)", "Holder(NAME(a=5.0, b=3.0))"])
+def test_other_fields_of_a_named_tuple_reach_the_kernels_that_take_it(tmp_path: Path, argument: str) -> None:
     """numba knows a named tuple by its name and the types of its fields: in another order they would be mixed up."""
+    pair = "pair" if argument.startswith("NAME") else "pair[0]"
+    (tmp_path / "taker.py").write_text(DECORATED + f"def difference(pair):\n    return {pair}.a - {pair}.b\n")
+    (tmp_path / "main.py").write_text(
+        "from collections import namedtuple\nfrom records import *\nfrom taker import difference\n"
+        f"Holder = namedtuple('Holder', ['held'])\nprint(difference({argument}))\n"
+    )
+
+    def difference(name: str, fields: str) -> list[str]:
+        return run(tmp_path, records=RECORD.format(name=name, fields=fields))
+
+    assert difference("Pair", "a: float; b: float") == ["2.0"]
+    assert difference("Pair", "b: float; a: float") == ["2.0"]
+    assert difference("Couple", "a: float; b: float") == ["2.0"], "what numba has kept names a class that is gone"
+
+
+def test_other_fields_of_a_named_tuple_reach_the_kernels_that_build_it(tmp_path: Path) -> None:
+    (tmp_path / "builder.py").write_text(
+        "from records import Pair\n" + DECORATED + "def build(x):\n    return Pair(x, x + 1.0)\n"
+    )
     (tmp_path / "taker.py").write_text(
-        "from rnnsmt.base.kernels.decorator import kernel\n\n"
-        "@kernel()\ndef difference(pair):\n    return pair.a - pair.b\n"
+        "from builder import build\n" + DECORATED + "def first(x):\n    return build(x).a\n"
+    )
+    (tmp_path / "main.py").write_text("from taker import first\nprint(first(1.0))\n")
+    assert run(tmp_path, records=RECORD.format(name="Pair", fields="a: float; b: float")) == ["1.0"]
+    assert run(tmp_path, records=RECORD.format(name="Pair", fields="b: float; a: float")) == ["2.0"]
+
+
+def test_a_global_whose_changes_cannot_be_noticed_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "settings.py").write_text("STEP = 1\n")
+    (tmp_path / "reader.py").write_text(
+        "import settings\n" + DECORATED + "def read(x):\n    return x + settings.STEP\n"
     )
     (tmp_path / "main.py").write_text(
-        "from records import *\nfrom taker import difference\nprint(difference(NAME(a=5.0, b=3.0)))\n"
+        "from reader import read\ntry:\n    read(1)\nexcept TypeError as error:\n    print(error)\n"
     )
+    assert " ".join(run(tmp_path)).startswith("kernel reader.read reads settings, a global of type module;")
 
-    def run(name: str, fields: str) -> str:
-        (tmp_path / "records.py").write_text(
-            f"from typing import NamedTuple\n\nclass {name}(NamedTuple):\n    {fields}\n\nNAME = {name}\n"
-        )
-        done = subprocess.run(
-            [sys.executable, "main.py"], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=300
-        )
-        return done.stdout.strip()
 
-    assert run("Pair", "a: float; b: float") == "2.0"
-    assert run("Pair", "b: float; a: float") == "2.0"
-    assert run("Couple", "a: float; b: float") == "2.0", "what numba has kept names a class that is gone"
+def test_a_closure_is_refused() -> None:
+    step = 1
+
+    def add(x: int) -> int:
+        return x + step
+
+    with pytest.raises(TypeError, match="reads variables of the function around it"):
+        decorator.kernel()(add)
 
 
 def test_a_numba_with_another_cache_is_refused() -> None:
     """Better no start than old code without a word."""
-
-    class Changed:
-        code_stamp = "x"
-
     with pytest.raises(RuntimeError, match=r"numba .* requirements\.lock"):
-        decorator._mark_cache(Changed())
+        decorator._set_cache(object(), object())

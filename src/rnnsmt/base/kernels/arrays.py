@@ -1,9 +1,11 @@
-"""Fixed-point accumulators for fractional counts, whose sums do not depend on the order of addition.
+"""Sums and searches in flat arrays: fixed-point accumulators of fractional counts, binary search.
 
-A count is stored as an integer in units of 1 / ``ONE``. Integer addition is associative, so that the sentences of a
-corpus can be distributed over threads and machines in any way with the same result. An accumulator can hold counts up
-to 2^31.
+A fractional count is stored as an integer in units of 1 / ``ONE``. Integer addition is associative, so that the
+sentences of a corpus can be distributed over threads and machines in any way with the same result. An accumulator can
+hold counts up to 2^31.
 """
+
+from typing import Any
 
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
@@ -11,7 +13,7 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
-from rnnsmt.base.kernels.decorator import kernel
+from rnnsmt.base.kernels.decorator import INNER, kernel
 
 ONE = 2.0**32
 """Integer representation of an expected count of 1."""
@@ -44,3 +46,21 @@ def add_counts(counts, amounts):
     for index in range(len(amounts)):
         if amounts[index] != 0.0:
             add_count(counts, index, amounts[index])
+
+
+@kernel(**INNER)
+def lower_bound(values: Any, low: Any, high: Any, wanted: Any) -> Any:
+    """Return the first index from ``low`` on whose value is at least ``wanted``, or ``high`` if there is none.
+
+    Args:
+        values: array, ascending between ``low`` and ``high``.
+        low, high: range of the search, ``high`` excluded.
+        wanted: value to search for.
+    """
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low

@@ -1,16 +1,28 @@
-"""Kernels that score counted phrase pairs: selection of the alignment, lexical weights, lines of the phrase table.
+"""Scores of phrase pairs: smoothed probabilities, selection of the links, lexical weights, lines of the phrase table.
 
-The links of a phrase pair are an int64 with bit 8 · target + source, as in ``kernels.extraction``.
+Modified Kneser-Ney smoothing is that of Foster, Kuhn and Johnson (2006; Moses' ``--KneserNey``). The count c of a pair
+is reduced by D(c). The discounted mass of all pairs of one conditioning phrase is distributed over them in proportion
+to the number of distinct partners of the other phrase. For a target phrase e with count n(e):
+
+    p(f|e) = (c(f, e) - D(c(f, e))) / n(e) + sum_f' D(c(f', e)) / n(e) * partners(f) / pairs
+
+D(1), D(2) and D(3 or more) are estimated from the numbers of pairs with counts 1, 2, 3 and 4 (Chen and Goodman 1998).
+If a text has several alignments, pairs that not all of them allow have fractional counts, for which D is interpolated
+linearly: a pair that one of two alignments allows once loses half of D(1).
+
+The links of a phrase pair are an int64 with bit 8 · target + source, as in ``rnnsmt.phrases.extraction``.
 """
 
-from typing import Any
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from rnnsmt.base.kernels.arrays import lower_bound
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.numbers import NUMBER_BYTES, put_integer, put_number
-from rnnsmt.base.kernels.sorted_values import lower_bound
-from rnnsmt.phrases.kernels.lines import (
+from rnnsmt.phrases.packing import (
     phrase_bytes,
     put_phrase,
     put_separator,
@@ -18,39 +30,46 @@ from rnnsmt.phrases.kernels.lines import (
 )
 
 
-@kernel()
-def same_phrase(keys: Any, a: int, b: int) -> bool:
-    """Return whether rows a and b of ``keys`` (int64 [K, N]) are the same phrase."""
-    for key in range(keys.shape[0]):  # noqa: SIM110 (numba)
-        if keys[key, a] != keys[key, b]:
-            return False
-    return True
+class Smoothing(NamedTuple):
+    """Smoothing parameters of a table.
+
+    Attributes:
+        alignments: number of alignments of the same text; a pair that all of them allow once has count 1.
+        discounts: D for counts 1, 2, 3 or more; fractional counts are rounded up for their estimation.
+        pairs: number of distinct phrase pairs.
+    """
+
+    alignments: int
+    discounts: tuple[float, float, float]
+    pairs: int
+
+    def by_joint(self) -> list[float]:
+        """Return the discounts of pairs that occur 0, 1, ... times in all alignments together.
+
+        Larger counts have the last discount.
+        """
+        known = [0.0, *self.discounts]
+        lines = [
+            below + (above - below) * part / self.alignments
+            for below, above in pairwise(known)
+            for part in range(self.alignments)
+        ]
+        return [*lines, known[-1]]
 
 
-@kernel()
-def group_rows(source_keys: Any, target_keys: Any) -> Any:
-    """Return the first row of each distinct pair and of each distinct source phrase among N sorted rows.
+def discounts(seen: Sequence[int]) -> tuple[float, float, float]:
+    """Return D(1), D(2), D(3+) of Chen and Goodman, each limited to 0 .. count.
 
     Args:
-        source_keys, target_keys: int64 [K, N], packed phrases.
-
-    Returns:
-        Pairs and sources, int64, both with N at the end.
+        seen: numbers of pairs with counts 1, 2, 3 and 4.
     """
-    n = source_keys.shape[1]
-    pairs, sources = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64)
-    n_pairs, n_sources = 0, 0
-    for row in range(n):
-        new_source = row == 0 or not same_phrase(source_keys, row, row - 1)
-        if new_source:
-            sources[n_sources] = row
-            n_sources += 1
-        if new_source or not same_phrase(target_keys, row, row - 1):
-            pairs[n_pairs] = row
-            n_pairs += 1
-    pairs[n_pairs] = n
-    sources[n_sources] = n
-    return pairs[: n_pairs + 1].copy(), sources[: n_sources + 1].copy()
+    one, two = seen[0], seen[1]
+    share = one / (one + 2 * two) if one else 0.0
+    limited = []
+    for count in (1, 2, 3):
+        ratio = seen[count] / seen[count - 1] if seen[count - 1] else 0.0
+        limited.append(min(max(count - (count + 1) * share * ratio, 0.0), float(count)))
+    return limited[0], limited[1], limited[2]
 
 
 @kernel()
@@ -168,17 +187,20 @@ def lexical_weight(
     return np.float64(np.float32(weight))
 
 
+class ScoredColumns(NamedTuple):
+    """Columns of an extract file that the scores depend on; a row is a pair with one of its links, [N]."""
+
+    links: Any  # links of the row
+    joint: Any  # count of the row
+    target_total: Any  # count of the row's target phrase
+    target_pairs: Any  # number of distinct source phrases of the target phrase
+    target_discount: Any  # sum of their discounts
+
+
 @kernel()
 def score_pairs(
-    pairs: Any,
-    sources: Any,
-    source_keys: Any,
-    target_keys: Any,
-    links: Any,
-    joint: Any,
-    target_total: Any,
-    target_pairs: Any,
-    target_discount: Any,
+    rows: Any,
+    columns: Any,
     counting: Any,
     packings: Any,
     nulls: Any,
@@ -189,16 +211,11 @@ def score_pairs(
 ) -> int:
     """Score P distinct pairs of N sorted rows with complete source groups.
 
-    A row is a pair with one of its alignments.
-
     Args:
-        pairs, sources: as returned by ``group_rows``.
-        source_keys, target_keys: int64 [K, N], packed phrases.
-        links, joint: [N], alignment of a row and its count.
-        target_total, target_pairs, target_discount: [N], count of the row's target phrase, its number of distinct
-            partners, and the sum of their discounts.
+        rows: the pairs, ``SortedPairs``.
+        columns: ``ScoredColumns``.
         counting: (number of alignments of a text, number of pairs of the table, discounts by joint count float64), see
-            ``rnnsmt.phrases.smoothing``; relative frequencies if all discounts are 0.
+            ``Smoothing``; relative frequencies if all discounts are 0.
         packings: int64 [2, 3], (width, per_key, stop) of source and target.
         nulls: int64 [2], codes of NULL among source and target words.
         lexicons: tables of p(f|e) and p(e|f), each as in ``lexical_weight``.
@@ -209,6 +226,8 @@ def score_pairs(
     Returns:
         The number of look-ups without an entry in the lexical tables.
     """
+    pairs, sources, source_keys, target_keys = rows
+    links, joint, target_total, target_pairs, target_discount = columns
     source, target = np.empty(8, np.int64), np.empty(8, np.int64)
     missing = np.zeros(1, np.int64)
     alignments, all_pairs, discounts = counting
@@ -243,7 +262,7 @@ def score_pairs(
             scores[pair, 2] = np.float32(both) / np.float32(total)
             scores[pair, 3] = lexical_weight(target, n_target, source, n_source, best, nulls[0], lexicons[1], missing)
             if smooth:
-                # counts per alignment: target_total / alignments is n(e) of the formula in rnnsmt.phrases.smoothing
+                # counts per alignment: target_total / alignments is n(e) of the formula at the top
                 kept = both / alignments - discounts[min(both, most)]
                 shared = target_discount[begin] * source_pairs / all_pairs
                 scores[pair, 0] = (kept + shared) * alignments / target_total[begin]
@@ -256,9 +275,7 @@ def score_pairs(
 @kernel()
 def write_phrase_lines(
     start: int,
-    pairs: Any,
-    source_keys: Any,
-    target_keys: Any,
+    rows: Any,
     packings: Any,
     texts: Any,
     chosen: Any,
@@ -270,13 +287,14 @@ def write_phrase_lines(
 
     Args:
         start: first pair.
-        pairs, source_keys, target_keys, packings, chosen, counts, scores: as in ``score_pairs``.
+        rows, packings, chosen, counts, scores: as in ``score_pairs``.
         texts: (text, offsets) of source and of target words, as in ``put_phrase``.
         buffer: uint8, filled.
 
     Returns:
         The first pair that was not written, and the number of bytes written.
     """
+    pairs, _, source_keys, target_keys = rows
     codes = np.empty((2, 8), np.int64)
     (source_text, source_offsets), (target_text, target_offsets) = texts
     at = 0

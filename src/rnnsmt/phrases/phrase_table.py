@@ -1,4 +1,4 @@
-"""Scoring of an extract file, batch by batch, into a phrase table."""
+"""Phrase table from an extract file, batch by batch."""
 
 from typing import Any
 
@@ -8,15 +8,11 @@ from numpy.typing import NDArray
 from rnnsmt.base.io import atomic_path
 from rnnsmt.base.parallel_gzip import atomic_blocks
 from rnnsmt.base.progress import Meter
-from rnnsmt.phrases.extraction import ExtractBatch, ExtractFile
-from rnnsmt.phrases.kernels.scoring import score_pairs, write_phrase_lines
+from rnnsmt.phrases.extract_file import ExtractBatch, ExtractFile
 from rnnsmt.phrases.lexical_table import NULL, read_lexical_table
 from rnnsmt.phrases.packing import Packing, packing_array, word_texts
-from rnnsmt.phrases.smoothing import Smoothing
+from rnnsmt.phrases.pair_scores import ScoredColumns, Smoothing, score_pairs, write_phrase_lines
 from rnnsmt.phrases.table import write_table_lines
-
-COLUMNS = ("links", "joint", "target_total", "target_pairs", "target_discount")
-"""Columns of the extract file that scoring needs."""
 
 ORIGIN_COLUMNS = ("first_fold", "last_fold")
 """Columns of the extract file for the origins."""
@@ -63,15 +59,15 @@ def score_phrases(
     n_pairs, n_sources, missing = 0, 0, 0
     origins: list[NDArray[np.int32]] = []
     with atomic_blocks(output, threads) as out:
-        for batch in file.batches([*COLUMNS, *(ORIGIN_COLUMNS if output_origins else ())]):
+        for batch in file.batches([*ScoredColumns._fields, *(ORIGIN_COLUMNS if output_origins else ())]):
             chosen, counts, scores, unknown = _score(batch, packings, nulls, lexicons, counting)
-            keys = batch.pairs, batch.source_keys, batch.target_keys
-            write_table_lines(out, write_phrase_lines, len(chosen), (*keys, packings, texts, chosen, counts, scores))
+            arguments = (batch.rows, packings, texts, chosen, counts, scores)
+            write_table_lines(out, write_phrase_lines, len(chosen), arguments)
             n_pairs += len(chosen)
-            n_sources += len(batch.sources) - 1
+            n_sources += len(batch.rows.sources) - 1
             missing += unknown
             if output_origins:
-                begins = batch.pairs[:-1]
+                begins = batch.rows.pairs[:-1]
                 first = np.minimum.reduceat(batch.columns["first_fold"], begins)
                 last = np.maximum.reduceat(batch.columns["last_fold"], begins)
                 joint = np.add.reduceat(batch.columns["joint"], begins)
@@ -109,13 +105,10 @@ def _score(
     Returns:
         The alignments [P], counts [P, 3] and scores [P, 4] of its pairs, and the number of missing look-ups.
     """
-    n = len(batch.pairs) - 1
+    n = len(batch.rows.pairs) - 1
     chosen, counts, scores = np.empty(n, np.int64), np.empty((n, 3), np.int64), np.empty((n, 4))
-    columns = [batch.columns[name] for name in COLUMNS]
-    keys = batch.source_keys, batch.target_keys
-    tables = counting, packings, nulls, lexicons
-    arguments = (batch.pairs, batch.sources, *keys, *columns, *tables, chosen, counts, scores)
-    missing = score_pairs(*arguments)
+    columns = ScoredColumns(*[batch.columns[name] for name in ScoredColumns._fields])
+    missing = score_pairs(batch.rows, columns, counting, packings, nulls, lexicons, chosen, counts, scores)
     return chosen, counts, scores, missing
 
 

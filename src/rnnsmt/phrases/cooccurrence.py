@@ -1,17 +1,16 @@
-"""Kernels that count common sentences of phrases, and Fisher's exact test.
+"""Co-occurrence of source and target phrases: the number of sentence pairs that contain both.
 
 The phrases of one side are nodes of a trie; node 0 is the empty phrase. A search descends the trie from each word of a
 sentence, so that every phrase of the sentence is found. Repetitions in a sentence count once.
 """
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from rnnsmt.base.kernels.arrays import lower_bound
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.hashing import mix
-from rnnsmt.base.kernels.sorted_values import lower_bound
 from rnnsmt.base.kernels.strings import find, hash_bytes, intern
 
 _SPACE, _NEWLINE = 32, 10
@@ -132,7 +131,7 @@ def find_phrases(numbers: Any, offsets: Any, trie: Any, latest: Any, nodes: Any,
         latest: int32 [nodes], work space, initialised to NOWHERE: the last sentence in which a phrase was found.
         nodes, sentences: int32, filled with phrases and their sentences; sentences are ascending.
     """
-    found = 0
+    occurrences = 0
     for sentence in range(offsets.shape[0] - 1):
         for first in range(offsets[sentence], offsets[sentence + 1]):
             node = np.int64(0)
@@ -145,10 +144,10 @@ def find_phrases(numbers: Any, offsets: Any, trie: Any, latest: Any, nodes: Any,
                 node = np.int64(trie.children[slot])
                 if trie.is_phrase[node] and latest[node] != sentence:
                     latest[node] = sentence
-                    nodes[found] = node
-                    sentences[found] = sentence
-                    found += 1
-    return found
+                    nodes[occurrences] = node
+                    sentences[occurrences] = sentence
+                    occurrences += 1
+    return occurrences
 
 
 @kernel()
@@ -201,65 +200,3 @@ def count_together(sources: Any, targets: Any, source_lists: Any, target_lists: 
             for i in range(low, high):
                 together += int(marks[target_sentences[i]] == source)
         joint[pair] += together
-
-
-@kernel()
-def negative_log_p(joint: Any, source: Any, target: Any, total: Any) -> Any:
-    """Compute Fisher's exact test, one-sided.
-
-    Args:
-        joint, source, target: number of sentence pairs that contain both phrases, the source phrase, the target phrase.
-        total: number of all sentence pairs.
-
-    Returns:
-        -ln of the probability of ``joint`` or more common sentence pairs under independence.
-    """
-    if joint <= 0:
-        return 0.0
-    # contingency table: both, only source, only target, neither
-    a, b, c = float(joint), float(source - joint), float(target - joint)
-    d = float(total - source - target + joint)
-    # hypergeometric probability of this table
-    log_p = math.lgamma(a + b + 1) + math.lgamma(c + d + 1) + math.lgamma(a + c + 1) + math.lgamma(b + d + 1)
-    log_p -= math.lgamma(a + b + c + d + 1) + math.lgamma(a + 1) + math.lgamma(b + 1)
-    log_p -= math.lgamma(c + 1) + math.lgamma(d + 1)
-    # tail: sum over ``joint`` and more, relative to the first term; each term from the one before, without lgamma
-    term, tail = 1.0, 1.0
-    while b > 0 and c > 0 and term > 1e-18 * tail:
-        a, d = a + 1, d + 1
-        term *= b * c / (a * d)
-        b, c = b - 1, c - 1
-        tail += term
-    return max(0.0, -log_p - math.log(tail))
-
-
-@kernel()
-def significances(joint: Any, sources: Any, targets: Any, by_source: Any, by_target: Any, total: Any, out: Any) -> None:
-    """Compute ``negative_log_p`` of every pair.
-
-    Args:
-        joint: int32 [pairs], number of common sentence pairs.
-        sources, targets: int32 [pairs], nodes of the phrases.
-        by_source, by_target: int32 [nodes], number of sentences of each phrase.
-        total: number of sentence pairs.
-        out: float64 [pairs], filled.
-    """
-    for pair in range(joint.shape[0]):
-        out[pair] = negative_log_p(joint[pair], by_source[sources[pair]], by_target[targets[pair]], total)
-
-
-@kernel()
-def copy_lines(block: Any, kept: Any, out: Any) -> Any:
-    """Copy the whole lines with ``kept`` (bool [lines]) to ``out``; return the number of bytes written."""
-    begin, line, at = 0, 0, 0
-    while begin < block.size:
-        end = begin
-        while block[end] != _NEWLINE:
-            end += 1
-        if kept[line]:
-            for position in range(begin, end + 1):
-                out[at] = block[position]
-                at += 1
-        begin = end + 1
-        line += 1
-    return at

@@ -1,4 +1,4 @@
-"""Kernels of IBM Model 3 (Brown et al. 1993) and of the neighbourhood of an alignment.
+"""The neighbourhood of an alignment, and the terms that IBM Models 3 and 4 share (Brown et al. 1993).
 
 The arrays describe one sentence pair of I given and J generated words. ``links`` [J] contains the given position of
 every generated word, I for NULL. A neighbour differs in one word that is linked elsewhere (a move), or in two words
@@ -7,8 +7,8 @@ that exchange their links (a swap). Model 4 shares the terms of NULL, fertilitie
 
 import numpy as np
 
+from rnnsmt.base.kernels.arrays import add_count
 from rnnsmt.base.kernels.decorator import kernel
-from rnnsmt.base.kernels.fixed_point import add_count
 
 MAX_FERTILITY = 10
 """Index that stands for all fertilities from this one on, which are considered impossible."""

@@ -1,1 +1,0 @@
-"""Kernels of the aligners, compiled by numba."""

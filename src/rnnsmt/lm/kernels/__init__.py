@@ -1,1 +1,0 @@
-"""Kernels of n-gram language models, compiled by numba."""

@@ -1,1 +1,0 @@
-"""Kernels of phrase tables, compiled by numba."""
