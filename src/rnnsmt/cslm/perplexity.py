@@ -124,7 +124,7 @@ def event_log_p(lm, start, words, known, end, inside, outside, out):
     """Compute ln p of every word of a text; for a word outside the shortlist, of the class of all such words.
 
     Args:
-        lm: the automaton, ``rnnsmt.lm.kernels.automaton.LmArrays``.
+        lm: the automaton, ``rnnsmt.lm.automaton.LmArrays``.
         start: the state at the beginning of a sentence.
         words: int32 [N], LM ids of all sentences one after the other, each ending in ``end``.
         known: bool [N], whether a word is in the shortlist.
