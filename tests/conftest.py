@@ -28,18 +28,15 @@ CACHES = frozenset(
 )
 """Directories of the checkout that tools may write."""
 
-LISTING = pytest.StashKey[dict[str, tuple[int, int]]]()
+LISTING = pytest.StashKey[set[str]]()
 
 
-def listing(directory: Path) -> dict[str, tuple[int, int]]:
-    """Return size and time of change of every file below a directory, but for those in ``CACHES``."""
-    found = {}
+def listing(directory: Path) -> set[str]:
+    """Return the path of every file below a directory, but for those in ``CACHES``."""
+    found = set()
     for parent, directories, files in os.walk(directory):
         directories[:] = [name for name in directories if name not in CACHES]
-        for name in files:
-            path = Path(parent, name)
-            about = path.lstat()
-            found[str(path.relative_to(directory))] = about.st_size, about.st_mtime_ns
+        found.update(os.path.relpath(os.path.join(parent, name), directory) for name in files)
     return found
 
 
@@ -50,10 +47,10 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fail if the tests have written into the checkout."""
+    """Fail if the tests have left a file in the checkout; somebody who edits a file meanwhile is not disturbed."""
     before = session.config.stash.get(LISTING, None)
-    if before is not None and (changed := sorted(name for name, _ in before.items() ^ listing(ROOT).items())):
-        print(f"\nERROR: the checkout has changed during the tests: {', '.join(dict.fromkeys(changed))}")
+    if before is not None and (new := sorted(listing(ROOT) - before)):
+        print(f"\nERROR: the tests have left files in the checkout: {', '.join(new)}")
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
