@@ -45,6 +45,8 @@ class Run:
     running: dict[int, Job] = field(default_factory=dict)
     seconds: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     errors: dict[int, list[str]] = field(default_factory=dict)
+    interrupted: bool = False
+    """Whether the user stopped the run (Ctrl-C): jobs that end then have not failed."""
 
     def plan(self, stats: Mapping[str, int], now: float) -> list[str]:
         """What is to be done: the number of jobs of every rule, and ``total``."""
@@ -77,6 +79,8 @@ class Run:
     def failed(self, about: Mapping[str, Any]) -> list[str]:
         """A job failed; whether it is tried again shows later."""
         job = self.running.pop(about["jobid"], None)
+        if self.interrupted:
+            return []
         name = job.name if job else about.get("rule_name", "a job")
         logs = list(map(str, about.get("log") or []))
         self.errors[about["jobid"]] = [f"{name} failed; its log: {' '.join(logs) or 'none'}", *last_words(logs)]
@@ -114,6 +118,8 @@ class Run:
         lines = [f"{self._share()} jobs done in {clock(now - self.started)}"] if self.total else []
         for error in self.errors.values():
             lines += error
+        if self.interrupted:
+            lines.append("stopped by you; the same command resumes")
         return lines
 
     def _share(self) -> str:

@@ -28,7 +28,8 @@ if rnnsmt is None or ((CHECKOUT / "src").is_dir() and Path(rnnsmt.__file__).reso
 os.environ.update(RNNSMT_CHECKOUT=str(CHECKOUT))  # what envs/*.post-deploy.sh installs
 
 from rnnsmt.align import PASSES_OF
-from rnnsmt.plan.config import amount_kept, check, corpora, features_of, is_embedded, kept_whole, parts_of_moses, settle
+from rnnsmt.plan.config import amount_kept, check, features_of, is_embedded, kept_whole, parts_of_moses, settle
+from rnnsmt.plan.corpora import corpora, language_warnings, missing_files
 from rnnsmt.base.io import InputError
 from rnnsmt.moses.installation import Installation, check_path, needs_of
 from rnnsmt.monitoring.run_lock import enter
@@ -64,6 +65,13 @@ except InputError as error:
 
 SOURCE, TARGET = config["languages"]["source"], config["languages"]["target"]
 CORPORA = corpora(config)
+if workflow.is_main_process:
+    warnings = list(language_warnings(list(CORPORA.values()), config["languages"]))
+    # Files of a module may be made by rules of the workflow that uses it.
+    if Path(str(workflow.main_snakefile)).resolve().is_relative_to(CHECKOUT):
+        warnings += missing_files(list(CORPORA.values()), config["data_dir"])
+    for line in warnings:
+        logger.warning(f"warning: {line}")
 BITEXT = [name for name, corpus in CORPORA.items() if corpus.role == "bitext"]
 MONO = [name for name, corpus in CORPORA.items() if corpus.role == "mono"]
 DEV = [name for name, corpus in CORPORA.items() if corpus.role == "dev"]

@@ -105,16 +105,19 @@ def repeated_keys(path: str | Path) -> Iterator[str]:
     import yaml
 
     try:
-        root = yaml.compose(Path(path).read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+        text = Path(path).read_text(encoding="utf-8")
+        if Path(path).suffix == ".json":  # tabs, which YAML does not allow, are white space in JSON
+            text = text.replace("\t", " ")
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
     except UnicodeDecodeError as error:
         yield f"{path}: not UTF-8 at byte {error.start}; save it as UTF-8"
         return
     except yaml.MarkedYAMLError as error:
         line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        yield f"{path}{line}: no YAML ({error.problem})"
+        yield f"{path}{line}: not valid YAML ({error.problem})"
         return
     except yaml.YAMLError as error:
-        yield f"{path}: no YAML ({str(error).splitlines()[0]})"
+        yield f"{path}: not valid YAML ({str(error).splitlines()[0]})"
         return
     seen: set[int] = set()
     nodes = [(root, "")]
@@ -131,7 +134,7 @@ def repeated_keys(path: str | Path) -> Iterator[str]:
                 name, line = str(key.value), key.start_mark.line + 1
                 if name in first and name != "<<":
                     of = f" of {place}" if place else ""
-                    yield f"{path}, line {line}: {name}{of} is there already, in line {first[name]}; make one of both"
+                    yield f"{path}, line {line}: duplicate key {name}{of}, first in line {first[name]}; keep one"
                 first.setdefault(name, line)
                 nodes.append((value, f"{place}.{name}" if place else name))
 
