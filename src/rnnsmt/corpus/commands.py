@@ -3,14 +3,14 @@
 import argparse
 import re
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rnnsmt.base.io import InputError, read_lines, sha256, write_json, write_lines
 from rnnsmt.base.languages import code_mistake
 from rnnsmt.base.options import positive
-from rnnsmt.base.progress import track
+from rnnsmt.base.progress import say, track
 
 if TYPE_CHECKING:
     from rnnsmt.corpus.preparation import CorpusSide
@@ -232,9 +232,14 @@ def truecase(args: argparse.Namespace) -> dict[str, object]:
         rnnsmt corpus truecase --model try/truecaser.fr --input try/dev.fr.gz --output try/dev.tc.fr.gz
     """
     from rnnsmt.base.parallel import map_lines
+    from rnnsmt.corpus.text_checks import SAMPLE_LINES, unknown_words_warning
     from rnnsmt.corpus.truecaser import Truecaser
 
     model = Truecaser(args.model)  # read here, so that a bad model ends the stage before any work
+    if Path(args.input).is_file():  # a pipe can be read only once
+        sample = islice(read_lines(args.input), SAMPLE_LINES)
+        if warning := unknown_words_warning(args.input, sample, model.best, args.model):
+            say(f"warning: {warning}")
     lines = track(read_lines(args.input), "truecasing")
     return {"lines": write_lines(args.output, map_lines(lambda: model, lines, args.threads))}
 
