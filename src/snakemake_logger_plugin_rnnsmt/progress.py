@@ -45,6 +45,8 @@ class Run:
     running: dict[int, Job] = field(default_factory=dict)
     seconds: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     errors: dict[int, list[str]] = field(default_factory=dict)
+    told: set[str] = field(default_factory=set)
+    """Warnings that were printed: several jobs may have the same one."""
     interrupted: bool = False
     """Whether the user stopped the run (Ctrl-C): jobs that end then have not failed."""
 
@@ -71,7 +73,8 @@ class Run:
         seconds = now - job.started
         self.seconds[job.rule].append(seconds)
         stage, figures, warnings = read_log(job.logs)
-        lines = [f"{job.name}: {warning}" for warning in warnings]
+        lines = [f"{job.name}: {warning}" for warning in dict.fromkeys(warnings) if warning not in self.told]
+        self.told.update(warnings)
         if stage in TOLD or seconds >= LONG_ENOUGH:
             lines.append(f"[{self._share()}] {job.name}: {figures or f'{seconds:.0f} s'}")
         return lines

@@ -114,8 +114,8 @@ def test_what_stages_say(tmp_path, run):
         "prepare c=x: warning: 3-grams are few",
         "[1/9] prepare c=x: lines 12, kept 3, 0.2 s",
     ]
+    assert run.finished(4, 0.2) == ["[2/9] prepare c=x: lines 12, kept 3, 0.2 s"], "a warning is printed once"
     log.write_text("rnnsmt lm estimate: done: 3 n-grams\n")
-    assert run.finished(4, 0.2) == []
     run.announced({"jobid": 5, "rule_name": "lm", "wildcards": {}, "log": [str(log)]}, 0.0)
     assert run.finished(5, 20.0) == ["[3/9] lm: 3 n-grams"]
     run.announced({"jobid": 6, "rule_name": "lm", "wildcards": {}, "log": [str(tmp_path / "none")]}, 0.0)

@@ -10,6 +10,7 @@ bounded: the size of a request, the number of waiting requests, the number of re
 time for a request to arrive.
 """
 
+import errno
 import ipaddress
 import json
 import socket
@@ -200,7 +201,10 @@ class Server(ThreadingHTTPServer):
         try:
             super().__init__((host, port), Handler)
         except (OSError, OverflowError) as error:
-            raise InputError(f"--serve {port} --host {host}: {error}; choose another port or address") from None
+            if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+                raise InputError(f"--serve {port}: port {port} is in use; choose another port") from None
+            reason = getattr(error, "strerror", None) or error
+            raise InputError(f"--serve {port} --host {host}: {reason}; choose another port or address") from None
         self.translator, self.limit = Translator(system), RateLimit(rate)
         self.places = threading.BoundedSemaphore(MOST_WAITING)
         self.connections = threading.BoundedSemaphore(MOST_CONNECTIONS)

@@ -120,7 +120,8 @@ def tunable_features(pool: FlatPool, names: Sequence[str]) -> NDArray[np.bool_]:
         if not pool.statistics[:, order].any():
             raise InputError(
                 f"no translation in the n-best lists shares a {order + 1}-gram with its reference, so BLEU is 0 "
-                "whatever the weights; do --source and --reference belong together, and are they tokenised alike?"
+                "whatever the weights; are --source and --reference parallel and tokenised alike, or were source and "
+                "target of the training text swapped?"
             )
     active = active_features(pool)
     if not active.any():
