@@ -273,7 +273,7 @@ def test_damaged_files(
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ("--output tok.en", "--output tok.en: is also --source; give every output its own name"),
+        ("--output tok.en", "--output tok.en: is also --source; give every output a name of its own"),
         ("--output ./sel/../tok.fr", "is also --target"),
         ("--state-dir O1", "--output O1: is also --state-dir"),
         ("--output .", "give it the name of a file"),

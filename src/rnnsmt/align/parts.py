@@ -24,7 +24,7 @@ from rnnsmt.base.io import InputError
 from rnnsmt.base.options import bounds_of_part
 from rnnsmt.base.parallel import in_threads
 
-REMEDY = "make it again, with all that follows"
+REMEDY = "create it again, and then all later files"
 """Advice at the end of the error messages about a file of another job."""
 
 TEXT = ("given_ids", "given_offsets", "generated_ids", "generated_offsets")
@@ -110,7 +110,7 @@ def count(part: str | Path, parameters: str | Path, output: str | Path, threads:
     done, learnt = _parameters(parameters, about)
     passes = ALIGNERS[about["--aligner"]].passes
     if done == len(passes):
-        raise InputError(f"{parameters}: of the last pass; what follows are the links (rnnsmt align links)")
+        raise InputError(f"{parameters}: parameters of the last iteration; the next step is rnnsmt align links")
     text = (own["given_ids"], own["given_offsets"], own["generated_ids"], own["generated_offsets"])
     sentences = Sentences(Lexicon(own["starts"], own["words"]), text, own["bounds"], threads, room=0)
     # restrict t and best to the part; the last element of t is the value of pairs that are not in the lexicon
@@ -188,7 +188,7 @@ def _parameters(path: str | Path, about: dict[str, str]) -> tuple[int, Parameter
     """
     fingerprint, _ = load_arrays(path, REMEDY, "done", "t_null")
     if fingerprint != about:
-        raise InputError(f"{path}: is not of this alignment; {REMEDY}")
+        raise InputError(f"{path}: belongs to another alignment; {REMEDY}")
     learnt = load_arrays(path, REMEDY)[1]
     return int(learnt.pop("done")), learnt
 
@@ -203,8 +203,8 @@ def _in_order(paths: Sequence[str | Path], about: dict[str, str], done: int) -> 
     for path in paths:
         fingerprint, of = load_arrays(path, REMEDY, "part", "done")
         if fingerprint != about or int(of["done"]) != done:
-            raise InputError(f"{path}: is not of pass {done + 1} of this alignment; {REMEDY}")
+            raise InputError(f"{path}: does not belong to iteration {done + 1} of this alignment; {REMEDY}")
         found[int(of["part"])] = path
     if missing := [str(k) for k in range(1, int(about["--parts"]) + 1) if k not in found]:
-        raise InputError(f"--counts: part {', '.join(missing)} of {about['--parts']} is missing")
+        raise InputError(f"--counts: shard {', '.join(missing)} of {about['--parts']} is missing")
     return [found[number] for number in sorted(found)]

@@ -26,7 +26,7 @@ def read_history(path: str) -> dict[str, Any]:
     """
     history = read_json(path)
     if not isinstance(history, dict) or not history.get("iterations"):
-        raise InputError(f"{path}: no iterations; make it with `rnnsmt tuning mert`")
+        raise InputError(f"{path}: contains no iterations; write it with `rnnsmt tuning mert`")
     return history
 
 

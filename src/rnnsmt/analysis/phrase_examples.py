@@ -96,7 +96,9 @@ def _source_count(line: bytes, table: str | Path, number: int) -> float:
     try:
         return float(line.split(b"|||", 5)[4].split()[1])
     except (IndexError, ValueError):
-        raise InputError(f"{table}, line {number}: has no counts; make the table with phrases score") from None
+        raise InputError(
+            f"{table}, line {number}: the counts are missing; write the table with `phrases score`"
+        ) from None
 
 
 def examples_of(
@@ -138,7 +140,9 @@ def examples_of(
             following = next(places, -1)
     column = ScoreColumn(scores)
     if len(column) != total:
-        raise InputError(f"{column.name}: {len(column)} scores, but {table} has {total} lines; score this table")
+        raise InputError(
+            f"{column.name}: {len(column)} scores, but {table} has {total} lines; run the scoring for this table"
+        )
     sources = [vocabularies[0].ids(lines[one.begin].source.split(), eos=True) for one in chosen]
     drawn = sample_targets(model, sources, draws, seed, min(LONGEST, model.sizes.longest))
     found = []

@@ -51,7 +51,7 @@ def draw_sample(table: str, scores: Sequence[str], size: int, seed: int) -> Phra
     column = ScoreColumn(scores)
     total = len(column)
     if not total:
-        raise InputError(f"{column.name}: no scores; score the phrase table")
+        raise InputError(f"{column.name}: contains no scores; score the phrase table again")
     rng = np.random.default_rng(seed)
     chosen = np.sort(rng.choice(total, min(size, total), replace=False))
     found: list[tuple[float, float]] = []
@@ -62,7 +62,9 @@ def draw_sample(table: str, scores: Sequence[str], size: int, seed: int) -> Phra
         found += [_direct(lines[k - begin], table, int(k) + 1) for k in inside]
         begin += len(lines)
     if begin != total:
-        raise InputError(f"{column.name}: {total} scores, but {table} has {begin} lines; score this table")
+        raise InputError(
+            f"{column.name}: {total} scores, but {table} has {begin} lines; run the scoring for this table"
+        )
     probabilities, counts = np.array(found).T
     logs = np.log(np.maximum(probabilities, np.exp(-100.0)))  # the table may contain 0
     return PhraseSample(logs, np.log(column.probabilities(chosen)), np.maximum(counts, 1.0), total)

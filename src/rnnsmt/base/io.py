@@ -71,14 +71,14 @@ def open_binary(path: str | Path) -> BinaryIO:
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except IsADirectoryError:
-        raise InputError(f"{path}: is a folder, a file is needed") from None
+        raise InputError(f"{path}: is a directory, a file is needed") from None
     except PermissionError:
-        raise InputError(f"{path}: may not be read (permissions)") from None
+        raise InputError(f"{path}: cannot be read (permission denied)") from None
     if path.suffix in _MAGIC and start:
         raw.close()
         raise InputError(
-            f"{path}: damaged, or not compressed at all (it begins with {start!r}); make or fetch it again, or take "
-            f"{path.suffix} out of its name"
+            f"{path}: damaged, or not compressed at all (it begins with {start!r}); create or download it again, or "
+            f"remove {path.suffix} from its name"
         )
     return raw
 
@@ -92,7 +92,7 @@ def open_text(path: str | Path) -> BinaryIO:
     stream = open_binary(path)
     if isinstance(stream, io.BufferedReader) and stream.peek(4)[:4] in _ZIP:
         stream.close()
-        raise InputError(f"{path}: is a zip archive; unpack it, and give the text file that is in it")
+        raise InputError(f"{path}: is a zip archive; unpack it and give the text file inside it")
     return stream
 
 
@@ -112,7 +112,7 @@ def read_byte_lines(path: str | Path) -> Iterator[bytes]:
         if line is None:
             raise InputError(
                 f"{path}, line {number}: longer than {MAX_LINE_BYTES} bytes; "
-                "is this a text file with one segment a line?"
+                "is this a text file with one segment per line?"
             )
         yield line
 
@@ -200,7 +200,7 @@ def read_line_blocks(path: str | Path, size: int = 1 << 21) -> Iterator[bytes]:
             if len(rest) > MAX_LINE_BYTES:
                 raise InputError(
                     f"{path}, line {lines + 1}: longer than {MAX_LINE_BYTES} bytes; "
-                    "is this a text file with one segment a line?"
+                    "is this a text file with one segment per line?"
                 )
     if rest:
         yield rest + b"\n"
@@ -208,7 +208,7 @@ def read_line_blocks(path: str | Path, size: int = 1 << 21) -> Iterator[bytes]:
 
 def _damaged(path: str | Path, lines: int, error: Exception) -> InputError:
     """Return the error for a file that is damaged after ``lines`` lines."""
-    return InputError(f"{path}: damaged after line {lines} ({error}); make or fetch it again")
+    return InputError(f"{path}: damaged after line {lines} ({error}); create or download it again")
 
 
 STANDARD_STREAM = "-"
@@ -329,8 +329,8 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         places = {str(place) for place in (temporary, path, *path.parents)}
         if str(error.filename) in places or is_full(error):
             raise InputError(
-                f"{path}: could not be written ({error.strerror}); the previous contents are kept; free space or choose "
-                "another output, and run the same command again"
+                f"{path}: could not be written ({error.strerror}); the previous contents are kept; free disk space or "
+                "choose another output, and run the same command again"
             ) from None
         raise
     finally:
@@ -524,6 +524,8 @@ def read_json(path: str | Path) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        raise InputError(f"{path}, line {error.lineno}: not JSON ({error.msg}); remove it and run again") from None
+        raise InputError(
+            f"{path}, line {error.lineno}: not JSON ({error.msg}); remove it and run the command again"
+        ) from None
     except (ValueError, RecursionError) as error:  # a number with thousands of digits, or thousands of open brackets
-        raise InputError(f"{path}: not JSON of this project ({error}); remove it and run again") from None
+        raise InputError(f"{path}: not valid JSON ({error}); remove it and run the command again") from None

@@ -26,7 +26,9 @@ def extract_member(path: str, wanted: str, output: str) -> tuple[int, int]:
             device; or the name leads out of the archive.
     """
     if PurePosixPath(wanted).is_absolute() or ".." in PurePosixPath(wanted).parts:
-        raise InputError(f"--member {wanted}: leads out of the archive; give a name without .. that begins with no /")
+        raise InputError(
+            f"--member {wanted}: is outside the archive; give a name without .. that does not begin with /"
+        )
     open_binary(path).close()  # raises InputError if the file is missing
     seen: list[str] = []
     with atomic_path(output) as temporary:
@@ -58,7 +60,7 @@ def _copy_member(path: str, wanted: str, output: Path, seen: list[str]) -> int |
                 continue
             stream = archive.extractfile(member) if member.isreg() else None
             if stream is None:
-                raise InputError(f"{path}: {wanted} is {_kind(member)} in it, no file; name another member")
+                raise InputError(f"{path}: {wanted} is {_kind(member)}, not a file; give another member")
             with output.open("wb") as out:
                 shutil.copyfileobj(stream, out, 1 << 20)
             return member.size
@@ -69,7 +71,7 @@ def _kind(member: tarfile.TarInfo) -> str:
     """Describe a member that is not a regular file."""
     if member.issym() or member.islnk():
         return f"a link to {member.linkname}"
-    return "a folder" if member.isdir() else "a device or a pipe"
+    return "a directory" if member.isdir() else "a device or a pipe"
 
 
 def _plain(name: str) -> str:

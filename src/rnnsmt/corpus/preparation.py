@@ -175,7 +175,7 @@ def prepare_corpus(
     """
     for side in sides:
         if options.tokenize and not has_rules(side.lang):
-            say(f"warning: the tokeniser has no rules of its own for the language {side.lang}; it takes generic ones")
+            say(f"warning: the tokeniser has no rules for the language {side.lang}; generic rules are used")
     inputs = [InputFile.look_at(side.input) for side in sides]
     limit = None if options.keep_all else LINE_BYTES
     rows: Iterable[Segments] = (
@@ -282,19 +282,19 @@ def _check_total(inputs: Sequence[str], total: Tally, min_lines: int) -> None:
             )
     if total.kept == 0:
         raise InputError(
-            f"{names}: none of {total.lines} lines is left after cleaning ({total.rejected.reasons()}); look at it"
+            f"{names}: none of {total.lines} lines is left after cleaning ({total.rejected.reasons()}); check the file"
         )
     for path, line in zip(inputs, total.too_long, strict=True):
         if line:
             raise InputError(
                 f"{path}, line {line}: more than {MAX_SEGMENT} words, which the decoder does not translate; split it, "
-                "one sentence a line"
+                "one sentence per line"
             )
     with_words = total.kept - total.suspicious.lines[NO_WORDS]
     if with_words < min_lines:
         raise InputError(
-            f"{names}: {with_words} of {total.lines} lines have words, at least {min_lines} are needed; look at the "
-            "file, or take a larger set"
+            f"{names}: {with_words} of {total.lines} lines have words, at least {min_lines} are needed; check the "
+            "file, or use a larger set"
         )
 
 
@@ -373,7 +373,7 @@ class Prepared:
         for reason, count in sorted(total.suspicious.lines.items()):
             yield f"{names}: lines with {reason}: {count:,}, the first is line {total.suspicious.first[reason][0]}"
         if keep_all and total.lines < FEW_LINES:
-            yield f"{names}: {total.lines} lines are a small dev or test set; its figures say little"
+            yield f"{names}: {total.lines} lines are a small dev or test set; its scores are unreliable"
 
 
 def check_cleaning(options: CleaningOptions) -> None:

@@ -130,7 +130,7 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> TrainedC
     remedy = "train it again with cslm train"
     content = load_file(path, device, remedy)
     if content.get("format") != FORMAT:
-        raise InputError(f"{path}: not a CSLM of this version; {remedy}")
+        raise InputError(f"{path}: not a CSLM, or of another version; {remedy}")
     with corrupt_as_input_error(path, remedy):
         with torch.device("meta"):
             model = FeedForwardLM(CslmSizes(**content["sizes"]), seed=None)
@@ -138,6 +138,6 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> TrainedC
         vocabulary, normalised = Vocabulary(content["words"]), bool(content["self-normalised"])
         found = TrainedCslm(model, vocabulary, normalised, int(content["unknown words"]), dict(content["meta"]))
     if len(found.vocabulary) != model.sizes.vocabulary:
-        raise InputError(f"{path}: its words are not as many as its classes; {remedy}")
+        raise InputError(f"{path}: the numbers of words and of output classes differ; {remedy}")
     check_parameters(path, model, remedy)
     return found

@@ -121,7 +121,7 @@ class NGramScorer:
         if self._unknown_share:
             scores[words == self.unknown] += self._unknown_share
         if not np.isfinite(scores).all():
-            raise InputError(f"{self.path}: the network gives scores that are no numbers; train it again")
+            raise InputError(f"{self.path}: the network produces NaN or infinite scores; train it again")
         return scores
 
 
@@ -258,7 +258,7 @@ def add_to_nbest(scorer: NGramScorer, nbest: str, output: str) -> int:
             for fields, score in zip(block, scores, strict=True):
                 out.write(with_feature(fields, FEATURE, score) + "\n")
         if not number:
-            raise InputError(f"{nbest}: is empty, an n-best list is needed")
+            raise InputError(f"{nbest}: is empty; an n-best list is expected")
     return number
 
 
@@ -270,5 +270,5 @@ def _nbest_fields(line: str, path: str, number: int) -> list[str]:
     """
     fields = fields_of(line, path, number)
     if f"{FEATURE}=" in fields[2].split():
-        raise InputError(f"{path}, line {number}: has {FEATURE}= already; give the list as the decoder wrote it")
+        raise InputError(f"{path}, line {number}: has {FEATURE}= already; give the n-best list of the decoder")
     return fields

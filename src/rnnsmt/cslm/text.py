@@ -45,11 +45,11 @@ class Text:
         folder = Path(folder)
         stats = read_json(folder / "text.json")
         if not isinstance(stats, dict) or stats.get("format") != FORMAT or "fingerprint" not in stats:
-            raise InputError(f"{folder / 'text.json'}: not of this version; {AGAIN}")
+            raise InputError(f"{folder / 'text.json'}: written by another version; {AGAIN}")
         sequences = open_sequences(folder, "", stats.get("sentences"), stats.get("classes"), AGAIN)
         text = cls(folder, sequences, str(stats["fingerprint"]), int(stats["distinct unknown words"]))
         if text.vocabulary.hash() != stats.get("vocabulary"):
-            raise InputError(f"{folder}: vocab.txt was changed after the text; {AGAIN}")
+            raise InputError(f"{folder}: vocab.txt is newer than the text; {AGAIN}")
         return text
 
     def __len__(self) -> int:
@@ -77,7 +77,7 @@ def prepare_text(paths: list[str], vocabulary: Vocabulary, output_dir: str) -> d
             unknown += int(np.count_nonzero(ids == UNK))
             empty += skipped
         if ends.length == 1:
-            raise InputError(f"{paths[0]}: no words to learn from; make the text again")
+            raise InputError(f"{paths[0]}: contains no words; check the text")
         # the arrays are replaced at the end of the ``with``: without text.json, an interrupted directory is invalid
         (folder / "text.json").unlink(missing_ok=True)
         vocabulary.write(folder / "vocab.txt")

@@ -36,7 +36,9 @@ def joint_sacre_bleu(parts: Sequence[SacreBleu], where: str) -> SacreBleu:
 
     signatures = sorted({part.signature for part in parts})
     if len(signatures) > 1:
-        raise InputError(f"{where}: sacreBLEU signatures differ ({'; '.join(signatures)}); score all parts alike")
+        raise InputError(
+            f"{where}: sacreBLEU signatures differ ({'; '.join(signatures)}); score all parts with the same settings"
+        )
     counts = [sum(column) for column in zip(*(part.counts for part in parts), strict=True)]
     totals = [sum(column) for column in zip(*(part.totals for part in parts), strict=True)]
     sys_len, ref_len = sum(part.sys_len for part in parts), sum(part.ref_len for part in parts)

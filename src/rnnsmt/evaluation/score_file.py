@@ -104,7 +104,7 @@ def read_score(path: str | Path) -> Score:
     tokenized = _field(path, value, "tokenized", dict)
     sacre = value.get("sacrebleu")
     if sacre is not None and not isinstance(sacre, dict):
-        raise InputError(f"{path}: `sacrebleu` is neither null nor a map; make the file again")
+        raise InputError(f"{path}: `sacrebleu` is neither null nor a map; create the file again")
     decode = value.get("decode")
     segments = _field(path, value, "segments", int)
     summed = _integers(path, tokenized, "statistics", SIZE)
@@ -131,7 +131,7 @@ def _sentences(path: str | Path, value: dict[str, Any], segments: int, summed: t
         rows = ((),)
     whole = len(rows) == segments and all(len(row) == SIZE and min(row) >= 0 for row in rows)
     if rows and not (whole and tuple(map(sum, zip(*rows, strict=True))) == summed):
-        raise InputError(f"{path}: `sentences` does not add up to the statistics of the text; make the file again")
+        raise InputError(f"{path}: `sentences` does not add up to the statistics of the text; create the file again")
     return rows
 
 
@@ -151,9 +151,9 @@ def _read_sacrebleu(path: str | Path, value: dict[str, Any]) -> SacreBleu:
 def _field(path: str | Path, value: dict[str, Any], key: str, kind: type | tuple[type, ...]) -> Any:
     """Return the value of a key after checking its type."""
     if key not in value:
-        raise InputError(f"{path}: the key `{key}` is missing; make the file again with `rnnsmt evaluation bleu`")
+        raise InputError(f"{path}: the key `{key}` is missing; create the file again with `rnnsmt evaluation bleu`")
     if not isinstance(value[key], kind) or isinstance(value[key], bool):
-        raise InputError(f"{path}: `{key}` has the wrong type; make the file again with `rnnsmt evaluation bleu`")
+        raise InputError(f"{path}: `{key}` has the wrong type; create the file again with `rnnsmt evaluation bleu`")
     return value[key]
 
 
@@ -161,5 +161,5 @@ def _integers(path: str | Path, value: dict[str, Any], key: str, length: int) ->
     """Return a list of ``length`` non-negative integers."""
     numbers: Sequence[Any] = _field(path, value, key, list)
     if len(numbers) != length or any(type(number) is not int or number < 0 for number in numbers):
-        raise InputError(f"{path}: `{key}` is not a list of {length} counts; make the file again")
+        raise InputError(f"{path}: `{key}` is not a list of {length} counts; create the file again")
     return tuple(numbers)

@@ -40,7 +40,7 @@ def score_output(
         if len(plain_hypotheses) != len(hypotheses):
             raise InputError(
                 f"{plain_hypothesis} has {len(plain_hypotheses)} lines, but {hypothesis} has {len(hypotheses)}; "
-                "both must hold the same output"
+                "both must contain the same output"
             )
         plain = sacre_bleu(plain_hypotheses, plain_texts, lowercase)
     return Score(

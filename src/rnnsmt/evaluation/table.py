@@ -163,7 +163,7 @@ def _check_test_sets(grouped: Scores) -> None:
             if _signature(score) != _signature(other):
                 raise InputError(
                     f"{score.path}: sacreBLEU signature {_signature(score)} on {test_set}, but {_signature(other)} in "
-                    f"{other.path}; score all runs alike"
+                    f"{other.path}; score all runs with the same settings"
                 )
 
 
@@ -189,13 +189,13 @@ def add_joint(scores: Scores, name: str, parts: Sequence[str]) -> None:
     for part in parts:
         if part not in known:
             raise InputError(
-                f"--joint {name}: no score file is of the test set {part}; known: {', '.join(sorted(known))}"
+                f"--joint {name}: there is no score file for the test set {part}; there are {', '.join(sorted(known))}"
             )
     for system in sorted({system for system, _ in scores}):
         pieces = []
         for part in parts:
             if (system, part) not in scores:
-                raise InputError(f"--joint {name}: {system} has no score on {part}; score it there too")
+                raise InputError(f"--joint {name}: {system} has no score on {part}; score it on this set too")
             pieces.append(scores[system, part])
         scores[system, name] = {run: _join(name, [piece[run] for piece in pieces]) for run in pieces[0]}
 
@@ -244,7 +244,7 @@ def rows(
     for (system, _), runs in scores.items():
         if len(runs) % trainings:
             raise InputError(
-                f"--trainings {trainings}: {system} has {len(runs)} runs, which cannot take turns on as many trainings"
+                f"--trainings {trainings}: {system} has {len(runs)} runs; the number of runs must be a multiple"
             )
     dev = set(dev_sets)
     without_paper = set(joint)
@@ -317,7 +317,7 @@ def _contrast(
     averages = [statistics.fmean(score.bleu.bleu for score in part.values()) for part in (runs, others)]
     comparison = None
     if sorted(runs) != sorted(others):
-        say(f"{system} on {test_set}: not tested for significance, it has not the same runs as {reference}")
+        say(f"{system} on {test_set}: no significance test, because its runs differ from those of {reference}")
     elif all(score.sentences for score in (*others.values(), *runs.values())):
         both = trainings[reference], trainings[system]
         comparison = compare_trained(_statistics(others), _statistics(runs), both, shared)

@@ -168,8 +168,8 @@ def _no_jobs_left(folder: Path) -> bool:
     jobs = slurm_jobs(folder)
     if jobs:
         raise InputError(
-            f"a run in {folder.resolve().parent} was killed, and of its jobs Slurm still has {', '.join(jobs)}: wait "
-            f"until they have ended, or end them (scancel {' '.join(jobs)}), and start again; finished work is kept"
+            f"a run in {folder.resolve().parent} was killed; its jobs {', '.join(jobs)} are still in Slurm's queue: "
+            f"wait until they have ended, or cancel them (scancel {' '.join(jobs)}), and run the same command again"
         )
     return jobs is not None
 

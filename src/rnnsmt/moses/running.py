@@ -67,7 +67,7 @@ def run(
             check_path(word)
     words = [str(word) for word in command]
     name = Path(words[0]).name
-    say(f"running {' '.join(words)}; what it prints: {log}")
+    say(f"running {' '.join(words)}; output in {log}")
     log.parent.mkdir(parents=True, exist_ok=True)
     # MGIZA's scripts call a program named python
     places = os.pathsep.join([*os.get_exec_path(), str(Path(sys.executable).parent)])
@@ -96,7 +96,9 @@ def run(
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             status = process.wait(limit)
         except subprocess.TimeoutExpired:
-            raise InputError(f"{name}: took longer than {limit:.0f} s and was stopped; its output: {log}") from None
+            raise InputError(
+                f"{name}: took longer than {limit:.0f} s and was stopped; see its output in {log}"
+            ) from None
         finally:
             if process.poll() is None:
                 with suppress(ProcessLookupError):
@@ -107,7 +109,7 @@ def run(
         with log.open("a", encoding="utf-8") as out:
             out.writelines(path.read_text("utf-8", "replace") for path in more_logs if path.is_file())
         said = last_words(_printed(log, begin)) or "without a word"
-        raise InputError(f"{name}: ended with {how}: {said}; all of its output: {log}")
+        raise InputError(f"{name}: ended with {how}: {said}; full output in {log}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return Done(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, _printed(log, begin))
 

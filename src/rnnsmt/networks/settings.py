@@ -99,10 +99,12 @@ class TrainingSettings(ABC):
             if not 0 <= getattr(self, name) < float("inf"):
                 raise InputError(f"{option(name)} {getattr(self, name)}: must be at least 0")
         if self.weight_decay and self.optimiser != "adam":
-            raise InputError(f"--weight-decay {self.weight_decay}: is for --optimiser adam only")
+            raise InputError(f"--weight-decay {self.weight_decay}: requires --optimiser adam")
         for name in self.unfit():
             if getattr(self, name):
-                raise InputError(f"{option(name)} {getattr(self, name)}: does not go with the other settings, give 0")
+                raise InputError(
+                    f"{option(name)} {getattr(self, name)}: cannot be combined with the other settings; set it to 0"
+                )
         if self.dropout >= 1:
             raise InputError(f"--dropout {self.dropout}: must be below 1")
 

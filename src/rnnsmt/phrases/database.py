@@ -44,7 +44,7 @@ def connect(scratch: str, threads: int, memory_mb: int) -> Iterator[duckdb.DuckD
         raise InputError(f"--memory-mb {memory_mb}: too little for this corpus; give more") from None
     except duckdb.IOException as error:
         reason = str(error).splitlines()[0]
-        raise InputError(f"cannot spill or write ({reason}); is the disk full?") from None
+        raise InputError(f"cannot write temporary files ({reason}); is the disk full?") from None
     finally:
         connection.close()
 

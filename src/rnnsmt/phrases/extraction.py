@@ -73,7 +73,9 @@ def extract_phrases(
                     connection, spool, packings, codes, hashes, max_length, figures.sentences
                 )
                 if not occurrences:
-                    raise InputError(f"{alignments[0]}: not one phrase pair fits these links; is this the alignment?")
+                    raise InputError(
+                        f"{alignments[0]}: no phrase pair is consistent with these links; is this the right alignment?"
+                    )
                 say(f"counting {occurrences:,} occurrences")
                 sizes = _write_counted(connection, packings, _alignments_of_a_text(sources, targets), output)
     return figures.as_dict() | {"occurrences": occurrences} | sizes
@@ -259,7 +261,7 @@ class ExtractFile:
                 pairs = connection.execute(f"SELECT key, value FROM parquet_kv_metadata({self._literal})").fetchall()
                 row = connection.execute(f"SELECT count(*) FROM read_parquet({self._literal})").fetchone()
             except duckdb.Error:
-                raise InputError(f"{path}: not a whole parquet file; run 'rnnsmt phrases extract' again") from None
+                raise InputError(f"{path}: not a complete Parquet file; run 'rnnsmt phrases extract' again") from None
         metadata = {bytes(key).decode(): bytes(value) for key, value in pairs}
         if metadata.get("format", b"").decode() != FORMAT:
             raise InputError(f"{path}: not written by this version of 'rnnsmt phrases extract'; run it again")

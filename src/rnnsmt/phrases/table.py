@@ -178,7 +178,7 @@ def rewritten_tables(phrase_table: str, reordering_table: str, output_dir: str, 
         raise InputError(f"{phrase_table} and {reordering_table} have the same name; their outputs would be one file")
     for path in (*paths, *map(Path, others)):
         if path.exists() and any(output.exists() and output.samefile(path) for output in outputs):
-            raise InputError(f"--output-dir {output_dir}: holds {path.name} itself; choose another folder")
+            raise InputError(f"--output-dir {output_dir}: is the directory of {path.name}; choose another directory")
     return outputs
 
 
@@ -272,4 +272,4 @@ def _link(token: str, lengths: tuple[int, int], path: str | Path, number: int) -
 
 def _complain(path: str | Path, number: int, problem: str) -> NoReturn:
     """Raise the error for a line."""
-    raise InputError(f"{path}, line {number}: {problem}; make the table again")
+    raise InputError(f"{path}, line {number}: {problem}; create the table again")

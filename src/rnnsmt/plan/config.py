@@ -210,11 +210,11 @@ def _cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
     yield from _check_joint(config)
     seeds, runs = config["networks"]["seeds"], config["tuning"]["runs"]
     if runs % seeds:
-        yield f"networks.seeds: {seeds} trainings cannot count alike in {runs} tuning runs; make tuning.runs a multiple"
+        yield f"networks.seeds: {seeds} trainings, but {runs} tuning runs; tuning.runs must be a multiple"
     yield from _check_systems(config)
     yield from _check_engine(config)
     if config["proposals"]["source_length"] > config["phrases"]["max_length"]:
-        yield "proposals.source_length: above phrases.max_length, which no phrase of the table is longer than"
+        yield "proposals.source_length: must not exceed phrases.max_length"
     if wrong := pruning_mistake(config["lm"]["prune"], config["lm"]["order"]):
         yield f"lm.prune: {wrong}"
     yield from _check_lms(config)
@@ -238,7 +238,7 @@ def _check_lms(config: Mapping[str, Any]) -> Iterator[str]:
     roles = {entry["name"]: entry["role"] for entry in config["corpora"]}
     training = [name for name, role in roles.items() if role in ("bitext", "mono")]
     if config["lm"]["interpolate"] and not config["lm"]["models"]:
-        yield "lm.interpolate: the model of all text is the only one; name further ones in lm.models"
+        yield "lm.interpolate: needs further models in lm.models"
     for model, names in config["lm"]["models"].items():
         for name in names:
             if name not in training:
@@ -250,27 +250,27 @@ def _check_engine(config: Mapping[str, Any]) -> Iterator[str]:
     """Check that Moses can do what ``engine`` assigns to it."""
     parts = parts_of_moses(config)
     if parts and config["moses_home"] is None:
-        yield "moses_home: the folder of an installation of Moses, which engine needs; see docs/moses.md"
+        yield "moses_home: not set; engine needs the directory of a Moses installation (docs/moses.md)"
     if "alignment" in parts and "model4" in config["alignment"]["aligners"] and config["text"]["max_length"] > 100:
-        yield "text.max_length: MGIZA and GIZA++ cut sentences of more than 100 words; set it to 100 or less"
+        yield "text.max_length: MGIZA and GIZA++ truncate sentences of more than 100 words; set it to 100 or less"
     if {"training", "tuning", "decoding"} & set(parts) and not config["text"]["escape"]:
-        yield "text.escape: Moses takes | for a separator of factors; set it to true"
+        yield "text.escape: Moses treats | as the separator of factors; set it to true"
     if "alignment" in parts and "hmm" in config["alignment"]["aligners"]:
-        yield "alignment.aligners: Moses has no hmm; take model4 (MGIZA or GIZA++) or fast_align"
+        yield "alignment.aligners: Moses has no hmm; use model4 (MGIZA or GIZA++) or fast_align"
     neural = [name for name in config["compare"] if "cslm" in features_of(config, name)]
     if neural and {"tuning", "decoding"} & set(parts):
         yield (
-            f"engine: Moses' search cannot ask the CSLM of {', '.join(neural)}; give tuning and decoding to rnnsmt, "
-            "leave them out of compare, or rescore Moses' n-best lists (docs/moses.md)"
+            f"engine: Moses does not support the CSLM of {', '.join(neural)}; use rnnsmt for tuning and decoding, "
+            "remove these systems from compare, or rescore Moses' n-best lists (docs/moses.md)"
         )
     if "training" in parts:
-        untold = "needs to know which sentences a pair is from, which Moses' training does not tell"
+        needs_origins = "needs the sentences that a pair was extracted from, which Moses does not record"
         if config["rnn"]["leave_out"]:
-            yield f"rnn.leave_out: {untold}; set it to 0"
+            yield f"rnn.leave_out: {needs_origins}; set it to 0"
         used = {name for system in config["compare"] for name in features_of(config, system)}
         for name, settings in {"rnn": {}, **config["scorers"]}.items():
             if name in used and (config["rnn"]["settings"] | settings).get("weighting") == "counts":
-                yield f"{name}: weighting counts {untold}"
+                yield f"{name}: weighting counts {needs_origins}"
 
 
 def _check_systems(config: Mapping[str, Any]) -> Iterator[str]:
@@ -299,24 +299,24 @@ def _check_features(config: Mapping[str, Any], name: str, added: list[str], know
     features = set(added)
     if "proposals" in features:
         if not {"rnn"} <= features <= {"rnn", "cslm", "proposals"}:
-            remedy = "give it rnn, perhaps cslm, and nothing else"
-            yield f"systems.{name}: proposals have the score of rnn only; {remedy}"
+            remedy = "use them with rnn, or with rnn and cslm"
+            yield f"systems.{name}: proposals are scored by rnn only; {remedy}"
         if config["rnn"]["leave_out"] and name in config["compare"]:
-            yield f"systems.{name}: proposals are those of one network; set rnn: {{leave_out: 0}}"
+            yield f"systems.{name}: proposals need a single network; set rnn: {{leave_out: 0}}"
         if config["rnn"]["settings"].get("direction", "direct") != "direct":
-            yield f"systems.{name}: proposals need p(target | source); leave out rnn.settings.direction"
+            yield f"systems.{name}: proposals need p(target | source); remove rnn.settings.direction"
     said = named_features(name)
     if said is not None and set(said) != features:
         adds = " and ".join(added) or "nothing"
-        yield f"systems.{name}: adds {adds}, which is not what its name says; call it something else"
+        yield f"systems.{name}: has the features {adds}, which contradict its name; choose another name"
     if "+" in name or name.startswith("lstm"):
-        yield f"systems.{name}: + and lstm are for systems with LSTMs; call it something else"
+        yield f"systems.{name}: names with + or lstm are reserved for systems with LSTMs; choose another name"
 
 
 def _check_lstms(config: Mapping[str, Any], name: str, system: Mapping[str, Any]) -> Iterator[str]:
     """Check a system of LSTMs: its network exists, and the system that it rescores has n-best lists."""
     if "features" in system or "network" not in system:
-        yield f"systems.{name}: needs either features and nothing else, or a network of seq2seq.networks"
+        yield f"systems.{name}: needs either features or a network of seq2seq.networks"
         return
     networks, network = config["seq2seq"]["networks"], system["network"]
     if network not in networks:
@@ -324,14 +324,14 @@ def _check_lstms(config: Mapping[str, Any], name: str, system: Mapping[str, Any]
     other = system.get("rescores")
     if other is None:
         if "weight" in system:
-            yield f"systems.{name}: a weight is for LSTMs that rescore another system; add rescores, or leave it out"
+            yield f"systems.{name}: weight is for LSTMs that rescore another system; add rescores or remove weight"
         if named_features(name) is not None or "+" in name:
-            yield f"systems.{name}: is LSTMs alone, which is not what its name says; call it something else"
+            yield f"systems.{name}: consists of LSTMs alone, which contradicts its name; choose another name"
     elif "features" not in config["systems"].get(other, {}):
         phrase_based = [system for system, about in config["systems"].items() if "features" in about]
-        yield f"systems.{name}: rescores {other}, which is no phrase-based system; {_hint(other, phrase_based)}"
+        yield f"systems.{name}: rescores {other}, which is not a phrase-based system; {_hint(other, phrase_based)}"
     elif not name.startswith(f"{other}+") or name.endswith("+"):
-        yield f"systems.{name}: rescores {other}, which is not what its name says; call it {other}+{network}"
+        yield f"systems.{name}: rescores {other}, which contradicts its name; call it {other}+{network}"
 
 
 def _hint(name: str, known: Iterable[str]) -> str:
@@ -391,9 +391,9 @@ def _check_corpora(entries: list[Mapping[str, Any]]) -> Iterator[str]:
         if role in ("dev", "test") and "keep" in entry:
             yield f"{where}: keep is for training text; a corpus of role {role} is always kept whole"
         if role == "test" and entry.get("in_domain"):
-            yield f"{where}: in_domain would let selection choose training text by the test text; remove it"
+            yield f"{where}: in_domain would select training text by means of the test text; remove it"
         if role == "test" and entry["name"] == "dev":
-            yield "corpora: the name dev is taken by the joined dev text; call the test corpus something else"
+            yield "corpora: the name dev is reserved for the joined dev text; choose another name for the test corpus"
     for role in ("bitext", "dev", "test"):
         if not roles[role]:
             yield f"corpora: at least one corpus of role {role} is needed"
@@ -406,12 +406,12 @@ def _check_selection(config: Mapping[str, Any]) -> Iterator[str]:
     for kind, roles in (("bitext", ("bitext",)), ("mono", ("bitext", "mono"))):
         pool = [entry.get("keep") for entry in entries if entry["role"] in roles]
         if isinstance(config["selection"][kind], Mapping) and all(pool) and not all(keep == "all" for keep in pool):
-            yield f"selection.{kind}: every corpus has its own keep, none is left to select words of; give a fraction"
+            yield f"selection.{kind}: every corpus has a keep of its own; use a fraction, or remove a keep"
         if all(kept_whole(keep, config["selection"][kind]) for keep in pool):
             continue
         if not any(kind == "mono" or entry["role"] != "mono" for entry in in_domain):
             sides = "a target side" if kind == "mono" else "both sides"
-            yield f"selection.{kind}: no corpus with {sides} is in_domain; mark one to select by, or keep all (1)"
+            yield f"selection.{kind}: no corpus with {sides} is in-domain; set in_domain: true for one or keep all (1)"
 
 
 def _check_joint(config: Mapping[str, Any]) -> Iterator[str]:
@@ -419,7 +419,7 @@ def _check_joint(config: Mapping[str, Any]) -> Iterator[str]:
     tests = [entry["name"] for entry in config["corpora"] if entry["role"] == "test"]
     for joint, parts in config["evaluation"]["joint"].items():
         if joint in tests or joint == "dev":
-            yield f"evaluation.joint.{joint}: is the name of a test set already"
+            yield f"evaluation.joint.{joint}: is already the name of a test set"
         if len(set(parts)) < max(len(parts), 2):
             yield f"evaluation.joint.{joint}: two or more different test sets are needed"
         for part in parts:

@@ -135,7 +135,7 @@ def file_mistakes(corpora: Sequence[Corpus]) -> Iterator[str]:
                 if side in others and _same_file(path, others[side]):
                     yield (
                         f"{where}: its {side} text is also that of {earlier.name} ({earlier.role}), {path}; text for "
-                        "tuning and tests must be text that nothing else has seen"
+                        "tuning and tests must not be used elsewhere"
                     )
 
 

@@ -77,7 +77,7 @@ class PairBatches:
         """Number of occurrences of pairs in an epoch without excluded ones."""
         if self.trained <= 0:
             raise InputError(
-                f"{pairs.folder}: no pair is left to train on; give more text, or neither --held-out nor --leave-out"
+                f"{pairs.folder}: no pairs are left for training; give more text, or omit --held-out and --leave-out"
             )
         self.windows = -(-self.size // WINDOW)
         self.epoch, self.window, self.taken = 0, 0, 0

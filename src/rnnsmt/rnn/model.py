@@ -343,7 +343,7 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> tuple[RN
     remedy = "train the network again with rnn train"
     content = load_file(path, device, remedy)
     if content.get("format") != FORMAT:
-        raise InputError(f"{path}: not a network of this version; {remedy}")
+        raise InputError(f"{path}: not an RNN Encoder-Decoder, or of another version; {remedy}")
     with corrupt_as_input_error(path, remedy):
         with torch.device("meta"):
             model = RNNEncoderDecoder(RnnSizes(**content["sizes"]), seed=None)
@@ -368,7 +368,7 @@ def check_vocabularies(path: str | Path, meta: dict[str, Any], pairs: Pairs) -> 
     for name, value in vocabularies_of(pairs).items():
         if meta.get(name) != value:
             raise InputError(
-                f"{path} and {pairs.folder} do not belong together: their {name} differs; "
+                f"{path} and {pairs.folder} do not match: their {name} differs; "
                 "train the network on these pairs, or use the pairs that it was trained on"
             )
 
@@ -381,8 +381,8 @@ def check_lengths(sizes: RnnSizes, pairs: Pairs) -> None:
     """
     if sizes.longest < sys.maxsize and (longest := pairs.longest()) > sizes.longest:
         raise InputError(
-            f"{pairs.folder}: has a phrase of {longest} words, this {sizes.variant} network takes {sizes.longest}; "
-            f"train it with --max-length {longest}, or extract shorter phrases"
+            f"{pairs.folder}: has a phrase of {longest} words, this {sizes.variant} network accepts at most "
+            f"{sizes.longest}; train it with --max-length {longest}, or extract shorter phrases"
         )
 
 
@@ -394,7 +394,7 @@ def refuse_blind(path: str | Path, pairs: Pairs) -> None:
     """
     if pairs.direction == "target":
         raise InputError(
-            f"{path}: was trained with --direction target, it reads no source phrases; give another network"
+            f"{path}: was trained with --direction target and ignores source phrases; give another network"
         )
 
 

@@ -43,7 +43,7 @@ FORMAT = "rnnsmt-pairs-1"
 
 AGAIN = "run rnn prepare again"
 
-TABLE_AGAIN = "make the table and its origins again"
+TABLE_AGAIN = "create the table and its origins again"
 
 HELD_OUT = "held_out.npy"
 
@@ -76,7 +76,7 @@ class Pairs:
         folder = Path(folder)
         stats = read_json(folder / "pairs.json")
         if not isinstance(stats, dict) or stats.get("format") != FORMAT or "fingerprint" not in stats:
-            raise InputError(f"{folder / 'pairs.json'}: not of this version; {AGAIN}")
+            raise InputError(f"{folder / 'pairs.json'}: written by another version; {AGAIN}")
         source, target = (
             open_sequences(folder, f"{name}.", stats.get("pairs"), stats.get(f"{name} classes"), AGAIN)
             for name in SIDES
@@ -84,7 +84,7 @@ class Pairs:
         pairs = cls(folder, source, target, stats)
         for name, vocabulary in zip(SIDES, pairs.vocabularies, strict=True):
             if vocabulary.hash() != stats.get(f"{name} vocabulary"):
-                raise InputError(f"{folder}: vocab.{name}.txt was changed after the pairs; {AGAIN}")
+                raise InputError(f"{folder}: vocab.{name}.txt is newer than the pairs; {AGAIN}")
         if "held-out pairs" in stats:
             pairs.held_out = read_array(folder / HELD_OUT, np.int64, 1, AGAIN)
             if len(pairs.held_out) != stats["held-out pairs"]:
@@ -151,7 +151,7 @@ class Pairs:
             InputError: the origins of the pairs are not known, or the array has another length.
         """
         if "held-out pairs" not in self.stats:
-            raise InputError(f"{self.folder}: the origins of its pairs are not known; run rnn prepare with --origins")
+            raise InputError(f"{self.folder}: the origins of the pairs are missing; run rnn prepare with --origins")
         found = read_array(self.folder / name, dtype, 1, AGAIN, mapped=True)
         if len(found) != len(self):
             raise InputError(f"{self.folder}: {name} is inconsistent with pairs.json; {AGAIN}")
@@ -218,7 +218,7 @@ def _write_origins(origins: str, folder: Path, stats: dict[str, object]) -> dict
     """
     found = read_array(origins, np.int32, 2, TABLE_AGAIN)
     if found.shape != (stats["pairs"], 3):
-        raise InputError(f"{origins}: knows {len(found)} pairs, the table has {stats['pairs']}; {TABLE_AGAIN}")
+        raise InputError(f"{origins}: has {len(found)} pairs, but the table has {stats['pairs']}; {TABLE_AGAIN}")
     # columns: first fold, last fold, count; the last fold is 0 if all sentences are of the first fold
     held_out = np.flatnonzero(found[:, 1] == 0)
     digest = hashlib.sha256(f"{stats['fingerprint']}".encode())
@@ -252,7 +252,7 @@ def _write_arrays(table: str, folder: Path, vocabularies: list[Vocabulary], max_
                 unknown[side] += int(np.count_nonzero(ids == UNK))
             meter.add(len(block[0][1]))
         if offsets[0].length == 1:
-            raise InputError(f"{table}: the table is empty; make it again")
+            raise InputError(f"{table}: the table is empty; create it again")
         # the arrays are replaced at the end of the ``with``: without pairs.json, an interrupted directory is invalid
         (folder / "pairs.json").unlink(missing_ok=True)
     digest = hashlib.sha256()
@@ -310,7 +310,9 @@ def _id_blocks(table: str, vocabularies: list[Vocabulary], max_length: int) -> I
                 f"{max_length}; give --max-length {length} or extract shorter phrases"
             )
         if twice >= 0:
-            raise InputError(f"{table}, line {number + twice + 1}: this pair occurs twice in the table; make it again")
+            raise InputError(
+                f"{table}, line {number + twice + 1}: this pair occurs twice in the table; create the table again"
+            )
         number += lines
         yield sides
 

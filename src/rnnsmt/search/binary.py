@@ -194,10 +194,7 @@ def fitting_tables(folders: Iterable[Path], texts: Sequence[ModelText]) -> Model
             if misfit is None:
                 np.empty(LARGE, np.uint8)  # freed at once; see LARGE
                 return binary.tables()
-            say(
-                f"warning: {path}: {misfit}; the text files are read instead: make it again with rnnsmt search "
-                "binarise, or remove it"
-            )
+            say(f"warning: {path}: {misfit}; the text files are used instead; run rnnsmt search binarise, or remove it")
     return None
 
 
@@ -251,7 +248,7 @@ class _Binary:
 
     def _unusable(self, why: str) -> InputError:
         return InputError(
-            f"{self.path}: {why}; make it again with rnnsmt search binarise, or remove it: then the text files are read"
+            f"{self.path}: {why}; run rnnsmt search binarise again, or remove the file to use the text files"
         )
 
     def tables(self) -> ModelTables:

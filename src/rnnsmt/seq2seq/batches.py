@@ -48,7 +48,7 @@ class SentenceBatches:
         self.size = len(pairs) - len(held_out)
         """Number of pairs of an epoch."""
         if self.size <= 0:
-            raise InputError(f"{pairs.folder}: no pair is left to train on; give more text, or --held-out 0")
+            raise InputError(f"{pairs.folder}: no pairs are left for training; give more text, or --held-out 0")
         kept = np.ones(len(pairs), bool)
         kept[held_out] = False
         self._kept = np.flatnonzero(kept)

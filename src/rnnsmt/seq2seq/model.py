@@ -175,7 +175,7 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> TrainedS
     """
     content = load_file(path, device, REMEDY)
     if content.get("format") != FORMAT:
-        raise InputError(f"{path}: not an LSTM encoder-decoder of this version; {REMEDY}")
+        raise InputError(f"{path}: not an LSTM encoder-decoder, or of another version; {REMEDY}")
     with corrupt_as_input_error(path, REMEDY):
         with torch.device("meta"):
             model = Seq2Seq(Seq2SeqSizes(**content["sizes"]), seed=None)
@@ -187,7 +187,7 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> TrainedS
         )
         found = TrainedSeq2Seq(model, source, target, str(content["source order"]), dict(content["meta"]))
     if (len(source), len(target)) != (model.sizes.source_vocabulary, model.sizes.target_vocabulary):
-        raise InputError(f"{path}: its words are not as many as its classes; {REMEDY}")
+        raise InputError(f"{path}: the numbers of words and of output classes differ; {REMEDY}")
     check_parameters(path, model, REMEDY)
     model.eval()
     return found

@@ -61,10 +61,10 @@ class SentencePairs:
         folder = Path(folder)
         stats = read_json(folder / "sentences.json")
         if not isinstance(stats, dict) or stats.get("format") != FORMAT or "fingerprint" not in stats:
-            raise InputError(f"{folder / 'sentences.json'}: not of this version; {AGAIN}")
+            raise InputError(f"{folder / 'sentences.json'}: written by another version; {AGAIN}")
         subwords = stats.get("subwords", "none")
         if subwords not in KINDS:
-            raise InputError(f"{folder / 'sentences.json'}: subwords {subwords} are not of this version; {AGAIN}")
+            raise InputError(f"{folder / 'sentences.json'}: unknown value of subwords: {subwords}; {AGAIN}")
         source, target = (
             open_sequences(folder, f"{name}.", stats.get("pairs"), stats.get(f"{name} classes"), AGAIN)
             for name in SIDES
@@ -72,7 +72,7 @@ class SentencePairs:
         units = read_units(folder, "source", subwords, AGAIN), read_units(folder, "target", subwords, AGAIN)
         for name, side in zip(SIDES, units, strict=True):
             if side.hash() != stats.get(f"{name} vocabulary"):
-                raise InputError(f"{folder}: the {name} vocabulary was changed after the sentences; {AGAIN}")
+                raise InputError(f"{folder}: the {name} vocabulary is newer than the sentences; {AGAIN}")
         return cls(folder, source, target, subwords, units, str(stats["fingerprint"]))
 
     def __len__(self) -> int:
@@ -102,7 +102,7 @@ def prepare_sentences(
         InputError: the numbers of files or of lines differ, or no pair is left; see also ``make_units``.
     """
     if len(sources) != len(targets):
-        raise InputError(f"{len(sources)} --source but {len(targets)} --target files; they go in pairs")
+        raise InputError(f"{len(sources)} --source but {len(targets)} --target files; give as many of each")
     folder = Path(output_dir)
     units = []
     stats: dict[str, object] = {}

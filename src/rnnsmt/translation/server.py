@@ -435,8 +435,8 @@ def serve(system: System, host: str, port: int, rate: int) -> dict[str, object]:
     """
     with Server(system, host, port, rate) as server:
         shown = f"[{host}]" if ":" in host else host
-        say(f"{system.description.name} at http://{shown}:{server.server_address[1]}/, Ctrl-C ends")
+        say(f"{system.description.name} at http://{shown}:{server.server_address[1]}/, Ctrl-C to quit")
         if not server.is_local:
-            say("warning: everybody who can reach this machine can use it; there are no passwords and no encryption")
+            say("warning: the server is open to everyone on the network, without password and encryption")
         server.serve_forever(poll_interval=0.2)
     return {}

@@ -106,7 +106,7 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
     The result of each run is that of the run alone; runs with the same --ini share the model, the first decoding and
     the cached scores of a CSLM. With one --ini for each run the models may differ, e.g. in the training of a network.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt tuning mert --ini results/augmented/rnn/network1/moses.ini \
             --model-dir results/augmented/rnn/network1/filtered/dev \
@@ -175,7 +175,7 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
             iterations += len(tuned.iterations)
             scores.append(tuned.bleu)
             if len(scores) < runs and tuned.seconds and stop.asked():
-                say(f"stopped {stop.reason()} after run {run + 1}: run the same command again to resume")
+                say(f"stopped {stop.reason()} after run {run + 1}; run the same command again to resume")
                 raise SystemExit(stop.exit_code())
         del model, decoder
     return {"runs": runs, "iterations": iterations, "dev BLEU": sum(scores) / runs}
@@ -219,7 +219,7 @@ def optimise(args: argparse.Namespace) -> dict[str, object]:
     with them may find hypotheses that are in no list. If the initial weights have a higher BLEU on the lists, they are
     kept.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt tuning optimise --ini results/augmented/cslm_rnn/network1/moses.ini --nbest try/dev.rescored \
             --source results/corpus/joined/truecased/dev.en.gz \
@@ -280,7 +280,7 @@ def rerank(args: argparse.Namespace) -> dict[str, object]:
     For n-best lists with additional features (`cslm rescore`, `seq2seq rescore`) or new weights (`tuning optimise`).
     Among hypotheses of equal score the first in the list is selected.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt tuning rerank --ini try/rescored.ini --nbest try/dev.rescored \
             --input results/corpus/joined/truecased/dev.en.gz --output try/dev.out

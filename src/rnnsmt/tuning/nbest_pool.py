@@ -127,12 +127,12 @@ def tunable_features(pool: FlatPool, names: Sequence[str]) -> NDArray[np.bool_]:
     if not active.any():
         raise InputError(
             "every feature is constant on every n-best list: no feature differs between translations of a sentence, "
-            "so no weight can be tuned; have the lists more than one translation, and does the phrase table cover "
+            "so no weight can be tuned; do the lists have more than one translation, and does the phrase table cover "
             "the development set?"
         )
     if not active.all():
         constant = ", ".join(name for name, moves in zip(names, active, strict=True) if not moves)
-        say(f"warning: constant on every n-best list, the weight stays: {constant}")
+        say(f"warning: features that are constant on every n-best list, whose weights are not tuned: {constant}")
     return active
 
 

@@ -97,7 +97,7 @@ def test_a_sample_depends_on_its_seed(folder):
     ("figure", "change", "sentence"),
     [
         ("rnn", {"--history": "not.json"}, "not.json: no such file"),
-        ("rnn", {"--output": "a.pdf"}, "a picture is written as .png or .svg"),
+        ("rnn", {"--output": "a.pdf"}, "the format must be .png or .svg"),
         ("rnn", {"rnn.json": "{}"}, "no learning curve"),
         ("rnn", {"rnn.json": '{"curve": [{"epoch": 1}]}'}, "neither perplexities nor log probabilities"),
         ("mert", {"--history": "mert.json"}, "write SYSTEM=FILE"),

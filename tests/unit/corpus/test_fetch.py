@@ -209,7 +209,9 @@ def test_two_processes(server: str, tmp_path: Path) -> None:
         words = ["corpus", "fetch", "--url", f"{server}/whole", "--sha256", "none", "--output", str(output)]
         with subprocess.Popen([sys.executable, "-c", code, *words], stderr=subprocess.PIPE, text=True) as second:
             assert second.stderr is not None
-            assert second.stderr.readline() == f"another process fetches {tmp_path}/f.part; waiting until it ends\n"
+            assert (
+                second.stderr.readline() == f"another process is downloading {tmp_path}/f.part; waiting until it ends\n"
+            )
             part.write(OTHER)
             (tmp_path / "f.part").rename(output)
             fcntl.flock(part, fcntl.LOCK_UN)

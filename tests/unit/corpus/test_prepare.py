@@ -342,7 +342,7 @@ REFUSED: list[tuple[str, dict[str, bytes], list[str], str]] = [
     ("a tar archive", {"s": tar(), "t": b"a\n"}, [], "s: is a tar archive"),
     ("a packed tar archive", {"s.gz": gzip.compress(tar()), "t": b"a\n"}, [], "s.gz: is a tar archive"),
     ("a zip archive", {"s": b"PK\x03\x04" + bytes(50), "t": b"a\n"}, [], "s: is a zip archive; unpack it"),
-    ("several sides", {"s.xml": SIDES, "t": b"a\n"}, [], "s.xml: holds the source and other sides in one file"),
+    ("several sides", {"s.xml": SIDES, "t": b"a\n"}, [], "s.xml: contains the source and other sides in one file"),
     ("language", {"s": b"a\n", "t": b"a\n"}, ["--source-lang", "english"], "--source-lang english"),
 ]
 
@@ -443,7 +443,7 @@ def test_a_small_set_is_said(work: Workplace, capsys: pytest.CaptureFixture[str]
 
 def test_languages_without_rules_are_said(work: Workplace, capsys: pytest.CaptureFixture[str]) -> None:
     assert work.pair("a\n", "b\n", "--target-lang", "zz") == 0
-    assert "warning: the tokeniser has no rules of its own for the language zz" in capsys.readouterr().err
+    assert "warning: the tokeniser has no rules for the language zz" in capsys.readouterr().err
     assert work.pair("a\n", "b\n", "--target-lang", "zz", "--no-tokenize") == 0
     assert "warning" not in capsys.readouterr().err
 

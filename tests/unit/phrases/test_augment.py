@@ -174,7 +174,7 @@ def test_refused_parts_in_sum(table, tmp_path, capsys):
 def test_refused_files(table, tmp_path, capsys, content):
     path = tmp_path / "scores.npy"
     path.write_bytes(content)
-    refused(augment(table, "--column", str(path)), capsys, "scores.npy: not a whole .npy file; score again")
+    refused(augment(table, "--column", str(path)), capsys, "scores.npy: not a complete .npy file; score again")
 
 
 def test_refused_missing_file(table, tmp_path, capsys):

@@ -224,7 +224,7 @@ MISTAKES = {
     ),
     "nothing to interpolate": (
         lambda c: c["lm"].update(interpolate=True),
-        ["lm.interpolate: the model of all text is the only one; name further ones in lm.models"],
+        ["lm.interpolate: needs further models in lm.models"],
     ),
     "a joint of nothing": (
         lambda c: c["evaluation"]["joint"].update(all=["harbour-test", "other"]),
@@ -301,15 +301,15 @@ MISTAKES = {
     ),
     "features and a network": (
         lambda c: c["systems"].update({"both": {"features": ["rnn"], "network": "lstm"}}),
-        ["systems.both: needs either features and nothing else, or a network of seq2seq.networks"],
+        ["systems.both: needs either features or a network of seq2seq.networks"],
     ),
     "nothing of both": (
         lambda c: c["systems"].update({"none": {"ensemble": 2}}),
-        ["systems.none: needs either features and nothing else, or a network of seq2seq.networks"],
+        ["systems.none: needs either features or a network of seq2seq.networks"],
     ),
     "rescored LSTMs": (
         lambda c: c["systems"].update({"lstm+lstm": {"network": "lstm", "rescores": "lstm"}}),
-        ["systems.lstm+lstm: rescores lstm, which is no phrase-based system; there are baseline, rnn, cslm, "],
+        ["systems.lstm+lstm: rescores lstm, which is not a phrase-based system; there are baseline, rnn, cslm, "],
     ),
     "another rescored system": (
         lambda c: c["systems"]["baseline+lstm"].update(rescores="rnn"),
@@ -317,16 +317,16 @@ MISTAKES = {
     ),
     "a weight of nothing": (
         lambda c: c["systems"]["lstm"].update(weight="tuned"),
-        ["systems.lstm: a weight is for LSTMs that rescore another system; add rescores, or leave it out"],
+        ["systems.lstm: weight is only for LSTMs that rescore another system; add rescores, or remove weight"],
     ),
     "features called LSTM": (
         lambda c: c["systems"].update({"lstm_rnn": {"features": ["rnn"]}}),
-        ["systems.lstm_rnn: + and lstm are for systems with LSTMs; call it something else"],
+        ["systems.lstm_rnn: names with + or lstm are reserved for systems with LSTMs; choose another name"],
     ),
     "LSTMs called RNN": (
         lambda c: c["systems"].update({"rnn": {"network": "lstm"}}),
         [
-            "systems.rnn: is LSTMs alone, which is not what its name says; call it something else",
+            "systems.rnn: consists of LSTMs alone, which contradicts its name; choose another name",
         ],
     ),
     "an unknown system of Table 2": (

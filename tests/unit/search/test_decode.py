@@ -443,7 +443,7 @@ def test_pairs_without_reordering_scores_are_counted(tmp_path: Path, capsys: pyt
     (tmp_path / "rt").write_text("a ||| 3 ||| .5 .5 .5 .5 .5 .5\nb ||| 3 ||| .5 .5 .5 .5 .5 .5\n")
     assert (load_reordering_table(tmp_path / "rt", table, 6).log_scores != 0).any(axis=1).sum() == 1
     assert capsys.readouterr().err == (
-        f"{tmp_path / 'rt'}: 11 of 12 phrase pairs are not there, their reordering scores are 0\n"
+        f"{tmp_path / 'rt'}: 11 of 12 phrase pairs are missing; their reordering scores are 0\n"
     )
     (tmp_path / "rt").write_text("b ||| 3 ||| .5 .5 .5 .5 .5 .5\n")
     with pytest.raises(InputError, match="rt: has none of the 12 phrase pairs that the input can use"):

@@ -57,7 +57,7 @@ def test_a_span_names_the_words_by_their_numbers() -> None:
         ("<x translation=u>a</x>", "not of the form name="),
         ("<zone>a b</zone>", "<zone> does not work here"),
         ('<ne entity="5">@num@</ne>', "<ne> does not work here"),
-        (f'<x translation="u">{"a " * 63}</x>', "62 at most can have one"),
+        (f'<x translation="u">{"a " * 63}</x>', "62 can have one at most"),
     ],
 )
 def test_bad_xml_is_refused_with_its_line(line: str, said: str) -> None:

@@ -105,6 +105,6 @@ def test_lexicon_and_its_file_go_together(tmp_path: Path, capsys: pytest.Capture
     command = f"seq2seq translate --model {model} --input {text} --output {tmp_path}/out --beam 1".split()
     for wrong in (["--unknown", "lexicon"], ["--lexicon", str(table)], ["--unknown", "copy", "--lexicon", str(table)]):
         assert main([*command, *wrong]) == 2
-        assert "--lexicon and --unknown lexicon go together; give both or neither" in capsys.readouterr().err
+        assert "--lexicon and --unknown lexicon must be given together; give both or neither" in capsys.readouterr().err
     assert main([*command, "--unknown", "lexicon", "--lexicon", str(table)]) == 0
     assert (tmp_path / "out").read_text() == "le belette .\n"
