@@ -412,7 +412,7 @@ def test_networks_of_lstms(workflow):
     assert " --unknown lexicon --lexicon results/model/lex.f2e " in workflow.commands("seq2seq_translate", *pieces)
     bad = workflow.call("--dry-run", "--config", "seq2seq={networks: {lstm_x: {keep: best, held_out: 0}}}")
     assert bad.returncode != 0
-    assert "seq2seq.networks.lstm_x: --keep best: by held-out pairs, but there are none" in bad.stdout + bad.stderr
+    assert "seq2seq.networks.lstm_x: --keep best: needs held-out pairs" in bad.stdout + bad.stderr
 
 
 def test_networks_that_leave_out_sentences(workflow):

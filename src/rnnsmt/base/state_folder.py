@@ -32,7 +32,7 @@ class StateFolder:
         """
         self.path = Path(path)
         self.fingerprint = {name: str(value) for name, value in fingerprint.items()}
-        self.remedy = f"remove {self.path} to start again"
+        self.remedy = f"remove {self.path} to start over"
         self._finished = self.path / FINISHED
         self._lock: IO[str] | None = None
 

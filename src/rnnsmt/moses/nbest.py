@@ -147,7 +147,7 @@ def read_segmentation(text: str) -> list[Segment]:
     for part in text.split():
         ranges = _SEGMENT.fullmatch(part)
         if ranges is None:
-            raise ValueError(f"'{part}' is no range of source words = range of target words")
+            raise ValueError(f"'{part}' is not a range of source words = range of target words")
         first, last, begin, end = (int(place or -1) for place in ranges.groups())
         if 0 <= last < first:
             raise ValueError(f"'{part}': its source words end before they begin")

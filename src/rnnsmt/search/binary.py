@@ -225,7 +225,7 @@ class _Binary:
             size = path.stat().st_size
             start = stream.read(_LONGEST_FIRST_LINE)
             if not start.startswith(_START):
-                raise self._unusable("is no binary model")
+                raise self._unusable("is not a binary model")
             line = _FIRST_LINE.match(start)
             if line is not None and int(line[1]) != FORMAT:
                 raise self._unusable(f"has the format {int(line[1])}, but this version of rnnsmt reads {FORMAT}")

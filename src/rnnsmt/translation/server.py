@@ -408,7 +408,7 @@ def read_request(body: bytes) -> tuple[list[str], int, bool]:
     try:
         content = json.loads(body)
     except (ValueError, RecursionError):
-        raise RefusedError(HTTPStatus.BAD_REQUEST, 'the request is no JSON; send {"text": "..."}') from None
+        raise RefusedError(HTTPStatus.BAD_REQUEST, 'the request is not valid JSON; send {"text": "..."}') from None
     if not isinstance(content, dict) or not isinstance(content.get("text"), str):
         raise RefusedError(HTTPStatus.BAD_REQUEST, 'the request has no text; send {"text": "..."}')
     if unknown := sorted(set(content) - {"text", "nbest", "explain"}):

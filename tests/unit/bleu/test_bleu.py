@@ -206,9 +206,9 @@ def test_stage_refuses_detokenised_text_of_another_length(texts, tmp_path, capsy
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (["--run", "0"], "counted from 1"),
-        (["--system", "base line"], "a name is made of"),
-        (["--test-set", "../test"], "a name is made of"),
+        (["--run", "0"], "must be at least 1"),
+        (["--system", "base line"], "a name consists of"),
+        (["--test-set", "../test"], "a name consists of"),
         (["--detok-hypothesis", "x"], "belong together"),
         (["--decode-report", "missing.json"], "no such file"),
     ],

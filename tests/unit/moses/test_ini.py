@@ -101,7 +101,7 @@ def test_malformed_inis_are_refused(tmp_path: Path, old: str, new: str, words: s
 @pytest.mark.parametrize(
     ("section", "said"),
     [
-        ("[reordering-constraint]\n", r"line 2: \[reordering-constraint\] is not known to this decoder"),
+        ("[reordering-constraint]\n", r"line 2: \[reordering-constraint\] is not supported by this decoder"),
         ("[xml-input]\nconstraint\n", r"\[xml-input\] constraint is not known .* or set it to pass-through"),
         ("[minimum-bayes-risk]\n1\n", r"\[minimum-bayes-risk\] 1"),
         ("[beam-threshold]\n0.1\n", r"\[beam-threshold\] 0.1"),

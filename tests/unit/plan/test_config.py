@@ -185,7 +185,7 @@ MISTAKES = {
     "a side too many": (lambda c: c["corpora"][2].update(source="x"), ["corpora[2] (gazette): a corpus of role mono"]),
     "keep on dev": (lambda c: c["corpora"][3].update(keep="all"), ["corpora[3] (harbour-dev): keep is for training"]),
     "no test set": (lambda c: c["corpora"].pop(), ["corpora: at least one corpus of role test is needed"]),
-    "a test set called dev": (lambda c: c["corpora"][4].update(name="dev"), ["corpora: the name dev is taken"]),
+    "a test set called dev": (lambda c: c["corpora"][4].update(name="dev"), ["corpora: the name dev is reserved"]),
     "an unknown system": (
         lambda c: c.update(compare=["baselin"]),
         ["compare: no system baselin; did you mean baseline?"],
@@ -196,7 +196,7 @@ MISTAKES = {
     ),
     "nothing in-domain of the source language": (
         lambda c: (c["corpora"][3].update(in_domain=False), c["corpora"][2].update(in_domain=True)),
-        ["selection.bitext: no corpus with both sides is in_domain"],
+        ["selection.bitext: no corpus with both sides is in-domain"],
     ),
     "another significance": (
         lambda c: c["phrases"].update(prune="a"),
@@ -236,7 +236,10 @@ MISTAKES = {
     ),
     "a name that says something else": (
         lambda c: c["systems"].update(rnn={"features": ["wp"]}, baseline={"features": ["rnn", "cslm"]}),
-        ["systems.baseline: adds rnn and cslm, which is not what its name says", "systems.rnn: adds wp, which is not"],
+        [
+            "systems.baseline: has the features rnn and cslm, which contradict its name",
+            "systems.rnn: has the features wp, which contradict",
+        ],
     ),
     "an unknown feature": (
         lambda c: c["systems"].update(mine={"features": ["rnn", "invers"]}),
@@ -244,11 +247,11 @@ MISTAKES = {
     ),
     "proposals without the network": (
         lambda c: c["systems"].update(mine={"features": ["proposals"]}),
-        ["systems.mine: proposals have the score of rnn only; give it rnn, perhaps cslm, and nothing else"],
+        ["systems.mine: proposals are scored by rnn only; use them with rnn, or with rnn and cslm"],
     ),
     "proposals with another column": (
         lambda c: c["systems"].update(mine={"features": ["rnn", "proposals", "wp"]}),
-        ["systems.mine: proposals have the score of rnn only"],
+        ["systems.mine: proposals are scored by rnn only"],
     ),
     "more proposals than the beam is wide": (
         lambda c: c["proposals"].update(nbest=11),
@@ -260,7 +263,7 @@ MISTAKES = {
     ),
     "trainings that cannot take turns": (
         lambda c: (c["networks"].update(seeds=2), c["tuning"].update(runs=3)),
-        ["networks.seeds: 2 trainings cannot count alike in 3 tuning runs; make tuning.runs a multiple"],
+        ["networks.seeds: 2 trainings, but 3 tuning runs; tuning.runs must be a multiple"],
     ),
     "no number": (
         lambda c: c["rnn"]["settings"].update(clip=math.inf, learning_rate=math.nan),
@@ -273,11 +276,11 @@ MISTAKES = {
     "a missing folder": (lambda c: c.update(data_dir="/not/there"), ["data_dir: /not/there is not a directory"]),
     "a test set to select by": (
         lambda c: c["corpora"][4].update(in_domain=True),
-        ["corpora[4] (harbour-test): in_domain would let selection choose training text by the test text"],
+        ["corpora[4] (harbour-test): in_domain would select training text by means of the test text"],
     ),
     "a code of three letters": (
         lambda c: c["languages"].update(source="eng", target="zz"),
-        ["languages.source: eng is a code of three letters; did you mean en (ISO 639-1)?"],
+        ["languages.source: eng is a three-letter code; did you mean en (ISO 639-1)?"],
     ),
     "a wrong size of the vocabulary": (
         lambda c: c["rnn"].update(vocab_size="large"),
@@ -313,7 +316,7 @@ MISTAKES = {
     ),
     "another rescored system": (
         lambda c: c["systems"]["baseline+lstm"].update(rescores="rnn"),
-        ["systems.baseline+lstm: rescores rnn, which is not what its name says; call it rnn+lstm"],
+        ["systems.baseline+lstm: rescores rnn, which contradicts its name; call it rnn+lstm"],
     ),
     "a weight of nothing": (
         lambda c: c["systems"]["lstm"].update(weight="tuned"),

@@ -132,5 +132,5 @@ def test_refuses_inputs(folder, capsys):
     assert "a line of 'a' has no counts; omit --extractions" in capsys.readouterr().err
     assert not (folder / "bad").exists()
     assert propose(folder, lex_e2f="text", output="bad") == 2
-    assert "text, line 1: needs 'word word probability'" in capsys.readouterr().err
+    assert "text, line 1: expected 'word word probability'" in capsys.readouterr().err
     assert not (folder / "bad").exists()

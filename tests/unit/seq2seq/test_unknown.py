@@ -90,7 +90,7 @@ def test_the_table_is_read_for_the_words_of_the_text(tmp_path: Path, capsys: pyt
     LexicalTranslations.read(path, ["chien"])
     assert "has no word of the texts; is it p(target | source), lex.f2e?" in capsys.readouterr().err
     path.write_text("chien dog 0.9\nchien dog\n")
-    with pytest.raises(InputError, match="line 2: needs 'word word probability'"):
+    with pytest.raises(InputError, match="line 2: expected 'word word probability'"):
         LexicalTranslations.read(path, ["dog"])
 
 

@@ -248,12 +248,12 @@ def test_another_nested_model_costs_a_decoding(model, tmp_path, monkeypatch):
     ("weights", "more", "said"),
     [
         ("0.1 0.3 0.2", ["--nested-ini", "nested.ini", "nested.ini"], "one file of every run; there are 1"),
-        ("0.1 0.3 0.2", ["--nested-columns", "0", "1"], "has 3 columns; name a different one"),
-        ("0.1 0.3 0.2", ["--nested-columns", "0", "1", "1"], "has 3 columns; name a different one"),
-        ("0.1 0.3 0.2", ["--nested-columns", "0", "1", "4"], "score 4 (from 0) of TranslationModel0 is none of"),
+        ("0.1 0.3 0.2", ["--nested-columns", "0", "1"], "has 3 columns; give a different column"),
+        ("0.1 0.3 0.2", ["--nested-columns", "0", "1", "1"], "has 3 columns; give a different column"),
+        ("0.1 0.3 0.2", ["--nested-columns", "0", "1", "4"], "score 4 (from 0) of TranslationModel0 does not exist in"),
         ("0.1 0.3 0.2", ["--nested-columns", "0", "1", "-1"], "--nested-columns -1: must be at least 0"),
         ("0.1 0.3 0.2", [*["--nested-columns", "0", "1", "2"] * 2], "--nested-columns: give it once for every"),
-        ("1 1 1 1 1", [], "score 4 (from 0) of TranslationModel0 is none of"),
+        ("1 1 1 1 1", [], "score 4 (from 0) of TranslationModel0 does not exist in"),
     ],
 )
 def test_bad_nested_models_are_refused(model, tmp_path, capsys, monkeypatch, weights, more, said):
@@ -344,7 +344,7 @@ def test_a_state_of_other_options_is_refused(model, tmp_path, capsys, changed, s
     refused(command(model, tmp_path, **changed), tmp_path, capsys, f"changed since: {said} (was ", "to start over")
     (tmp_path / "finished").rename(tmp_path / "state" / "finished.json")
     assert main(command(model, tmp_path, **changed)) == 0
-    assert "finished with other settings before, starting over" in capsys.readouterr().err
+    assert "the finished run in it had other settings, starting over" in capsys.readouterr().err
 
 
 def test_a_state_of_other_text_is_refused(model, tmp_path, capsys):
@@ -399,7 +399,7 @@ def test_numbers_from_one(model, tmp_path, capsys, name):
 
 
 def test_the_ini_is_not_overwritten(model, tmp_path, capsys):
-    refused(command(model, tmp_path, output_ini=model / "moses.ini"), tmp_path, capsys, "its own name")
+    refused(command(model, tmp_path, output_ini=model / "moses.ini"), tmp_path, capsys, "a name of its own")
     assert (model / "moses.ini").read_text() == INI
 
 
