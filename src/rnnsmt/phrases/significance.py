@@ -251,7 +251,7 @@ def _slices(
             if len(lines[0]) != len(lines[1]):
                 longer, shorter = (0, 1) if len(lines[0]) > len(lines[1]) else (1, 0)
                 raise InputError(
-                    f"{paths[longer]} has more lines than {number + len(lines[shorter])}, where {paths[shorter]} ended; "
+                    f"{paths[longer]} has more lines than {number + len(lines[shorter])}, where {paths[shorter]} ends; "
                     "source and target need the same number of lines"
                 )
             if not lines[0]:

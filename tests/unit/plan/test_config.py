@@ -320,7 +320,7 @@ MISTAKES = {
     ),
     "a weight of nothing": (
         lambda c: c["systems"]["lstm"].update(weight="tuned"),
-        ["systems.lstm: weight is only for LSTMs that rescore another system; add rescores, or remove weight"],
+        ["systems.lstm: weight is for LSTMs that rescore another system; add rescores or remove weight"],
     ),
     "features called LSTM": (
         lambda c: c["systems"].update({"lstm_rnn": {"features": ["rnn"]}}),
