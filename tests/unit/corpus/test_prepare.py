@@ -483,8 +483,8 @@ def test_an_endless_test_line_is_refused(
     ("words", "message"),
     [
         ([], "no input"),
-        (["--source", "a"], "--source and --output-source belong together"),
-        (["--output-target", "a"], "--target and --output-target belong together"),
+        (["--source", "a"], "--source and --output-source must be given together"),
+        (["--output-target", "a"], "--target and --output-target must be given together"),
         (["--source", "a", "--output-source", "a"], "give every output a name of its own"),
         (["--source", "a", "--output-source", "r.json"], "give every output a name of its own"),
         (["--source", "a", "--output-source", "b", "--target", "c", "--output-target", "b"], "a name of its own"),

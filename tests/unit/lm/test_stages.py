@@ -67,7 +67,7 @@ def test_tiny_text_gets_a_model_and_a_warning(tmp_path: Path, capsys: pytest.Cap
     source.write_bytes(content.encode())
     assert estimate(source) == 0
     errors = capsys.readouterr().err
-    assert "warning: 5-grams" in errors
+    assert "5-grams with count" in errors
     assert "default discounts 0.5, 1 and 1.5" in errors
     output = tmp_path / "perplexity.json"
     arpa = str(tmp_path / "out" / "lm.arpa")

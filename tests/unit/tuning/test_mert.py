@@ -406,11 +406,11 @@ def test_the_ini_is_not_overwritten(model, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("reference", b"t1a t2a\n", "goes on"),
+        ("reference", b"t1a t2a\n", "has more lines"),
         ("reference", b"\n" * 30, "all 30 lines are empty"),
         ("reference", b"\xff\n" * 30, "line 1: not UTF-8"),
         ("reference", b"q q q q q\n" * 30, "shares a 1-gram with its reference, so BLEU is 0"),
-        ("source", b"", "goes on"),
+        ("source", b"", "has more lines"),
         ("source", b"\n" * 30, "all 30 lines are empty"),
         ("source", b"new\n" * 30, "is constant on every n-best list"),
     ],
