@@ -84,7 +84,7 @@ def _sentence(error: Exception) -> str | None:
     elif isinstance(error, OSError) and error.filename is not None:  # the place is wrong, not the program
         text = f"{error.filename}: {error.strerror}; check the path and its permissions"
     elif isinstance(error, OSError):
-        text = f"a file could not be written ({error.strerror}); make room and run it again"
+        text = f"a file could not be written ({error.strerror}); free disk space and run it again"
     elif isinstance(error, RuntimeError):
         if "cannot cache function" not in text:
             return None

@@ -8,6 +8,7 @@ stages, and failures. Snakemake's own log file is complete. Plans (``-n``) look 
 import json
 import logging
 import os
+import re
 import shutil
 import sys
 import threading
@@ -20,6 +21,7 @@ from typing import Any, TextIO
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
+from snakemake_logger_plugin_rnnsmt.command_line import mistakes
 from snakemake_logger_plugin_rnnsmt.progress import Run, results
 
 STATUS = Path(".snakemake/rnnsmt-status.json")
@@ -84,6 +86,30 @@ def _erase(lines: int) -> str:
     return f"\x1b[{lines}A\x1b[J" if lines else ""
 
 
+INTERRUPTED = "Terminating processes on user request"
+"""Beginning of Snakemake's message after Ctrl-C."""
+
+MISSING = re.compile(
+    r"MissingInputException in rule (\S+).*?(?:wildcards: ([^\n]*)\n\s*)?affected files:\n(.*)", re.DOTALL
+)
+"""Snakemake's message for input files that do not exist and that no rule makes."""
+
+REFUSED = re.compile(
+    r"WorkflowError(?: in file \"[^\"]*\", line \d+)?:\n(.*?)((?:\n  File \"[^\"]*\", line \d+, in .*)*)", re.DOTALL
+)
+"""Snakemake's message for an error that the rules report, with the places in the rules."""
+
+
+def plain_error(text: str) -> str | None:
+    """Return Snakemake's message for an error that is not a bug without the places in the rules; None for another."""
+    if missing := MISSING.match(text):
+        rule, wildcards, files = missing.groups()
+        job = f"{rule} {wildcards}" if wildcards else rule
+        return "\n".join(f"error: {job}: no such file: {path.strip()}" for path in files.strip().splitlines())
+    refused = REFUSED.fullmatch(text.strip())
+    return f"error: {refused[1]}" if refused else None
+
+
 class LogHandler(LogHandlerBase):
     """Handler of Snakemake's events; prints what a user wants to see."""
 
@@ -94,6 +120,10 @@ class LogHandler(LogHandlerBase):
     needs_rulegraph = False
 
     def __post_init__(self) -> None:
+        if wrong := mistakes(sys.argv[1:]):
+            for line in wrong:
+                print(f"snakemake: error: {line}", file=sys.stderr)
+            raise SystemExit(1)
         self.plain = self.common_settings.dryrun
         self.terminal = Terminal(sys.stdout if self.common_settings.stdout else sys.stderr)
         self.run = Run()
@@ -115,7 +145,7 @@ class LogHandler(LogHandlerBase):
             with self._guard:
                 if self._ended.is_set():
                     return
-                for line in [self.format(record)] if self.plain else self._lines(record):
+                for line in self._plan_lines(record) if self.plain else self._lines(record):
                     self.terminal.line(line)
                 self.terminal.block(self.run.block(time.monotonic()))
                 if getattr(record, "event", None) in NOTED:
@@ -134,6 +164,9 @@ class LogHandler(LogHandlerBase):
             temporary.write_text(json.dumps(self.run.note(time.monotonic(), ended), indent=1), encoding="utf-8")
             temporary.replace(path)
 
+    def _plan_lines(self, record: logging.LogRecord) -> list[str]:
+        return [plain_error(record.getMessage()) or self.format(record)]
+
     def _lines(self, record: logging.LogRecord) -> list[str]:
         now = time.monotonic()
         fields = record.__dict__
@@ -151,7 +184,11 @@ class LogHandler(LogHandlerBase):
             lines = [fields.get("cmd") or record.getMessage()]
         elif event in (None, LogEvent.ERROR):
             text = record.getMessage().strip()
-            lines = [] if text in ("", "None") or text.startswith(NOISE) else [text]
+            if text.startswith(INTERRUPTED):
+                self.run.interrupted = True
+                lines = ["stopping; what runs saves its state or is made again"]
+            elif text not in ("", "None") and not text.startswith(NOISE):
+                lines = [plain_error(text) or text]
             if text.startswith("Nothing to be done"):
                 lines += self._results()
         return lines

@@ -57,6 +57,10 @@ class Run:
     running: dict[int, Job] = field(default_factory=dict)
     seconds: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     errors: dict[int, list[str]] = field(default_factory=dict)
+    told: set[str] = field(default_factory=set)
+    """Warnings that were printed: several jobs may have the same one."""
+    interrupted: bool = False
+    """Whether the user stopped the run (Ctrl-C): jobs that end then have not failed."""
 
     def plan(self, stats: Mapping[str, int], now: float, earlier: Mapping[str, Any] | None = None) -> list[str]:
         """Begin with the number of jobs of every rule and their ``total``; return the line to print.
@@ -89,7 +93,8 @@ class Run:
         seconds = now - job.started
         self.seconds[job.rule].append(seconds)
         stage, figures, warnings = read_log(job.logs)
-        lines = [f"{job.name}: {warning}" for warning in warnings]
+        lines = [f"{job.name}: {warning}" for warning in dict.fromkeys(warnings) if warning not in self.told]
+        self.told.update(warnings)
         if stage in REPORTED or seconds >= LONG_JOB:
             lines.append(f"[{self._share()}] {job.name}: {figures or f'{seconds:.0f} s'}")
         return lines
@@ -97,6 +102,8 @@ class Run:
     def failed(self, event: Mapping[str, Any]) -> list[str]:
         """Note a job that failed, which may be tried again; return the line to print."""
         job = self.running.pop(event["jobid"], None)
+        if self.interrupted:
+            return []
         name = job.name if job else event.get("rule_name", "a job")
         logs = list(map(str, event.get("log") or []))
         self.errors[event["jobid"]] = [f"{name} failed; its log: {' '.join(logs) or 'none'}", *last_words(logs)]
@@ -134,7 +141,8 @@ class Run:
         lines = [f"{self._share()} jobs done in {clock(now - self.started)}"] if self.total else []
         if self.total and self.done == self.total and not self.errors:
             lines += files
-        return lines + [line for error in self.errors.values() for line in error]
+        lines += [line for error in self.errors.values() for line in error]
+        return [*lines, "stopped by you; the same command resumes"] if self.interrupted else lines
 
     def _share(self) -> str:
         return f"{self.done}/{self.total}"

@@ -14,4 +14,4 @@ def torch_sees_a_gpu() -> bool:
     return torch.cuda.is_available()
 
 
-NEEDS_GPU = pytest.mark.skipif(not torch_sees_a_gpu(), reason="torch sees no GPU here")
+NEEDS_GPU = pytest.mark.skipif(not torch_sees_a_gpu(), reason="torch finds no GPU")

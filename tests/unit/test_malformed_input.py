@@ -230,7 +230,7 @@ DAMAGES: list[tuple[str, str, str, Damage, str]] = [
     ("all rejected", "prepare", "raw.en", lambda d: d.replace(b"\n", b" \xff\n"), "40 of 40 lines (100 %) are not"),
     ("UTF-16", "models", "dev.en", UTF16, "dev.en, line 1: not UTF-8 at byte 0"),
     ("blank", "models", "dev.en", lambda d: b"\n" * 20, "dev.en: no words in the training part"),
-    ("blank", "models", "tok.en", lambda d: b"\n" * 40, "tok.en: 0 lines with words among 40"),
+    ("blank", "models", "tok.en", lambda d: b"\n" * 40, "tok.en: 0 of 40 lines contain words"),
     ("too short", "models", "dev.en", lambda d: b"e1\n" * 19, "dev.en: 19 lines of in-domain text"),
     ("blank", "curve", "tok.fr", lambda d: b"\n" * 40, "tok.fr: no words in the best 20 lines"),
     ("NaN", "select", "scores", line(3, lambda row: b"nan"), "scores, line 3"),
@@ -239,7 +239,7 @@ DAMAGES: list[tuple[str, str, str, Damage, str]] = [
     ("line feed in a message", "lexical", "al", line(2, lambda row: b"\x0b"), "al, line 2: not a list of links"),
     ("not UTF-8", "perplexity", "lm.arpa", line(9, lambda row: row + b"\xff"), "as a language model (not UTF-8)"),
     ("bytes", "perplexity", "lm.arpa", lambda d: random.Random(1).randbytes(500), "lm.arpa: KenLM cannot load it"),
-    ("negative count", "perplexity", "lm.arpa", header(2, b"-4"), "lm.arpa, line 3: 'ngram ORDER=COUNT' is expected"),
+    ("negative count", "perplexity", "lm.arpa", header(2, b"-4"), "lm.arpa, line 3: 'ngram ORDER=COUNT' expected"),
     ("other count", "perplexity", "lm.arpa", header(2, b"3"), "lm.arpa: KenLM cannot load it as a language model ("),
     ("endless", "perplexity", "lm.arpa", line(3, lambda row: b"x" * 10**6), "doesn't begin with"),
     ("CR only", "perplexity", "lm.arpa", lambda d: d.replace(b"\n", b"\r"), "lm.arpa: KenLM cannot load it"),
@@ -248,8 +248,8 @@ DAMAGES: list[tuple[str, str, str, Damage, str]] = [
     ("half a line", "pairs", "pt", line(3, lambda row: row[:9]), "pt, line 3: 1 field(s) between |||"),
     ("not UTF-8", "prune", "pt", line(3, lambda row: b"\xff" + row), "pt, line 3: not UTF-8"),
     ("not UTF-8", "prune", "tok.fr", line(4, lambda row: b"\xff" + row), "tok.fr, line 4: not UTF-8"),
-    ("one line less", "prune", "tok.fr", lambda d: d[: d.rstrip().rfind(b"\n") + 1], "tok.en goes on after line 39"),
-    ("no score", "prune", "pt", line(2, lambda row: b"a ||| b ||| x"), "pt, line 2: 'x' is no score"),
+    ("one line less", "prune", "tok.fr", lambda d: d[: d.rstrip().rfind(b"\n") + 1], "tok.en has more lines than 39"),
+    ("no score", "prune", "pt", line(2, lambda row: b"a ||| b ||| x"), "pt, line 2: 'x' is not a score"),
     ("empty", "pairs", "pt", lambda d: b"", "pt: the table is empty"),
 ]
 
@@ -273,15 +273,15 @@ def test_damaged_files(
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ("--output tok.en", "--output tok.en: is also --source; give every output its own name"),
+        ("--output tok.en", "--output tok.en: is also --source; give every output a name of its own"),
         ("--output ./sel/../tok.fr", "is also --target"),
         ("--state-dir O1", "--output O1: is also --state-dir"),
         ("--output .", "give it the name of a file"),
-        ("--output folder", "folder: is a folder; an output needs the name of a file"),
-        ("--output tc.en/O1", "tc.en/O1: tc.en is a file, not a folder"),
+        ("--output folder", "folder: is a directory; an output needs the name of a file"),
+        ("--output tc.en/O1", "tc.en/O1: tc.en is a file, not a directory"),
         ("--output tc.en/new/O1", "tc.en/new/O1: "),
-        ("--output pipe", "pipe: is no ordinary file and cannot be replaced"),
-        ("--output device", "device: is no ordinary file and cannot be replaced"),
+        ("--output pipe", "pipe: is not a regular file and cannot be replaced"),
+        ("--output device", "device: is not a regular file and cannot be replaced"),
         ("--output " + 300 * "n", "nnn: cannot be an output (File name too long)"),
         ("--threads 0", "--threads 0: must be at least 1"),
         ("--threads -3", "--threads -3: must be at least 1"),
@@ -320,7 +320,7 @@ def test_numbers_that_no_library_takes(
 def test_output_folders_are_checked_first(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for folder in ("tc.en/models", "tc.en"):
         command = STAGES["models"].replace("OD", folder)
-        assert f"{folder}: tc.en is a file, not a folder" in refused(place, command, capsys)
+        assert f"{folder}: tc.en is a file, not a directory" in refused(place, command, capsys)
 
 
 def test_a_link_stays_one(place: Path) -> None:
@@ -470,7 +470,7 @@ def test_a_damaged_state_of_mert(place: Path, capsys: pytest.CaptureFixture[str]
 def test_weights_that_are_there_twice(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with (place / "moses.ini").open("a") as ini:
         ini.write("LM0= 0.7\n")
-    assert "weights of LM0 are there already" in refused(place, STAGES["decode"], capsys)
+    assert "duplicate weights of LM0" in refused(place, STAGES["decode"], capsys)
 
 
 def test_a_sentence_that_is_too_long_for_the_search(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,7 @@
 """What people see of a run of the workflow."""
 
 import io
+import itertools
 import json
 import logging
 import re
@@ -10,7 +11,8 @@ import pytest
 from snakemake_interface_logger_plugins.common import LogEvent
 from snakemake_interface_logger_plugins.settings import OutputSettingsLoggerInterface
 
-from snakemake_logger_plugin_rnnsmt import STATUS, LogHandler, Terminal
+from snakemake_logger_plugin_rnnsmt import STATUS, LogHandler, Terminal, plain_error
+from snakemake_logger_plugin_rnnsmt.command_line import mistakes
 from snakemake_logger_plugin_rnnsmt.progress import RESULTS, WEIGHTS, Run, clock, last_words, read_log, results
 
 
@@ -157,8 +159,8 @@ def test_what_stages_say(tmp_path, run):
         "prepare c=x: warning: 3-grams are few",
         "[1/9] prepare c=x: lines 12, kept 3, 0.2 s",
     ]
+    assert run.finished(4, 0.2) == ["[2/9] prepare c=x: lines 12, kept 3, 0.2 s"], "a warning is printed once"
     log.write_text("rnnsmt lm estimate: done: 3 n-grams\n")
-    assert run.finished(4, 0.2) == []
     run.announced({"jobid": 5, "rule_name": "lm", "wildcards": {}, "log": [str(log)]}, 0.0)
     assert run.finished(5, 20.0) == ["[3/9] lm: 3 n-grams"]
     run.announced({"jobid": 6, "rule_name": "lm", "wildcards": {}, "log": [str(tmp_path / "none")]}, 0.0)
@@ -258,3 +260,94 @@ def test_plans_are_snakemakes_own(capsys):
     handler.emit(record("Job stats: many", event=LogEvent.RUN_INFO, stats={"total": 1}))
     handler.close()
     assert capsys.readouterr().err == "Job stats: many\n"
+
+
+def test_after_ctrl_c_nothing_has_failed(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    handler = LogHandler(Settings(dryrun=False), None)
+    handler.emit(record(event=LogEvent.RUN_INFO, stats={"a": 2, "total": 2}))
+    handler.emit(record(event=LogEvent.JOB_INFO, rule_name="a", jobid=1, wildcards={}, log=[]))
+    handler.emit(record("Terminating processes on user request, this might take some time."))
+    handler.emit(record(event=LogEvent.JOB_ERROR, jobid=1, log=[]))
+    handler.emit(record("WorkflowError:\nAt least one job did not complete successfully."))
+    handler.close()
+    said = capsys.readouterr().err
+    assert "failed" not in said and "error" not in said
+    assert said.splitlines()[-1] == "stopped by you; the same command resumes"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (
+            'MissingInputException in rule prepare_bitext in file "/w/corpus.smk", line 58:\n'
+            "Missing input files for rule prepare_bitext:\n    output: a, b\n    wildcards: corpus=mine\n"
+            "    affected files:\n        /d/train.en\n        /d/train.fr",
+            "error: prepare_bitext corpus=mine: no such file: /d/train.en\n"
+            "error: prepare_bitext corpus=mine: no such file: /d/train.fr",
+        ),
+        (
+            'WorkflowError in file "/w/common.smk", line 44:\nThe configuration has mistakes:\n  seed missing\n'
+            '  File "/w/common.smk", line 44, in <module>',
+            "error: The configuration has mistakes:\n  seed missing",
+        ),
+        ('NameError in file "/w/common.smk", line 4:\nname x is not defined', None),
+        ("hello", None),
+    ],
+)
+def test_errors_of_the_workflow_are_plain(text, line):
+    assert plain_error(text) == line
+
+
+BOMB = "a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n" + "".join(
+    f"{name}: &{name} [{', '.join(10 * [f'*{before}'])}]\n"
+    for before, name in itertools.pairwise("abcdefghijklmnopqrstuvwxyz")
+)
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"seed: 1\n", None),
+        (b'{\n\t"seed": 1\n}', None),
+        (b"a: &a [1]\nb: *a\n", None),
+        (b"a: [1\nb: 2\n", ", line 2, column 2: not valid YAML (expected ',' or ']', but got ':')"),
+        (b"a:\n\tb: 1\n", ", line 2, column 1: not valid YAML (found character '\\t' that cannot start any token); "
+         "indent with spaces, not with tabs"),
+        (b"a: \x00\n", ": not valid YAML (unacceptable character #x0000: special characters are not allowed)"),
+        ("a: é\n".encode("latin-1"), ": not UTF-8 at byte 3; convert it, e.g. with iconv -f ISO-8859-1 -t UTF-8"),
+        ("a: é\n".encode("utf-16"), ": not UTF-8 at byte 0; convert it, e.g. with iconv -f UTF-16 -t UTF-8"),
+        (b"[1, 2]\n", ": must contain a map at top level (key: value)"),
+        (b"", ": must contain a map at top level (key: value)"),
+        (BOMB.encode(), ": its aliases (*name) stand for more than 1,000,000 values; write what is needed"),
+        (b"a: &a [*a]\n", ": its aliases (*name) stand for more than 1,000,000 values; write what is needed"),
+        (b"a: " + 5000 * b"[", ": not valid YAML (nested too deeply)"),
+    ],
+)  # fmt: skip
+def test_configuration_files_are_checked_before_snakemake_reads_them(tmp_path, content, sentence):
+    path = tmp_path / "mine.yaml"
+    path.write_bytes(content)
+    arguments = ["--cores", "1", "-d", str(tmp_path), "--configfile", str(path), "--config", "seed=1"]
+    assert mistakes(arguments) == ([] if sentence is None else [f"{path}{sentence}"])
+
+
+def test_missing_files_and_directories(tmp_path):
+    (tmp_path / "file").touch()
+    assert mistakes(["-d", str(tmp_path / "new"), "--configfile", str(tmp_path / "a.yaml"), str(tmp_path)]) == [
+        f"--configfile {tmp_path}/a.yaml: no such file (relative paths begin at {Path.cwd()})",
+        f"--configfile {tmp_path}: cannot be read (Is a directory)",
+    ]
+    assert mistakes(["--directory", str(tmp_path / "new/run")]) == []
+    assert (tmp_path / "new/run").is_dir()
+    (line,) = mistakes(["--directory", str(tmp_path / "file")])
+    assert line.endswith("a file of this name exists, a directory is needed")
+    (line,) = mistakes(["--directory", "/proc/new"])
+    assert line.startswith("--directory /proc/new: cannot be created (")
+    assert mistakes(["--directory"]) == []
+
+
+def test_a_directory_that_is_not_writable(tmp_path, monkeypatch):
+    monkeypatch.setattr("os.access", lambda *_: False)
+    assert mistakes(["-d", str(tmp_path)]) == [
+        f"--directory {tmp_path}: the directory is not writable; choose another --directory"
+    ]

@@ -57,17 +57,17 @@ def test_an_alignment_made_elsewhere_needs_no_aligner(workflow, tmp_path_factory
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        (["engine=moses"], "moses_home: the folder of an installation of Moses, which engine needs"),
-        (["engine=moses", "moses_home=HOME", "compare=[baseline, cslm]"], "cannot ask the CSLM of cslm;"),
+        (["engine=moses"], "moses_home: not set; engine needs the directory of a Moses installation"),
+        (["engine=moses", "moses_home=HOME", "compare=[baseline, cslm]"], "does not support the CSLM of cslm;"),
         (["engine=moses", "moses_home=HOME", SYSTEMS, "alignment={aligners: [hmm]}"], "Moses has no hmm"),
-        (["engine=moses", "moses_home=/none", SYSTEMS], "/none is no folder"),
+        (["engine=moses", "moses_home=/none", SYSTEMS], "/none is not a directory"),
         (["engine=moses", "moses_home=/tmp", SYSTEMS], "lacks train-model.perl (for alignment)"),
         (["engine=moses", "moses_home=HOME", SYSTEMS, "tuning={optimiser: pro}"], "lacks pro (for tuning)"),
         (
             ["engine={training: moses}", "moses_home=HOME", SYSTEMS, "rnn={leave_out: 2}"],
             "rnn.leave_out: needs",
         ),
-        (["engine=moses", "moses_home=HOME", SYSTEMS, "text={escape: false}"], "text.escape: Moses takes |"),
+        (["engine=moses", "moses_home=HOME", SYSTEMS, "text={escape: false}"], "text.escape: Moses treats |"),
         (["engine=moses", "moses_home=HOME", SYSTEMS, "text={max_length: 120}"], "text.max_length: MGIZA"),
         (
             [

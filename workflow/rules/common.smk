@@ -34,6 +34,7 @@ from rnnsmt.monitoring.run_lock import enter
 from rnnsmt.moses.installation import Installation, check_path, needs_of
 from rnnsmt.plan import paths
 from rnnsmt.plan.config import amount_kept, check, is_embedded, parts_of_moses, settle
+from rnnsmt.plan.corpora import language_warnings, missing_files
 from rnnsmt.plan.models import Systems, column_options, settings_options
 from rnnsmt.plan.paths import FULL_TABLE, PAIRS, REORDERING_TABLE, RUN, SENTENCES, Texts
 from rnnsmt.stages import STAGES
@@ -71,6 +72,14 @@ texts = Texts(config)
 systems = Systems(config)
 if mistakes := list(setting_mistakes(systems)):
     raise WorkflowError("The configuration has mistakes:\n" + "\n".join(f"  {line}" for line in mistakes))
+
+if workflow.is_main_process:
+    warnings = list(language_warnings(list(texts.corpora.values()), config["languages"]))
+    # Files of a module may be made by rules of the workflow that uses it.
+    if Path(str(workflow.main_snakefile)).resolve().is_relative_to(CHECKOUT):
+        warnings += missing_files(list(texts.corpora.values()), config["data_dir"])
+    for line in warnings:
+        logger.warning(f"warning: {line}")
 
 SOURCE, TARGET = texts.source, texts.target
 SETS = texts.sets

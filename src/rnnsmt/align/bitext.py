@@ -58,7 +58,7 @@ def read_bitext(source: str | Path, target: str | Path) -> Bitext:
     if lines[0] != lines[1]:
         shorter, longer = (source, target) if lines[0] < lines[1] else (target, source)
         raise InputError(
-            f"{shorter} ends after line {min(lines)}, but {longer} goes on; "
+            f"{shorter} ends after line {min(lines)}, but {longer} has more lines; "
             "parallel files need the same number of lines"
         )
     if not lines[0]:

@@ -89,7 +89,7 @@ def words(args: argparse.Namespace) -> dict[str, object]:
     --time-limit, a checkpoint is saved and the exit status is 75 (130 after Ctrl-C); run the same command again to
     resume. The links are those of an uninterrupted run.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt align words --source results/corpus/joined/train.en.gz \
             --target results/corpus/joined/train.fr.gz --aligner model4 --direction forward --output try/forward.gz \
@@ -141,7 +141,7 @@ def cut(args: argparse.Namespace) -> dict[str, object]:
     A shard consists of whole blocks of sentences (500 sentences, or a 256th of a large corpus). If there are fewer
     blocks than shards, some shards are empty.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt align cut --source results/corpus/joined/train.en.gz --target results/corpus/joined/train.fr.gz \
             --aligner fast_align --direction forward --parts 2 --output-dir try/parts
@@ -259,7 +259,7 @@ def check(args: argparse.Namespace) -> dict[str, object]:
     sentence pair. Links are sorted and duplicates removed; nothing else is changed. An alignment with a different
     number of lines, or with a link beyond the end of a sentence, is an error.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt align check --source results/corpus/joined/train.en.gz \
             --target results/corpus/joined/train.fr.gz --alignment try/aligned.gz --output try/checked.gz
@@ -312,7 +312,7 @@ def symmetrize(args: argparse.Namespace) -> dict[str, object]:
     All files are in Pharaoh format, with links source-target in both directions. The results of --order atools and
     --order symal differ in about one sentence in eight (on Multi30k).
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt align symmetrize --forward try/forward.gz --reverse try/reverse.gz \
             --heuristic grow-diag-final-and --output try/aligned.gz

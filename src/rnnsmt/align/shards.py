@@ -23,7 +23,7 @@ from rnnsmt.base.io import InputError
 from rnnsmt.base.options import bounds_of_part
 from rnnsmt.base.parallel import in_threads
 
-REMEDY = "make it again, with all that follows"
+REMEDY = "create it again, and then all later files"
 """Advice at the end of the error messages about a file of another job."""
 
 TEXT = ("given_ids", "given_offsets", "generated_ids", "generated_offsets")
@@ -109,7 +109,7 @@ def count(part: str | Path, parameters: str | Path, output: str | Path, threads:
     done, learnt = _parameters(parameters, job)
     passes = ALIGNERS[job["--aligner"]].passes
     if done == len(passes):
-        raise InputError(f"{parameters}: of the last pass; what follows are the links (rnnsmt align links)")
+        raise InputError(f"{parameters}: parameters of the last iteration; the next step is rnnsmt align links")
     text = (shard["given_ids"], shard["given_offsets"], shard["generated_ids"], shard["generated_offsets"])
     sentences = Sentences(Lexicon(shard["starts"], shard["words"]), text, shard["bounds"], threads, room=0)
     # restrict t and best to the shard; the last element of t is the value of pairs that are not in the lexicon
@@ -187,7 +187,7 @@ def _parameters(path: str | Path, job: dict[str, str]) -> tuple[int, Parameters]
     """
     fingerprint, _ = load_arrays(path, REMEDY, "done", "t_null")
     if fingerprint != job:
-        raise InputError(f"{path}: is not of this alignment; {REMEDY}")
+        raise InputError(f"{path}: belongs to another alignment; {REMEDY}")
     learnt = load_arrays(path, REMEDY)[1]
     return int(learnt.pop("done")), learnt
 
@@ -202,8 +202,8 @@ def _in_order(paths: Sequence[str | Path], job: dict[str, str], done: int) -> li
     for path in paths:
         fingerprint, of = load_arrays(path, REMEDY, "part", "done")
         if fingerprint != job or int(of["done"]) != done:
-            raise InputError(f"{path}: is not of pass {done + 1} of this alignment; {REMEDY}")
+            raise InputError(f"{path}: does not belong to iteration {done + 1} of this alignment; {REMEDY}")
         by_number[int(of["part"])] = path
     if missing := [str(k) for k in range(1, int(job["--parts"]) + 1) if k not in by_number]:
-        raise InputError(f"--counts: part {', '.join(missing)} of {job['--parts']} is missing")
+        raise InputError(f"--counts: shard {', '.join(missing)} of {job['--parts']} is missing")
     return [by_number[number] for number in sorted(by_number)]

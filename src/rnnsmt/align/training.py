@@ -164,7 +164,7 @@ class AlignmentState:
         fingerprint, parameters = load_arrays(self._path, self._folder.remedy)
         self._folder.check(fingerprint)
         done = int(parameters.pop("done"))
-        say(f"{self._folder.path}: going on after pass {done}")
+        say(f"{self._folder.path}: resuming after iteration {done}")
         return done, parameters
 
     def after_pass(self, done: int, parameters: Parameters) -> None:
@@ -182,7 +182,7 @@ class AlignmentState:
         self._saved = now
         save_arrays(self._path, self._folder.fingerprint, done=np.array(done), **parameters)
         if stopping:
-            say(f"stopped {self._stop.reason()} after pass {done}; the same command goes on")
+            say(f"stopped {self._stop.reason()} after iteration {done}; run the same command again to resume")
             raise SystemExit(self._stop.exit_code())
 
     def finish(self) -> None:
@@ -213,7 +213,7 @@ def load_arrays(path: str | Path, remedy: str, *names: str) -> tuple[dict[str, s
         raise InputError(f"{path}: no such file") from None
     except KeyError:
         raise InputError(
-            f"{path}: another file of an alignment than is asked for here; give that one, or {remedy}"
+            f"{path}: belongs to another step of the alignment; give the right file, or {remedy}"
         ) from None
     except (ValueError, OSError, EOFError, BadZipFile):
         raise InputError(f"{path}: damaged; {remedy}") from None

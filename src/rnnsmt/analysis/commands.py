@@ -32,7 +32,7 @@ def learning_curve(args: argparse.Namespace) -> dict[str, object]:
 
     Inputs are the histories written by `rnn train`, `cslm train` or `seq2seq train`; each is a separate curve.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt analysis learning-curve --history results/rnn/network1/history.json --title RNN \
             --output try/learning.png try/learning.svg
@@ -66,7 +66,7 @@ def mert_curves(args: argparse.Namespace) -> dict[str, object]:
 
     Inputs are the histories written by `tuning mert`. A ring marks the best iteration of a run.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt analysis mert-curves \
             --history rnn=results/systems/rnn/run1/history.json rnn=results/systems/rnn/run2/history.json \
@@ -110,7 +110,7 @@ def bleu_curves(args: argparse.Namespace) -> dict[str, object]:
     BLEU is computed for each group and averaged over the runs of a system. The most frequent word of --rank-text has
     rank 1; words that do not occur in it have the rank after its last.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt analysis bleu-curves --reference results/corpus/tokenized/harbour-test.fr.gz \
             --source results/corpus/truecased/harbour-test.en.gz --rank-text results/corpus/joined/train.en.gz \
@@ -130,7 +130,7 @@ def bleu_curves(args: argparse.Namespace) -> dict[str, object]:
     statistics: dict[str, list[Any]] = {}
     for name, *outputs in args.system:
         if not outputs or name in statistics:
-            raise InputError(f"--system {name}: give a name once, and the outputs of its runs behind it")
+            raise InputError(f"--system {name}: give each name once, followed by the outputs of its runs")
         statistics[name] = [corpus_statistics(read_texts(path, args.reference)[0], references) for path in outputs]
     ranks = mean_ranks(source, (line for path in args.rank_text for line in read_lines(path)))
     lengths = np.array([float(len(words_of(line))) or np.nan for line in source])
@@ -160,7 +160,7 @@ def sentence_vectors(args: argparse.Namespace) -> dict[str, object]:
     The vector of a sentence is the state of the last encoder layer after the sentence. Each group of sentences is
     projected on its first two principal components. A warning lists the words that are not in the vocabulary.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt analysis sentence-vectors --model try/lstm.pt --sentences try/sentences.en \
             --output try/sentence-vectors.png --output-json try/sentence-vectors.json
@@ -223,7 +223,7 @@ def score_scatter(args: argparse.Namespace) -> dict[str, object]:
     The pairs are a random sample of the lines of the table. Colours show how often a pair was extracted, if the table
     has counts.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt analysis score-scatter --phrase-table results/model/phrase-table.gz \
             --scores results/rnn/network1/scores/1-of-2.npy results/rnn/network1/scores/2-of-2.npy \
@@ -260,7 +260,9 @@ def _load_network(path: str, pairs_folder: str) -> "tuple[RNNEncoderDecoder, Pai
 
     model, pairs, _ = load_model_of(Pairs.open(pairs_folder), path, set_up_device("cpu", 1))
     if pairs.direction != "direct":
-        raise InputError(f"{path}: was trained with --direction {pairs.direction}; --direction direct is needed")
+        raise InputError(
+            f"{path}: was trained with --direction {pairs.direction}; a network with --direction direct is needed"
+        )
     return model, pairs
 
 
@@ -290,7 +292,7 @@ def phrase_examples(args: argparse.Namespace) -> dict[str, object]:
     three words with at least --targets targets: frequent ones from the 1 % with the highest counts, and rare ones from
     the 10 % with the lowest.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt analysis phrase-examples --phrase-table results/model/phrase-table.gz \
             --scores results/rnn/network1/scores/1-of-2.npy results/rnn/network1/scores/2-of-2.npy \
@@ -345,7 +347,7 @@ def embeddings(args: argparse.Namespace) -> dict[str, object]:
     (van der Maaten 2013). The outputs are the whole map, and enlarged views of clusters found by HDBSCAN (Campello et
     al. 2013).
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt analysis embeddings --of words --model results/rnn/network1/model.pt --pairs results/rnn/pairs \
             --sample 2000 --output try/words.png --output-zooms try/words-zooms.png \
@@ -365,7 +367,7 @@ def embeddings(args: argparse.Namespace) -> dict[str, object]:
     else:
         labelled, title = maps.phrase_vectors(model, pairs, args.sample, args.seed), "{} source phrases"
     if len(labelled.labels) < maps.FEW:
-        say(f"warning: {len(labelled.labels)} {args.of} are too few for a map; it is empty")
+        say(f"warning: {len(labelled.labels)} {args.of} are too few for a plot; the plot is empty")
     points = maps.plane(labelled.vectors, args.seed)
     zooms = maps.clusters(points)
     save(maps.draw_map(points, zooms, title.format(f"{len(points):,}")), args.output)
@@ -398,7 +400,7 @@ def report(args: argparse.Namespace) -> dict[str, object]:
     each feature adds; comparisons of systems sentence by sentence; phrase examples; maps of words and phrases; learning
     curves and tuning; time and memory of every stage; and the configuration.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt analysis report --table results/table1.json --provenance results/provenance.json \
             --logs results/logs --figures results/figures/learning-rnn.svg results/figures/mert.svg \

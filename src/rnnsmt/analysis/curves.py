@@ -82,7 +82,9 @@ class LearningCurve:
         history = read_json(path)
         rows = history.get("curve") if isinstance(history, dict) else None
         if not isinstance(rows, list) or not rows:
-            raise InputError(f"{path}: no learning curve; make it with `rnnsmt rnn train` or `rnnsmt cslm train`")
+            raise InputError(
+                f"{path}: contains no learning curve; write it with `rnnsmt rnn train` or `rnnsmt cslm train`"
+            )
         trained, held_out = points(rows, ("train",)), points(rows, HELD_OUT)
         if not trained and not held_out:
             raise InputError(f"{path}: the curve has neither perplexities nor log probabilities per word")
@@ -134,7 +136,7 @@ def read_history(path: str) -> dict[str, Any]:
     """
     history = read_json(path)
     if not isinstance(history, dict) or not history.get("iterations"):
-        raise InputError(f"{path}: no iterations; make it with `rnnsmt tuning mert`")
+        raise InputError(f"{path}: contains no iterations; write it with `rnnsmt tuning mert`")
     return history
 
 

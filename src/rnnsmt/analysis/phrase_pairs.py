@@ -70,7 +70,7 @@ def draw_sample(table: str, scores: Sequence[str], size: int, seed: int) -> Phra
     column = ScoreColumn(scores)
     total = len(column)
     if not total:
-        raise InputError(f"{column.name}: no scores; score the phrase table")
+        raise InputError(f"{column.name}: contains no scores; score the phrase table again")
     rng = np.random.default_rng(seed)
     chosen = np.sort(rng.choice(total, min(size, total), replace=False))
     sampled: list[tuple[float, float]] = []
@@ -81,7 +81,9 @@ def draw_sample(table: str, scores: Sequence[str], size: int, seed: int) -> Phra
         sampled += [_direct(lines[k - begin], table, int(k) + 1) for k in inside]
         begin += len(lines)
     if begin != total:
-        raise InputError(f"{column.name}: {total} scores, but {table} has {begin} lines; score this table")
+        raise InputError(
+            f"{column.name}: {total} scores, but {table} has {begin} lines; run the scoring for this table"
+        )
     probabilities, counts = np.array(sampled).T
     logs = np.log(np.maximum(probabilities, np.exp(-100.0)))  # the table may contain 0
     return PhraseSample(logs, np.log(column.probabilities(chosen)), np.maximum(counts, 1.0), total)
@@ -203,7 +205,9 @@ def _source_count(line: bytes, table: str | Path, number: int) -> float:
     try:
         return float(line.split(b"|||", 5)[4].split()[1])
     except (IndexError, ValueError):
-        raise InputError(f"{table}, line {number}: has no counts; make the table with phrases score") from None
+        raise InputError(
+            f"{table}, line {number}: the counts are missing; write the table with `phrases score`"
+        ) from None
 
 
 def examples_of(
@@ -245,7 +249,9 @@ def examples_of(
             following = next(places, -1)
     column = ScoreColumn(scores)
     if len(column) != total:
-        raise InputError(f"{column.name}: {len(column)} scores, but {table} has {total} lines; score this table")
+        raise InputError(
+            f"{column.name}: {len(column)} scores, but {table} has {total} lines; run the scoring for this table"
+        )
     sources = [vocabularies[0].ids(lines[phrase.begin].source.split(), eos=True) for phrase in chosen]
     drawn = sample_targets(model, sources, draws, seed, min(LONGEST, model.sizes.longest))
     examples = []

@@ -215,12 +215,14 @@ def read_groups(lines: Iterable[str], path: str) -> list[list[str]]:
             groups.append([])
     groups = [group for group in groups if group]
     if not groups:
-        raise InputError(f"{path}: has no sentence; write some of a group below each other")
+        raise InputError(f"{path}: contains no sentence; write groups of sentences separated by empty lines")
     for number, group in enumerate(groups, 1):
         if len(set(group)) < len(group):
             raise InputError(f"{path}: group {number} has a sentence twice")
         if len(group) < LEAST_SENTENCES:
-            raise InputError(f"{path}: group {number} has fewer than {LEAST_SENTENCES} sentences, which span no plane")
+            raise InputError(
+                f"{path}: group {number} has fewer than {LEAST_SENTENCES} sentences, too few for two dimensions"
+            )
     return groups
 
 

@@ -37,12 +37,12 @@ def read_array(
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error}); {remedy}") from None
     except (ValueError, EOFError, BadZipFile):
-        raise InputError(f"{path}: not a whole .npy file; {remedy}") from None
+        raise InputError(f"{path}: not a complete .npy file; {remedy}") from None
     if not isinstance(array, np.ndarray):
-        raise InputError(f"{path}: holds several arrays, not one; {remedy}")
+        raise InputError(f"{path}: contains several arrays, not one; {remedy}")
     if not np.issubdtype(array.dtype, kind) or not array.dtype.isnative or array.ndim != dimensions:
         found, needed = f"{array.dtype} in {array.ndim}", f"{kind.__name__} in {dimensions}"
-        raise InputError(f"{path}: holds {found} dimension(s), needed: {needed}; {remedy}")
+        raise InputError(f"{path}: has {found} dimension(s), expected: {needed}; {remedy}")
     return array
 
 

@@ -46,7 +46,9 @@ def check_output(paths: Sequence[str]) -> None:
     """
     for path in paths:
         if Path(path).suffix not in FORMATS:
-            raise InputError(f"--output {path}: a picture is written as {' or '.join(FORMATS)}; choose such a name")
+            raise InputError(
+                f"--output {path}: the format must be {' or '.join(FORMATS)}; change the suffix of the name"
+            )
 
 
 def canvas(rows: int, columns: int, width: float, height: float, share: bool = False) -> "tuple[Figure, list[Axes]]":

@@ -71,14 +71,14 @@ def open_binary(path: str | Path) -> BinaryIO:
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except IsADirectoryError:
-        raise InputError(f"{path}: is a folder, a file is needed") from None
+        raise InputError(f"{path}: is a directory, a file is needed") from None
     except PermissionError:
-        raise InputError(f"{path}: may not be read (permissions)") from None
+        raise InputError(f"{path}: cannot be read (permission denied)") from None
     if path.suffix in _MAGIC and start:
         raw.close()
         raise InputError(
-            f"{path}: damaged, or not compressed at all (it begins with {start!r}); make or fetch it again, or take "
-            f"{path.suffix} out of its name"
+            f"{path}: damaged, or not compressed at all (it begins with {start!r}); create or download it again, or "
+            f"remove {path.suffix} from its name"
         )
     return raw
 
@@ -92,7 +92,7 @@ def open_text(path: str | Path) -> BinaryIO:
     stream = open_binary(path)
     if isinstance(stream, io.BufferedReader) and stream.peek(4)[:4] in _ZIP:
         stream.close()
-        raise InputError(f"{path}: is a zip archive; unpack it, and give the text file that is in it")
+        raise InputError(f"{path}: is a zip archive; unpack it and give the text file inside it")
     return stream
 
 
@@ -112,7 +112,7 @@ def read_byte_lines(path: str | Path) -> Iterator[bytes]:
         if line is None:
             raise InputError(
                 f"{path}, line {number}: longer than {MAX_LINE_BYTES} bytes; "
-                "is this a text file with one segment a line?"
+                "is this a text file with one segment per line?"
             )
         yield line
 
@@ -200,7 +200,7 @@ def read_line_blocks(path: str | Path, size: int = 1 << 21) -> Iterator[bytes]:
             if len(rest) > MAX_LINE_BYTES:
                 raise InputError(
                     f"{path}, line {lines + 1}: longer than {MAX_LINE_BYTES} bytes; "
-                    "is this a text file with one segment a line?"
+                    "is this a text file with one segment per line?"
                 )
     if rest:
         yield rest + b"\n"
@@ -208,7 +208,7 @@ def read_line_blocks(path: str | Path, size: int = 1 << 21) -> Iterator[bytes]:
 
 def _damaged(path: str | Path, lines: int, error: Exception) -> InputError:
     """Return the error for a file that is damaged after ``lines`` lines."""
-    return InputError(f"{path}: damaged after line {lines} ({error}); make or fetch it again")
+    return InputError(f"{path}: damaged after line {lines} ({error}); create or download it again")
 
 
 STANDARD_STREAM = "-"
@@ -277,7 +277,7 @@ def read_parallel(*paths: str | Path) -> Iterator[tuple[str, ...]]:
             if line is None:
                 longer = next(p for p, other in zip(paths, row, strict=True) if other is not None)
                 raise InputError(
-                    f"{path} ends after line {number}, but {longer} goes on; "
+                    f"{path} ends after line {number}, but {longer} has more lines; "
                     "parallel files need the same number of lines"
                 )
         number += 1
@@ -329,8 +329,8 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         places = {str(place) for place in (temporary, path, *path.parents)}
         if str(error.filename) in places or is_full(error):
             raise InputError(
-                f"{path}: could not be written ({error.strerror}); what was there before is kept: make room or choose "
-                "another place, and run the same command again"
+                f"{path}: could not be written ({error.strerror}); the previous contents are kept; free disk space or "
+                "choose another output, and run the same command again"
             ) from None
         raise
     finally:
@@ -371,7 +371,7 @@ def _scratch_place(output: Path) -> Path:
         return output.with_name(f"{output.name}.scratch")
     place = Path(os.path.expandvars(said))
     if not place.is_dir():
-        raise InputError(f"{SCRATCH}={said}: {place} is no folder here; make it, or take the variable away")
+        raise InputError(f"{SCRATCH}={said}: {place} is not a directory; create it or unset the variable")
     outputs_name = hashlib.sha256(str(output.absolute()).encode()).hexdigest()[:16]
     return place / f"{outputs_name}-{output.name}.scratch"
 
@@ -387,9 +387,9 @@ def check_output(path: str | Path) -> Path:
         raise InputError(f"an output is called '{path}'; give it the name of a file")
     try:
         if path.is_dir():
-            raise InputError(f"{path}: is a folder; an output needs the name of a file")
+            raise InputError(f"{path}: is a directory; an output needs the name of a file")
         if path.exists() and not path.is_file():
-            raise InputError(f"{path}: is no ordinary file and cannot be replaced; choose another output")
+            raise InputError(f"{path}: is not a regular file and cannot be replaced; choose another output")
         _check_parents(path)
     except OSError as error:
         raise InputError(f"{path}: cannot be an output ({error.strerror}); choose another") from None
@@ -408,9 +408,9 @@ def _check_parents(path: Path, itself: bool = False) -> None:
     """
     parent = next(parent for parent in [*[path] * itself, *path.parents] if parent.exists())
     if not parent.is_dir():
-        raise InputError(f"{path}: {parent} is a file, not a folder; choose another output")
+        raise InputError(f"{path}: {parent} is a file, not a directory; choose another output")
     if not os.access(parent, os.W_OK | os.X_OK):
-        raise InputError(f"{path}: {parent} may not be written to (permissions); choose another output")
+        raise InputError(f"{path}: the directory {parent.resolve()} is not writable; choose another output")
 
 
 def check_output_folder(path: str | Path) -> None:
@@ -422,7 +422,7 @@ def check_output_folder(path: str | Path) -> None:
     try:
         _check_parents(Path(path), itself=True)
     except OSError as error:
-        raise InputError(f"{path}: cannot be a folder of outputs ({error.strerror}); choose another") from None
+        raise InputError(f"{path}: cannot be an output directory ({error.strerror}); choose another") from None
 
 
 def _temporary(path: Path) -> Path:
@@ -524,6 +524,8 @@ def read_json(path: str | Path) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        raise InputError(f"{path}, line {error.lineno}: not JSON ({error.msg}); remove it and run again") from None
+        raise InputError(
+            f"{path}, line {error.lineno}: not JSON ({error.msg}); remove it and run the command again"
+        ) from None
     except (ValueError, RecursionError) as error:  # a number with thousands of digits, or thousands of open brackets
-        raise InputError(f"{path}: not JSON of this project ({error}); remove it and run again") from None
+        raise InputError(f"{path}: not valid JSON ({error}); remove it and run the command again") from None

@@ -90,16 +90,16 @@ def check_options(args: argparse.Namespace) -> None:
     for place, (name, path) in enumerate(outputs):
         check_output(path)
         if any(_same(path, before) for other, before in outputs[:place] if other == name):
-            raise InputError(f"{option(name)} {path}: is there twice; give every output its own name")
+            raise InputError(f"{option(name)} {path}: given twice; give every output a name of its own")
         for other, value in _paths(args):
             if other != name and _same(path, value):
-                raise InputError(f"{option(name)} {path}: is also {option(other)}; give every output its own name")
+                raise InputError(f"{option(name)} {path}: is also {option(other)}; give every output a name of its own")
     for name in FOLDERS:
         folders = _values(getattr(args, name, None))
         for place, folder in enumerate(folders):
             check_output_folder(folder)
             if any(_same(folder, before) for before in folders[:place]):
-                raise InputError(f"{option(name)} {folder}: is there twice; give every run its own folder")
+                raise InputError(f"{option(name)} {folder}: given twice; give every run a directory of its own")
 
 
 def option(name: str) -> str:

@@ -51,10 +51,10 @@ class StateFolder:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say(f"another process is at work in {self.path}; waiting until it ends")
+            say(f"another process is using {self.path}; waiting until it ends")
             fcntl.flock(self._lock, fcntl.LOCK_EX)
         except OSError as error:  # some cluster file systems do not support locks
-            say(f"{self.path}: cannot be locked ({error.strerror}); take care that no other process works there")
+            say(f"{self.path}: cannot be locked ({error.strerror}); make sure that no other process uses it")
             return
         for leftover in self.path.glob(f"{TEMPORARY}*"):
             leftover.unlink(missing_ok=True)
@@ -68,7 +68,7 @@ class StateFolder:
         """Remove the state (files that match ``patterns``) of a finished job with other settings."""
         if not self._finished.exists() or not (changed := self._changed(read_json(self._finished))):
             return
-        say(f"{self.path}: finished with other settings before, starting over; changed since: {', '.join(changed)}")
+        say(f"{self.path}: the finished run in it had other settings, starting over; changed: {', '.join(changed)}")
         for pattern in patterns:
             for path in self.path.glob(pattern):
                 path.unlink()
@@ -82,8 +82,8 @@ class StateFolder:
         """
         if changed := self._changed(before):
             raise InputError(
-                f"{self.path}: was begun with other settings, changed since: {', '.join(changed)}; "
-                f"undo the change to go on, or {self.remedy}"
+                f"{self.path}: the checkpoint was written with other settings; changed: {', '.join(changed)}; "
+                f"undo the change to resume, or {self.remedy}"
             )
 
     def finish(self) -> None:

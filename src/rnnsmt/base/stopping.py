@@ -52,7 +52,9 @@ class Stop:
 
     def reason(self) -> str:
         """Return the reason for stopping, for the log."""
-        return "before the time limit" if self.signal is None else f"by {signal.Signals(self.signal).name}"
+        if self.signal is None:
+            return "before the time limit"
+        return "by Ctrl-C" if self.signal == signal.SIGINT else f"by {signal.Signals(self.signal).name}"
 
     def exit_code(self) -> int:
         """Return 130 after Ctrl-C, otherwise ``SAVED``."""

@@ -3,14 +3,14 @@
 import argparse
 import re
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rnnsmt.base.io import InputError, read_lines, sha256, write_json, write_lines
 from rnnsmt.base.languages import code_mistake
 from rnnsmt.base.options import positive
-from rnnsmt.base.progress import track
+from rnnsmt.base.progress import say, track
 
 if TYPE_CHECKING:
     from rnnsmt.corpus.preparation import CorpusSide
@@ -40,7 +40,7 @@ def fetch(args: argparse.Namespace) -> dict[str, object]:
     and the same command resumes it; FILE is only written once it is complete. If FILE exists and has the expected
     SHA-256, nothing is downloaded.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt corpus fetch --url file://$PWD/try/texts.tar.gz --sha256 none --output try/fetched.tar.gz
     """
@@ -68,7 +68,7 @@ def unpack(args: argparse.Namespace) -> dict[str, object]:
     The archive is read sequentially up to the requested file; nothing else is written to disk. A file that is
     compressed inside the archive is not decompressed.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt corpus unpack --archive try/fetched.tar.gz --member try/demo/dev.en --output try/unpacked.en
     """
@@ -119,7 +119,7 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     --no-normalize --no-tokenize passes tokenised corpora through unchanged except for whitespace, control characters
     and cleaning. Text for the original Moses must not contain an unescaped "|"; do not use --no-escape for it.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt corpus prepare --source try/demo/general.en.gz --target try/demo/general.fr.gz --source-lang en \
             --target-lang fr --output-source try/general.en.gz --output-target try/general.fr.gz \
@@ -159,7 +159,7 @@ def _sides(args: argparse.Namespace) -> "list[CorpusSide]":
         ("target", args.target, args.output_target, args.target_lang),
     ):
         if (path is None) != (output is None):
-            raise InputError(f"--{name} and --output-{name} belong together: give both or neither")
+            raise InputError(f"--{name} and --output-{name} must be given together: both or neither")
         if path is not None:
             if wrong := code_mistake(lang):
                 raise InputError(f"--{name}-lang {wrong}")
@@ -177,7 +177,7 @@ def join_options(parser: argparse.ArgumentParser) -> None:
 def join(args: argparse.Namespace) -> dict[str, object]:
     """Concatenate text files.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt corpus join --input try/general.fr.gz try/dev.fr.gz --output try/joined.fr.gz
     """
@@ -199,7 +199,7 @@ def train_truecaser(args: argparse.Namespace) -> dict[str, object]:
     The model holds the counts of the cased forms of every word, as that of train-truecaser.perl does. Words at the
     start of a sentence are not counted.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt corpus train-truecaser --input try/general.fr.gz --output-model try/truecaser.fr --lang fr
     """
@@ -208,7 +208,7 @@ def train_truecaser(args: argparse.Namespace) -> dict[str, object]:
     lines = chain.from_iterable(read_lines(path) for path in args.input)
     casing = truecaser.learn(track(lines, "learning case"))
     if not casing:
-        raise InputError(f"{', '.join(args.input)}: no word that is not the first of its line; is this tokenised text?")
+        raise InputError(f"{', '.join(args.input)}: no line has a second word; is this tokenised text?")
     truecaser.save(casing, args.output_model)
     forms = sum(len(forms) for forms in casing.values())
     return {"language": args.lang, "words": len(casing), "forms": forms}
@@ -227,14 +227,19 @@ def truecase(args: argparse.Namespace) -> dict[str, object]:
     The first word of a sentence, and any unseen form of a known word, is replaced by the most frequent form of the
     word. Words that are not in the model are not changed.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt corpus truecase --model try/truecaser.fr --input try/dev.fr.gz --output try/dev.tc.fr.gz
     """
     from rnnsmt.base.parallel import map_lines
+    from rnnsmt.corpus.text_checks import SAMPLE_LINES, unknown_words_warning
     from rnnsmt.corpus.truecaser import Truecaser
 
     model = Truecaser(args.model)  # read here, so that a bad model ends the stage before any work
+    if Path(args.input).is_file():  # a pipe can be read only once
+        sample = islice(read_lines(args.input), SAMPLE_LINES)
+        if warning := unknown_words_warning(args.input, sample, model.best, args.model):
+            say(f"warning: {warning}")
     lines = track(read_lines(args.input), "truecasing")
     return {"lines": write_lines(args.output, map_lines(lambda: model, lines, args.threads))}
 
@@ -254,7 +259,7 @@ def detokenize(args: argparse.Namespace) -> dict[str, object]:
     The first word of every sentence is capitalised, entities are replaced by their characters, and tokens are joined,
     as detruecase.perl and detokenizer.perl of Moses do, in the implementation of sacremoses.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt corpus detokenize --input try/dev.tc.fr.gz --output try/dev.detokenized.fr --lang fr
     """

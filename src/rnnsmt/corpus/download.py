@@ -62,10 +62,10 @@ class Partial:
             try:
                 fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                say(f"another process fetches {self.path}; waiting until it ends")
+                say(f"another process is downloading {self.path}; waiting until it ends")
                 fcntl.flock(self.file, fcntl.LOCK_EX)
             except OSError as error:  # some cluster file systems do not support locks
-                say(f"{self.path}: cannot be locked ({error.strerror}); take care that no other process fetches it")
+                say(f"{self.path}: cannot be locked ({error.strerror}); make sure that no other process downloads it")
             with suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(self.file.fileno()), self.path.stat()):
                     break
@@ -164,7 +164,7 @@ def _receive(response: "http.client.HTTPResponse", url: str, part: Partial) -> i
         raise BrokenOffError(f"the server answered with another range ({ranges})")
     begun = part.size
     if begun:
-        say(f"going on after {begun:,} bytes")
+        say(f"resuming after {begun:,} bytes")
     meter = Meter("downloading", rest, "bytes")
     while block := response.read(BLOCK):
         part.write(block)
@@ -210,8 +210,8 @@ def fetch_first(urls: Sequence[str], expected: str | None, output: Path) -> tupl
     except OSError as error:
         if is_full(error) or str(error.filename) in {str(place) for place in (part.path, output, *output.parents)}:
             raise InputError(
-                f"{output}: could not be written ({error.strerror}); what has come is kept in {part.path}: make room "
-                "or choose another place, and run the same command again"
+                f"{output}: could not be written ({error.strerror}); the downloaded part is kept in {part.path}: free "
+                "disk space or choose another output, and run the same command again"
             ) from None
         raise
     raise InputError(f"{output} could not be fetched; check the address and the sha256 ({'; '.join(failures)}){kept}")
@@ -255,7 +255,7 @@ def _fetch(url: str, part: Partial, expected: str | None) -> tuple[int, str]:
         if not continued:
             raise ValueError(f"its sha256 is {digest}, not {expected}")
         continued = False
-        say(f"{url}: the {size:,} bytes have another sha256 than {expected}; once more from the beginning")
+        say(f"{url}: the {size:,} bytes have another sha256 than {expected}; downloading again from the beginning")
 
 
 def extract_member(path: str, wanted: str, output: str) -> tuple[int, int]:
@@ -274,7 +274,9 @@ def extract_member(path: str, wanted: str, output: str) -> tuple[int, int]:
             device; or the name leads out of the archive.
     """
     if PurePosixPath(wanted).is_absolute() or ".." in PurePosixPath(wanted).parts:
-        raise InputError(f"--member {wanted}: leads out of the archive; give a name without .. that begins with no /")
+        raise InputError(
+            f"--member {wanted}: is outside the archive; give a name without .. that does not begin with /"
+        )
     open_binary(path).close()  # raises InputError if the file is missing
     seen: list[str] = []
     with atomic_path(output) as temporary:
@@ -306,7 +308,7 @@ def _copy_member(path: str, wanted: str, output: Path, seen: list[str]) -> int |
                 continue
             stream = archive.extractfile(member) if member.isreg() else None
             if stream is None:
-                raise InputError(f"{path}: {wanted} is {_kind(member)} in it, no file; name another member")
+                raise InputError(f"{path}: {wanted} is {_kind(member)}, not a file; give another member")
             with output.open("wb") as out:
                 shutil.copyfileobj(stream, out, 1 << 20)
             return member.size
@@ -317,7 +319,7 @@ def _kind(member: tarfile.TarInfo) -> str:
     """Describe a member that is not a regular file."""
     if member.issym() or member.islnk():
         return f"a link to {member.linkname}"
-    return "a folder" if member.isdir() else "a device or a pipe"
+    return "a directory" if member.isdir() else "a device or a pipe"
 
 
 def _plain(name: str) -> str:

@@ -18,6 +18,7 @@ from rnnsmt.base.parallel import map_chunks
 from rnnsmt.base.progress import Meter, say
 from rnnsmt.corpus.cleaning import BAD_UTF8, RATIO, Cleaner, CleaningOptions, RejectedLineError, is_utf8
 from rnnsmt.corpus.reading import LINE_BYTES, read_pairs, read_segments
+from rnnsmt.corpus.text_checks import SAMPLE_LINES, language_warnings, refuse_columns
 from rnnsmt.corpus.tokenizer import has_rules
 
 SAMPLES = 20
@@ -168,12 +169,13 @@ def prepare_corpus(
         min_lines: minimum number of kept lines with words.
 
     Raises:
-        InputError: as ``read_pairs``; a file has another encoding, was changed while it was read, or is not a dev or
-            test set; fewer than ``min_lines`` lines with words remain. No output is written in these cases.
+        InputError: as ``read_pairs``; a file has another encoding or several columns, was changed while it was read, or
+            is not a dev or test set; fewer than ``min_lines`` lines with words remain. No output is written in these
+            cases.
     """
     for side in sides:
         if options.tokenize and not has_rules(side.lang):
-            say(f"warning: the tokeniser has no rules of its own for the language {side.lang}; it takes generic ones")
+            say(f"warning: the tokeniser has no rules for the language {side.lang}; generic rules are used")
     inputs = [InputFile.look_at(side.input) for side in sides]
     limit = None if options.keep_all else LINE_BYTES
     rows: Iterable[Segments] = (
@@ -181,20 +183,26 @@ def prepare_corpus(
         if len(sides) == 2
         else ((segment,) for segment in read_segments(sides[0].input, limit))
     )
+    for side in sides:
+        refuse_columns(side.input)
     total = Tally.of(len(sides))
+    samples: list[list[str]] = [[] for _ in sides]
     with ExitStack() as stack:
         files = [stack.enter_context(atomic_text(side.output)) for side in sides]
         meter = Meter("preparing")
         cleaner = partial(_chunk_cleaner, [side.lang for side in sides], options)
         for texts, tally in map_chunks(cleaner, rows, threads):
             _write_lines(files, texts)
+            for sample, lines in zip(samples, texts, strict=True):
+                sample.extend(lines[: SAMPLE_LINES - len(sample)])
             total.add(tally)
             meter.add(tally.lines)
         for file in inputs:
             file.check_unchanged()
         _check_total([side.input for side in sides], total, min_lines)
     prepared = Prepared(sides, inputs, total)
-    for warning in prepared.warnings(options.keep_all):
+    languages = language_warnings([side.input for side in sides], [side.lang for side in sides], samples)
+    for warning in (*prepared.warnings(options.keep_all), *languages):
         say(f"warning: {warning}")
     return prepared
 
@@ -274,19 +282,19 @@ def _check_total(inputs: Sequence[str], total: Tally, min_lines: int) -> None:
             )
     if total.kept == 0:
         raise InputError(
-            f"{names}: none of {total.lines} lines is left after cleaning ({total.rejected.reasons()}); look at it"
+            f"{names}: none of {total.lines} lines is left after cleaning ({total.rejected.reasons()}); check the file"
         )
     for path, line in zip(inputs, total.too_long, strict=True):
         if line:
             raise InputError(
                 f"{path}, line {line}: more than {MAX_SEGMENT} words, which the decoder does not translate; split it, "
-                "one sentence a line"
+                "one sentence per line"
             )
     with_words = total.kept - total.suspicious.lines[NO_WORDS]
     if with_words < min_lines:
         raise InputError(
-            f"{names}: {with_words} of {total.lines} lines have words, at least {min_lines} are needed; look at the "
-            "file, or take a larger set"
+            f"{names}: {with_words} of {total.lines} lines have words, at least {min_lines} are needed; check the "
+            "file, or use a larger set"
         )
 
 
@@ -365,7 +373,7 @@ class Prepared:
         for reason, count in sorted(total.suspicious.lines.items()):
             yield f"{names}: lines with {reason}: {count:,}, the first is line {total.suspicious.first[reason][0]}"
         if keep_all and total.lines < FEW_LINES:
-            yield f"{names}: {total.lines} lines are a small dev or test set; its figures say little"
+            yield f"{names}: {total.lines} lines are a small dev or test set; its scores are unreliable"
 
 
 def check_cleaning(options: CleaningOptions) -> None:

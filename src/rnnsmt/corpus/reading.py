@@ -99,22 +99,22 @@ def _refuse_foreign(path: str | Path, start: bytes) -> None:
     """
     if start[257:262] == b"ustar":  # magic number in the first header of a tar archive
         raise InputError(
-            f"{path}: is a tar archive; take the text file out of it, e.g. with rnnsmt corpus unpack, or name it with "
+            f"{path}: is a tar archive; extract the text file, e.g. with rnnsmt corpus unpack, or name it with "
             "member: under download: in the configuration"
         )
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)):
         raise InputError(f"{path}: is UTF-16 or UTF-32, not UTF-8; convert it first, e.g. with iconv -t UTF-8")
     if start.count(0) > max(len(start) // 4, 100):
         raise InputError(
-            f"{path}: has NUL bytes all over: UTF-16 without its mark, or no text at all; convert it first, e.g. with "
-            "iconv -f UTF-16LE -t UTF-8"
+            f"{path}: contains many NUL bytes: UTF-16 without a byte order mark, or not a text file; convert it "
+            "first, e.g. with iconv -f UTF-16LE -t UTF-8"
         )
     if b"\n" not in start and start.rstrip(b"\r").count(b"\r") > 1:
         raise InputError(f"{path}: its lines end in CR, not LF; convert it first, e.g. with tr '\\r' '\\n'")
     if _SGM_ROOT.match(start) and _SEVERAL_SIDES.search(start):
         raise InputError(
-            f"{path}: holds the source and other sides in one file (WMT's XML since 2021); write each side to a text "
-            "file of its own first"
+            f"{path}: contains the source and other sides in one file (WMT's XML since 2021); write each side to a "
+            "text file of its own first"
         )
 
 
@@ -134,7 +134,7 @@ def read_pairs(
             more = sum(1 for _ in rows) + 1
             raise InputError(
                 f"{shorter} has {number} lines, but {longer} has {number + more}; "
-                "parallel files need the same number of lines, make or fetch them again"
+                "parallel files need the same number of lines, create or download them again"
             )
         yield row  # type: ignore[misc]
 
@@ -149,7 +149,7 @@ def _sgm_segments(path: str | Path) -> list[bytes]:
         try:
             raw = stream.read(SGM_BYTES + 1)
         except (EOFError, OSError, ValueError) as error:
-            raise InputError(f"{path}: damaged ({error}); make or fetch it again") from None
+            raise InputError(f"{path}: damaged ({error}); create or download it again") from None
     if len(raw) > SGM_BYTES:
         raise InputError(f"{path}: larger than {SGM_BYTES} bytes; WMT's .sgm files are small, is this one?")
     text = raw.decode("utf-8", "surrogateescape")
@@ -185,4 +185,4 @@ def all_lines(paths: list[str]) -> Iterator[str]:
             empty = False
             yield line
     if empty:
-        raise InputError(f"{', '.join(paths)}: no lines at all")
+        raise InputError(f"{', '.join(paths)}: contains no lines")

@@ -61,7 +61,7 @@ def describe(args: argparse.Namespace) -> dict[str, object]:
 
     Also prints the training settings of the preset. torch is not needed.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt cslm describe --preset small
     """
@@ -99,7 +99,7 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     parallel corpus is the target vocabulary of the RNN. All words outside the shortlist are mapped to one class, UNK;
     no word is discarded. Lines without words are skipped.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt cslm prepare \
             --input results/corpus/truecased/harbour.fr.gz results/corpus/truecased/gazette.fr.gz \
@@ -110,7 +110,7 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
 
     if args.vocabulary is not None:
         if args.vocabulary_text is not None:
-            raise InputError("--vocabulary-text: is for --vocab-size; with --vocabulary nothing is counted")
+            raise InputError("--vocabulary-text: requires --vocab-size; it cannot be combined with --vocabulary")
         vocabulary = Vocabulary.read(args.vocabulary)
     else:
         check_size(args.vocab_size)
@@ -132,7 +132,7 @@ def train(args: argparse.Namespace) -> dict[str, object]:
     the validation n-grams is computed after every epoch. Training ends after --epochs epochs, or when the perplexity
     has not improved for --patience epochs; the best parameters are saved.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt cslm train --text try/text --preset demo --self-normalised 0.1 --seed 1 \
             --output-model try/cslm.pt --output-history try/cslm.json --state-dir try/cslm.state --threads 2
@@ -169,7 +169,7 @@ def perplexity(args: argparse.Namespace) -> dict[str, object]:
     The output (JSON) also contains the perplexity of the mixture of both models with equal weights and, if the CSLM was
     trained self-normalised, mean and standard deviation of ln Z, the logarithm of the sum over all classes.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt cslm perplexity --model try/cslm.pt --input results/corpus/joined/truecased/dev.fr.gz \
             --lm results/model/lm.arpa.gz --output try/cslm.perplexity.json
@@ -200,7 +200,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
 
     The output has one natural logarithm per line. It includes ``</s>`` and is not normalised by length.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt cslm score --model try/cslm.pt --input results/corpus/joined/truecased/dev.fr.gz \
             --output try/dev.scores
@@ -235,7 +235,7 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
     including ``</s>``. The total score of a hypothesis is not changed: `tuning optimise` determines the weight of the
     feature, and `tuning rerank` selects the best hypotheses with it.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt cslm rescore --model results/cslm/network1/model.pt --nbest try/dev.nbest \
             --output try/dev.rescored --unknown class

@@ -136,5 +136,5 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> TrainedC
         vocabulary, normalised = Vocabulary(content["words"]), bool(content["self-normalised"])
         trained = TrainedCslm(model, vocabulary, normalised, int(content["unknown words"]), content["meta"])
     if len(vocabulary) != model.sizes.vocabulary:
-        raise InputError(f"{path}: its words are not as many as its classes; {FORMAT.remedy}")
+        raise InputError(f"{path}: the numbers of words and of output classes differ; {FORMAT.remedy}")
     return trained

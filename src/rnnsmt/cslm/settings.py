@@ -151,9 +151,9 @@ class CslmSettings(EpochSettings):
         """Check the settings as in the base class, and the bounds of order and singletons."""
         super().check()
         if self.order < 2:
-            raise InputError(f"--order {self.order}: must be at least 2, a word and one before it")
+            raise InputError(f"--order {self.order}: must be at least 2")
         if self.singletons > 1:
-            raise InputError(f"--singletons {self.singletons}: is a share, at most 1")
+            raise InputError(f"--singletons {self.singletons}: is a fraction, at most 1")
 
     def sizes(self, *vocabularies: int) -> CslmSizes:
         """Return the sizes of the network for this number of classes."""

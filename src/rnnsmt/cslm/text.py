@@ -80,7 +80,7 @@ def prepare_text(paths: list[str], vocabulary: Vocabulary, output_dir: str) -> d
             writer.append(0, ids, lengths)
             empty += skipped
         if not writer.sequences:
-            raise InputError(f"{paths[0]}: no words to learn from; make the text again")
+            raise InputError(f"{paths[0]}: contains no words; check the text")
     vocabulary.write(directory / "vocab.txt")
     stats: dict[str, object] = {
         "sentences": writer.sequences,

@@ -58,7 +58,7 @@ def add_to_nbest(scorer: NGramScorer, nbest: str, output: str) -> int:
             for fields, score in zip(block, scores, strict=True):
                 out.write(with_feature(fields, FEATURE, score) + "\n")
         if not number:
-            raise InputError(f"{nbest}: is empty, an n-best list is needed")
+            raise InputError(f"{nbest}: is empty; an n-best list is expected")
     return number
 
 
@@ -70,5 +70,5 @@ def _nbest_fields(line: str, path: str, number: int) -> list[str]:
     """
     fields = fields_of(line, path, number)
     if f"{FEATURE}=" in fields[2].split():
-        raise InputError(f"{path}, line {number}: has {FEATURE}= already; give the list as the decoder wrote it")
+        raise InputError(f"{path}, line {number}: has {FEATURE}= already; give the n-best list of the decoder")
     return fields

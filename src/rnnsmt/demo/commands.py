@@ -34,7 +34,7 @@ def make(args: argparse.Namespace) -> dict[str, object]:
     Numbers of lines at --scale 1: 4,000 in-domain pairs, 16,000 general pairs, 20,000 monolingual lines, 400 for dev,
     500 for test. The sizes of dev and test do not depend on --scale.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt demo make --output-dir try/demo --seed 1
     """

@@ -81,7 +81,7 @@ def bleu(args: argparse.Namespace) -> dict[str, object]:
     untokenised references and the report of the decoder. The output (JSON) is a score file for `evaluation table`. With
     --lowercase the signature of sacreBLEU says that case was ignored; tokenised BLEU is always case-sensitive.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt evaluation bleu --hypothesis results/systems/rnn/run1/harbour-test.tokens \
             --reference results/corpus/tokenized/harbour-test.fr.gz \
@@ -94,9 +94,9 @@ def bleu(args: argparse.Namespace) -> dict[str, object]:
     for option, name in (("--system", args.system), ("--test-set", args.test_set)):
         _check_name(option, name)
     if args.run_number < 1:
-        raise InputError(f"--run {args.run_number}: runs are counted from 1")
+        raise InputError(f"--run {args.run_number}: must be at least 1")
     if (args.detok_hypothesis is None) != (args.detok_reference is None):
-        raise InputError("--detok-hypothesis and --detok-reference belong together: give both or none")
+        raise InputError("--detok-hypothesis and --detok-reference must be given together: both or neither")
     score = score_output(
         args.system,
         args.test_set,
@@ -143,7 +143,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     The directory of a run contains, for every set, the output of the decoder SET.output and its report SET.decode.json.
     The command writes next to them SET.tokens (detruecased output), SET.detokenized and SET.bleu.json (score file).
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt evaluation score --run-dir results/systems/rnn/run1 results/systems/rnn/run2 --lang fr \
             --system rnn --set \
@@ -182,7 +182,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
 
 def _check_name(option: str, name: str) -> None:
     if not NAME.fullmatch(name):
-        raise InputError(f"{option} {name!r}: a name is made of letters, digits and the characters _ . + -")
+        raise InputError(f"{option} {name!r}: a name consists of letters, digits and the characters _ . + -")
 
 
 def _set_with_references(text: str) -> tuple[str, str, str]:
@@ -252,7 +252,7 @@ def table(args: argparse.Namespace) -> dict[str, object]:
     system that lacks one of its features (for example cslm_rnn against rnn and against cslm). The features of a system
     are given by --features or by its name.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt evaluation table --features baseline= rnn=rnn --scores \
             results/systems/baseline/run1/harbour-test.bleu.json \
@@ -329,7 +329,7 @@ def compare(args: argparse.Namespace) -> dict[str, object]:
     BLEU, also that of groups, is the mean over all runs; sentences, phrase pairs and contributions are those of the
     first runs. Gains and losses are differences of smoothed sentence BLEU.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt evaluation compare --names Baseline RNN --reference results/corpus/tokenized/harbour-test.fr.gz \
             --baseline results/systems/baseline/run1/harbour-test.tokens \
@@ -430,7 +430,7 @@ def provenance(args: argparse.Namespace) -> dict[str, object]:
     It contains no times and no host names: the same files give the same output. Hashing takes about one second per
     gigabyte; --hash-limit-mb excludes large files.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt evaluation provenance --scores results/systems/rnn/run1/harbour-test.bleu.json \
             --output try/provenance.json

@@ -135,7 +135,7 @@ def pair_counts(table: str | Path, pairs: Iterable[Pair]) -> dict[Pair, float]:
         try:
             counts_of_pairs[pair] = float(counts[2]) if len(counts) > 2 else 0.0
         except ValueError:
-            raise InputError(f"{table}, line {number}: a count that is no number; make the table again") from None
+            raise InputError(f"{table}, line {number}: a count is not a number; create the table again") from None
     return counts_of_pairs
 
 
@@ -243,7 +243,9 @@ class Comparison:
         for path, texts, made in zip((baseline, system), self.texts, self._derivations, strict=True):
             for number, (text, (told, _)) in enumerate(zip(texts, made, strict=True), 1):
                 if text.casefold().split() != told.casefold().split():
-                    raise InputError(f"{path}: line {number} of the output is another translation; give its own file")
+                    raise InputError(
+                        f"{path}: line {number} of the output is a different translation; give the file written with it"
+                    )
         of_both = [
             [phrase_pairs(sentence, *derivation) for sentence, derivation in zip(self.source, derivations, strict=True)]
             for derivations in self._derivations
@@ -276,7 +278,7 @@ class Comparison:
         own, other = (features_of_derivations(model, sentences, made) for made in reversed(self._derivations))
         if np.isnan(own).any():
             number = int(np.flatnonzero(np.isnan(own).any(1))[0])
-            raise InputError(f"the model has not all phrases of sentence {number} (from 0); give the ini of the system")
+            raise InputError(f"the model lacks phrases of sentence {number} (from 0); give the ini of the system")
         self.contributions = (own - other) * weights
         self.kinds = kinds_of_features(model, columns)
         self.counts = pair_counts(table, {pair for side in self.pairs for pairs in side for pair in pairs})

@@ -44,9 +44,7 @@ class Files:
         name = os.path.normpath(path)
         if name not in self._found:
             if not Path(name).is_file():
-                raise InputError(
-                    f"{name}: no such file, so nobody could trace the figures to it; run the workflow again"
-                )
+                raise InputError(f"{name}: no such file; run the workflow again")
             size = Path(name).stat().st_size
             self._found[name] = {
                 "bytes": size,
@@ -70,8 +68,8 @@ class Files:
             name = self.add(str(entry.get("path")))
             if self._found[name]["sha256"] not in (None, entry.get("sha256")):
                 raise InputError(
-                    f"{name}: was replaced after {report} was made of it, so the figures are not those of this file; "
-                    f"put the old file back, or touch this one and run the workflow again"
+                    f"{name}: was replaced after {report} was written, so the results are not those of this file; "
+                    f"restore the old file, or touch this one and run the workflow again"
                 )
         return self.add(report)
 

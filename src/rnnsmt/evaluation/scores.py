@@ -103,7 +103,7 @@ def score_output(
         if len(plain_hypotheses) != len(hypotheses):
             raise InputError(
                 f"{plain_hypothesis} has {len(plain_hypotheses)} lines, but {hypothesis} has {len(hypotheses)}; "
-                "both must hold the same output"
+                "both must contain the same output"
             )
         plain = sacre_bleu(plain_hypotheses, plain_texts, lowercase)
     return Score(
@@ -189,7 +189,7 @@ def read_score(path: str | Path) -> Score:
     tokenized = _field(path, value, "tokenized", dict)
     sacre = value.get("sacrebleu")
     if sacre is not None and not isinstance(sacre, dict):
-        raise InputError(f"{path}: `sacrebleu` is neither null nor a map; make the file again")
+        raise InputError(f"{path}: `sacrebleu` is neither null nor a map; create the file again")
     decode = value.get("decode")
     segments = _field(path, value, "segments", int)
     summed = _integers(path, tokenized, "statistics", SIZE)
@@ -216,7 +216,7 @@ def _sentences(path: str | Path, value: dict[str, Any], segments: int, summed: t
         rows = ((),)
     whole = len(rows) == segments and all(len(row) == SIZE and min(row) >= 0 for row in rows)
     if rows and not (whole and tuple(map(sum, zip(*rows, strict=True))) == summed):
-        raise InputError(f"{path}: `sentences` does not add up to the statistics of the text; make the file again")
+        raise InputError(f"{path}: `sentences` does not add up to the statistics of the text; create the file again")
     return rows
 
 
@@ -236,9 +236,9 @@ def _sacre_bleu_field(path: str | Path, value: dict[str, Any]) -> SacreBleu:
 def _field(path: str | Path, value: dict[str, Any], key: str, kind: type | tuple[type, ...]) -> Any:
     """Return the value of a key after checking its type."""
     if key not in value:
-        raise InputError(f"{path}: the key `{key}` is missing; make the file again with `rnnsmt evaluation bleu`")
+        raise InputError(f"{path}: the key `{key}` is missing; create the file again with `rnnsmt evaluation bleu`")
     if not isinstance(value[key], kind) or isinstance(value[key], bool):
-        raise InputError(f"{path}: `{key}` has the wrong type; make the file again with `rnnsmt evaluation bleu`")
+        raise InputError(f"{path}: `{key}` has the wrong type; create the file again with `rnnsmt evaluation bleu`")
     return value[key]
 
 
@@ -246,7 +246,7 @@ def _integers(path: str | Path, value: dict[str, Any], key: str, length: int) ->
     """Return a list of ``length`` non-negative integers."""
     numbers: Sequence[Any] = _field(path, value, key, list)
     if len(numbers) != length or any(type(number) is not int or number < 0 for number in numbers):
-        raise InputError(f"{path}: `{key}` is not a list of {length} counts; make the file again")
+        raise InputError(f"{path}: `{key}` is not a list of {length} counts; create the file again")
     return tuple(numbers)
 
 
@@ -295,7 +295,7 @@ def _check_test_sets(grouped: Scores) -> None:
             if _signature(score) != _signature(other):
                 raise InputError(
                     f"{score.path}: sacreBLEU signature {_signature(score)} on {test_set}, but {_signature(other)} in "
-                    f"{other.path}; score all runs alike"
+                    f"{other.path}; score all runs with the same settings"
                 )
 
 
@@ -321,13 +321,13 @@ def add_joint(scores: Scores, name: str, parts: Sequence[str]) -> None:
     for part in parts:
         if part not in known:
             raise InputError(
-                f"--joint {name}: no score file is of the test set {part}; known: {', '.join(sorted(known))}"
+                f"--joint {name}: there is no score file for the test set {part}; there are {', '.join(sorted(known))}"
             )
     for system in sorted({system for system, _ in scores}):
         pieces = []
         for part in parts:
             if (system, part) not in scores:
-                raise InputError(f"--joint {name}: {system} has no score on {part}; score it there too")
+                raise InputError(f"--joint {name}: {system} has no score on {part}; score it on this set too")
             pieces.append(scores[system, part])
         scores[system, name] = {run: _join(name, [piece[run] for piece in pieces]) for run in pieces[0]}
 
@@ -358,7 +358,9 @@ def joint_sacre_bleu(parts: Sequence[SacreBleu], where: str) -> SacreBleu:
 
     signatures = sorted({part.signature for part in parts})
     if len(signatures) > 1:
-        raise InputError(f"{where}: sacreBLEU signatures differ ({'; '.join(signatures)}); score all parts alike")
+        raise InputError(
+            f"{where}: sacreBLEU signatures differ ({'; '.join(signatures)}); score all parts with the same settings"
+        )
     counts = [sum(column) for column in zip(*(part.counts for part in parts), strict=True)]
     totals = [sum(column) for column in zip(*(part.totals for part in parts), strict=True)]
     sys_len, ref_len = sum(part.sys_len for part in parts), sum(part.ref_len for part in parts)

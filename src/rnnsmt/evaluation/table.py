@@ -192,7 +192,7 @@ def rows(
     for (system, _), runs in scores.items():
         if len(runs) % trainings:
             raise InputError(
-                f"--trainings {trainings}: {system} has {len(runs)} runs, which cannot take turns on as many trainings"
+                f"--trainings {trainings}: {system} has {len(runs)} runs; the number of runs must be a multiple"
             )
     dev = set(dev_sets)
     without_paper = set(joint)
@@ -263,7 +263,7 @@ def _contrast(
     averages = [statistics.fmean(score.bleu.bleu for score in part.values()) for part in (runs, others)]
     comparison = None
     if sorted(runs) != sorted(others):
-        say(f"{system} on {test_set}: not tested for significance, it has not the same runs as {reference}")
+        say(f"{system} on {test_set}: no significance test, because its runs differ from those of {reference}")
     elif all(score.sentences for score in (*others.values(), *runs.values())):
         both = trainings[reference], trainings[system]
         comparison = compare_trained(_statistics(others), _statistics(runs), both, shared)

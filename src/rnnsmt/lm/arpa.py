@@ -116,11 +116,11 @@ def read_arpa(path: str | Path) -> Arpa:
     for order, count in enumerate(counts, 1):
         title = lines.line()
         if title != f"\\{order}-grams:":
-            raise InputError(f"{path}, line {lines.number - 1}: the section \\{order}-grams: is expected here")
+            raise InputError(f"{path}, line {lines.number - 1}: the section \\{order}-grams: expected")
         arpa.lines.append(lines.number)
         _section(lines, arpa, order, count)
     if lines.line() != "\\end\\":
-        raise InputError(f"{path}, line {lines.number - 1}: \\end\\ is expected here; is the file complete?")
+        raise InputError(f"{path}, line {lines.number - 1}: \\end\\ expected; is the file complete?")
     return arpa
 
 
@@ -134,7 +134,7 @@ def _header(lines: _Lines) -> list[int]:
     if lines.more() and lines.data.startswith(_BINARY_MAGIC):
         raise InputError(f"{path}: is a binary KenLM file; give the ARPA text file it was built from")
     if lines.line() != "\\data\\":
-        raise InputError(f"{path}, line 1: \\data\\ is expected here; is this an ARPA file?")
+        raise InputError(f"{path}, line 1: \\data\\ expected; is this an ARPA file?")
     counts: list[int] = []
     while lines.more():
         mark = (lines.position, lines.number)
@@ -144,9 +144,9 @@ def _header(lines: _Lines) -> list[int]:
             if text is not None and text.startswith("\\"):
                 lines.position, lines.number = mark
                 break
-            raise InputError(f"{path}, line {lines.number - 1}: 'ngram ORDER=COUNT' is expected here")
+            raise InputError(f"{path}, line {lines.number - 1}: 'ngram ORDER=COUNT' expected")
         if int(match[1]) != len(counts) + 1:
-            raise InputError(f"{path}, line {lines.number - 1}: order {len(counts) + 1} is expected here")
+            raise InputError(f"{path}, line {lines.number - 1}: order {len(counts) + 1} expected")
         counts.append(int(match[2]))
     if not counts or counts[0] < 1:
         raise InputError(f"{path}: the \\data\\ section counts no 1-grams")

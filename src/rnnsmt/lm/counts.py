@@ -141,7 +141,7 @@ def _read_words(paths: Sequence[str | Path], order: int, counts: Counts, workspa
             workspace.use_disk()
             words.spill(workspace.file())
     if len(words) >= NONE:
-        raise InputError(f"{', '.join(map(str, paths))}: {counts.tokens:,} words; at most four thousand million fit")
+        raise InputError(f"{', '.join(map(str, paths))}: {counts.tokens:,} words; the maximum is 4 billion")
     return words
 
 

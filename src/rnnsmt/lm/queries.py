@@ -39,7 +39,7 @@ def load_kenlm(path: str | Path) -> Any:
         reason = _reason(str(error))
         if reason.endswith("()"):  # some versions of Python omit a message that is not UTF-8
             reason = "not UTF-8"
-    raise InputError(f"{path}: KenLM cannot load it as a language model ({reason}); make it again")
+    raise InputError(f"{path}: KenLM cannot load it as a language model ({reason}); create it again")
 
 
 def _check_header(path: str | Path) -> None:
@@ -53,7 +53,7 @@ def _check_header(path: str | Path) -> None:
             return  # a binary model, or something that KenLM complains about
     for number, line in enumerate(islice(read_byte_lines(path), 40), 1):
         if line.startswith(b"ngram ") and not _COUNT.fullmatch(line.strip()):
-            raise InputError(f"{path}, line {number}: 'ngram ORDER=COUNT' is expected here; make the model again")
+            raise InputError(f"{path}, line {number}: 'ngram ORDER=COUNT' expected; create the model again")
         if line.endswith(b"-grams:"):
             return
 

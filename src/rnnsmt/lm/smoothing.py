@@ -89,11 +89,10 @@ def smooth(
             n += np.bincount(np.minimum(level.adjusted.read(start, stop), 5), minlength=6)[:5]
         discounts = estimate_discounts(n)
         if discounts.fallback:
-            say(
-                f"warning: {k}-grams with count 1, 2, 3, 4: {', '.join(str(int(x)) for x in n[1:])}; too few or too "
-                "regular to estimate discounts, using 0.5, 1 and 1.5 (is the text very small or artificial?)"
-            )
+            say(f"{k}-grams with count 1, 2, 3, 4: {', '.join(str(int(x)) for x in n[1:])}; default discounts")
         all_discounts.append(discounts)
+    if any(discounts.fallback for discounts in all_discounts):
+        say("warning: small text: the default discounts 0.5, 1 and 1.5 are used for some n-grams (harmless)")
     result = [_unigrams(counts, all_discounts[0], least[0], workspace)]
     for k in range(2, len(counts.orders) + 1):
         result.append(_order(counts, k, all_discounts[k - 1], least[k - 1], result[-1], workspace))

@@ -78,7 +78,7 @@ class LmVocabulary:
 
 def _reserved(path: str | Path, line: int, word: str) -> InputError:
     """Return the error for a reserved word."""
-    return InputError(f"{path}, line {line}: the word {word} has a meaning of its own in a language model; remove it")
+    return InputError(f"{path}, line {line}: the word {word} is reserved in language models; remove it")
 
 
 def refuse_reserved(words: Iterable[bytes], path: str | Path, line: int) -> None:

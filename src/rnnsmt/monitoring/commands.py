@@ -18,7 +18,7 @@ def status(args: argparse.Namespace) -> None:
     It can be used during the run, from another terminal, or afterwards. To resume a run that was killed, run the same
     snakemake command again.
 
-    Example, in the folder of a run:
+    Example, in the directory of a run:
 
         rnnsmt status
     """
@@ -35,7 +35,7 @@ def usage(args: argparse.Namespace) -> None:
 
     Memory is the peak of the largest process of a job; jobs with several processes use more in total.
 
-    Example, in the folder of a run:
+    Example, in the directory of a run:
 
         rnnsmt usage
     """

@@ -259,7 +259,7 @@ def lines(config: Mapping[str, Any]) -> Iterator[str]:
     rows = estimates(config)
     yield (
         f"Estimate for {words.bitext:,.0f} of {words.pool:,.0f} million target words of bitext and {words.mono:,.0f} "
-        f"of {words.mono_pool:,.0f} million for the language models (docs/scale.md; GPUs are reckoned, not measured):"
+        f"of {words.mono_pool:,.0f} million for the language models (docs/scale.md; GPU hours are calculated):"
     )
     yield f"{'rule':<24}{'core hours':>12}{'GPU hours':>12}{'GB memory':>12}{'GB disk':>12}"
     small = [row for row in rows if row.core_hours + row.gpu_hours < 0.1 and row.disk < 1]

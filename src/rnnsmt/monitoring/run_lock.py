@@ -134,8 +134,8 @@ def _is_over(path: Path, folder: Path) -> bool:
         return True
     if jobs := slurm_jobs(folder):
         raise InputError(
-            f"a run in {folder.resolve().parent} was killed, and of its jobs Slurm still has {', '.join(jobs)}: wait "
-            f"until they have ended, or end them (scancel {' '.join(jobs)}), and start again; finished work is kept"
+            f"a run in {folder.resolve().parent} was killed; its jobs {', '.join(jobs)} are still in Slurm's queue: "
+            f"wait until they have ended, or cancel them (scancel {' '.join(jobs)}), and run the same command again"
         )
     return jobs is not None
 

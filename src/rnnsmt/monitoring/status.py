@@ -28,9 +28,11 @@ def status(folder: Path) -> Iterator[str]:
         InputError: no run is known.
     """
     if not folder.is_dir():
-        raise InputError(f"{folder}: no such folder")
+        raise InputError(f"{folder}: no such directory")
     if not (folder / FILE).is_file():
-        raise InputError(f"{folder}: no run of the workflow is known here; give the folder with its results/")
+        raise InputError(
+            f"{folder}: no run of the workflow in this directory; give the directory that contains results/"
+        )
     run = read_json(folder / FILE)
     alive = runs_alive(folder / ".snakemake")
     state = _state(run, alive)

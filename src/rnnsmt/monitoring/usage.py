@@ -38,7 +38,9 @@ def by_rule(folder: Path) -> dict[str, list[JobUsage]]:
         InputError: there is no Snakemake log.
     """
     if not (logs := sorted((folder / ".snakemake/log").glob("*.snakemake.log"))):
-        raise InputError(f"{folder}: no run of the workflow is known here; give the folder with its results/")
+        raise InputError(
+            f"{folder}: no run of the workflow in this directory; give the directory that contains results/"
+        )
     jobs = {}
     for path in logs:
         for job in _JOB.finditer(path.read_text(encoding="utf-8", errors="replace")):
@@ -63,7 +65,7 @@ def usage(folder: Path) -> Iterator[str]:
         InputError: as ``by_rule``.
     """
     rules = by_rule(folder)
-    yield "| rule | jobs | seconds | CPU seconds | MB asked for | MB taken | MB written |"
+    yield "| rule | jobs | seconds | CPU seconds | MB requested | MB used | MB written |"
     yield "|---|---:|---:|---:|---:|---:|---:|"
     for rule, jobs in rules.items():
         yield _row(rule, jobs, f"{max(job.asked_mb for job in jobs):,} | {max(job.peak_mb for job in jobs):,}")

@@ -61,7 +61,7 @@ def ini(args: argparse.Namespace) -> dict[str, object]:
 
     Paths in the ini are relative to its directory. Moses itself reads the file if it is started in that directory.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt moses ini --model-dir results/model --lm-order 5 --output try/moses.ini
     """
@@ -112,7 +112,7 @@ def add_feature(args: argparse.Namespace) -> dict[str, object]:
     A decoder cannot compute the feature and does not accept such an ini. The other weights are not changed. With weight
     1, the score of a hypothesis is the sum of the score of the system and that of the feature.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt moses add-feature --ini results/systems/baseline/run1/moses.ini --weight 1 --output try/even.ini
     """
@@ -123,7 +123,7 @@ def add_feature(args: argparse.Namespace) -> dict[str, object]:
     for path, output in zip(args.ini, args.output, strict=True):
         ini = MosesIni.read(path)
         if args.name in ini.weights:
-            raise InputError(f"{path}: has a feature {args.name} already; give another --name")
+            raise InputError(f"{path}: already has a feature {args.name}; give another --name")
         ini.features.append(Feature(args.kind, args.name, {"name": args.name}))
         ini.weights[args.name] = [args.weight]
         ini.write(output)
@@ -179,7 +179,7 @@ def align_options(parser: argparse.ArgumentParser) -> None:
 def align(args: argparse.Namespace) -> dict[str, object]:
     r"""Align a parallel corpus with MGIZA or GIZA++ (run by train-model.perl) or fast_align, and symmetrise the links.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt moses align --source results/corpus/joined/train.en.gz \
             --target results/corpus/joined/train.fr.gz --aligner model4 --output try/aligned.gz --threads 2 \
@@ -215,7 +215,7 @@ def train(args: argparse.Namespace) -> dict[str, object]:
     Several files are concatenated, texts and alignments in the same order; to use two alignments of the same text, give
     the text twice.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt moses train --source results/corpus/joined/train.en.gz \
             --target results/corpus/joined/train.fr.gz --alignment try/aligned.gz --max-length 7 \
@@ -255,7 +255,7 @@ def decode_options(parser: argparse.ArgumentParser) -> None:
 def decode(args: argparse.Namespace) -> dict[str, object]:
     r"""Translate tokenised texts with the decoder of Moses; inputs and outputs are those of `search decode`.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt moses decode --ini try/tuned/moses.ini --model-dir results/model/filtered/all \
             --input results/corpus/joined/truecased/dev.en.gz --output try/dev.out \
@@ -322,7 +322,7 @@ def tune(args: argparse.Namespace) -> dict[str, object]:
     The weights of the iteration with the highest BLEU on the development set are kept. A run that was interrupted
     resumes from its --state-dir after the last complete iteration.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt moses tune --ini results/model/moses.ini --model-dir results/model/filtered/dev \
             --source results/corpus/joined/truecased/dev.en.gz \
@@ -372,7 +372,7 @@ def check(args: argparse.Namespace) -> dict[str, object]:
     All missing programs are listed. For tuning and decoding, the decoder translates one word with a small model that
     has a language model of the given order and a lexicalised reordering table.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt moses check --moses-home $MOSES_HOME
     """

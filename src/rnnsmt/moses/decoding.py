@@ -63,8 +63,8 @@ def for_moses(ini: MosesIni, folder: Path | None) -> MosesIni:
     for feature in ini.features:
         if feature.kind in RESCORING:
             raise InputError(
-                f"{ini.path}: {feature.name} is a score of whole translations, which Moses does not know; take the "
-                "system whose lists were scored"
+                f"{ini.path}: {feature.name} scores complete translations, which Moses does not support; use the "
+                "system whose n-best lists were rescored"
             )
         if feature.kind in NEURAL_MODELS:
             raise InputError(
@@ -118,7 +118,7 @@ def decode(
         )  # fmt: skip
         found = [" ".join(words_of(line)) for line in read_lines(work / "output")]
         if len(found) != lines:
-            raise InputError(f"{MOSES}: translated {len(found)} of {lines} lines; its output: {log}")
+            raise InputError(f"{MOSES}: translated {len(found)} of {lines} lines; see its output in {log}")
         best = [line for line in read_lines(work / "nbest") if line.strip()]
         score = sum(float(fields_of(line, work / "nbest", number)[3]) for number, line in enumerate(best, 1))
         unknown = sum(len(words_of(line)) for line in read_lines(work / "unknown"))
@@ -234,7 +234,7 @@ def tune(
             }
         )
     if not iterations:
-        raise InputError(f"{MERT}: left no translations in {tuning}; its output: {log}")
+        raise InputError(f"{MERT}: wrote no translations to {tuning}; see its output in {log}")
     best = max(iterations, key=lambda one: one["dev_bleu"])
     scores = [f"{name}:{place}" for name, values in best["weights"].items() for place in range(len(values))]
     chosen = replace(ini, weights=ini.weights | best["weights"])
@@ -303,5 +303,5 @@ def _bleu(moses: Installation, work: Path, output: Path, references: int, log: P
         return 100.0 * float(said[0])
     except (IndexError, ValueError):
         raise InputError(
-            f"evaluator: printed no BLEU but {' '.join(said)[:100] or 'nothing'}; its output: {log}"
+            f"evaluator: printed no BLEU but {' '.join(said)[:100] or 'nothing'}; see its output in {log}"
         ) from None

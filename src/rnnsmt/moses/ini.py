@@ -163,7 +163,7 @@ class MosesIni:
             if name not in names:
                 raise InputError(f"{path}, line {number}: weights of {name}, but there is no such feature")
             if name in ini.weights:
-                raise InputError(f"{path}, line {number}: weights of {name} are there already; keep one of the lines")
+                raise InputError(f"{path}, line {number}: duplicate weights of {name}; keep one of the lines")
             ini.weights[name] = values
         # without the section Moses allows all jumps
         limit = _integer(sections.pop("distortion-limit", None), "distortion-limit", path, NO_LIMIT)
@@ -243,9 +243,8 @@ class MosesIni:
             allowed = KNOWN_VALUES.get(name, ())
             if value not in allowed:
                 raise InputError(
-                    f"{self._place(name)}: [{name}]{f' {value[:60]}' if value else ''} is not known to this decoder, "
-                    f"which translates as Moses does without it; remove the section"
-                    + (f" or set it to {allowed[0]}" if allowed else "")
+                    f"{self._place(name)}: [{name}]{f' {value[:60]}' if value else ''} is not supported by this "
+                    f"decoder; remove the section" + (f" or set it to {allowed[0]}" if allowed else "")
                 )
 
     def _check_mapping(self) -> None:
@@ -459,7 +458,7 @@ def same_models(
     if len(places) == 1:
         places *= len(inis)
     if len(places) != len(inis):
-        raise InputError(f"--model-dir: {len(places)} folders for {len(inis)} --ini; give one, or one for each")
+        raise InputError(f"--model-dir: {len(places)} directories for {len(inis)} --ini; give one, or one for each")
     found: list[tuple[Path | None, dict[int, MosesIni]]] = []
     for place, (path, folder) in enumerate(zip(inis, places, strict=True)):
         ini = MosesIni.read(path)

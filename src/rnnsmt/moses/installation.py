@@ -89,7 +89,7 @@ class Installation:
         """
         self.home = Path(home).expanduser().resolve()
         if not self.home.is_dir():
-            raise InputError(f"moses_home: {home} is no folder; give that of an installation of Moses")
+            raise InputError(f"moses_home: {home} is not a directory; give that of a Moses installation")
         check_path(self.home)
 
     def find(self, name: str) -> Path | None:
@@ -148,7 +148,7 @@ class Installation:
         lines = [f"{name} (for {part})" for name, part in self._wanted(needs).items() if self.find(name) is None]
         if "alignment" in needs.parts and "model4" in needs.aligners and self.giza() is None:
             choices = " or ".join(" ".join(names) for names in GIZA)
-            lines.append(f"{choices} in one folder (for alignment)")
+            lines.append(f"{choices} in one directory (for alignment)")
         return lines
 
     def check(self, needs: Needs) -> None:
@@ -159,7 +159,7 @@ class Installation:
         """
         if lines := self.missing(needs):
             raise InputError(
-                f"moses_home: {self.home} lacks {', '.join(lines)}; docs/moses.md says where they are looked for"
+                f"moses_home: {self.home} lacks {', '.join(lines)}; docs/moses.md lists the directories searched"
             )
         if {"tuning", "decoding"} & set(needs.parts):
             try_decoder(self.program(MOSES), needs.lm_order)
@@ -211,7 +211,7 @@ def try_decoder(decoder: Path, lm_order: int) -> None:
         if done.returncode or done.stdout.split() != ["b"] or not nbest.rstrip().endswith("0=0"):
             raise InputError(
                 f"{decoder}: cannot translate a word with an LM of order {lm_order}, lexicalised reordering and n-best "
-                f"lists with segmentations: {last_words(done.stderr) or 'its output is none'}; build a newer Moses"
+                f"lists with segmentations: {last_words(done.stderr) or 'no output'}; build a newer Moses"
                 + (f", with --max-kenlm-order={lm_order}" if lm_order > 6 else "")
             )
 
@@ -257,7 +257,9 @@ def check_path(path: Path) -> None:
         InputError: the path contains white space or a character with a special meaning to the shell.
     """
     if BLANKS.search(str(path)):
-        raise InputError(f"{path}: Moses' scripts take no path with blanks, quotes and the like; use another")
+        raise InputError(
+            f"{path}: Moses' scripts do not support paths with blanks, quotes and similar characters; use another"
+        )
 
 
 def last_words(text: str) -> str:
@@ -324,7 +326,7 @@ def run(
             check_path(word)
     words = [str(word) for word in command]
     name = Path(words[0]).name
-    say(f"running {' '.join(words)}; what it prints: {log}")
+    say(f"running {' '.join(words)}; output in {log}")
     log.parent.mkdir(parents=True, exist_ok=True)
     # MGIZA's scripts call a program named python
     places = os.pathsep.join([*os.get_exec_path(), str(Path(sys.executable).parent)])
@@ -353,7 +355,9 @@ def run(
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             status = process.wait(limit)
         except subprocess.TimeoutExpired:
-            raise InputError(f"{name}: took longer than {limit:.0f} s and was stopped; its output: {log}") from None
+            raise InputError(
+                f"{name}: took longer than {limit:.0f} s and was stopped; see its output in {log}"
+            ) from None
         finally:
             if process.poll() is None:
                 with suppress(ProcessLookupError):
@@ -364,7 +368,7 @@ def run(
         with log.open("a", encoding="utf-8") as out:
             out.writelines(path.read_text("utf-8", "replace") for path in more_logs if path.is_file())
         said = last_words(_printed(log, begin)) or "without a word"
-        raise InputError(f"{name}: ended with {how}: {said}; all of its output: {log}")
+        raise InputError(f"{name}: ended with {how}: {said}; full output in {log}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return Done(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, _printed(log, begin))
 

@@ -73,7 +73,7 @@ def read_nbest(path: str | Path) -> tuple[list[str], Iterator[Candidate]]:
     lines = enumerate(read_lines(path), 1)
     first = next(lines, None)
     if first is None:
-        raise InputError(f"{path}: is empty, an n-best list is needed")
+        raise InputError(f"{path}: is empty; an n-best list is expected")
     names, candidate = _parse(path, *first)
     labels = _labels(first[1])
 
@@ -86,7 +86,7 @@ def read_nbest(path: str | Path) -> tuple[list[str], Iterator[Candidate]]:
                 other_names, other = _parse(path, number, line)
                 if other_names != names:
                     raise InputError(
-                        f"{path}, line {number}: other features than on line 1; make the list with one model"
+                        f"{path}, line {number}: other features than on line 1; create the list with a single model"
                     )
             if other.sentence < last:
                 raise InputError(f"{path}, line {number}: sentence {other.sentence} after {last}; sort the list")
@@ -147,7 +147,7 @@ def read_segmentation(text: str) -> list[Segment]:
     for part in text.split():
         ranges = _SEGMENT.fullmatch(part)
         if ranges is None:
-            raise ValueError(f"'{part}' is no range of source words = range of target words")
+            raise ValueError(f"'{part}' is not a range of source words = range of target words")
         first, last, begin, end = (int(place or -1) for place in ranges.groups())
         if 0 <= last < first:
             raise ValueError(f"'{part}': its source words end before they begin")
@@ -203,10 +203,10 @@ def read_details(path: str | Path, source: Sequence[str]) -> list[tuple[str, lis
         inside = all(last < words for _, last, _ in phrases)
         covered = sorted(place for first, last, _ in phrases for place in range(first, last + 1)) if inside else []
         if covered != list(range(words)) or sum(n for *_, n in phrases) != len(words_of(text)):
-            raise InputError(f"{path}, line {number}: its phrases are not those of the sentence; give that text's file")
+            raise InputError(f"{path}, line {number}: its phrases differ from the sentence; give the file of this text")
         found[sentence] = text, phrases
     if lacking := [number for number, text in enumerate(source) if words_of(text) and number not in found]:
-        raise InputError(f"{path}: has no translation of sentence {lacking[0]} (from 0); make it of the whole text")
+        raise InputError(f"{path}: has no translation of sentence {lacking[0]} (from 0); create it for the whole text")
     return [found.get(number, ("", [])) for number in range(len(source))]
 
 
@@ -227,7 +227,7 @@ def read_lists(path: str | Path, ini: MosesIni, source: Sequence[str]) -> NbestL
         lacks, more = (", ".join(sorted(a - b)) for a, b in ((set(names), set(in_file)), (set(in_file), set(names))))
         parts = [f"lacks {lacks} of {ini.path}"] if lacks else []
         parts += [f"has {more}, which {ini.path} lacks"] if more else []
-        raise InputError(f"{path}: {' and '.join(parts) or 'has a feature twice'}; take the ini of these features")
+        raise InputError(f"{path}: {' and '.join(parts) or 'has a feature twice'}; use the ini with these features")
     order = [in_file.index(name) for name in names]
     texts: list[list[str]] = [[] for _ in source]
     rows: list[list[tuple[float, ...]]] = [[] for _ in source]
@@ -242,7 +242,7 @@ def read_lists(path: str | Path, ini: MosesIni, source: Sequence[str]) -> NbestL
     if lacking:
         raise InputError(
             f"{path}: has no translation of sentence {lacking[0]} (from 0) and of {len(lacking) - 1} more; "
-            "make the list of the whole text"
+            "create the list for the whole text"
         )
     features = [np.array(values or [(0.0,) * len(names)])[:, order] for values in rows]
     return NbestLists(names, [found or [""] for found in texts], features)

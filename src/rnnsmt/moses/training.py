@@ -61,11 +61,11 @@ def align(
         texts = [work / f"corpus.{side}" for side in SIDES]
         lines, others = (write_plain([path], text) for path, text in zip((source, target), texts, strict=True))
         if lines != others:
-            raise InputError(f"{source} has {lines} lines, {target} has {others}; give parallel texts")
+            raise InputError(f"{source} has {lines} lines, but {target} has {others}; give a parallel corpus")
         if aligner == "model4":
             found = moses.giza()
             if found is None:
-                raise InputError(f"{moses.home}: has neither MGIZA nor GIZA++ with all that belongs to them")
+                raise InputError(f"{moses.home}: has neither a complete MGIZA nor a complete GIZA++")
             name, folder = found
             seconds, _ = run(
                 [
@@ -93,7 +93,7 @@ def align(
             seconds = sum(one.seconds for one in done)
         aligned = list(read_byte_lines(links))
         if len(aligned) != lines:
-            raise InputError(f"{name}: aligned {len(aligned)} of {lines} lines; its output: {log}")
+            raise InputError(f"{name}: aligned {len(aligned)} of {lines} lines; see its output in {log}")
         write_lines(output, (line.decode("ascii").strip() for line in aligned))
     return {"aligner": name, "sentences": lines, "links": sum(map(_words, aligned)), "CPU seconds": round(seconds, 1)}
 
@@ -157,11 +157,11 @@ def train(
         )  # fmt: skip
         for line in printed.splitlines():
             if any(problem in line for problem in PROBLEMS):
-                raise InputError(f"{TRAIN}: {line.strip()[:300]}; all of its output: {log}")
+                raise InputError(f"{TRAIN}: {line.strip()[:300]}; full output in {log}")
         lines = {name: count_lines(work / "model" / name) for name in TABLES if (work / "model" / name).is_file()}
         if len(lines) < len(TABLES) or not all(lines.values()) or lines[TABLES[2]] != lines[TABLES[3]]:
             made = ", ".join(f"{name} {lines.get(name, 'no')} lines" for name in TABLES)
-            raise InputError(f"{TRAIN}: its tables are incomplete ({made}); its output: {log}")
+            raise InputError(f"{TRAIN}: its tables are incomplete ({made}); see its output in {log}")
         for name in TABLES:
             with atomic_path(output_dir / name) as place:
                 shutil.copyfile(work / "model" / name, place)

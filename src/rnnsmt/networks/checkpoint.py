@@ -33,7 +33,7 @@ class Checkpoint:
         saved = load_file(self.path, device, self.remedy)
         before = saved.get("fingerprint")
         if not isinstance(before, dict) or not isinstance(saved.get("state"), dict):
-            raise InputError(f"{self.path}: holds something else; {self.remedy}")
+            raise InputError(f"{self.path}: has unexpected contents; {self.remedy}")
         self.folder.check(before)
         with corrupt_as_input_error(self.path, self.remedy):
             restore_random_states(saved["random"])
@@ -59,8 +59,8 @@ class Checkpoint:
             save_file(self.path, content)
         except OSError as error:
             raise InputError(
-                f"{self.path}: could not be written ({error.strerror}); what was saved before is kept: make room and "
-                "run the same command again"
+                f"{self.path}: could not be written ({error.strerror}); the last checkpoint is kept: free disk space "
+                "and run the same command again"
             ) from None
 
 

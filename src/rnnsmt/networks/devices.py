@@ -83,7 +83,7 @@ def set_up_device(name: str, threads: int, precision: str = "float32", join: boo
     torch.set_num_threads(threads)
     there = torch.cuda.is_available()
     if name == "cuda" and not there:
-        raise InputError("--device cuda: torch sees no GPU here; use --device cpu or a torch with CUDA")
+        raise InputError("--device cuda: torch finds no GPU; use --device cpu or install torch with CUDA")
     kind = "cuda" if name != "cpu" and there else "cpu"
     reduced = precision == "reduced"
     _allow_tf32(reduced and kind == "cuda")
@@ -103,7 +103,7 @@ def set_up_device(name: str, threads: int, precision: str = "float32", join: boo
         processes.init_process_group("nccl" if kind == "cuda" else "gloo")
     if name == "auto" and kind == "cpu" and rank == 0 and (sign := _sign_of_a_gpu()):
         say(
-            f"--device auto: takes the CPU, torch sees no GPU although {sign}; install a torch with CUDA that fits the "
+            f"--device auto: uses the CPU: torch finds no GPU although {sign}; install a torch with CUDA that fits the "
             "driver, or give --device cpu"
         )
     return DeviceSetup(device, rank, number, matmul_dtype)

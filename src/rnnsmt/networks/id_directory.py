@@ -94,7 +94,7 @@ def open_id_directory(path: str | Path, kind: IdFormat) -> IdDirectory:
     path = Path(path)
     stats = read_json(path / kind.json)
     if not isinstance(stats, dict) or stats.get("format") != kind.version or "fingerprint" not in stats:
-        raise InputError(f"{path / kind.json}: not of this version; {kind.remedy}")
+        raise InputError(f"{path / kind.json}: written by another version; {kind.remedy}")
     number = stats.get(kind.sequences)
     sides = [
         open_sequences(path, _file_prefix(side), number, stats.get(f"{side} classes".strip()), kind.remedy)
@@ -111,7 +111,7 @@ def check_vocabulary(directory: IdDirectory, kind: IdFormat, side: str, vocabula
     """
     if vocabulary_hash != directory.stats.get(f"{side} vocabulary".strip()):
         file = f"vocab.{side}.txt" if side else "vocab.txt"
-        raise InputError(f"{directory.path}: {file} was changed after {kind.json}; {kind.remedy}")
+        raise InputError(f"{directory.path}: {file} is newer than {kind.json}; {kind.remedy}")
 
 
 class IdWriter:

@@ -132,7 +132,7 @@ class GraphedGradient:
             if problem:
                 self.works = False
                 self._captured.clear()
-                say(f"without CUDA graphs, which makes updates slower: {problem}")
+                say(f"CUDA graphs are not used, updates are slower: {problem}")
             self.gradient.copy_(launched)
         self._seen.add(shapes)
         return sums

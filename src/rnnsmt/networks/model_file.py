@@ -70,7 +70,7 @@ def read_model(
     """
     content = load_file(path, device, kind.remedy)
     if content.get("format") != kind.version:
-        raise InputError(f"{path}: not {kind.network} of this version; {kind.remedy}")
+        raise InputError(f"{path}: not {kind.network}, or of another version; {kind.remedy}")
     with corrupt_as_input_error(path, kind.remedy):
         with torch.device("meta"):
             model = build(content["sizes"])
@@ -102,13 +102,13 @@ def load_file(path: str | Path, device: torch.device | str, remedy: str) -> dict
         raise InputError(f"{path}: no such file; {remedy}")
     with Path(path).open("rb") as file:
         if file.read(4) != _ZIP:
-            raise InputError(f"{path}: cannot be read: is not a file of a network, or its beginning is lost; {remedy}")
+            raise InputError(f"{path}: cannot be read: not a model file, or its beginning is damaged; {remedy}")
     try:
         content = torch.load(path, map_location=device, weights_only=True)
     except _CORRUPT as error:
         raise InputError(f"{path}: cannot be read ({_reason(error)}); {remedy}") from None
     if not isinstance(content, dict):
-        raise InputError(f"{path}: holds something else; {remedy}")
+        raise InputError(f"{path}: has unexpected contents; {remedy}")
     return content
 
 
@@ -118,7 +118,7 @@ def corrupt_as_input_error(path: str | Path, remedy: str) -> Iterator[None]:
     try:
         yield
     except _CORRUPT as error:
-        raise InputError(f"{path}: its parts are not what they should be ({_reason(error)}); {remedy}") from None
+        raise InputError(f"{path}: has unexpected contents ({_reason(error)}); {remedy}") from None
 
 
 def _reason(error: Exception) -> str:
@@ -137,4 +137,4 @@ def check_parameters(path: str | Path, model: nn.Module, remedy: str) -> None:
         parameter.requires_grad_(False)
         plain = parameter.dtype == torch.float32 and parameter.layout == torch.strided
         if not plain or not torch.isfinite(parameter).all():
-            raise InputError(f"{path}: {name} holds values that are no numbers, or of another kind; {remedy}")
+            raise InputError(f"{path}: {name} contains NaN or infinite values, or has the wrong type; {remedy}")

@@ -81,5 +81,5 @@ def _watch(other: subprocess.Popen[bytes], over: threading.Event) -> None:
     """Wait for another process; exit this one if the other one ended before the training was over."""
     code = other.wait()
     if not over.wait(PATIENCE.get(code, 1.0)):
-        say(f"a process that trains together with this one ended with exit code {code}: this one ends too")
+        say(f"another process of this training ended with exit status {code}; stopping")
         os._exit(code if code == 2 else 1)

@@ -138,10 +138,12 @@ class TrainingSettings(ABC):
             if least is not None and not least <= getattr(self, name) < float("inf"):
                 raise InputError(f"{option(name)} {getattr(self, name)}: must be at least {least}")
         if self.weight_decay and self.optimiser != "adam":
-            raise InputError(f"--weight-decay {self.weight_decay}: is for --optimiser adam only")
+            raise InputError(f"--weight-decay {self.weight_decay}: requires --optimiser adam")
         for name in self.unfit():
             if getattr(self, name):
-                raise InputError(f"{option(name)} {getattr(self, name)}: does not go with the other settings, give 0")
+                raise InputError(
+                    f"{option(name)} {getattr(self, name)}: cannot be combined with the other settings; set it to 0"
+                )
         if self.dropout >= 1:
             raise InputError(f"--dropout {self.dropout}: must be below 1")
 
@@ -190,7 +192,7 @@ class EpochSettings(TrainingSettings):
         """Check the settings as in the base class, and that ``held_out`` is at most 0.1."""
         super().check()
         if self.held_out > 0.1:
-            raise InputError(f"--held-out {self.held_out}: must be at most 0.1, the others are for training")
+            raise InputError(f"--held-out {self.held_out}: must be at most 0.1")
 
     def held_out_of(self, ngrams: int) -> int:
         """Return how many of ``ngrams`` n-grams are used for validation."""

@@ -160,7 +160,9 @@ class Trainer(ABC):
                 checkpoint.save(self.state())
                 last_save = time.monotonic()
             if stopping and not self.finished:
-                log.say(f"stopped {stop.reason()} after {self.update:,} updates, state saved: run again to go on")
+                log.say(
+                    f"stopped {stop.reason()} after {self.update:,} updates, checkpoint saved; the same command resumes"
+                )
                 raise SystemExit(stop.exit_code())
 
     def step(self) -> None:
@@ -463,7 +465,7 @@ class TrainingLog:
         self.first_update, self.first_seen = trainer.update, trainer.seen
         self.say(
             f"{trainer.start_message()}; {trainer.flat.numel():,} parameters; on {trainer.setup}; "
-            f"{'goes on after' if trainer.update else 'begins:'} {trainer.update:,} of {trainer.total:,} updates"
+            f"{'resuming after' if trainer.update else 'starting:'} {trainer.update:,} of {trainer.total:,} updates"
         )
 
     def say(self, text: str) -> None:

@@ -49,7 +49,7 @@ def count_words(paths: list[str], what: str) -> Counter[str]:
             counts.update(block.split())
             meter.add(block.count(b"\n"))
     if not counts:
-        raise InputError(f"{paths[0]}: no words {what}; make it again")
+        raise InputError(f"{paths[0]}: no words {what}; create it again")
     return Counter({word.decode(): number for word, number in counts.items()})
 
 
@@ -100,7 +100,7 @@ class Vocabulary:
         seen: set[str] = set()
         for number, word in enumerate(lines[2:-1], 3):
             if not word or word in seen:
-                raise InputError(f"{path}, line {number}: no word, or one that occurs twice; prepare the data again")
+                raise InputError(f"{path}, line {number}: an empty or duplicate word; prepare the data again")
             seen.add(word)
         return cls(lines[2:-1])
 

@@ -30,7 +30,7 @@ def describe(args: argparse.Namespace) -> dict[str, object]:
 
     Also prints the training settings of the preset. torch is not needed.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt nnjm describe --preset small
     """
@@ -66,7 +66,7 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     Every target word hangs on a source word (Devlin et al. 2014): the middle one of those it is linked to, or that of
     the nearest word with a link. Sentence pairs without a link are left out and counted.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt nnjm prepare --source results/corpus/joined/train.en.gz --target results/corpus/joined/train.fr.gz \
             --alignment results/align/model4/aligned.grow-diag-final-and.gz --vocab-size 1500 --output-dir try/examples
@@ -104,7 +104,7 @@ def train(args: argparse.Namespace) -> dict[str, object]:
     held-out sentence pairs is computed after every epoch. Training ends after --epochs epochs, or when the perplexity
     has not improved for --patience epochs; the best parameters are saved.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt nnjm train --examples try/examples --preset demo --seed 1 --output-model try/nnjm.pt \
             --output-history try/nnjm.json --state-dir try/nnjm.state --threads 2
@@ -139,7 +139,7 @@ def perplexity(args: argparse.Namespace) -> dict[str, object]:
     Both predict the same events: every word and ``</s>``; words outside the vocabulary are one class, UNK. The softmax
     is exact. The output also contains mean and standard deviation of ln Z if the model was trained self-normalised.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt nnjm perplexity --model try/nnjm.pt --examples try/examples --output try/nnjm.perplexity.json
     """

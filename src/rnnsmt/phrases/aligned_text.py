@@ -161,7 +161,7 @@ def _check_all_ended(paths: tuple[str, str, str], lines: tuple[bytes | None, ...
     longer = [path for path, line in zip(paths, lines, strict=True) if line is not None]
     if longer:
         raise InputError(
-            f"{longer[0]} goes on after line {number}, where {' and '.join(ended)} ended; "
+            f"{longer[0]} has more lines than {number}, where {' and '.join(ended)} ended; "
             "source, target and alignment need the same number of lines"
         )
 
@@ -173,9 +173,11 @@ def _words(line: bytes, path: str, number: int) -> list[bytes]:
         InputError: the line contains ``|||`` or a NUL byte, or is not UTF-8.
     """
     if b"|||" in line:
-        raise InputError(f"{path}, line {number}: holds |||, the separator of phrase tables; prepare the corpus first")
+        raise InputError(
+            f"{path}, line {number}: contains |||, the separator of phrase tables; run corpus prepare first"
+        )
     if b"\0" in line:
-        raise InputError(f"{path}, line {number}: holds a NUL byte; prepare the corpus first")
+        raise InputError(f"{path}, line {number}: contains a NUL byte; run corpus prepare first")
     if not line.isascii():
         try:
             line.decode("utf-8")

@@ -62,8 +62,8 @@ class ScoreColumn:
             bad = np.flatnonzero(~np.isfinite(piece) | (piece > MOST))
             if len(bad):
                 raise InputError(
-                    f"{path}: score {places[bad[0]] + 1} is {piece[bad[0]]:g}, no logarithm of a probability; "
-                    "score again"
+                    f"{path}: score {places[bad[0]] + 1} is {piece[bad[0]]:g}, not a log probability; "
+                    "compute the scores again"
                 )
             pieces.append(piece)
         return np.maximum(np.exp(np.concatenate(pieces)), LEAST)
@@ -78,9 +78,9 @@ def _read_kept_lines(path: str) -> tuple[NDArray[np.int64], int]:
     Raises:
         InputError: the file is missing, or is not such a file.
     """
-    kept = read_array(path, np.int64, 1, "filter again", mapped=True)
+    kept = read_array(path, np.int64, 1, "run phrases filter again", mapped=True)
     if not len(kept) or kept[0] < 0 or np.any(kept[1:] <= kept[:-1]):
-        raise InputError(f"{path}: not the rising numbers of lines; filter again")
+        raise InputError(f"{path}: line numbers are not increasing; run phrases filter again")
     return kept[:-1], int(kept[-1])
 
 
@@ -130,16 +130,16 @@ def augment_table(
             lines += count
             meter.add(count)
         if not lines and kept is None:
-            raise InputError(f"{table}: the table is empty; make it again")
-        whole, remedy = f"the table that {kept_lines} was made of", "give those of that one"
+            raise InputError(f"{table}: the table is empty; create it again")
+        whole, remedy = f"the unfiltered table of {kept_lines}", "give the scores of that table"
         if kept is None:
-            scored, whole, remedy = lines, table, "score this one, or, if it was filtered since, say --kept-lines"
+            scored, whole, remedy = lines, table, "score this table or, if it is a filtered table, add --kept-lines"
         elif len(kept) != lines:
-            raise InputError(f"{kept_lines}: {len(kept)} lines, but {table} has {lines}; filter again")
+            raise InputError(f"{kept_lines}: {len(kept)} lines, but {table} has {lines}; run phrases filter again")
         for column in opened:
             if len(column) != scored:
                 raise InputError(
-                    f"{column.name}: {len(column)} scores, but {whole} has {scored} lines; these are the scores of "
+                    f"{column.name}: {len(column)} scores, but {whole} has {scored} lines; they belong to "
                     f"another table: {remedy}"
                 )
     return {"lines": lines, "scores of a line": scores + len(opened)}

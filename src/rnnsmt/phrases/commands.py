@@ -55,7 +55,7 @@ def lexical(args: argparse.Namespace) -> dict[str, object]:
     f stands for a source and e for a target word. A line of ``lex.e2f`` is ``f e p(f|e)``, a line of ``lex.f2e`` is
     ``e f p(e|f)``, with seven decimals. Both files are sorted by f, then e.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt phrases lexical --source results/corpus/joined/train.en.gz \
             --target results/corpus/joined/train.fr.gz \
@@ -92,7 +92,7 @@ def extract(args: argparse.Namespace) -> dict[str, object]:
     table. `phrases score` and `phrases reordering` read it. Words are stored as numbers, the vocabularies in the
     metadata of the file.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt phrases extract --source results/corpus/joined/train.en.gz \
             --target results/corpus/joined/train.fr.gz \
@@ -142,7 +142,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     folds, by a hash of its words. With `rnn prepare --origins`, networks are evaluated on phrase pairs that do not
     occur in their training sentences.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt phrases score --extract try/extract.parquet --lex-e2f try/lex.e2f --lex-f2e try/lex.f2e \
             --smoothing kneser-ney --output try/phrase-table.gz --output-origins try/origins.npy
@@ -176,7 +176,7 @@ def reordering(args: argparse.Namespace) -> dict[str, object]:
     If the same text was given to `phrases extract` with n alignments, each of them contributes 1/n to the counts;
     giving the same alignment twice does not change the result.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt phrases reordering --extract try/extract.parquet --output try/reordering-table.gz
     """
@@ -223,7 +223,7 @@ def prune(args: argparse.Namespace) -> dict[str, object]:
 
     Lines that are kept are not changed: probabilities are not re-estimated. The reordering table need not be pruned.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt phrases prune --phrase-table try/phrase-table.gz --source results/corpus/joined/train.en.gz \
             --target results/corpus/joined/train.fr.gz --threshold a+e --output try/pruned.gz \
@@ -264,7 +264,7 @@ def filter(args: argparse.Namespace) -> dict[str, object]:
     of the input files. The line numbers of --output-lines allow `phrases augment` to add columns to the filtered table
     from scores of the whole table.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt phrases filter --input results/corpus/joined/truecased/dev.en.gz \
             --phrase-table try/phrase-table.gz --reordering-table try/reordering-table.gz \
@@ -298,7 +298,7 @@ def fill_up(args: argparse.Namespace) -> dict[str, object]:
     an added pair are 1/3, as for a pair without counts. All tables must be sorted as Moses sorts them; the output files
     have the names of the input files.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt phrases fill-up --phrase-table results/augmented/rnn/network1/filtered/dev/phrase-table.gz \
             --reordering-table \
@@ -336,7 +336,7 @@ def augment(args: argparse.Namespace) -> dict[str, object]:
     exp(score). Moses takes the logarithm of every column; probabilities below 1e-40 are replaced by 1e-40. The table is
     streamed; its other fields are not changed. Every --column adds one column; its files are consecutive shards.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt phrases augment --phrase-table results/model/phrase-table.gz --output try/augmented.gz \
             --column results/rnn/network1/scores/1-of-2.npy results/rnn/network1/scores/2-of-2.npy \

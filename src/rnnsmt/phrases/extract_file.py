@@ -55,7 +55,7 @@ def connect(scratch: str, threads: int, memory_mb: int) -> Iterator[duckdb.DuckD
         raise InputError(f"--memory-mb {memory_mb}: too little for this corpus; give more") from None
     except duckdb.IOException as error:
         reason = str(error).splitlines()[0]
-        raise InputError(f"cannot spill or write ({reason}); is the disk full?") from None
+        raise InputError(f"cannot write temporary files ({reason}); is the disk full?") from None
     finally:
         connection.close()
 
@@ -128,7 +128,7 @@ class ExtractFile:
                 pairs = connection.execute(f"SELECT key, value FROM parquet_kv_metadata({self._literal})").fetchall()
                 row = connection.execute(f"SELECT count(*) FROM read_parquet({self._literal})").fetchone()
             except duckdb.Error:
-                raise InputError(f"{path}: not a whole parquet file; run 'rnnsmt phrases extract' again") from None
+                raise InputError(f"{path}: not a complete Parquet file; run 'rnnsmt phrases extract' again") from None
         metadata = {bytes(key).decode(): bytes(value) for key, value in pairs}
         if metadata.get("format", b"").decode() != FORMAT:
             raise InputError(f"{path}: not written by this version of 'rnnsmt phrases extract'; run it again")

@@ -67,7 +67,9 @@ def extract_phrases(
                     connection, spool, packings, codes, hashes, max_length, figures.sentences
                 )
                 if not occurrences:
-                    raise InputError(f"{alignments[0]}: not one phrase pair fits these links; is this the alignment?")
+                    raise InputError(
+                        f"{alignments[0]}: no phrase pair is consistent with these links; is this the right alignment?"
+                    )
                 say(f"counting {occurrences:,} occurrences")
                 sizes = _write_counted(connection, packings, _alignments_of_a_text(sources, targets), output)
     return figures.as_dict() | {"occurrences": occurrences} | sizes

@@ -49,7 +49,7 @@ def fill_up_tables(
     outputs = rewritten_tables(phrase_table, reordering_table, output_dir, more)
     first = next(read_phrase_table(phrase_table), None)
     if first is None:
-        raise InputError(f"{phrase_table}: the table is empty; make it again")
+        raise InputError(f"{phrase_table}: the table is empty; create it again")
     scores = len(first.scores)
     lines, filled = 0, 0
     with atomic_blocks(outputs[0], threads) as phrase_out, atomic_blocks(outputs[1], threads) as reordering_out:

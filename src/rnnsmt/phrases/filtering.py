@@ -70,7 +70,7 @@ def filter_tables(
         raise InputError(f"--output-lines {output_lines}: is also a filtered table; choose another file")
     phrases = input_phrases(inputs, max_length)
     if not phrases:
-        raise InputError(f"{inputs[0]}: no words in the input; nothing to filter for")
+        raise InputError(f"{inputs[0]}: the input contains no words")
     wanted = Interner()
     wanted.add(list(phrases))
     figures: dict[str, object] = {"phrases of the input": len(phrases)}
@@ -106,7 +106,7 @@ def _filter(
         lines += count
         meter.add(count)
     if not lines:
-        raise InputError(f"{path}: the table is empty; make it again")
+        raise InputError(f"{path}: the table is empty; create it again")
     if kept_lines is not None:
         kept_lines.append(np.array([lines]))
     return lines, kept

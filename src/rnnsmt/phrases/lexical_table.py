@@ -122,7 +122,9 @@ def lexical_lines(path: str) -> Iterator[tuple[bytes, bytes, float]]:
             word, given, text = line.split(b" ")
             probability = float(text)
         except ValueError:
-            raise InputError(f"{path}, line {number}: needs 'word word probability', separated by one blank") from None
+            raise InputError(
+                f"{path}, line {number}: expected 'word word probability', separated by single blanks"
+            ) from None
         if not 0.0 <= probability <= 1.0:
             raise InputError(f"{path}, line {number}: {probability} is not a probability")
         yield word, given, probability

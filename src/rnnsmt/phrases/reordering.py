@@ -45,7 +45,7 @@ def write_reordering_table(
             logarithm).
     """
     if not (smoothing > 0.0 and math.isfinite(smoothing)):
-        raise InputError(f"--smoothing {smoothing}: must be above 0, or probabilities of 0 arise")
+        raise InputError(f"--smoothing {smoothing}: must be above 0")
     file = ExtractFile(extract, threads, memory_mb)
     packings, texts = packing_array(file.packings), word_texts(file.packings)
     alignments = file.smoothing.alignments

@@ -162,7 +162,7 @@ def prune_table(
             significant.
     """
     if (origins is None) != (output_origins is None):
-        raise InputError("--origins and --output-origins: give both or none")
+        raise InputError("--origins and --output-origins: give both or neither")
     sides = PhraseSide(), PhraseSide()
     _read_pairs(table, sides)
     sources, targets = (np.concatenate(side.parts) for side in sides)
@@ -221,7 +221,7 @@ def _read_pairs(table: str, sides: tuple[PhraseSide, PhraseSide]) -> None:
         lines += len(bounds)
         meter.add(len(bounds))
     if not lines:
-        raise InputError(f"{table}: the table is empty; make it again")
+        raise InputError(f"{table}: the table is empty; create it again")
 
 
 Text = tuple[NDArray[np.int32], NDArray[np.int64]]
@@ -251,7 +251,7 @@ def _slices(
             if len(lines[0]) != len(lines[1]):
                 longer, shorter = (0, 1) if len(lines[0]) > len(lines[1]) else (1, 0)
                 raise InputError(
-                    f"{paths[longer]} goes on after line {number + len(lines[shorter])}, where {paths[shorter]} ended; "
+                    f"{paths[longer]} has more lines than {number + len(lines[shorter])}, where {paths[shorter]} ends; "
                     "source and target need the same number of lines"
                 )
             if not lines[0]:

@@ -178,7 +178,7 @@ def rewritten_tables(phrase_table: str, reordering_table: str, output_dir: str, 
         raise InputError(f"{phrase_table} and {reordering_table} have the same name; their outputs would be one file")
     for path in (*paths, *map(Path, others)):
         if path.exists() and any(output.exists() and output.samefile(path) for output in outputs):
-            raise InputError(f"--output-dir {output_dir}: holds {path.name} itself; choose another folder")
+            raise InputError(f"--output-dir {output_dir}: is the directory of {path.name}; choose another directory")
     return outputs
 
 
@@ -253,7 +253,7 @@ def _number(token: str, what: str, path: str | Path, number: int) -> float:
     except ValueError:
         value = math.nan
     if not (math.isfinite(value) and value >= 0.0):
-        _complain(path, number, f"'{token[:40]}' is no {what} (a number, not negative, finite)")
+        _complain(path, number, f"'{token[:40]}' is not a {what} (finite and not negative)")
     return value
 
 
@@ -266,10 +266,12 @@ def _link(token: str, lengths: tuple[int, int], path: str | Path, number: int) -
     parts = token.split("-")
     whole = len(parts) == 2 and all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts)
     if not whole or int(parts[0]) >= lengths[0] or int(parts[1]) >= lengths[1]:
-        _complain(path, number, f"'{token[:40]}' is no link i-j between phrases of {lengths[0]} and {lengths[1]} words")
+        _complain(
+            path, number, f"'{token[:40]}' is not a link i-j between phrases of {lengths[0]} and {lengths[1]} words"
+        )
     return int(parts[0]), int(parts[1])
 
 
 def _complain(path: str | Path, number: int, problem: str) -> NoReturn:
     """Raise the error for a line."""
-    raise InputError(f"{path}, line {number}: {problem}; make the table again")
+    raise InputError(f"{path}, line {number}: {problem}; create the table again")

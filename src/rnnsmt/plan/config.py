@@ -1,30 +1,25 @@
-"""Configuration of the workflow: validation, automatic settings, and the list of corpora.
+"""Configuration of the workflow: validation and automatic settings.
 
-``check`` reports all mistakes at once, one line each. ``settle`` replaces ``auto`` by values. ``Corpus`` provides what
-the rules of the workflow need to know about an entry of ``corpora``.
+``check`` reports all mistakes at once, one line each. ``settle`` replaces ``auto`` by values.
 """
 
 import difflib
-import filecmp
-import hashlib
 import math
-import os
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from rnnsmt.base.io import read_json
 from rnnsmt.base.languages import code_mistake
 from rnnsmt.base.options import MAX_INT, MAX_SEED, pruning_mistake
+from rnnsmt.plan.corpora import EMBEDDED, corpora, corpora_listed, file_mistakes, is_in_domain
 from rnnsmt.plan.features import BY_NAME, features_of, known_features
+from rnnsmt.plan.schema_errors import as_list, explain, shortened
 from rnnsmt.plan.systems import named_features
-
-EMBEDDED = "results/demo/"
-"""Directory in which the embedded corpus is generated."""
+from rnnsmt.stages import CHAPTERS
 
 AUTO: dict[tuple[str, str], tuple[object, object]] = {
     ("phrases", "smoothing"): ("none", "kneser-ney"),
@@ -46,82 +41,20 @@ AUTO: dict[tuple[str, str], tuple[object, object]] = {
 """Values of ``auto`` by section and key: for the embedded corpus, which is to run in minutes, and for other corpora."""
 
 
+MAX_TEXT = 2000
+"""Maximum length of a text in characters, so that a path below ``data_dir`` is not too long for the system."""
+
+MAX_FILE_NAME = 255
+"""Maximum length of a file name in bytes, as most file systems have it."""
+
+RESERVED = frozenset(
+    [*CHAPTERS, "augmented", "downloads", "figures", "logs", "model", "provenance", "report", "systems", "unpacked"]
+)
+"""Names of directories of the results, which a scorer cannot have."""
+
+
 PARTS = ("alignment", "training", "tuning", "decoding")
 """Parts of the pipeline that ``engine`` can assign to Moses."""
-
-
-@dataclass(frozen=True)
-class Corpus:
-    """One entry of ``corpora``: name, role, files (None for a missing side) and selection settings."""
-
-    name: str
-    role: str
-    source: str | None
-    target: str
-    in_domain: bool
-    keep: str | float | None
-    downloads: Mapping[str, Mapping[str, Any]]
-    """Download instructions by path of the downloaded file."""
-    members: Mapping[str, tuple[str, str]]
-    """Files extracted from downloaded archives, by path: the archive and the path inside it."""
-
-    @property
-    def is_bitext(self) -> bool:
-        """Return whether the corpus has a source side."""
-        return self.source is not None
-
-
-def corpora(config: Mapping[str, Any]) -> dict[str, Corpus]:
-    """Return the corpora of a checked configuration by name, with paths relative to ``data_dir``."""
-    return {entry["name"]: _corpus(entry, config["data_dir"]) for entry in config["corpora"]}
-
-
-def _corpus(entry: Mapping[str, Any], folder: str | None) -> Corpus:
-    """Return one corpus, with its files in ``folder``; other files are downloaded if the entry says how."""
-    downloads: dict[str, Any] = {}
-    members: dict[str, tuple[str, str]] = {}
-
-    def place(side: str) -> str | None:
-        if side not in entry:
-            return None
-        fetched = entry.get("download", {}).get(side)
-        here = str(entry[side] if folder is None else Path(folder) / entry[side])
-        if fetched is None or (folder is not None and Path(here).exists()):
-            return here
-        path = _own_path("results/downloads", fetched["url"])
-        downloads[path] = fetched
-        if "member" not in fetched:
-            return path
-        unpacked = _own_path("results/unpacked", fetched["url"], fetched["member"])
-        members[unpacked] = (path, fetched["member"])
-        return unpacked
-
-    return Corpus(
-        name=entry["name"],
-        role=entry["role"],
-        source=place("source"),
-        target=str(place("target")),
-        in_domain=_in_domain(entry),
-        keep=entry.get("keep"),
-        downloads=downloads,
-        members=members,
-    )
-
-
-def _own_path(folder: str, *source: str) -> str:
-    """Return a path for a downloaded file or an archive member in a directory of its own.
-
-    Different sources may have files of the same name, so that the directory name is a hash of the address (and of the
-    path inside the archive). The query part of an address is not included in the file name.
-    """
-    key = hashlib.sha256("\n".join(source).encode()).hexdigest()[:10]
-    name = (urlsplit(source[-1]).path if len(source) == 1 else source[-1]).rsplit("/", 1)[-1]
-    return f"{folder}/{key}/{name or 'file'}"
-
-
-def _in_domain(entry: Mapping[str, Any]) -> bool:
-    """Return whether an entry of ``corpora`` is in-domain text; by default, dev corpora are."""
-    return bool(entry.get("in_domain", entry["role"] == "dev"))
 
 
 def amount_kept(amount: str | float | Mapping[str, float]) -> str:
@@ -173,16 +106,19 @@ def repeated_keys(path: str | Path) -> Iterator[str]:
     import yaml
 
     try:
-        root = yaml.compose(Path(path).read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+        text = Path(path).read_text(encoding="utf-8")
+        if Path(path).suffix == ".json":  # tabs, which YAML does not allow, are white space in JSON
+            text = text.replace("\t", " ")
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
     except UnicodeDecodeError as error:
         yield f"{path}: not UTF-8 at byte {error.start}; save it as UTF-8"
         return
     except yaml.MarkedYAMLError as error:
         line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        yield f"{path}{line}: no YAML ({error.problem})"
+        yield f"{path}{line}: not valid YAML ({error.problem})"
         return
     except yaml.YAMLError as error:
-        yield f"{path}: no YAML ({str(error).splitlines()[0]})"
+        yield f"{path}: not valid YAML ({str(error).splitlines()[0]})"
         return
     seen: set[int] = set()
     nodes = [(root, "")]
@@ -199,7 +135,7 @@ def repeated_keys(path: str | Path) -> Iterator[str]:
                 name, line = str(key.value), key.start_mark.line + 1
                 if name in first and name != "<<":
                     of = f" of {place}" if place else ""
-                    yield f"{path}, line {line}: {name}{of} is there already, in line {first[name]}; make one of both"
+                    yield f"{path}, line {line}: duplicate key {name}{of}, first in line {first[name]}; keep one"
                 first.setdefault(name, line)
                 nodes.append((value, f"{place}.{name}" if place else name))
 
@@ -222,8 +158,8 @@ def check(config: dict[str, Any], schema_path: str | Path, files: Iterable[str |
     validator = Draft202012Validator(schema)
     errors = sorted(validator.iter_errors(config), key=lambda error: list(map(str, error.path)))
     lines = [line for path in dict.fromkeys(map(str, files)) for line in repeated_keys(path)]
-    lines += [line for error in errors for line in _explain(error)]
-    return lines or list(_cross_checks(config))
+    lines += [line for error in errors for line in explain(error, schema)]
+    return lines or list(_check_values(config, "")) or list(_cross_checks(config))
 
 
 def _plain_values(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
@@ -249,7 +185,7 @@ def _plain_values(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any]
     elif isinstance(value, str | float):
         plain = _meant(value) if isinstance(value, str) else value
         options = schema.get("anyOf", [schema])
-        wanted = {name for option in options for name in _as_list(option.get("type"))}
+        wanted = {name for option in options for name in as_list(option.get("type"))}
         if isinstance(plain, float) and plain.is_integer() and "integer" in wanted:
             return int(plain)
         kinds = {bool: {"boolean"}, int: {"integer", "number"}, float: {"number"}, type(None): {"null"}}
@@ -268,67 +204,18 @@ def _meant(text: str) -> Any:
         return text
 
 
-def _as_list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
-
-
-def _explain(error: Any) -> Iterator[str]:
-    """Yield readable messages for one error of the schema."""
-    place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path).lstrip(".")
-    where = f"{place}: " if place else ""
-    if error.validator == "additionalProperties" and isinstance(error.validator_value, bool):
-        known = list(error.schema.get("properties", {}))
-        for key in error.instance:
-            if key not in known:
-                near = difflib.get_close_matches(str(key), known, 1)
-                hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
-                yield f"{where}unknown key {key}; {hint}"
-    elif error.validator == "required":
-        missing = [key for key in error.validator_value if key not in error.instance]
-        yield f"{where}{', '.join(missing)} missing"
-    elif error.validator in ("enum", "const"):
-        allowed = error.validator_value if error.validator == "enum" else [error.validator_value]
-        near = difflib.get_close_matches(str(error.instance), [str(v) for v in allowed], 1)
-        hint = f"did you mean {near[0]}? " if near else ""
-        choices = ", ".join(map(str, allowed)) or "nothing yet"
-        yield f"{where}{error.instance!r} is not possible; {hint}allowed: {choices}"
-    elif error.validator == "anyOf":
-        allowed = " or ".join(_describe(option) for option in error.validator_value)
-        yield f"{where}{error.instance!r} is not possible; it must be {allowed}"
-    else:
-        yield f"{where}{error.message}"
-
-
-def _describe(option: Mapping[str, Any]) -> str:
-    """Describe one alternative of a schema in words."""
-    if "const" in option:
-        return str(option["const"])
-    if "enum" in option:
-        return " or ".join(map(str, option["enum"]))
-    if "properties" in option:
-        names = list(option["properties"])
-        return f"{{{names[0]}: NUMBER}}" if len(names) == 1 else f"a map of {', '.join(names)}"
-    if "pattern" in option:
-        return f"text like {option['pattern']}"
-    return {
-        "number": "a number above {exclusiveMinimum} and up to {maximum}",
-        "integer": "a whole number from {minimum}",
-    }.get(str(option.get("type")), str(option.get("type", option))).format_map(option)
-
-
 def _cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
     """Yield mistakes that a schema cannot express: settings that contradict each other."""
-    yield from _check_numbers(config, "")
     yield from _check_corpora(config["corpora"])
     yield from _check_selection(config)
     yield from _check_joint(config)
     seeds, runs = config["networks"]["seeds"], config["tuning"]["runs"]
     if runs % seeds:
-        yield f"networks.seeds: {seeds} trainings cannot count alike in {runs} tuning runs; make tuning.runs a multiple"
+        yield f"networks.seeds: {seeds} trainings, but {runs} tuning runs; tuning.runs must be a multiple"
     yield from _check_systems(config)
     yield from _check_engine(config)
     if config["proposals"]["source_length"] > config["phrases"]["max_length"]:
-        yield "proposals.source_length: above phrases.max_length, which no phrase of the table is longer than"
+        yield "proposals.source_length: must not exceed phrases.max_length"
     if wrong := pruning_mistake(config["lm"]["prune"], config["lm"]["order"]):
         yield f"lm.prune: {wrong}"
     yield from _check_lms(config)
@@ -338,10 +225,13 @@ def _cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
     if config["languages"]["source"] == config["languages"]["target"]:
         yield "languages: source and target are the same"
     folder = config["data_dir"]
+    external = config["alignment"]["external"]
+    if external is not None and Path(external).is_dir():
+        yield f"alignment.external: {external} is a directory, a file is needed"
     if folder is not None and not Path(folder).is_dir():
-        yield f"data_dir: {folder} is no folder seen from {Path.cwd()}, the run's folder; an absolute path is safest"
+        yield f"data_dir: {folder} is not a directory (relative paths begin at {Path.cwd()}, the directory of the run)"
     else:
-        yield from _check_files(config)
+        yield from file_mistakes(corpora_listed(config))
 
 
 def _check_lms(config: Mapping[str, Any]) -> Iterator[str]:
@@ -349,7 +239,7 @@ def _check_lms(config: Mapping[str, Any]) -> Iterator[str]:
     roles = {entry["name"]: entry["role"] for entry in config["corpora"]}
     training = [name for name, role in roles.items() if role in ("bitext", "mono")]
     if config["lm"]["interpolate"] and not config["lm"]["models"]:
-        yield "lm.interpolate: the model of all text is the only one; name further ones in lm.models"
+        yield "lm.interpolate: needs further models in lm.models"
     for model, names in config["lm"]["models"].items():
         for name in names:
             if name not in training:
@@ -361,36 +251,36 @@ def _check_engine(config: Mapping[str, Any]) -> Iterator[str]:
     """Check that Moses can do what ``engine`` assigns to it."""
     parts = parts_of_moses(config)
     if parts and config["moses_home"] is None:
-        yield "moses_home: the folder of an installation of Moses, which engine needs; see docs/moses.md"
+        yield "moses_home: not set; engine needs the directory of a Moses installation (docs/moses.md)"
     if "alignment" in parts and "model4" in config["alignment"]["aligners"] and config["text"]["max_length"] > 100:
-        yield "text.max_length: MGIZA and GIZA++ cut sentences of more than 100 words; set it to 100 or less"
+        yield "text.max_length: MGIZA and GIZA++ truncate sentences of more than 100 words; set it to 100 or less"
     if {"training", "tuning", "decoding"} & set(parts) and not config["text"]["escape"]:
-        yield "text.escape: Moses takes | for a separator of factors; set it to true"
+        yield "text.escape: Moses treats | as the separator of factors; set it to true"
     if "alignment" in parts and "hmm" in config["alignment"]["aligners"]:
-        yield "alignment.aligners: Moses has no hmm; take model4 (MGIZA or GIZA++) or fast_align"
+        yield "alignment.aligners: Moses has no hmm; use model4 (MGIZA or GIZA++) or fast_align"
     in_search = {name for name, feature in BY_NAME.items() if feature.in_search}
     neural = [name for name in config["compare"] if in_search & set(features_of(config, name))]
     if neural and {"tuning", "decoding"} & set(parts):
         yield (
-            f"engine: Moses' search cannot ask the CSLM of {', '.join(neural)}; give tuning and decoding to rnnsmt, "
-            "leave them out of compare, or rescore Moses' n-best lists (docs/moses.md)"
+            f"engine: Moses does not support the CSLM of {', '.join(neural)}; use rnnsmt for tuning and decoding, "
+            "remove these systems from compare, or rescore Moses' n-best lists (docs/moses.md)"
         )
     if "training" in parts:
-        untold = "needs to know which sentences a pair is from, which Moses' training does not tell"
+        needs_origins = "needs the sentences that a pair was extracted from, which Moses does not record"
         if config["rnn"]["leave_out"]:
-            yield f"rnn.leave_out: {untold}; set it to 0"
+            yield f"rnn.leave_out: {needs_origins}; set it to 0"
         used = {name for system in config["compare"] for name in features_of(config, system)}
         for name, settings in {"rnn": {}, **config["scorers"]}.items():
             if name in used and (config["rnn"]["settings"] | settings).get("weighting") == "counts":
-                yield f"{name}: weighting counts {untold}"
+                yield f"{name}: weighting counts {needs_origins}"
 
 
 def _check_systems(config: Mapping[str, Any]) -> Iterator[str]:
     """Check the names of scorers and systems, the components of systems, and the systems that are compared."""
     known = list(known_features(config))
     for name in config["scorers"]:
-        if name in (*BY_NAME, "model", "baseline"):
-            yield f"scorers.{name}: the name is taken; call it something else"
+        if name in BY_NAME or name in RESERVED or name == "baseline":
+            yield f"scorers.{name}: the name is used by the workflow itself; choose another name"
     for name, system in config["systems"].items():
         if set(system) == {"features"}:
             yield from _check_features(config, name, system["features"], known)
@@ -410,24 +300,24 @@ def _check_features(config: Mapping[str, Any], name: str, added: list[str], know
     features = set(added)
     if "proposals" in features:
         if not {"rnn"} <= features <= {"rnn", "cslm", "proposals"}:
-            remedy = "give it rnn, perhaps cslm, and nothing else"
-            yield f"systems.{name}: proposals have the score of rnn only; {remedy}"
+            remedy = "use them with rnn, or with rnn and cslm"
+            yield f"systems.{name}: proposals are scored by rnn only; {remedy}"
         if config["rnn"]["leave_out"] and name in config["compare"]:
-            yield f"systems.{name}: proposals are those of one network; set rnn: {{leave_out: 0}}"
+            yield f"systems.{name}: proposals need a single network; set rnn: {{leave_out: 0}}"
         if config["rnn"]["settings"].get("direction", "direct") != "direct":
-            yield f"systems.{name}: proposals need p(target | source); leave out rnn.settings.direction"
+            yield f"systems.{name}: proposals need p(target | source); remove rnn.settings.direction"
     said = named_features(name)
     if said is not None and set(said) != features:
         adds = " and ".join(added) or "nothing"
-        yield f"systems.{name}: adds {adds}, which is not what its name says; call it something else"
+        yield f"systems.{name}: has the features {adds}, which contradict its name; choose another name"
     if "+" in name or name.startswith("lstm"):
-        yield f"systems.{name}: + and lstm are for systems with LSTMs; call it something else"
+        yield f"systems.{name}: names with + or lstm are reserved for systems with LSTMs; choose another name"
 
 
 def _check_lstms(config: Mapping[str, Any], name: str, system: Mapping[str, Any]) -> Iterator[str]:
     """Check a system of LSTMs: its network exists, and the system that it rescores has n-best lists."""
     if "features" in system or "network" not in system:
-        yield f"systems.{name}: needs either features and nothing else, or a network of seq2seq.networks"
+        yield f"systems.{name}: needs either features or a network of seq2seq.networks"
         return
     networks, network = config["seq2seq"]["networks"], system["network"]
     if network not in networks:
@@ -435,14 +325,14 @@ def _check_lstms(config: Mapping[str, Any], name: str, system: Mapping[str, Any]
     other = system.get("rescores")
     if other is None:
         if "weight" in system:
-            yield f"systems.{name}: a weight is for LSTMs that rescore another system; add rescores, or leave it out"
+            yield f"systems.{name}: weight is for LSTMs that rescore another system; add rescores or remove weight"
         if named_features(name) is not None or "+" in name:
-            yield f"systems.{name}: is LSTMs alone, which is not what its name says; call it something else"
+            yield f"systems.{name}: consists of LSTMs alone, which contradicts its name; choose another name"
     elif "features" not in config["systems"].get(other, {}):
         phrase_based = [system for system, about in config["systems"].items() if "features" in about]
-        yield f"systems.{name}: rescores {other}, which is no phrase-based system; {_hint(other, phrase_based)}"
+        yield f"systems.{name}: rescores {other}, which is not a phrase-based system; {_hint(other, phrase_based)}"
     elif not name.startswith(f"{other}+") or name.endswith("+"):
-        yield f"systems.{name}: rescores {other}, which is not what its name says; call it {other}+{network}"
+        yield f"systems.{name}: rescores {other}, which contradicts its name; call it {other}+{network}"
 
 
 def _hint(name: str, known: Iterable[str]) -> str:
@@ -451,18 +341,31 @@ def _hint(name: str, known: Iterable[str]) -> str:
     return f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
 
 
-def _check_numbers(value: Any, place: str) -> Iterator[str]:
-    """Yield numbers that are out of range for every stage."""
+def _check_values(value: Any, place: str) -> Iterator[str]:
+    """Yield numbers and texts that no stage can take: out of range, with control characters, too long for a path."""
     if isinstance(value, Mapping):
         for key, part in value.items():
-            yield from _check_numbers(part, f"{place}.{key}" if place else str(key))
+            yield from _check_text(str(key), place)
+            yield from _check_values(part, f"{place}.{key}" if place else str(key))
     elif isinstance(value, list):
         for number, part in enumerate(value):
-            yield from _check_numbers(part, f"{place}[{number}]")
+            yield from _check_values(part, f"{place}[{number}]")
+    elif isinstance(value, str):
+        yield from _check_text(value, place)
     elif isinstance(value, float) and not math.isfinite(value):
         yield f"{place}: {value} is not a finite number"
     elif isinstance(value, int) and value > (most := MAX_SEED if place == "seed" else MAX_INT):
         yield f"{place}: {value} is more than {most}"
+
+
+def _check_text(text: str, place: str) -> Iterator[str]:
+    """Yield what is wrong with a text, which is a name, a path or an address."""
+    if control := next((c for c in text if unicodedata.category(c) == "Cc"), None):
+        yield f"{place}: {shortened(text)!r} contains the control character {control!r}; remove it"
+    elif len(text) > MAX_TEXT:
+        yield f"{place}: {shortened(text)!r} has {len(text):,} characters; at most {MAX_TEXT:,} are possible"
+    elif "://" not in text and any(len(part.encode()) > MAX_FILE_NAME for part in text.split("/")):
+        yield f"{place}: {shortened(text)!r} contains a file name of more than {MAX_FILE_NAME} bytes"
 
 
 def _check_corpora(entries: list[Mapping[str, Any]]) -> Iterator[str]:
@@ -481,65 +384,27 @@ def _check_corpora(entries: list[Mapping[str, Any]]) -> Iterator[str]:
         if role in ("dev", "test") and "keep" in entry:
             yield f"{where}: keep is for training text; a corpus of role {role} is always kept whole"
         if role == "test" and entry.get("in_domain"):
-            yield f"{where}: in_domain would let selection choose training text by the test text; remove it"
+            yield f"{where}: in_domain would select training text by means of the test text; remove it"
         if role == "test" and entry["name"] == "dev":
-            yield "corpora: the name dev is taken by the joined dev text; call the test corpus something else"
+            yield "corpora: the name dev is reserved for the joined dev text; choose another name for the test corpus"
     for role in ("bitext", "dev", "test"):
         if not roles[role]:
             yield f"corpora: at least one corpus of role {role} is needed"
 
 
-def _check_files(config: Mapping[str, Any]) -> Iterator[str]:
-    """Check the files of the corpora without reading them; only files of equal size are compared."""
-    external = config["alignment"]["external"]
-    if external is not None and Path(external).is_dir():
-        yield f"alignment.external: {external} is a folder, a file is needed"
-    found = [_corpus(entry, config["data_dir"]) for entry in config["corpora"]]
-    for number, corpus in enumerate(found):
-        where = f"corpora[{number}] ({corpus.name})"
-        for path in filter(None, (corpus.source, corpus.target)):
-            if Path(path).is_dir():
-                yield f"{where}: {path} is a folder, a file is needed"
-            elif Path(path).is_file() and not Path(path).stat().st_size:
-                yield f"{where}: {path} is empty"
-        if corpus.source is not None and _same_file(corpus.source, corpus.target):
-            yield f"{where}: source and target are the same text, {corpus.target}"
-        else:
-            yield from (
-                f"{where}: its {side} text is also that of {earlier.name} ({earlier.role}), {path}; text for tuning "
-                "and tests must be text that nothing else has seen"
-                for earlier in found[:number]
-                if earlier.role != corpus.role and {earlier.role, corpus.role} & {"dev", "test"}
-                for side, path, other in (
-                    ("source", corpus.source, earlier.source),
-                    ("target", corpus.target, earlier.target),
-                )
-                if path is not None and other is not None and _same_file(path, other)
-            )
-
-
-def _same_file(path: str, other: str) -> bool:
-    """Return whether two paths refer to the same file or to files with equal contents."""
-    if os.path.realpath(path) == os.path.realpath(other):
-        return True
-    if not (Path(path).is_file() and Path(other).is_file()):
-        return False
-    return 0 < Path(path).stat().st_size == Path(other).stat().st_size and filecmp.cmp(path, other, shallow=False)
-
-
 def _check_selection(config: Mapping[str, Any]) -> Iterator[str]:
     """Check that selection has in-domain text, on both sides for parallel text, on the target side for the LM."""
     entries = config["corpora"]
-    in_domain = [entry for entry in entries if _in_domain(entry)]
+    in_domain = [entry for entry in entries if is_in_domain(entry)]
     for kind, roles in (("bitext", ("bitext",)), ("mono", ("bitext", "mono"))):
         pool = [entry.get("keep") for entry in entries if entry["role"] in roles]
         if isinstance(config["selection"][kind], Mapping) and all(pool) and not all(keep == "all" for keep in pool):
-            yield f"selection.{kind}: every corpus has its own keep, none is left to select words of; give a fraction"
+            yield f"selection.{kind}: every corpus has a keep of its own; use a fraction, or remove a keep"
         if all(kept_whole(keep, config["selection"][kind]) for keep in pool):
             continue
         if not any(kind == "mono" or entry["role"] != "mono" for entry in in_domain):
             sides = "a target side" if kind == "mono" else "both sides"
-            yield f"selection.{kind}: no corpus with {sides} is in_domain; mark one to select by, or keep all (1)"
+            yield f"selection.{kind}: no corpus with {sides} is in-domain; set in_domain: true for one or keep all (1)"
 
 
 def _check_joint(config: Mapping[str, Any]) -> Iterator[str]:
@@ -547,7 +412,7 @@ def _check_joint(config: Mapping[str, Any]) -> Iterator[str]:
     tests = [entry["name"] for entry in config["corpora"] if entry["role"] == "test"]
     for joint, parts in config["evaluation"]["joint"].items():
         if joint in tests or joint == "dev":
-            yield f"evaluation.joint.{joint}: is the name of a test set already"
+            yield f"evaluation.joint.{joint}: is already the name of a test set"
         if len(set(parts)) < max(len(parts), 2):
             yield f"evaluation.joint.{joint}: two or more different test sets are needed"
         for part in parts:

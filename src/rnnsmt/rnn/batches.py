@@ -77,7 +77,7 @@ class PairBatches(WindowBatches):
         self.trained = self.size - len(untrained) if counts is None else self.size - int(counts[untrained].sum())
         if self.trained <= 0:
             raise InputError(
-                f"{pairs.directory}: no pair is left to train on; give more text, or neither --held-out nor --leave-out"
+                f"{pairs.directory}: no pairs are left for training; give more text, or omit --held-out and --leave-out"
             )
         self.waiting: Index = np.zeros(0, np.int64)
         self._left = self.waiting

@@ -36,7 +36,7 @@ def describe(args: argparse.Namespace) -> dict[str, object]:
 
     Also prints the training settings of the preset. torch is not needed.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt rnn describe --preset paper
     """
@@ -80,7 +80,7 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     pairs that occur only in sentences of the first of 100 folds are then held out: `rnn train` does not train on them
     and evaluates the network on them. `rnn train --weighting counts` and `rnn train --leave-out` need --origins.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt rnn prepare --phrase-table results/model/phrase-table.gz --origins results/phrases/origins.npy \
             --vocab-size 1500 --source results/corpus/joined/train.en.gz \
@@ -117,7 +117,7 @@ def train(args: argparse.Namespace) -> dict[str, object]:
 
     Input is the directory of `rnn prepare`; outputs are the network and its learning curve (JSON).
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt rnn train --pairs try/pairs --preset demo --epochs 2 --seed 1 --output-model try/rnn.pt \
             --output-history try/rnn.json --state-dir try/rnn.state --threads 2
@@ -161,7 +161,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     The score of an ensemble is the logarithm of the mean probability of its networks. A pair that some of the networks
     have not seen in training (`rnn train --leave-out`) is scored by these networks only.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt rnn score --pairs try/pairs --model try/rnn.pt --output try/scores.npy --threads 2
     """
@@ -221,7 +221,7 @@ def shortlist(args: argparse.Namespace) -> dict[str, object]:
     in the shortlist either. The number of such words is the same for every translation of a sentence; counting them
     would add a constant and would not change any ranking.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt rnn shortlist --pairs try/pairs --output try/shortlist.npy
     """
@@ -281,7 +281,7 @@ def sample(args: argparse.Namespace) -> dict[str, object]:
     targets of a phrase are counted and sorted by log p(target | source), and the --top best of them are written, one
     per line: ``line number from 0 ||| target ||| log p ||| number of samples``.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt rnn sample --model try/rnn.pt --pairs try/pairs --input try/phrases --output try/samples \
             --draws 50 --top 5
@@ -334,7 +334,7 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
     The output has one target per line. With --nbest N it has the N best targets of every phrase instead, one per line:
     ``line number from 0 ||| target ||| log p``.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt rnn translate --model try/rnn.pt --pairs try/pairs --input try/phrases \
             --output try/translations --nbest 5
@@ -431,7 +431,7 @@ def propose(args: argparse.Namespace) -> dict[str, object]:
     score are the probability given by the network. `phrases fill-up` adds it to such a table. A network trained with
     --direction inverse proposes targets for the opposite translation direction.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt rnn propose --model try/rnn.pt --pairs try/pairs \
             --input results/corpus/joined/truecased/dev.en.gz \

@@ -31,12 +31,12 @@ def read_phrases(path: str | Path, vocabulary: Vocabulary, longest: int) -> list
     for number, line in enumerate(read_lines(path), 1):
         words = line.split()
         if not words:
-            raise InputError(f"{path}, line {number}: is empty; give one source phrase a line")
+            raise InputError(f"{path}, line {number}: is empty; give one source phrase per line")
         if len(words) > longest:
-            raise InputError(f"{path}, line {number}: has {len(words)} words, this network takes {longest}")
+            raise InputError(f"{path}, line {number}: has {len(words)} words; the network accepts at most {longest}")
         phrases.append(vocabulary.ids(words, eos=True))
     if not phrases:
-        raise InputError(f"{path}: has no lines; give one source phrase a line")
+        raise InputError(f"{path}: contains no lines; give one source phrase per line")
     return phrases
 
 

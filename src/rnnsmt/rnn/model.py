@@ -325,7 +325,7 @@ class RNNEncoderDecoder(nn.Module):
         return total
 
 
-FORMAT = ModelFormat("rnnsmt-rnn-1", "a network", "train the network again with rnn train")
+FORMAT = ModelFormat("rnnsmt-rnn-1", "an RNN Encoder-Decoder", "train the network again with rnn train")
 
 
 def save_model(path: str | Path, model: RNNEncoderDecoder, meta: dict[str, Any]) -> None:
@@ -358,7 +358,7 @@ def check_vocabularies(path: str | Path, meta: dict[str, Any], pairs: Pairs) -> 
     for name, value in vocabularies_of(pairs).items():
         if meta.get(name) != value:
             raise InputError(
-                f"{path} and {pairs.directory} do not belong together: their {name} differs; "
+                f"{path} and {pairs.directory} do not match: their {name} differs; "
                 "train the network on these pairs, or use the pairs that it was trained on"
             )
 
@@ -371,8 +371,8 @@ def check_lengths(sizes: RnnSizes, pairs: Pairs) -> None:
     """
     if sizes.longest < sys.maxsize and (longest := pairs.longest()) > sizes.longest:
         raise InputError(
-            f"{pairs.directory}: has a phrase of {longest} words, this {sizes.variant} network takes {sizes.longest}; "
-            f"train it with --max-length {longest}, or extract shorter phrases"
+            f"{pairs.directory}: has a phrase of {longest} words, this {sizes.variant} network accepts at most "
+            f"{sizes.longest}; train it with --max-length {longest}, or extract shorter phrases"
         )
 
 
@@ -384,7 +384,7 @@ def refuse_blind(path: str | Path, pairs: Pairs) -> None:
     """
     if pairs.direction == "target":
         raise InputError(
-            f"{path}: was trained with --direction target, it reads no source phrases; give another network"
+            f"{path}: was trained with --direction target and ignores source phrases; give another network"
         )
 
 

@@ -22,7 +22,7 @@ from rnnsmt.networks.vocabulary import UNK, Vocabulary, check_size, count_words
 from rnnsmt.phrases.table import refuse_line
 from rnnsmt.rnn.pairs import COUNTS, FIRST_FOLD, FORMAT, HELD_OUT, LAST_FOLD, SIDES
 
-TABLE_AGAIN = "make the table and its origins again"
+TABLE_AGAIN = "create the table and its origins again"
 
 
 def prepare_pairs(
@@ -80,7 +80,7 @@ def _write_origins(origins: str, directory: Path, stats: dict[str, object]) -> d
     """
     found = read_array(origins, np.int32, 2, TABLE_AGAIN)
     if found.shape != (stats["pairs"], 3):
-        raise InputError(f"{origins}: knows {len(found)} pairs, the table has {stats['pairs']}; {TABLE_AGAIN}")
+        raise InputError(f"{origins}: has {len(found)} pairs, but the table has {stats['pairs']}; {TABLE_AGAIN}")
     # columns: first fold, last fold, count; the last fold is 0 if all sentences are of the first fold
     held_out = np.flatnonzero(found[:, 1] == 0)
     digest = hashlib.sha256(f"{stats['fingerprint']}".encode())
@@ -105,7 +105,7 @@ def _write_ids(table: str, directory: Path, vocabularies: list[Vocabulary], max_
                 writer.append(side, ids, lengths)
             meter.add(len(block[0][1]))
         if not writer.sequences:
-            raise InputError(f"{table}: the table is empty; make it again")
+            raise InputError(f"{table}: the table is empty; create it again")
     stats: dict[str, object] = {"pairs": writer.sequences}
     for side, name in enumerate(SIDES):
         stats |= {f"{name} words": writer.ids(side), f"{name} unknown words": writer.unknown[side]}
@@ -155,7 +155,9 @@ def _id_blocks(table: str, vocabularies: list[Vocabulary], max_length: int) -> I
                 f"{max_length}; give --max-length {length} or extract shorter phrases"
             )
         if twice >= 0:
-            raise InputError(f"{table}, line {number + twice + 1}: this pair occurs twice in the table; make it again")
+            raise InputError(
+                f"{table}, line {number + twice + 1}: this pair occurs twice in the table; create the table again"
+            )
         number += lines
         yield sides
 

@@ -127,9 +127,7 @@ class Pairs:
             InputError: the origins of the pairs are not known, or the array has another length.
         """
         if "held-out pairs" not in self.stats:
-            raise InputError(
-                f"{self.directory}: the origins of its pairs are not known; run rnn prepare with --origins"
-            )
+            raise InputError(f"{self.directory}: the origins of the pairs are missing; run rnn prepare with --origins")
         found = read_array(self.directory / name, dtype, 1, FORMAT.remedy, mapped=True)
         if len(found) != len(self):
             raise InputError(f"{self.directory}: {name} is inconsistent with pairs.json; {FORMAT.remedy}")

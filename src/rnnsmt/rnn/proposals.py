@@ -39,7 +39,7 @@ def unfamiliar_phrases(
     """
     phrases = {phrase.decode() for phrase in input_phrases(texts, max_length)}
     if not phrases:
-        raise InputError(f"{texts[0]}: no words in the input; nothing to propose for")
+        raise InputError(f"{texts[0]}: the input contains no words")
     known: dict[str, set[str]] = {}
     frequent: set[str] = set()
     for entry in read_phrase_table(table):
@@ -47,7 +47,7 @@ def unfamiliar_phrases(
             continue
         known.setdefault(entry.source, set()).add(entry.target)
         if extractions and len(entry.counts) < 2:
-            raise InputError(f"{table}: a line of '{entry.source}' has no counts; leave out --extractions")
+            raise InputError(f"{table}: a line of '{entry.source}' has no counts; omit --extractions")
         if not extractions or entry.counts[1] > extractions:
             frequent.add(entry.source)
     familiar = {source for source in frequent if len(known[source]) > targets}

@@ -194,7 +194,9 @@ class RnnSettings(TrainingSettings):
         """Check the settings as in the base class, and that ``max_length`` is only set for ``feed-forward``."""
         super().check()
         if self.max_length != RnnSizes.max_length and self.variant != "feed-forward":
-            raise InputError(f"--max-length {self.max_length}: is for --variant feed-forward, others take any length")
+            raise InputError(
+                f"--max-length {self.max_length}: requires --variant feed-forward; other variants have no limit"
+            )
 
     def sizes(self, *vocabularies: int) -> RnnSizes:
         """Return the sizes of the network for these numbers of classes, of source and target."""

@@ -193,10 +193,7 @@ def fitting_tables(folders: Iterable[Path], texts: Sequence[ModelText]) -> Model
             if misfit is None:
                 np.empty(LARGE, np.uint8)  # freed at once; see LARGE
                 return binary.tables()
-            say(
-                f"warning: {path}: {misfit}; the text files are read instead: make it again with rnnsmt search "
-                "binarise, or remove it"
-            )
+            say(f"warning: {path}: {misfit}; the text files are used instead; run rnnsmt search binarise, or remove it")
     return None
 
 
@@ -227,7 +224,7 @@ class _Binary:
             size = path.stat().st_size
             start = stream.read(_LONGEST_FIRST_LINE)
             if not start.startswith(_START):
-                raise self._unusable("is no binary model")
+                raise self._unusable("is not a binary model")
             line = _FIRST_LINE.match(start)
             if line is not None and int(line[1]) != FORMAT:
                 raise self._unusable(f"has the format {int(line[1])}, but this version of rnnsmt reads {FORMAT}")
@@ -250,7 +247,7 @@ class _Binary:
 
     def _unusable(self, why: str) -> InputError:
         return InputError(
-            f"{self.path}: {why}; make it again with rnnsmt search binarise, or remove it: then the text files are read"
+            f"{self.path}: {why}; run rnnsmt search binarise again, or remove the file to use the text files"
         )
 
     def tables(self) -> ModelTables:

@@ -64,7 +64,7 @@ def decode(args: argparse.Namespace) -> dict[str, object]:
     translated as target words 2 to 8, counted from 0). Files of --output-details have the same format with a single
     entry per sentence, the translation in --output.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt search decode --ini results/systems/rnn/run1/moses.ini \
             --input results/corpus/joined/truecased/dev.en.gz --output try/dev.first --nbest 100 \
@@ -191,7 +191,7 @@ def binarise(args: argparse.Namespace) -> dict[str, object]:
 
     If one of the text files has changed, the binary file is ignored with a warning; run the same command again.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt search binarise --ini results/systems/rnn/run1/moses.ini
     """
@@ -200,11 +200,11 @@ def binarise(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.search.model import binary_folders, model_texts, read_tables
 
     if args.model_dir is not None and not args.model_dir.is_dir():
-        raise InputError(f"{args.model_dir}: no such folder")
+        raise InputError(f"{args.model_dir}: no such directory")
     texts = model_texts(MosesIni.read(args.ini), args.model_dir)
     output = (args.output_dir or binary_folders(texts, None)[0]) / NAME
     tables, size = make_binary(output, texts, read_tables)
-    say(f"{output}: made of {', '.join(text.path.name for text in texts)}")
+    say(f"{output}: written from {', '.join(text.path.name for text in texts)}")
     return {
         "phrase pairs": len(tables.phrases.source_of),
         "language models": len(tables.lms),

@@ -38,7 +38,7 @@ def single(ini: MosesIni, kind: str) -> Feature | None:
     """
     found = [feature for feature in ini.features if feature.kind == kind]
     if len(found) > 1:
-        raise InputError(f"{ini.path}: {len(found)} features of the kind {kind}; this decoder takes one")
+        raise InputError(f"{ini.path}: {len(found)} features of type {kind}; this decoder supports one")
     return found[0] if found else None
 
 
@@ -50,7 +50,7 @@ def some(ini: MosesIni, kinds: tuple[str, ...]) -> list[Feature]:
     """
     found = [feature for feature in ini.features if feature.kind in kinds]
     if not found:
-        raise InputError(f"{ini.path}: no feature of the kind {kinds[0]}; the decoder needs one")
+        raise InputError(f"{ini.path}: no feature of type {kinds[0]}; the decoder needs one")
     return found
 
 
@@ -89,18 +89,18 @@ def _check_features(ini: MosesIni) -> None:
     for feature in ini.features:
         if feature.kind in RESCORING:
             raise InputError(
-                f"{ini.path}: {feature.name} is a score of whole translations, which no search can ask; take the "
-                "system whose lists were scored, or choose from such lists with `tuning rerank`"
+                f"{ini.path}: {feature.name} scores complete translations and cannot be used in the search; use "
+                "the system whose n-best lists were rescored, or select from these lists with `tuning rerank`"
             )
         if feature.kind not in _KNOWN:
             raise InputError(
                 f"{ini.path}: unknown feature {feature.kind}; tables must be PhraseDictionaryMemory (text form), and "
-                f"the other features known here are {', '.join(k for k in _KNOWN if k not in PHRASE_TABLES)}"
+                f"the other supported features are {', '.join(k for k in _KNOWN if k not in PHRASE_TABLES)}"
             )
         for option in ("input-factor", "output-factor", "factor"):
             if feature.options.get(option, "0") != "0":
                 raise InputError(
-                    f"{ini.path}: {feature.name} has {option} other than 0: factored models do not work here"
+                    f"{ini.path}: {feature.name} has {option} other than 0; factored models are not supported"
                 )
 
 

@@ -78,8 +78,8 @@ def read_marks(sentence: str, number: int) -> MarkedSentence:
     for one in translations:
         if not one.first <= one.last < min(len(words), one.first + MAX_WINDOW):
             raise InputError(
-                f"{where}: a translation for the words {one.first} to {one.last} of {len(words)}; they count from 0; "
-                f"{MAX_WINDOW} at most can have one"
+                f"{where}: a translation for the words {one.first} to {one.last} of {len(words)} (from 0); "
+                f"{MAX_WINDOW} can have one at most"
             )
     return MarkedSentence(" ".join(words), translations, walls)
 
@@ -96,7 +96,7 @@ def _name_and_attributes(tag: str, where: str) -> tuple[str, dict[str, str]]:
     if not name:
         raise InputError(f"{where}: a tag without a name; correct the XML, or escape < as &lt;")
     if name in _ELSEWHERE:
-        raise InputError(f"{where}: <{name}> does not work here; there are translations and <wall/>")
+        raise InputError(f"{where}: <{name}> is not supported; only translations and <wall/> are")
     if _ATTRIBUTE.sub("", rest).strip():
         raise InputError(f'{where}: attributes of <{name}> that are not of the form name="value": {rest[:60]}')
     return name, dict(_ATTRIBUTE.findall(rest))
@@ -117,9 +117,7 @@ def _given(attributes: dict[str, str], first: int, end: int, where: str) -> list
     if text is None:
         return []
     if first == end:
-        raise InputError(
-            f'{where}: translation="{text[:30]}" is given for no word; put it around words, or give a span='
-        )
+        raise InputError(f'{where}: translation="{text[:30]}" covers no word; put the tag around words, or give span=')
     targets, probabilities = text.split("||"), attributes.get("prob", "").split("||")
     if probabilities == [""]:
         probabilities = ["1"] * len(targets)

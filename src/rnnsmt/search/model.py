@@ -188,7 +188,7 @@ def load_model(
     """
     folder = Path(model_dir) if model_dir is not None else None
     if folder is not None and not folder.is_dir():
-        raise InputError(f"{folder}: no such folder")
+        raise InputError(f"{folder}: no such directory")
     ini.check_sections()
     xml_input = _xml_policy(ini)
     if sentences is not None:

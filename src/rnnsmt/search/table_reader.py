@@ -147,7 +147,7 @@ def _refuse(line: bytes, path: Path, number: int, code: int, columns: int, *, re
         refuse_line(line, path, number, None, reordering=reordering)
     raise InputError(
         f"{path}, line {number}: does not have the {columns} score columns that the moses.ini says; "
-        "make the table again or correct the moses.ini"
+        "create the table again or correct the moses.ini"
     )
 
 
@@ -211,8 +211,8 @@ def load_reordering_table(path: Path, table: PhraseTable, columns: int) -> Reord
 def _tell_missing(path: Path, missing: int, pairs: int, lines: int) -> None:
     if missing == pairs >= FEW_PAIRS and lines:
         raise InputError(
-            f"{path}: has none of the {pairs:,} phrase pairs that the input can use; the reordering table must be made "
-            "of the same text and alignment as the phrase table"
+            f"{path}: has none of the {pairs:,} phrase pairs that match the input; the reordering table must be "
+            "computed from the same text and alignment as the phrase table"
         )
     if missing:
-        say(f"{path}: {missing:,} of {pairs:,} phrase pairs are not there, their reordering scores are 0")
+        say(f"{path}: {missing:,} of {pairs:,} phrase pairs are missing; their reordering scores are 0")

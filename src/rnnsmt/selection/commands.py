@@ -87,7 +87,7 @@ def models(args: argparse.Namespace) -> dict[str, object]:
     line of the first. The vocabulary of all models is the same: the words with a count of at least --min-count in the
     in-domain training text. All other words are mapped to ``<unk>``, so that rare words favour none of the models.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt selection models --in-domain results/corpus/truecased/harbour-dev.en.gz \
             --pool results/corpus/truecased/general.en.gz --output-dir try/models.en --seed 1
@@ -123,7 +123,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     2011). Lines in the training text of the general model, and copies of them, are scored with the second general model
     of `selection models`. The output has one score per line.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt selection score --text results/corpus/truecased/general.en.gz --models try/models.en \
             --text2 results/corpus/truecased/general.fr.gz --models2 try/models.fr --output try/general.tsv.gz \
@@ -134,7 +134,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
 
     if (args.text2 is None) != (args.models2 is None):
         raise InputError(
-            "--text2 and --models2 go together: give both for a parallel corpus, neither for monolingual text"
+            "--text2 and --models2 must be given together: both for a parallel corpus, neither for monolingual text"
         )
     texts = [args.text] if args.text2 is None else [args.text, args.text2]
     folders = [args.models] if args.text2 is None else [args.models, args.models2]
@@ -235,7 +235,7 @@ def select(args: argparse.Namespace) -> dict[str, object]:
     Writes DIR/NAME.1.gz and, for a parallel corpus, DIR/NAME.2.gz for every corpus, DIR/selected.json, and the curve
     (TSV) with the columns fraction, lines, words, perplexity, oov_rate and chosen.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt selection select --fraction auto --held-out try/models.fr/held-out.gz --output-dir try/selected \
             --curve try/curve.tsv --corpus \

@@ -131,7 +131,7 @@ def curve(
     if not shells[0].words:
         raise InputError(
             f"{', '.join(map(str, pool))}: no words in the best {shells[0].lines} lines, the smallest fraction; "
-            "give larger --fractions, or a pool with words"
+            "use larger --fractions, or a pool with more words"
         )
     vocabulary = frequent_words(pool, 2)
     return measure_shells(

@@ -109,7 +109,7 @@ def split_held_out(lines: Sequence[str], every: int, name: str) -> tuple[list[st
         InputError: there are fewer than 2 * ``every`` lines, or ``every`` is 1.
     """
     if every < 2:
-        raise InputError("--hold-out must be at least 2: with 1 nothing is left to train on")
+        raise InputError("--hold-out must be at least 2")
     if len(lines) < 2 * every:
         raise InputError(
             f"{name}: {len(lines)} lines of in-domain text; with --hold-out {every} at least {2 * every} are needed"
@@ -157,8 +157,8 @@ def sample_lines(paths: Sequence[str | Path], words: int, seed: int) -> Samples:
     total = np.cumsum(lengths[order], dtype=np.int64)
     if len(total) < 2 or not total[-1]:
         raise InputError(
-            f"{', '.join(map(str, paths))}: {np.count_nonzero(lengths)} lines with words among {len(total)}; there is "
-            "nothing to select from"
+            f"{', '.join(map(str, paths))}: {np.count_nonzero(lengths)} of {len(total)} lines contain words; "
+            "too few for a selection"
         )
     words = min(words, int(total[-1]) // 2)
     ends = np.searchsorted(total, [words, 2 * words]) + 1

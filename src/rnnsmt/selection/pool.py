@@ -40,7 +40,7 @@ class Pool:
             scores = np.concatenate([item.scores for item in self.together])
             if not len(scores):
                 names = ", ".join(str(item.corpus.texts[0]) for item in self.together)
-                raise InputError(f"{names}: no lines; there is nothing to select")
+                raise InputError(f"{names}: contains no lines")
             parts = np.split(best(scores, self.fractions), np.cumsum([item.lines for item in self.together])[:-1])
             self._shells = {item.corpus.name: part for item, part in zip(self.together, parts, strict=True)}
 
@@ -127,20 +127,18 @@ def fraction_of_words(corpora: Sequence[RankedCorpus], words: int) -> float:
     """
     together = [item for item in corpora if item.corpus.keep is None]
     if not together:
-        raise InputError("--words: every corpus has a --keep of its own; leave out --words, or a --keep")
+        raise InputError("--words: every corpus has a --keep of its own; omit --words or one --keep")
     scores = np.concatenate([item.scores for item in together])
     lengths = np.fromiter(
         (len(line.split()) for item in together for line in read_byte_lines(item.corpus.texts[-1])), int
     )
     order = np.argsort(scores, kind="stable")[: np.isfinite(scores).sum()]
     if not len(order):
-        raise InputError(
-            f"{', '.join(str(item.corpus.texts[0]) for item in together)}: no lines; there is nothing to select"
-        )
+        raise InputError(f"{', '.join(str(item.corpus.texts[0]) for item in together)}: contains no lines")
     total = np.cumsum(lengths[order])
     number = int(np.searchsorted(total, words, "right"))
     if not number:
-        raise InputError(f"--words {words}: the best line alone has {total[0]} words; give at least {total[0]}")
+        raise InputError(f"--words {words}: the best line has {total[0]} words; the minimum is {total[0]}")
     if total[-1] < words:
         say(f"--words {words:,}: the corpora have {total[-1]:,} words, all lines are kept")
     return number / len(order)

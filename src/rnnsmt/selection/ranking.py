@@ -56,7 +56,7 @@ def with_keep(corpora: Sequence[PoolCorpus], keep: Sequence[tuple[str, float]]) 
         if name not in names:
             raise InputError(f"--keep {name}: there is no such corpus; there are {', '.join(names)}")
     if len({len(corpus.texts) for corpus in corpora}) > 1:
-        raise InputError("--corpus: some have one text and some two; select bitexts and monolingual texts separately")
+        raise InputError("--corpus: bitexts and monolingual texts cannot be selected together")
     for corpus in corpora:
         if corpus.scores is None and wanted.get(corpus.name) != 1.0:
             raise InputError(f"--corpus {corpus.name}: with - for scores it needs --keep {corpus.name}=all")
@@ -77,7 +77,7 @@ def read_scores(path: Path) -> npt.NDArray[np.float32]:
             value = np.nan
         if not np.isfinite(value):
             shown = line[:40].decode("utf-8", "replace")
-            raise InputError(f"{path}, line {number}: {shown!r} is not a score; make it again with `selection score`")
+            raise InputError(f"{path}, line {number}: {shown!r} is not a score; run `selection score` again")
         return value
 
     return np.fromiter((parse(i, line) for i, line in enumerate(read_byte_lines(path), 1)), np.float32)
@@ -110,7 +110,7 @@ def read_corpus(corpus: PoolCorpus, unique: bool) -> RankedCorpus:
     if len(scores) != lines:
         raise InputError(
             f"{corpus.scores} has {len(scores)} scores, but {corpus.texts[0]} has {lines} lines; "
-            "score this very text with `selection score`"
+            "score this text with `selection score`"
         )
     scores[repeated] = np.inf
     return RankedCorpus(corpus, scores)

@@ -36,12 +36,12 @@ class SentenceBatches(WindowBatches):
             held_out: indices of held-out pairs, ascending.
 
         Raises:
-            InputError: no pair is left to train on.
+            InputError: no pairs are left for training.
         """
         super().__init__(len(pairs) - len(held_out), seed)
         self.pairs, self.batch = pairs, batch
         if self.size <= 0:
-            raise InputError(f"{pairs.directory}: no pair is left to train on; give more text, or --held-out 0")
+            raise InputError(f"{pairs.directory}: no pairs are left for training; give more text, or --held-out 0")
         kept = np.ones(len(pairs), bool)
         kept[held_out] = False
         self._kept = np.flatnonzero(kept)

@@ -62,7 +62,7 @@ def describe(args: argparse.Namespace) -> dict[str, object]:
 
     Also prints the training settings of the preset. torch is not needed.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt seq2seq describe
     """
@@ -105,7 +105,7 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     sentencepiece models are stored in the output directory and later in the model file: all other commands read and
     write tokenised text.
 
-    Examples, in the folder of a run of the embedded corpus:
+    Examples, in the directory of a run of the embedded corpus:
 
         rnnsmt seq2seq prepare --source results/corpus/joined/train.en.gz --target results/corpus/joined/train.fr.gz \
             --source-vocab-size 1500 --target-vocab-size 1500 --output-dir try/sentences
@@ -129,7 +129,7 @@ def train(args: argparse.Namespace) -> dict[str, object]:
 
     Input is the directory of `seq2seq prepare`; outputs are the network and its learning curve (JSON).
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt seq2seq train --sentences try/sentences --preset demo --epochs 1 --seed 1 --output-model try/lstm.pt \
             --output-history try/lstm.json --state-dir try/lstm.state --threads 2
@@ -192,7 +192,7 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
     words outside the source vocabulary are preferred, then those whose most probable translation is outside the target
     vocabulary. Source words that are not in the table are copied.
 
-    Examples, in the folder of a run of the embedded corpus:
+    Examples, in the directory of a run of the embedded corpus:
 
         rnnsmt seq2seq translate --model try/lstm.pt --input results/corpus/joined/truecased/dev.en.gz \
             --output try/dev.lstm --beam 4
@@ -200,7 +200,7 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
             --output try/dev.filled --beam 4 --unknown lexicon --lexicon results/model/lex.f2e
     """
     if (args.unknown == "lexicon") != (args.lexicon is not None):
-        raise InputError("--lexicon and --unknown lexicon go together; give both or neither")
+        raise InputError("--lexicon and --unknown lexicon must be given together; give both or neither")
     need_torch()
 
     tasks = list(product(map(tuple, args.model), args.input))
@@ -253,7 +253,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     The output has one natural logarithm per line. It includes EOS and is not normalised by length. With subwords it is
     the log probability of the segmentation that sentencepiece chooses, not the sum over all segmentations.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt seq2seq score --model try/lstm.pt --source results/corpus/joined/truecased/dev.en.gz \
             --target results/corpus/joined/truecased/dev.fr.gz --output try/dev.lstm.scores
@@ -298,7 +298,7 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
     --model is given once for all n-best lists, or once for each. Every source sentence is encoded once, and common
     prefixes of its translations are computed once, also across n-best lists.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt seq2seq rescore --model try/lstm.pt --nbest try/dev.nbest \
             --source results/corpus/joined/truecased/dev.en.gz --output try/dev.lstm.nbest

@@ -179,7 +179,7 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> TrainedS
         )
         trained = TrainedSeq2Seq(model, source, target, str(content["source order"]), content["meta"])
     if (len(source), len(target)) != (model.sizes.source_vocabulary, model.sizes.target_vocabulary):
-        raise InputError(f"{path}: its words are not as many as its classes; {FORMAT.remedy}")
+        raise InputError(f"{path}: the numbers of words and of output classes differ; {FORMAT.remedy}")
     model.eval()
     return trained
 

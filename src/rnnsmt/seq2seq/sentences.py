@@ -46,7 +46,7 @@ class SentencePairs:
         """Kind of the units, one of ``SUBWORDS``."""
         if self.subwords not in KINDS:
             raise InputError(
-                f"{self.directory / FORMAT.json}: subwords {self.subwords} are not of this version; {FORMAT.remedy}"
+                f"{self.directory / FORMAT.json}: unknown value of subwords: {self.subwords}; {FORMAT.remedy}"
             )
         source, target = (read_units(self.directory, side, self.subwords, FORMAT.remedy) for side in SIDES)
         self.units = source, target
@@ -91,7 +91,7 @@ def prepare_sentences(
         InputError: the numbers of files or of lines differ, or no pair is left; see also ``make_units``.
     """
     if len(sources) != len(targets):
-        raise InputError(f"{len(sources)} --source but {len(targets)} --target files; they go in pairs")
+        raise InputError(f"{len(sources)} --source but {len(targets)} --target files; give as many of each")
     directory = Path(output_dir)
     units = []
     stats: dict[str, object] = {}

@@ -181,7 +181,7 @@ def add_to_nbest(
                 scored += len(texts)
         for path, number in zip(nbest, entries, strict=True):
             if not number:
-                raise InputError(f"{path}: is empty, an n-best list is needed")
+                raise InputError(f"{path}: is empty; an n-best list is expected")
     return sum(entries), scored
 
 

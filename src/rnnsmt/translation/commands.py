@@ -58,7 +58,7 @@ def describe(args: argparse.Namespace) -> dict[str, object]:
 
     `rnnsmt translate` needs only system.json and the moses.ini in the same directory.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt translation describe --name mine --source-lang en --target-lang fr \
             --truecaser results/corpus/truecaser.en --output-dir try/mine
@@ -122,19 +122,21 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
     --serve PORT keeps the system loaded and serves a web page at http://127.0.0.1:PORT and an HTTP API: POST /translate
     with {"text": "..."} as application/json.
 
-    Examples, in the folder of a run of the embedded corpus:
+    Examples, in the directory of a run of the embedded corpus:
 
         rnnsmt translate --system results/systems/cslm_rnn/run1 --input letter.en --output letter.fr
         echo "The boats are in the harbour." | rnnsmt translate --system results/systems/cslm_rnn/run1 --explain
         rnnsmt translate --system results/systems/cslm_rnn/run1 --serve 8000
     """
     if args.explain and args.nbest:
-        raise InputError("--explain and --nbest: give one of them")
+        raise InputError("--explain and --nbest: give only one of them")
     plain = args.input == args.output == STANDARD_STREAM
     if args.serve is not None and (not plain or args.explain or args.nbest):
-        raise InputError("--serve: takes no --input, --output, --explain and --nbest; they are part of each request")
+        raise InputError(
+            "--serve cannot be combined with --input, --output, --explain or --nbest; they are part of each request"
+        )
     if args.serve is None and (args.host or args.rate):
-        raise InputError("--host and --rate belong to --serve")
+        raise InputError("--host and --rate require --serve")
     texts = None if args.input == STANDARD_STREAM else read_texts(args.input)
     if texts is None and args.serve is None and args.output != STANDARD_STREAM:
         texts = [line for lines in waiting_lines() for line in lines]
@@ -235,7 +237,7 @@ def pack(args: argparse.Namespace) -> dict[str, object]:
     itself can use the moses.ini in it, unless the system has a CSLM. A system with proposals is restricted to its dev
     and test sets: its tables cover few words of other text.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt pack --system results/systems/cslm_rnn/run1 --output harbour-en-fr.tar.gz
     """

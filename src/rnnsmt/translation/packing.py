@@ -41,7 +41,7 @@ def pack_system(folder: Path, output: Path) -> dict[str, object]:
         if not path.is_file():
             raise InputError(f"{folder}: needs {path}, which is missing; run the workflow again")
         if called in files:
-            raise InputError(f"{folder}: needs two files called {called}; rename one")
+            raise InputError(f"{folder}: needs two files with the name {called}; rename one")
         files[called] = path
         return called
 

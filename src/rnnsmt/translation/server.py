@@ -10,6 +10,7 @@ bounded: the size of a request, the number of waiting requests, the number of re
 time for a request to arrive.
 """
 
+import errno
 import ipaddress
 import json
 import socket
@@ -200,7 +201,10 @@ class Server(ThreadingHTTPServer):
         try:
             super().__init__((host, port), Handler)
         except (OSError, OverflowError) as error:
-            raise InputError(f"--serve {port} --host {host}: {error}; choose another port or address") from None
+            if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+                raise InputError(f"--serve {port}: port {port} is in use; choose another port") from None
+            reason = getattr(error, "strerror", None) or error
+            raise InputError(f"--serve {port} --host {host}: {reason}; choose another port or address") from None
         self.translator, self.limit = Translator(system), RateLimit(rate)
         self.places = threading.BoundedSemaphore(MOST_WAITING)
         self.connections = threading.BoundedSemaphore(MOST_CONNECTIONS)
@@ -404,7 +408,7 @@ def read_request(body: bytes) -> tuple[list[str], int, bool]:
     try:
         content = json.loads(body)
     except (ValueError, RecursionError):
-        raise RefusedError(HTTPStatus.BAD_REQUEST, 'the request is no JSON; send {"text": "..."}') from None
+        raise RefusedError(HTTPStatus.BAD_REQUEST, 'the request is not valid JSON; send {"text": "..."}') from None
     if not isinstance(content, dict) or not isinstance(content.get("text"), str):
         raise RefusedError(HTTPStatus.BAD_REQUEST, 'the request has no text; send {"text": "..."}')
     if unknown := sorted(set(content) - {"text", "nbest", "explain"}):
@@ -431,8 +435,8 @@ def serve(system: System, host: str, port: int, rate: int) -> dict[str, object]:
     """
     with Server(system, host, port, rate) as server:
         shown = f"[{host}]" if ":" in host else host
-        say(f"{system.description.name} at http://{shown}:{server.server_address[1]}/, Ctrl-C ends")
+        say(f"{system.description.name} at http://{shown}:{server.server_address[1]}/, Ctrl-C to quit")
         if not server.is_local:
-            say("warning: everybody who can reach this machine can use it; there are no passwords and no encryption")
+            say("warning: the server is open to everyone on the network, without password and encryption")
         server.serve_forever(poll_interval=0.2)
     return {}

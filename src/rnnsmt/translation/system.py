@@ -87,15 +87,19 @@ class Description:
         """
         path = Path(folder) / FILE
         if not path.is_file():
-            raise InputError(f"{folder}: has no {FILE}; give the folder of a tuned system, results/systems/NAME/run1")
+            raise InputError(
+                f"{folder}: has no {FILE}; give the directory of a tuned system, results/systems/NAME/run1"
+            )
         content = read_json(path)
         if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
-            raise InputError(f"{path}: not of this version; run the workflow again, or pack the system again")
+            raise InputError(f"{path}: written by another version; run the workflow again, or pack the system again")
         kinds: dict[str, Any] = {one.name: type(one.default) for one in fields(cls) if one.default is not MISSING}
         kinds |= {"name": str, "source": str, "target": str, "truecaser": (str, NoneType), "rnn": list, "columns": list}
         wrong = [name for name, kind in kinds.items() if name in content and not _is(content[name], kind)]
         if wrong or not {"name", "source", "target"} <= set(content) <= set(kinds):
-            raise InputError(f"{path}: {', '.join(wrong) or 'its keys'}: damaged; make it, or pack the system, again")
+            raise InputError(
+                f"{path}: {', '.join(wrong) or 'its keys'}: invalid; run the workflow or pack the system again"
+            )
         found = cls(**content)
         found.check(str(path))
         return found
@@ -113,9 +117,9 @@ class Description:
             if mistake := code_mistake(lang):
                 raise InputError(f"{where}: {mistake}")
         if min(self.pop_limit, self.stack, self.cslm_cells) < 1 or self.cslm_precision not in PRECISIONS:
-            raise InputError(f"{where}: limits are numbers from 1 on, cslm_precision is one of {PRECISIONS}")
+            raise InputError(f"{where}: limits must be at least 1, cslm_precision one of {PRECISIONS}")
         if len(self.rnn) not in (0, 3) or not all(isinstance(one, str) for one in (*self.rnn, *self.columns)):
-            raise InputError(f"{where}: rnn is a network and two vocabularies, columns are names")
+            raise InputError(f"{where}: rnn must have a network and two vocabularies, columns must be names")
 
     def content(self) -> dict[str, object]:
         """Return the content of the file."""
@@ -222,8 +226,8 @@ class System:
         self.ini = MosesIni.read(self.folder / INI)
         if about.filtered:
             say(
-                f"warning: {about.name} is for its dev and test sets, whose phrases it has proposals for; many words "
-                "of other text stay as they are. Take the system without proposals for it"
+                f"warning: {about.name} has proposals for the phrases of its dev and test sets only, and many words "
+                "of other text remain untranslated; use a system without proposals for other text"
             )
         self.words, self.unknown = 0, 0
         sentences = None if texts is None else self.prepare(texts)
@@ -240,7 +244,7 @@ class System:
         """
         found = self.folder / path
         if not found.exists():
-            raise InputError(f"{self.folder / FILE}: names {found}, which is missing; run the workflow again")
+            raise InputError(f"{self.folder / FILE}: refers to {found}, which does not exist; run the workflow again")
         return found
 
     def prepare(self, texts: Sequence[str], first: int = 1) -> list[str]:
@@ -428,7 +432,7 @@ class System:
 
             if not self.description.rnn:
                 raise InputError(
-                    f"{self.folder}: {self.description.name} has no RNN Encoder-Decoder; take one with rnn"
+                    f"{self.folder}: {self.description.name} has no RNN Encoder-Decoder; use a system with rnn"
                 )
             path, *files = map(self._file, self.description.rnn)
             model, meta = load_network(path)
@@ -451,5 +455,7 @@ class System:
         model, vocabularies = self._rnn()
         words, longest = phrase.split(), model.sizes.longest
         if not 0 < len(words) <= longest:
-            raise InputError(f"'{phrase[:40]}': {len(words)} words; the network takes phrases of 1 to {longest}")
+            raise InputError(
+                f"'{phrase[:40]}': {len(words)} words; the network accepts phrases of 1 to {longest} words"
+            )
         return vocabularies[side].ids(words, eos=True).astype(np.int64)

@@ -78,7 +78,7 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
     The result of each run is that of the run alone; runs with the same --ini share the model, the first decoding and
     the cached scores of a CSLM. With one --ini for each run the models may differ, e.g. in the training of a network.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt tuning mert --ini results/augmented/rnn/network1/moses.ini \
             --model-dir results/augmented/rnn/network1/filtered/dev \
@@ -115,7 +115,7 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
             result = run.tune(decoder, bleu, states[run.state_dir], loop_options(args, run.seed), stop)
             results.append(result)
             if len(results) < len(runs) and result.seconds and stop.asked():
-                say(f"stopped {stop.reason()} after run {run.number}: run the same command again to resume")
+                say(f"stopped {stop.reason()} after run {run.number}; run the same command again to resume")
                 raise SystemExit(stop.exit_code())
         del model, decoder  # before the next one is loaded
     return {
@@ -152,7 +152,7 @@ def optimise(args: argparse.Namespace) -> dict[str, object]:
     with them may find hypotheses that are in no list. If the initial weights have a higher BLEU on the lists, they are
     kept.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt tuning optimise --ini results/augmented/cslm_rnn/network1/moses.ini --nbest try/dev.rescored \
             --source results/corpus/joined/truecased/dev.en.gz \
@@ -213,7 +213,7 @@ def rerank(args: argparse.Namespace) -> dict[str, object]:
     For n-best lists with additional features (`cslm rescore`, `seq2seq rescore`) or new weights (`tuning optimise`).
     Among hypotheses of equal score the first in the list is selected.
 
-    Example, in the folder of a run of the embedded corpus:
+    Example, in the directory of a run of the embedded corpus:
 
         rnnsmt tuning rerank --ini try/rescored.ini --nbest try/dev.rescored \
             --input results/corpus/joined/truecased/dev.en.gz --output try/dev.out

@@ -223,7 +223,7 @@ class _Run:
         if self.seconds and self._stop and self._stop.asked(self._last):
             done = len(self._state.iterations)
             say(
-                f"stopped {self._stop.reason()} after iteration {done}, state saved: "
+                f"stopped {self._stop.reason()} after iteration {done}, checkpoint saved; "
                 "run the same command again to resume"
             )
             raise SystemExit(self._stop.exit_code())

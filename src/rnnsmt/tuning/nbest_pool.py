@@ -119,18 +119,19 @@ def tunable_features(pool: FlatPool, names: Sequence[str]) -> NDArray[np.bool_]:
         if not pool.statistics[:, order].any():
             raise InputError(
                 f"no translation in the n-best lists shares a {order + 1}-gram with its reference, so BLEU is 0 "
-                "whatever the weights; do --source and --reference belong together, and are they tokenised alike?"
+                "whatever the weights; are --source and --reference parallel and tokenised alike, or were source and "
+                "target of the training text swapped?"
             )
     active = active_features(pool)
     if not active.any():
         raise InputError(
             "every feature is constant on every n-best list: no feature differs between translations of a sentence, "
-            "so no weight can be tuned; have the lists more than one translation, and does the phrase table cover "
+            "so no weight can be tuned; do the lists have more than one translation, and does the phrase table cover "
             "the development set?"
         )
     if not active.all():
         constant = ", ".join(name for name, moves in zip(names, active, strict=True) if not moves)
-        say(f"warning: constant on every n-best list, the weight stays: {constant}")
+        say(f"warning: features that are constant on every n-best list, whose weights are not tuned: {constant}")
     return active
 
 

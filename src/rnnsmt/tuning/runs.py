@@ -125,7 +125,7 @@ def _nested_of_runs(
         if len(paths) != runs:
             raise InputError(f"--nested-ini {' '.join(paths)}: give one file of every run; there are {runs}")
     if columns and len(columns) != len(files):
-        raise InputError("--nested-columns: give it once for every --nested-ini, or not at all")
+        raise InputError("--nested-columns: give it once for every --nested-ini, or omit it")
     return [
         [
             nested_weights(ini, MosesIni.read(paths[run]), columns[number] if columns else None)

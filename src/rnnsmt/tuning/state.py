@@ -47,7 +47,7 @@ class TuningState:
         """Read and check ``state.json``."""
         saved = read_json(self.path)
         if not isinstance(saved, dict) or saved.get("format") != FORMAT:
-            raise InputError(f"{self.path}: not the state of this version of MERT; {self._state.remedy}")
+            raise InputError(f"{self.path}: not a checkpoint of this version of MERT; {self._state.remedy}")
         before = saved.get("fingerprint")
         iterations, comparisons = saved.get("iterations"), saved.get("comparisons", [])
         if (

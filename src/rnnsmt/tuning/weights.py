@@ -27,7 +27,7 @@ def start_weights(ini: MosesIni, scores: Iterable[str]) -> Weights:
     """
     weights = np.array([ini.weight(score) for score in scores])
     if not np.abs(weights).sum() > 0:
-        raise InputError(f"{ini.path}: all weights are 0, there is nothing to start from; give Moses' defaults")
+        raise InputError(f"{ini.path}: all weights are 0; set initial weights, e.g. the defaults of Moses")
     return weights
 
 
@@ -56,16 +56,16 @@ def nested_weights(ini: MosesIni, nested: MosesIni, columns: Sequence[int] | Non
         if len(set(chosen)) != len(weights) or len(chosen) != len(weights):
             raise InputError(
                 f"--nested-columns {' '.join(map(str, chosen))}: {nested.path} has {len(weights)} columns; "
-                "name a different one of the model's table for each"
+                "give a different column of the model's table for each"
             )
         if max(chosen) >= len(ini.weights[feature.name]):
             raise InputError(
-                f"{nested.path}: score {max(chosen)} (from 0) of {feature.name} is none of {ini.path}, which has "
-                f"{len(ini.weights[feature.name])}"
+                f"{nested.path}: score {max(chosen)} (from 0) of {feature.name} does not exist in {ini.path}, which "
+                f"has {len(ini.weights[feature.name])}"
             )
         found |= {f"{feature.name}:{place}": weight for place, weight in zip(chosen, weights, strict=True)}
     if not any(found.values()):
-        raise InputError(f"{nested.path}: all weights are 0, there is nothing to start from")
+        raise InputError(f"{nested.path}: all weights are 0")
     return found
 
 

@@ -25,11 +25,11 @@ def test_good_alignment_is_written_sorted_and_without_doubles(tmp_path):
     [
         ("0-0\n0-0\n\n", "has 3 lines, but the text has 4"),
         ("0-0\n0-0\n\n0-0\n0-0\n", "has 5 lines, but the text has 4"),
-        ("2-0\n0-0\n\n0-0\n", "line 1: the link 2-0 points behind the end of the source sentence, which has 2 words"),
-        ("0-0\n0-2\n\n0-0\n", "line 2: the link 0-2 points behind the end of the target sentence, which has 2 words"),
+        ("2-0\n0-0\n\n0-0\n", "line 1: the link 2-0 points beyond the end of the source sentence, which has 2 words"),
+        ("0-0\n0-2\n\n0-0\n", "line 2: the link 0-2 points beyond the end of the target sentence, which has 2 words"),
         (
             "0-0\n0-0\n0-0\n0-0\n",
-            "line 3: the link 0-0 points behind the end of the source sentence, which has 0 words",
+            "line 3: the link 0-0 points beyond the end of the source sentence, which has 0 words",
         ),
         ("0-0\n0-0\n\n0-0 x\n", "line 4: 'x' is not a link"),
     ],

@@ -98,7 +98,7 @@ def test_weak_pairs_are_left_out(tmp_path, capsys):
         lexicon = build_lexicon(bitext.source, bitext.target, max_pairs=most)
         rows = enumerate(np.split(lexicon.words, lexicon.starts[1:-1]))
         assert {source[e] + target[f] for e, row in rows for f in row} == kept
-        assert ("4 word pairs occur together; the" in capsys.readouterr().err) == (most < 4)
+        assert ("4 word pairs co-occur; the" in capsys.readouterr().err) == (most < 4)
 
 
 @pytest.mark.parametrize("aligner", ["fast_align", "model4"])

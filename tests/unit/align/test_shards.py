@@ -122,17 +122,17 @@ def test_files_that_do_not_belong_together(text, capsys):
         assert error.count("\n") == 1
         return error
 
-    assert "--counts: part 2 of 2 is missing" in refused(estimate(folder, 0, "1-*"))
+    assert "--counts: shard 2 of 2 is missing" in refused(estimate(folder, 0, "1-*"))
     assert not (folder / "parameters.1.npz").exists()
     assert estimate(folder, 0) == 0
     assert count(folder, 1, "1-of-2") == 0
     shutil.copy(folder / "counts.1.1-of-2.npz", folder / "counts.0.1-of-2.npz")
     capsys.readouterr()
-    assert "counts.0.1-of-2.npz: is not of pass 1 of this alignment" in refused(estimate(folder, 0))
+    assert "counts.0.1-of-2.npz: does not belong to iteration 1 of this alignment" in refused(estimate(folder, 0))
     shutil.copy(other / "parameters.0.npz", folder)
-    assert "parameters.0.npz: is not of this alignment" in refused(count(folder, 0, "1-of-2"))
+    assert "parameters.0.npz: belongs to another alignment" in refused(count(folder, 0, "1-of-2"))
     shutil.copy(folder / "corpus.npz", folder / "parameters.0.npz")
-    assert "parameters.0.npz: another file of an alignment" in refused(count(folder, 0, "1-of-2"))
+    assert "parameters.0.npz: belongs to another step of the alignment" in refused(count(folder, 0, "1-of-2"))
     (folder / "part.2-of-2.npz").write_bytes((folder / "part.2-of-2.npz").read_bytes()[:-30])
     assert "part.2-of-2.npz: damaged" in refused(count(folder, 1, "2-of-2"))
     assert "part.3-of-2.npz: no such file" in refused(count(folder, 1, "3-of-2"))
@@ -150,6 +150,6 @@ def test_nothing_is_counted_after_the_last_pass(text, capsys):
 
 def test_files_may_have_any_name(tmp_path):
     training.save_arrays(tmp_path / "counts", {"--part": "1"}, t=np.arange(3))
-    about, arrays = training.load_arrays(tmp_path / "counts", "make it again")
+    about, arrays = training.load_arrays(tmp_path / "counts", "create it again")
     assert about == {"--part": "1"}
     assert arrays["t"].tolist() == [0, 1, 2]

@@ -109,7 +109,7 @@ def test_killed_and_stopped(tmp_path):
     assert not (tmp_path / "out.gz").exists()
     done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 0
-    assert "going on after pass" in done.stderr
+    assert "resuming after iteration" in done.stderr
     assert (tmp_path / "out.gz").read_bytes() == right
 
 
@@ -120,7 +120,7 @@ def test_state_of_another_job_and_damaged_state(tmp_path, capsys):
     assert subprocess.run(command, stderr=subprocess.DEVNULL, check=False).returncode == 75
     capsys.readouterr()
     assert words(tmp_path, *text(51), *state) == 2
-    assert "begun with other settings, changed since: source text, target text" in capsys.readouterr().err
+    assert "written with other settings; changed: source text, target text" in capsys.readouterr().err
     assert words(tmp_path, *text(50), "--aligner", "hmm", *state) == 2
     assert "--aligner (was model4, is hmm)" in capsys.readouterr().err
     saved = tmp_path / "state/passes.npz"

@@ -151,14 +151,14 @@ def test_an_endless_line_stops_the_reading(tmp_path, monkeypatch):
 def test_missing_files_and_folders(tmp_path):
     with pytest.raises(io.InputError, match="no such file"):
         list(io.read_lines(tmp_path / "a.gz"))
-    with pytest.raises(io.InputError, match="is a folder"):
+    with pytest.raises(io.InputError, match="is a directory"):
         list(io.read_lines(tmp_path))
 
 
 def test_unequal_line_counts(tmp_path):
     io.write_lines(tmp_path / "a", ["1", "2"])
     io.write_lines(tmp_path / "b", ["1", "2", "3"])
-    with pytest.raises(io.InputError, match=r"a ends after line 2, but .*b goes on"):
+    with pytest.raises(io.InputError, match=r"a ends after line 2, but .*b has more lines"):
         list(io.read_parallel(tmp_path / "a", tmp_path / "b"))
 
 
@@ -327,13 +327,13 @@ def test_scratch_folders_on_a_local_disk(tmp_path, monkeypatch):
     assert not list((tmp_path / "local").iterdir())
     assert not (tmp_path / "a").exists()
     monkeypatch.setenv("RNNSMT_SCRATCH", "$DISK/none")
-    with pytest.raises(InputError, match="local/none is no folder here"), io.scratch_folder(tmp_path / "out"):
+    with pytest.raises(InputError, match="local/none is not a directory"), io.scratch_folder(tmp_path / "out"):
         pass
 
 
 def test_no_scratch_folder_below_a_file(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(InputError, match="is a file, not a folder"), io.scratch_folder(tmp_path / "file" / "out"):
+    with pytest.raises(InputError, match="is a file, not a directory"), io.scratch_folder(tmp_path / "file" / "out"):
         pass
 
 
@@ -346,14 +346,14 @@ def test_only_finished_states_are_replaced(tmp_path, capsys):
     before = StateFolder(tmp_path, {"epochs": 3, "text": "a" * 64})
     changed = StateFolder(tmp_path, {"epochs": 4, "text": "b" * 64})
     changed.clear_finished("state.json")
-    with pytest.raises(InputError, match=r"changed since: epochs \(was 3, is 4\), text; .* or remove .* to start over"):
+    with pytest.raises(InputError, match=r"changed: epochs \(was 3, is 4\), text; .* or remove .* to start over"):
         changed.check(before.fingerprint)
     before.finish()
     before.clear_finished("state.json")
     assert (tmp_path / "state.json").exists()
     changed.clear_finished("state.json")
     assert not list(tmp_path.iterdir())
-    assert "finished with other settings before, starting over; changed since: epochs" in capsys.readouterr().err
+    assert "the finished run in it had other settings, starting over; changed: epochs" in capsys.readouterr().err
 
 
 def test_what_a_killed_process_left_in_a_state_folder_goes(tmp_path):
@@ -447,6 +447,6 @@ def test_a_full_terminal_is_a_sentence(monkeypatch, unbuffered):
         error = process.communicate()[1]
     assert process.returncode == 2
     assert error == (
-        "rnnsmt rnn describe: error: a file could not be written (No space left on device); make room and run it "
+        "rnnsmt rnn describe: error: a file could not be written (No space left on device); free disk space and run it "
         "again\n"
     )

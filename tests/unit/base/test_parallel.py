@@ -74,7 +74,7 @@ def make_killed() -> Callable[[tuple[int, ...]], int]:
 
 
 def test_a_worker_that_the_system_ends_is_a_sentence() -> None:
-    with pytest.raises(InputError, match="--threads 2: a process was ended from outside"):
+    with pytest.raises(InputError, match="--threads 2: a worker process was killed"):
         list(map_chunks(make_killed, range(1000), 2, 10))
     assert not multiprocessing.active_children()
 

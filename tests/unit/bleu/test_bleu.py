@@ -177,9 +177,9 @@ def refused(arguments: list[str], output: Path, capsys, *parts: str) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("hypothesis", b"one line\n", "goes on"),
-        ("hypothesis", b"a\nb\nc\n", "goes on"),
-        ("reference", b"", "goes on"),
+        ("hypothesis", b"one line\n", "has more lines"),
+        ("hypothesis", b"a\nb\nc\n", "has more lines"),
+        ("reference", b"", "has more lines"),
         ("hypothesis", b"\n\n", "all 2 lines are empty"),
         ("reference", b" \n\t\n", "all 2 lines are empty"),
         ("hypothesis", b"a\n\xff\xfe\n", "line 2: not UTF-8"),
@@ -206,10 +206,10 @@ def test_stage_refuses_detokenised_text_of_another_length(texts, tmp_path, capsy
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (["--run", "0"], "counted from 1"),
-        (["--system", "base line"], "a name is made of"),
-        (["--test-set", "../test"], "a name is made of"),
-        (["--detok-hypothesis", "x"], "belong together"),
+        (["--run", "0"], "must be at least 1"),
+        (["--system", "base line"], "a name consists of"),
+        (["--test-set", "../test"], "a name consists of"),
+        (["--detok-hypothesis", "x"], "must be given together"),
         (["--decode-report", "missing.json"], "no such file"),
     ],
 )

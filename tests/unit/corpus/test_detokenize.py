@@ -73,4 +73,4 @@ def test_a_code_of_three_letters(tmp_path: Path, capsys: pytest.CaptureFixture[s
     (tmp_path / "a").write_text("un mot\n")
     options = ["--input", str(tmp_path / "a"), "--output", str(tmp_path / "b"), "--lang", "fra"]
     assert main(["corpus", "detokenize", *options]) == 2
-    assert "--lang fra is a code of three letters; did you mean fr" in capsys.readouterr().err
+    assert "--lang fra is a three-letter code; did you mean fr" in capsys.readouterr().err

@@ -153,7 +153,7 @@ def test_a_sum_tells_halves_that_do_not_fit(server: str, tmp_path: Path, capsys:
     url = f"{server}/ranges/updated/first4000"
     assert fetch(tmp_path / "f", url, hashlib.sha256(OTHER).hexdigest()) == 0
     assert (tmp_path / "f").read_bytes() == OTHER
-    assert "once more from the beginning" in capsys.readouterr().err
+    assert "downloading again from the beginning" in capsys.readouterr().err
     assert [asked for _, asked in Site.asked] == [None, "bytes=4000-", None]
 
 
@@ -209,7 +209,9 @@ def test_two_processes(server: str, tmp_path: Path) -> None:
         words = ["corpus", "fetch", "--url", f"{server}/whole", "--sha256", "none", "--output", str(output)]
         with subprocess.Popen([sys.executable, "-c", code, *words], stderr=subprocess.PIPE, text=True) as second:
             assert second.stderr is not None
-            assert second.stderr.readline() == f"another process fetches {tmp_path}/f.part; waiting until it ends\n"
+            assert (
+                second.stderr.readline() == f"another process is downloading {tmp_path}/f.part; waiting until it ends\n"
+            )
             part.write(OTHER)
             (tmp_path / "f.part").rename(output)
             fcntl.flock(part, fcntl.LOCK_UN)
@@ -229,7 +231,7 @@ def test_a_full_disk(server: str, tmp_path: Path) -> None:
     words = ["corpus", "fetch", "--url", f"{server}/ranges/tagged", "--sha256", "none", "--output", str(tmp_path / "f")]
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert f"{tmp_path}/f: could not be written (File too large); what has come is kept in" in done.stderr
+    assert f"{tmp_path}/f: could not be written (File too large); the downloaded part is kept in" in done.stderr
     assert (tmp_path / "f.part").read_bytes() == CONTENT[:4096]
     assert main(words) == 0
     assert (tmp_path / "f").read_bytes() == CONTENT

@@ -338,11 +338,16 @@ REFUSED: list[tuple[str, dict[str, bytes], list[str], str]] = [
     ("ratio not a number", {"s": b"a\n", "t": b"a\n"}, ["--max-ratio", "nan"], "--max-ratio"),
     ("no processes", {"s": b"a\n", "t": b"a\n"}, ["--threads", "0"], "--threads"),
     ("three letters", {"s": b"a\n", "t": b"a\n"}, ["--source-lang", "eng"], "did you mean en (ISO 639-1)?"),
-    ("UTF-16 without its mark", {"s": "some text\n".encode("utf-16-le") * 99, "t": b"a\n"}, [], "s: has NUL bytes"),
+    (
+        "UTF-16 without a byte order mark",
+        {"s": "some text\n".encode("utf-16-le") * 99, "t": b"a\n"},
+        [],
+        "s: contains many NUL bytes",
+    ),
     ("a tar archive", {"s": tar(), "t": b"a\n"}, [], "s: is a tar archive"),
     ("a packed tar archive", {"s.gz": gzip.compress(tar()), "t": b"a\n"}, [], "s.gz: is a tar archive"),
     ("a zip archive", {"s": b"PK\x03\x04" + bytes(50), "t": b"a\n"}, [], "s: is a zip archive; unpack it"),
-    ("several sides", {"s.xml": SIDES, "t": b"a\n"}, [], "s.xml: holds the source and other sides in one file"),
+    ("several sides", {"s.xml": SIDES, "t": b"a\n"}, [], "s.xml: contains the source and other sides in one file"),
     ("language", {"s": b"a\n", "t": b"a\n"}, ["--source-lang", "english"], "--source-lang english"),
 ]
 
@@ -443,7 +448,7 @@ def test_a_small_set_is_said(work: Workplace, capsys: pytest.CaptureFixture[str]
 
 def test_languages_without_rules_are_said(work: Workplace, capsys: pytest.CaptureFixture[str]) -> None:
     assert work.pair("a\n", "b\n", "--target-lang", "zz") == 0
-    assert "warning: the tokeniser has no rules of its own for the language zz" in capsys.readouterr().err
+    assert "warning: the tokeniser has no rules for the language zz" in capsys.readouterr().err
     assert work.pair("a\n", "b\n", "--target-lang", "zz", "--no-tokenize") == 0
     assert "warning" not in capsys.readouterr().err
 
@@ -478,11 +483,11 @@ def test_an_endless_test_line_is_refused(
     ("words", "message"),
     [
         ([], "no input"),
-        (["--source", "a"], "--source and --output-source belong together"),
-        (["--output-target", "a"], "--target and --output-target belong together"),
-        (["--source", "a", "--output-source", "a"], "give every output its own name"),
-        (["--source", "a", "--output-source", "r.json"], "give every output its own name"),
-        (["--source", "a", "--output-source", "b", "--target", "c", "--output-target", "b"], "its own name"),
+        (["--source", "a"], "--source and --output-source must be given together"),
+        (["--output-target", "a"], "--target and --output-target must be given together"),
+        (["--source", "a", "--output-source", "a"], "give every output a name of its own"),
+        (["--source", "a", "--output-source", "r.json"], "give every output a name of its own"),
+        (["--source", "a", "--output-source", "b", "--target", "c", "--output-target", "b"], "a name of its own"),
     ],
 )
 def test_wrong_options(

@@ -126,5 +126,5 @@ def test_nothing_to_learn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert (
         main(["corpus", "train-truecaser", "--input", str(tmp_path / "t"), "--output-model", str(tmp_path / "m")]) == 2
     )
-    assert "no word that is not the first of its line" in capsys.readouterr().err
+    assert "no line has a second word" in capsys.readouterr().err
     assert not (tmp_path / "m").exists()

@@ -50,9 +50,9 @@ def test_refusals(tmp_path, capsys):
     (tmp_path / "empty.tar").touch()
     for name, member, sentence in (
         ("a.tgz", "training/a.eng", "no file training/a.eng in it; did you mean training/a.en?"),
-        ("a.tgz", "training", "training is a folder in it, no file"),
-        ("a.tgz", "../a.en", "--member ../a.en: leads out of the archive"),
-        ("a.tgz", "/training/a.en", "--member /training/a.en: leads out of the archive"),
+        ("a.tgz", "training", "training is a directory, not a file"),
+        ("a.tgz", "../a.en", "--member ../a.en: is outside the archive"),
+        ("a.tgz", "/training/a.en", "--member /training/a.en: is outside the archive"),
         ("a.tgz", "zzz", "it has training, "),
         ("cut.tgz", "b.fr.gz", "cut.tgz: not a tar archive, or damaged after"),
         ("text.tar", "x", "text.tar: not a tar archive, or damaged after 0 file(s)"),
@@ -83,11 +83,11 @@ def test_an_archive_that_means_harm(tmp_path, capsys):
         member.size = 4
         out.addfile(member, io.BytesIO(b"one\n"))
     for name, sentence in (
-        ("link", "link is a link to ../secret in it, no file"),
-        ("hard", "hard is a link to ../secret in it, no file"),
-        ("null", "null is a device or a pipe in it, no file"),
-        ("fifo", "fifo is a device or a pipe in it, no file"),
-        ("../outside", "leads out of the archive"),
+        ("link", "link is a link to ../secret, not a file"),
+        ("hard", "hard is a link to ../secret, not a file"),
+        ("null", "null is a device or a pipe, not a file"),
+        ("fifo", "fifo is a device or a pipe, not a file"),
+        ("../outside", "is outside the archive"),
     ):
         code, output = unpack(path, name)
         assert code == 2

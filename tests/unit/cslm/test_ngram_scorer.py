@@ -413,8 +413,9 @@ def test_bad_models(files, tmp_path, stage, capfd):
     option = "--nbest" if stage == "rescore" else "--input"
     said = {
         "none": "no such file", "cut": "cannot be read", "empty": "cannot be read", "rnn": "not a CSLM",
-        "list": "something else", "words": "as many as its classes", "sizes": "size mismatch for W_1",
-        "nan": "W_2 holds values that are no numbers", "missing": "Missing key(s) in state_dict: \"b_o\"",
+        "list": "unexpected contents", "words": "numbers of words and of output classes differ",
+        "sizes": "size mismatch for W_1",
+        "nan": "W_2 contains NaN or infinite values", "missing": "Missing key(s) in state_dict: \"b_o\"",
     }  # fmt: skip
     for name, reason in said.items():
         command = ["cslm", stage, "--model", tmp_path / f"{name}.pt", option, tmp_path / "in", "--output"]
@@ -462,7 +463,7 @@ def test_bad_texts(files, tmp_path, capfd):
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_gpu_that_is_not_there(files):
-    with pytest.raises(InputError, match="sees no GPU"):
+    with pytest.raises(InputError, match="finds no GPU"):
         NGramScorer(files / "exact.pt", "cuda")
 
 
@@ -473,5 +474,5 @@ def test_network_whose_scores_are_no_numbers(tmp_path, reduced):
         weights.data.fill_(3e30)
     save_model(tmp_path / "m.pt", model, VOCABULARY, False, 0, {})
     scorer = NGramScorer(tmp_path / "m.pt", device="cpu", reduced=reduced)
-    with pytest.raises(InputError, match=r"m\.pt: the network gives scores that are no numbers"):
+    with pytest.raises(InputError, match=r"m\.pt: the network produces NaN or infinite scores"):
         scorer.score(np.full((1, scorer.order - 1), 2, np.int32), np.zeros(1, np.int32), np.ones(1, np.int32))

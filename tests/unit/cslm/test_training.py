@@ -116,7 +116,7 @@ def test_prepare_with_a_shortlist_of_its_own(folder, tmp_path, capfd):
     assert Text.open(tmp_path / "ids").vocabulary.words[2:-1] == ["o8", "n1"]
     vocabulary = ["--vocabulary", str(folder / "vocab"), "--vocabulary-text", str(tmp_path / "bitext")]
     assert main([*base, *vocabulary]) == 2
-    assert "--vocabulary-text: is for --vocab-size" in capfd.readouterr().err
+    assert "--vocabulary-text: requires --vocab-size" in capfd.readouterr().err
     for both in (["--vocab-size", "5", "--vocabulary", str(folder / "vocab")], []):
         with pytest.raises(SystemExit):
             main([*base, *both])
@@ -409,13 +409,13 @@ def test_killed_and_terminated_runs_end_like_a_quiet_one(folder, tmp_path):
     process.kill()
     process.wait(60)
     process = start()
-    wait_for(process, "goes on after")
+    wait_for(process, "resuming after")
     process.terminate()
     said = process.communicate(timeout=120)[1]
     assert process.returncode == 75, said
     assert not (broken / "m.pt").exists()
     assert "stopped by SIGTERM" in said
-    assert "run again" in said
+    assert "the same command resumes" in said
     assert main(command_line(folder, broken, *options)) == 0
     assert outputs(broken) == outputs(tmp_path / "quiet")
     # a finished run that is asked for again only writes its files
@@ -430,7 +430,7 @@ def test_time_limit(folder, tmp_path, capfd, sigint, handler):
     with pytest.raises(SystemExit) as stopped:
         main(command_line(folder, tmp_path, "--time-limit", "0.001"))
     assert stopped.value.code == 75
-    assert "before the time limit after 1 updates, state saved" in capfd.readouterr().err
+    assert "before the time limit after 1 updates, checkpoint saved" in capfd.readouterr().err
     assert (tmp_path / "state" / "state.pt").exists()
     assert signal.getsignal(signal.SIGINT) is handler
 
@@ -468,7 +468,7 @@ def refused(capfd, stage, *said):
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [("", "no words to learn from"), ("\n \n", "no words to learn from"), (b"le\n\xff\n", "not UTF-8")],
+    [("", "contains no words"), ("\n \n", "contains no words"), (b"le\n\xff\n", "not UTF-8")],
 )
 def test_bad_texts(folder, tmp_path, capfd, content, said):
     (tmp_path / "text").write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -530,7 +530,7 @@ def test_other_settings_are_refused(folder, tmp_path, capfd):
 def test_a_finished_training_gives_way_to_other_settings(folder, tmp_path, capfd):
     assert main(command_line(folder, tmp_path, "--epochs", "1")) == 0
     assert main(command_line(folder, tmp_path, "--epochs", "2")) == 0
-    assert "starting over; changed since: epochs (was 1, is 2)" in capfd.readouterr().err
+    assert "starting over; changed: epochs (was 1, is 2)" in capfd.readouterr().err
     assert len(json.loads((tmp_path / "h.json").read_text())["curve"]) == 2
 
 

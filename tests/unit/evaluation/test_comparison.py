@@ -102,7 +102,7 @@ def test_counts_are_those_of_the_table(tmp_path):
     wanted = [("a", "x"), ("a", "x y"), ("a", "z"), ("b", "x")]
     assert pair_counts(table, wanted) == {("a", "x"): 2.0, ("a", "x y"): 0.0, ("a", "z"): 0.0}
     table.write_text("a ||| x ||| 1 ||| 0-0 ||| 4 3 y |||\n")
-    with pytest.raises(InputError, match="line 1: a count that is no number"):
+    with pytest.raises(InputError, match="line 1: a count is not a number"):
         pair_counts(table, wanted)
 
 
@@ -181,8 +181,8 @@ def test_without_details_texts_of_any_system_do(folder):
         (lambda folder, words: words[:-2], None),
         (lambda folder, words: [word for word in words if word not in ("--source", f"{folder}/in.txt")], "--source"),
         (lambda folder, words: [w.replace("other.details", "ref.txt") for w in words], "is it an n-best list"),
-        (lambda folder, words: [w.replace("in.txt", "ref.txt") for w in words], "its phrases are not those"),
-        (lambda folder, words: [*words, "--model-dir", f"{folder}/none"], "no such folder"),
+        (lambda folder, words: [w.replace("in.txt", "ref.txt") for w in words], "its phrases differ"),
+        (lambda folder, words: [*words, "--model-dir", f"{folder}/none"], "no such directory"),
     ],
 )  # fmt: skip
 def test_refusals(folder, capsys, change, said):
@@ -195,7 +195,7 @@ def test_details_of_another_model_are_refused(folder, capsys):
     for name in ("other.details", "other.out"):
         (folder / name).write_text((folder / name).read_text().replace("d", "e"))
     assert main(command(folder, *details(folder))) == 2
-    assert "has not all phrases of sentence" in capsys.readouterr().err
+    assert "lacks phrases of sentence" in capsys.readouterr().err
 
 
 def test_interchanged_details_are_refused(folder, capsys):
@@ -203,7 +203,7 @@ def test_interchanged_details_are_refused(folder, capsys):
     place = words.index("--details")
     words[place + 1 : place + 3] = words[place + 2 : place : -1]
     assert main(words) == 2
-    assert "is another translation; give its own file" in capsys.readouterr().err
+    assert "is a different translation; give the file written with it" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

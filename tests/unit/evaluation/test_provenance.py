@@ -134,7 +134,7 @@ def test_a_corpus_that_was_replaced_is_refused(results, capsys):
     assert content()["files"][str(corpus)]["sha256"] == digest
     corpus.write_text("another text")
     assert provenance("--prepared", str(report)) == 2
-    assert f"{corpus}: was replaced after {report} was made of it" in capsys.readouterr().err
+    assert f"{corpus}: was replaced after {report} was written" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", '{"inputs": 3}', '{"inputs": [1]}'])

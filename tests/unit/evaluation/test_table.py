@@ -261,7 +261,7 @@ def test_no_significance_without_sentences_or_with_other_runs(tmp_path, capsys):
     scores = [with_sentences(score()), with_sentences(score("rnn", run=2)), score("cslm_rnn_wp")]
     assert main(command(tmp_path, write(tmp_path, *scores))) == 0
     assert table(tmp_path)["p_value"].isna().all()
-    assert "rnn on test: not tested for significance, it has not the same runs" in capsys.readouterr().err
+    assert "rnn on test: no significance test, because its runs differ" in capsys.readouterr().err
 
 
 def test_one_run_has_no_deviation(tmp_path):
@@ -349,7 +349,7 @@ def test_refuses_sacrebleu_of_some_runs_only(tmp_path, capsys):
         ("=test+more", "write NAME=A+B"),
         ("both=test", "two or more"),
         ("both=test+test", "two or more"),
-        ("both=test+other", "no score file is of the test set other"),
+        ("both=test+other", "there is no score file for the test set other"),
         ("test=test+more", "already"),
     ],
 )

@@ -67,8 +67,8 @@ def test_tiny_text_gets_a_model_and_a_warning(tmp_path: Path, capsys: pytest.Cap
     source.write_bytes(content.encode())
     assert estimate(source) == 0
     errors = capsys.readouterr().err
-    assert "warning: 5-grams" in errors
-    assert "using 0.5, 1 and 1.5" in errors
+    assert "5-grams with count" in errors
+    assert "default discounts 0.5, 1 and 1.5" in errors
     output = tmp_path / "perplexity.json"
     arpa = str(tmp_path / "out" / "lm.arpa")
     assert main(["lm", "perplexity", "--lm", arpa, "--input", str(source), "--output", str(output)]) == 0
@@ -105,7 +105,7 @@ def test_missing_file_and_folder_are_refused(tmp_path: Path, capsys: pytest.Capt
     assert estimate(tmp_path / "nothing") == 2
     refused(capsys, "nothing", "no such file")
     assert estimate(tmp_path) == 2
-    refused(capsys, "is a folder")
+    refused(capsys, "is a directory")
 
 
 @pytest.mark.parametrize("option", [("--order", "0"), ("--order", "11"), ("--order", "x"), ("--memory-mb", "0")])

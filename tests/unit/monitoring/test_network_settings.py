@@ -27,7 +27,7 @@ def test_all_mistakes_are_named(config):
     config["seq2seq"]["networks"]["lstm_x"] = {"keep": "best", "held_out": 0}
     config["scorers"]["mine"] = {"variant": "supplementary", "dropout": 0.2}
     lstm, scorer = setting_mistakes(Systems(config))
-    assert lstm.startswith("seq2seq.networks.lstm_x: --keep best: by held-out pairs, but there are none")
+    assert lstm.startswith("seq2seq.networks.lstm_x: --keep best: needs held-out pairs")
     assert scorer.startswith("mine: --dropout 0.2: does not go with the other settings")
 
 

@@ -89,7 +89,7 @@ def test_jobs_that_slurm_still_has(folder, tmp_path_factory, monkeypatch):
         f"echo '12_3  {folder}/slurm_logs/rule_x/%j.log  '",
     )
     squeue(tmp_path_factory.mktemp("q") / "bin", monkeypatch, f"{other}\n{own}")
-    with pytest.raises(InputError, match=r"of its jobs Slurm still has 12_3: wait .* \(scancel 12_3\)"):
+    with pytest.raises(InputError, match=r"its jobs 12_3 are still in Slurm's queue: wait .* \(scancel 12_3\)"):
         run_lock.enter(folder, cluster=True)
     assert left.exists()
     assert (folder / "locks").exists()

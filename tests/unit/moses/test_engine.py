@@ -62,9 +62,9 @@ def test_programs_are_found_below_the_installation_and_on_the_path(home, tmp_pat
     (tmp_path / "linked/scripts").symlink_to(home / "scripts")
     assert Installation(tmp_path / "linked").program("score") == home / "bin/score"  # where the script calls it
     (tmp_path / "with blank").mkdir()
-    with pytest.raises(InputError, match="take no path with blanks"):
+    with pytest.raises(InputError, match="do not support paths with blanks"):
         Installation(tmp_path / "with blank")
-    with pytest.raises(InputError, match="no folder"):
+    with pytest.raises(InputError, match="not a directory"):
         Installation(tmp_path / "none")
 
 
@@ -74,7 +74,7 @@ def test_everything_that_is_missing_is_named_at_once(tmp_path, monkeypatch):
     with pytest.raises(InputError) as error:
         moses.check(EVERYTHING)
     assert all(f"{name} (for " in str(error.value) for name in ("kbmira", "atools", "moses", "score"))
-    assert "mgiza snt2cooc merge_alignment.py mkcls or GIZA++ snt2cooc.out mkcls in one folder" in str(error.value)
+    assert "mgiza snt2cooc merge_alignment.py mkcls or GIZA++ snt2cooc.out mkcls in one directory" in str(error.value)
     assert "extract (" not in str(error.value)
     moses.check(Needs((), ("fast_align",)))
     assert moses.missing(Needs(("tuning",), (), "mert")) == ["kbmira (for tuning)", "moses (for tuning)"]
@@ -107,7 +107,7 @@ def test_last_words():
 def test_a_failure_is_one_sentence_with_the_log(tmp_path):
     log = tmp_path / "logs/program.log"
     bad = script(tmp_path / "bad.pl", "echo step 1; echo 'ERROR: no model at /opt/x.perl line 7.' >&2; exit 3")
-    with pytest.raises(InputError, match=rf"^bad.pl: ended with status 3: ERROR: no model; all of its output: {log}$"):
+    with pytest.raises(InputError, match=rf"^bad.pl: ended with status 3: ERROR: no model; full output in {log}$"):
         run([bad, "--option"], log, tmp_path)
     assert log.read_text() == f"$ {bad} --option\nstep 1\nERROR: no model at /opt/x.perl line 7.\n"
     with pytest.raises(InputError, match="SIGKILL: without a word"):
@@ -239,7 +239,7 @@ def test_tuning_keeps_the_best_iteration_and_goes_on(home, model, tmp_path, monk
     ]  # fmt: skip
     monkeypatch.setenv("FAIL", "1")
     assert main(command) == 2
-    reason = "mert-moses.pl: ended with status 1: The decoder died. CONFIG WAS -weight-overwrite; all of its output: "
+    reason = "mert-moses.pl: ended with status 1: The decoder died. CONFIG WAS -weight-overwrite; full output in "
     assert f"{reason}{tmp_path}/log" in capsys.readouterr().err
     monkeypatch.delenv("FAIL")
     assert main(command) == 0
@@ -268,7 +268,7 @@ def run_again(command: list[str], folder: Path, capsys: pytest.CaptureFixture[st
     assert (folder / "history.json").read_bytes() == before
     log = (folder / "log").read_text()
     assert main([*command, "--nbest", "50"]) == 0
-    assert "finished with other settings before, starting over; changed since: nbest" in capsys.readouterr().err
+    assert "the finished run in it had other settings, starting over; changed: nbest" in capsys.readouterr().err
     assert "--continue" not in (folder / "log").read_text()[len(log) :]
     assert main(command) == 0
     assert (folder / "history.json").read_bytes() == before

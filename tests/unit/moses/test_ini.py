@@ -102,8 +102,8 @@ def test_malformed_inis_are_refused(tmp_path: Path, old: str, new: str, words: s
 @pytest.mark.parametrize(
     ("section", "said"),
     [
-        ("[reordering-constraint]\n", r"line 2: \[reordering-constraint\] is not known to this decoder"),
-        ("[xml-input]\nconstraint\n", r"\[xml-input\] constraint is not known .* or set it to pass-through"),
+        ("[reordering-constraint]\n", r"line 2: \[reordering-constraint\] is not supported by this decoder"),
+        ("[xml-input]\nconstraint\n", r"\[xml-input\] constraint is not supported .* or set it to pass-through"),
         ("[minimum-bayes-risk]\n1\n", r"\[minimum-bayes-risk\] 1"),
         ("[beam-threshold]\n0.1\n", r"\[beam-threshold\] 0.1"),
         ("[max-phrase-length]\n3\n", r"\[max-phrase-length\] 3"),

@@ -95,7 +95,7 @@ def test_lists_in_the_order_of_the_ini(tmp_path):
     ("ini", "sentences", "nbest", "said"),
     [
         (INI, 2, NBEST, r"has sentence 2 \(from 0\), but the text has 2 lines"),
-        (INI.replace("LM0", "LM1"), 4, NBEST, r"lacks LM1:0 of .*ini and has LM0:0, which .*ini lacks; take the ini"),
+        (INI.replace("LM0", "LM1"), 4, NBEST, r"lacks LM1:0 of .*ini and has LM0:0, which .*ini lacks; use the ini"),
         (INI.replace("num-features=2", "num-features=3").replace("0.25", "0.25 1"), 4, NBEST, "lacks TM0:2 of"),
         (INI, 4, NBEST.replace(" ||| -", " CSLM0= -3 ||| -"), "has CSLM0:0, which .*ini lacks"),
         (INI, 4, NBEST.replace("LM0=", "TM0= 1 2 LM0="), "has a feature twice"),
@@ -133,7 +133,7 @@ def test_one_more_feature(tmp_path):
 def test_lists_that_lack_a_sentence(tmp_path):
     """An empty sentence has no line in a list; one with words and without a line is missing."""
     nbest = "".join(line for line in NBEST.splitlines(keepends=True) if not line.startswith("2"))
-    with pytest.raises(InputError, match=r"has no translation of sentence 2 \(from 0\) and of 0 more; make the list"):
+    with pytest.raises(InputError, match=r"has no translation of sentence 2 \(from 0\) and of 0 more; create the list"):
         lists(tmp_path, nbest=nbest)
 
 
@@ -156,13 +156,13 @@ def test_other_segmentations_are_refused(text):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("0 ||| x y ||| LM0= -1 ||| -1", "not those of the sentence"),
-        ("0 ||| x y ||| LM0= -1 ||| -1 ||| 0=0", "not those of the sentence"),
-        ("0 ||| x y ||| LM0= -1 ||| -1 ||| 0=0 0=1", "not those of the sentence"),
-        ("0 ||| x ||| LM0= -1 ||| -1 ||| 0=0 1=1", "not those of the sentence"),
+        ("0 ||| x y ||| LM0= -1 ||| -1", "differ from the sentence"),
+        ("0 ||| x y ||| LM0= -1 ||| -1 ||| 0=0", "differ from the sentence"),
+        ("0 ||| x y ||| LM0= -1 ||| -1 ||| 0=0 0=1", "differ from the sentence"),
+        ("0 ||| x ||| LM0= -1 ||| -1 ||| 0=0 1=1", "differ from the sentence"),
         ("0 ||| x y ||| LM0= -1 ||| -1 ||| 0=0 1=2", "do not follow"),
         ("2 ||| x y ||| LM0= -1 ||| -1 ||| 0=0 1=1", "the text has 2 lines"),
-        ("1 ||| x ||| LM0= -1 ||| -1 ||| ", "not those of the sentence"),
+        ("1 ||| x ||| LM0= -1 ||| -1 ||| ", "differ from the sentence"),
     ],
 )
 def test_details_of_another_text_are_refused(tmp_path, line, said):

@@ -118,13 +118,17 @@ def test_filtered_lines_get_what_the_whole_table_would(tmp_path, sources, text, 
     [
         ([0, 1, 4, 6], [-1.0] * 5, "5 scores, but the table that"),
         ([0, 1, 6, 7], [-1.0] * 5, "5 scores, but the table that"),
-        ([0, 1, 4, 6], [-1.0] * 7, "has 6 lines; these"),
+        ([0, 1, 4, 6], [-1.0] * 7, "has 6 lines; they"),
         ([0, 1, 6], [-1.0] * 6, "2 lines, but"),
         ([0, 1, 2, 4, 6], [-1.0] * 6, "4 lines, but"),
-        ([0, 2, 1, 6], [-1.0] * 6, "not the rising numbers of lines"),
-        ([-1, 2, 3, 6], [-1.0] * 6, "not the rising numbers of lines"),
-        ([0.0, 2.0, 3.0, 6.0], [-1.0] * 6, "holds float64 in 1 dimension(s), needed: int64 in 1; filter again"),
-        (np.zeros(0, np.int64), [-1.0] * 6, "not the rising numbers of lines"),
+        ([0, 2, 1, 6], [-1.0] * 6, "line numbers are not increasing"),
+        ([-1, 2, 3, 6], [-1.0] * 6, "line numbers are not increasing"),
+        (
+            [0.0, 2.0, 3.0, 6.0],
+            [-1.0] * 6,
+            "has float64 in 1 dimension(s), expected: int64 in 1; run phrases filter again",
+        ),
+        (np.zeros(0, np.int64), [-1.0] * 6, "line numbers are not increasing"),
         (None, [-1.0] * 6, "no such file"),
         (np.array([0, 1, 4, 6], ">i8"), [-1.0] * 6, "needed: int64"),
         ([0, 1, 4, 6], [-1.0, -1.0, -1.0, -1.0, math.nan, -1.0], "score 5 is nan"),
@@ -146,8 +150,8 @@ def test_refused_kept_lines(table, tmp_path, capsys, kept, values, said):
         ([-1.0, math.nan, -1.0], "score 2 is nan"),
         ([-1.0, -1.0, -math.inf], "score 3 is -inf"),
         ([-1.0, 50.0, -1.0], "score 2 is 50"),
-        ([[-1.0], [-1.0], [-1.0]], "holds float64 in 2 dimension(s), needed: floating in 1; score again"),
-        ([1, 2, 3], "holds int64 in 1 dimension(s), needed: floating in 1"),
+        ([[-1.0], [-1.0], [-1.0]], "has float64 in 2 dimension(s), expected: floating in 1; score again"),
+        ([1, 2, 3], "has int64 in 1 dimension(s), expected: floating in 1"),
         (["a", "b", "c"], "needed: floating"),
     ],
 )
@@ -174,7 +178,7 @@ def test_refused_parts_in_sum(table, tmp_path, capsys):
 def test_refused_files(table, tmp_path, capsys, content):
     path = tmp_path / "scores.npy"
     path.write_bytes(content)
-    refused(augment(table, "--column", str(path)), capsys, "scores.npy: not a whole .npy file; score again")
+    refused(augment(table, "--column", str(path)), capsys, "scores.npy: not a complete .npy file; score again")
 
 
 def test_refused_missing_file(table, tmp_path, capsys):

@@ -109,7 +109,7 @@ def test_compressed_tables(folder):
         ("pairs", ["b ||| x ||| 0.5 1", "b ||| x ||| 0.5 1"], "'b ||| x' is out of order"),
         ("pairs", ["b ||| x ||| 0.5"], "line 1: the third field has 1 numbers, needed: 2"),
         ("table", TABLE[::-1], "out of order; sort it with LC_ALL=C sort"),
-        ("table", [], "the table is empty; make it again"),
+        ("table", [], "the table is empty; create it again"),
         ("reordering", REORDERING[::-1], "out of order"),
         ("reordering", ["a ||| x ||| 1 0 0"], "the third field has 3 numbers, needed: 6"),
     ],
@@ -126,7 +126,7 @@ def test_refused(folder, capsys, file, content, said):
 
 def test_tables_are_not_overwritten(folder, capsys):
     assert fill_up(folder, output=".") == 2
-    assert "holds table itself" in capsys.readouterr().err
+    assert "is the directory of table" in capsys.readouterr().err
     assert (folder / "table").read_text().splitlines() == TABLE
     assert fill_up(folder, reordering_table="table") == 2
     assert "have the same name" in capsys.readouterr().err

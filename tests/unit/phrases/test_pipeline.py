@@ -372,9 +372,9 @@ BAD_CORPORA = {
     "a huge number": (("a", "x", "0-99999999999999999999"), "c.a, line 2: not a list of links i-j"),
     "a half link": (("a", "x", "0-"), "c.a, line 2: not a list of links i-j: '0-'"),
     "a good link, then a bad one": (("a", "x", "0-0 x-0"), "c.a, line 2: not a list of links i-j: 'x-0'"),
-    "the separator in the source": (("a ||| b", "x", "0-0"), "c.f, line 2: holds |||"),
-    "the separator in a word": (("a", "x|||", "0-0"), "c.e, line 2: holds |||"),
-    "NUL": (("a", "x\0y", "0-0"), "c.e, line 2: holds a NUL"),
+    "the separator in the source": (("a ||| b", "x", "0-0"), "c.f, line 2: contains |||"),
+    "the separator in a word": (("a", "x|||", "0-0"), "c.e, line 2: contains |||"),
+    "NUL": (("a", "x\0y", "0-0"), "c.e, line 2: contains a NUL"),
     "a link with an empty source": (("", "x", "0-0"), "c.a, line 2: a link leads out of the sentence"),
 }
 
@@ -404,11 +404,11 @@ def test_bad_files_are_named(tmp_path, capsys, stage):
     good = [("a", "x", "0-0"), ("b", "y", "0-0")]
     source, target, alignment = write_corpus(tmp_path, good)
     short = write_corpus(tmp_path, good[:1], "short")
-    run_bad(tmp_path, capsys, stage, [source, target, short[2]], "c.f goes on after line 1, where short.a ended")
-    run_bad(tmp_path, capsys, stage, [short[0], target, alignment], "c.e goes on after line 1, where short.f ended")
+    run_bad(tmp_path, capsys, stage, [source, target, short[2]], "c.f has more lines than 1, where short.a ended")
+    run_bad(tmp_path, capsys, stage, [short[0], target, alignment], "c.e has more lines than 1, where short.f ended")
     run_bad(tmp_path, capsys, stage, [source, target, alignment, alignment], "--alignment 2; give the same number")
     run_bad(tmp_path, capsys, stage, [str(tmp_path / "none"), target, alignment], "none: no such file")
-    run_bad(tmp_path, capsys, stage, [str(tmp_path), target, alignment], "is a folder")
+    run_bad(tmp_path, capsys, stage, [str(tmp_path), target, alignment], "is a directory")
     empty = tmp_path / "empty"
     empty.write_bytes(b"")
     run_bad(tmp_path, capsys, stage, [str(empty)] * 3, "no sentence pair to read; the file is empty")
@@ -421,7 +421,7 @@ def test_bad_files_are_named(tmp_path, capsys, stage):
 
 
 def test_no_link_at_all(tmp_path, capsys):
-    run_bad(tmp_path, capsys, "extract", write_corpus(tmp_path, [("a", "x", "")]), "not one phrase pair")
+    run_bad(tmp_path, capsys, "extract", write_corpus(tmp_path, [("a", "x", "")]), "no phrase pair is consistent")
 
 
 def test_bad_extract_and_lexicon(tmp_path, capsys):
@@ -441,10 +441,10 @@ def test_bad_extract_and_lexicon(tmp_path, capsys):
         assert not list(tmp_path.glob(".tmp*"))
 
     score("none: no such file", extract=str(tmp_path / "none"))
-    score("not a whole parquet file", extract=e2f)
+    score("not a complete Parquet file", extract=e2f)
     damaged = tmp_path / "damaged.parquet"
     damaged.write_bytes(Path(x).read_bytes()[:-50])
-    score("not a whole parquet file", extract=str(damaged))
+    score("not a complete Parquet file", extract=str(damaged))
     import duckdb
 
     other = tmp_path / "other.parquet"

@@ -168,14 +168,14 @@ BAD_LINES = {
     "three scores": (b"a b ||| x ||| 1 1 1 ||| 0-0 ||| 1 1 1", "the third field has 3 numbers, needed: 4"),
     "five scores": (b"a b ||| x ||| 1 1 1 1 1 ||| 0-0 ||| 1 1 1", "the third field has 5 numbers, needed: 4"),
     "no scores": (b"a b ||| x ||| ||| 0-0 ||| 1 1 1", "the third field has 0 numbers, needed: 4"),
-    "NaN": (b"a b ||| x ||| 1 nan 1 1 ||| 0-0 ||| 1 1 1", "'nan' is no score"),
-    "inf": (b"a b ||| x ||| 1 inf 1 1 ||| 0-0 ||| 1 1 1", "'inf' is no score"),
-    "negative": (b"a b ||| x ||| 1 -0.1 1 1 ||| 0-0 ||| 1 1 1", "'-0.1' is no score"),
-    "a word": (b"a b ||| x ||| 1 one 1 1 ||| 0-0 ||| 1 1 1", "'one' is no score"),
-    "an underscore": (b"a b ||| x ||| 1 1_0 1 1 ||| 0-0 ||| 1 1 1", "'1_0' is no score"),
-    "a link outside": (b"a b ||| x ||| 1 1 1 1 ||| 2-0 ||| 1 1 1", "'2-0' is no link"),
-    "half a link": (b"a b ||| x ||| 1 1 1 1 ||| 0- ||| 1 1 1", "'0-' is no link"),
-    "a negative count": (b"a b ||| x ||| 1 1 1 1 ||| 0-0 ||| 1 -1 1", "'-1' is no count"),
+    "NaN": (b"a b ||| x ||| 1 nan 1 1 ||| 0-0 ||| 1 1 1", "'nan' is not a score"),
+    "inf": (b"a b ||| x ||| 1 inf 1 1 ||| 0-0 ||| 1 1 1", "'inf' is not a score"),
+    "negative": (b"a b ||| x ||| 1 -0.1 1 1 ||| 0-0 ||| 1 1 1", "'-0.1' is not a score"),
+    "a word": (b"a b ||| x ||| 1 one 1 1 ||| 0-0 ||| 1 1 1", "'one' is not a score"),
+    "an underscore": (b"a b ||| x ||| 1 1_0 1 1 ||| 0-0 ||| 1 1 1", "'1_0' is not a score"),
+    "a link outside": (b"a b ||| x ||| 1 1 1 1 ||| 2-0 ||| 1 1 1", "'2-0' is not a link"),
+    "half a link": (b"a b ||| x ||| 1 1 1 1 ||| 0- ||| 1 1 1", "'0-' is not a link"),
+    "a negative count": (b"a b ||| x ||| 1 1 1 1 ||| 0-0 ||| 1 -1 1", "'-1' is not a count"),
     "latin-1": (b"a b ||| \xe9 ||| 1 1 1 1", "not UTF-8 at byte 8"),
 }
 
@@ -197,7 +197,7 @@ BAD_REORDERING_LINES = {
     "four fields": (b"a b ||| x ||| 0.5 0.5 0.5 0.5 0.5 0.5 ||| 0-0", "4 fields, a reordering table has 3"),
     "five probabilities": (b"a b ||| x ||| 1 1 1 1 1", "the third field has 5 numbers, needed: 6"),
     "an empty target": (b"a b ||| ||| 1 1 1 1 1 1", "the target phrase is empty"),
-    "NaN": (b"a b ||| x ||| 1 1 1 1 1 nan", "'nan' is no probability"),
+    "NaN": (b"a b ||| x ||| 1 1 1 1 1 nan", "'nan' is not a probability"),
 }
 
 
@@ -274,8 +274,8 @@ def test_filter_refuses_bad_reordering_lines(tmp_path, capsys, case):
 
 def test_filter_refuses_bad_files(tmp_path, capsys):
     good = tables(tmp_path, [GOOD], [GOOD_REORDERING])
-    run_bad_filter(tmp_path, capsys, good, "no words in the input", "\n\n")
-    run_bad_filter(tmp_path, capsys, [*good, "--output-dir", str(tmp_path)], "holds pt.gz itself")
+    run_bad_filter(tmp_path, capsys, good, "the input contains no words", "\n\n")
+    run_bad_filter(tmp_path, capsys, [*good, "--output-dir", str(tmp_path)], "is the directory of pt.gz")
     run_bad_filter(tmp_path, capsys, [*good[:2], "--reordering-table", str(tmp_path / "none")], "no such file")
     run_bad_filter(tmp_path, capsys, [*good[:3], good[1]], "the same name")
     lines = ["--output-lines", str(tmp_path / "out" / "pt.gz")]

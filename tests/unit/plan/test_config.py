@@ -11,7 +11,8 @@ import yaml
 
 from rnnsmt.base.languages import TWO_LETTERS, code_mistake
 from rnnsmt.cslm import settings as cslm
-from rnnsmt.plan.config import AUTO, amount_kept, check, corpora, settle
+from rnnsmt.plan.config import AUTO, amount_kept, check, settle
+from rnnsmt.plan.corpora import corpora
 from rnnsmt.rnn.settings import PRESETS, RnnSettings
 from rnnsmt.seq2seq import settings as seq2seq
 
@@ -106,19 +107,64 @@ def spoil(config, change):
 
 MISTAKES = {
     "a misspelt key": (lambda c: c["tuning"].update(run=3), ["tuning: unknown key run; did you mean runs?"]),
-    "an unknown key": (lambda c: c.update(threads=3), ["unknown key threads; known are languages, "]),
+    "an unknown key": (lambda c: c.update(zzz=3), ["unknown key zzz; known are languages, "]),
+    "keys with another name or in another place": (
+        lambda c: (c.update(threads=3, stack=3), c["alignment"].update(aligner="model4")),
+        [
+            "unknown key threads; use the option --cores of snakemake",
+            "unknown key stack; did you mean search.stack?",
+            "alignment: unknown key aligner; it is now alignment.aligners, a list: [model4, fast_align]",
+        ],
+    ),
+    "a list of languages": (
+        lambda c: c.update(languages=["en", "de"]),
+        ["languages: ['en', 'de'] is not a map (key: value); write languages: {source: en, target: de}"],
+    ),
+    "two languages in a word": (
+        lambda c: c.update(languages="en-de"),
+        ["languages: 'en-de' is not a map (key: value); write languages: {source: en, target: de}"],
+    ),
+    "a list of nothing that fits": (lambda c: c.update(rnn=[1]), ["rnn: [1] is not a map (key: value); write rnn: {"]),
+    "a name that ends in a newline": (
+        lambda c: (c["corpora"][0].update(name="harbour\n"), c["scorers"].update({"mine\n": {}})),
+        [
+            "corpora[0].name: 'harbour\\n' contains the control character '\\n'; remove it",
+            "scorers: 'mine\\n' contains the control character '\\n'; remove it",
+        ],
+    ),
+    "a path with NUL, and long ones": (
+        lambda c: (
+            c.update(data_dir="a\0b"),
+            c["corpora"][0].update(source="a" * 5000, target=f"b/{'c' * 256}/d"),
+            c["corpora"][1].update(source="é" * 128),
+        ),
+        [
+            "data_dir: 'a\\x00b' contains the control character '\\x00'; remove it",
+            f"corpora[0].source: '{'a' * 200}...' has 5,000 characters; at most 2,000 are possible",
+            "corpora[0].target: 'b/cccc",
+            "corpora[1].source: 'ééé",
+        ],
+    ),
+    "long names": (
+        lambda c: (c["corpora"][0].update(name="a" * 240), c["systems"].update({"b" * 240: {"features": []}})),
+        [f"corpora[0].name: '{'a' * 199}... is too long; use at most 60", f"systems: '{'b' * 199}... is too long"],
+    ),
+    "scorers called as directories": (
+        lambda c: c["scorers"].update(corpus={}, systems={}),
+        ["scorers.corpus: the name is used by the workflow", "scorers.systems: the name is used by the workflow"],
+    ),
     "a word for a number": (
         lambda c: c["tuning"].update(runs="three"),
-        ["tuning.runs: 'three' is not of type 'integer'"],
+        ["tuning.runs: 'three' is not a whole number"],
     ),
-    "no runs": (lambda c: c["tuning"].update(runs=0), ["tuning.runs: 0 is less than the minimum of 1"]),
+    "no runs": (lambda c: c["tuning"].update(runs=0), ["tuning.runs: 0 is too small; the minimum is 1"]),
     "n-best lists of one": (
         lambda c: c["tuning"].update(nbest=1),
         ["tuning.nbest: 1 is not possible; it must be auto or a whole number from 2"],
     ),
     "mostly for validation": (
         lambda c: c["cslm"]["settings"].update(held_out=0.2),
-        ["cslm.settings.held_out: 0.2 is greater than the maximum of 0.1"],
+        ["cslm.settings.held_out: 0.2 is too large; the maximum is 0.1"],
     ),
     "a wrong choice": (
         lambda c: c["alignment"].update(symmetrization="grow-diag-final-an"),
@@ -139,7 +185,7 @@ MISTAKES = {
     "a side too many": (lambda c: c["corpora"][2].update(source="x"), ["corpora[2] (gazette): a corpus of role mono"]),
     "keep on dev": (lambda c: c["corpora"][3].update(keep="all"), ["corpora[3] (harbour-dev): keep is for training"]),
     "no test set": (lambda c: c["corpora"].pop(), ["corpora: at least one corpus of role test is needed"]),
-    "a test set called dev": (lambda c: c["corpora"][4].update(name="dev"), ["corpora: the name dev is taken"]),
+    "a test set called dev": (lambda c: c["corpora"][4].update(name="dev"), ["corpora: the name dev is reserved"]),
     "an unknown system": (
         lambda c: c.update(compare=["baselin"]),
         ["compare: no system baselin; did you mean baseline?"],
@@ -150,7 +196,7 @@ MISTAKES = {
     ),
     "nothing in-domain of the source language": (
         lambda c: (c["corpora"][3].update(in_domain=False), c["corpora"][2].update(in_domain=True)),
-        ["selection.bitext: no corpus with both sides is in_domain"],
+        ["selection.bitext: no corpus with both sides is in-domain"],
     ),
     "another significance": (
         lambda c: c["phrases"].update(prune="a"),
@@ -164,7 +210,7 @@ MISTAKES = {
         lambda c: c["lm"].update(prune=[0, 0, 1, 1], order=3),
         ["lm.prune: 4 thresholds for a model of order 3; give at most one for each order"],
     ),
-    "a threshold below 0": (lambda c: c["lm"].update(prune=[-1]), ["lm.prune[0]: -1 is less than the minimum of 0"]),
+    "a threshold below 0": (lambda c: c["lm"].update(prune=[-1]), ["lm.prune[0]: -1 is too small; the minimum is 0"]),
     "a language model of a test set, one of nothing known": (
         lambda c: c["lm"].update(models={"near": ["harbour", "harbour-dev"], "far": ["gazete"]}),
         [
@@ -174,11 +220,11 @@ MISTAKES = {
     ),
     "a language model of no corpora": (
         lambda c: c["lm"].update(models={"near": []}),
-        ["lm.models.near: [] should be non-empty"],
+        ["lm.models.near: [] has too few items; the minimum is 1"],
     ),
     "nothing to interpolate": (
         lambda c: c["lm"].update(interpolate=True),
-        ["lm.interpolate: the model of all text is the only one; name further ones in lm.models"],
+        ["lm.interpolate: needs further models in lm.models"],
     ),
     "a joint of nothing": (
         lambda c: c["evaluation"]["joint"].update(all=["harbour-test", "other"]),
@@ -190,7 +236,10 @@ MISTAKES = {
     ),
     "a name that says something else": (
         lambda c: c["systems"].update(rnn={"features": ["wp"]}, baseline={"features": ["rnn", "cslm"]}),
-        ["systems.baseline: adds rnn and cslm, which is not what its name says", "systems.rnn: adds wp, which is not"],
+        [
+            "systems.baseline: has the features rnn and cslm, which contradict its name",
+            "systems.rnn: has the features wp, which contradict",
+        ],
     ),
     "an unknown feature": (
         lambda c: c["systems"].update(mine={"features": ["rnn", "invers"]}),
@@ -198,23 +247,23 @@ MISTAKES = {
     ),
     "proposals without the network": (
         lambda c: c["systems"].update(mine={"features": ["proposals"]}),
-        ["systems.mine: proposals have the score of rnn only; give it rnn, perhaps cslm, and nothing else"],
+        ["systems.mine: proposals are scored by rnn only; use them with rnn, or with rnn and cslm"],
     ),
     "proposals with another column": (
         lambda c: c["systems"].update(mine={"features": ["rnn", "proposals", "wp"]}),
-        ["systems.mine: proposals have the score of rnn only"],
+        ["systems.mine: proposals are scored by rnn only"],
     ),
     "more proposals than the beam is wide": (
         lambda c: c["proposals"].update(nbest=11),
-        ["proposals.nbest: 11 is greater than the maximum of 10"],
+        ["proposals.nbest: 11 is too large; the maximum is 10"],
     ),
     "a scorer with the name of something else": (
         lambda c: c["scorers"].update(cslm={}),
-        ["scorers.cslm: the name is taken"],
+        ["scorers.cslm: the name is used by the workflow itself"],
     ),
     "trainings that cannot take turns": (
         lambda c: (c["networks"].update(seeds=2), c["tuning"].update(runs=3)),
-        ["networks.seeds: 2 trainings cannot count alike in 3 tuning runs; make tuning.runs a multiple"],
+        ["networks.seeds: 2 trainings, but 3 tuning runs; tuning.runs must be a multiple"],
     ),
     "no number": (
         lambda c: c["rnn"]["settings"].update(clip=math.inf, learning_rate=math.nan),
@@ -224,14 +273,14 @@ MISTAKES = {
         lambda c: (c.update(seed=2**63), c["tuning"].update(nbest=2**31)),
         ["seed: 9223372036854775808 is more than", "tuning.nbest: 2147483648 is more than 2147483647"],
     ),
-    "a missing folder": (lambda c: c.update(data_dir="/not/there"), ["data_dir: /not/there is no folder"]),
+    "a missing folder": (lambda c: c.update(data_dir="/not/there"), ["data_dir: /not/there is not a directory"]),
     "a test set to select by": (
         lambda c: c["corpora"][4].update(in_domain=True),
-        ["corpora[4] (harbour-test): in_domain would let selection choose training text by the test text"],
+        ["corpora[4] (harbour-test): in_domain would select training text by means of the test text"],
     ),
     "a code of three letters": (
         lambda c: c["languages"].update(source="eng", target="zz"),
-        ["languages.source: eng is a code of three letters; did you mean en (ISO 639-1)?"],
+        ["languages.source: eng is a three-letter code; did you mean en (ISO 639-1)?"],
     ),
     "a wrong size of the vocabulary": (
         lambda c: c["rnn"].update(vocab_size="large"),
@@ -255,32 +304,32 @@ MISTAKES = {
     ),
     "features and a network": (
         lambda c: c["systems"].update({"both": {"features": ["rnn"], "network": "lstm"}}),
-        ["systems.both: needs either features and nothing else, or a network of seq2seq.networks"],
+        ["systems.both: needs either features or a network of seq2seq.networks"],
     ),
     "nothing of both": (
         lambda c: c["systems"].update({"none": {"ensemble": 2}}),
-        ["systems.none: needs either features and nothing else, or a network of seq2seq.networks"],
+        ["systems.none: needs either features or a network of seq2seq.networks"],
     ),
     "rescored LSTMs": (
         lambda c: c["systems"].update({"lstm+lstm": {"network": "lstm", "rescores": "lstm"}}),
-        ["systems.lstm+lstm: rescores lstm, which is no phrase-based system; there are baseline, rnn, cslm, "],
+        ["systems.lstm+lstm: rescores lstm, which is not a phrase-based system; there are baseline, rnn, cslm, "],
     ),
     "another rescored system": (
         lambda c: c["systems"]["baseline+lstm"].update(rescores="rnn"),
-        ["systems.baseline+lstm: rescores rnn, which is not what its name says; call it rnn+lstm"],
+        ["systems.baseline+lstm: rescores rnn, which contradicts its name; call it rnn+lstm"],
     ),
     "a weight of nothing": (
         lambda c: c["systems"]["lstm"].update(weight="tuned"),
-        ["systems.lstm: a weight is for LSTMs that rescore another system; add rescores, or leave it out"],
+        ["systems.lstm: weight is for LSTMs that rescore another system; add rescores or remove weight"],
     ),
     "features called LSTM": (
         lambda c: c["systems"].update({"lstm_rnn": {"features": ["rnn"]}}),
-        ["systems.lstm_rnn: + and lstm are for systems with LSTMs; call it something else"],
+        ["systems.lstm_rnn: names with + or lstm are reserved for systems with LSTMs; choose another name"],
     ),
     "LSTMs called RNN": (
         lambda c: c["systems"].update({"rnn": {"network": "lstm"}}),
         [
-            "systems.rnn: is LSTMs alone, which is not what its name says; call it something else",
+            "systems.rnn: consists of LSTMs alone, which contradicts its name; choose another name",
         ],
     ),
     "an unknown system of Table 2": (
@@ -294,7 +343,10 @@ MISTAKES = {
     "one language": (lambda c: c["languages"].update(target="en"), ["languages: source and target are the same"]),
     "two mistakes": (
         lambda c: (c["lm"].update(order=1), c["search"].update(stack=0)),
-        ["lm.order: 1 is less than", "search.stack: 0 is not possible; it must be auto or a whole number from 1"],
+        [
+            "lm.order: 1 is too small; the minimum is 2",
+            "search.stack: 0 is not possible; it must be auto or a whole number from 1",
+        ],
     ),
 }
 
@@ -411,9 +463,9 @@ def test_a_folder_and_an_empty_file(config, folder):
     (folder / "test.fr").mkdir()
     config["alignment"]["external"] = "results"
     assert check(config, SCHEMA) == [
-        "alignment.external: results is a folder, a file is needed",
+        "alignment.external: results is a directory, a file is needed",
         "corpora[3] (harbour-dev): results/demo/dev.en is empty",
-        "corpora[4] (harbour-test): results/demo/test.fr is a folder, a file is needed",
+        "corpora[4] (harbour-test): results/demo/test.fr is a directory, a file is needed",
     ]
 
 
@@ -480,14 +532,14 @@ rnn:
         (
             REPEATED.encode(),
             [
-                ", line 8: rnn is there already, in line 2; make one of both",
-                ", line 7: name of corpora[0] is there already, in line 5; make one of both",
+                ", line 8: duplicate key rnn, first in line 2; keep one",
+                ", line 7: duplicate key name of corpora[0], first in line 5; keep one",
             ],
         ),
-        (b'{"seed": 1,\n"seed": 2}', [", line 2: seed is there already, in line 1; make one of both"]),
+        (b'{"seed": 1,\n"seed": 2}', [", line 2: duplicate key seed, first in line 1; keep one"]),
         (b"x: &x {a: 1}\ny:\n  <<: *x\n  a: 2\nz: *x\n", []),
-        (b"a: 1\nb: [1\nc: 3\n", [", line 3: no YAML (expected ',' or ']', but got ':')"]),
-        (b"a: \x00\n", [": no YAML (unacceptable character #x0000: special characters are not allowed)"]),
+        (b"a: 1\nb: [1\nc: 3\n", [", line 3: not valid YAML (expected ',' or ']', but got ':')"]),
+        (b"a: \x00\n", [": not valid YAML (unacceptable character #x0000: special characters are not allowed)"]),
         ("a: \u00e9\n".encode("latin-1"), [": not UTF-8 at byte 3; save it as UTF-8"]),
     ],
     ids=["none", "twice", "JSON", "aliases", "no YAML", "NUL", "Latin-1"],

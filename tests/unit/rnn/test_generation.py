@@ -158,7 +158,7 @@ def test_the_longest_phrase_of_a_feed_forward_network(folder, capsys, stage):
     assert "longer than 30 words" not in capsys.readouterr().err
     (folder / "long.in").write_text("a b\na b c\n")
     assert run(folder, stage, model="short.pt", source="long.in", output="bad.txt") == 2
-    assert "line 2: has 3 words, this network takes 2" in capsys.readouterr().err
+    assert "line 2: has 3 words; the network accepts at most 2" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_refuses_nothing_to_do(folder, capsys, stage, option):
 
 
 @pytest.mark.parametrize("stage", ["sample", "translate"])
-@pytest.mark.parametrize(("content", "said"), [("", "has no lines"), ("a\n\nb\n", "line 2: is empty")])
+@pytest.mark.parametrize(("content", "said"), [("", "contains no lines"), ("a\n\nb\n", "line 2: is empty")])
 def test_refuses_inputs(folder, capsys, stage, content, said):
     (folder / "bad.in").write_text(content)
     assert run(folder, stage, source="bad.in", output="bad.txt") == 2

@@ -121,9 +121,9 @@ def test_damaged_pairs(tmp_path):
     Pairs.open(folder)
     text = (folder / "vocab.target.txt").read_text()
     (folder / "vocab.target.txt").write_text(text.replace("z", "zz"))
-    with pytest.raises(InputError, match=r"vocab\.target\.txt was changed"):
+    with pytest.raises(InputError, match=r"vocab\.target\.txt is newer"):
         Pairs.open(folder)
     (folder / "vocab.target.txt").write_text(text)
     (folder / "pairs.json").write_text("[]")
-    with pytest.raises(InputError, match="not of this version"):
+    with pytest.raises(InputError, match="written by another version"):
         Pairs.open(folder)

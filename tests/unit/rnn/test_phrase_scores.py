@@ -113,7 +113,7 @@ def test_longer_phrases_than_the_network_takes(folder, tmp_path, capsys):
     save_model(tmp_path / "model.pt", RNNEncoderDecoder(sizes, 1), vocabularies_of(pairs))
     command = ["rnn", "score", "--pairs", str(folder / "pairs"), "--model", str(tmp_path / "model.pt")]
     assert main([*command, "--output", str(tmp_path / "scores.npy")]) == 2
-    assert "has a phrase of 4 words, this feed-forward network takes 3; train it" in capsys.readouterr().err
+    assert "has a phrase of 4 words, this feed-forward network accepts at most 3; train it" in capsys.readouterr().err
     assert not (tmp_path / "scores.npy").exists()
 
 
@@ -238,7 +238,7 @@ def test_refuses_a_network_of_other_vocabularies(folder, tmp_path, capsys):
     (tmp_path / "model.pt").write_bytes((folder / "model.pt").read_bytes())
     capsys.readouterr()
     output = tmp_path / "x.npy"
-    refused(score(tmp_path, output), capsys, output, "do not belong together", "model.pt", "pairs")
+    refused(score(tmp_path, output), capsys, output, "do not match", "model.pt", "pairs")
 
 
 def test_refuses_a_spoilt_network(folder, tmp_path, capsys):
@@ -251,7 +251,7 @@ def test_refuses_a_spoilt_network(folder, tmp_path, capsys):
         score(folder, output, "--model", str(tmp_path / "bad.pt")),
         capsys,
         output,
-        "no numbers",
+        "contains NaN or infinite values",
         "train the network again",
     )
 

@@ -126,11 +126,11 @@ def test_refuses_options(folder, capsys, options, said):
 def test_refuses_inputs(folder, capsys):
     (folder / "empty").write_text("\n")
     assert propose(folder, input="empty", output="bad") == 2
-    assert "empty: no words in the input; nothing to propose for" in capsys.readouterr().err
+    assert "empty: the input contains no words" in capsys.readouterr().err
     (folder / "plain").write_text("a ||| b ||| 1\n")
     assert propose(folder, "--extractions", "1", phrase_table="plain", output="bad") == 2
-    assert "a line of 'a' has no counts; leave out --extractions" in capsys.readouterr().err
+    assert "a line of 'a' has no counts; omit --extractions" in capsys.readouterr().err
     assert not (folder / "bad").exists()
     assert propose(folder, lex_e2f="text", output="bad") == 2
-    assert "text, line 1: needs 'word word probability'" in capsys.readouterr().err
+    assert "text, line 1: expected 'word word probability'" in capsys.readouterr().err
     assert not (folder / "bad").exists()

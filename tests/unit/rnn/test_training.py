@@ -122,7 +122,9 @@ def test_a_feed_forward_network_is_trained_and_scores_its_table(folder, pairs, t
 
 
 def test_longer_phrases_than_the_network_takes(pairs):
-    with pytest.raises(InputError, match="has a phrase of 4 words, this feed-forward network takes 3; train it with"):
+    with pytest.raises(
+        InputError, match="has a phrase of 4 words, this feed-forward network accepts at most 3; train it with"
+    ):
         RnnTrainer(pairs, replace(TINY, variant="feed-forward", max_length=3), 1, CPU)
 
 
@@ -237,7 +239,7 @@ def test_something_is_left_to_train_on(with_origins):
     trainer = RnnTrainer(held, TINY, 1, CPU)
     assert len(trainer.split.held_out) == len(held) // 100
     assert trainer.overlapping is None
-    with pytest.raises(InputError, match="no pair is left to train on"):
+    with pytest.raises(InputError, match="no pairs are left for training"):
         PairBatches(held, 4, 1, np.arange(len(held)))
     assert not len(RnnTrainer(held, replace(TINY, held_out=0), 1, CPU).split.held_out)
 
@@ -252,7 +254,7 @@ def test_words_are_as_frequent_as_their_pairs(with_origins):
 
 
 def test_counts_must_be_known(pairs):
-    with pytest.raises(InputError, match="origins of its pairs are not known; run rnn prepare with --origins"):
+    with pytest.raises(InputError, match="origins of the pairs are missing; run rnn prepare with --origins"):
         RnnTrainer(pairs, replace(TINY, weighting="counts"), 1, CPU)
 
 
@@ -293,7 +295,7 @@ def test_direction_target_never_sees_the_source(with_origins, tmp_path, capsys):
     for stage in ("sample", "translate"):
         options = ["--pairs", held.directory, "--model", model, "--input", tmp_path / "phrases", "--output", out]
         assert main([str(part) for part in ["rnn", stage, *options]]) == 2
-        assert "trained with --direction target, it reads no source phrases" in capsys.readouterr().err
+        assert "trained with --direction target and ignores source phrases" in capsys.readouterr().err
     with torch.no_grad():  # no other source word has anything to say
         network.encoder.embedding[: held.vocabularies[0].eos] = float("nan")
     assert scores[:20] == pytest.approx([log_p(network, empty, i).item() for i in range(20)], abs=1e-4)
@@ -392,7 +394,7 @@ def test_networks_score_the_pairs_that_they_left_out(in_halves, tmp_path, capsys
 
 
 def test_leaving_out_needs_origins_and_leaves_something(pairs, in_halves):
-    with pytest.raises(InputError, match="origins of its pairs are not known; run rnn prepare with --origins"):
+    with pytest.raises(InputError, match="origins of the pairs are missing; run rnn prepare with --origins"):
         RnnTrainer(pairs, TINY, 1, CPU, leave_out=(1, 2))
     for part in ((1, 1), (1, 101)):
         with pytest.raises(InputError, match="give 2 to 100 parts"):
@@ -420,10 +422,10 @@ def test_origins_of_another_table_are_refused(folder, tmp_path, capsys):
     command += ["--output-dir", str(tmp_path / "p"), "--origins", str(tmp_path / "origins.npy")]
     np.save(tmp_path / "origins.npy", np.zeros((3, 3), np.int32))
     assert main(command) == 2
-    assert "knows 3 pairs, the table has" in capsys.readouterr().err
+    assert "has 3 pairs, but the table has" in capsys.readouterr().err
     np.save(tmp_path / "origins.npy", np.zeros(3))
     assert main(command) == 2
-    assert "holds float64 in 1 dimension(s)" in capsys.readouterr().err
+    assert "has float64 in 1 dimension(s)" in capsys.readouterr().err
 
 
 def test_dropout_is_the_same_however_the_minibatch_is_shared(pairs):
@@ -553,13 +555,13 @@ def test_killed_and_terminated_runs_end_like_a_quiet_one(folder, tmp_path):
     process.wait(60)
     assert not (broken / "m.pt").exists()
     process = start(folder, broken, *options)
-    wait_for(process, "goes on after")
+    wait_for(process, "resuming after")
     process.terminate()
     said = process.communicate(timeout=120)[1]
     assert process.returncode == 75
     assert not (broken / "m.pt").exists()
     assert "stopped by SIGTERM" in said
-    assert "run again" in said
+    assert "the same command resumes" in said
     assert main(command_line(folder, broken, *options)) == 0
     assert outputs(broken) == outputs(tmp_path / "quiet")
     # a finished run that is asked for again only writes its files
@@ -576,7 +578,7 @@ def test_time_limit(folder, tmp_path, capfd, sigint, handler):
     with pytest.raises(SystemExit) as stopped:
         main(command_line(folder, tmp_path, "--time-limit", "0.001"))
     assert stopped.value.code == 75
-    assert "before the time limit after 1 updates, state saved" in capfd.readouterr().err
+    assert "before the time limit after 1 updates, checkpoint saved" in capfd.readouterr().err
     assert (tmp_path / "state" / "state.pt").exists()
     assert signal.getsignal(signal.SIGINT) is handler
 
@@ -674,7 +676,7 @@ def test_full_disk_keeps_the_last_checkpoint(folder, tmp_path, capfd):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, ignored)
-    fails(capfd, "state.pt: could not be written", "is kept", "make room")
+    fails(capfd, "state.pt: could not be written", "is kept", "free disk space")
     assert state.read_bytes() == before
     assert sorted(path.name for path in state.parent.iterdir()) == ["lock", "state.pt"]
 
@@ -690,9 +692,9 @@ def test_full_disk_keeps_the_last_checkpoint(folder, tmp_path, capfd):
         (["--dropout", "1"], "--dropout 1.0: must be below 1"),
         (
             ["--dropout", "0.1", "--variant", "supplementary"],
-            "--dropout 0.1: does not go with the other settings, give 0",
+            "--dropout 0.1: cannot be combined with the other settings; set it to 0",
         ),
-        (["--weight-decay", "0.1", "--optimiser", "adadelta"], "--weight-decay 0.1: is for --optimiser adam only"),
+        (["--weight-decay", "0.1", "--optimiser", "adadelta"], "--weight-decay 0.1: requires --optimiser adam"),
         (["--seed", "-1"], "--seed -1: must be at least 0"),
     ],
 )
@@ -703,7 +705,7 @@ def test_bad_options(folder, tmp_path, capfd, options, said):
 
 def test_no_gpu(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(InputError, match="sees no GPU"):
+    with pytest.raises(InputError, match="finds no GPU"):
         set_up_device("cuda", 1)
     assert set_up_device("auto", 1).device.type == "cpu"
 
@@ -712,7 +714,7 @@ def test_models_and_pairs_that_do_not_belong_together(folder, tmp_path, pairs):
     assert main(command_line(folder, tmp_path, "--updates", "2")) == 0
     meta = load_model(tmp_path / "m.pt")[1]
     assert vocabularies_of(pairs).items() <= meta.items()
-    with pytest.raises(InputError, match="do not belong together: their target vocabulary differs"):
+    with pytest.raises(InputError, match="do not match: their target vocabulary differs"):
         check_vocabularies(tmp_path / "m.pt", {**meta, "target vocabulary": "other"}, pairs)
 
 
@@ -722,7 +724,7 @@ def test_bad_model_files(tmp_path):
         with pytest.raises(InputError, match="cannot be read"):
             load_model(tmp_path / "m.pt")
     torch.save({"some": "thing"}, tmp_path / "m.pt")
-    with pytest.raises(InputError, match="not a network of this version"):
+    with pytest.raises(InputError, match="not an RNN Encoder-Decoder, or of another version"):
         load_model(tmp_path / "m.pt")
     with pytest.raises(InputError, match="no such file"):
         load_model(tmp_path / "none.pt")
@@ -779,7 +781,7 @@ def test_two_processes_train_like_one(folder, tmp_path):
         timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert done.stderr.count("begins: 0 of 40 updates") == 1
+    assert done.stderr.count("starting: 0 of 40 updates") == 1
     histories = [json.loads((tmp_path / name / "h.json").read_text())["curve"] for name in ("one", "two")]
     for one, two in zip(*histories, strict=True):
         assert one.keys() == two.keys()

@@ -185,7 +185,7 @@ def test_a_changed_text_file_is_read(
     capsys.readouterr()
     found = outputs(folder)
     said = capsys.readouterr().err
-    assert said.count(f"warning: {path}: was not made of {file} as it is now; the text files are read instead: ") == 1
+    assert said.count(f"warning: {path}: was not made of {file} as it is now; the text files are used instead; ") == 1
     path.unlink()
     assert outputs(folder) == found
     binarise(folder)
@@ -221,10 +221,10 @@ def _changed_header(data: bytes, **changes: object) -> bytes:
 @pytest.mark.parametrize(
     ("damage", "sentence"),
     [
-        (lambda data: b"", "is no binary model"),
-        (lambda data: b"phrase ||| table\n", "is no binary model"),
-        (lambda data: os.urandom(4000), "is no binary model"),
-        (lambda data: data[:10], "is no binary model"),
+        (lambda data: b"", "is not a binary model"),
+        (lambda data: b"phrase ||| table\n", "is not a binary model"),
+        (lambda data: os.urandom(4000), "is not a binary model"),
+        (lambda data: data[:10], "is not a binary model"),
         (lambda data: data[:40], "is damaged in its first line"),
         (lambda data: data[:300], "is damaged in its header, or not complete"),
         (lambda data: data.replace(b'"offset"', b'"offsey"', 1), "is damaged in its header, or not complete"),
@@ -240,9 +240,9 @@ def test_damaged_files(folder: Path, capsys: pytest.CaptureFixture[str], damage,
     path = binarise(folder)
     path.write_bytes(damage(path.read_bytes()))
     found = refused(folder, capsys)
-    assert re.search(
-        rf"{re.escape(str(path))}: {sentence}.*; make it again with rnnsmt search binarise, or remove it: then", found
-    ), found
+    assert re.search(rf"{re.escape(str(path))}: {sentence}.*; run rnnsmt search binarise again, or remove", found), (
+        found
+    )
 
 
 def test_the_header_can_be_changed_by_the_test(folder: Path) -> None:
@@ -268,7 +268,7 @@ def test_wrong_text_files_leave_nothing(folder: Path, capsys: pytest.CaptureFixt
     assert "phrase-table, line" in capsys.readouterr().err
     assert sorted(folder.rglob("*")) == before
     assert main(["search", "binarise", "--ini", str(folder / "model/moses.ini"), "--model-dir", "nowhere"]) == 2
-    assert "nowhere: no such folder" in capsys.readouterr().err
+    assert "nowhere: no such directory" in capsys.readouterr().err
 
 
 def test_a_text_file_that_changes_meanwhile(folder: Path) -> None:

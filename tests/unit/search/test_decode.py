@@ -153,7 +153,7 @@ def test_inis_of_other_models_translate_as_each_alone(folder: Path, capsys: pyte
     assert [Path(out).read_text() for out in outputs] == alone
     refused = ["search", "decode", "--ini", *inis, "--model-dir", *folders[:2], *options]
     assert main(refused) == 2
-    assert "2 folders for 3 --ini" in capsys.readouterr().err
+    assert "2 directories for 3 --ini" in capsys.readouterr().err
 
 
 def test_as_many_outputs_as_inputs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -264,7 +264,7 @@ def test_an_lm_in_place_of_a_network(folder: Path, capsys: pytest.CaptureFixture
     text = path.read_text().replace("[weight]", "CSLM name=CSLM0 path=lm.arpa\n[weight]\nCSLM0= 0.2")
     path.write_text(text)
     error = _refused(folder, capsys)
-    assert re.search(r"lm\.arpa: cannot be read: is not a file of a network.*; train it again", error)
+    assert re.search(r"lm\.arpa: cannot be read: not a model file.*; train it again", error)
 
 
 def test_model_dir_replaces_files_of_the_same_name(folder: Path) -> None:
@@ -321,17 +321,22 @@ def test_input_that_is_no_tokenised_text(
             "line 1: does not have the 4 score",
         ),
         ("phrase-table", r"^a \|\|\| .*", "a ||| u ||| 0.1 0.2 0.3 1 1 |||", "line 1: does not have the 4 score"),
-        ("phrase-table", r"^a \|\|\| .*", "a ||| u ||| 0.1 0.2 nan 1 |||", "line 1: 'nan' is no score"),
-        ("phrase-table", r"^a \|\|\| .*", "a ||| u ||| 0.1 0.2 -1 1 |||", "line 1: '-1' is no score"),
-        ("phrase-table", r"^a \|\|\| .*", "a ||| u ||| 0.1 0.2 x 1 |||", "line 1: 'x' is no score"),
+        ("phrase-table", r"^a \|\|\| .*", "a ||| u ||| 0.1 0.2 nan 1 |||", "line 1: 'nan' is not a score"),
+        ("phrase-table", r"^a \|\|\| .*", "a ||| u ||| 0.1 0.2 -1 1 |||", "line 1: '-1' is not a score"),
+        ("phrase-table", r"^a \|\|\| .*", "a ||| u ||| 0.1 0.2 x 1 |||", "line 1: 'x' is not a score"),
         ("phrase-table", r"^a \|\|\| .*", "a ||| u", "line 1: 2 field(s) between |||"),
         ("phrase-table", r"^a \|\|\| .*", "", "line 1: 1 field(s) between |||"),
         ("phrase-table", r"^a \|\|\| .*", " ||| u ||| 1 1 1 1", "line 1: the source phrase is empty"),
         ("phrase-table", r"^a \|\|\| .*", "a ||| \udcff ||| 1 1 1 1", "not UTF-8"),
         ("reordering", r"^b \|\|\| (.*) \|\|\| .*", r"b ||| \1 ||| 1 1 1", "line 1: does not have the 6 score"),
-        ("reordering", r"^b \|\|\| (.*) \|\|\| .*", r"b ||| \1 ||| 1 1 1 1 1 nan", "line 1: 'nan' is no probability"),
+        (
+            "reordering",
+            r"^b \|\|\| (.*) \|\|\| .*",
+            r"b ||| \1 ||| 1 1 1 1 1 nan",
+            "line 1: 'nan' is not a probability",
+        ),
         ("reordering", r"^b \|\|\| (.*) \|\|\| .*", r"b", "line 1: 1 field(s) between |||"),
-        ("lm.arpa", r"\\data\\", "", "expected here"),
+        ("lm.arpa", r"\\data\\", "", "expected"),
         (
             "moses.ini",
             "path=phrase-table",
@@ -399,7 +404,7 @@ def test_a_score_of_whole_translations_is_refused(folder: Path, capsys: pytest.C
     ini = (folder / "model/moses.ini").read_text()
     ini = ini.replace("[feature]", "[feature]\nLSTM name=LSTM0").replace("[weight]", "[weight]\nLSTM0= 1")
     (folder / "model/moses.ini").write_text(ini)
-    assert "LSTM0 is a score of whole translations" in _refused(folder, capsys)
+    assert "LSTM0 scores complete translations" in _refused(folder, capsys)
 
 
 @pytest.mark.parametrize("more", [["--nbest", "5"], ["--nbest-file", "x"], ["--nbest", "-1"], ["--threads", "0"]])
@@ -416,7 +421,7 @@ def test_a_search_of_nothing(folder: Path, capsys: pytest.CaptureFixture[str], o
 
 def test_missing_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "nothing.ini: no such file" in _refused(folder, capsys, ini="nothing.ini")
-    assert "no such folder" in _refused(folder, capsys, "--model-dir", str(folder / "nowhere"))
+    assert "no such directory" in _refused(folder, capsys, "--model-dir", str(folder / "nowhere"))
     (folder / "in.txt").unlink()
     assert "in.txt: no such file" in _refused(folder, capsys)
 
@@ -443,10 +448,10 @@ def test_pairs_without_reordering_scores_are_counted(tmp_path: Path, capsys: pyt
     (tmp_path / "rt").write_text("a ||| 3 ||| .5 .5 .5 .5 .5 .5\nb ||| 3 ||| .5 .5 .5 .5 .5 .5\n")
     assert (load_reordering_table(tmp_path / "rt", table, 6).log_scores != 0).any(axis=1).sum() == 1
     assert capsys.readouterr().err == (
-        f"{tmp_path / 'rt'}: 11 of 12 phrase pairs are not there, their reordering scores are 0\n"
+        f"{tmp_path / 'rt'}: 11 of 12 phrase pairs are missing; their reordering scores are 0\n"
     )
     (tmp_path / "rt").write_text("b ||| 3 ||| .5 .5 .5 .5 .5 .5\n")
-    with pytest.raises(InputError, match="rt: has none of the 12 phrase pairs that the input can use"):
+    with pytest.raises(InputError, match="rt: has none of the 12 phrase pairs that match the input"):
         load_reordering_table(tmp_path / "rt", table, 6)
     few = load_phrase_tables([(tmp_path / "pt", 1)], ["b"])
     assert len(load_reordering_table(tmp_path / "rt", few, 6).row_of) == 0
@@ -493,7 +498,7 @@ def test_what_is_no_segmentation(text: str) -> None:
 def test_an_output_that_is_there_twice(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ini, text, out = (str(folder / name) for name in ("model/moses.ini", "in.txt", "o"))
     assert main(["search", "decode", "--ini", ini, "--input", text, text, "--output", out, out]) == 2
-    assert "is there twice" in capsys.readouterr().err
+    assert "given twice" in capsys.readouterr().err
 
 
 def test_a_long_line_of_the_last_text_is_found_first(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

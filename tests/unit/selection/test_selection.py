@@ -403,7 +403,7 @@ def test_empty_pool_is_refused(corpora: Path, capsys: pytest.CaptureFixture[str]
     for name in ("mixed", "code"):
         (corpora / f"{name}.1.gz").write_bytes(gzip.compress(b"\n\n"))
     assert models(corpora, "1") == 2
-    refused(capsys, "0 lines with words among 4")
+    refused(capsys, "0 of 4 lines contain words")
 
 
 def test_score_refuses_bad_input(scored: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -411,7 +411,7 @@ def test_score_refuses_bad_input(scored: Path, capsys: pytest.CaptureFixture[str
     words = ["selection", "score", "--text", str(scored / "mixed.1.gz"), "--models", str(scored / "m1")]
     output = ["--output", str(scored / "mixed.tsv.gz")]
     assert main([*words, *output, "--text2", str(scored / "mixed.2.gz")]) == 2
-    refused(capsys, "--text2 and --models2 go together")
+    refused(capsys, "--text2 and --models2 must be given together")
     assert main([*words, *output, "--text2", str(scored / "code.2.gz"), "--models2", str(scored / "m2")]) == 2
     refused(capsys, "code.2.gz", "line 200", "same number of lines")
     assert main([*words[:4], "--models", str(scored / "nowhere"), *output]) == 2
@@ -496,7 +496,7 @@ def test_select_refuses_inconsistent_corpora(scored: Path, capsys: pytest.Captur
     assert main(["selection", "select", "--corpus", one, one, *out]) == 2
     refused(capsys, "given twice")
     assert main(["selection", "select", "--corpus", one, two, *out]) == 2
-    refused(capsys, "some have one text and some two")
+    refused(capsys, "bitexts and monolingual texts cannot be selected together")
     assert main(["selection", "select", "--corpus", f"mixed=-={scored / 'mixed.1.gz'}", *out]) == 2
     refused(capsys, "--keep mixed=all")
 
@@ -524,4 +524,4 @@ def test_more_words_than_there_are(scored: Path, capsys: pytest.CaptureFixture[s
     assert select(scored, "--words", "1000000000") == 0
     assert "all lines are kept" in capsys.readouterr().err
     assert select(scored, "--words", "1") == 2
-    assert "the best line alone has" in capsys.readouterr().err
+    assert "the best line has" in capsys.readouterr().err

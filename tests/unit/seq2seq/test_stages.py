@@ -349,5 +349,5 @@ def test_bad_lists_are_refused(
 
 def test_no_pair_left_is_said(prepared: Path) -> None:
     pairs = SentencePairs.open(prepared)
-    with pytest.raises(InputError, match="no pair is left to train on"):
+    with pytest.raises(InputError, match="no pairs are left for training"):
         SentenceBatches(pairs, 4, 1, np.arange(900))

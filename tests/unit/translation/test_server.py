@@ -93,9 +93,9 @@ def test_no_file_is_given_out(server, path):
 @pytest.mark.parametrize(
     ("body", "status", "said"),
     [
-        (b"x", 400, "is no JSON"),
-        (b"\xff\xfe\x00", 400, "is no JSON"),
-        (b"[" * 100_000, 400, "is no JSON"),
+        (b"x", 400, "is not valid JSON"),
+        (b"\xff\xfe\x00", 400, "is not valid JSON"),
+        (b"[" * 100_000, 400, "is not valid JSON"),
         ({"text": 1}, 400, "has no text"),
         ([], 400, "has no text"),
         ({"text": "a", "further": 1}, 400, "there is no further"),

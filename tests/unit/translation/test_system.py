@@ -242,19 +242,19 @@ def test_score_and_embed(system, tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda folder: (folder / "system.json").unlink(), "has no system.json; give the folder of a tuned system"),
-        (lambda folder: (folder / "system.json").write_text("{}"), "not of this version"),
+        (lambda folder: (folder / "system.json").unlink(), "has no system.json; give the directory of a tuned system"),
+        (lambda folder: (folder / "system.json").write_text("{}"), "written by another version"),
         (lambda folder: (folder / "system.json").write_text('{"format": "rnnsmt-system-1", "x": 1}'), "damaged"),
         (lambda folder: change(folder, further=1), "damaged"),
-        (lambda folder: change(folder, stack=0), "limits are numbers from 1 on"),
-        (lambda folder: change(folder, stack=-1), "limits are numbers from 1 on"),
+        (lambda folder: change(folder, stack=0), "limits must be at least 1"),
+        (lambda folder: change(folder, stack=-1), "limits must be at least 1"),
         (lambda folder: change(folder, stack=True), "stack: damaged"),
         (lambda folder: change(folder, pop_limit="x"), "pop_limit: damaged"),
         (lambda folder: change(folder, rnn=None), "rnn: damaged"),
-        (lambda folder: change(folder, rnn=[1, 2, 3]), "rnn is a network"),
+        (lambda folder: change(folder, rnn=[1, 2, 3]), "rnn must have a network"),
         (lambda folder: change(folder, truecaser=5), "truecaser: damaged"),
-        (lambda folder: change(folder, source="../x"), "no code of a language"),
-        (lambda folder: change(folder, cslm_precision="foo"), "cslm_precision is one of"),
+        (lambda folder: change(folder, source="../x"), "not a language code"),
+        (lambda folder: change(folder, cslm_precision="foo"), "cslm_precision one of"),
         (lambda folder: (folder / "moses.ini").unlink(), "moses.ini"),
         (lambda folder: (folder.parent / "true").unlink(), "true, which is missing"),
         (lambda folder: (folder.parent / "model/lm.arpa").unlink(), "the file of LM0 is missing"),
@@ -279,10 +279,10 @@ def test_what_is_wrong_is_one_sentence(system, tmp_path, capsys, change, said):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--explain", "--nbest", "3"], "give one of them"),
-        (["--serve", "0", "--input", "x"], "takes no --input"),
+        (["--explain", "--nbest", "3"], "give only one of them"),
+        (["--serve", "0", "--input", "x"], "cannot be combined with --input"),
         (["--serve", "70000"], "choose another port"),
-        (["--host", "0.0.0.0"], "belong to --serve"),
+        (["--host", "0.0.0.0"], "require --serve"),
     ],
 )
 def test_options_that_do_not_go_together(system, capsys, words, said):
@@ -314,5 +314,5 @@ def test_a_system_for_its_own_sets_says_so(system, capsys, tmp_path):
     (tmp_path / "in").write_text("a d e\n")
     assert main(["translate", "--system", str(system), "--input", f"{tmp_path}/in"]) == 0
     said = capsys.readouterr().err
-    assert "warning: tiny is for its dev and test sets" in said
+    assert "warning: tiny has proposals for the phrases of its dev and test sets" in said
     assert "words 3, unknown words 2" in said

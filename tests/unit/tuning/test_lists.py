@@ -103,7 +103,10 @@ def test_constant_features_are_named(model, tmp_path, capsys):
     assert constant != lines
     (model / "constant").write_text("".join(constant))
     assert optimise(model, tmp_path / "tuned.ini", "constant") == 0
-    assert "constant on every n-best list, the weight stays: WordPenalty0:0" in capsys.readouterr().err
+    assert (
+        "features that are constant on every n-best list, whose weights are not tuned: WordPenalty0:0"
+        in capsys.readouterr().err
+    )
 
 
 def test_the_same_whatever_the_threads(model, tmp_path):

@@ -327,7 +327,9 @@ def test_stops_where_another_iteration_would_not_fit():
 
 def test_a_constant_feature_is_named_and_keeps_its_weight(tmp_path, capsys):
     tuned = run(tmp_path, decoder=ToyDecoder(constant=(1,)))
-    assert "constant on every n-best list, the weight stays: F1:0" in capsys.readouterr().err
+    assert (
+        "features that are constant on every n-best list, whose weights are not tuned: F1:0" in capsys.readouterr().err
+    )
     assert tuned.iterations[1]["constant_features"] == ["F1:0"]
     assert tuned.weights[1] > 0
 
@@ -384,7 +386,7 @@ def test_a_second_process_waits_for_the_first(tmp_path, capsys):
         assert not opened.wait(0.3)
     assert opened.wait(10)
     waiting.join()
-    assert "another process is at work" in capsys.readouterr().err
+    assert "another process is using" in capsys.readouterr().err
 
 
 def test_a_file_system_without_locks(tmp_path, capsys, monkeypatch):
@@ -393,7 +395,7 @@ def test_a_file_system_without_locks(tmp_path, capsys, monkeypatch):
 
     monkeypatch.setattr(fcntl, "flock", flock)
     TuningState(tmp_path, {})
-    assert "cannot be locked (Function not implemented); take care" in capsys.readouterr().err
+    assert "cannot be locked (Function not implemented); make sure" in capsys.readouterr().err
 
 
 def test_other_settings_are_refused_by_name(tmp_path):

@@ -248,12 +248,12 @@ def test_another_nested_model_costs_a_decoding(model, tmp_path, monkeypatch):
     ("weights", "more", "said"),
     [
         ("0.1 0.3 0.2", ["--nested-ini", "nested.ini", "nested.ini"], "one file of every run; there are 1"),
-        ("0.1 0.3 0.2", ["--nested-columns", "0", "1"], "has 3 columns; name a different one"),
-        ("0.1 0.3 0.2", ["--nested-columns", "0", "1", "1"], "has 3 columns; name a different one"),
-        ("0.1 0.3 0.2", ["--nested-columns", "0", "1", "4"], "score 4 (from 0) of TranslationModel0 is none of"),
+        ("0.1 0.3 0.2", ["--nested-columns", "0", "1"], "has 3 columns; give a different column"),
+        ("0.1 0.3 0.2", ["--nested-columns", "0", "1", "1"], "has 3 columns; give a different column"),
+        ("0.1 0.3 0.2", ["--nested-columns", "0", "1", "4"], "score 4 (from 0) of TranslationModel0 does not exist in"),
         ("0.1 0.3 0.2", ["--nested-columns", "0", "1", "-1"], "--nested-columns -1: must be at least 0"),
         ("0.1 0.3 0.2", [*["--nested-columns", "0", "1", "2"] * 2], "--nested-columns: give it once for every"),
-        ("1 1 1 1 1", [], "score 4 (from 0) of TranslationModel0 is none of"),
+        ("1 1 1 1 1", [], "score 4 (from 0) of TranslationModel0 does not exist in"),
     ],
 )
 def test_bad_nested_models_are_refused(model, tmp_path, capsys, monkeypatch, weights, more, said):
@@ -344,7 +344,7 @@ def test_a_state_of_other_options_is_refused(model, tmp_path, capsys, changed, s
     refused(command(model, tmp_path, **changed), tmp_path, capsys, f"changed since: {said} (was ", "to start over")
     (tmp_path / "finished").rename(tmp_path / "state" / "finished.json")
     assert main(command(model, tmp_path, **changed)) == 0
-    assert "finished with other settings before, starting over" in capsys.readouterr().err
+    assert "the finished run in it had other settings, starting over" in capsys.readouterr().err
 
 
 def test_a_state_of_other_text_is_refused(model, tmp_path, capsys):
@@ -382,8 +382,8 @@ def test_bad_options_are_refused(model, tmp_path, capsys, changed, said):
     [
         (["--seed", "1", "2"], "as many of each as there are runs"),
         (["--seed", "1", "-1"], "--seed -1: must be at least 0"),
-        (["--state-dir", "state", "x/../state"], "--state-dir x/../state: is there twice"),
-        (["--output-ini", "tuned/a", "tuned/a"], "--output-ini tuned/a: is there twice"),
+        (["--state-dir", "state", "x/../state"], "--state-dir x/../state: given twice"),
+        (["--output-ini", "tuned/a", "tuned/a"], "--output-ini tuned/a: given twice"),
     ],
 )
 def test_bad_options_of_several_runs_are_refused(model, tmp_path, capsys, more, said, monkeypatch):
@@ -399,18 +399,18 @@ def test_numbers_from_one(model, tmp_path, capsys, name):
 
 
 def test_the_ini_is_not_overwritten(model, tmp_path, capsys):
-    refused(command(model, tmp_path, output_ini=model / "moses.ini"), tmp_path, capsys, "its own name")
+    refused(command(model, tmp_path, output_ini=model / "moses.ini"), tmp_path, capsys, "a name of its own")
     assert (model / "moses.ini").read_text() == INI
 
 
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("reference", b"t1a t2a\n", "goes on"),
+        ("reference", b"t1a t2a\n", "has more lines"),
         ("reference", b"\n" * 30, "all 30 lines are empty"),
         ("reference", b"\xff\n" * 30, "line 1: not UTF-8"),
         ("reference", b"q q q q q\n" * 30, "shares a 1-gram with its reference, so BLEU is 0"),
-        ("source", b"", "goes on"),
+        ("source", b"", "has more lines"),
         ("source", b"\n" * 30, "all 30 lines are empty"),
         ("source", b"new\n" * 30, "is constant on every n-best list"),
     ],

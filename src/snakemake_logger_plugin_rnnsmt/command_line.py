@@ -1,0 +1,104 @@
+"""Checks of Snakemake's command line before Snakemake reads the configuration files that it names.
+
+Snakemake itself ends with a traceback if a file of ``--configfile`` is missing or not UTF-8, or if ``--directory``
+is not writable, and does not say where a file is not valid YAML.
+"""
+
+import argparse
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import yaml
+
+MAX_VALUES = 1_000_000
+"""Maximum number of values of a configuration file, with aliases replaced by the values that they stand for."""
+
+
+def mistakes(arguments: Sequence[str]) -> list[str]:
+    """Return one sentence for every option with a path that cannot be used.
+
+    Args:
+        arguments: Snakemake's command line.
+    """
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    parser.add_argument("--configfile", "--configfiles", nargs="+", default=[])
+    parser.add_argument("--directory", "-d", default=".")
+    try:
+        options, _ = parser.parse_known_args(list(arguments))
+    except argparse.ArgumentError:  # Snakemake reports it
+        return []
+    lines = [line for path in options.configfile for line in _configfile(path)]
+    return lines or list(_directory(Path(options.directory)))
+
+
+def _configfile(path: str) -> Iterator[str]:
+    """Yield what is wrong with a configuration file."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+    except FileNotFoundError:
+        yield f"--configfile {path}: no such file (relative paths begin at {Path.cwd()})"
+    except OSError as error:
+        yield f"--configfile {path}: cannot be read ({error.strerror})"
+    except UnicodeDecodeError as error:
+        yield f"{path}: not UTF-8 at byte {error.start}; convert it, e.g. with iconv -f {_encoding(path)} -t UTF-8"
+    except yaml.MarkedYAMLError as error:
+        if _is_json(text):  # indented with tabs, which YAML does not allow
+            return
+        mark = error.problem_mark or error.context_mark
+        where = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        yield f"{path}{where}: not valid YAML ({error.problem or error.context}){_tab(text, mark)}"
+    except yaml.YAMLError as error:
+        yield f"{path}: not valid YAML ({str(error).splitlines()[0]})"
+    except RecursionError:
+        yield f"{path}: not valid YAML (nested too deeply)"
+    else:
+        if root is None or not isinstance(root, yaml.MappingNode):
+            yield f"{path}: must contain a map at top level (key: value)"
+        elif _size(root, {}) > MAX_VALUES:
+            yield f"{path}: its aliases (*name) stand for more than {MAX_VALUES:,} values; write what is needed"
+
+
+def _encoding(path: str) -> str:
+    """Return the encoding that a file which is not UTF-8 probably has."""
+    return "UTF-16" if Path(path).read_bytes()[:2] in (b"\xff\xfe", b"\xfe\xff") else "ISO-8859-1"
+
+
+def _is_json(text: str) -> bool:
+    """Return whether a text is JSON with a map at top level."""
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _tab(text: str, mark: yaml.Mark | None) -> str:
+    """Return a hint if the line of an error is indented by tabs."""
+    lines = text.splitlines()
+    line = lines[mark.line] if mark and mark.line < len(lines) else ""
+    return "; indent with spaces, not with tabs" if "\t" in line[: len(line) - len(line.lstrip())] else ""
+
+
+def _size(node: yaml.Node, known: dict[int, float]) -> float:
+    """Return the number of values of a node, with aliases replaced by what they stand for; infinite for a cycle."""
+    if id(node) not in known:
+        known[id(node)] = float("inf")  # until it is known: a node that contains itself
+        parts = node.value if isinstance(node, (yaml.SequenceNode, yaml.MappingNode)) else []
+        children = [child for part in parts for child in (part if isinstance(part, tuple) else (part,))]
+        known[id(node)] = 1 + sum(_size(child, known) for child in children)
+    return known[id(node)]
+
+
+def _directory(path: Path) -> Iterator[str]:
+    """Create the directory of the run, as Snakemake does; yield why it cannot be used."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        yield f"--directory {path}: a file of this name exists, a directory is needed"
+    except OSError as error:
+        yield f"--directory {path}: cannot be created ({error.strerror}); choose another --directory"
+    else:
+        if not os.access(path, os.W_OK | os.X_OK):
+            yield f"--directory {path}: the directory is not writable; choose another --directory"
