@@ -36,7 +36,7 @@ def listing(directory: Path) -> set[str]:
     found = set()
     for parent, directories, files in os.walk(directory):
         directories[:] = [name for name in directories if name not in CACHES]
-        found.update(os.path.relpath(os.path.join(parent, name), directory) for name in files)
+        found.update(str(Path(parent, name).relative_to(directory)) for name in files)
     return found
 
 
