@@ -116,8 +116,8 @@ def test_filtered_lines_get_what_the_whole_table_would(tmp_path, sources, text, 
 @pytest.mark.parametrize(
     ("kept", "values", "said"),
     [
-        ([0, 1, 4, 6], [-1.0] * 5, "5 scores, but the table that"),
-        ([0, 1, 6, 7], [-1.0] * 5, "5 scores, but the table that"),
+        ([0, 1, 4, 6], [-1.0] * 5, "5 scores, but the unfiltered table of"),
+        ([0, 1, 6, 7], [-1.0] * 5, "5 scores, but the unfiltered table of"),
         ([0, 1, 4, 6], [-1.0] * 7, "has 6 lines; they"),
         ([0, 1, 6], [-1.0] * 6, "2 lines, but"),
         ([0, 1, 2, 4, 6], [-1.0] * 6, "4 lines, but"),
@@ -130,7 +130,7 @@ def test_filtered_lines_get_what_the_whole_table_would(tmp_path, sources, text, 
         ),
         (np.zeros(0, np.int64), [-1.0] * 6, "line numbers are not increasing"),
         (None, [-1.0] * 6, "no such file"),
-        (np.array([0, 1, 4, 6], ">i8"), [-1.0] * 6, "needed: int64"),
+        (np.array([0, 1, 4, 6], ">i8"), [-1.0] * 6, "expected: int64"),
         ([0, 1, 4, 6], [-1.0, -1.0, -1.0, -1.0, math.nan, -1.0], "score 5 is nan"),
     ],
 )
@@ -152,7 +152,7 @@ def test_refused_kept_lines(table, tmp_path, capsys, kept, values, said):
         ([-1.0, 50.0, -1.0], "score 2 is 50"),
         ([[-1.0], [-1.0], [-1.0]], "has float64 in 2 dimension(s), expected: floating in 1; score again"),
         ([1, 2, 3], "has int64 in 1 dimension(s), expected: floating in 1"),
-        (["a", "b", "c"], "needed: floating"),
+        (["a", "b", "c"], "expected: floating"),
     ],
 )
 def test_refused_scores(table, tmp_path, capsys, values, said):
