@@ -71,7 +71,7 @@ RNN_SCORE = {"demo": Seconds(60, 1), "small": Seconds(120, 1), "paper": Seconds(
 
 UPDATE = {
     "cslm": {"demo": Seconds(0.01, 0.001), "small": Seconds(0.033, 0.001), "paper": Seconds(1.8, 0.0036)},
-    "nnjm": {"demo": Seconds(0.005, 0.001), "small": Seconds(0.021, 0.001), "paper": Seconds(0.25, 0.001)},
+    "nnjm": {"demo": Seconds(0.01, 0.001), "small": Seconds(0.021, 0.001), "paper": Seconds(0.25, 0.001)},
 }
 
 # Expected epochs of CSLM and NNJM with early stopping, if the preset allows more.
