@@ -50,7 +50,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Fail if the tests have left a file in the checkout; somebody who edits a file meanwhile is not disturbed."""
     before = session.config.stash.get(LISTING, None)
     if before is not None and (new := sorted(listing(ROOT) - before)):
-        print(f"\nERROR: the tests have left files in the checkout: {', '.join(new)}")
+        print(f"\nERROR: the tests have left {len(new)} files in the checkout: {', '.join(new[:10])} ...")
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 

@@ -59,6 +59,10 @@ def test_an_alignment_made_elsewhere_needs_no_aligner(workflow, tmp_path_factory
     [
         (["engine=moses"], "moses_home: not set; engine needs the directory of a Moses installation"),
         (["engine=moses", "moses_home=HOME", "compare=[baseline, cslm]"], "does not support the CSLM of cslm;"),
+        (
+            ["engine=moses", "moses_home=HOME", "compare=[baseline, cslm, cslm_nnjm]"],
+            "does not support the CSLM and the NNJM of cslm, cslm_nnjm;",
+        ),
         (["engine=moses", "moses_home=HOME", SYSTEMS, "alignment={aligners: [hmm]}"], "Moses has no hmm"),
         (["engine=moses", "moses_home=/none", SYSTEMS], "/none is not a directory"),
         (["engine=moses", "moses_home=/tmp", SYSTEMS], "lacks train-model.perl (for alignment)"),

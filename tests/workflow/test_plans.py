@@ -21,8 +21,9 @@ from tests.workflow.conftest import ROOT, Workflow, copy_of_checkout
 BASELINE = {"align_words": 4, "symmetrize": 2, "lexical": 1, "extract": 1, "phrase_table": 1, "reordering_table": 1}
 RNN = {"rnn_prepare": 1, "rnn_train": 1, "rnn_score": 2, "augment": 1, "augmented_ini": 1}
 CSLM = {"cslm_prepare": 1, "cslm_train": 1, "cslm_perplexity": 1}
-NETWORKS = RNN | CSLM | {"shortlist": 1, "augment": 3, "augmented_ini": 7}
-"""All systems of the table: tables with the columns rnn, wp, rnn and wp; each without and with the CSLM."""
+NNJM = {"nnjm_prepare": 1, "nnjm_train": 1}
+NETWORKS = RNN | CSLM | NNJM | {"shortlist": 1, "augment": 3, "augmented_ini": 8}
+"""All systems of the table: tables with the columns rnn, wp, rnn and wp; each without and with the CSLM; the NNJM."""
 
 
 RULES = {
@@ -40,7 +41,7 @@ def assert_absent(jobs, *rules: str) -> None:
 
 
 def test_the_embedded_corpus(plan):
-    assert plan.items() >= (BASELINE | NETWORKS | {"mert": 8, "decode": 8, "score": 8, "table1": 1}).items()
+    assert plan.items() >= (BASELINE | NETWORKS | {"mert": 9, "decode": 9, "score": 9, "table1": 1}).items()
     assert plan.items() >= {"demo": 1, "selection_score_bitext": 1, "selection_score_mono": 2, "provenance": 1}.items()
     assert_absent(plan, "fetch", "unpack", "check_alignment")
 
@@ -48,7 +49,7 @@ def test_the_embedded_corpus(plan):
 def test_multi30k_tok(workflow, multi30k_tok):
     config = ROOT / "workflow/configs/multi30k-tok.yaml"
     jobs = workflow.plan("--configfile", str(config), "--config", f"data_dir={multi30k_tok}")
-    assert jobs.items() >= (BASELINE | NETWORKS | {"prepare_bitext": 4, "mert": 8, "decode": 8, "score": 8}).items()
+    assert jobs.items() >= (BASELINE | NETWORKS | {"prepare_bitext": 4, "mert": 9, "decode": 9, "score": 9}).items()
     assert_absent(jobs, "demo", "fetch", "truecase", "train_truecaser", "selection_score_bitext", "raw_reference")
 
 
@@ -64,7 +65,7 @@ def test_multi30k_raw(workflow, shared_dir):
 def test_mini_wmt(workflow, shared_dir):
     config = ROOT / "workflow/configs/mini-wmt.yaml"
     jobs = workflow.plan("--configfile", str(config), "--config", f"data_dir={shared_dir}/data/mini-wmt")
-    expected = {"prepare_bitext": 7, "prepare_mono": 1, "mert": 8, "decode": 8}
+    expected = {"prepare_bitext": 7, "prepare_mono": 1, "mert": 9, "decode": 9}
     assert jobs.items() >= (BASELINE | NETWORKS | expected).items()
 
 
@@ -77,12 +78,12 @@ def test_the_experiment_of_the_paper_without_its_data(workflow):
     """The whole plan of WMT 2014, from the addresses of the archives to the table."""
     jobs = workflow.plan("--configfile", str(ROOT / "workflow/configs/wmt14.yaml"))
     expected = {"fetch": 14, "unpack": 16, "prepare_bitext": 8, "prepare_mono": 7, "raw_reference": 3}
-    expected |= {"selection_score_bitext": 5, "selection_score_mono": 12, "mert": 5, "decode": 5}
+    expected |= {"selection_score_bitext": 5, "selection_score_mono": 12, "mert": 6, "decode": 6}
     expected |= {
         "align_words": 2,
         "symmetrize": 1,
         "augment": 2,
-        "augmented_ini": 4,
+        "augmented_ini": 5,
     }  # one aligner; columns rnn, rnn and wp
     assert jobs.items() >= (BASELINE | NETWORKS | expected).items()
 
@@ -186,7 +187,7 @@ NOTHING = 'rule nothing:\n    output: "nothing"\n    shell: "command -v rnnsmt >
 def test_only_clusters_limit_the_time(workflow, setting, expected):
     """What the rules of long jobs tell their stages; another limit of the cluster is another limit of the stage."""
     plan = workflow.call("--dry-run", "--printshellcmds", "--config", f"cluster={setting}").stdout
-    for stage, jobs in (("rnn train", 1), ("cslm train", 1), ("tuning mert", 8)):
+    for stage, jobs in (("rnn train", 1), ("cslm train", 1), ("nnjm train", 1), ("tuning mert", 9)):
         told = re.findall(rf"rnnsmt {stage} .* --time-limit \$\(\((\d+) \* 60\)\) &>", plan)
         assert told == [str(expected)] * jobs
 
@@ -335,6 +336,9 @@ def test_the_baseline_alone_needs_no_network(workflow):
 
 SYSTEMS = {
     "cslm": CSLM | {"augmented_ini": 1},
+    "nnjm": NNJM | {"augmented_ini": 1},
+    "cslm_nnjm": CSLM | NNJM | {"augmented_ini": 1},
+    "cslm_rnn_nnjm": RNN | CSLM | NNJM,
     "baseline_wp": {"rnn_prepare": 1, "shortlist": 1, "augment": 1, "augmented_ini": 1},
     "cslm_rnn_wp": RNN | CSLM | {"shortlist": 1},
 }
@@ -389,6 +393,44 @@ def test_trainings_and_scorers(workflow):
     assert train.count("--direction inverse --seed 1 ") == train.count("--direction inverse --seed 2 ") == 1
 
 
+def test_the_joint_model(workflow):
+    """Trained on the bitext of the phrases with the links of one aligner, once for every seed; the search asks it."""
+    settings = ["networks={seeds: 2}", "tuning={runs: 4}", "nnjm={settings: {window: 3}}"]
+    systems = ["compare=[baseline, nnjm, cslm_nnjm]"]
+    jobs = workflow.plan("--config", *settings, *systems)
+    assert jobs.items() >= {"nnjm_prepare": 1, "nnjm_train": 2, "cslm_train": 2, "augmented_ini": 4, "mert": 3}.items()
+    assert jobs["learning_curve"] == 2
+    assert_absent(jobs, "rnn_prepare", "rnn_train", "augment")
+    prepare = workflow.commands("nnjm_prepare", *settings, *systems)
+    texts = "--source results/corpus/joined/train.en.gz --target results/corpus/joined/train.fr.gz"
+    links = "--alignment results/align/model4/aligned.grow-diag-final-and.gz"
+    assert f"{texts} {links} --vocab-size 1500 --output-dir results/nnjm/examples " in prepare
+    train = workflow.commands("nnjm_train", *settings, *systems)
+    assert [train.count(f"--preset demo --window 3 --seed {seed} ") for seed in (1, 2, 3)] == [1, 1, 0]
+    networks = [f"results/nnjm/network{n}/model.pt" for n in (1, 2)]
+    assert all(f"--output-model {path} " in train for path in networks)
+    inis = workflow.commands("augmented_ini", *settings, *systems)
+    assert all(f"--nnjm ../nnjm/network{n}/model.pt --nnjm-unknown class " in inis for n in (1, 2))
+    assert "--cslm ../cslm/network1/model.pt --cslm-unknown class --nnjm ../nnjm/network1/model.pt " in inis
+    mert = workflow.commands("mert", *settings, *systems).split("rnnsmt tuning mert ")[1:]
+    assert sum("--cslm-cells 50" in command for command in mert) == 2
+    own = workflow.commands("provenance", *settings, *systems)
+    assert all(f"nnjm{n}=results/nnjm/network{n}/model.pt=results/nnjm/network{n}/history.json" in own for n in (1, 2))
+    assert "nnjm=nnjm cslm_nnjm=cslm+nnjm" in workflow.commands("table1", *settings, *systems)
+    external = ["alignment={external: mine.align}", *systems]
+    (workflow.folder / "mine.align").write_text("0-0\n")
+    assert "--alignment results/align/external/aligned.gz " in workflow.commands("nnjm_prepare", *external)
+
+
+def test_the_networks_of_a_comparison(workflow):
+    """The comparison of two systems loads those of one run."""
+    plan = workflow.call("--dry-run", "--config", "networks={seeds: 3}", "compare=[baseline, cslm, cslm_nnjm]").stdout
+    jobs = [job.split("\nrule ")[0] for job in plan.split("\nrule compare_systems:\n")[1:]]
+    (job,) = [job for job in jobs if "system=cslm_nnjm" in job]
+    (files,) = re.findall(r"^ *input: (.*)$", job, re.M)
+    assert re.findall(r"results/(\w+)/network(\d)/model.pt", files) == [("cslm", "1"), ("nnjm", "1")]
+
+
 def test_lists_are_scored_once_for_all_weights(workflow):
     """Table 2 of the embedded corpus: five networks of the reversed source, one of the forward one."""
     jobs = workflow.plan("--", "results/table2.md")
@@ -423,9 +465,10 @@ def test_networks_of_lstms(workflow):
 
 def test_networks_that_leave_out_sentences(workflow):
     """Two networks a training and scorer, and every part of the table scored by both."""
-    settings = ["rnn={leave_out: 2}", "systems={mine: {features: [rnn, bag]}}", "compare=[baseline, mine, cslm]"]
+    settings = ["rnn={leave_out: 2}", "systems={mine: {features: [rnn, bag]}}", "compare=[baseline, mine, cslm_nnjm]"]
     jobs = workflow.plan("--config", *settings)
     assert (jobs["rnn_train"], jobs["cslm_train"], jobs["rnn_score"], jobs["augment"]) == (4, 1, 4, 1)
+    assert jobs["nnjm_train"] == 1
     train = workflow.commands("rnn_train", *settings)
     assert train.count("--leave-out 1-of-2 ") == train.count("--leave-out 2-of-2 ") == 2
     models = " ".join(f"results/bag/network1/model.without-{k}-of-2.pt" for k in (1, 2))
@@ -480,17 +523,18 @@ def test_one_gpu_job_at_a_time(workflow):
         assert re.search(rf'Provided resources: .*gpu=Resource\("gpu", {expected}\)', workflow.log())
     plan = workflow.call("--dry-run", "--config", "rnn={device: cuda}").stdout
     jobs = plan.split("\nrule ")
-    networks = [job for job in jobs if job.startswith(("rnn_train:", "rnn_score:", "cslm_train:"))]
-    assert len(networks) == 4
+    networks = [job for job in jobs if job.startswith(("rnn_train:", "rnn_score:", "cslm_train:", "nnjm_train:"))]
+    assert len(networks) == 5
     assert all("gpu=1" in job for job in networks)
     searches = [job for job in jobs if job.startswith(("mert:", "decode:"))]
-    assert len(searches) == 16
-    assert all(("gpu_share=1" in job) == ("system=cslm" in job) for job in searches)
+    assert len(searches) == 18
+    neural = ("system=cslm", "system=nnjm")
+    assert all(("gpu_share=1" in job) == any(system in job for system in neural) for job in searches)
     assert not any("gpu=1" in job for job in searches), "they share one"
     plan = workflow.call("--dry-run", "--config", "rnn={device: cuda}", "cluster=true", "--resources", "gpu=8").stdout
     searches = [job for job in plan.split("\nrule ") if job.startswith(("mert:", "decode:"))]
-    assert len(searches) == 16
-    assert all(("gpu=1" in job) == ("system=cslm" in job) for job in searches)
+    assert len(searches) == 18
+    assert all(("gpu=1" in job) == any(system in job for system in neural) for job in searches)
     assert not any("gpu_share=1" in job for job in searches), "a cluster gives GPUs as a whole"
 
 
@@ -644,6 +688,8 @@ def test_lower_case_everywhere(workflow):
     [
         ("rnn={settings: {hiden: 3}}", "rnn.settings: unknown key hiden; did you mean hidden?"),
         ("rnn={preset: papr}", "did you mean paper?"),
+        ("nnjm={preset: papr}", "nnjm.preset: 'papr' is not possible; did you mean paper?"),
+        ("nnjm={settings: {weight_decay: 0.1, optimiser: sgd}}", "nnjm.settings: --weight-decay 0.1: "),
         ("systems={rnn: {features: [rn]}}", "did you mean rnn?"),
         ("tuning={run: 3}", "tuning: unknown key run; did you mean runs?"),
         ("data_dir=/not/there", "data_dir: /not/there is not a directory"),
@@ -680,6 +726,8 @@ def test_own_corpora_have_larger_networks_than_the_embedded_one(workflow):
         done = workflow.call("--dry-run", "--printshellcmds", *options)
         said = f"rnn.vocab_size: {words}, rnn.preset: {preset}, cslm.preset: {preset}"
         assert said in done.stdout + done.stderr
+        assert f"nnjm.preset: {preset}" in done.stdout + done.stderr
+        assert f"nnjm train --examples results/nnjm/examples --preset {preset} " in done.stdout
         for command in (f"rnn train --pairs results/rnn/pairs --preset {preset} ", f"--vocab-size {words} "):
             assert command in done.stdout
         assert f"cslm train --text results/cslm/text --preset {preset} " in done.stdout

@@ -177,7 +177,7 @@ rule compare_systems:
         details=["results/systems/{other}/run1/{set}.details", "results/systems/{system}/run1/{set}.details"],
         ini="results/systems/{system}/run1/moses.ini",
         lm=LMS,
-        network=lambda w: systems.networks_in_search(w.system)[:1],
+        network=lambda w: systems.search_models(systems.features(w.system), 1),
         tables=lambda w: systems.filtered_tables(w.system, "all")[:2],
         source=lambda w: texts.set_text("usual", w.set, SOURCE),
         reference=lambda w: texts.set_text("tokenized", w.set, TARGET),

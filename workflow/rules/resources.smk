@@ -1,6 +1,7 @@
 # Memory (MB), time (minutes), threads and devices of the jobs, by the table in src/rnnsmt/plan/resources.py. A cluster enforces
 # memory and time; on one machine the jobs share the memory (profiles/default), and the time is not limited.
 from rnnsmt.monitoring.estimate import lines as estimate
+from rnnsmt.monitoring.network_settings import first_layers_mb
 from rnnsmt.plan.resources import Machine
 from rnnsmt.search.options import MOST_NEURAL_MEGABYTES
 
@@ -23,6 +24,7 @@ machine = Machine(
     memory_mb=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e6,
     has_gpu=shutil.which("nvidia-smi") is not None,
     neural_mb=MOST_NEURAL_MEGABYTES,
+    layer_mb=first_layers_mb(config),
 )
 GPU, DEVICE, LONG = machine.gpu, machine.device, machine.long
 

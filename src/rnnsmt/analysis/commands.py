@@ -30,7 +30,8 @@ def learning_curve_options(parser: argparse.ArgumentParser) -> None:
 def learning_curve(args: argparse.Namespace) -> dict[str, object]:
     r"""Plot the learning curve of a network: perplexity per word of training and held-out data against epochs.
 
-    Inputs are the histories written by `rnn train`, `cslm train` or `seq2seq train`; each is a separate curve.
+    Inputs are the histories written by `rnn train`, `cslm train`, `nnjm train` or `seq2seq train`; each is a separate
+    curve.
 
     Example, in the directory of a run of the embedded corpus:
 

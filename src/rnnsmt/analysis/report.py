@@ -13,6 +13,7 @@ import yaml
 from rnnsmt import __version__
 from rnnsmt.base.io import InputError, read_json, read_lines
 from rnnsmt.base.templates import write_page
+from rnnsmt.plan.features import REGISTRY
 
 TEMPLATE = "report.html.j2"
 
@@ -22,8 +23,7 @@ DONE = re.compile(
 """Last line of a stage's log."""
 
 TITLES = {
-    "learning-rnn": "Learning curve, RNN Encoder–Decoder",
-    "learning-cslm": "Learning curve, CSLM",
+    **{f"learning-{feature.network}": f"Learning curve, {feature.title}" for feature in REGISTRY if feature.title},
     "mert": "Tuning: BLEU of the development text by iterations",
     "scores-rnn": "Scores of phrase pairs (Figure 3 of the paper)",
     "sentence-vectors": "Sentences in the plane (Figure 2 of Sutskever et al.)",

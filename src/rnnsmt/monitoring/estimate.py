@@ -9,10 +9,16 @@ from floating-point operations, memory traffic and kernel launches; none of them
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from rnnsmt.cslm.settings import PRESETS as CSLM_PRESETS
+from rnnsmt.cslm.settings import CslmSettings
+from rnnsmt.monitoring.network_settings import first_layers_mb
+from rnnsmt.networks.options import preset_with
+from rnnsmt.nnjm.settings import PRESETS as NNJM_PRESETS
 from rnnsmt.plan.config import kept_whole
-from rnnsmt.plan.features import CSLM
+from rnnsmt.plan.features import CSLM, NNJM
 from rnnsmt.plan.models import Systems
 from rnnsmt.plan.resources import Needs, Power, needed_memory, needs_of_rules
+from rnnsmt.rnn.settings import PRESETS as RNN_PRESETS
 from rnnsmt.search.options import MOST_NEURAL_MEGABYTES
 
 
@@ -63,15 +69,22 @@ RNN_UPDATE = {"demo": Seconds(0.02, 0.002), "small": Seconds(0.1, 0.002), "paper
 
 RNN_SCORE = {"demo": Seconds(60, 1), "small": Seconds(120, 1), "paper": Seconds(700, 3)}
 
-CSLM_UPDATE = {"demo": Seconds(0.01, 0.001), "small": Seconds(0.033, 0.001), "paper": Seconds(1.8, 0.0036)}
+UPDATE = {
+    "cslm": {"demo": Seconds(0.01, 0.001), "small": Seconds(0.033, 0.001), "paper": Seconds(1.8, 0.0036)},
+    "nnjm": {"demo": Seconds(0.01, 0.001), "small": Seconds(0.021, 0.001), "paper": Seconds(0.25, 0.001)},
+}
 
-# Expected epochs with early stopping, if the preset allows more.
-CSLM_EPOCHS = 10
+# Expected epochs of CSLM and NNJM with early stopping, if the preset allows more.
+EPOCHS = 10
 
-# Seconds per million target words: translation; additional time of a CSLM; an optimisation of the weights.
+# Seconds per million target words: translation; additional time of a network in the search; an optimisation of the
+# weights. Those of the NNJM are calculated from those of the CSLM by the operations of a score.
 SEARCH = 1200
 
-NEURAL = {"demo": Seconds(300, 10), "small": Seconds(500, 10), "paper": Seconds(20000, 50)}
+NEURAL = {
+    "cslm": {"demo": Seconds(300, 10), "small": Seconds(500, 10), "paper": Seconds(20000, 50)},
+    "nnjm": {"demo": Seconds(300, 10), "small": Seconds(500, 10), "paper": Seconds(1000, 10)},
+}
 
 OPTIMISATION = 300
 
@@ -150,8 +163,10 @@ def estimates(config: Mapping[str, Any]) -> list[Estimate]:
     scorers = [name for name in systems.networks if name in systems.scorers]
     if scorers:
         rows += _of_scorers(config, table, words, len(scorers) * trainings * len(systems.left_out))
-    if CSLM.name in systems.networks:
-        rows.append(_of_cslm(config, table, words, trainings))
+    if CSLM.network in systems.networks:
+        rows.append(_of_feed_forward(config, table, "cslm", words.mono, trainings))
+    if NNJM.network in systems.networks:
+        rows.append(_of_feed_forward(config, table, "nnjm", words.bitext, trainings))
     augmented = len({tuple(systems.columns(added)) for added in features} - {()}) * trainings
     if augmented:
         # the whole table, and the tables filtered for the dev text and for all sets
@@ -166,8 +181,8 @@ def estimates(config: Mapping[str, Any]) -> list[Estimate]:
             )
         )
     rows.append(filtered._replace(core_hours=2 * filtered.core_hours, disk=2 * filtered.disk))  # dev text and all sets
-    neural = sum(bool(systems.search_models(added, 1)) for added in features)
-    return rows + _of_search(config, table, words, len(features) - neural, neural)
+    asked = [[systems.known[name].chapter for name in added if systems.known[name].in_search] for added in features]
+    return rows + _of_search(config, table, words, asked)
 
 
 def _grown(config: Mapping[str, Any], rule: str, table: Mapping[str, Needs], words: TextSizes) -> Estimate:
@@ -201,11 +216,8 @@ def _of_scorers(
     config: Mapping[str, Any], table: Mapping[str, Needs], words: TextSizes, networks: int
 ) -> list[Estimate]:
     """Return estimates of training and scoring of the RNN Encoder-Decoders."""
-    from rnnsmt.networks.options import preset_with
-    from rnnsmt.rnn.settings import PRESETS
-
     preset = config["rnn"]["preset"]
-    settings = preset_with(PRESETS[preset], config["rnn"]["settings"])
+    settings = preset_with(RNN_PRESETS[preset], config["rnn"]["settings"])
     pairs = PAIRS.at(words.bitext)
     updates = settings.updates or settings.epochs * pairs * 1e6 / settings.batch
     hours = {
@@ -216,36 +228,44 @@ def _of_scorers(
     return [Estimate(rule, *hours[rule], _gigabytes(config, table[rule]), disk[rule]) for rule in hours]
 
 
-def _of_cslm(config: Mapping[str, Any], table: Mapping[str, Needs], words: TextSizes, networks: int) -> Estimate:
-    """Return the estimate of training the CSLMs."""
-    from rnnsmt.cslm.settings import PRESETS
-    from rnnsmt.networks.options import preset_with
-
-    preset = config["cslm"]["preset"]
-    settings = preset_with(PRESETS[preset], config["cslm"]["settings"])
-    updates = min(settings.epochs, CSLM_EPOCHS) * words.mono * 1e6 / settings.batch
-    hours = _hours(config, CSLM_UPDATE[preset], updates * networks)
-    return Estimate("cslm_train", *hours, _gigabytes(config, table["cslm_train"]), 0.3 * networks)
+def _of_feed_forward(
+    config: Mapping[str, Any], table: Mapping[str, Needs], chapter: str, words: float, networks: int
+) -> Estimate:
+    """Return the estimate of training the CSLMs or the NNJMs on text of a number of words in millions."""
+    presets: Mapping[str, Mapping[str, CslmSettings]] = {"cslm": CSLM_PRESETS, "nnjm": NNJM_PRESETS}
+    preset, rule = config[chapter]["preset"], f"{chapter}_train"
+    settings = preset_with(presets[chapter][preset], config[chapter]["settings"])
+    updates = min(settings.epochs, EPOCHS) * words * 1e6 / settings.batch
+    hours = _hours(config, UPDATE[chapter][preset], updates * networks)
+    return Estimate(rule, *hours, _gigabytes(config, table[rule]), 0.3 * networks)
 
 
 def _of_search(
-    config: Mapping[str, Any], table: Mapping[str, Needs], words: TextSizes, plain: int, neural: int
+    config: Mapping[str, Any], table: Mapping[str, Needs], words: TextSizes, asked: list[list[str]]
 ) -> list[Estimate]:
-    """Return estimates of tuning, where the runs of a system share the first decoding, and of decoding all sets."""
+    """Return estimates of tuning, where the runs of a system share the first decoding, and of decoding all sets.
+
+    asked: networks that the search of each system queries.
+    """
     read = _disk(table, "language_model", words.mono) + _disk(table, "filter_tables", words.bitext)
-    runs, systems = config["tuning"]["runs"], plain + neural
+    runs, systems = config["tuning"]["runs"], len(asked)
+    layers = first_layers_mb(config)
     decoded = {"mert": words.dev * (1 + runs * (ITERATIONS - 1)), "decode": words.sets * runs}
     optimised = {"mert": words.dev * runs * ITERATIONS, "decode": 0.0}
     sources = {"mert": words.dev, "decode": words.sets}
     rows = []
     for rule, number in decoded.items():
         core = (number * SEARCH + optimised[rule] * OPTIMISATION) * systems / 3600
-        neural_core, gpu = _hours(config, NEURAL[config["cslm"]["preset"]], number * neural)
+        gpu = 0.0
+        for network in (name for networks in asked for name in networks):
+            hours = _hours(config, NEURAL[network][config[network]["preset"]], number)
+            core, gpu = core + hours[0], gpu + hours[1]
         memory = _gigabytes(config, table[rule], read)
-        if neural and (line := table[rule].neural):
-            source = _disk(table, "truecase", sources[rule]) / 2
-            memory += min(line.at(source), MOST_NEURAL_MEGABYTES) / 1000
-        rows.append(Estimate(rule, core + neural_core, gpu, memory, 0.1 * runs * systems))
+        line, source = table[rule].neural, _disk(table, "truecase", sources[rule]) / 2
+        assert line is not None
+        each = min(line.at(source), MOST_NEURAL_MEGABYTES)
+        memory += max(sum(each + layers.get(name, 0.0) for name in networks) for networks in [*asked, []]) / 1000
+        rows.append(Estimate(rule, core, gpu, memory, 0.1 * runs * systems))
     return rows
 
 

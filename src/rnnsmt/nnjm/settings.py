@@ -58,6 +58,11 @@ class JointSizes(FeedForwardSizes):
         """Return the number of input ids: the target ids first, the source ids after them."""
         return self.vocabulary + self.source_vocabulary
 
+    @property
+    def first_layer_bytes(self) -> int:
+        """Return the bytes of the first layer computed for every input id at every position, which a search keeps."""
+        return self.context * self.inputs * self.hidden_1 * 4
+
 
 @dataclass(frozen=True)
 class JointSettings(CslmSettings):

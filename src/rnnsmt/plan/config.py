@@ -27,6 +27,8 @@ AUTO: dict[tuple[str, str], tuple[object, object]] = {
     ("rnn", "preset"): ("demo", "small"),
     ("cslm", "preset"): ("demo", "small"),
     ("cslm", "unknown"): ("class", "word"),
+    ("nnjm", "preset"): ("demo", "small"),
+    ("nnjm", "unknown"): ("class", "word"),
     ("seq2seq", "preset"): ("demo", "small"),
     ("seq2seq", "source_vocab_size"): (1500, 15000),
     ("seq2seq", "target_vocab_size"): (1500, 15000),
@@ -258,11 +260,12 @@ def _check_engine(config: Mapping[str, Any]) -> Iterator[str]:
         yield "text.escape: Moses treats | as the separator of factors; set it to true"
     if "alignment" in parts and "hmm" in config["alignment"]["aligners"]:
         yield "alignment.aligners: Moses has no hmm; use model4 (MGIZA or GIZA++) or fast_align"
-    in_search = {name for name, feature in BY_NAME.items() if feature.in_search}
-    neural = [name for name in config["compare"] if in_search & set(features_of(config, name))]
+    asked = {name: _labels_in_search(config, name) for name in config["compare"]}
+    neural = [name for name, labels in asked.items() if labels]
     if neural and {"tuning", "decoding"} & set(parts):
+        labels = " and the ".join(dict.fromkeys(label for name in neural for label in asked[name]))
         yield (
-            f"engine: Moses does not support the CSLM of {', '.join(neural)}; use rnnsmt for tuning and decoding, "
+            f"engine: Moses does not support the {labels} of {', '.join(neural)}; use rnnsmt for tuning and decoding, "
             "remove these systems from compare, or rescore Moses' n-best lists (docs/moses.md)"
         )
     if "training" in parts:
@@ -273,6 +276,12 @@ def _check_engine(config: Mapping[str, Any]) -> Iterator[str]:
         for name, settings in {"rnn": {}, **config["scorers"]}.items():
             if name in used and (config["rnn"]["settings"] | settings).get("weighting") == "counts":
                 yield f"{name}: weighting counts {needs_origins}"
+
+
+def _labels_in_search(config: Mapping[str, Any], system: str) -> list[str]:
+    """Return the labels of the networks that the search of a system queries."""
+    added = features_of(config, system)
+    return [feature.label for name, feature in BY_NAME.items() if feature.in_search and name in added]
 
 
 def _check_systems(config: Mapping[str, Any]) -> Iterator[str]:

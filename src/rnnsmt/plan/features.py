@@ -28,7 +28,8 @@ class Feature:
         title: name of the network in the titles of figures.
         in_search: whether the search queries the network.
         ini_settings: settings of the network's section of the configuration that its ini contains.
-        search_settings: settings of ``search`` that concern this network only.
+        search_settings: settings of ``search`` that concern networks in the search only. They are named after the
+            CSLM, and limit all networks.
         per_text: whether the feature adds entries to the tables for a given text, so that its tables exist only
             filtered, and its column follows from the entries.
         paper_place: place among the features of the paper's systems, from 1 on; 0 if it has none of them.
@@ -87,8 +88,21 @@ CSLM = Feature(
     paper_place=2,
 )
 
+NNJM = Feature(
+    "nnjm",
+    "NNJM",
+    weight=0.25,
+    network="nnjm",
+    chapter="nnjm",
+    title="NNJM",
+    in_search=True,
+    ini_settings=("unknown",),
+    search_settings=("cslm_cells", "cslm_precision"),
+)
+
 REGISTRY: tuple[Feature, ...] = (
     CSLM,
+    NNJM,
     RNN,
     Feature("wp", "WP", weight=0, scores="results/rnn/shortlist.npy", paper_place=3),
     Feature("proposals", "Proposals", weight=0, network="rnn", per_text=True),

@@ -13,6 +13,7 @@ workflow on text of up to 3 million words (benchmarks/growth.py, docs/scale.md).
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from rnnsmt.plan.config import is_embedded
@@ -87,7 +88,7 @@ class Needs:
         memory: MB by MB of input, or by the preset of a network.
         minutes: minutes by MB of input; None for a job that saves a checkpoint and is resumed.
         most: maximum of ``memory``, for a stage that writes to disk beyond it.
-        neural: further memory of a search that queries networks, in MB by MB of source text.
+        neural: further memory of a search for each network that it queries, in MB by MB of source text.
         growth: its usage by words; None for rules that take seconds for any text, and if it was not measured.
     """
 
@@ -195,6 +196,9 @@ def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, Need
         "cslm_prepare": Needs(Line(150), Line(15, 0.05)),
         "cslm_train": Needs(ByPreset("cslm", 700, 2800, 8000), None),
         "cslm_perplexity": Needs(Line(600, 10), Line(60)),
+        # nnjm
+        "nnjm_prepare": Needs(Line(300, 2), Line(15, 0.05)),
+        "nnjm_train": Needs(ByPreset("nnjm", 700, 1500, 8000), None),
         # seq2seq
         "seq2seq_prepare": Needs(Line(150, 3), Line(15, 0.1)),
         "seq2seq_train": Needs(ByPreset("seq2seq", 800, 3200, 12000), None),
@@ -258,7 +262,13 @@ class Machine:
     """
 
     def __init__(
-        self, config: Mapping[str, Any], cores: int, memory_mb: float, has_gpu: bool, neural_mb: float
+        self,
+        config: Mapping[str, Any],
+        cores: int,
+        memory_mb: float,
+        has_gpu: bool,
+        neural_mb: float,
+        layer_mb: Mapping[str, float],
     ) -> None:
         """Describe the machine.
 
@@ -267,9 +277,10 @@ class Machine:
             cores: number of cores of this machine; 1 on a cluster, where the profile sets the threads.
             memory_mb: memory of this machine in MB.
             has_gpu: whether this machine has a GPU.
-            neural_mb: maximum memory in MB that the networks in a search take.
+            neural_mb: maximum memory in MB that a network in a search takes.
+            layer_mb: further memory of networks by name, see ``rnnsmt.monitoring.network_settings``.
         """
-        self.config, self.cores, self.neural_mb = config, cores, neural_mb
+        self.config, self.cores, self.neural_mb, self.layer_mb = config, cores, neural_mb, layer_mb
         self.is_cluster = config["cluster"]
         # Some stages treat mem_mb as a hard limit, so that no job requests more than leaves room for a second one.
         self.most_mb = int(0.4 * memory_mb)
@@ -292,11 +303,17 @@ class Machine:
         return self._capped(needed_memory(self.needs[rule], self.config, lambda: input.size_mb), attempt)
 
     def search_memory(self, rule: str, input: Any, attempt: int) -> int:
-        """Return ``mem_mb`` of a search: tables and language models, and ``input.network`` by the size of its text."""
+        """Return ``mem_mb`` of a search: tables and language models, and every network by the size of its text.
+
+        ``input.network`` are the networks of all trainings, of which a run queries one.
+        """
         needs = self.needs[rule]
         sources = {input.source} if isinstance(input.source, str) else set(input.source)
         size = sum(mb for path, mb in zip(input, input.size_files_mb, strict=True) if path in sources)
-        neural = min(needs.neural.at(size), self.neural_mb) if needs.neural and input.network else 0.0
+        neural = 0.0
+        for name in {Path(model).parent.parent.name for model in input.network}:
+            assert needs.neural is not None
+            neural += min(needs.neural.at(size), self.neural_mb) + self.layer_mb.get(name, 0.0)
         return self._capped(neural + needed_memory(needs, self.config, lambda: input.size_mb), attempt)
 
     def minutes(self, rule: str, input: SizedInput, attempt: int, parts: int = 1) -> int:

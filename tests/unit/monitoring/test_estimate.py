@@ -77,11 +77,18 @@ def test_memory_is_what_the_rules_request(config):
     """Of networks by their preset; of a search by the size of its tables and language model, and by its text."""
     memory = {row.rule: row.memory for row in estimates(config)}
     assert (memory["rnn_train"], memory["rnn_score"], memory["cslm_train"], memory["augment"]) == (8, 4, 8, 0.35)
+    assert memory["nnjm_train"] == 8
     assert (memory["extract"], memory["symmetrize"], memory["prepare_bitext"]) == (16, 0.45, 0.3)
     megabytes = 25.5 * 418**0.824 + 19.6 * 348**0.759
     without = 0.45 + 0.018 * megabytes
-    network = memory["mert"] - without
-    assert network == pytest.approx(1.5 + 1.5 * 2**25 * 60 / 1e9, abs=0.02), "as much as the networks of a search take"
+    network = 1.5 + 1.5 * 2**25 * 60 / 1e9
+    layer = 14 * 30002 * 512 * 4 / 1e9
+    assert memory["mert"] - without == pytest.approx(network + layer, abs=0.02), "as much as a joint model takes"
+    config["compare"] = ["baseline", "cslm"]
+    assert {row.rule: row.memory for row in estimates(config)}["mert"] - without == pytest.approx(network, abs=0.02)
+    config["compare"] = ["baseline", "cslm_nnjm"]
+    both = {row.rule: row.memory for row in estimates(config)}["mert"] - without
+    assert both == pytest.approx(2 * network + layer, abs=0.04)
     config["compare"] = ["baseline"]
     assert {row.rule: row.memory for row in estimates(config)}["mert"] == pytest.approx(without, rel=1e-3)
 
@@ -92,15 +99,21 @@ def test_devices_and_networks(config):
     other = copy.deepcopy(config)
     other["rnn"]["device"] = "cpu"
     on_cpu = {row.rule: row for row in estimates(other)}
-    for rule in ("rnn_train", "rnn_score", "cslm_train"):
+    for rule in ("rnn_train", "rnn_score", "cslm_train", "nnjm_train"):
         assert (on_gpu[rule].core_hours, on_cpu[rule].gpu_hours) == (0, 0), rule
         assert 0 < on_gpu[rule].gpu_hours < on_cpu[rule].core_hours, rule
     assert on_cpu["mert"].core_hours > on_gpu["mert"].core_hours > 0
     other["networks"]["seeds"] = 3
     again = {row.rule: row for row in estimates(other)}
     assert again["rnn_train"].core_hours == pytest.approx(3 * on_cpu["rnn_train"].core_hours)
+    core = {}
+    for name in ("cslm", "nnjm", "cslm_nnjm"):
+        other["compare"] = [name]
+        core[name] = {row.rule: row for row in estimates(other)}["decode"].core_hours
     other["compare"] = ["baseline"]
-    assert not {"rnn_train", "rnn_score", "cslm_train"} & {row.rule for row in estimates(other)}
+    plain = {row.rule: row for row in estimates(other)}["decode"].core_hours
+    assert core["cslm_nnjm"] - plain == pytest.approx(core["cslm"] - plain + core["nnjm"] - plain)
+    assert not {"rnn_train", "rnn_score", "cslm_train", "nnjm_train"} & {row.rule for row in estimates(other)}
 
 
 def test_lines(config):

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from rnnsmt.monitoring.network_settings import setting_mistakes
+from rnnsmt.monitoring.network_settings import first_layers_mb, setting_mistakes
 from rnnsmt.plan.config import settle
 from rnnsmt.plan.models import Systems
 
@@ -25,9 +25,11 @@ def test_the_reference_is_right(config):
 
 def test_all_mistakes_are_named(config):
     config["seq2seq"]["networks"]["lstm_x"] = {"keep": "best", "held_out": 0}
+    config["nnjm"]["settings"] = {"weight_decay": 0.1, "optimiser": "sgd"}
     config["scorers"]["mine"] = {"variant": "supplementary", "dropout": 0.2}
-    lstm, scorer = setting_mistakes(Systems(config))
+    lstm, joint, scorer = setting_mistakes(Systems(config))
     assert lstm.startswith("seq2seq.networks.lstm_x: --keep best: needs held-out pairs")
+    assert joint.startswith("nnjm.settings: --weight-decay 0.1: ")
     assert scorer.startswith("mine: --dropout 0.2: does not go with the other settings")
 
 
@@ -41,3 +43,11 @@ def test_phrases_that_a_network_does_not_take(config):
     assert line == "feedforward: takes phrases of 7 words, phrases.max_length is 8; give it max_length: 8"
     config["scorers"]["feedforward"]["max_length"] = 8
     assert list(setting_mistakes(Systems(config))) == []
+
+
+def test_first_layers(config):
+    """14 positions, the words of both sides with </s>, 512 units of the preset paper, float32."""
+    config["nnjm"], config["rnn"]["vocab_size"] = {"preset": "paper", "settings": {}}, 15000
+    assert first_layers_mb(config) == {"nnjm": 14 * 30002 * 512 * 4 / 1e6}
+    config["nnjm"]["settings"] = {"window": 3, "order": 3, "hidden_1": 10}
+    assert first_layers_mb(config) == {"nnjm": 9 * 30002 * 10 * 4 / 1e6}

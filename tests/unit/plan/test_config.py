@@ -11,6 +11,7 @@ import yaml
 
 from rnnsmt.base.languages import TWO_LETTERS, code_mistake
 from rnnsmt.cslm import settings as cslm
+from rnnsmt.nnjm import settings as nnjm
 from rnnsmt.plan.config import AUTO, amount_kept, check, settle
 from rnnsmt.plan.corpora import corpora
 from rnnsmt.rnn.settings import PRESETS, RnnSettings
@@ -76,7 +77,7 @@ def test_every_key_is_described_and_in_the_reference(config):
         for key, child in node.get("properties", {}).items():
             if isinstance(value, dict) and place not in (
                 "corpora",
-                *(f"config.{name}.settings" for name in ("rnn", "cslm", "seq2seq")),
+                *(f"config.{name}.settings" for name in ("rnn", "cslm", "nnjm", "seq2seq")),
             ):
                 assert key in value, f"{place}.{key} is not in config.yaml"
                 walk(child, value[key], f"{place}.{key}")
@@ -91,6 +92,7 @@ def test_every_key_is_described_and_in_the_reference(config):
     [
         ("rnn", RnnSettings, PRESETS),
         ("cslm", cslm.CslmSettings, cslm.PRESETS),
+        ("nnjm", nnjm.JointSettings, nnjm.PRESETS),
         ("seq2seq", seq2seq.Seq2SeqSettings, seq2seq.PRESETS),
     ],
 )
@@ -165,6 +167,14 @@ MISTAKES = {
     "mostly for validation": (
         lambda c: c["cslm"]["settings"].update(held_out=0.2),
         ["cslm.settings.held_out: 0.2 is too large; the maximum is 0.1"],
+    ),
+    "an unknown preset": (
+        lambda c: c["nnjm"].update(preset="papr"),
+        ["nnjm.preset: 'papr' is not possible; did you mean paper? allowed: auto, demo, small, paper"],
+    ),
+    "an unknown setting": (
+        lambda c: c["nnjm"]["settings"].update(windows=3),
+        ["nnjm.settings: unknown key windows; did you mean window?"],
     ),
     "a wrong choice": (
         lambda c: c["alignment"].update(symmetrization="grow-diag-final-an"),
@@ -248,6 +258,14 @@ MISTAKES = {
     "proposals without the network": (
         lambda c: c["systems"].update(mine={"features": ["proposals"]}),
         ["systems.mine: proposals are scored by rnn only; use them with rnn, or with rnn and cslm"],
+    ),
+    "proposals with a network that needs links": (
+        lambda c: c["systems"].update(mine={"features": ["rnn", "proposals", "nnjm"]}),
+        ["systems.mine: proposals are scored by rnn only"],
+    ),
+    "a name that lacks the joint model": (
+        lambda c: c["systems"].update(cslm_nnjm={"features": ["cslm"]}),
+        ["systems.cslm_nnjm: adds cslm, which is not what its name says"],
     ),
     "proposals with another column": (
         lambda c: c["systems"].update(mine={"features": ["rnn", "proposals", "wp"]}),
@@ -507,7 +525,8 @@ def test_settings_for_other_corpora(config):
             assert config[section][key] == other
     assert said == (
         "Settings for corpora of your own (auto): phrases.smoothing: kneser-ney, rnn.vocab_size: 15000, "
-        "rnn.preset: small, cslm.unknown: word, seq2seq.preset: small, seq2seq.source_vocab_size: 15000, "
+        "rnn.preset: small, cslm.unknown: word, nnjm.preset: small, nnjm.unknown: word, "
+        "seq2seq.preset: small, seq2seq.source_vocab_size: 15000, "
         "seq2seq.target_vocab_size: 15000, seq2seq.nbest: 1000, search.pop_limit: 1000, search.cslm_cells: 100, "
         "tuning.nbest: 100, tuning.restarts: 20, tuning.max_iterations: 25"
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from rnnsmt.moses.default_ini import default_ini
+from rnnsmt.moses.ini import NEURAL_MODELS
 from rnnsmt.plan import features, systems
 from rnnsmt.plan.config import check
 from rnnsmt.plan.features import BY_NAME, FEATURES, REGISTRY, Feature, features_of, known_features, networks_of
@@ -16,24 +17,29 @@ SCHEMA = Path(__file__).resolve().parents[3] / "workflow/schemas/config.schema.j
 
 
 def test_the_registry():
-    assert [feature.name for feature in REGISTRY] == ["cslm", "rnn", "wp", "proposals"]
+    assert [feature.name for feature in REGISTRY] == ["cslm", "nnjm", "rnn", "wp", "proposals"]
     assert FEATURES == ("rnn", "cslm", "wp")
     assert {name: feature.weight for name, feature in BY_NAME.items()} == {
-        "cslm": 0.25, "rnn": 0.2, "wp": 0, "proposals": 0
+        "cslm": 0.25, "nnjm": 0.25, "rnn": 0.2, "wp": 0, "proposals": 0
     }  # fmt: skip
     assert [name for name, feature in BY_NAME.items() if feature.is_column] == ["rnn", "wp", "proposals"]
     assert [name for name, feature in BY_NAME.items() if feature.is_scorer] == ["rnn"]
     assert all(re.fullmatch("[a-z]+", feature.name) for feature in REGISTRY), "they are joined by _ in directories"
 
 
-def test_the_weight_of_a_network_in_the_search_is_that_of_the_ini(tmp_path):
-    ini = default_ini(tmp_path, "phrase-table.gz", None, "lm.arpa.gz", cslm="model.pt")
-    assert ini.weights["CSLM0"] == [BY_NAME["cslm"].weight]
+@pytest.mark.parametrize("kind", NEURAL_MODELS)
+def test_the_line_of_a_network_in_the_search_is_that_of_the_ini(tmp_path, kind):
+    """Weight and settings."""
+    feature = BY_NAME[kind.lower()]
+    assert feature.in_search and feature.label == kind
+    ini = default_ini(tmp_path, "phrase-table.gz", None, "lm.arpa.gz", neural={kind: {"path": "model.pt"}})
+    assert ini.weights[f"{kind}0"] == [feature.weight]
+    assert feature.ini_settings == tuple(NEURAL_MODELS[kind].choices)
 
 
 def test_scorers_are_columns_like_that_of_the_rnn(settled):
     known = known_features(settled)
-    assert list(known) == ["cslm", "rnn", "inverse", "bag", "feedforward", "counted", "wp", "proposals"]
+    assert list(known) == ["cslm", "nnjm", "rnn", "inverse", "bag", "feedforward", "counted", "wp", "proposals"]
     bag = known["bag"]
     assert (bag.label, bag.title, bag.weight, bag.network) == ("bag", "Scorer bag", 0.2, "bag")
     assert bag.scores.format(network=2, scatteritem="1-of-2") == "results/bag/network2/scores/1-of-2.npy"
@@ -42,13 +48,38 @@ def test_scorers_are_columns_like_that_of_the_rnn(settled):
 
 def test_features_of_systems(settled):
     assert features_of(settled, "cslm_rnn_wp") == ["cslm", "rnn", "wp"]
+    assert features_of(settled, "cslm_rnn_nnjm") == ["cslm", "rnn", "nnjm"]
     assert features_of(settled, "cslm_rnn+lstm_tuned") == ["cslm", "rnn"], "those of the system that it rescores"
     assert features_of(settled, "lstm") == features_of(settled, "unknown") == []
 
 
+def test_the_joint_model(settled):
+    """A network in the search as the CSLM is, which may be beside it."""
+    model = Systems(settled)
+    assert model.features("cslm_rnn_nnjm") == ["cslm", "nnjm", "rnn"], "the order of directories"
+    assert model.untuned_inis("cslm_rnn_nnjm") == ["results/augmented/cslm_nnjm_rnn/network1/moses.ini"]
+    assert model.search_models(["cslm", "nnjm", "rnn"], 2) == [
+        "results/cslm/network2/model.pt",
+        "results/nnjm/network2/model.pt",
+    ]
+    assert model.ini_options(["nnjm"], 1).endswith(" --nnjm ../nnjm/network1/model.pt --nnjm-unknown class")
+    limits = "--pop-limit 150 --stack 100 --cslm-cells 50 --cslm-precision reduced"
+    assert model.search_options("nnjm") == model.search_options("cslm_nnjm") == limits
+    assert model.table_features(["cslm_rnn_nnjm"]) == "cslm_rnn_nnjm=cslm+nnjm+rnn"
+    assert label("cslm_rnn_nnjm") == "CSLM + RNN + NNJM"
+    assert named_features("cslm_nnjm") == ("cslm", "nnjm")
+    assert ordered_features(["cslm", "nnjm", "rnn"]) == ("rnn", "cslm", "nnjm")
+    assert share_networks(["nnjm"], ["cslm", "nnjm"]) and not share_networks(["nnjm"], ["cslm"])
+    settled["compare"] = ["baseline", "cslm", "nnjm", "cslm_rnn", "cslm_nnjm", "cslm_rnn_nnjm"]
+    model = Systems(settled)
+    assert model.networks == ["rnn", "cslm", "nnjm"]
+    assert model.nested("cslm_rnn_nnjm") == ["cslm_rnn", "cslm_nnjm"]
+    assert model.nested("cslm_nnjm") == ["cslm", "nnjm"]
+
+
 def test_networks():
     """Of a feature that the registry does not know, such as a scorer, nothing but that it has a network."""
-    assert networks_of(["rnn", "proposals", "wp", "cslm", "bag"]) == {"rnn", "cslm", "bag"}
+    assert networks_of(["rnn", "proposals", "wp", "cslm", "nnjm", "bag"]) == {"rnn", "cslm", "nnjm", "bag"}
     assert not has_network([]) and not has_network(["wp"])
     assert has_network(["rnn", "wp"]) and has_network(["bag"]) and has_network(None)
     assert share_networks(["rnn", "wp"], ["cslm", "rnn"])
@@ -57,53 +88,53 @@ def test_networks():
 
 @pytest.fixture
 def two_more(monkeypatch) -> None:
-    """A registry with a further column without a network, and a second network in the search."""
-    nnjm = Feature(
-        "nnjm", "NNJM", 0.25, network="nnjm", chapter="nnjm", title="Joint model", in_search=True,
-        ini_settings=("unknown",), search_settings=("nnjm_cells",),
+    """A registry with a further column without a network, and a third network in the search."""
+    topic = Feature(
+        "topic", "Topic", 0.25, network="topic", chapter="topic", title="Topic model", in_search=True,
+        ini_settings=("unknown",), search_settings=("topic_cells",),
     )  # fmt: skip
     length = Feature("length", "Length", 0.1, scores="results/phrases/length.npy")
-    registry = (REGISTRY[0], nnjm, *REGISTRY[1:], length)
+    registry = (REGISTRY[0], topic, *REGISTRY[1:], length)
     monkeypatch.setattr(features, "REGISTRY", registry)
-    for feature in (nnjm, length):
+    for feature in (topic, length):
         monkeypatch.setitem(BY_NAME, feature.name, feature)
         monkeypatch.setitem(systems._LABELS, feature.name, feature.label)
 
 
 def test_a_further_feature_needs_one_line(settled, two_more):
     settled["systems"] |= {
-        "nnjm_length": {"features": ["length", "nnjm"]},
-        "cslm_nnjm_rnn_length": {"features": ["cslm", "nnjm", "rnn", "length"]},
+        "topic_length": {"features": ["length", "topic"]},
+        "cslm_topic_rnn_length": {"features": ["cslm", "topic", "rnn", "length"]},
     }
-    settled["compare"] = ["baseline", "rnn", "nnjm_length", "cslm_nnjm_rnn_length"]
+    settled["compare"] = ["baseline", "rnn", "topic_length", "cslm_topic_rnn_length"]
     assert check(settled, SCHEMA) == []
-    settled["nnjm"], settled["search"]["nnjm_cells"] = {"unknown": "word"}, 40
+    settled["topic"], settled["search"]["topic_cells"] = {"unknown": "word"}, 40
     model = Systems(settled)
-    assert model.networks == ["rnn", "cslm", "nnjm"]
-    assert model.features("nnjm_length") == ["nnjm", "length"]
-    assert model.untuned_inis("nnjm_length") == ["results/augmented/nnjm_length/network1/moses.ini"]
-    assert model.filtered_tables("nnjm_length", "dev")[0] == (
+    assert model.networks == ["rnn", "cslm", "topic"]
+    assert model.features("topic_length") == ["topic", "length"]
+    assert model.untuned_inis("topic_length") == ["results/augmented/topic_length/network1/moses.ini"]
+    assert model.filtered_tables("topic_length", "dev")[0] == (
         "results/augmented/length/network1/filtered/dev/phrase-table.gz"
     )
     assert model.score_pattern("length", 3) == "results/phrases/length.npy"
-    assert model.networks_in_search("cslm_nnjm_rnn_length") == [
+    assert model.networks_in_search("cslm_topic_rnn_length") == [
         "results/cslm/network1/model.pt",
-        "results/nnjm/network1/model.pt",
+        "results/topic/network1/model.pt",
     ]
-    assert model.search_options("nnjm_length") == "--pop-limit 150 --stack 100 --nnjm-cells 40"
-    options = model.ini_options(model.features("cslm_nnjm_rnn_length"), 2)
+    assert model.search_options("topic_length") == "--pop-limit 150 --stack 100 --topic-cells 40"
+    options = model.ini_options(model.features("cslm_topic_rnn_length"), 2)
     assert (
         "--num-features 6 --further-weights 0.2 0.1 --cslm ../cslm/network2/model.pt --cslm-unknown class " in options
     )
-    assert options.endswith("--nnjm ../nnjm/network2/model.pt --nnjm-unknown word")
+    assert options.endswith("--topic ../topic/network2/model.pt --topic-unknown word")
     inis = [f"{number}.ini" for number in range(1, 5)]
-    assert model.start_systems("cslm_nnjm_rnn_length") == ["rnn", "nnjm_length"]
-    assert model.nested_options("cslm_nnjm_rnn_length", inis) == (
+    assert model.start_systems("cslm_topic_rnn_length") == ["rnn", "topic_length"]
+    assert model.nested_options("cslm_topic_rnn_length", inis) == (
         "--nested-ini 1.ini 2.ini --nested-columns 0 1 2 3 4 --nested-ini 3.ini 4.ini --nested-columns 0 1 2 3 5"
     )
-    assert model.table_features(["nnjm_length"]) == "nnjm_length=nnjm+length"
-    assert label("cslm_nnjm_rnn_length") == "CSLM + NNJM + RNN + Length"
-    assert named_features("nnjm_length") == ("nnjm", "length")
-    assert ordered_features(["nnjm", "length", "cslm"]) == ("cslm", "nnjm", "length")
-    assert has_network(["nnjm"]) and not has_network(["length", "wp"])
-    assert not share_networks(["length", "rnn"], ["length", "nnjm"])
+    assert model.table_features(["topic_length"]) == "topic_length=topic+length"
+    assert label("cslm_topic_rnn_length") == "CSLM + Topic + RNN + Length"
+    assert named_features("topic_length") == ("topic", "length")
+    assert ordered_features(["topic", "length", "cslm"]) == ("cslm", "topic", "length")
+    assert has_network(["topic"]) and not has_network(["length", "wp"])
+    assert not share_networks(["length", "rnn"], ["length", "topic"])

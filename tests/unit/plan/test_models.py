@@ -18,7 +18,7 @@ def trained_twice(settled):
 def test_kinds_of_systems(settled):
     settled["compare"] = ["baseline", "cslm", "lstm", "cslm_rnn+lstm_tuned"]
     systems = Systems(settled)
-    assert (systems.phrase_based[:3], systems.phrase_based[-1]) == (["baseline", "rnn", "cslm"], "cslm_rnn_proposals")
+    assert (systems.phrase_based[:3], systems.phrase_based[-1]) == (["baseline", "rnn", "cslm"], "cslm_rnn_nnjm")
     assert systems.lstms_alone == ["lstm", "lstm_forward", "lstm_ensemble"]
     assert systems.rescored[:2] == ["baseline+lstm", "baseline+lstm_forward"]
     assert systems.tuned_on_lists[0] == "baseline+lstm_tuned" and len(systems.tuned_on_lists) == 4
@@ -72,15 +72,16 @@ def test_filtered_tables(trained_twice):
 
 
 def test_files_of_every_training(trained_twice):
-    """With leave_out a scorer has several networks of each training, the CSLM has one."""
-    trained_twice["compare"] = ["cslm_rnn"]
+    """With leave_out a scorer has several networks of each training, CSLM and NNJM have one."""
+    trained_twice["compare"] = ["cslm_rnn_nnjm"]
     pattern = "{name}{n}{left_out}"
-    assert Systems(trained_twice).of_every_training(pattern) == ["rnn1", "rnn2", "cslm1", "cslm2"]
+    in_search = ["cslm1", "cslm2", "nnjm1", "nnjm2"]
+    assert Systems(trained_twice).of_every_training(pattern) == ["rnn1", "rnn2", *in_search]
     assert Systems(trained_twice).of_every_training(pattern, ["bag"]) == ["bag1", "bag2"]
     trained_twice["rnn"]["leave_out"] = 2
     systems = Systems(trained_twice)
     left_out = [".without-1-of-2", ".without-2-of-2"]
-    assert systems.of_every_training(pattern) == [*(f"rnn{n}{k}" for n in (1, 2) for k in left_out), "cslm1", "cslm2"]
+    assert systems.of_every_training(pattern) == [*(f"rnn{n}{k}" for n in (1, 2) for k in left_out), *in_search]
     assert systems.rnn_models("rnn") == [], "translation needs one network that scores all pairs"
 
 

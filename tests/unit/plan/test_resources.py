@@ -22,14 +22,14 @@ def sized(megabytes: float, **files: object) -> SimpleNamespace:
 @pytest.fixture
 def machine(settled):
     """A machine of eight cores and ten gigabytes, with a GPU."""
-    return Machine(settled, cores=8, memory_mb=10_000, has_gpu=True, neural_mb=2000)
+    return Machine(settled, cores=8, memory_mb=10_000, has_gpu=True, neural_mb=2000, layer_mb={"nnjm": 50})
 
 
 @pytest.fixture
 def cluster(settled):
     settled["cluster"] = True
     settled["rnn"]["device"] = "cuda"
-    return Machine(settled, cores=1, memory_mb=10_000, has_gpu=False, neural_mb=2000)
+    return Machine(settled, cores=1, memory_mb=10_000, has_gpu=False, neural_mb=2000, layer_mb={})
 
 
 def test_lines():
@@ -65,8 +65,10 @@ def test_limits(machine, cluster):
 
 def test_memory_by_preset(settled, machine):
     assert machine.memory("rnn_train", NONE, 1) == 700
-    settled["rnn"]["preset"] = "paper"
+    assert machine.memory("nnjm_train", NONE, 1) == 700
+    settled["rnn"]["preset"], settled["nnjm"]["preset"] = "paper", "small"
     assert machine.memory("rnn_train", NONE, 1) == min(8000, 4000)
+    assert machine.memory("nnjm_train", NONE, 1) == 1500
     assert needed_memory(machine.needs["rnn_score"], settled, lambda: 0) == 4000
 
 
@@ -81,18 +83,23 @@ def test_memory_of_a_search(machine):
 
     plain = Files(size_mb=50, source="dev.en", network=[], **sizes)
     assert machine.search_memory("decode", plain, 1) == 450 + 18 * 50
-    neural = Files(size_mb=50, source=["dev.en"], network=["model.pt"], **sizes)
+    cslm, nnjm = ([f"results/{name}/network{n}/model.pt" for n in (1, 2)] for name in ("cslm", "nnjm"))
+    neural = Files(size_mb=50, source=["dev.en"], network=cslm, **sizes)
     assert machine.search_memory("decode", neural, 1) == 450 + 18 * 50 + 300 + 370
-    large = Files(size_mb=50, source=["table"], network=["model.pt"], **sizes)
+    joint = Files(size_mb=50, source=["dev.en"], network=nnjm, **sizes)
+    assert machine.search_memory("decode", joint, 1) == 450 + 18 * 50 + 300 + 370 + 50
+    both = Files(size_mb=10, source=["dev.en"], network=cslm + nnjm, **sizes)
+    assert machine.search_memory("decode", both, 1) == 450 + 18 * 10 + 2 * (300 + 370) + 50
+    large = Files(size_mb=50, source=["table"], network=cslm, **sizes)
     assert machine.search_memory("decode", large, 1) == 450 + 18 * 50 + 2000
 
 
 def test_threads(settled, machine, cluster):
     assert (machine.half, machine.beside_tuning(16), machine.beside_tuning(2)) == (4, 4, 2)
     assert (machine.share(3), machine.share(100)) == (2, 1)
-    assert machine.search_threads == 1, "eight systems share eight cores"
+    assert machine.search_threads == 1, "nine systems share eight cores"
     settled["compare"] = ["baseline", "rnn"]
-    assert Machine(settled, 8, 1, False, 1).search_threads == 4
+    assert Machine(settled, 8, 1, False, 1, {}).search_threads == 4
     assert (cluster.half, cluster.search_threads, cluster.share(3)) == (1, 1, 1)
     assert machine.stage_threads == 1, "the embedded corpus"
 
@@ -110,7 +117,7 @@ def test_threads(settled, machine, cluster):
 def test_devices(settled, device, is_cluster, has_gpu, expected):
     """The machine that submits to a cluster does not know its GPUs."""
     settled["rnn"]["device"], settled["cluster"] = device, is_cluster
-    machine = Machine(settled, 8, 10_000, has_gpu, 1)
+    machine = Machine(settled, 8, 10_000, has_gpu, 1, {})
     assert (machine.gpu, machine.device) == expected
 
 

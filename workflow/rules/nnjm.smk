@@ -1,0 +1,65 @@
+# The neural network joint model: trained on the bitext of the phrase extraction with the links of the first aligner, with the
+# shortlists of the RNN, which are made of the same bitext; the search asks it beside the n-gram LM.
+from rnnsmt.nnjm.settings import PRESETS as NNJM_PRESETS
+
+EXAMPLE_FILES = (
+    ["results/nnjm/examples/examples.json", "results/nnjm/examples/affiliations.npy"]
+    + [f"results/nnjm/examples/vocab.{side}.txt" for side in ("source", "target")]
+    + [f"results/nnjm/examples/{side}.{part}.npy" for side in ("source", "target") for part in ("words", "offsets")]
+)
+
+
+rule nnjm_prepare:
+    input:
+        source=texts.training_text(SOURCE),
+        target=texts.training_text(TARGET),
+        alignment=ALIGNED[0],
+    output:
+        EXAMPLE_FILES,
+    log:
+        "results/logs/nnjm/prepare.log",
+    conda:
+        BASE_ENV
+    resources:
+        mem_mb=memory("nnjm_prepare"),
+        runtime=minutes("nnjm_prepare"),
+    params:
+        version=version("nnjm", "prepare"),
+        vocab_size=config["rnn"]["vocab_size"],
+        folder=subpath(output[0], parent=True),
+    shell:
+        "rnnsmt nnjm prepare --source {input.source:q} --target {input.target:q} --alignment {input.alignment:q} "
+        "--vocab-size {params.vocab_size} --output-dir {params.folder:q} &> {log:q}"
+
+
+# A training that is killed, or stops before its time is up, goes on from its last checkpoint in its folder's state.
+rule nnjm_train:
+    input:
+        EXAMPLE_FILES,
+    output:
+        model="results/nnjm/network{network}/model.pt",
+        history="results/nnjm/network{network}/history.json",
+    log:
+        "results/logs/nnjm/train.{network}.log",
+    priority: 5
+    conda:
+        TORCH_ENV
+    threads: machine.beside_tuning(16)
+    resources:
+        mem_mb=memory("nnjm_train"),
+        runtime=LONG,
+        gpu=GPU,
+        device=DEVICE,
+    params:
+        version=version("nnjm", "train"),
+        preset=config["nnjm"]["preset"],
+        preset_says=NNJM_PRESETS[config["nnjm"]["preset"]].as_dict(),
+        settings=settings_options(config["nnjm"]["settings"]),
+        seed=lambda w: systems.network_seed(w.network),
+        examples=subpath(input[0], parent=True),
+        folder=subpath(output.model, parent=True),
+    shell:
+        "rnnsmt nnjm train --examples {params.examples:q} --preset {params.preset} {params.settings} --seed {params.seed} "
+        "--output-model {output.model:q} --output-history {output.history:q} --state-dir {params.folder:q}/state "
+        "--device {resources.device} --processes {resources.gpu} --threads {threads} "
+        "--time-limit $(({resources.runtime} * 60)) &> {log:q}"
