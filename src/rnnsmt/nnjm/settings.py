@@ -58,6 +58,12 @@ class JointSizes(FeedForwardSizes):
         """Return the number of input ids: the target ids first, the source ids after them."""
         return self.vocabulary + self.source_vocabulary
 
+    @property
+    def ranges(self) -> list[range]:
+        """Return the ids of each position of the context: source ids in the window, target ids behind it."""
+        source, target = range(self.vocabulary, self.inputs), range(self.vocabulary)
+        return [source] * (2 * self.window + 1) + [target] * (self.order - 1)
+
 
 @dataclass(frozen=True)
 class JointSettings(CslmSettings):
