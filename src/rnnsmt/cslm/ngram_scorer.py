@@ -1,14 +1,15 @@
 """Probabilities of n-grams by a trained model, many at a time, for the search and for texts; with compiled kernels.
 
 As in Devlin et al. (2014), the first layer is a sum of rows of a table that is precomputed once (W_1 R, for every word
-at every position), each distinct context passes the hidden layers once, and only the output units of the requested
-words are computed; with the exact softmax also the sum over all classes, once per context.
+at every position that may have it), each distinct context passes the hidden layers once, and only the output units of
+the requested words are computed; with the exact softmax also the sum over all classes, once per context.
 
 On a CPU, contexts pass the network in blocks of ``ROWS`` rows, the last one padded, each on one thread, and everything
 else is computed row by row: a score is the same, bit for bit, whatever else is requested in the same call.
 """
 
 import math
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -42,7 +43,7 @@ class NGramScorer:
     Attributes:
         order: number of target words of an n-gram.
         context: number of ids of a context.
-        inputs: ids of a context are below it.
+        ranges: the ids that each position of a context may have.
         words: words[i] is the word of class i, except for the classes ``padding``, ``unknown`` and ``end``.
     """
 
@@ -77,7 +78,7 @@ class NGramScorer:
         self.vocabulary = trained.vocabulary
         self.words = trained.vocabulary.words
         sizes = trained.model.sizes
-        self.context, self.inputs = sizes.context, sizes.inputs
+        self.context, self.ranges = sizes.context, sizes.ranges
         self.padding, self.unknown, self.end = NULL, UNK, trained.vocabulary.eos
         self.self_normalised = trained.self_normalised
         self.normalize = not self.self_normalised if normalize is None else normalize
@@ -115,12 +116,18 @@ class NGramScorer:
             return np.zeros(0, np.float32)
         if contexts.ndim != 2 or contexts.shape[1] != self.context or len(owner) != len(words):
             raise ValueError(f"contexts of {self.context} words and as many owners as words are needed")
-        for ids, last in ((contexts, self.inputs - 1), (words, self.end)):
-            if ids.min() < 0 or ids.max() > last:
-                raise ValueError(f"an id is not between 0 and {last}")
-        if owner[0] < 0 or owner[-1] >= len(contexts) or (np.diff(owner) < 0).any():
+        check_ids(contexts, self.ranges)
+        self._check_requests(owner, words, len(contexts))
+        return self._checked(self._engine.score(contexts, owner, words), words)
+
+    def _check_requests(self, owner: Ids, words: Ids, contexts: int) -> None:
+        """Check the requests to ``score`` on a number of contexts; raise ValueError."""
+        check_ids(words[:, None], [range(self.end + 1)])
+        if owner[0] < 0 or owner[-1] >= contexts or (np.diff(owner) < 0).any():
             raise ValueError("owners must ascend and be rows of contexts")
-        scores = self._engine.score(contexts, owner, words)
+
+    def _checked(self, scores: Scores, words: Ids) -> Scores:
+        """Return the scores of words [R], those of UNK as ``unknown_score`` says; raise InputError, see ``score``."""
         if self._unknown_share:
             scores[words == self.unknown] += self._unknown_share
         if not np.isfinite(scores).all():
@@ -128,12 +135,24 @@ class NGramScorer:
         return scores
 
 
+def check_ids(ids: Ids, ranges: list[range]) -> None:
+    """Check the ids [n, C] at every position against ``ranges`` [C]; raise ValueError."""
+    if ids.ndim != 2 or ids.shape[1] != len(ranges):
+        raise ValueError(f"ids [n, {len(ranges)}] are needed, not {list(ids.shape)}")
+    if len(ids):
+        low, high = ids.min(0), ids.max(0)
+        for position, allowed in enumerate(ranges):
+            if low[position] < allowed.start or high[position] >= allowed.stop:
+                raise ValueError(f"an id is not between {allowed.start} and {allowed.stop - 1}")
+
+
 class CpuEngine:
     """Computation of a network on a CPU."""
 
     def __init__(self, model: FeedForwardLM, normalize: bool, threads: int, reduced: bool = False) -> None:
         self.activation = model.activation
-        self.table = first_layer_table(model).numpy()
+        table, places = first_layer_table(model)
+        self.table, self.places = table.numpy(), places.numpy()
         self.b_1, self.b_2 = model.b_1.numpy(), model.b_2
         self.W_2 = model.W_2.t().contiguous()
         self.W_o, self.b_o = model.W_o.numpy(), model.b_o.numpy()
@@ -147,24 +166,61 @@ class CpuEngine:
         self._pool = ThreadPoolExecutor(threads, "cslm", torch.set_num_threads, (1,)) if threads > 1 else None
 
     def score(self, contexts: Ids, owner: Ids, words: Ids) -> Scores:
-        """Compute ``NGramScorer.score`` of checked arguments, one block of contexts per task."""
+        """Compute ``NGramScorer.score`` of checked arguments."""
+
+        def first(rows: slice, h: Scores) -> None:
+            h[:] = self.b_1
+            add_rows(contexts[rows], self.table, self.places, h)
+
+        return self._score(len(contexts), first, owner, words)
+
+    def score_shared(self, shared: Ids, shared_of: Ids, further: Ids, owner: Ids, words: Ids) -> Scores:
+        """Compute ``score`` of contexts that begin with few distinct rows of ids, whose sums are computed once.
+
+        A score is that of ``score``, bit for bit: the rows of the table are added in the same order.
+
+        Args:
+            shared: int32 [S, c], the first c ids of contexts.
+            shared_of: int32 [C], row of ``shared`` of each context.
+            further: int32 [C, context - c], the other ids.
+            owner, words: as of ``score``.
+        """
+        count = shared.shape[1]
+        sums = np.tile(self.b_1, (len(shared), 1))
+        add_rows(shared, self.table, self.places[:count], sums)
+
+        def first(rows: slice, h: Scores) -> None:
+            h[:] = sums[shared_of[rows]]
+            add_rows(further[rows], self.table, self.places[count:], h)
+
+        return self._score(len(further), first, owner, words)
+
+    def _score(self, contexts: int, first: Callable[[slice, Scores], None], owner: Ids, words: Ids) -> Scores:
+        """Score requests, one block of contexts per task.
+
+        Args:
+            contexts: number of contexts.
+            first: function that computes the first hidden layer of a range of contexts before the activation function,
+                into an array [rows, hidden_1].
+            owner, words: as of ``score``.
+        """
         out = np.empty(len(words), np.float32)
-        begins = range(0, len(contexts), ROWS)
-        bounds = np.searchsorted(owner, [*begins, len(contexts)])
+        begins = range(0, contexts, ROWS)
+        bounds = np.searchsorted(owner, [*begins, contexts])
 
         def block(number: int) -> None:
             span = slice(bounds[number], bounds[number + 1])
-            rows = contexts[begins[number] : begins[number] + ROWS]
-            self._block(rows, owner[span] - begins[number], words[span], out[span])
+            rows = slice(begins[number], min(begins[number] + ROWS, contexts))
+            h = torch.zeros(ROWS, len(self.b_1))
+            first(rows, h.numpy()[: rows.stop - rows.start])
+            self._block(h, owner[span] - begins[number], words[span], out[span])
 
         list(self._pool.map(block, range(len(begins))) if self._pool else map(block, range(len(begins))))
         return out
 
     @torch.inference_mode()
-    def _block(self, contexts: Ids, owner: Ids, words: Ids, out: Scores) -> None:
-        """Score the requests ``owner``, ``words`` [R] on at most ``ROWS`` contexts, into ``out`` [R]."""
-        h = torch.zeros(ROWS, len(self.b_1))
-        first_layer(contexts, self.table, self.b_1, h.numpy())
+    def _block(self, h: Tensor, owner: Ids, words: Ids, out: Scores) -> None:
+        """Score the requests ``owner``, ``words`` [R] on the first layer ``h`` of ``ROWS`` contexts, into ``out``."""
         g = self.activation(torch.addmm(self.b_2, self.activation(h), self.W_2))
         if self.softmax:
             out[:] = self.softmax.log_p(g, torch.from_numpy(owner).long(), torch.from_numpy(words).long()).numpy()
@@ -184,9 +240,7 @@ class CudaEngine:
     def __init__(self, model: FeedForwardLM, normalize: bool) -> None:
         self.model = model
         self.softmax = ExactSoftmax(model.W_o, model.b_o) if normalize else None
-        self.table = first_layer_table(model)
-        # row of word 0 at each position in the flattened table
-        self.places = torch.arange(self.table.shape[0], device=self.table.device) * self.table.shape[1]
+        self.table, self.places = first_layer_table(model)
 
     @torch.inference_mode()
     def score(self, contexts: Ids, owner: Ids, words: Ids) -> Scores:
@@ -200,7 +254,7 @@ class CudaEngine:
             ids = torch.from_numpy(np.concatenate([part.ravel(), owner[first:last] - begin, words[first:last]]))
             rows, own, word = ids.to(device).long().split([part.size, last - first, last - first])
             rows = rows.view(part.shape) + self.places
-            h = torch.nn.functional.embedding_bag(rows, self.table.flatten(0, 1), mode="sum")
+            h = torch.nn.functional.embedding_bag(rows, self.table, mode="sum")
             g = model.activation(torch.addmm(model.b_2, model.activation(h + model.b_1), model.W_2.t()))
             if self.softmax:
                 found.append(self.softmax.log_p(g, own, word).float())
@@ -210,33 +264,40 @@ class CudaEngine:
 
 
 @torch.inference_mode()
-def first_layer_table(model: FeedForwardLM) -> Tensor:
-    """Compute W_1 R for every position of the context and every word, [C, inputs, hidden_1]."""
-    C, P = model.sizes.context, model.sizes.projection
-    parts = [model.R @ model.W_1[:, place * P : (place + 1) * P].t() for place in range(C)]
-    return torch.stack(parts)
+def first_layer_table(model: FeedForwardLM) -> tuple[Tensor, Tensor]:
+    """Compute W_1 R for every position of the context and every word that it may have.
+
+    Returns:
+        The table [rows, hidden_1], and int64 [C], the row of id 0 at every position, whether or not it may be there.
+    """
+    P, ranges = model.sizes.projection, model.sizes.ranges
+    parts = [
+        model.R[ids.start : ids.stop] @ model.W_1[:, place * P : (place + 1) * P].t()
+        for place, ids in enumerate(ranges)
+    ]
+    ends = np.cumsum([len(ids) for ids in ranges])
+    places = [int(end) - ids.stop for end, ids in zip(ends, ranges, strict=True)]
+    return torch.cat(parts), torch.tensor(places, device=model.R.device)
 
 
 @kernel()
-def first_layer(
-    contexts: NDArray[np.int32], table: NDArray[np.float32], bias: NDArray[np.float32], out: NDArray[np.float32]
+def add_rows(
+    contexts: NDArray[np.int32], table: NDArray[np.float32], places: NDArray[np.int64], out: NDArray[np.float32]
 ) -> None:
-    """Compute the first hidden layer of B contexts before the activation function, b_1 + sum of W_1 R over the words.
+    """Add W_1 R of the words of B contexts to ``out``, position by position.
 
     Args:
-        contexts: int32 [B, C], the words before the predicted one, oldest first.
-        table: [C, inputs, H], W_1 R for every position and word.
-        bias: [H], b_1.
-        out: [at least B, H]; the first B rows are filled.
+        contexts: int32 [B, c], ids at c positions of the context.
+        table: [rows, H], W_1 R for every position and word.
+        places: int64 [c], row of id 0 at each of these positions.
+        out: [B, H].
     """
-    units = len(bias)
+    units = table.shape[1]
     for row in range(len(contexts)):
         total = out[row]
-        for unit in range(units):
-            total[unit] = bias[unit]
         # units innermost: the rows of the table are contiguous, and each unit is summed in the order of the positions
         for place in range(contexts.shape[1]):
-            part = table[place, contexts[row, place]]
+            part = table[places[place] + contexts[row, place]]
             for unit in range(units):
                 total[unit] += part[unit]
 

@@ -48,6 +48,11 @@ class FeedForwardSizes(NetworkSizes):
         """Return the number of different ids of a context."""
 
     @property
+    def ranges(self) -> list[range]:
+        """Return the ids that each position of the context may have."""
+        return [range(self.inputs)] * self.context
+
+    @property
     @abstractmethod
     def activation(self) -> str:
         """Return the activation function of the hidden layers, ``relu`` or ``tanh``."""

@@ -42,6 +42,13 @@ def ini_options(parser: argparse.ArgumentParser) -> None:
         help="CSLM probability of a word outside the shortlist; class: p(UNK), as in the paper; word: p(UNK) divided "
         "by the number of such words in the training text",
     )
+    parser.add_argument("--nnjm", metavar="FILE", help="model file of a joint model, relative to --model-dir")
+    parser.add_argument(
+        "--nnjm-unknown",
+        choices=CSLM_UNKNOWN,
+        default=CSLM_UNKNOWN[0],
+        help="joint model probability of a word outside the shortlist, as --cslm-unknown",
+    )
     parser.add_argument("--num-features", type=int, default=4, help="number of score columns of the phrase table")
     parser.add_argument(
         "--further-weights",
@@ -68,7 +75,9 @@ def ini(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.moses.default_ini import default_ini
 
     reordering = None if args.reordering_table == "none" else args.reordering_table
-    for name in [args.phrase_table, *args.lm, *(name for name in (reordering, args.cslm) if name)]:
+    networks = {"CSLM": (args.cslm, args.cslm_unknown), "NNJM": (args.nnjm, args.nnjm_unknown)}
+    neural = {kind: {"path": path, "unknown": unknown} for kind, (path, unknown) in networks.items() if path}
+    for name in [args.phrase_table, *args.lm, *filter(None, (reordering, args.cslm, args.nnjm))]:
         if not (args.model_dir / name).is_file():
             raise InputError(f"{args.model_dir / name}: no such file; build the model before its moses.ini")
     if args.num_features < 1 or args.lm_order < 1 or args.table_limit < 0 or args.distortion_limit < -1:
@@ -87,7 +96,7 @@ def ini(args: argparse.Namespace) -> dict[str, object]:
         args.num_features,
         args.distortion_limit,
         args.table_limit,
-        {"CSLM": {"path": args.cslm, "unknown": args.cslm_unknown}} if args.cslm is not None else None,
+        neural,
         args.further_weights,
         args.lm[1:],
     )

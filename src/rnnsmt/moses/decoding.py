@@ -66,11 +66,13 @@ def for_moses(ini: MosesIni, folder: Path | None) -> MosesIni:
                 f"{ini.path}: {feature.name} scores complete translations, which Moses does not support; use the "
                 "system whose n-best lists were rescored"
             )
-        if feature.kind in NEURAL_MODELS:
+        if feature.kind == "CSLM":
             raise InputError(
                 f"{ini.path}: {feature.name}: Moses' decoder has no continuous-space LM; search with rnnsmt, or score "
                 "Moses' n-best lists with `cslm rescore`"
             )
+        if feature.kind in NEURAL_MODELS:
+            raise InputError(f"{ini.path}: {feature.name}: Moses' decoder has no {feature.kind}; search with rnnsmt")
         options = dict(feature.options)
         if "path" in options:
             options["path"] = str(ini.located(feature, folder).resolve())

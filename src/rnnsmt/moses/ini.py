@@ -33,8 +33,8 @@ RESCORING = ("LSTM",)
 """Scores of complete translations, which no decoder can compute: features of n-best lists only."""
 
 CSLM_UNKNOWN = ("class", "word")
-"""Score of a word outside the shortlist of a continuous-space LM: ``class`` is p(UNK | context), the probability of all
-such words together, as in the paper; ``word`` divides it by the number of distinct words of this kind in the training
+"""Score of a word outside the shortlist of a neural feature: ``class`` is p(UNK | context), the probability of all such
+words together, as in the paper; ``word`` divides it by the number of distinct words of this kind in the training
 text."""
 
 
@@ -44,13 +44,18 @@ class NeuralKind(NamedTuple):
     Attributes:
         weight: weight before tuning.
         choices: the other options with the values that they may have, the default first.
+        reads_links: whether it needs the word alignment of phrase pairs.
     """
 
     weight: float
     choices: Mapping[str, Sequence[str]]
+    reads_links: bool = False
 
 
-NEURAL_MODELS = {"CSLM": NeuralKind(0.25, {"unknown": CSLM_UNKNOWN})}
+NEURAL_MODELS = {
+    "CSLM": NeuralKind(0.25, {"unknown": CSLM_UNKNOWN}),
+    "NNJM": NeuralKind(0.25, {"unknown": CSLM_UNKNOWN}, reads_links=True),
+}
 """Neural features inside the search, by kind; Moses has no such features."""
 
 ONE_SCORE = (

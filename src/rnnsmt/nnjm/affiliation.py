@@ -36,27 +36,8 @@ def affiliations(
         [target words], source positions from 0 within the pair; ``NO_LINK`` for all words of a pair without links.
     """
     found = np.empty(int(target_offsets[-1]), np.int32)
-    _affiliate(link_offsets, source, target, target_offsets, found)
+    affiliate(link_offsets, source, target, target_offsets, found)
     return found
-
-
-@kernel()
-def _affiliate(link_offsets, source, target, target_offsets, out):
-    """Compute ``affiliations`` into ``out``."""
-    for pair in range(link_offsets.shape[0] - 1):
-        begin, end = target_offsets[pair], target_offsets[pair + 1]
-        for place in range(begin, end):
-            out[place] = NO_LINK
-        # links are in ascending order: those of a target word follow one another
-        first = link_offsets[pair]
-        while first < link_offsets[pair + 1]:
-            last = first
-            while last + 1 < link_offsets[pair + 1] and target[last + 1] == target[first]:
-                last += 1
-            out[begin + target[first]] = source[first + (last - first) // 2]
-            first = last + 1
-        if link_offsets[pair] < link_offsets[pair + 1]:
-            _fill(out, begin, end)
 
 
 @kernel()
@@ -77,3 +58,46 @@ def _fill(out, begin, end):
             right = after < end and (before < 0 or after - word <= word - before)
             out[word] = out[after] if right else out[before]
         place = after
+
+
+@kernel()
+def affiliate(link_offsets, source, target, target_offsets, out):
+    """Compute ``affiliations`` into ``out``, an array of integers."""
+    for pair in range(link_offsets.shape[0] - 1):
+        begin, end = target_offsets[pair], target_offsets[pair + 1]
+        for place in range(begin, end):
+            out[place] = NO_LINK
+        # links are in ascending order: those of a target word follow one another
+        first = link_offsets[pair]
+        while first < link_offsets[pair + 1]:
+            last = first
+            while last + 1 < link_offsets[pair + 1] and target[last + 1] == target[first]:
+                last += 1
+            out[begin + target[first]] = source[first + (last - first) // 2]
+            first = last + 1
+        if link_offsets[pair] < link_offsets[pair + 1]:
+            _fill(out, begin, end)
+
+
+def windows_at(
+    words: NDArray[np.int32],
+    begin: NDArray[np.int64] | int,
+    end: NDArray[np.int64] | int,
+    places: NDArray[np.int64],
+    window: int,
+    padding: int,
+) -> NDArray[np.int32]:
+    """Return the source words around places of sentences, [B, 2 window + 1], from left to right.
+
+    Args:
+        words: source words of all sentences, each ending in ``</s>``, which stands behind the sentence, too.
+        begin, end: [B] or numbers, range in ``words`` of the sentence of each place.
+        places: [B], positions in ``words``.
+        window: number of words on each side of a place.
+        padding: the word before the beginning of a sentence.
+    """
+    around = places[:, None] + np.arange(-window, window + 1)
+    first, last = np.reshape(begin, (-1, 1)), np.reshape(end, (-1, 1)) - 1
+    found = words[np.minimum(np.maximum(around, first), last)]
+    found[around < first] = padding
+    return found

@@ -24,7 +24,7 @@ from rnnsmt.networks.id_directory import (
     write_id_directory,
 )
 from rnnsmt.networks.vocabulary import NULL, Vocabulary
-from rnnsmt.nnjm.affiliation import NO_LINK, affiliations
+from rnnsmt.nnjm.affiliation import NO_LINK, affiliations, windows_at
 from rnnsmt.phrases.aligned_text import AlignedBlock, TextStats, WordNumbers, read_aligned_blocks
 
 FORMAT = IdFormat("examples.json", "rnnsmt-nnjm-examples-1", "pairs", ("source", "target"), "run nnjm prepare again")
@@ -79,11 +79,9 @@ class Examples:
         target words before the predicted one, the oldest first.
         """
         pair = np.searchsorted(self.target.offsets, places, side="right") - 1
-        begin, end = self.source.offsets[pair][:, None], self.source.offsets[pair + 1][:, None]
-        around = begin + self.affiliations[places][:, None] + np.arange(-window, window + 1)
-        words = self.source.words[np.minimum(np.maximum(around, begin), end - 1)].astype(np.int64)
-        words[around < begin] = NULL
-        return np.concatenate([words + len(self.target_vocabulary), self.history(places, order)], 1)
+        begin, end = self.source.offsets[pair], self.source.offsets[pair + 1]
+        words = windows_at(self.source.words, begin, end, begin + self.affiliations[places], window, NULL)
+        return np.concatenate([words.astype(np.int64) + len(self.target_vocabulary), self.history(places, order)], 1)
 
     def history(self, places: NDArray[np.int64], order: int) -> NDArray[np.int64]:
         """Return the order - 1 target words before the examples ``places`` [B], int64 [B, order - 1], oldest first."""

@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 
 from rnnsmt.base.io import InputError
 from rnnsmt.base.progress import track
-from rnnsmt.cslm.ngram_scorer import NGramScorer
+from rnnsmt.cslm.ngram_scorer import CpuEngine, NGramScorer, Scores, check_ids
+from rnnsmt.cslm.text import Ids
 from rnnsmt.networks.batches import Index
 from rnnsmt.networks.training import perplexity_of
-from rnnsmt.networks.vocabulary import UNK
+from rnnsmt.networks.vocabulary import NULL, UNK
+from rnnsmt.nnjm.affiliation import windows_at
 from rnnsmt.nnjm.examples import Examples
 from rnnsmt.nnjm.model import TrainedNnjm, load_model
 
@@ -27,15 +29,49 @@ class JointScorer(NGramScorer):
     Attributes:
         source_vocabulary: the source words; the input id of a source word is its id plus ``first_source``.
         window: number of source words on each side of the affiliated one.
+        width: number of source words of a window.
     """
 
     def load(self, path: str | Path, device: torch.device) -> TrainedNnjm:  # type: ignore[override]
         """Read the model file."""
         trained = load_model(path, device)
         sizes: Any = trained.model.sizes
-        self.order, self.window = sizes.order, sizes.window
+        self.order, self.window, self.width = sizes.order, sizes.window, 2 * sizes.window + 1
         self.source_vocabulary, self.first_source = trained.source_vocabulary, len(trained.vocabulary)
         return trained
+
+    def windows(self, words: list[str]) -> NDArray[np.int32]:
+        """Return the windows of a source sentence of n words as input ids, int32 [n + 1, width].
+
+        Row i is the window of target words that hang on source word i, row n that of ``</s>``.
+        """
+        ids = self.source_vocabulary.ids(words, eos=True)
+        around = windows_at(ids, 0, len(ids), np.arange(len(ids)), self.window, NULL)
+        return around + np.int32(self.first_source)
+
+    def score_windows(self, windows: Ids, window_of: Ids, histories: Ids, owner: Ids, words: Ids) -> Scores:
+        """Compute ``score`` of contexts given as windows and histories; a window is computed once for all of them.
+
+        Scores are those of ``score``, bit for bit on a CPU.
+
+        Args:
+            windows: int32 [W, width], input ids of source words.
+            window_of: int32 [C], row of ``windows`` of each context.
+            histories: int32 [C, order - 1], the target words before, oldest first.
+            owner, words: as of ``score``, requests on the C contexts.
+        """
+        if not isinstance(self._engine, CpuEngine):
+            return self.score(np.concatenate([windows[window_of], histories], 1), owner, words)
+        if not len(words):
+            return np.zeros(0, np.float32)
+        windows, window_of, histories, owner, words = (
+            np.ascontiguousarray(array, np.int32) for array in (windows, window_of, histories, owner, words)
+        )
+        check_ids(windows, self.ranges[: self.width])
+        check_ids(histories, self.ranges[self.width :])
+        check_ids(window_of[:, None], [range(len(windows))])
+        self._check_requests(owner, words, len(histories))
+        return self._checked(self._engine.score_shared(windows, window_of, histories, owner, words), words)
 
 
 def word_scores(scorer: NGramScorer, contexts: NDArray[np.int64], words: NDArray[np.int32]) -> NDArray[np.float32]:

@@ -59,9 +59,15 @@ class JointSizes(FeedForwardSizes):
         return self.vocabulary + self.source_vocabulary
 
     @property
+    def ranges(self) -> list[range]:
+        """Return the ids of each position of the context: source ids in the window, target ids behind it."""
+        source, target = range(self.vocabulary, self.inputs), range(self.vocabulary)
+        return [source] * (2 * self.window + 1) + [target] * (self.order - 1)
+
+    @property
     def first_layer_bytes(self) -> int:
-        """Return the bytes of the first layer computed for every input id at every position, which a search keeps."""
-        return self.context * self.inputs * self.hidden_1 * 4
+        """Return the bytes of the first layer computed for every id of each position, which a search keeps."""
+        return sum(map(len, self.ranges)) * self.hidden_1 * 4
 
 
 @dataclass(frozen=True)

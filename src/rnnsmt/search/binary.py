@@ -30,7 +30,7 @@ from rnnsmt.base.io import InputError, atomic_binary, sha256
 from rnnsmt.base.kernels.strings import Interner, InternTable
 from rnnsmt.base.progress import say
 from rnnsmt.lm.automaton import ROW, STATE, UNIGRAM, Automaton, LmArrays
-from rnnsmt.search.table_reader import PhraseTable, ReorderingTable
+from rnnsmt.search.table_reader import Affiliations, PhraseTable, ReorderingTable
 
 NAME = "model.binary"
 
@@ -59,11 +59,19 @@ _TICK = 50_000_000
 
 
 class ModelText(NamedTuple):
-    """A text file of a model: kind of its feature, number of score columns (0 for an LM), and path."""
+    """A text file of a model.
+
+    Attributes:
+        kind: kind of its feature.
+        columns: number of score columns, 0 for an LM.
+        path: the file.
+        links: whether the model needs the word alignment of the phrase pairs in it.
+    """
 
     kind: str
     columns: int
     path: Path
+    links: bool = False
 
 
 class ModelTables(NamedTuple):
@@ -157,6 +165,9 @@ def _arrays(tables: ModelTables) -> Iterator[tuple[str, NDArray[Any]]]:
     yield from _strings("targets", table.targets)
     for name in ("source_of", "target_of", "log_scores", "table_of", "first"):
         yield f"pairs.{name}", getattr(table, name)
+    if table.affiliations is not None:
+        for name, array in table.affiliations._asdict().items():
+            yield f"affiliations.{name}", array
     # many pairs have the same scores, e.g. those that were extracted once; store every distinct row once
     scores, numbers = np.unique(tables.reordering.log_scores, axis=0, return_inverse=True)
     yield "reordering.log_scores", scores
@@ -189,7 +200,7 @@ def fitting_tables(folders: Iterable[Path], texts: Sequence[ModelText]) -> Model
         path = folder / NAME
         if path.is_file():
             binary = _Binary(path)
-            misfit = _misfit(binary.header["texts"], texts)
+            misfit = _misfit(binary.header, texts)
             if misfit is None:
                 np.empty(LARGE, np.uint8)  # freed at once; see LARGE
                 return binary.tables()
@@ -197,8 +208,11 @@ def fitting_tables(folders: Iterable[Path], texts: Sequence[ModelText]) -> Model
     return None
 
 
-def _misfit(described: list[dict[str, Any]], texts: Sequence[ModelText]) -> str | None:
-    """Return the reason why a binary file made from ``described`` does not match ``texts``, None if it does."""
+def _misfit(header: dict[str, Any], texts: Sequence[ModelText]) -> str | None:
+    """Return the reason why a binary file with this header does not match ``texts``, None if it does."""
+    described = header["texts"]
+    if any(text.links for text in texts) and "affiliations.places" not in header["arrays"]:
+        return "has no word alignment of the phrase pairs, which the joint model needs"
     if [(one["kind"], one["columns"]) for one in described] != [(text.kind, text.columns) for text in texts]:
         return "was made of other files than this moses.ini names"
     for one, text in zip(described, texts, strict=True):
@@ -263,6 +277,10 @@ class _Binary:
             array("pairs.first", np.int64),
             numbers["longest_source"],
         )
+        if "affiliations.places" in numbers["arrays"]:
+            phrases.affiliations = Affiliations(
+                array("affiliations.bounds", np.int64), array("affiliations.places", np.int8)
+            )
         reordering = ReorderingTable(array("reordering.log_scores", np.float64), array("reordering.row_of", np.int32))
         lms = []
         for number, lm in enumerate(numbers["lms"]):

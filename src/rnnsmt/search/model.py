@@ -26,7 +26,8 @@ from rnnsmt.search.binary import ModelTables, ModelText, fitting_tables
 from rnnsmt.search.kernels.records import MAX_WINDOW
 from rnnsmt.search.layout import feature_vector, reordering_columns, single, some
 from rnnsmt.search.marked_input import MarkedSentence, read_marks, walls_at_punctuation
-from rnnsmt.search.neural import NetworkOptions, NeuralFeature, load_feature
+from rnnsmt.search.neural import NeuralFeature
+from rnnsmt.search.neural_loading import NetworkOptions, load_feature
 from rnnsmt.search.table_reader import (
     MAX_SOURCE_PHRASE,
     PhraseTable,
@@ -128,6 +129,8 @@ def _without_marks(sentences: list[str], xml_input: str | None, monotone_at_punc
 def model_texts(ini: MosesIni, folder: Path | None) -> list[ModelText]:
     """Return the text files of a model: phrase tables, reordering table and n-gram LMs.
 
+    The phrase tables are marked if a neural feature needs the word alignment in them.
+
     Args:
         folder: as ``model_dir`` of ``load_model``.
 
@@ -137,7 +140,13 @@ def model_texts(ini: MosesIni, folder: Path | None) -> list[ModelText]:
     tables, lms = some(ini, PHRASE_TABLES), some(ini, LANGUAGE_MODELS)
     reordering = single(ini, "LexicalReordering")
     scored = [*tables, reordering] if reordering is not None else tables
-    found = [ModelText(one.kind, feature_count(one, str(ini.path)), ini.located(one, folder)) for one in scored]
+    links = any(one.kind in NEURAL_MODELS and NEURAL_MODELS[one.kind].reads_links for one in ini.features)
+    found = [
+        ModelText(
+            one.kind, feature_count(one, str(ini.path)), ini.located(one, folder), links and one.kind in PHRASE_TABLES
+        )
+        for one in scored
+    ]
     return found + [ModelText("LM", 0, ini.located(one, folder)) for one in lms]
 
 
@@ -158,7 +167,7 @@ def read_tables(texts: Sequence[ModelText], sentences: list[str] | None = None) 
         InputError: a file is missing or malformed.
     """
     tables = [(text.path, text.columns) for text in texts if text.kind in PHRASE_TABLES]
-    table = load_phrase_tables(tables, sentences)
+    table = load_phrase_tables(tables, sentences, any(text.links for text in texts))
     reordering = ReorderingTable(np.zeros((1, 1)), np.zeros(len(table.source_of), np.int32))
     for text in texts:
         if text.kind == "LexicalReordering":
@@ -180,7 +189,7 @@ def load_model(
         ini: the ini; its weights are ignored.
         sentences: keep only phrases that occur in these tokenised sentences when text files are read; None keeps all.
         model_dir: directory that overrides the files of the ini with files of the same base name (filtered tables).
-        threads, device, precision: for neural features, see ``rnnsmt.search.neural.NetworkOptions``.
+        threads, device, precision: for neural features, see ``rnnsmt.search.neural_loading.NetworkOptions``.
 
     Raises:
         InputError: a missing or malformed file, an unknown feature or section of the ini, a reordering type that is not

@@ -1,20 +1,18 @@
 """Neural features: networks whose scores the search requests, for many sentences together and each of them once.
 
-A model has a list of neural features, which today has at most one member, the CSLM (``NeuralLM``); the search treats
-any number alike. ``NeuralFeature`` is the interface.
+A model has a list of neural features; the search treats any number alike. ``NeuralFeature`` is the interface,
+``NeuralLM`` the CSLM; the joint model is in ``joint_model``, and ``neural_loading`` loads them.
 
 The store of scores lives as long as the model, across sentences and decodings (MERT decodes the same text repeatedly).
 It is emptied if it has more than ``MAX_ENTRIES`` entries and no sentence is under way.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from rnnsmt.networks.options import need_torch
 from rnnsmt.search.kernels import neural_store
 from rnnsmt.search.kernels.neural_store import ASKED, CONTEXTS, ENTRIES, ENTRY, Store
 from rnnsmt.search.kernels.records import RankedOptions, Work
@@ -67,10 +65,12 @@ class NeuralFeature(ABC):
     Attributes:
         name: name of the feature in the ini.
         by_source: whether scores depend on the source side of a phrase.
+        contexts_per_entry: maximum number of contexts that a new entry adds to the store.
         store: the scores so far.
     """
 
     by_source = False
+    contexts_per_entry = 1
 
     def __init__(self, name: str, width: int, padding: int) -> None:
         """Create a feature with an empty store.
@@ -155,15 +155,15 @@ class NeuralFeature(ABC):
 
     def reserve(self, more: int) -> None:
         """Enlarge the store, if needed, to take ``more`` further entries."""
-        old, used = self.store, int(self.store.counts[ENTRIES])
+        old, used, known = self.store, int(self.store.counts[ENTRIES]), int(self.store.counts[CONTEXTS])
         size = len(old.entries)
-        if used + more <= size:
+        needed = max(used + more, known - 1 + more * self.contexts_per_entry)
+        if needed <= size:
             return
-        while size < used + more:
+        while size < needed:
             size *= 2
         store = self._empty(size)
         store.entries[:used] = old.entries[:used]
-        known = int(old.counts[CONTEXTS])
         store.contexts[:known] = old.contexts[:known]
         store.counts[:] = old.counts
         store.context_slots[:] = -1  # ``_empty`` has entered context 0; ``rebuild_slots`` enters all contexts
@@ -173,10 +173,14 @@ class NeuralFeature(ABC):
     def forget(self) -> None:
         """Empty the store if it is too large; numbers of contexts become invalid."""
         if self.full():
-            self.requested_before += int(self.store.counts[ASKED])
-            self.scored_before += int(self.store.counts[ENTRIES])
-            self.waiting_from = 0
-            self.store = self._empty(_FIRST)
+            self.empty()
+
+    def empty(self) -> None:
+        """Empty the store; numbers of contexts become invalid."""
+        self.requested_before += int(self.store.counts[ASKED])
+        self.scored_before += int(self.store.counts[ENTRIES])
+        self.waiting_from = 0
+        self.store = self._empty(_FIRST)
 
     def full(self) -> bool:
         """Return whether the store has more than ``MAX_ENTRIES`` entries."""
@@ -293,50 +297,3 @@ def total_counts(features: Iterable[NeuralFeature]) -> NeuralCounts:
     return NeuralCounts(
         sum(one.requested for one in counts), sum(one.scored for one in counts), sum(one.batches for one in counts)
     )
-
-
-class NetworkOptions(NamedTuple):
-    """How the networks of a search are computed.
-
-    Attributes:
-        threads: number of threads on a CPU.
-        device: device, see ``rnnsmt.networks.devices.set_up_device``.
-        precision: precision of the sum over the vocabulary, ``float32`` or ``reduced``, see
-            ``rnnsmt.cslm.ngram_scorer.NGramScorer``.
-    """
-
-    threads: int = 1
-    device: str = "auto"
-    precision: str = "reduced"
-
-
-def _load_cslm(name: str, path: Path, options: Mapping[str, str], network: NetworkOptions) -> NeuralFeature:
-    from rnnsmt.cslm.ngram_scorer import NGramScorer
-
-    reduced = network.precision == "reduced"
-    scorer = NGramScorer(path, network.device, network.threads, reduced=reduced, unknown_score=options["unknown"])
-    return NeuralLM(name, scorer)
-
-
-LOADERS: dict[str, Callable[[str, Path, Mapping[str, str], NetworkOptions], NeuralFeature]] = {"CSLM": _load_cslm}
-"""How the features of each kind of ``rnnsmt.moses.ini.NEURAL_MODELS`` are loaded: from their name, model file and
-options in the ini."""
-
-
-def load_feature(
-    kind: str, name: str, path: Path, options: Mapping[str, str], network: NetworkOptions
-) -> NeuralFeature:
-    """Load a neural feature from a model file.
-
-    Args:
-        kind: kind of the feature, one of ``LOADERS``.
-        name: name of the feature in the ini.
-        path: the model file.
-        options: options of the feature with their defaults, see ``rnnsmt.moses.ini.NEURAL_MODELS``.
-        network: how the network is computed.
-
-    Raises:
-        InputError: the file is missing or damaged, or the device is not available.
-    """
-    need_torch()
-    return LOADERS[kind](name, path, options, network)

@@ -4,6 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rnnsmt.search.table_reader import Affiliations
+
 
 class TargetPhrases(NamedTuple):
     """Target phrases as words, with their LM scores in the empty context.
@@ -42,6 +44,8 @@ class TranslationOptions(NamedTuple):
         sources: number of source phrases, including unknown words and spans with translations in XML.
         known: number of pairs of the model, which come first; then those of unknown words, then those of XML.
         unknown: words that have no translation of their own.
+        affiliations: those of the pairs, for a model that needs them, else None: passed-through words and translations
+            from XML hang on the first source word.
         prepared: for every neural feature of the model, the result of ``NeuralFeature.prepare`` for these pairs.
     """
 
@@ -59,6 +63,7 @@ class TranslationOptions(NamedTuple):
     sources: int
     known: int
     unknown: list[str]
+    affiliations: Affiliations | None
     prepared: list[Any]
 
     def target_text(self, row: int) -> str:

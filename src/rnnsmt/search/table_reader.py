@@ -2,7 +2,9 @@
 
 A line of a phrase table is ``source ||| target ||| scores ||| alignment ||| counts |||``, a line of a reordering table
 ``source ||| target ||| six probabilities``. Scores are converted to natural logarithms, floored at ``LOG_FLOOR`` as in
-Moses.
+Moses. The alignment is read for models that need it: which source word of the phrase a target word hangs on
+(``rnnsmt.nnjm.affiliation``). In a pair without links, or a table without the field, target word j hangs on source
+word j, or on the last one if there are fewer.
 """
 
 from collections.abc import Sequence
@@ -30,6 +32,26 @@ FEW_PAIRS = 10
 """Below this number of phrase pairs, all of them may be missing from a reordering table by chance."""
 
 
+class Affiliations(NamedTuple):
+    """The source words that the target words of phrase pairs hang on.
+
+    Attributes:
+        bounds: ``int64`` [pairs + 1]; the target words of pair p are bounds[p]..bounds[p + 1] - 1 in ``places``.
+        places: ``int8`` [target words of all pairs], positions from 0 in the source phrase.
+    """
+
+    bounds: np.ndarray
+    places: np.ndarray
+
+    def of(self, rows: np.ndarray) -> "Affiliations":
+        """Return the affiliations of the pairs ``rows``, in this order."""
+        lengths = self.bounds[rows + 1] - self.bounds[rows]
+        bounds = np.concatenate([[0], np.cumsum(lengths)])
+        # concatenated ranges bounds[r]..bounds[r + 1] - 1 of all rows
+        words = np.arange(bounds[-1]) + np.repeat(self.bounds[rows] - bounds[:-1], lengths)
+        return Affiliations(bounds, self.places[words])
+
+
 @dataclass
 class PhraseTable:
     """Phrase pairs of a model, grouped by source phrase.
@@ -43,6 +65,7 @@ class PhraseTable:
         table_of: ``int8`` [pairs], index of the table that a pair is from.
         first: ``int64`` [sources + 1]; the pairs of source s are first[s]..first[s + 1] - 1.
         longest_source: number of words of the longest source phrase.
+        affiliations: those of the pairs; None if they were not read.
     """
 
     sources: Interner
@@ -53,6 +76,7 @@ class PhraseTable:
     table_of: np.ndarray
     first: np.ndarray
     longest_source: int
+    affiliations: Affiliations | None = None
 
 
 class ReorderingTable(NamedTuple):
@@ -89,12 +113,15 @@ def wanted_keys(sentences: list[str]) -> np.ndarray:
     return slots
 
 
-def load_phrase_tables(tables: Sequence[tuple[Path, int]], sentences: list[str] | None) -> PhraseTable:
+def load_phrase_tables(
+    tables: Sequence[tuple[Path, int]], sentences: list[str] | None, links: bool = False
+) -> PhraseTable:
     """Read phrase tables; if ``sentences`` are given, only the lines whose source phrase occurs in them.
 
     Args:
         tables: paths of the tables and their numbers of scores. A pair in several tables is kept once for each.
         sentences: tokenised sentences, None for all lines.
+        links: whether ``PhraseTable.affiliations`` are needed.
 
     Raises:
         InputError: a missing or damaged file; a line with another number of scores than its table has, with a score
@@ -102,44 +129,63 @@ def load_phrase_tables(tables: Sequence[tuple[Path, int]], sentences: list[str] 
     """
     wanted = np.zeros(1, np.uint64) if sentences is None else wanted_keys(sentences)  # one slot: keep every line
     sources, targets = Interner(1 << 12, 1 << 16), Interner(1 << 12, 1 << 16)
-    parts = [_pairs(path, columns, wanted, sources, targets) for path, columns in tables]
+    parts = [_pairs(path, columns, wanted, sources, targets, links) for path, columns in tables]
     # block-diagonal: probability 1, i.e. log 0, in the columns of the other tables
-    scores, at = np.ones((sum(len(own) for *_, own in parts), sum(columns for _, columns in tables))), [0, 0]
-    for *_, own in parts:
+    scores, at = np.ones((sum(len(part[2]) for part in parts), sum(columns for _, columns in tables))), [0, 0]
+    for _, _, own, _ in parts:
         to = [at[0] + own.shape[0], at[1] + own.shape[1]]
         scores[at[0] : to[0], at[1] : to[1]] = own
         at = to
-    table_of = np.repeat(np.arange(len(parts), dtype=np.int8), [len(own) for *_, own in parts])
+    table_of = np.repeat(np.arange(len(parts), dtype=np.int8), [len(part[2]) for part in parts])
     source_of, target_of = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
-    return _grouped(sources, targets, source_of, target_of, scores, table_of)
+    affiliated = [part[3] for part in parts if part[3] is not None]
+    joined = None
+    if affiliated:
+        lengths = np.concatenate([np.diff(own.bounds) for own in affiliated])
+        places = np.concatenate([own.places for own in affiliated])
+        joined = Affiliations(np.concatenate([[0], np.cumsum(lengths)]), places)
+    return _grouped(sources, targets, source_of, target_of, scores, table_of, joined)
 
 
 def _pairs(
-    path: Path, columns: int, wanted: np.ndarray, sources: Interner, targets: Interner
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Read a table: phrase ids of its pairs, ``int32`` [pairs], and probabilities, ``float64`` [pairs, columns]."""
+    path: Path, columns: int, wanted: np.ndarray, sources: Interner, targets: Interner, links: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, Affiliations | None]:
+    """Read a table.
+
+    Returns:
+        Phrase ids of its pairs, ``int32`` [pairs]; probabilities, ``float64`` [pairs, columns]; affiliations, or None
+        without ``links``.
+    """
     source_of, target_of = np.zeros(1 << 12, np.int32), np.zeros(1 << 12, np.int32)
     scores = np.zeros((1 << 12, columns), np.float64)
+    affiliated = (np.zeros((1 << 12) + 1, np.int64), np.zeros(1 << 14, np.int8)) if links else None
     filled, number = 0, 1
     for block in read_line_blocks(path):
         check_utf8(block, path, number - 1)
         buffer, position, code = np.frombuffer(block, np.uint8), 0, kernels.FULL
         while code == kernels.FULL:
             position, filled, lines, code = kernels.phrase_lines(
-                buffer, position, wanted, sources.table, targets.table, POW10, source_of, target_of, scores, filled
-            )
+                buffer, position, wanted, sources.table, targets.table, POW10, source_of, target_of, scores,
+                affiliated, filled,
+            )  # fmt: skip
             number += int(lines)
             if code == kernels.FULL:  # the kernel stopped before a line; enlarge the arrays and resume at that line
                 if filled == len(source_of):
                     source_of, target_of = _doubled(source_of), _doubled(target_of)
                     scores = _doubled(scores)
                 longest = block.find(b"\n", position) - position
+                if affiliated is not None:
+                    affiliated = _with_room(*affiliated, len(source_of), int(affiliated[0][filled]) + longest)
                 sources.reserve(2, longest)
                 targets.reserve(2, longest)
         if code:
             line = block[position:].split(b"\n", 1)[0]
             _refuse(line, path, number, code, columns, reordering=False)
-    return source_of[:filled], target_of[:filled], scores[:filled]
+    kept = None
+    if affiliated is not None:
+        begins, places = affiliated
+        kept = Affiliations(begins[: filled + 1], places[: begins[filled]])
+    return source_of[:filled], target_of[:filled], scores[:filled], kept
 
 
 def _refuse(line: bytes, path: Path, number: int, code: int, columns: int, *, reordering: bool) -> None:
@@ -155,6 +201,15 @@ def _doubled(array: np.ndarray) -> np.ndarray:
     return np.concatenate([array, np.zeros_like(array)])
 
 
+def _with_room(begins: np.ndarray, places: np.ndarray, rows: int, words: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the arrays of ``kernels.phrase_lines`` for affiliations, enlarged for so many rows and words."""
+    if rows + 1 > len(begins):
+        begins = np.concatenate([begins, np.zeros(rows + 1 - len(begins), np.int64)])
+    while words > len(places):
+        places = _doubled(places)
+    return begins, places
+
+
 def _grouped(
     sources: Interner,
     targets: Interner,
@@ -162,6 +217,7 @@ def _grouped(
     target_of: np.ndarray,
     scores: np.ndarray,
     table_of: np.ndarray,
+    affiliations: Affiliations | None,
 ) -> PhraseTable:
     order = np.argsort(source_of, kind="stable")
     first = np.zeros(len(sources) + 1, np.int64)
@@ -169,7 +225,11 @@ def _grouped(
     with np.errstate(divide="ignore"):
         logs = np.maximum(np.log(scores[order]), LOG_FLOOR)
     longest = max((phrase.count(b" ") + 1 for phrase in sources.strings()), default=1)
-    return PhraseTable(sources, targets, source_of[order], target_of[order], logs, table_of[order], first, longest)
+    if affiliations is not None:
+        affiliations = affiliations.of(order)
+    return PhraseTable(
+        sources, targets, source_of[order], target_of[order], logs, table_of[order], first, longest, affiliations
+    )
 
 
 def load_reordering_table(path: Path, table: PhraseTable, columns: int) -> ReorderingTable:

@@ -14,6 +14,7 @@ from rnnsmt.search.marked_input import GivenTranslation, walls_before
 from rnnsmt.search.model import UNKNOWN_WORD_SCORE, SearchModel
 from rnnsmt.search.phrase_pairs import TargetPhrases, TranslationOptions
 from rnnsmt.search.source_text import check_lengths, sentence_bytes
+from rnnsmt.search.table_reader import Affiliations
 
 
 def look_up(model: SearchModel, sentences: list[str]) -> TranslationOptions:
@@ -162,6 +163,7 @@ def _with_further_pairs(
         known + len(unknown) + len({one.source for one in given}),
         len(used),
         unknown,
+        None if table.affiliations is None else _affiliations(table.affiliations, row_of, lengths),
         [],
     )
 
@@ -205,6 +207,20 @@ def _reordering(model: SearchModel, row_of: np.ndarray) -> tuple[np.ndarray, np.
     forward_class = np.full(len(row_of), classes.max(initial=-1) + 1, np.int32)
     forward_class[of_table] = classes
     return reordering, forward_class
+
+
+def _affiliations(table: Affiliations, row_of: np.ndarray, lengths: np.ndarray) -> Affiliations:
+    """Return the affiliations of rows of the table; those of row -1 are 0.
+
+    Args:
+        table: the affiliations of the table.
+        row_of: ``int64`` [rows].
+        lengths: ``int64`` [rows], numbers of target words.
+    """
+    of_table = np.repeat(row_of >= 0, lengths)
+    places = np.zeros(len(of_table), np.int8)
+    places[of_table] = table.of(row_of[row_of >= 0]).places
+    return Affiliations(np.concatenate([[0], np.cumsum(lengths)]), places)
 
 
 def _taken(values: np.ndarray, rows: np.ndarray, other: float) -> np.ndarray:

@@ -145,6 +145,42 @@ def _links_fit(buffer: Any, bounds: Any) -> Any:
 
 
 @kernel(**INNER)
+def read_links(buffer: Any, bounds: Any, fields: Any, links: Any) -> Any:
+    """Read the links of a phrase-table line that ``check_phrase_line`` has accepted.
+
+    Args:
+        buffer: uint8, text.
+        bounds, fields: results of ``split_line``.
+        links: int32 [2, at least n], written: source and target positions of the n distinct links, in ascending order
+            of target, then source position. A field of b bytes has at most (b + 1) // 4 links.
+
+    Returns:
+        Number of links, and the numbers of source and of target words.
+    """
+    sources = _words(buffer, bounds[SOURCE, 0], bounds[SOURCE, 1])
+    targets = _words(buffer, bounds[TARGET, 0], bounds[TARGET, 1])
+    count = 0
+    position, end = bounds[LINKS, 0], bounds[LINKS, 1]
+    while fields > LINKS and position < end:
+        if _blank(buffer[position]):
+            position += 1
+            continue
+        source, position = _digits(buffer, position, end)
+        target, position = _digits(buffer, position + 1, end)
+        # insertion sort: a phrase pair has few links, mostly in order
+        place = count
+        while place > 0 and (links[1, place - 1], links[0, place - 1]) > (target, source):
+            place -= 1
+        if place > 0 and links[1, place - 1] == target and links[0, place - 1] == source:
+            continue
+        for other in range(count, place, -1):
+            links[0, other], links[1, other] = links[0, other - 1], links[1, other - 1]
+        links[0, place], links[1, place] = source, target
+        count += 1
+    return count, sources, targets
+
+
+@kernel(**INNER)
 def check_phrase_line(buffer: Any, bounds: Any, fields: Any, pow10: Any, scores: Any) -> Any:
     """Check the numbers and links of a phrase-table line.
 

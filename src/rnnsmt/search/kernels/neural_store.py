@@ -6,7 +6,7 @@ number of the context after the word. Hypotheses hold numbers of contexts, so re
 request for an n-gram adds an entry; new entries are contiguous at the end of the store until they are scored.
 
 A feature that also reads the source remembers target words only: the rows of its store with a source window are looked
-up for scoring, and ``next`` of its entries is a row without a window.
+up for scoring, and ``next`` of its entries is a row without a window (``joint_store``).
 """
 
 from typing import NamedTuple
@@ -33,7 +33,8 @@ class Store(NamedTuple):
     Attributes:
         entries: ``ENTRY`` [size].
         slots: ``int32`` [2 * size], hash table of entries, -1 in free slots.
-        contexts: ``int32`` [size + 1, order - 1], word classes, the oldest word first; what the network reads.
+        contexts: ``int32`` [size + 1, width], what the network reads; for a neural LM the last order - 1 word classes,
+            the oldest first.
         context_slots: ``int32`` [2 * size], hash table of contexts, -1 in free slots.
         counts: ``int64`` [3].
     """
@@ -73,25 +74,36 @@ def _context(store, before, word):
 
 
 @kernel(forceinline=True, **INNER)
-def _entry(store, context, word, ends):
-    """Return the index of the entry of a word in a context; a new one gets the score NaN.
+def add_entry(store, context, word):
+    """Return the index of the entry of a word in a context, and whether it is new.
 
-    Args:
-        ends: whether the word ends the sentence, so that no context follows.
+    A new one gets the score NaN; ``next`` is still to be set.
     """
     key = (np.int64(context) << np.int64(32)) | np.int64(word)
     last = store.slots.shape[0] - 1
     slot = np.int64(mix(np.uint64(key)) & np.uint64(last))
     while store.slots[slot] != _NONE:
         if store.entries[store.slots[slot]].key == key:
-            return store.slots[slot]
+            return store.slots[slot], False
         slot = (slot + 1) & last
     number = np.int32(store.counts[ENTRIES])
     store.counts[ENTRIES] = number + 1
     store.slots[slot] = number
     store.entries[number].key = key
     store.entries[number].score = np.nan
-    store.entries[number].next = np.int32(0) if ends else _context(store, context, word)
+    return number, True
+
+
+@kernel(forceinline=True, **INNER)
+def _entry(store, context, word, ends):
+    """Return the index of the entry of a word in a context; a new one gets the score NaN.
+
+    Args:
+        ends: whether the word ends the sentence, so that no context follows.
+    """
+    number, new = add_entry(store, context, word)
+    if new:
+        store.entries[number].next = np.int32(0) if ends else _context(store, context, word)
     return number
 
 

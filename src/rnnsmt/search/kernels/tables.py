@@ -4,13 +4,25 @@ import numpy as np
 
 from rnnsmt.base.kernels.decorator import INNER, kernel
 from rnnsmt.base.kernels.strings import find, hash_bytes, intern
-from rnnsmt.base.kernels.table_lines import FIELDS, MALFORMED, check_phrase_line, check_reordering_line, split_line
+from rnnsmt.base.kernels.table_lines import (
+    FIELDS,
+    LINKS,
+    MALFORMED,
+    check_phrase_line,
+    check_reordering_line,
+    read_links,
+    split_line,
+)
+from rnnsmt.nnjm.affiliation import affiliate
 
 OK, FULL = 0, 100
 """Return codes: all lines parsed; the output arrays are full."""
 
 COLUMNS, REFUSED = 1, 2
 """Return codes for errors: another number of score columns; a malformed line."""
+
+LAST_PLACE = 127
+"""Largest affiliation; source phrases of so many words are not looked up."""
 
 _SPACE = 32
 
@@ -55,8 +67,27 @@ def add_ngram_keys(slots, buffer, word_begin, word_end, first, last, longest):
     return new
 
 
+@kernel(**INNER)
+def _affiliate_words(buffer, bounds, fields, begin, out):
+    """Write the affiliations of the target words of a checked line to ``out`` from ``begin`` on; return their end."""
+    size = (bounds[LINKS, 1] - bounds[LINKS, 0] + 1) // 4 if fields > LINKS else 0
+    links = np.empty((2, size), np.int32)
+    count, sources, targets = read_links(buffer, bounds, fields, links)
+    end = begin + targets
+    if count == 0:
+        for word in range(targets):
+            out[begin + word] = min(word, sources - 1, LAST_PLACE)
+        return end
+    for link in range(count):
+        links[0, link] = min(links[0, link], LAST_PLACE)
+    affiliate(np.array([0, count]), links[0], links[1], np.array([begin, end]), out)
+    return end
+
+
 @kernel()
-def phrase_lines(buffer, begin, wanted, sources, targets, pow10, out_source, out_target, out_scores, filled):
+def phrase_lines(
+    buffer, begin, wanted, sources, targets, pow10, out_source, out_target, out_scores, affiliated, filled
+):
     """Parse the lines of a phrase table in a block, from byte ``begin`` on.
 
     Args:
@@ -67,6 +98,8 @@ def phrase_lines(buffer, begin, wanted, sources, targets, pow10, out_source, out
         pow10: ``float64``, powers of ten for the parser of numbers.
         out_source, out_target: ``int32`` [capacity], ids of the phrases.
         out_scores: ``float64`` [capacity, columns], scores as in the file.
+        affiliated: None, or (``int64`` [capacity + 1], ``int8`` [capacity for words]): where the target words of each
+            row begin, the end of the last row included, and their affiliations.
         filled: number of rows in use.
 
     Returns:
@@ -88,13 +121,16 @@ def phrase_lines(buffer, begin, wanted, sources, targets, pow10, out_source, out
         keep = wanted.shape[0] == 1 or has_key(wanted, hash_bytes(buffer, bounds[0, 0], bounds[0, 1]))
         if keep:
             # both phrases are shorter than the line: enough space for the line is enough for either of them
-            if (
+            full = (
                 filled >= out_source.shape[0]
                 or sources.size[0] + 1 >= sources.hashes.shape[0]
                 or targets.size[0] + 1 >= targets.hashes.shape[0]
                 or sources.offsets[sources.size[0]] + stop - position > sources.arena.shape[0]
                 or targets.offsets[targets.size[0]] + stop - position > targets.arena.shape[0]
-            ):
+            )
+            if affiliated is not None:
+                full = full or affiliated[0][filled] + stop - position > affiliated[1].shape[0]
+            if full:
                 return position, filled, lines, FULL
             columns = check_phrase_line(buffer, bounds, fields, pow10, out_scores[filled])
             if columns == MALFORMED:
@@ -103,6 +139,9 @@ def phrase_lines(buffer, begin, wanted, sources, targets, pow10, out_source, out
                 return position, filled, lines, COLUMNS
             out_source[filled] = intern(sources, buffer, bounds[0, 0], bounds[0, 1])
             out_target[filled] = intern(targets, buffer, bounds[1, 0], bounds[1, 1])
+            if affiliated is not None:
+                begins, places = affiliated
+                begins[filled + 1] = _affiliate_words(buffer, bounds, fields, begins[filled], places)
             filled += 1
         position = stop + 1
         lines += 1

@@ -1,0 +1,302 @@
+"""The joint model in the search: against exhaustive enumeration, and the affiliations that the tables give it."""
+
+import random
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rnnsmt.moses.ini import Feature, MosesIni
+from rnnsmt.search import binary, neural, neural_loading
+from rnnsmt.search.decoder import decode, features_of_derivations
+from rnnsmt.search.joint_model import JointFeature
+from rnnsmt.search.model import SearchModel, load_model, model_texts, read_tables
+from rnnsmt.search.nbest import Translation
+from rnnsmt.search.neural import NeuralLM
+from rnnsmt.search.options import SearchOptions
+from rnnsmt.search.table_reader import load_phrase_tables
+
+from .test_neural import UNLIMITED, HashedScorer
+from .twin import SOURCE, TARGET, TinyModel, derivations, features, path_of, tiny_model
+
+Links = set[tuple[int, int]]
+Path3 = list[tuple[int, int, tuple[str, ...]]]
+Pairs = dict[tuple[str, str], list[int]]
+
+
+def affiliations(links: Links, sources: int, targets: int) -> list[int]:
+    """The source position that every target word hangs on, by the definition."""
+    linked = {j: sorted(i for i, k in links if k == j) for j in range(targets)}
+    middle = {j: places[(len(places) - 1) // 2] for j, places in linked.items() if places}
+    if not middle:
+        return [min(j, sources - 1) for j in range(targets)]
+    return [middle[min(middle, key=lambda k: (abs(k - j), -k))] for j in range(targets)]
+
+
+def with_links(path: Path, seed: int) -> Pairs:
+    """Write random links into a phrase table, and return the affiliations of its pairs."""
+    rng, found, lines = random.Random(seed), {}, []
+    for line in path.read_text().splitlines():
+        source, target, scores, *_ = line.split(" ||| ")
+        sources, targets = len(source.split()), len(target.split())
+        links = {(i, j) for i in range(sources) for j in range(targets) if rng.random() < 0.4}
+        found[source, target] = affiliations(links, sources, targets)
+        shuffled = [f"{i}-{j}" for i, j in rng.sample(sorted(links), len(links))]
+        text = " ".join([*shuffled, *shuffled[:1]])  # a link may be there twice
+        lines.append(f"{source} ||| {target} ||| {scores}" + (f" ||| {text} ||| 1 1 1 |||" if links else ""))
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return found
+
+
+class HashedJoint:
+    """Arbitrary but fixed probabilities of a window of three source words, two words before, and a word."""
+
+    order, width = 3, 3
+    padding, unknown = 0, 1
+
+    def __init__(self) -> None:
+        self.words = ["", "", *TARGET[:3], ""]
+        self.end = len(self.words) - 1
+        self.asked: list[tuple[int, ...]] = []
+
+    def ids(self, words: list[str]) -> np.ndarray:
+        return np.array([self.words.index(w) if w in TARGET[:3] else 1 for w in words], np.int32)
+
+    def windows(self, words: list[str]) -> np.ndarray:
+        ids = [10, *(10 + SOURCE.index(w) if w in SOURCE else 20 for w in words), 30, 30]
+        return np.array([ids[i : i + 3] for i in range(len(words) + 1)], np.int32)
+
+    def one(self, window: tuple[int, ...], history: tuple[int, ...], word: int) -> float:
+        return -4 * random.Random(str((window, history, word))).random()
+
+    def score_windows(
+        self, windows: np.ndarray, window_of: np.ndarray, histories: np.ndarray, owner: np.ndarray, words: np.ndarray
+    ) -> np.ndarray:
+        assert (np.diff(owner) >= 0).all()
+        grams = [
+            (windows[window_of[o]].tolist(), histories[o].tolist(), int(w)) for o, w in zip(owner, words, strict=True)
+        ]
+        self.asked += [(*window, *history, word) for window, history, word in grams]
+        return np.array([self.one(tuple(window), tuple(history), word) for window, history, word in grams], np.float32)
+
+    def derivation(self, words: list[str], path: Path3, pairs: Pairs) -> float:
+        """The value of the feature for a derivation, by the definition."""
+        windows = [tuple(window) for window in self.windows(words).tolist()]
+        history, total = (0, 0), 0.0
+        for start, end, target in path:
+            places = pairs.get((" ".join(words[start : end + 1]), " ".join(target)), [0] * len(target))
+            for place, word in zip(places, self.ids(list(target)).tolist(), strict=True):
+                total += self.one(windows[start + place], history, word)
+                history = (history[1], word)
+        return total + self.one(windows[len(words)], history, self.end)
+
+
+class Loaded:
+    """A tiny model with a joint model and, if it has a weight, a CSLM."""
+
+    def __init__(self, folder: Path, seed: int, weights: dict[str, float], limit: int = 6, two: bool = False) -> None:
+        self.tiny: TinyModel = tiny_model(folder, seed, limit, two=two)
+        self.pairs = with_links(folder / "phrase-table", seed)
+        if two:
+            self.pairs |= with_links(folder / "further-table", seed)
+        ini = MosesIni.read(folder / "moses.ini")
+        (folder / "model.pt").touch()
+        for kind, weight in weights.items():
+            ini.features.append(Feature(kind, f"{kind}0", {"name": f"{kind}0", "path": "model.pt"}))
+            ini.weights[f"{kind}0"] = [weight]
+        ini.write(folder / "neural.ini")
+        self.ini = MosesIni.read(folder / "neural.ini")
+
+    def model(self) -> SearchModel:
+        return load_model(self.ini)
+
+    def values(self, words: list[str], path: Path3) -> dict[str, float]:
+        """All features of a derivation by name."""
+        found = {f"{name}:{k}": v for name, vs in features(self.tiny, words, path).items() for k, v in enumerate(vs)}
+        text = [word for *_, target in path for word in target]
+        joint = HashedJoint().derivation(words, path, self.pairs)
+        return found | {"CSLM0:0": HashedScorer().text(text), "NNJM0:0": joint}
+
+    def check_lists(self, model: SearchModel, sentences: list[str], results: list[Translation]) -> None:
+        """Check the features of the n-best lists against those computed from the segmentations."""
+        for sentence, result in zip(sentences, results, strict=True):
+            for text, phrases, row in zip(result.nbest.texts, result.nbest.phrases, result.nbest.features, strict=True):
+                values = self.values(sentence.split(), path_of(text, phrases))
+                assert row == pytest.approx([values[name] for name in model.feature_names], rel=1e-5, abs=1e-4)
+
+
+@pytest.fixture(autouse=True)
+def _hashed(monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind, make in (("CSLM", lambda name: NeuralLM(name, HashedScorer())),
+                       ("NNJM", lambda name: JointFeature(name, HashedJoint()))):  # fmt: skip
+        monkeypatch.setitem(neural_loading.LOADERS, kind, lambda name, path, options, network, make=make: make(name))
+
+
+def _sentences(seed: int, count: int, longest: int) -> list[str]:
+    rng = random.Random(seed)
+    return [" ".join(rng.choices(SOURCE, weights=[3, 3, 3, 1], k=rng.randint(1, longest))) for _ in range(count)]
+
+
+def _figures(results: list[Translation]) -> list[tuple[object, ...]]:
+    return [(r.text, r.score, r.nbest.texts, r.nbest.scores.tolist(), r.nbest.features.tolist()) for r in results]
+
+
+@pytest.mark.parametrize(
+    ("seed", "limit", "weights", "two"),
+    [
+        (1, 6, {"NNJM": 0.8}, False),
+        (2, 2, {"NNJM": 1.5}, True),
+        (3, 6, {"CSLM": 0.4, "NNJM": 0.7}, False),
+        (4, 0, {"NNJM": 0.9, "CSLM": -0.3}, True),
+        (5, 6, {"NNJM": -0.4}, False),
+    ],
+)
+def test_the_combined_models_best_is_found(tmp_path, seed, limit, weights, two):
+    loaded = Loaded(tmp_path, seed, weights, limit, two)
+    model = loaded.model()
+    vector = model.weights(loaded.ini)
+    sentences = _sentences(seed, 4, 4)
+    for sentence, result in zip(sentences, decode(model, sentences, vector, UNLIMITED), strict=True):
+        best: dict[str, float] = {}
+        for path in derivations(loaded.tiny, sentence.split()):
+            values = loaded.values(sentence.split(), path)
+            score = sum(weight * values[name] for weight, name in zip(vector, model.feature_names, strict=True))
+            text = " ".join(word for *_, target in path for word in target)
+            best[text] = max(score, best.get(text, -np.inf))
+        ranked = sorted(best.values(), reverse=True)[:50]
+        assert result.score == pytest.approx(ranked[0], abs=1e-4)
+        assert result.nbest.scores == pytest.approx(ranked, abs=1e-4)
+        assert [best[text] for text in result.nbest.texts] == pytest.approx(ranked, abs=1e-4)
+
+
+@pytest.mark.parametrize("weights", [{"NNJM": 0.6}, {"CSLM": 0.4, "NNJM": 0.6}, {"NNJM": 0.0}])
+def test_features_are_those_of_the_derivations(tmp_path, monkeypatch, weights):
+    """Whatever was under way together, on several threads, with a warm store and one that is emptied."""
+    loaded = Loaded(tmp_path, 5, weights)
+    sentences = ["", *_sentences(5, 12, 7), " ".join(_sentences(6, 12, 6))]
+    expected = None
+    for in_flight, threads, limit in [(64, 1, 1 << 20), (3, 2, 1 << 20), (2, 1, 20), (1, 3, 1)]:
+        monkeypatch.setattr(neural, "MAX_ENTRIES", limit)
+        monkeypatch.setattr(neural, "_FIRST", 16)
+        model = loaded.model()
+        options = SearchOptions(nbest=5, in_flight=in_flight, threads=threads, pop_limit=100, cslm_cells=30)
+        for _ in ("cold", "warm"):
+            results = decode(model, sentences, model.weights(loaded.ini), options)
+            expected = expected or _figures(results)
+            assert _figures(results) == expected
+        assert (model.neural[0].scored_before > 0) == (limit < 1000)
+    loaded.check_lists(model, sentences, results)
+    given = [(result.text, result.phrases) for result in results]
+    again = features_of_derivations(model, sentences, given)
+    assert again == pytest.approx(np.stack([result.features for result in results]), abs=1e-9)
+
+
+def test_a_feature_of_weight_0_changes_nothing(tmp_path):
+    sentences = _sentences(6, 10, 7)
+    options = SearchOptions(nbest=5, pop_limit=100, cslm_cells=30)
+    for other in ({}, {"CSLM": 0.4}):
+        outcomes = []
+        for weights in (other, other | {"NNJM": 0.0}):
+            loaded = Loaded(tmp_path, 6, weights)
+            model = loaded.model()
+            results = decode(model, sentences, model.weights(loaded.ini), options)
+            outcomes.append([(result.text, result.nbest.texts) for result in results])
+        assert outcomes[0] == outcomes[1]
+
+
+def test_an_ngram_is_scored_once(tmp_path):
+    """Equal windows of different sentences, texts and decodings share their answers."""
+    loaded = Loaded(tmp_path, 9, {"NNJM": 0.5})
+    model, sentences = loaded.model(), _sentences(9, 30, 9)
+    weights, options = model.weights(loaded.ini), SearchOptions(nbest=5)
+    decode(model, sentences, weights, options)
+    scorer, counts = model.neural[0].scorer, model.neural[0].counts()
+    assert len(scorer.asked) == len(set(scorer.asked)) == counts.scored < counts.requested
+    decode(model, sentences[::-1], weights, options)
+    assert model.neural[0].counts()[1:] == counts[1:]
+
+
+def test_windows_of_earlier_texts_are_given_up(tmp_path, monkeypatch):
+    loaded = Loaded(tmp_path, 8, {"NNJM": 0.5})
+    sentences, options = _sentences(8, 20, 9), SearchOptions(nbest=5)
+    model = loaded.model()
+    weights = model.weights(loaded.ini)
+    expected = _figures(decode(model, sentences, weights, options))
+    monkeypatch.setattr("rnnsmt.search.joint_model.MAX_WINDOWS", 20)
+    found, sizes = [], []
+    for sentence in sentences:
+        found += _figures(decode(model, [sentence], weights, options))
+        sizes.append(len(model.neural[0]._numbers))
+    assert found == expected
+    assert max(sizes[1:]) <= 20 + 10
+
+
+def test_words_from_xml_hang_on_the_first_source_word(tmp_path):
+    loaded = Loaded(tmp_path, 11, {"NNJM": 0.7})
+    loaded.ini.sections["xml-input"] = ["inclusive"]
+    loaded.ini.write(tmp_path / "xml.ini")
+    loaded.ini = MosesIni.read(tmp_path / "xml.ini")
+    model = loaded.model()
+    marked = 'a <n translation="z z z" prob="0.9">b c</n> a'
+    (result,) = decode(model, [marked], model.weights(loaded.ini), SearchOptions(nbest=200))
+    column = model.feature_names.index("NNJM0:0")
+    assert any("z z z" in text for text in result.nbest.texts)
+    for text, phrases, row in zip(result.nbest.texts, result.nbest.phrases, result.nbest.features, strict=True):
+        value = HashedJoint().derivation(["a", "b", "c", "a"], path_of(text, phrases), loaded.pairs)
+        assert row[column] == pytest.approx(value, abs=1e-4)
+
+
+@pytest.mark.parametrize("two", [False, True])
+def test_a_binary_model_gives_the_same(tmp_path, capsys, two):
+    loaded = Loaded(tmp_path, 7, {"CSLM": 0.3, "NNJM": 0.6}, two=two)
+    sentences, options = _sentences(7, 10, 7), SearchOptions(nbest=10)
+    weights = loaded.model().weights(loaded.ini)
+    expected = _figures(decode(loaded.model(), sentences, weights, options))
+    path, plain = tmp_path / binary.NAME, MosesIni.read(tmp_path / "moses.ini")
+    # a file that was made without the alignments is not used, and one with them serves models without joint model, too
+    binary.make_binary(path, model_texts(plain, None), read_tables)
+    size = path.stat().st_size
+    capsys.readouterr()
+    assert _figures(decode(loaded.model(), sentences, weights, options)) == expected
+    assert f"warning: {path}: has no word alignment of the phrase pairs" in capsys.readouterr().err
+    binary.make_binary(path, model_texts(loaded.ini, None), read_tables)
+    assert path.stat().st_size > size
+    model = loaded.model()
+    assert str(path) in Path("/proc/self/maps").read_text()
+    assert _figures(decode(model, sentences, weights, options)) == expected
+    load_model(plain)
+    assert "warning" not in capsys.readouterr().err
+
+
+def test_affiliations_of_a_large_table(tmp_path):
+    """More pairs and words than the arrays have room for at first; lines without links, without the field."""
+    rng, lines, expected = random.Random(1), [], {}
+    for number in range(9000):
+        sources, targets = rng.randint(1, 6), rng.randint(1, 7)
+        source = " ".join([f"s{number % 3000}"] + ["x"] * (sources - 1))
+        target = " ".join([f"t{number}"] + ["y"] * (targets - 1))
+        links = {(rng.randrange(sources), rng.randrange(targets)) for _ in range(rng.randint(0, 8))}
+        expected[source, target] = affiliations(links, sources, targets)
+        field = "" if not links and rng.random() < 0.5 else f" ||| {' '.join(f'{i}-{j}' for i, j in links)} |||"
+        lines.append(f"{source} ||| {target} ||| 0.5{field}\n")
+    (tmp_path / "table").write_text("".join(lines))
+    for sentences in (None, [f"s{k} x x x" for k in range(0, 3000, 7)]):
+        table = load_phrase_tables([(tmp_path / "table", 1)], sentences, links=True)
+        sources, targets = ([phrase.decode() for phrase in side.strings()] for side in (table.sources, table.targets))
+        places, bounds = table.affiliations.places.tolist(), table.affiliations.bounds.tolist()
+        assert len(bounds) == len(table.source_of) + 1 > 800 and places == places[: bounds[-1]]
+        for row, (s, t) in enumerate(zip(table.source_of.tolist(), table.target_of.tolist(), strict=True)):
+            assert places[bounds[row] : bounds[row + 1]] == expected[sources[s], targets[t]]
+    assert load_phrase_tables([(tmp_path / "table", 1)], None).affiliations is None
+
+
+def test_two_joint_models_are_refused(tmp_path):
+    loaded = Loaded(tmp_path, 1, {"NNJM": 0.5})
+    text = (tmp_path / "neural.ini").read_text()
+    (line,) = re.findall(r"(?m)^NNJM name.*\n", text)
+    text = text.replace(line, line + line.replace("NNJM0", "NNJM1")) + "NNJM1= 0.5\n"
+    (tmp_path / "neural.ini").write_text(text)
+    with pytest.raises(Exception, match="2 features of the kind NNJM"):
+        load_model(MosesIni.read(tmp_path / "neural.ini"))
+    assert loaded.pairs
