@@ -265,7 +265,7 @@ MISTAKES = {
     ),
     "a name that lacks the joint model": (
         lambda c: c["systems"].update(cslm_nnjm={"features": ["cslm"]}),
-        ["systems.cslm_nnjm: adds cslm, which is not what its name says"],
+        ["systems.cslm_nnjm: has the features cslm, which contradict its name"],
     ),
     "proposals with another column": (
         lambda c: c["systems"].update(mine={"features": ["rnn", "proposals", "wp"]}),

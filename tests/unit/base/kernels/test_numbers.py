@@ -1,12 +1,9 @@
 """Numbers and hashes in compiled code, against Python's own arithmetic."""
 
-from pathlib import Path
-
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import rnnsmt
 from rnnsmt.base.kernels.hashing import mix, scramble
 from rnnsmt.base.kernels.numbers import put_integer, put_logarithm
 from rnnsmt.tuning.kernels.pool import row_hashes
@@ -58,11 +55,3 @@ def test_hashes_of_candidates(words: list[int], sentence: int) -> None:
     for word in [*words, 7, 0, 9]:
         expected = _splitmix(((expected ^ word) + 0x9E3779B97F4A7C15) % 2**64)
     assert int(out[0]) == expected
-
-
-def test_only_folders_called_kernels_are_compiled() -> None:
-    """A kernel depends on the files of its folder, see ``rnnsmt.base.kernels.decorator``: it should be a small one."""
-    folder = Path(rnnsmt.__file__).parent
-    compiled = [path for path in folder.rglob("*.py") if "@kernel(" in path.read_text(encoding="utf-8")]
-    assert len(compiled) > 20
-    assert {path.parent.name for path in compiled} == {"kernels"}
