@@ -19,7 +19,7 @@ from rnnsmt.search.nbest import Derivations
 from rnnsmt.search.neural import FeatureText, NeuralFeature
 from rnnsmt.search.phrase_pairs import TranslationOptions
 
-MAX_WINDOWS = 1 << 22
+MAX_WINDOWS = 1 << 20
 """Number of windows from which on the next text begins a new numbering, so that memory does not grow with the text that
 a process has translated."""
 

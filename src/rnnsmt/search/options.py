@@ -68,12 +68,12 @@ def add_search_options(parser: argparse.ArgumentParser) -> None:
     ):
         add(name, type=positive, metavar="N", help=f"{what}; if not given, [{section}] of the ini, else {default}")
     add("--cslm-cells", type=positive, default=SearchOptions.cslm_cells, metavar="N",
-        help="maximum number of hypotheses per stack scored by the CSLM")  # fmt: skip
+        help="maximum number of hypotheses per stack scored by the CSLM and the joint model")  # fmt: skip
     add("--cslm-precision", choices=PRECISIONS, default="reduced",
-        help="precision of the softmax sum of the CSLM; reduced: bfloat16 for small terms on CPUs that "
+        help="precision of the softmax sum of these networks; reduced: bfloat16 for small terms on CPUs that "
         "support it")  # fmt: skip
     add("--device", choices=("auto", "cpu", "cuda"), default="auto",
-        help="device to compute the CSLM on; auto: a GPU if one is available, else the CPU")  # fmt: skip
+        help="device to compute the networks on; auto: a GPU if one is available, else the CPU")  # fmt: skip
 
 
 def search_options(args: argparse.Namespace, ini: MosesIni) -> SearchOptions:

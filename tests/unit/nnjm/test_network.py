@@ -147,6 +147,107 @@ def test_scores_do_not_depend_on_the_batch(toy):
     assert threads.score(contexts, owner, words).tolist() == alone
 
 
+def test_windows_are_those_of_training(toy):
+    examples, scorer = Examples.open(toy / "examples"), JointScorer(toy / "out/m.pt", "cpu")
+    begins, ids = examples.target.offsets, examples.affiliations
+    for number, line in enumerate((toy / "source").read_text().splitlines()[:50]):
+        places = np.arange(begins[number], begins[number + 1])
+        expected = examples.inputs(places, scorer.order, scorer.window)[:, : scorer.width]
+        assert scorer.windows(line.split())[ids[places]].tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+def test_windows_computed_once_give_the_same_scores(toy, normalize):
+    examples, scorer = Examples.open(toy / "examples"), JointScorer(toy / "out/m.pt", "cpu", 2, normalize)
+    contexts = np.unique(examples.inputs(np.arange(600), scorer.order, scorer.window).astype(np.int32), axis=0)
+    owner = np.repeat(np.arange(len(contexts), dtype=np.int32), 3)
+    words = np.random.default_rng(1).integers(1, len(scorer.vocabulary), len(owner)).astype(np.int32)
+    windows, window_of = np.unique(contexts[:, : scorer.width], axis=0, return_inverse=True)
+    window_of, histories = window_of.reshape(-1), contexts[:, scorer.width :]
+    assert len(windows) < len(contexts)
+    shared = scorer.score_windows(windows, window_of, histories, owner, words)
+    assert shared.tolist() == scorer.score(contexts, owner, words).tolist()
+    assert scorer.score_windows(windows, window_of, histories, owner[:0], words[:0]).tolist() == []
+    with pytest.raises(ValueError, match="an id is not between"):
+        scorer.score_windows(windows - scorer.first_source, window_of, histories, owner, words)
+    with pytest.raises(ValueError, match="an id is not between"):
+        scorer.score(np.roll(contexts, 1, axis=1), owner, words)
+
+
+ARPA = """\\data\\
+ngram 1=8
+
+\\1-grams:
+-2\t<unk>
+-99\t<s>
+-1\t</s>
+-1\tpuis
+-1\tla
+-1\trive
+-1\tbanque
+-1\tainsi
+
+\\end\\
+"""
+
+
+@pytest.fixture(scope="module")
+def system(toy, tmp_path_factory):
+    """A phrase-based system for the toy language in which both translations of ``bank`` have the same scores."""
+    directory = tmp_path_factory.mktemp("system")
+    (directory / "lm.arpa").write_text(ARPA)
+    pairs = [
+        ("river then", "puis", 1, "1-0"),
+        ("money then", "puis", 1, "1-0"),
+        ("the", "la", 1, "0-0"),
+        ("so", "ainsi", 1, "0-0"),
+    ]
+    pairs += [("bank", word, 0.5, "0-0") for word in ("rive", "banque")]
+    lines = [f"{s} ||| {t} ||| {p} {p} {p} {p} ||| {links} ||| 1 1 1 |||" for s, t, p, links in pairs]
+    (directory / "phrase-table").write_text("".join(f"{line}\n" for line in lines))
+    (directory / "nnjm.pt").write_bytes((toy / "out/m.pt").read_bytes())
+    for name, more in (("without", []), ("with", ["--nnjm", "nnjm.pt", "--nnjm-unknown", "word"])):
+        files = ["--phrase-table", "phrase-table", "--reordering-table", "none", "--lm", "lm.arpa", "--lm-order", "1"]
+        line = ["moses", "ini", "--model-dir", str(directory), *files, *more, "--output", f"{directory}/{name}.ini"]
+        assert main(line) == 0
+    (directory / "in").write_text("river then the bank so\nmoney then the bank so\n\nmoney then the bank\n")
+    (directory / "reference").write_text("puis la rive ainsi\npuis la banque ainsi\n\npuis la banque\n")
+    return directory
+
+
+def test_the_search_translates_by_a_word_outside_the_phrase(system, tmp_path):
+    outputs = {}
+    for name in ("without", "with"):
+        files = ["--input", system / "in", "--output", tmp_path / name, "--nbest-file", tmp_path / f"{name}.nbest"]
+        line = ["search", "decode", "--ini", system / f"{name}.ini", *files, "--nbest", 20]
+        assert main([str(part) for part in line]) == 0
+        outputs[name] = (tmp_path / name).read_text()
+    assert outputs["with"] == (system / "reference").read_text()
+    first, second, *_ = outputs["without"].splitlines()
+    assert first == second, "nothing else tells them apart"
+    scorer = JointScorer(system / "nnjm.pt", "cpu", unknown_score="word")
+    for line in (tmp_path / "with.nbest").read_text().splitlines():
+        number, text, values, _, segments = line.split(" ||| ")
+        # every target word of this table hangs on the last word of its phrase
+        sources = (system / "in").read_text().splitlines()[int(number)].split()
+        places = [int(segment.split("=")[0].split("-")[-1]) for segment in segments.split()]
+        row = [0, 0, 0, *scorer.ids(text.split()).tolist(), scorer.end]
+        histories = np.array([row[i - 3 : i] for i in range(3, len(row))], np.int32)
+        contexts = np.concatenate([scorer.windows(sources)[[*places, len(sources)]], histories], 1)
+        expected = scorer.score(contexts, np.arange(len(contexts), dtype=np.int32), np.array(row[3:], np.int32)).sum()
+        assert float(values.split("NNJM0= ")[1].split()[0]) == pytest.approx(expected, abs=1e-3)
+
+
+def test_tuning_with_a_joint_model(system, tmp_path):
+    files = ["--source", system / "in", "--reference", system / "reference"]
+    outputs = ["--output-ini", tmp_path / "ini", "--output-history", tmp_path / "h.json", "--state-dir", tmp_path / "s"]
+    line = ["tuning", "mert", "--ini", system / "with.ini", *files, *outputs, "--seed", 1, "--max-iterations", 2]
+    assert main([str(part) for part in line]) == 0
+    history = json.loads((tmp_path / "h.json").read_text())
+    weights = dict(zip(history["features"], history["iterations"][-1]["weights"], strict=True))
+    assert weights["NNJM0:0"] > 0
+
+
 def test_held_out_examples_are_whole_sentences(toy):
     examples = Examples.open(toy / "examples")
     trainer = NnjmTrainer(examples, replace(DEMO, held_out_least=100), 1, CPU)
