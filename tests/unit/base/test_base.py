@@ -191,7 +191,8 @@ def test_every_stage_has_help_and_refuses_no_options(words, capsys, tmp_path, mo
         ("evaluation decode", "did you mean rnnsmt search decode or rnnsmt moses decode?"),
         (
             "train",
-            "did you mean rnnsmt rnn train or rnnsmt cslm train or rnnsmt nnjm train or rnnsmt seq2seq train or rnnsmt moses train?",
+            "did you mean rnnsmt rnn train or rnnsmt cslm train or rnnsmt nnjm train or rnnsmt seq2seq train "
+            "or rnnsmt moses train?",
         ),
         ("search decod", "did you mean rnnsmt search decode?"),
         ("serch decode", "did you mean rnnsmt search decode?"),

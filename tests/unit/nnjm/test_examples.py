@@ -62,7 +62,7 @@ def test_damage_is_told(directory):
             Examples.open(directory / "examples")
     np.save(path, found)
     (directory / "examples/vocab.source.txt").write_text("<null>\n<unk>\na\n</s>\n")
-    with pytest.raises(InputError, match=r"vocab\.source\.txt was changed"):
+    with pytest.raises(InputError, match=r"vocab\.source\.txt is newer"):
         Examples.open(directory / "examples")
 
 
