@@ -42,7 +42,7 @@ def first_layers_mb(config: Mapping[str, Any]) -> dict[str, float]:
     """Return the MB of the first layer of networks that a search computes for every word, by name.
 
     That of the CSLM is part of what every network in a search takes (``MOST_NEURAL_MEGABYTES``); the joint model has
-    the words of both sides, and twice as many positions.
+    twice as many positions.
     """
     settings = preset_with(NNJM_PRESETS[config["nnjm"]["preset"]], config["nnjm"]["settings"])
     words = config["rnn"]["vocab_size"] + 1  # and </s>

@@ -49,6 +49,12 @@ class JointSizes(FeedForwardSizes):
             raise ValueError(f"activation is {self.activation}, it must be one of {', '.join(ACTIVATIONS)}")
 
     @property
+    def first_layer_bytes(self) -> int:
+        """Return the bytes of the first layer computed for every word at every position, which a search keeps."""
+        rows = (2 * self.window + 1) * self.source_vocabulary + (self.order - 1) * self.vocabulary
+        return rows * self.hidden_1 * 4
+
+    @property
     def context(self) -> int:
         """Return the number of inputs: the window of source words, then the target words before."""
         return 2 * self.window + self.order
@@ -57,11 +63,6 @@ class JointSizes(FeedForwardSizes):
     def inputs(self) -> int:
         """Return the number of input ids: the target ids first, the source ids after them."""
         return self.vocabulary + self.source_vocabulary
-
-    @property
-    def first_layer_bytes(self) -> int:
-        """Return the bytes of the first layer computed for every input id at every position, which a search keeps."""
-        return self.context * self.inputs * self.hidden_1 * 4
 
 
 @dataclass(frozen=True)

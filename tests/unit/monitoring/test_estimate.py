@@ -82,7 +82,7 @@ def test_memory_is_what_the_rules_request(config):
     megabytes = 25.5 * 418**0.824 + 19.6 * 348**0.759
     without = 0.45 + 0.018 * megabytes
     network = 1.5 + 1.5 * 2**25 * 60 / 1e9
-    layer = 14 * 30002 * 512 * 4 / 1e9
+    layer = 14 * 15001 * 512 * 4 / 1e9
     assert memory["mert"] - without == pytest.approx(network + layer, abs=0.02), "as much as a joint model takes"
     config["compare"] = ["baseline", "cslm"]
     assert {row.rule: row.memory for row in estimates(config)}["mert"] - without == pytest.approx(network, abs=0.02)

@@ -46,8 +46,8 @@ def test_phrases_that_a_network_does_not_take(config):
 
 
 def test_first_layers(config):
-    """14 positions, the words of both sides with </s>, 512 units of the preset paper, float32."""
+    """11 and 3 positions, the words of their side with </s>, 512 units of the preset paper, float32."""
     config["nnjm"], config["rnn"]["vocab_size"] = {"preset": "paper", "settings": {}}, 15000
-    assert first_layers_mb(config) == {"nnjm": 14 * 30002 * 512 * 4 / 1e6}
+    assert first_layers_mb(config) == {"nnjm": 14 * 15001 * 512 * 4 / 1e6}
     config["nnjm"]["settings"] = {"window": 3, "order": 3, "hidden_1": 10}
-    assert first_layers_mb(config) == {"nnjm": 9 * 30002 * 10 * 4 / 1e6}
+    assert first_layers_mb(config) == {"nnjm": 9 * 15001 * 10 * 4 / 1e6}
