@@ -48,8 +48,9 @@ def pack_system(folder: Path, output: Path) -> dict[str, object]:
     for feature in ini.features:
         if "path" in feature.options:
             path = ini.located(feature)
-            is_network = feature.kind in NEURAL_MODELS
-            feature.options["path"] = taken(path, f"{feature.kind.lower()}.pt" if is_network else path.name)
+            feature.options["path"] = taken(
+                path, f"{feature.kind.lower()}.pt" if feature.kind in NEURAL_MODELS else path.name
+            )
     packed = replace(
         about,
         truecaser=None if about.truecaser is None else taken(folder / about.truecaser, f"truecaser.{about.source}"),

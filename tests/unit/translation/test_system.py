@@ -17,6 +17,7 @@ import pytest
 import rnnsmt
 from rnnsmt.base.io import InputError
 from rnnsmt.cli import main
+from rnnsmt.moses.ini import NEURAL_MODELS
 from rnnsmt.translation import commands
 from rnnsmt.translation.system import Description, System
 
@@ -209,6 +210,23 @@ def test_a_packed_system_is_the_same_elsewhere(system, tmp_path):
     assert main(["pack", "--system", str(folder), "--output", str(again)]) == 0
     with tarfile.open(again) as packed:
         assert len(packed.getnames()) == len(list(folder.iterdir()))
+
+
+def test_every_network_of_the_search_has_a_name_of_its_own_in_an_archive(system, tmp_path):
+    """All of them are called model.pt in a run."""
+    text = (system / "moses.ini").read_text()
+    for kind in NEURAL_MODELS:
+        (tmp_path / kind).mkdir()
+        (tmp_path / kind / "model.pt").write_text(kind)
+        text = text.replace("[feature]\n", f"[feature]\n{kind} name={kind}0 path=../{kind}/model.pt\n")
+        text = text.replace("[weight]\n", f"[weight]\n{kind}0= 0.1\n")
+    (system / "moses.ini").write_text(text)
+    assert main(["pack", "--system", str(system), "--output", str(tmp_path / "a.tar")]) == 0
+    with tarfile.open(tmp_path / "a.tar") as packed:
+        packed.extractall(tmp_path, filter="data")
+    for kind in NEURAL_MODELS:
+        assert (tmp_path / "a" / f"{kind.lower()}.pt").read_text() == kind
+        assert f"path={kind.lower()}.pt" in (tmp_path / "a/moses.ini").read_text()
 
 
 def test_score_and_embed(system, tmp_path):
