@@ -7,7 +7,7 @@ import pytest
 from rnnsmt.base.io import InputError
 from rnnsmt.cli import main
 from rnnsmt.moses.default_ini import default_ini
-from rnnsmt.moses.ini import NO_LIMIT, MosesIni
+from rnnsmt.moses.ini import NEURAL_MODELS, NO_LIMIT, MosesIni
 
 MOSES = """# made by hand
 [input-factors]
@@ -200,6 +200,27 @@ def test_further_language_models_are_features(tmp_path: Path, capsys: pytest.Cap
     (tmp_path / "b.arpa").unlink()
     assert main([*words, "--output", str(tmp_path / "moses.ini")]) == 2
     assert "b.arpa: no such file" in capsys.readouterr().err
+
+
+def test_networks_are_features(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("pt", "lm.arpa.gz", "cslm.pt", "nnjm.pt"):
+        (tmp_path / name).touch()
+    words = ["moses", "ini", "--model-dir", str(tmp_path), "--phrase-table", "pt", "--reordering-table", "none"]
+    words += ["--output", str(tmp_path / "moses.ini")]
+    cslm, nnjm = "CSLM name=CSLM0 path=cslm.pt unknown=word", "NNJM name=NNJM0 path=nnjm.pt unknown=class"
+    for options, lines in (
+        (["--nnjm", "nnjm.pt"], [nnjm]),
+        (["--nnjm", "nnjm.pt", "--cslm", "cslm.pt", "--cslm-unknown", "word"], [cslm, nnjm]),
+    ):
+        assert main([*words, *options]) == 0
+        ini = MosesIni.read(tmp_path / "moses.ini")
+        assert [feature.line() for feature in ini.features if feature.kind in NEURAL_MODELS] == lines
+        assert ini.weights["NNJM0"] == [0.25]
+    ini.features[-1].options["unknown"] = "none"
+    with pytest.raises(InputError, match="NNJM0 has unknown=none; it must be class or word"):
+        ini.neural_options(ini.features[-1])
+    assert main([*words, "--nnjm", "other.pt"]) == 2
+    assert "other.pt: no such file" in capsys.readouterr().err
 
 
 def test_distance_based_reordering_alone(tmp_path: Path) -> None:
