@@ -28,7 +28,7 @@ def test_all_mistakes_are_named(config):
     config["scorers"]["mine"] = {"variant": "supplementary", "dropout": 0.2}
     lstm, scorer = setting_mistakes(Systems(config))
     assert lstm.startswith("seq2seq.networks.lstm_x: --keep best: needs held-out pairs")
-    assert scorer.startswith("mine: --dropout 0.2: does not go with the other settings")
+    assert scorer.startswith("mine: --dropout 0.2: cannot be combined with the other settings")
 
 
 def test_phrases_that_a_network_does_not_take(config):

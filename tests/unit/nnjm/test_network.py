@@ -194,9 +194,9 @@ def test_damaged_model_is_refused(toy, tmp_path):
     content = torch.load(toy / "out/m.pt", weights_only=True)
     for change, message in (
         ({"format": "rnnsmt-cslm-2"}, "not a joint model"),
-        ({"source words": content["source words"][1:]}, "not as many as its ids"),
-        ({"sizes": {**content["sizes"], "activation": "sine"}}, "parts are not what they should be"),
-        ({"parameters": {}}, "parts are not what they should be"),
+        ({"source words": content["source words"][1:]}, "numbers of words and of ids differ"),
+        ({"sizes": {**content["sizes"], "activation": "sine"}}, "has unexpected contents"),
+        ({"parameters": {}}, "has unexpected contents"),
     ):
         torch.save({**content, **change}, tmp_path / "m.pt")
         with pytest.raises(InputError, match=message):

@@ -27,7 +27,7 @@ def test_the_registry():
 
 
 def test_the_weight_of_a_network_in_the_search_is_that_of_the_ini(tmp_path):
-    ini = default_ini(tmp_path, "phrase-table.gz", None, "lm.arpa.gz", cslm="model.pt")
+    ini = default_ini(tmp_path, "phrase-table.gz", None, "lm.arpa.gz", neural={"CSLM": {"path": "model.pt"}})
     assert ini.weights["CSLM0"] == [BY_NAME["cslm"].weight]
 
 
