@@ -129,8 +129,8 @@ class TrainingSettings(ABC):
         """Check that the numbers are valid.
 
         Raises:
-            InputError: a number is too small or not finite, or does not go with the other settings; the message names
-                the option.
+            InputError: a number is too small or not finite, or cannot be combined with the other settings; the message
+                names the option.
         """
         for name, (_, above, least, _) in self.described().items():
             if above is not None and not above < getattr(self, name) < float("inf"):

@@ -79,5 +79,5 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> TrainedN
         sizes.vocabulary,
         sizes.inputs - sizes.vocabulary,
     ):
-        raise InputError(f"{path}: its words are not as many as its ids; {FORMAT.remedy}")
+        raise InputError(f"{path}: the numbers of words and of ids differ; {FORMAT.remedy}")
     return trained

@@ -42,7 +42,7 @@ def test_what_is_written_is_read(tmp_path: Path, kind: IdFormat) -> None:
         assert phrases == [[2, UNK, EOS], [3, EOS], [number + 4, EOS]]
     for side in kind.sides:
         check_vocabulary(directory, kind, side, f"hash of {side}")
-        with pytest.raises(InputError, match=rf"vocab\.{side}\.?txt was changed after {kind.json}; prepare it again"):
+        with pytest.raises(InputError, match=rf"vocab\.{side}\.?txt is newer than {kind.json}; prepare it again"):
             check_vocabulary(directory, kind, side, "another")
 
 

@@ -295,7 +295,7 @@ def test_damaged_model_is_refused(toy, tmp_path):
     content = torch.load(toy / "out/m.pt", weights_only=True)
     for change, message in (
         ({"format": "rnnsmt-cslm-2"}, "not a joint model"),
-        ({"source words": content["source words"][1:]}, "not as many as its ids"),
+        ({"source words": content["source words"][1:]}, "numbers of words and of ids differ"),
         ({"sizes": {**content["sizes"], "activation": "sine"}}, "has unexpected contents"),
         ({"parameters": {}}, "has unexpected contents"),
     ):
