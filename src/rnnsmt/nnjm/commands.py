@@ -69,7 +69,9 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     Example, in the folder of a run of the embedded corpus:
 
         rnnsmt nnjm prepare --source results/corpus/joined/train.en.gz --target results/corpus/joined/train.fr.gz \
-            --alignment results/align/model4/aligned.grow-diag-final-and.gz --vocab-size 1500 --output-dir try/examples
+            --alignment results/align/model4/aligned.grow-diag-final-and.gz \
+            --source-vocabulary results/rnn/pairs/vocab.source.txt \
+            --target-vocabulary results/rnn/pairs/vocab.target.txt --output-dir try/examples
     """
     from rnnsmt.networks.vocabulary import Vocabulary, check_size, count_words
     from rnnsmt.nnjm.examples import prepare_examples
