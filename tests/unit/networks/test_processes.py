@@ -88,7 +88,7 @@ def test_they_stop_with_75_and_go_on(data, tmp_path):
     stopped.send_signal(signal.SIGTERM)
     _, said = stopped.communicate(timeout=300)
     assert stopped.returncode == 75, said
-    assert "state saved" in said
+    assert "checkpoint saved" in said
     again = start(words[1])
     _, said = again.communicate(timeout=300)
     assert again.returncode == 0, said
