@@ -676,7 +676,7 @@ def test_full_disk_keeps_the_last_checkpoint(folder, tmp_path, capfd):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, ignored)
-    fails(capfd, "state.pt: could not be written", "is kept", "free disk space")
+    fails(capfd, "state.pt: could not be written", "are kept", "free disk space")
     assert state.read_bytes() == before
     assert sorted(path.name for path in state.parent.iterdir()) == ["lock", "state.pt"]
 

@@ -297,6 +297,6 @@ def test_two_joint_models_are_refused(tmp_path):
     (line,) = re.findall(r"(?m)^NNJM name.*\n", text)
     text = text.replace(line, line + line.replace("NNJM0", "NNJM1")) + "NNJM1= 0.5\n"
     (tmp_path / "neural.ini").write_text(text)
-    with pytest.raises(Exception, match="2 features of the kind NNJM"):
+    with pytest.raises(Exception, match="2 features of type NNJM"):
         load_model(MosesIni.read(tmp_path / "neural.ini"))
     assert loaded.pairs

@@ -341,7 +341,7 @@ def test_a_state_of_other_options_is_refused(model, tmp_path, capsys, changed, s
     (tmp_path / "tuned").rmdir()
     changed = {"max_iterations": 1, **changed}
     (tmp_path / "state" / "finished.json").rename(tmp_path / "finished")  # as if it had been interrupted
-    refused(command(model, tmp_path, **changed), tmp_path, capsys, f"changed since: {said} (was ", "to start over")
+    refused(command(model, tmp_path, **changed), tmp_path, capsys, f"changed: {said} (was ", "to start over")
     (tmp_path / "finished").rename(tmp_path / "state" / "finished.json")
     assert main(command(model, tmp_path, **changed)) == 0
     assert "the finished run in it had other settings, starting over" in capsys.readouterr().err
@@ -359,7 +359,7 @@ def test_a_state_of_other_text_is_refused(model, tmp_path, capsys):
     (tmp_path / "state" / "finished.json").unlink()
     source.write_text(source.read_text().replace("s1", "s2"))
     ini.write_text(INI.replace("LM0= 0.5", "LM0= 0.4"))
-    refused(command(model, tmp_path, source=source, ini=ini), tmp_path, capsys, "changed since: --ini, --source;")
+    refused(command(model, tmp_path, source=source, ini=ini), tmp_path, capsys, "changed: --ini, --source;")
 
 
 @pytest.mark.parametrize(
