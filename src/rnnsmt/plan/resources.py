@@ -194,7 +194,7 @@ def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, Need
         "propose": Needs(ByPreset("rnn", 600, 1500, 4000), Line(60, 1)),
         # cslm
         "cslm_prepare": Needs(Line(150), Line(15, 0.05)),
-        "cslm_train": Needs(ByPreset("cslm", 700, 2800, 8000), None),
+        "cslm_train": Needs(ByPreset("cslm", 600, 2800, 8000), None),
         "cslm_perplexity": Needs(Line(600, 10), Line(60)),
         # nnjm
         "nnjm_prepare": Needs(Line(300, 2), Line(15, 0.05)),
