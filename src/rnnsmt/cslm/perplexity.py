@@ -42,7 +42,7 @@ def perplexity_report(
         "oov": int((~known).sum()),
         "oov_rate": float((~known).sum() / max(words, 1)),
         "order": scorer.order,
-        "cslm": _perplexities(own, known),
+        "cslm": perplexities(own, known),
     }
     if scorer.self_normalised:
         bare, _ = _network_scores(NGramScorer(model, device, threads, normalize=False), lines)
@@ -52,8 +52,8 @@ def perplexity_report(
         automaton = load_automaton(lm)
         other = event_scores(automaton, lines, scorer.words[2:-1])
         report["ngram_order"] = automaton.order
-        report["ngram"] = _perplexities(other, known)
-        report["mixture"] = _perplexities(np.logaddexp(own, other) - np.log(2.0), known)
+        report["ngram"] = perplexities(other, known)
+        report["mixture"] = perplexities(np.logaddexp(own, other) - np.log(2.0), known)
     return report
 
 
@@ -64,7 +64,7 @@ def _network_scores(scorer: NGramScorer, lines: list[list[str]]) -> tuple[NDArra
     return np.concatenate([scores for scores, _ in found]).astype(np.float64), np.concatenate([ids for _, ids in found])
 
 
-def _perplexities(log_p: NDArray[np.float64], known: NDArray[np.bool_]) -> dict[str, float]:
+def perplexities(log_p: NDArray[np.float64], known: NDArray[np.bool_]) -> dict[str, float]:
     """Compute the perplexity with and without the words outside the shortlist; both include ``</s>``."""
     return {
         "ln_p": float(log_p.sum()),

@@ -21,13 +21,17 @@ def ngram_scores(scorer: NGramScorer, sentences: list[list[str]]) -> tuple[NDArr
     """Compute ln p of every word and ``</s>`` of some sentences, one after the other; return it and their classes."""
     ids = [scorer.ids(words) for words in sentences]
     contexts, words = sentence_ngrams(ids, scorer.order - 1, scorer.end)
-    # each distinct context is computed once; ``score`` needs ascending owners
-    distinct, owner = np.unique(contexts, axis=0, return_inverse=True)
+    return word_scores(scorer, contexts, words), words
+
+
+def word_scores(scorer: NGramScorer, contexts: NDArray[np.integer], words: NDArray[np.int32]) -> NDArray[np.float32]:
+    """Compute ln p of words [N] after contexts [N, C]; each distinct context is computed once."""
+    distinct, owner = np.unique(contexts.astype(np.int32), axis=0, return_inverse=True)
     owner = owner.reshape(-1)
-    order = np.argsort(owner, kind="stable")
+    order = np.argsort(owner, kind="stable")  # ``score`` needs ascending owners
     scores = np.empty(len(words), np.float32)
     scores[order] = scorer.score(distinct, owner[order].astype(np.int32), words[order])
-    return scores, words
+    return scores
 
 
 def sentence_scores(scorer: NGramScorer, lines: Iterable[str]) -> Iterator[float]:

@@ -150,11 +150,6 @@ class CslmTrainer(FeedForwardTrainer):
         self.rare = counts == 2
         """bool [classes]: whether a word occurs once; ``class_counts`` adds one."""
         self.rare[text.vocabulary.eos] = False
-        sampler = None
-        if settings.sampled_classes:
-            predicted = np.where(self.rare, counts - settings.singletons, counts)  # expected, the others become UNK
-            predicted[UNK] += settings.singletons * np.count_nonzero(self.rare)
-            sampler = ClassSampler(predicted, settings.sampled_classes, seed)
         model = FeedForwardLM(settings.sizes(len(text.vocabulary)), seed, settings.spread)
         set_output_bias(model, settings.output_bias, counts)
         super().__init__(
@@ -168,7 +163,7 @@ class CslmTrainer(FeedForwardTrainer):
             held_out,
             HeldOutNGrams(as_trained(self.ngrams(held_out), counts), setup),
             unigram_log_p(text.words[held_out].astype(np.int64), counts),
-            sampler,
+            class_sampler(counts, self.rare, settings, seed),
         )
 
     def ngrams(self, index: Index) -> NDArray[np.int64]:
@@ -190,6 +185,20 @@ class CslmTrainer(FeedForwardTrainer):
         vocabulary, normalised = self.text.vocabulary, self.settings.self_normalised > 0
         meta = {**description, "text": self.text.fingerprint, "vocabulary": vocabulary.hash(), **stats}
         save_model(path, self.model, vocabulary, normalised, self.text.unknown_words, meta)
+
+
+def class_sampler(
+    counts: ClassCounts, rare: NDArray[np.bool_], settings: CslmSettings, seed: int
+) -> ClassSampler | None:
+    """Return the sampler of the softmax by how often every class is predicted; None: all classes are summed.
+
+    rare: [classes], words that occur once and become UNK with the probability ``singletons``.
+    """
+    if not settings.sampled_classes:
+        return None
+    predicted = np.where(rare, counts - settings.singletons, counts)  # expected, the others become UNK
+    predicted[UNK] += settings.singletons * np.count_nonzero(rare)
+    return ClassSampler(predicted, settings.sampled_classes, seed)
 
 
 def set_output_bias(model: FeedForwardLM, kind: str, counts: ClassCounts) -> None:

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from rnnsmt.base.io import InputError
 from rnnsmt.base.progress import track
 from rnnsmt.cslm.ngram_scorer import CpuEngine, NGramScorer, Scores, check_ids
+from rnnsmt.cslm.perplexity import perplexities
 from rnnsmt.cslm.text import Ids
+from rnnsmt.cslm.text_scores import word_scores
 from rnnsmt.networks.batches import Index
-from rnnsmt.networks.training import perplexity_of
 from rnnsmt.networks.vocabulary import NULL, UNK
 from rnnsmt.nnjm.affiliation import windows_at
 from rnnsmt.nnjm.examples import Examples
@@ -74,16 +75,6 @@ class JointScorer(NGramScorer):
         return self._checked(self._engine.score_shared(windows, window_of, histories, owner, words), words)
 
 
-def word_scores(scorer: NGramScorer, contexts: NDArray[np.int64], words: NDArray[np.int32]) -> NDArray[np.float32]:
-    """Compute ln p of words [N] after contexts [N, C]; each distinct context is computed once."""
-    distinct, owner = np.unique(contexts.astype(np.int32), axis=0, return_inverse=True)
-    owner = owner.reshape(-1)
-    order = np.argsort(owner, kind="stable")
-    scores = np.empty(len(words), np.float32)
-    scores[order] = scorer.score(distinct, owner[order].astype(np.int32), words[order])
-    return scores
-
-
 def perplexity_report(
     model: str | Path, directory: str | Path, cslm: str | Path | None, device: str, threads: int
 ) -> dict[str, Any]:
@@ -108,7 +99,7 @@ def perplexity_report(
         "sentences": len(examples.target.offsets) - 1,
         "words": len(words) - (len(examples.target.offsets) - 1),
         "oov": int((~known).sum()),
-        "nnjm": _perplexities(joint, known),
+        "nnjm": perplexities(joint.astype(np.float64), known),
     }
     if scorer.self_normalised:
         bare = JointScorer(model, device, threads, normalize=False)
@@ -120,7 +111,7 @@ def perplexity_report(
         if other.vocabulary.hash() != scorer.vocabulary.hash():
             raise InputError(f"{cslm}: its vocabulary is not that of {model}; their perplexities cannot be compared")
         scores = [word_scores(other, examples.history(at, other.order), words[at]) for at in _blocks(examples)]
-        report["cslm"] = _perplexities(np.concatenate(scores), known)
+        report["cslm"] = perplexities(np.concatenate(scores).astype(np.float64), known)
     return report
 
 
@@ -128,13 +119,3 @@ def _blocks(examples: Examples) -> Iterator[Index]:
     """Yield the positions of all target words, ``BLOCK`` at a time."""
     for begin in track(range(0, len(examples), BLOCK), "measuring", unit=f"blocks of {BLOCK} words"):
         yield np.arange(begin, min(begin + BLOCK, len(examples)))
-
-
-def _perplexities(log_p: NDArray[np.float32], known: NDArray[np.bool_]) -> dict[str, float]:
-    """Compute the perplexity with and without the words outside the vocabulary; both include ``</s>``."""
-    logs = log_p.astype(np.float64)
-    return {
-        "ln_p": float(logs.sum()),
-        "perplexity": perplexity_of(logs.mean()),
-        "perplexity_without_oov": perplexity_of(logs[known].mean()),
-    }

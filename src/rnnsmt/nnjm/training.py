@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 from rnnsmt.cslm.held_out import HeldOutNGrams, class_counts, unigram_log_p
 from rnnsmt.cslm.model import FeedForwardLM
-from rnnsmt.cslm.training import FeedForwardTrainer, set_output_bias
+from rnnsmt.cslm.training import FeedForwardTrainer, class_sampler, set_output_bias
 from rnnsmt.networks.batches import Index
 from rnnsmt.networks.devices import DeviceSetup
 from rnnsmt.networks.id_directory import Sequences
-from rnnsmt.networks.softmax import ClassSampler
 from rnnsmt.networks.vocabulary import NULL, UNK
 from rnnsmt.nnjm.examples import Examples
 from rnnsmt.nnjm.model import TrainedNnjm, save_model
@@ -44,11 +43,6 @@ class NnjmTrainer(FeedForwardTrainer):
         special = [NULL, UNK, first_source - 1, first_source + NULL, first_source + UNK, len(every) - 1]
         self.rare, self.unseen = every == 2, every == 1  # ``class_counts`` adds one
         self.rare[special] = self.unseen[special] = False
-        sampler = None
-        if settings.sampled_classes:
-            predicted = np.where(self.rare[:first_source], counts - settings.singletons, counts)
-            predicted[UNK] += settings.singletons * np.count_nonzero(self.rare[:first_source])
-            sampler = ClassSampler(predicted, settings.sampled_classes, seed)
         model = FeedForwardLM(
             settings.sizes(len(examples.target_vocabulary), len(examples.source_vocabulary)), seed, settings.spread
         )
@@ -66,7 +60,7 @@ class NnjmTrainer(FeedForwardTrainer):
             held_out,
             HeldOutNGrams(validation, setup),
             unigram_log_p(examples.target.words[held_out].astype(np.int64), counts),
-            sampler,
+            class_sampler(counts, self.rare[:first_source], settings, seed),
         )
 
     def ngrams(self, index: Index) -> NDArray[np.int64]:

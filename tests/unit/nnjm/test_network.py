@@ -17,11 +17,12 @@ from rnnsmt.base.io import InputError  # noqa: E402
 from rnnsmt.cli import main  # noqa: E402
 from rnnsmt.cslm.gradients import loss_and_gradient  # noqa: E402
 from rnnsmt.cslm.model import FeedForwardLM  # noqa: E402
+from rnnsmt.cslm.text_scores import word_scores  # noqa: E402
 from rnnsmt.networks.devices import DeviceSetup  # noqa: E402
 from rnnsmt.networks.operations import Dropout, Products  # noqa: E402
 from rnnsmt.nnjm.examples import Examples  # noqa: E402
 from rnnsmt.nnjm.model import load_model  # noqa: E402
-from rnnsmt.nnjm.scorer import JointScorer, word_scores  # noqa: E402
+from rnnsmt.nnjm.scorer import JointScorer  # noqa: E402
 from rnnsmt.nnjm.settings import DEMO, PRESETS, JointSizes  # noqa: E402
 from rnnsmt.nnjm.training import NnjmTrainer, draw_pairs, places_of  # noqa: E402
 
