@@ -150,9 +150,9 @@ def test_a_further_attempt_gets_more(workflow):
     """Of memory and time, by the size of the input. Parts share the time."""
     (workflow.folder / "text").write_bytes(bytes(3 << 20))
     rule = """
-from rnnsmt.plan.resources import Line, Needs
-machine.needs["grows"] = Needs(Line(100, 10), Line(5, 2))
-machine.needs["made"] = Needs(Line(100), Line(10))
+from rnnsmt.plan.resources import Line, JobNeeds
+machine.needs["grows"] = JobNeeds(Line(100, 10), Line(5, 2))
+machine.needs["made"] = JobNeeds(Line(100), Line(10))
 
 rule grows:
     input: "text"
@@ -172,7 +172,7 @@ rule grows:
 def test_a_machine_has_no_more_memory_than_it_has(workflow):
     """Two stages that take what they are told for what they may use must fit; a cluster has larger machines."""
     there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e6
-    table = 'from rnnsmt.plan.resources import Line, Needs\nmachine.needs["large"] = Needs(Line(10**9), None)\n'
+    table = 'from rnnsmt.plan.resources import Line, JobNeeds\nmachine.needs["large"] = JobNeeds(Line(10**9), None)\n'
     rule = 'rule large:\n    output: "large"\n    resources: mem_mb=memory("large")\n    shell: "touch {output}"\n'
     plan = call_with(workflow, table + rule, "large", "-n").stdout
     assert 0.6 * there < 2 * int(re.search(r"mem_mb=(\d+)", plan).group(1)) < there

@@ -45,7 +45,7 @@ _MOST_BLOCKS = 256
 large compared with them."""
 
 
-class Corpus(NamedTuple):
+class NumberedCorpus(NamedTuple):
     """Text and lexicon, as the kernels of all aligners take them."""
 
     starts: npt.NDArray[np.int64]  # [given vocabulary + 1], the rows of the lexicon
@@ -109,12 +109,12 @@ class Sentences:
         self._room = min(int(self._before[-1]), room if self.pairs < 2**31 - 1 else 0)
 
     @cached_property
-    def corpus(self) -> Corpus:
+    def corpus(self) -> NumberedCorpus:
         """The lexicon, the cached lexicon indices, and both sides of the text."""
         cells = np.empty(self._room, np.int32)
         if self._room:
             self.over_blocks(lambda *block: corpus_cells(*block, *self.lexicon, *self.text, cells))
-        return Corpus(*self.lexicon, cells, *self.text)
+        return NumberedCorpus(*self.lexicon, cells, *self.text)
 
     def over_blocks(self, work: Callable[[int, int, int], float | None]) -> npt.NDArray[np.float64]:
         """Call ``work`` for every block with its first sentence, its end, and the number of word pairs before it.

@@ -63,7 +63,7 @@ def fast_align_block(block, corpus, t, t_null, tension, last, counts, null_count
 
     Args:
         block: first sentence of the block, end of the block, and number of word pairs of the corpus before the block.
-        corpus: ``Corpus``.
+        corpus: ``NumberedCorpus``.
         t: p(f | e), float32 [pairs + 1]; the last element is for pairs that are not in the lexicon.
         t_null: p(f | NULL), float64 [generated vocabulary].
         tension: tension of the diagonal prior.

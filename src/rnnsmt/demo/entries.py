@@ -12,7 +12,7 @@ from typing import TypeVar
 from rnnsmt.demo import english
 from rnnsmt.demo.english import Verb
 from rnnsmt.demo.french import Adjective, noun_plural
-from rnnsmt.demo.tables import Row, read_table
+from rnnsmt.demo.tables import LexiconRow, read_table
 
 Item = TypeVar("Item")
 
@@ -129,7 +129,7 @@ class Domain:
     dialogue: float
 
 
-def noun(row: Row) -> Noun:
+def noun(row: LexiconRow) -> Noun:
     """Return the entry of a line of ``nouns.tsv``."""
     translations = []
     for text in row.alternatives():
@@ -145,7 +145,7 @@ def noun(row: Row) -> Noun:
     return Noun(row["english"], row["plural"] or english.plural(row["english"]), translations, kind)
 
 
-def adjective(row: Row) -> AdjectiveEntry:
+def adjective(row: LexiconRow) -> AdjectiveEntry:
     """Return the entry of a line of ``adjectives.tsv``."""
     translations = []
     for text in row.alternatives():
@@ -155,7 +155,7 @@ def adjective(row: Row) -> AdjectiveEntry:
     return AdjectiveEntry(row["english"], translations, kinds)
 
 
-def verb(row: Row) -> VerbEntry:
+def verb(row: LexiconRow) -> VerbEntry:
     """Return the entry of a line of ``verbs.tsv``."""
     translations = []
     for text in row.alternatives():
@@ -169,13 +169,13 @@ def verb(row: Row) -> VerbEntry:
     return VerbEntry(forms, translations, row.letters("subjects", KINDS), objects, row.letters("recipients", KINDS))
 
 
-def fixed_phrase(row: Row) -> FixedPhrase:
+def fixed_phrase(row: LexiconRow) -> FixedPhrase:
     """Return the entry of a line of ``phrases.tsv``."""
     row.one_of("use", USES)
     return FixedPhrase(row["english"].split(), [text.split() for text in row.alternatives()])
 
 
-def entries(table: str, domain: str, parse: Callable[[Row], Item]) -> list[Item]:
+def entries(table: str, domain: str, parse: Callable[[LexiconRow], Item]) -> list[Item]:
     """Return the entries of a domain in a table of the lexicon, the most frequent ones first."""
     return [parse(row) for row in read_table(table) if row.one_of("domain", DOMAINS) == domain]
 

@@ -27,7 +27,7 @@ EMPTY = frozenset(["plural", "objects", "recipients", "subjunctive"])
 
 
 @dataclass(frozen=True)
-class Row:
+class LexiconRow:
     """Line of a table: its file and number, for error messages, and its fields by column."""
 
     place: str
@@ -73,7 +73,7 @@ class Row:
         return parts
 
 
-def read_table(name: str, directory: Path = LEXICON) -> Iterator[Row]:
+def read_table(name: str, directory: Path = LEXICON) -> Iterator[LexiconRow]:
     """Yield the entries of a table of the lexicon.
 
     Raises:
@@ -104,6 +104,6 @@ def read_table(name: str, directory: Path = LEXICON) -> Iterator[Row]:
                 raise InputError(f"{place}: {column} {field!r} has superfluous blanks; take them out")
             if not field and column not in EMPTY:
                 raise InputError(f"{place}: {column} is empty; fill it in")
-        yield Row(place, dict(zip(columns, fields, strict=True)))
+        yield LexiconRow(place, dict(zip(columns, fields, strict=True)))
     if not header:
         raise InputError(f"{path}: no header; write {', '.join(columns)}, separated by tabs")

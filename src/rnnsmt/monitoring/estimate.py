@@ -17,7 +17,7 @@ from rnnsmt.nnjm.settings import PRESETS as NNJM_PRESETS
 from rnnsmt.plan.config import kept_whole
 from rnnsmt.plan.features import CSLM, NNJM
 from rnnsmt.plan.models import Systems
-from rnnsmt.plan.resources import Needs, Power, needed_memory, needs_of_rules
+from rnnsmt.plan.resources import JobNeeds, Power, needed_memory, needs_of_rules
 from rnnsmt.rnn.settings import PRESETS as RNN_PRESETS
 from rnnsmt.search.options import MOST_NEURAL_MEGABYTES
 
@@ -185,7 +185,7 @@ def estimates(config: Mapping[str, Any]) -> list[Estimate]:
     return rows + _of_search(config, table, words, asked)
 
 
-def _grown(config: Mapping[str, Any], rule: str, table: Mapping[str, Needs], words: TextSizes) -> Estimate:
+def _grown(config: Mapping[str, Any], rule: str, table: Mapping[str, JobNeeds], words: TextSizes) -> Estimate:
     """Return the estimate of a rule whose growth with the text was measured."""
     growth = table[rule].growth
     assert growth is not None
@@ -195,13 +195,13 @@ def _grown(config: Mapping[str, Any], rule: str, table: Mapping[str, Needs], wor
     return Estimate(rule, growth.seconds.at(size) / 3600, 0.0, memory, growth.disk.at(size) / 1000)
 
 
-def _disk(table: Mapping[str, Needs], rule: str, size: float) -> float:
+def _disk(table: Mapping[str, JobNeeds], rule: str, size: float) -> float:
     """Return the megabytes of the outputs of a rule for text of a size in millions of words."""
     growth = table[rule].growth
     return growth.disk.at(size) if growth else 0.0
 
 
-def _gigabytes(config: Mapping[str, Any], needs: Needs, mb: float = 0.0) -> float:
+def _gigabytes(config: Mapping[str, Any], needs: JobNeeds, mb: float = 0.0) -> float:
     """Return the gigabytes of memory that a job with input of a size in MB requests."""
     return needed_memory(needs, config, lambda: mb) / 1000
 
@@ -213,7 +213,7 @@ def _hours(config: Mapping[str, Any], cost: Seconds, times: float) -> tuple[floa
 
 
 def _of_scorers(
-    config: Mapping[str, Any], table: Mapping[str, Needs], words: TextSizes, networks: int
+    config: Mapping[str, Any], table: Mapping[str, JobNeeds], words: TextSizes, networks: int
 ) -> list[Estimate]:
     """Return estimates of training and scoring of the RNN Encoder-Decoders."""
     preset = config["rnn"]["preset"]
@@ -229,7 +229,7 @@ def _of_scorers(
 
 
 def _of_feed_forward(
-    config: Mapping[str, Any], table: Mapping[str, Needs], chapter: str, words: float, networks: int
+    config: Mapping[str, Any], table: Mapping[str, JobNeeds], chapter: str, words: float, networks: int
 ) -> Estimate:
     """Return the estimate of training the CSLMs or the NNJMs on text of a number of words in millions."""
     presets: Mapping[str, Mapping[str, CslmSettings]] = {"cslm": CSLM_PRESETS, "nnjm": NNJM_PRESETS}
@@ -241,7 +241,7 @@ def _of_feed_forward(
 
 
 def _of_search(
-    config: Mapping[str, Any], table: Mapping[str, Needs], words: TextSizes, asked: list[list[str]]
+    config: Mapping[str, Any], table: Mapping[str, JobNeeds], words: TextSizes, asked: list[list[str]]
 ) -> list[Estimate]:
     """Return estimates of tuning, where the runs of a system share the first decoding, and of decoding all sets.
 

@@ -11,7 +11,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Feature:
+class SystemFeature:
     """One feature.
 
     Attributes:
@@ -63,7 +63,7 @@ class Feature:
 SCORES = "results/{name}/network{{network}}/scores/{{scatteritem}}.npy"
 """Scores of all phrase pairs by the network of a column, in shards."""
 
-RNN = Feature(
+RNN = SystemFeature(
     "rnn",
     "RNN",
     weight=0.2,
@@ -75,7 +75,7 @@ RNN = Feature(
     paper_place=1,
 )
 
-CSLM = Feature(
+CSLM = SystemFeature(
     "cslm",
     "CSLM",
     weight=0.25,
@@ -88,7 +88,7 @@ CSLM = Feature(
     paper_place=2,
 )
 
-NNJM = Feature(
+NNJM = SystemFeature(
     "nnjm",
     "NNJM",
     weight=0.25,
@@ -100,32 +100,32 @@ NNJM = Feature(
     search_settings=("cslm_cells", "cslm_precision"),
 )
 
-REGISTRY: tuple[Feature, ...] = (
+REGISTRY: tuple[SystemFeature, ...] = (
     CSLM,
     NNJM,
     RNN,
-    Feature("wp", "WP", weight=0, scores="results/rnn/shortlist.npy", paper_place=3),
-    Feature("proposals", "Proposals", weight=0, network="rnn", per_text=True),
+    SystemFeature("wp", "WP", weight=0, scores="results/rnn/shortlist.npy", paper_place=3),
+    SystemFeature("proposals", "Proposals", weight=0, network="rnn", per_text=True),
 )
 """All features, in the order in which directories and columns of the phrase table are named; those of ``scorers`` come
 after the RNN Encoder-Decoder."""
 
-BY_NAME: dict[str, Feature] = {feature.name: feature for feature in REGISTRY}
+BY_NAME: dict[str, SystemFeature] = {feature.name: feature for feature in REGISTRY}
 
 FEATURES = tuple(sorted((f.name for f in REGISTRY if f.paper_place), key=lambda name: BY_NAME[name].paper_place))
 """Features that the paper's systems add to the baseline, in its order. Other features come after them."""
 
 
-def scorer(name: str) -> Feature:
+def scorer(name: str) -> SystemFeature:
     """Return the feature of an entry of ``scorers``: a column like that of the RNN Encoder-Decoder."""
     return replace(
         RNN, name=name, label=name, scores=SCORES.format(name=name), network=name, title=f"Scorer {name}", paper_place=0
     )
 
 
-def known_features(config: Mapping[str, Any]) -> dict[str, Feature]:
+def known_features(config: Mapping[str, Any]) -> dict[str, SystemFeature]:
     """Return all features of a configuration by name, in the order of ``REGISTRY``."""
-    found: dict[str, Feature] = {}
+    found: dict[str, SystemFeature] = {}
     for feature in REGISTRY:
         found[feature.name] = feature
         if feature is RNN:

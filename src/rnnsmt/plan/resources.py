@@ -81,7 +81,7 @@ class Growth:
 
 
 @dataclass(frozen=True)
-class Needs:
+class JobNeeds:
     """Resources of a rule.
 
     Attributes:
@@ -120,7 +120,7 @@ def stage_threads(config: Mapping[str, Any]) -> int:
     return 1 if is_embedded(config) else 2
 
 
-def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, Needs]:
+def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, JobNeeds]:
     """Return the resources of every rule, in the order of the pipeline.
 
     Args:
@@ -138,109 +138,110 @@ def needs_of_rules(config: Mapping[str, Any], long: int = DAY) -> dict[str, Need
     # fmt: off
     return {
         # corpus; the growth of truecase and prepare_bitext includes the monolingual corpora
-        "demo": Needs(Line(150), Line(10)),
-        "fetch": Needs(Line(100), Line(720)),
-        "unpack": Needs(Line(100), Line(15, 0.05)),
-        "prepare_bitext": Needs(text, Line(15, 0.1), growth=Growth("text", Line(1.39, 5.63), Power(4.1, 0.943))),
-        "prepare_mono": Needs(text, Line(15, 0.1)),
-        "raw_reference": Needs(Line(200), Line(30)),
-        "train_truecaser": Needs(Line(150, 2), Line(10, 0.02), growth=Growth(
+        "demo": JobNeeds(Line(150), Line(10)),
+        "fetch": JobNeeds(Line(100), Line(720)),
+        "unpack": JobNeeds(Line(100), Line(15, 0.05)),
+        "prepare_bitext": JobNeeds(text, Line(15, 0.1), growth=Growth("text", Line(1.39, 5.63), Power(4.1, 0.943))),
+        "prepare_mono": JobNeeds(text, Line(15, 0.1)),
+        "raw_reference": JobNeeds(Line(200), Line(30)),
+        "train_truecaser": JobNeeds(Line(150, 2), Line(10, 0.02), growth=Growth(
             "pool", Line(0.5, 1.07), Power(0.944, 0.479), {"prepare_bitext": 0.5})),
-        "truecase": Needs(text, Line(15, 0.1), growth=Growth("text", Line(1.41, 1.21), Power(4.06, 0.943))),
-        "join_dev": Needs(Line(100), Line(10)),
+        "truecase": JobNeeds(text, Line(15, 0.1), growth=Growth("text", Line(1.41, 1.21), Power(4.06, 0.943))),
+        "join_dev": JobNeeds(Line(100), Line(10)),
         # selection
-        "selection_models": Needs(Line(400, 20), Line(15, 0.05), growth=Growth(
+        "selection_models": JobNeeds(Line(400, 20), Line(15, 0.05), growth=Growth(
             "pool", Line(4.8), Power(17.9, 0.00123), {"truecase": 0.5})),
-        "selection_score_bitext": Needs(text, Line(15, 0.05), growth=Growth(
+        "selection_score_bitext": JobNeeds(text, Line(15, 0.05), growth=Growth(
             "pool", Line(0.757, 0.952), Power(0.22, 0.993))),
-        "selection_score_mono": Needs(text, Line(15, 0.05), growth=Growth(
+        "selection_score_mono": JobNeeds(text, Line(15, 0.05), growth=Growth(
             "mono_pool", Line(0.405, 0.55), Power(0.214, 0.993))),
-        "select_bitext": Needs(Line(400, 10), Line(30, 0.1), BUDGET_MB, growth=Growth(
+        "select_bitext": JobNeeds(Line(400, 10), Line(30, 0.1), BUDGET_MB, growth=Growth(
             "pool", Line(0.54, 1.51), Power(4, 1), {"truecase": 1, "selection_score_bitext": 1})),
-        "select_mono": Needs(Line(400, 10), Line(30, 0.1), BUDGET_MB, growth=Growth(
+        "select_mono": JobNeeds(Line(400, 10), Line(30, 0.1), BUDGET_MB, growth=Growth(
             "mono_pool", Line(0.508, 1.41), Power(2.13, 0.999), {"truecase": 0.5, "selection_score_mono": 1})),
-        "join_training": Needs(Line(100), Line(15, 0.02)),
+        "join_training": JobNeeds(Line(100), Line(15, 0.02)),
         # align
-        "moses_align": Needs(Line(2000, 300), Line(60, 10)),
-        "align_words": Needs(Line(400, 40), None, growth=Growth(
+        "moses_align": JobNeeds(Line(2000, 300), Line(60, 10)),
+        "align_words": JobNeeds(Line(400, 40), None, growth=Growth(
             "bitext", Line(0, 182), Power(4.3, 0.994), {"select_bitext": 1})),
-        "align_cut": Needs(Line(400, 40), Line(60, 1)),
-        "align_count": Needs(Line(400, 3), Line(30, 0.1)),
-        "align_estimate": Needs(Line(400, 3), Line(30, 0.1)),
-        "align_links": Needs(Line(350, 5), Line(30, 0.1)),
-        "symmetrize": Needs(Line(450), Line(15, 0.05), growth=Growth("bitext", Line(3.27, 1.07), Power(2.18, 0.997))),
-        "check_alignment": Needs(Line(350), Line(15, 0.05)),
+        "align_cut": JobNeeds(Line(400, 40), Line(60, 1)),
+        "align_count": JobNeeds(Line(400, 3), Line(30, 0.1)),
+        "align_estimate": JobNeeds(Line(400, 3), Line(30, 0.1)),
+        "align_links": JobNeeds(Line(350, 5), Line(30, 0.1)),
+        "symmetrize": JobNeeds(Line(450), Line(15, 0.05), growth=Growth(
+            "bitext", Line(3.27, 1.07), Power(2.18, 0.997))),
+        "check_alignment": JobNeeds(Line(350), Line(15, 0.05)),
         # phrases
-        "moses_train": Needs(Line(3000, 10), Line(60, 1)),
-        "lexical": Needs(Line(300, 2), Line(15, 0.05), growth=Growth(
+        "moses_train": JobNeeds(Line(3000, 10), Line(60, 1)),
+        "lexical": JobNeeds(Line(300, 2), Line(15, 0.05), growth=Growth(
             "bitext", Line(1.91, 1.4), Power(11.6, 0.606), aligned)),
-        "extract": Needs(Line(450, 150), Line(30, 0.1), BUDGET_MB, growth=Growth(
+        "extract": JobNeeds(Line(450, 150), Line(30, 0.1), BUDGET_MB, growth=Growth(
             "bitext", Line(0.567, 10.7), Power(78.3, 0.951), aligned)),
-        "phrase_table": Needs(Line(450, 15), Line(30, 0.05), BUDGET_MB, growth=Growth(
+        "phrase_table": JobNeeds(Line(450, 15), Line(30, 0.05), BUDGET_MB, growth=Growth(
             "bitext", Line(7.08, 6.75), Power(145, 0.884), {"extract": 1, "lexical": 1})),
-        "reordering_table": Needs(Line(400, 15), Line(30, 0.05), BUDGET_MB, growth=Growth(
+        "reordering_table": JobNeeds(Line(400, 15), Line(30, 0.05), BUDGET_MB, growth=Growth(
             "bitext", Line(2.1, 3.22), Power(34.2, 0.885), {"extract": 1})),
-        "prune_table": Needs(Line(300, 8), Line(30, 0.05)),
+        "prune_table": JobNeeds(Line(300, 8), Line(30, 0.05)),
         # lm
-        "language_model": Needs(Line(400, 60), Line(30, 0.5), BUDGET_MB, growth=Growth(
+        "language_model": JobNeeds(Line(400, 60), Line(30, 0.5), BUDGET_MB, growth=Growth(
             "mono", Line(0.935, 1.3), Power(25.5, 0.824), {"select_mono": 1})),
-        "interpolated_language_model": Needs(Line(300, 18), Line(30, 0.1)),
+        "interpolated_language_model": JobNeeds(Line(300, 18), Line(30, 0.1)),
         # rnn
-        "rnn_prepare": Needs(Line(400, 0.5), Line(15, 0.02), growth=Growth(
+        "rnn_prepare": JobNeeds(Line(400, 0.5), Line(15, 0.02), growth=Growth(
             "bitext", Line(5.25, 3.27), Power(230, 0.886), {"phrase_table": 1, "select_bitext": 1})),
-        "rnn_train": Needs(ByPreset("rnn", 700, 2800, 8000), None),
-        "shortlist": Needs(Line(300), Line(30)),
-        "rnn_score": Needs(ByPreset("rnn", 600, 1300, 4000), Line(30, 0.6 * networks)),
-        "propose": Needs(ByPreset("rnn", 600, 1500, 4000), Line(60, 1)),
+        "rnn_train": JobNeeds(ByPreset("rnn", 700, 2800, 8000), None),
+        "shortlist": JobNeeds(Line(300), Line(30)),
+        "rnn_score": JobNeeds(ByPreset("rnn", 600, 1300, 4000), Line(30, 0.6 * networks)),
+        "propose": JobNeeds(ByPreset("rnn", 600, 1500, 4000), Line(60, 1)),
         # cslm
-        "cslm_prepare": Needs(Line(150), Line(15, 0.05)),
-        "cslm_train": Needs(ByPreset("cslm", 600, 2800, 8000), None),
-        "cslm_perplexity": Needs(Line(600, 10), Line(60)),
+        "cslm_prepare": JobNeeds(Line(150), Line(15, 0.05)),
+        "cslm_train": JobNeeds(ByPreset("cslm", 600, 2800, 8000), None),
+        "cslm_perplexity": JobNeeds(Line(600, 10), Line(60)),
         # nnjm
-        "nnjm_prepare": Needs(Line(300, 2), Line(15, 0.05)),
-        "nnjm_train": Needs(ByPreset("nnjm", 700, 1500, 8000), None),
+        "nnjm_prepare": JobNeeds(Line(300, 2), Line(15, 0.05)),
+        "nnjm_train": JobNeeds(ByPreset("nnjm", 700, 1500, 8000), None),
         # seq2seq
-        "seq2seq_prepare": Needs(Line(150, 3), Line(15, 0.1)),
-        "seq2seq_train": Needs(ByPreset("seq2seq", 800, 3200, 12000), None),
-        "seq2seq_translate": Needs(ByPreset("seq2seq", 600, 1600, 6000), Line(min(240 * sets, long))),
-        "nbest_lists": Needs(search, decoding, neural=neural),
-        "seq2seq_rescore": Needs(ByPreset("seq2seq", 600, 1600, 6000), None),
-        "even_weights": Needs(Line(100), Line(10)),
-        "tune_lists": Needs(Line(400, 25), Line(120, 5)),
-        "rerank": Needs(Line(300, 9 / runs), Line(60, 1)),
+        "seq2seq_prepare": JobNeeds(Line(150, 3), Line(15, 0.1)),
+        "seq2seq_train": JobNeeds(ByPreset("seq2seq", 800, 3200, 12000), None),
+        "seq2seq_translate": JobNeeds(ByPreset("seq2seq", 600, 1600, 6000), Line(min(240 * sets, long))),
+        "nbest_lists": JobNeeds(search, decoding, neural=neural),
+        "seq2seq_rescore": JobNeeds(ByPreset("seq2seq", 600, 1600, 6000), None),
+        "even_weights": JobNeeds(Line(100), Line(10)),
+        "tune_lists": JobNeeds(Line(400, 25), Line(120, 5)),
+        "rerank": JobNeeds(Line(300, 9 / runs), Line(60, 1)),
         # moses; the growth of filter_tables is that of one text, and includes 8 bytes for every line that is kept
-        "augment": Needs(Line(350), Line(10, 0.02)),
-        "moses_ini": Needs(Line(100), Line(10)),
-        "augmented_ini": Needs(Line(100), Line(10)),
-        "filter_tables": Needs(Line(400), Line(10, 0.02), growth=Growth(
+        "augment": JobNeeds(Line(350), Line(10, 0.02)),
+        "moses_ini": JobNeeds(Line(100), Line(10)),
+        "augmented_ini": JobNeeds(Line(100), Line(10)),
+        "filter_tables": JobNeeds(Line(400), Line(10, 0.02), growth=Growth(
             "bitext", Line(2.53, 4.21), Power(19.6, 0.759))),
-        "augment_filtered": Needs(Line(350, 0.1), Line(10)),
-        "fill_up": Needs(Line(250), Line(10, 0.5)),
+        "augment_filtered": JobNeeds(Line(350, 0.1), Line(10)),
+        "fill_up": JobNeeds(Line(250), Line(10, 0.5)),
         # tuning and evaluation
-        "moses_tune": Needs(Line(1500, 60), None),
-        "mert": Needs(search, None, neural=neural),
-        "moses_decode": Needs(Line(1500, 60), decoding),
-        "decode": Needs(search, decoding, neural=neural),
-        "detokenize_reference": Needs(Line(200), Line(30)),
-        "score": Needs(Line(200), Line(30)),
-        "table1": Needs(Line(450), Line(120)),
-        "provenance": Needs(Line(250), Line(60)),
+        "moses_tune": JobNeeds(Line(1500, 60), None),
+        "mert": JobNeeds(search, None, neural=neural),
+        "moses_decode": JobNeeds(Line(1500, 60), decoding),
+        "decode": JobNeeds(search, decoding, neural=neural),
+        "detokenize_reference": JobNeeds(Line(200), Line(30)),
+        "score": JobNeeds(Line(200), Line(30)),
+        "table1": JobNeeds(Line(450), Line(120)),
+        "provenance": JobNeeds(Line(250), Line(60)),
         # analysis and translation
-        "learning_curve": Needs(Line(250), Line(10)),
-        "mert_curves": Needs(Line(250), Line(10)),
-        "bleu_curves": Needs(Line(400), Line(60, 0.1)),
-        "sentence_vectors": Needs(Line(3000), Line(10)),
-        "score_scatter": Needs(Line(350), Line(10, 0.02)),
-        "compare_systems": Needs(search, Line(60), neural=neural),
-        "phrase_examples": Needs(Line(600, 2), Line(30, 0.05)),
-        "embeddings": Needs(Line(1000, 2), Line(60)),
-        "report_page": Needs(Line(150, 5), Line(10)),
-        "describe_system": Needs(Line(250), Line(10)),
+        "learning_curve": JobNeeds(Line(250), Line(10)),
+        "mert_curves": JobNeeds(Line(250), Line(10)),
+        "bleu_curves": JobNeeds(Line(400), Line(60, 0.1)),
+        "sentence_vectors": JobNeeds(Line(3000), Line(10)),
+        "score_scatter": JobNeeds(Line(350), Line(10, 0.02)),
+        "compare_systems": JobNeeds(search, Line(60), neural=neural),
+        "phrase_examples": JobNeeds(Line(600, 2), Line(30, 0.05)),
+        "embeddings": JobNeeds(Line(1000, 2), Line(60)),
+        "report_page": JobNeeds(Line(150, 5), Line(10)),
+        "describe_system": JobNeeds(Line(250), Line(10)),
     }
     # fmt: on
 
 
-def needed_memory(needs: Needs, config: Mapping[str, Any], mb: Callable[[], float]) -> float:
+def needed_memory(needs: JobNeeds, config: Mapping[str, Any], mb: Callable[[], float]) -> float:
     """Return the memory in MB of a job with ``mb()`` MB of input, which is asked only if the memory depends on it."""
     if isinstance(needs.memory, ByPreset):
         return float(getattr(needs.memory, config[needs.memory.chapter]["preset"]))

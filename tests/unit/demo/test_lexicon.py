@@ -8,9 +8,9 @@ import pytest
 
 from rnnsmt.base.io import InputError
 from rnnsmt.demo import entries, french, tables
-from rnnsmt.demo.tables import COLUMNS, LEXICON, Row, read_table
+from rnnsmt.demo.tables import COLUMNS, LEXICON, LexiconRow, read_table
 
-PARSERS: dict[str, Callable[[Row], object]] = {
+PARSERS: dict[str, Callable[[LexiconRow], object]] = {
     "nouns": entries.noun,
     "adjectives": entries.adjective,
     "verbs": entries.verb,

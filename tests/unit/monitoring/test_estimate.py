@@ -10,7 +10,7 @@ import yaml
 
 from rnnsmt.monitoring.estimate import estimates, lines, sizes_of
 from rnnsmt.plan.config import settle
-from rnnsmt.plan.resources import Growth, Line, Needs, Power, needs_of_rules
+from rnnsmt.plan.resources import Growth, JobNeeds, Line, Power, needs_of_rules
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -58,9 +58,9 @@ def test_growth(config, monkeypatch):
     growth = Growth("pool", Line(36.0, 36.0), Power(2.0, 0.5))
     reads = Growth("bitext", Line(36.0), Power(1.0, 1.0), {"align_words": 0.5})
     table = needs_of_rules(config) | {
-        "align_words": Needs(Line(500.0, 1000.0), None, growth=growth),
-        "extract": Needs(Line(500.0, 1000.0), Line(1), most=16000, growth=reads),
-        "lexical": Needs(Line(500.0, 100.0), Line(1), growth=reads),
+        "align_words": JobNeeds(Line(500.0, 1000.0), None, growth=growth),
+        "extract": JobNeeds(Line(500.0, 1000.0), Line(1), most=16000, growth=reads),
+        "lexical": JobNeeds(Line(500.0, 100.0), Line(1), growth=reads),
     }
     monkeypatch.setattr("rnnsmt.monitoring.estimate.needs_of_rules", lambda config: table)
     rows = {row.rule: row for row in estimates(config)}

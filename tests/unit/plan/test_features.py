@@ -9,7 +9,7 @@ from rnnsmt.moses.default_ini import default_ini
 from rnnsmt.moses.ini import NEURAL_MODELS
 from rnnsmt.plan import features, systems
 from rnnsmt.plan.config import check
-from rnnsmt.plan.features import BY_NAME, FEATURES, REGISTRY, Feature, features_of, known_features, networks_of
+from rnnsmt.plan.features import BY_NAME, FEATURES, REGISTRY, SystemFeature, features_of, known_features, networks_of
 from rnnsmt.plan.models import Systems
 from rnnsmt.plan.systems import has_network, label, named_features, ordered_features, share_networks
 
@@ -89,11 +89,11 @@ def test_networks():
 @pytest.fixture
 def two_more(monkeypatch) -> None:
     """A registry with a further column without a network, and a third network in the search."""
-    topic = Feature(
+    topic = SystemFeature(
         "topic", "Topic", 0.25, network="topic", chapter="topic", title="Topic model", in_search=True,
         ini_settings=("unknown",), search_settings=("topic_cells",),
     )  # fmt: skip
-    length = Feature("length", "Length", 0.1, scores="results/phrases/length.npy")
+    length = SystemFeature("length", "Length", 0.1, scores="results/phrases/length.npy")
     registry = (REGISTRY[0], topic, *REGISTRY[1:], length)
     monkeypatch.setattr(features, "REGISTRY", registry)
     for feature in (topic, length):

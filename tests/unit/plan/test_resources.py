@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from rnnsmt.plan.resources import Growth, Line, Machine, Needs, Power, needed_memory, needs_of_rules
+from rnnsmt.plan.resources import Growth, JobNeeds, Line, Machine, Power, needed_memory, needs_of_rules
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -179,5 +179,5 @@ def test_input_of_a_job_is_the_output_of_others(settled):
 
 
 def test_defaults_of_the_table():
-    needs = Needs(Line(10), Line(1), growth=Growth("pool", Line(1), Power(1, 1)))
+    needs = JobNeeds(Line(10), Line(1), growth=Growth("pool", Line(1), Power(1, 1)))
     assert needed_memory(needs, {}, lambda: pytest.fail("its size is not asked for")) == 10
