@@ -108,6 +108,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "prepare": Stage(1, "convert a bitext with links into memory-mapped word ids and affiliations"),
         "train": Stage(1, "train the network on a bitext with links"),
         "perplexity": Stage(1, "compute the perplexity of a bitext, and that of a CSLM"),
+        "rescore": Stage(1, "add the scores of networks of several directions to n-best lists"),
     },
     "seq2seq": {
         "describe": Stage(1, "print the sizes and the number of parameters of a network"),

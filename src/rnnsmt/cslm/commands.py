@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 from rnnsmt.base.io import InputError
 from rnnsmt.base.options import positive
 from rnnsmt.cslm.settings import PRESETS
-from rnnsmt.moses.ini import CSLM_UNKNOWN
 from rnnsmt.networks.options import (
     add_device,
+    add_scoring,
     add_settings,
     chosen_settings,
     need_torch,
+    normalize_of,
     print_description,
 )
 from rnnsmt.networks.run_training import add_training, run_training
@@ -19,31 +20,6 @@ from rnnsmt.networks.run_training import add_training, run_training
 if TYPE_CHECKING:
     from rnnsmt.cslm.training import CslmTrainer
     from rnnsmt.networks.devices import DeviceSetup
-
-
-def add_scoring(parser: argparse.ArgumentParser) -> None:
-    """Add ``--model``, ``--normalize``, ``--unknown``, ``--device``, ``--threads``: arguments of ``NGramScorer``."""
-    parser.add_argument("--model", required=True, metavar="FILE", help="model file written by `cslm train`")
-    parser.add_argument(
-        "--normalize",
-        choices=("auto", "yes", "no"),
-        default="auto",
-        help="softmax normalisation; yes: exact sum over all classes; no: unnormalised output unit; auto: no for "
-        "self-normalised models, else yes",
-    )
-    parser.add_argument(
-        "--unknown",
-        choices=CSLM_UNKNOWN,
-        default=CSLM_UNKNOWN[0],
-        help="probability of a word outside the shortlist; class: p(UNK), as in the paper; word: p(UNK) divided by the "
-        "number of such words in the training text",
-    )
-    add_device(parser)
-
-
-def normalize_of(args: argparse.Namespace) -> bool | None:
-    """Return ``--normalize`` as the argument ``normalize`` of ``NGramScorer``: None for auto."""
-    return {"auto": None, "yes": True, "no": False}[args.normalize]
 
 
 def describe_options(parser: argparse.ArgumentParser) -> None:
@@ -192,6 +168,7 @@ def perplexity(args: argparse.Namespace) -> dict[str, object]:
 def score_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--input", required=True, metavar="FILE", help="tokenised text, one sentence per line")
     parser.add_argument("--output", required=True, metavar="FILE", help="output file: log probabilities, one per line")
+    parser.add_argument("--model", required=True, metavar="FILE", help="model file written by `cslm train`")
     add_scoring(parser)
 
 
@@ -225,6 +202,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
 def rescore_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--nbest", required=True, metavar="FILE", help="n-best list in Moses format")
     parser.add_argument("--output", required=True, metavar="FILE", help="output file: n-best list with the new feature")
+    parser.add_argument("--model", required=True, metavar="FILE", help="model file written by `cslm train`")
     add_scoring(parser)
 
 

@@ -29,7 +29,7 @@ PHRASE_TABLES = ("PhraseDictionaryMemory",)
 
 LANGUAGE_MODELS = ("KENLM", "SRILM", "IRSTLM", "RandLM")
 
-RESCORING = ("LSTM",)
+RESCORING = ("LSTM", "Rescored")
 """Scores of complete translations, which no decoder can compute: features of n-best lists only."""
 
 CSLM_UNKNOWN = ("class", "word")

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from rnnsmt.base.io import InputError
 from rnnsmt.base.options import option, positive
+from rnnsmt.moses.ini import CSLM_UNKNOWN
 from rnnsmt.networks.settings import NetworkSizes, TrainingSettings
 
 SomeSettings = TypeVar("SomeSettings", bound=TrainingSettings)
@@ -116,3 +117,27 @@ def _table(sizes: NetworkSizes) -> str:
         lines += [f"    {symbol:26} {number:>12,}" for symbol, number in symbols.items()]
     lines.append(f"{'all parameters':30} {sizes.count():>12,}")
     return "\n".join(lines)
+
+
+def add_scoring(parser: argparse.ArgumentParser) -> None:
+    """Add ``--normalize``, ``--unknown``, ``--device``, ``--threads``: arguments of ``NGramScorer``."""
+    parser.add_argument(
+        "--normalize",
+        choices=("auto", "yes", "no"),
+        default="auto",
+        help="softmax normalisation; yes: exact sum over all classes; no: unnormalised output unit; auto: no for "
+        "self-normalised models, else yes",
+    )
+    parser.add_argument(
+        "--unknown",
+        choices=CSLM_UNKNOWN,
+        default=CSLM_UNKNOWN[0],
+        help="probability of a word outside the shortlist; class: p(UNK), as in the paper; word: p(UNK) divided by the "
+        "number of such words in the training text",
+    )
+    add_device(parser)
+
+
+def normalize_of(args: argparse.Namespace) -> bool | None:
+    """Return ``--normalize`` as the argument ``normalize`` of ``NGramScorer``: None for auto."""
+    return {"auto": None, "yes": True, "no": False}[args.normalize]

@@ -5,9 +5,17 @@ from typing import TYPE_CHECKING
 
 from rnnsmt.base.io import InputError
 from rnnsmt.base.options import positive
-from rnnsmt.networks.options import add_device, add_settings, chosen_settings, need_torch, print_description
+from rnnsmt.networks.options import (
+    add_device,
+    add_scoring,
+    add_settings,
+    chosen_settings,
+    need_torch,
+    normalize_of,
+    print_description,
+)
 from rnnsmt.networks.run_training import add_training, run_training
-from rnnsmt.nnjm.settings import PRESETS
+from rnnsmt.nnjm.settings import DIRECTIONS, PRESETS
 
 if TYPE_CHECKING:
     from rnnsmt.networks.devices import DeviceSetup
@@ -57,6 +65,14 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
         help="size of the shortlists that are not given, not counting </s>: the N - 2 most frequent words, UNK and "
         "id 0",
     )
+    parser.add_argument(
+        "--direction",
+        choices=DIRECTIONS,
+        default=DIRECTIONS[0],
+        help="what the network will predict. direct: a target word from the source words around its affiliated one and "
+        "the target words before; inverse: a source word, with the sides exchanged; -rl: from right to left, from the "
+        "words behind instead of those before. The search uses direct ones, `nnjm rescore` all",
+    )
     parser.add_argument("--output-dir", required=True, metavar="DIR", help="output directory")
 
 
@@ -90,7 +106,7 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
             counts = count_words(paths, f"on the {side} side")
             vocabularies.append(Vocabulary.from_counts(counts, args.vocab_size))
     source, target = vocabularies
-    return prepare_examples(args.source, args.target, args.alignment, (source, target), args.output_dir)
+    return prepare_examples(args.source, args.target, args.alignment, (source, target), args.output_dir, args.direction)
 
 
 def train_options(parser: argparse.ArgumentParser) -> None:
@@ -143,7 +159,8 @@ def perplexity(args: argparse.Namespace) -> dict[str, object]:
 
     Example, in the directory of a run of the embedded corpus:
 
-        rnnsmt nnjm perplexity --model try/nnjm.pt --examples try/examples --output try/nnjm.perplexity.json
+        rnnsmt nnjm perplexity --model try/nnjm.pt --examples try/examples \
+            --cslm results/cslm/network1/model.pt --output try/nnjm.perplexity.json
     """
     need_torch()
 
@@ -157,3 +174,60 @@ def perplexity(args: argparse.Namespace) -> dict[str, object]:
         if name in report:
             stats[f"{name} perplexity"] = report[name]["perplexity"]
     return stats
+
+
+def rescore_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--model", required=True, nargs="+", action="append", metavar="FILE",
+        help="model files of different directions; given once for all n-best lists, or once for each")  # fmt: skip
+    add("--nbest", required=True, nargs="+", metavar="FILE", help="n-best lists in Moses format, with segmentations")
+    add("--source", required=True, nargs="+", metavar="FILE",
+        help="tokenised source text: one file for all n-best lists, or one file for each")  # fmt: skip
+    add("--phrase-table", required=True, metavar="FILE",
+        help="phrase table with the word alignment of the phrase pairs, the fourth field")  # fmt: skip
+    add("--output", required=True, nargs="+", metavar="FILE", help="output files, one for each n-best list")
+    add_scoring(parser)
+
+
+def rescore(args: argparse.Namespace) -> dict[str, object]:
+    r"""Add the scores of joint models to the features of n-best lists in Moses format.
+
+    Devlin et al. (2014) use four directions: target given source and source given target, from left to right and from
+    right to left (`nnjm prepare --direction`). The features are NNJM0 (direct), NNJM1 (direct-rl), NNJM2 (inverse) and
+    NNJM3 (inverse-rl); a value is ln p of all words of the predicted side, including ``</s>``. The words of a
+    translation are aligned with the source by the links of its phrase pairs.
+
+    The total score of a hypothesis is not changed: `moses add-feature` writes the moses.ini with the features,
+    `tuning optimise` determines their weights, and `tuning rerank` selects the best hypotheses.
+
+    Example, in the directory of a run of the embedded corpus:
+
+        rnnsmt nnjm rescore --model try/nnjm.pt --nbest try/dev.nbest \
+            --source results/corpus/joined/truecased/dev.en.gz --phrase-table results/model/phrase-table.gz \
+            --output try/dev.nnjm.nbest
+    """
+    number = len(args.nbest)
+    if len(args.output) != number:
+        raise InputError(f"{number} --nbest but {len(args.output)} --output; give as many of each")
+    if len(args.source) not in (1, number) or len(args.model) not in (1, number):
+        raise InputError(f"--source and --model: give one, or one for each of the {number} lists")
+    need_torch()
+
+    from rnnsmt.base.io import read_lines
+    from rnnsmt.nnjm.scorer import JointScorer
+    from rnnsmt.nnjm.translation_scores import add_to_nbest, links_of_pairs
+
+    sources = {path: list(read_lines(path)) for path in dict.fromkeys(args.source)}
+    texts = [sources[args.source[n % len(args.source)]] for n in range(number)]
+    links = links_of_pairs(args.phrase_table, zip(args.nbest, texts, strict=True))
+    entries = 0
+    scorers: dict[str, JointScorer] = {}
+    for n, (nbest, output) in enumerate(zip(args.nbest, args.output, strict=True)):
+        models = args.model[n % len(args.model)]
+        scorers = {
+            path: scorers.get(path)
+            or JointScorer(path, args.device, args.threads, normalize_of(args), unknown_score=args.unknown)
+            for path in models
+        }
+        entries += add_to_nbest([scorers[path] for path in models], texts[n], nbest, output, links)
+    return {"translations": entries, "phrase pairs": len(links)}

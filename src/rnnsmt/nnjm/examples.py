@@ -3,12 +3,17 @@
 The JSON file is ``examples.json``, the vocabularies are ``vocab.{source,target}.txt``; ``affiliations.npy``, int32
 [target words], has the source position in the sentence that every target word hangs on.
 
+In a directory of another direction than ``direct`` (``settings.DIRECTIONS``), "target" is the predicted side: with
+``inverse`` the sides are exchanged, with ``-rl`` the words of the predicted side are in reverse order. Affiliations are
+computed in the order of the text.
+
 Input ids of the network are those of one matrix, as in the files of NPLM: the target words first, the source words
 after them. Positions before a sentence have id 0 of their side, those after it ``</s>``.
 """
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +30,10 @@ from rnnsmt.networks.id_directory import (
 )
 from rnnsmt.networks.vocabulary import NULL, Vocabulary
 from rnnsmt.nnjm.affiliation import NO_LINK, affiliations, windows_at
+from rnnsmt.nnjm.settings import DIRECTIONS
 from rnnsmt.phrases.aligned_text import AlignedBlock, TextStats, WordNumbers, read_aligned_blocks
 
-FORMAT = IdFormat("examples.json", "rnnsmt-nnjm-examples-1", "pairs", ("source", "target"), "run nnjm prepare again")
+FORMAT = IdFormat("examples.json", "rnnsmt-nnjm-examples-2", "pairs", ("source", "target"), "run nnjm prepare again")
 
 
 class Examples:
@@ -40,12 +46,14 @@ class Examples:
         affiliated: NDArray[np.int32],
         fingerprint: str,
         unknown_words: int,
+        direction: str,
     ) -> None:
         """Keep the arrays. unknown_words: number of distinct target words outside the vocabulary."""
         self.source_vocabulary, self.target_vocabulary = vocabularies
+        self.sides = sides
         self.source, self.target = sides
         self.affiliations = affiliated
-        self.fingerprint, self.unknown_words = fingerprint, unknown_words
+        self.fingerprint, self.unknown_words, self.direction = fingerprint, unknown_words, direction
 
     @classmethod
     def open(cls, directory: str | Path) -> "Examples":
@@ -66,26 +74,50 @@ class Examples:
         if (np.maximum.reduceat(affiliated, sides[1].offsets[:-1]) >= np.diff(sides[0].offsets)).any():
             raise InputError(f"{path}: points behind the end of a sentence; {FORMAT.remedy}")
         unknown = int(opened.stats.get("distinct unknown target words", 0))
-        return cls((source, target), sides, affiliated, opened.fingerprint, unknown)
+        direction = str(opened.stats.get("direction"))
+        if direction not in DIRECTIONS:
+            raise InputError(f"{opened.path / FORMAT.json}: has no direction; {FORMAT.remedy}")
+        return cls((source, target), sides, affiliated, opened.fingerprint, unknown, direction)
 
     def __len__(self) -> int:
         """Return the number of examples."""
         return len(self.target.words)
 
     def inputs(self, places: NDArray[np.int64], order: int, window: int) -> NDArray[np.int64]:
-        """Return the inputs of the examples ``places`` [B], int64 [B, 2 window + order].
-
-        Columns: the source words from ``window`` before to ``window`` after the affiliated one, then the order - 1
-        target words before the predicted one, the oldest first.
-        """
-        pair = np.searchsorted(self.target.offsets, places, side="right") - 1
-        begin, end = self.source.offsets[pair], self.source.offsets[pair + 1]
-        words = windows_at(self.source.words, begin, end, begin + self.affiliations[places], window, NULL)
-        return np.concatenate([words.astype(np.int64) + len(self.target_vocabulary), self.history(places, order)], 1)
+        """Return the inputs of the examples ``places``, see ``network_inputs``."""
+        return network_inputs(self.sides, self.affiliations, places, order, window, self.target_vocabulary)
 
     def history(self, places: NDArray[np.int64], order: int) -> NDArray[np.int64]:
         """Return the order - 1 target words before the examples ``places`` [B], int64 [B, order - 1], oldest first."""
         return contexts_at(self.target.words, places, order - 1, self.target_vocabulary.eos)
+
+
+def network_inputs(
+    sides: tuple[Sequences, Sequences],
+    affiliated: NDArray[np.int32],
+    places: NDArray[np.int64],
+    order: int,
+    window: int,
+    vocabulary: Vocabulary,
+) -> NDArray[np.int64]:
+    """Return the inputs of examples, int64 [B, 2 window + order].
+
+    Columns: the source words from ``window`` before to ``window`` after the affiliated one, then the order - 1 target
+    words before the predicted one, the oldest first.
+
+    Args:
+        sides: sentences of both sides, the predicted one second.
+        affiliated: int32 [target words], position in the sentence that every word of the predicted side hangs on.
+        places: [B], positions in the words of the predicted side.
+        order, window: sizes of the network.
+        vocabulary: of the predicted side.
+    """
+    source, target = sides
+    pair = np.searchsorted(target.offsets, places, side="right") - 1
+    begin, end = source.offsets[pair], source.offsets[pair + 1]
+    words = windows_at(source.words, begin, end, begin + affiliated[places], window, NULL)
+    history = contexts_at(target.words, places, order - 1, vocabulary.eos)
+    return np.concatenate([words.astype(np.int64) + len(vocabulary), history], 1)
 
 
 def prepare_examples(
@@ -94,6 +126,7 @@ def prepare_examples(
     alignments: Sequence[str],
     vocabularies: tuple[Vocabulary, Vocabulary],
     output_dir: str,
+    direction: str = "direct",
 ) -> dict[str, object]:
     """Write the directory of a bitext; return the statistics of the stage.
 
@@ -101,29 +134,33 @@ def prepare_examples(
 
     Args:
         sources, targets, alignments: files; the n-th files belong together.
-        vocabularies: of the source and of the target side.
+        vocabularies: of the source and of the target side of the files.
         output_dir: the directory.
+        direction: one of ``DIRECTIONS``.
 
     Raises:
         InputError: see ``read_aligned_blocks``; or no sentence pair has a link.
     """
     directory, stats = Path(output_dir), TextStats()
     numbers = WordNumbers(), WordNumbers()
+    given, predicted = exchanged(numbers, direction)
+    vocabularies = exchanged(vocabularies, direction)
     left_out, several, unlinked = 0, 0, 0
     with (
         write_id_directory(directory, FORMAT) as writer,
         growing_array(directory / "affiliations.npy", np.int32) as affiliated,
     ):
-        for block in read_aligned_blocks(sources, targets, alignments, *numbers, stats):
+        for text in read_aligned_blocks(sources, targets, alignments, *numbers, stats):
+            block = directed(text, direction)
             linked = np.diff(block.link_offsets) > 0
             left_out += int((~linked).sum())
             links = _links_of_words(block)
             several, unlinked = several + int((links > 1).sum()), unlinked + int((links == 0).sum())
-            sides = (block.source, block.source_offsets), (block.target, block.target_offsets)
-            for side, (flat, bounds) in enumerate(sides):
-                ids = vocabularies[side].ids(word.decode() for word in numbers[side])
-                writer.append(side, *_with_ends(flat, bounds, linked, ids, vocabularies[side].eos))
-            affiliated.append(_affiliations(block, linked))
+            ids = [v.ids(word.decode() for word in of) for v, of in zip(vocabularies, (given, predicted), strict=True)]
+            sides, found = affiliated_sentences(block, linked, ids, vocabularies, direction)
+            for side, sentences in enumerate(sides):
+                writer.append(side, sentences.words, np.diff(sentences.offsets))
+            affiliated.append(found)
         if not writer.sequences:
             raise InputError(f"{alignments[0]}: no sentence pair has a link; nothing to learn from")
     figures: dict[str, object] = {
@@ -133,13 +170,13 @@ def prepare_examples(
         "target words with several links": several,
         "target words without links": unlinked,
     }
-    about: dict[str, object] = {"format": FORMAT.version}
+    about: dict[str, object] = {"format": FORMAT.version, "direction": direction}
     hashes = [vocabulary.hash() for vocabulary in vocabularies]
     for side, name in enumerate(FORMAT.sides):
         vocabularies[side].write(directory / f"vocab.{name}.txt")
         about |= {f"{name} vocabulary": hashes[side], f"{name} classes": len(vocabularies[side])}
         figures[f"{name} coverage"] = round(1 - writer.unknown[side] / max(writer.ids(side), 1), 6)
-        unknown = sum(word.decode() not in vocabularies[side].index for word in numbers[side])
+        unknown = sum(word.decode() not in vocabularies[side].index for word in (given, predicted)[side])
         figures[f"distinct unknown {name} words"] = unknown
     fingerprint = writer.fingerprint([*hashes, affiliated.digest.hexdigest()])
     write_json(directory / FORMAT.json, {**about, **figures, "fingerprint": fingerprint})
@@ -152,28 +189,74 @@ def _links_of_words(block: AlignedBlock) -> NDArray[np.int64]:
     return np.bincount(block.target_offsets[pair] + block.links[:, 1], minlength=len(block.target))
 
 
+T = TypeVar("T")
+
+
+def exchanged(sides: tuple[T, T], direction: str) -> tuple[T, T]:
+    """Return what belongs to source and target as (given side, predicted side) of a direction."""
+    source, target = sides
+    return (target, source) if direction.startswith("inverse") else (source, target)
+
+
+def directed(block: AlignedBlock, direction: str) -> AlignedBlock:
+    """Return a block with the given side as source and the predicted side as target, in the order of the text."""
+    if not direction.startswith("inverse"):
+        return block
+    links, pair = block.links[:, ::-1], np.repeat(np.arange(block.sentences), np.diff(block.link_offsets))
+    order = np.lexsort((links[:, 0], links[:, 1], pair))
+    return AlignedBlock(
+        block.target, block.source, links[order], block.target_offsets, block.source_offsets, block.link_offsets
+    )
+
+
+def affiliated_sentences(
+    block: AlignedBlock,
+    kept: NDArray[np.bool_],
+    ids: Sequence[NDArray[np.int32]],
+    vocabularies: tuple[Vocabulary, Vocabulary],
+    direction: str,
+) -> tuple[tuple[Sequences, Sequences], NDArray[np.int32]]:
+    """Return the sentences of a block as ids with ``</s>``, and the affiliations of the predicted words.
+
+    ``</s>`` hangs on ``</s>``. With ``-rl`` the predicted words and their affiliations are in reverse order.
+
+    Args:
+        block: see ``directed``.
+        kept: [S], the sentence pairs to return, all of which have links.
+        ids: per side the id of every word number of the block.
+        vocabularies: of the given and of the predicted side.
+        direction: one of ``DIRECTIONS``.
+    """
+    links = np.ascontiguousarray(block.links.T)
+    found = affiliations(block.link_offsets, links[0], links[1], block.target_offsets)
+    target, bounds = block.target, block.target_offsets
+    if direction.endswith("-rl"):
+        lengths = np.diff(bounds)
+        back = np.repeat(bounds[:-1] + bounds[1:] - 1, lengths) - np.arange(len(target))
+        target, found = target[back], found[back]
+    found = found[np.repeat(kept, np.diff(bounds))]
+    assert NO_LINK not in found
+    sides = (
+        _with_ends(block.source, block.source_offsets, kept, ids[0], vocabularies[0].eos),
+        _with_ends(target, bounds, kept, ids[1], vocabularies[1].eos),
+    )
+    ends = np.cumsum(np.diff(bounds)[kept])
+    return sides, np.insert(found, ends, np.diff(block.source_offsets)[kept]).astype(np.int32)
+
+
 def _with_ends(
-    flat: NDArray[np.int32], bounds: NDArray[np.int64], linked: NDArray[np.bool_], ids: NDArray[np.int32], end: int
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Return the ids of the sentences that have links, each with ``end`` behind it, and their lengths with it.
+    flat: NDArray[np.int32], bounds: NDArray[np.int64], kept: NDArray[np.bool_], ids: NDArray[np.int32], end: int
+) -> Sequences:
+    """Return the ids of the sentences that are kept, each with ``end`` behind it.
 
     Args:
         flat, bounds: word numbers of all sentences, and where each begins.
-        linked: [S], which sentences are kept.
+        kept: [S], which sentences are kept.
         ids: id of every word number.
         end: id of ``</s>``.
     """
     lengths = np.diff(bounds)
-    kept = ids[flat[np.repeat(linked, lengths)]]
-    lengths = lengths[linked]
-    return np.insert(kept, np.cumsum(lengths), end).astype(np.int32), lengths + 1
-
-
-def _affiliations(block: AlignedBlock, linked: NDArray[np.bool_]) -> NDArray[np.int32]:
-    """Return the affiliations of the target words of the sentences that have links; ``</s>`` hangs on ``</s>``."""
-    links = np.ascontiguousarray(block.links.T)
-    found = affiliations(block.link_offsets, links[0], links[1], block.target_offsets)
-    lengths = np.diff(block.target_offsets)
-    found = found[np.repeat(linked, lengths)]
-    assert NO_LINK not in found
-    return np.insert(found, np.cumsum(lengths[linked]), np.diff(block.source_offsets)[linked]).astype(np.int32)
+    words = ids[flat[np.repeat(kept, lengths)]]
+    ends = np.cumsum(lengths[kept])
+    offsets = np.concatenate([[0], ends + np.arange(1, len(ends) + 1)])
+    return Sequences(np.insert(words, ends, end).astype(np.int32), offsets)

@@ -21,9 +21,9 @@ from rnnsmt.base.io import InputError
 from rnnsmt.cslm.model import FeedForwardLM
 from rnnsmt.networks.model_file import ModelFormat, corrupt_as_input_error, read_model, write_model
 from rnnsmt.networks.vocabulary import Vocabulary
-from rnnsmt.nnjm.settings import JointSizes
+from rnnsmt.nnjm.settings import DIRECTIONS, JointSizes
 
-FORMAT = ModelFormat("rnnsmt-nnjm-1", "a joint model", "train it again with nnjm train")
+FORMAT = ModelFormat("rnnsmt-nnjm-2", "a joint model", "train it again with nnjm train")
 
 
 class TrainedNnjm(NamedTuple):
@@ -33,6 +33,7 @@ class TrainedNnjm(NamedTuple):
         model: the network.
         vocabulary: the target words, which are the classes.
         source_vocabulary: the source words.
+        direction: what the network predicts, one of ``settings.DIRECTIONS``; "target" is the predicted side.
         self_normalised: whether the network was trained so that an output unit approximates the log probability.
         unknown_words: number of distinct target words of the training text outside the vocabulary.
         meta: settings, seed and results of the training.
@@ -41,6 +42,7 @@ class TrainedNnjm(NamedTuple):
     model: FeedForwardLM
     vocabulary: Vocabulary
     source_vocabulary: Vocabulary
+    direction: str
     self_normalised: bool
     unknown_words: int
     meta: dict[str, Any]
@@ -51,6 +53,7 @@ def save_model(path: str | Path, trained: TrainedNnjm) -> None:
     content = {
         "words": trained.vocabulary.words[2:-1],
         "source words": trained.source_vocabulary.words[2:-1],
+        "direction": trained.direction,
         "self-normalised": trained.self_normalised,
         "unknown words": trained.unknown_words,
         "meta": trained.meta,
@@ -70,10 +73,13 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> TrainedN
             model,
             Vocabulary(content["words"]),
             Vocabulary(content["source words"]),
+            str(content["direction"]),
             bool(content["self-normalised"]),
             int(content["unknown words"]),
             content["meta"],
         )
+    if trained.direction not in DIRECTIONS:
+        raise InputError(f"{path}: unknown direction {trained.direction}; {FORMAT.remedy}")
     sizes = model.sizes
     if (len(trained.vocabulary), len(trained.source_vocabulary)) != (
         sizes.vocabulary,

@@ -28,6 +28,7 @@ class JointScorer(NGramScorer):
     """The probabilities of a joint model; a context is the window of source words and the target words before.
 
     Attributes:
+        direction: what the network predicts, one of ``settings.DIRECTIONS``.
         source_vocabulary: the source words; the input id of a source word is its id plus ``first_source``.
         window: number of source words on each side of the affiliated one.
         width: number of source words of a window.
@@ -38,6 +39,7 @@ class JointScorer(NGramScorer):
         trained = load_model(path, device)
         sizes: Any = trained.model.sizes
         self.order, self.window, self.width = sizes.order, sizes.window, 2 * sizes.window + 1
+        self.direction = trained.direction
         self.source_vocabulary, self.first_source = trained.source_vocabulary, len(trained.vocabulary)
         return trained
 
@@ -90,6 +92,8 @@ def perplexity_report(
     ):
         if of_model.hash() != of_text.hash():
             raise InputError(f"{directory}: its {side} vocabulary is not that of {model}; prepare it with that one")
+    if scorer.direction != examples.direction:
+        raise InputError(f"{directory}: has direction {examples.direction}, but {model} predicts {scorer.direction}")
     words = np.array(examples.target.words)
     known = words != UNK
     joint = np.concatenate(

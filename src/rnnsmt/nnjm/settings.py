@@ -15,6 +15,10 @@ from rnnsmt.networks.settings import setting
 
 ACTIVATIONS = ("relu", "tanh")
 
+DIRECTIONS = ("direct", "direct-rl", "inverse", "inverse-rl")
+"""What a joint model predicts (Devlin et al. 2014, section 4): a word of the target (``direct``) or of the source
+(``inverse``) from a window of the other side, and the words before it, or behind it (``-rl``: from right to left)."""
+
 
 @dataclass(frozen=True)
 class JointSizes(FeedForwardSizes):

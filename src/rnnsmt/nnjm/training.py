@@ -87,7 +87,13 @@ class NnjmTrainer(FeedForwardTrainer):
         save_model(
             path,
             TrainedNnjm(
-                self.model, data.target_vocabulary, data.source_vocabulary, normalised, data.unknown_words, meta
+                self.model,
+                data.target_vocabulary,
+                data.source_vocabulary,
+                data.direction,
+                normalised,
+                data.unknown_words,
+                meta,
             ),
         )
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from rnnsmt.base.io import InputError
 from rnnsmt.networks.options import need_torch
 from rnnsmt.search.joint_model import JointFeature
 from rnnsmt.search.neural import NeuralFeature, NeuralLM
@@ -37,6 +38,10 @@ def _load_nnjm(name: str, path: Path, options: Mapping[str, str], network: Netwo
 
     reduced = network.precision == "reduced"
     scorer = JointScorer(path, network.device, network.threads, reduced=reduced, unknown_score=options["unknown"])
+    if scorer.direction != "direct":
+        raise InputError(
+            f"{path}: has direction {scorer.direction}, and the search needs direct; use nnjm rescore with n-best lists"
+        )
     return JointFeature(name, scorer)
 
 
