@@ -8,7 +8,7 @@ from pathlib import Path
 from select import select
 from typing import TYPE_CHECKING
 
-from rnnsmt.base.io import STANDARD_STREAM, InputError, decoded, write_lines_or_stdout
+from rnnsmt.base.io import STANDARD_STREAM, InputError, decoded, standard_input, write_lines_or_stdout
 from rnnsmt.base.options import positive
 from rnnsmt.base.progress import say
 from rnnsmt.corpus.reading import read_texts
@@ -159,7 +159,7 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
 def _answer(system: "System", args: argparse.Namespace) -> int:
     """Translate standard input line by line as it arrives, and return the number of segments."""
     about, done, prompt = system.description, 0, ""
-    if sys.stdin.isatty():
+    if standard_input().isatty():
         say(f"{about.name}, {about.source} to {about.target}: one segment per line, Ctrl-D to quit")
         prompt = f"{about.source}> "
     for texts in waiting_lines(prompt):
@@ -176,7 +176,7 @@ def waiting_lines(prompt: str = "") -> Iterator[list[str]]:
     Raises:
         InputError: a line is not UTF-8 or longer than ``MOST_BYTES``.
     """
-    place, number, ended = sys.stdin.fileno(), 0, False
+    place, number, ended = standard_input().fileno(), 0, False
     lines = [b""]  # the last one may not have come as a whole
     while not ended or len(lines) > 1:
         while not ended and (len(lines) == 1 or (len(lines) <= MOST_WAITING and select([place], [], [], 0)[0])):
