@@ -221,6 +221,7 @@ def test_the_content_of_a_get_is_no_request(server):
 def test_too_many_connections_are_told(server):
     with ExitStack() as stack:
         idle = [stack.enter_context(socket.create_connection(server.server_address)) for _ in range(300)]
+        assert ask(server, "/health")[0] == 200  # the server accepts in order: it has seen all of them
         told = 0
         for one in idle:
             one.settimeout(0.01)
