@@ -8,6 +8,7 @@ before the end with a checkpoint saved, run again to resume; 128 + n ended by si
 
 import argparse
 import difflib
+import errno
 import gc
 import inspect
 import re
@@ -19,7 +20,7 @@ from importlib import import_module
 
 from rnnsmt import __version__
 from rnnsmt.base import stopping
-from rnnsmt.base.io import InputError
+from rnnsmt.base.io import InputError, stdout_is_closed
 from rnnsmt.base.options import check_options
 from rnnsmt.base.progress import StageClock
 from rnnsmt.stages import CHAPTERS, SHORT, STAGES
@@ -83,6 +84,8 @@ def _sentence(error: Exception) -> str | None:
         return None
     elif isinstance(error, OSError) and error.filename is not None:  # the place is wrong, not the program
         text = f"{error.filename}: {error.strerror}; check the path and its permissions"
+    elif isinstance(error, OSError) and error.errno == errno.EBADF and stdout_is_closed():
+        text = "standard output is closed; redirect it to a file, or name an output file"
     elif isinstance(error, OSError):
         text = f"a file could not be written ({error.strerror}); free disk space and run it again"
     elif isinstance(error, RuntimeError):

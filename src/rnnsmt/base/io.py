@@ -7,6 +7,7 @@ or ``.xz``. Control characters, ``|||`` and empty lines are handled in ``rnnsmt.
 
 import bz2
 import errno
+import fcntl
 import gzip
 import hashlib
 import io
@@ -215,12 +216,33 @@ STANDARD_STREAM = "-"
 """Path that stands for standard input or output."""
 
 
+def standard_input() -> TextIO:
+    """Return standard input.
+
+    Raises:
+        InputError: it is closed, or open for writing only.
+    """
+    if sys.stdin is None or not sys.stdin.readable() or _is_open(0, os.O_WRONLY):
+        raise InputError("standard input is closed; name an input file, or pipe text to the command")
+    return sys.stdin
+
+
+def _is_open(descriptor: int, mode: int) -> bool:
+    """Return whether a file descriptor is open in exactly this access mode (``os.O_RDONLY``, ``os.O_WRONLY``)."""
+    return fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE == mode
+
+
+def stdout_is_closed() -> bool:
+    """Return whether nothing can be written to standard output, see ``stopping.open_closed_streams``."""
+    return _is_open(1, os.O_RDONLY)
+
+
 def read_lines_or_stdin(path: str | Path) -> Iterator[str]:
     """Yield the lines of a UTF-8 file as ``read_lines``, or of standard input if the path is ``-``."""
     if str(path) != STANDARD_STREAM:
         yield from read_lines(path)
         return
-    for number, line in enumerate(sys.stdin.buffer, 1):
+    for number, line in enumerate(standard_input().buffer, 1):
         yield decoded(line.removesuffix(b"\n"), "standard input", number)
 
 

@@ -109,10 +109,13 @@ def signal_again(lost: "sys.UnraisableHookArgs") -> None:
 def open_closed_streams() -> None:
     """Reopen closed file descriptors 0 to 2 on /dev/null.
 
-    Libraries print to these descriptors, so that no output file may get one of them.
+    Libraries print to these descriptors, so that no output file may get one of them. A closed standard output is opened
+    for reading: what a command writes to it fails instead of being lost.
     """
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
-        pass
+        if number == 1:
+            os.close(number)
+            os.open(os.devnull, os.O_RDONLY)
     os.close(number)
     sys.stdout = sys.stdout or os.fdopen(1, "w")
     sys.stderr = sys.stderr or os.fdopen(2, "w")

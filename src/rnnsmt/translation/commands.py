@@ -8,7 +8,7 @@ from pathlib import Path
 from select import select
 from typing import TYPE_CHECKING
 
-from rnnsmt.base.io import STANDARD_STREAM, InputError, decoded, write_lines_or_stdout
+from rnnsmt.base.io import STANDARD_STREAM, InputError, decoded, standard_input, write_lines_or_stdout
 from rnnsmt.base.options import positive
 from rnnsmt.base.progress import say
 from rnnsmt.corpus.reading import read_texts
@@ -17,6 +17,9 @@ from rnnsmt.networks.settings import PRECISIONS
 
 if TYPE_CHECKING:
     from rnnsmt.translation.system import ExplainedTranslation, PhraseUse, System
+
+EXAMPLES, MAX_EXAMPLE = 4, 150
+"""Number of examples of a system, and their maximum length in characters."""
 
 MOST_WAITING = 256
 """Maximum number of lines of a pipe that are translated together."""
@@ -49,6 +52,9 @@ def describe_options(parser: argparse.ArgumentParser) -> None:
     add("--cslm-precision", choices=PRECISIONS, default="reduced",
         help="precision of the softmax sum of the CSLM; reduced: bfloat16 for small terms on CPUs that "
         "support it")  # fmt: skip
+    add("--examples", metavar="FILE",
+        help=f"raw text of the source language; {EXAMPLES} of its segments become the examples on the page of "
+        "`rnnsmt translate --serve`")  # fmt: skip
     add("--output-dir", nargs="+", required=True, metavar="DIR",
         help="directories of the tuned runs, which contain their moses.ini")  # fmt: skip
 
@@ -67,6 +73,7 @@ def describe(args: argparse.Namespace) -> dict[str, object]:
 
     if len(args.rnn) not in (0, 1, len(args.output_dir)) or bool(args.rnn) != bool(args.vocabulary):
         raise InputError("--rnn: give one network or one for each --output-dir, and --vocabulary with it")
+    examples = [] if args.examples is None else choose_examples(read_texts(args.examples))
     for number, folder in enumerate(args.output_dir):
         network = [args.rnn[number % len(args.rnn)], *args.vocabulary] if args.rnn else []
         Description(
@@ -85,8 +92,15 @@ def describe(args: argparse.Namespace) -> dict[str, object]:
             stack=args.stack,
             cslm_cells=args.cslm_cells,
             cslm_precision=args.cslm_precision,
+            examples=examples,
         ).write(folder)
     return {"folders": len(args.output_dir)}
+
+
+def choose_examples(texts: Sequence[str]) -> list[str]:
+    """Return some segments of usual length, evenly spread over a text."""
+    usual = [text for text in dict.fromkeys(texts) if 5 <= text.count(" ") + 1 <= 15 and len(text) <= MAX_EXAMPLE]
+    return [usual[place * len(usual) // EXAMPLES] for place in range(min(EXAMPLES, len(usual)))]
 
 
 def translate_options(parser: argparse.ArgumentParser) -> None:
@@ -107,6 +121,12 @@ def translate_options(parser: argparse.ArgumentParser) -> None:
         help="start a web page and HTTP API on this port instead of reading --input; 0: any free port")  # fmt: skip
     add("--host", metavar="ADDRESS",
         help="address that --serve listens on; if not given, 127.0.0.1; 0.0.0.0: all interfaces")  # fmt: skip
+    add("--public-name", nargs="+", default=[], metavar="NAME",
+        help="host names by which clients reach --serve, for example those of a reverse proxy; without them, a server "
+        "on 127.0.0.1 answers to local names only, another one to all")  # fmt: skip
+    add("--trusted-proxy", nargs="+", default=[], metavar="ADDRESS",
+        help="addresses or networks of reverse proxies; the client of a request that comes from them is the address in "
+        "its X-Forwarded-For, which is ignored otherwise")  # fmt: skip
     add("--rate", type=positive, metavar="N",
         help="maximum number of requests per minute and client address with --serve; if not given, 120")  # fmt: skip
     add_device(parser)
@@ -120,7 +140,8 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
     pipe, every line is translated as soon as it arrives. On a terminal there is a prompt; Ctrl-D ends it.
 
     --serve PORT keeps the system loaded and serves a web page at http://127.0.0.1:PORT and an HTTP API: POST /translate
-    with {"text": "..."} as application/json.
+    with {"text": "..."} as application/json, or requests of clients of LibreTranslate. SIGTERM and Ctrl-C end it after
+    the requests in progress, at most 30 seconds later; a second signal ends it at once.
 
     Examples, in the directory of a run of the embedded corpus:
 
@@ -135,19 +156,22 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
         raise InputError(
             "--serve cannot be combined with --input, --output, --explain or --nbest; they are part of each request"
         )
-    if args.serve is None and (args.host or args.rate):
-        raise InputError("--host and --rate require --serve")
+    if args.serve is None and (args.host or args.rate or args.public_name or args.trusted_proxy):
+        raise InputError("--host, --rate, --public-name and --trusted-proxy require --serve")
     texts = None if args.input == STANDARD_STREAM else read_texts(args.input)
     if texts is None and args.serve is None and args.output != STANDARD_STREAM:
         texts = [line for lines in waiting_lines() for line in lines]
 
     from rnnsmt.translation.system import System
 
-    system = System(args.system, texts, args.device, args.threads)
     if args.serve is not None:
-        from rnnsmt.translation.server import serve
+        from rnnsmt.translation.server import MOST_WORDS, serve
 
-        return serve(system, args.host or "127.0.0.1", args.serve, args.rate or 120)
+        system = System(args.system, None, args.device, args.threads, MOST_WORDS)
+        return serve(
+            system, args.host or "127.0.0.1", args.serve, args.rate or 120, args.trusted_proxy, args.public_name
+        )
+    system = System(args.system, texts, args.device, args.threads)
     if texts is None:
         done = _answer(system, args)
     else:
@@ -159,7 +183,7 @@ def translate(args: argparse.Namespace) -> dict[str, object]:
 def _answer(system: "System", args: argparse.Namespace) -> int:
     """Translate standard input line by line as it arrives, and return the number of segments."""
     about, done, prompt = system.description, 0, ""
-    if sys.stdin.isatty():
+    if standard_input().isatty():
         say(f"{about.name}, {about.source} to {about.target}: one segment per line, Ctrl-D to quit")
         prompt = f"{about.source}> "
     for texts in waiting_lines(prompt):
@@ -176,7 +200,7 @@ def waiting_lines(prompt: str = "") -> Iterator[list[str]]:
     Raises:
         InputError: a line is not UTF-8 or longer than ``MOST_BYTES``.
     """
-    place, number, ended = sys.stdin.fileno(), 0, False
+    place, number, ended = standard_input().fileno(), 0, False
     lines = [b""]  # the last one may not have come as a whole
     while not ended or len(lines) > 1:
         while not ended and (len(lines) == 1 or (len(lines) <= MOST_WAITING and select([place], [], [], 0)[0])):

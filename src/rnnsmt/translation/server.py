@@ -1,79 +1,98 @@
-"""HTTP server of a tuned system: a web page for people, JSON for programs.
+"""HTTP server of a tuned system: a web page for people, JSON for programs (``api``).
 
-``GET /`` returns the page; ``/?text=...`` translates a text at once. ``GET /system`` describes the system.
-``POST /translate`` takes ``{"text": "...", "nbest": n, "explain": true}`` with one segment per line; the last two
-fields are optional. It returns ``{"translations": [...]}`` with one entry per line. An error is
-``{"error": "a sentence"}`` with the appropriate HTTP status.
+``GET /`` returns the page; ``/?text=...`` translates a text at once. ``POST /translate`` translates. ``GET`` of
+``/system``, ``/languages``, ``/health`` and ``/spec`` describe the system and the interface.
 
-Requests are read concurrently and translated by one thread, which combines those that are waiting. All input is
-bounded: the size of a request, the number of waiting requests, the number of requests per address and minute, and the
-time for a request to arrive.
+One thread reads and answers all connections (asyncio), another one translates (``translator``). h11 parses and writes
+HTTP; what its users among the ASGI servers leave to a proxy is here: time limits for heads and bodies, limits of
+connections and of waiting work per client, requests whose client is gone. All input is bounded.
 """
 
+import asyncio
 import errno
 import ipaddress
 import json
+import re
+import select
+import signal
 import socket
 import threading
 import time
 import traceback
 from collections import OrderedDict, deque
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as NoAnswerError
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
-from queue import Empty, Full, Queue
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
+
+import h11
 
 from rnnsmt import __version__
 from rnnsmt.base.io import InputError
+from rnnsmt.base.languages import language_name
 from rnnsmt.base.progress import say
-from rnnsmt.translation.system import ExplainedTranslation, PhraseUse, System
-
-MOST_BYTES = 200_000
-"""Maximum size of a request in bytes."""
-
-MOST_LINES = 1000
-"""Maximum number of lines in a request."""
-
-MOST_NBEST = 100
-"""Maximum number of translations per line."""
-
-MOST_WAITING = 200
-"""Maximum number of requests that wait or are being translated; others are rejected."""
+from rnnsmt.translation import api
+from rnnsmt.translation.api import JSON, RefusedError
+from rnnsmt.translation.cards import documents, features
+from rnnsmt.translation.system import System
+from rnnsmt.translation.translator import FullError, Job, Translator
 
 MOST_ADDRESSES = 10_000
 """Maximum number of addresses whose requests are counted; the least recently seen address is dropped first."""
 
-MOST_CONNECTIONS = 256
+MOST_CONNECTIONS = 512
 """Maximum number of open connections."""
 
+MOST_CONNECTIONS_OF_CLIENT = 256
+"""Maximum number of open connections of one address."""
+
+MOST_HEAD_BYTES = 16_384
+"""Maximum size of the head of a request in bytes."""
+
+MOST_WORDS = 500
+"""Maximum number of words of a line, which is searched as a whole while others wait."""
+
 SECONDS = 30.0
-"""Time limit in seconds for a request to arrive, and for an idle connection."""
+"""Time limit in seconds for a request to arrive, for an idle connection, and for a client to take what it is sent."""
 
 ANSWER_SECONDS = 600.0
 """Time limit in seconds for a translation."""
 
-BUSY = b'{"error": "too many connections; come again"}'
+POLL_SECONDS = 0.25
+"""Seconds between two looks at whether a client still waits."""
 
+LINGER_SECONDS, LINGER_BYTES = 2.0, 20_000_000
+"""How long and how much is still read of a refused request, so that its client can read the answer."""
 
-class Request(NamedTuple):
-    """A request for translations.
+DRAIN_SECONDS = 30.0
+"""Time limit in seconds for the requests in progress when the server is asked to stop."""
 
-    Attributes:
-        lines: raw segments.
-        nbest: number of translations of each; 0 for the best one alone.
-        explain: whether to explain the translations.
-        answer: receives the translations, or an exception.
-    """
+LAST_REQUEST_SECONDS = 1.0
+"""Time in seconds for a request to begin to arrive on an open connection when the server is asked to stop."""
 
-    lines: list[str]
-    nbest: int
-    explain: bool
-    answer: "Future[list[dict[str, Any]]]"
+LINES_PER_MINUTE = 20
+"""Maximum number of lines that the log gets in a minute for what clients do."""
+
+POST_ROUTE = "/translate"
+
+SECURITY_HEADERS = [
+    ("X-Content-Type-Options", "nosniff"),
+    ("X-Frame-Options", "DENY"),
+    ("Referrer-Policy", "no-referrer"),
+    ("Cache-Control", "no-store"),
+    (
+        "Content-Security-Policy",
+        "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; "
+        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    ),
+]
+
+_REPEATED = re.compile(r"[:,]? *(?:bytearray|b['\"])")
+"""Where a message of h11 begins to repeat what the client sent."""
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 class RateLimit:
@@ -82,7 +101,6 @@ class RateLimit:
     def __init__(self, number: int) -> None:
         self.number = number
         self._times: OrderedDict[str, deque[float]] = OrderedDict()
-        self._lock = threading.Lock()
 
     def allows(self, address: str, now: float) -> bool:
         """Return whether a request may be answered, and count it if so.
@@ -91,146 +109,523 @@ class RateLimit:
             address: address of the client.
             now: current time in seconds.
         """
-        with self._lock:
-            times = self._times.setdefault(address, deque())
-            self._times.move_to_end(address)
-            while len(self._times) > MOST_ADDRESSES:
-                self._times.popitem(last=False)
-            while times and times[0] <= now - 60:
-                times.popleft()
-            if len(times) >= self.number:
-                return False
-            times.append(now)
-            return True
+        times = self._times.setdefault(address, deque())
+        self._times.move_to_end(address)
+        while len(self._times) > MOST_ADDRESSES:
+            self._times.popitem(last=False)
+        while times and times[0] <= now - 60:
+            times.popleft()
+        if len(times) >= self.number:
+            return False
+        times.append(now)
+        return True
 
 
-class Translator(threading.Thread):
-    """Thread that translates waiting requests; no other thread uses the system."""
+class ClientLog:
+    """Log of what clients do wrong, without their texts and addresses; clients cannot fill the disk with it."""
 
-    def __init__(self, system: System) -> None:
-        super().__init__(daemon=True)
-        self.system = system
-        self.waiting: Queue[Request] = Queue(MOST_WAITING)
+    def __init__(self) -> None:
+        self._minute, self._lines = -1, 0
 
-    def run(self) -> None:
-        """Translate waiting requests until the process ends; a batch is complete once it has ``MOST_LINES`` lines."""
-        while True:
-            requests = [self.waiting.get()]
-            lines = len(requests[0].lines)
-            while lines < MOST_LINES:
-                try:
-                    requests.append(self.waiting.get_nowait())
-                except Empty:
-                    break
-                lines += len(requests[-1].lines)
-            requests = [one for one in requests if one.answer.set_running_or_notify_cancel()]
-            if plain := [one for one in requests if not one.nbest and not one.explain]:
-                self._answer_together(plain)
-            for one in requests:
-                if one.nbest or one.explain:
-                    self._answer(one)
-
-    def _answer_together(self, requests: list[Request]) -> None:
-        """Translate several requests in one search; if that fails, translate each by itself."""
-        try:
-            found = iter(self.system.translate_all([line for one in requests for line in one.lines]))
-        except Exception:  # caused by one request; the others and this thread must survive it
-            for one in requests:
-                self._answer(one)
-            return
-        for one in requests:
-            one.answer.set_result([{"translation": next(found)} for _ in one.lines])
-
-    def _answer(self, request: Request) -> None:
-        try:
-            request.answer.set_result(self._translated(request))
-        except Exception as error:  # reported to the client; this thread must survive it
-            request.answer.set_exception(error)
-
-    def _translated(self, request: Request) -> list[dict[str, Any]]:
-        lines, system = request.lines, self.system
-        if request.explain:
-            found = [{"translation": best.text, **_explained(best, uses)} for best, uses in system.explain_all(lines)]
-        elif request.nbest:
-            found = [{} for _ in lines]
-        else:
-            found = [{"translation": text} for text in system.translate_all(lines)]
-        for number, (line, one) in enumerate(zip(lines, found, strict=True), 1):
-            if request.nbest:
-                hypotheses = system.nbest(line, request.nbest, number) if line.strip() else []
-                one.setdefault("translation", hypotheses[0].text if hypotheses else "")
-                one["nbest"] = [{"translation": each.text, "score": each.score} for each in hypotheses]
-        return found
+    def say(self, text: str) -> None:
+        """Print a line, unless there were too many in this minute."""
+        if (minute := int(time.monotonic() // 60)) != self._minute:
+            if self._lines > LINES_PER_MINUTE:
+                say(f"{self._lines - LINES_PER_MINUTE} further messages in the minute before")
+            self._minute, self._lines = minute, 0
+        self._lines += 1
+        if self._lines <= LINES_PER_MINUTE:
+            say("".join(c if c.isprintable() or c == "\n" else "?" for c in text[:5000]))
 
 
-def _explained(best: ExplainedTranslation, phrases: list[PhraseUse]) -> dict[str, Any]:
-    return {
-        "score": best.score,
-        "contributions": best.contributions,
-        "phrases": [use._asdict() for use in phrases],
-    }
-
-
-class RefusedError(Exception):
-    """A request that is rejected with an HTTP status and a message."""
-
-    def __init__(self, status: HTTPStatus, sentence: str) -> None:
-        super().__init__(sentence)
-        self.status = status
-
-
-class Server(ThreadingHTTPServer):
+class Server:
     """HTTP server of a system."""
 
-    daemon_threads = True
-    request_queue_size = 128
-
-    def __init__(self, system: System, host: str, port: int, rate: int) -> None:
+    def __init__(
+        self,
+        system: System,
+        host: str,
+        port: int,
+        rate: int,
+        proxies: Sequence[Network] = (),
+        names: Sequence[str] = (),
+    ) -> None:
         """Bind the address and start the translator.
 
         Args:
             system: the system.
             host, port: address to listen on.
             rate: maximum number of requests per address and minute.
+            proxies: networks of the reverse proxies whose ``X-Forwarded-For`` is believed.
+            names: public names of the server, which requests may name as their host.
 
         Raises:
             InputError: the address is not available.
         """
-        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self.socket = _listening(host, port)
+        self.server_address = self.socket.getsockname()
         self.is_local = host == "localhost" or _is_loopback(host)
-        try:
-            super().__init__((host, port), Handler)
-        except (OSError, OverflowError) as error:
-            if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
-                raise InputError(f"--serve {port}: port {port} is in use; choose another port") from None
-            reason = getattr(error, "strerror", None) or error
-            raise InputError(f"--serve {port} --host {host}: {reason}; choose another port or address") from None
-        self.translator, self.limit = Translator(system), RateLimit(rate)
-        self.places = threading.BoundedSemaphore(MOST_WAITING)
-        self.connections = threading.BoundedSemaphore(MOST_CONNECTIONS)
-        self.page = resources.files("rnnsmt.translation").joinpath("page.html").read_bytes()
+        self.proxies, self.names = proxies, frozenset(name.lower() for name in names)
+        self.translator, self.limit, self.log = Translator(system), RateLimit(rate), ClientLog()
+        self.connections: dict[Connection, None] = {}  # in the order in which they were opened
+        self.documents = documents(system.folder)
+        self.routes = self._routes(system)
+        self.is_stopping = False
+        self.answered = 0
+        self._asked, self._ended = threading.Event(), threading.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self.translator.start()
 
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Handle a connection in a thread of its own, or reject it with status 503 if there are too many."""
-        if self.connections.acquire(blocking=False):
-            super().process_request(request, client_address)
-            return
-        with suppress(OSError):
-            request.settimeout(0.2)
-            head = f"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: {len(BUSY)}"
-            request.sendall(f"{head}\r\nConnection: close\r\n\r\n".encode() + BUSY)
-        self.shutdown_request(request)
+    def _routes(self, system: System) -> dict[str, Callable[[], tuple[HTTPStatus, str, bytes]]]:
+        """Return what is served by path."""
+        about = system.description
+        page = resources.files("rnnsmt.translation").joinpath("page.html").read_bytes()
+        description = {
+            "name": about.name,
+            **{side: getattr(about, side) for side in ("source", "target")},
+            "source_name": language_name(about.source),
+            "target_name": language_name(about.target),
+            "features": features(system),
+            "examples": about.examples,
+            "documents": [{"title": one.title, "path": one.path} for one in self.documents],
+        }
 
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Handle a connection, then release its place."""
+        def always(kind: str, content: bytes) -> Callable[[], tuple[HTTPStatus, str, bytes]]:
+            return lambda: (HTTPStatus.OK, kind, content)
+
+        return {
+            "/": always("text/html; charset=utf-8", page),
+            "/system": always(JSON, _encoded(description)),
+            "/languages": always(JSON, _encoded(api.languages(about))),
+            "/spec": always(JSON, _encoded(api.specification(about))),
+            "/health": self._health,
+            **{f"/{one.path}": always(one.kind, one.content) for one in self.documents},
+        }
+
+    def _health(self) -> tuple[HTTPStatus, str, bytes]:
+        if self.is_stopping or not self.translator.is_alive():
+            return HTTPStatus.SERVICE_UNAVAILABLE, JSON, _encoded({"status": "stopping"})
+        return HTTPStatus.OK, JSON, _encoded({"status": "ok"})
+
+    def serve_forever(self) -> None:
+        """Serve until ``shutdown``, SIGTERM or Ctrl-C; then finish the requests in progress, see ``DRAIN_SECONDS``."""
         try:
-            super().process_request_thread(request, client_address)
+            asyncio.run(self._serve())
         finally:
-            self.connections.release()
+            self.server_close()
+            self._ended.set()
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore the errors of a connection, for example of a client that disconnects early."""
+    def shutdown(self) -> None:
+        """Ask the server to stop, from another thread, and wait for its end."""
+        self._asked.set()
+        if self._loop is not None:
+            with suppress(RuntimeError):  # it has ended
+                self._loop.call_soon_threadsafe(self._stop)
+        self._ended.wait()
+
+    def server_close(self) -> None:
+        """Stop listening."""
+        self.socket.close()
+
+    async def _serve(self) -> None:
+        loop = self._loop = asyncio.get_running_loop()
+        self._stopped = asyncio.Event()
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGTERM, signal.SIGINT):
+                if signal.getsignal(number) != signal.SIG_IGN:
+                    loop.add_signal_handler(number, self._stop_by_signal, number)
+        if self._asked.is_set():
+            self._stop()
+        self._listen()
+        try:
+            await self._stopped.wait()
+            self.is_stopping = True
+            self._accept()  # those that wait in the kernel's queue have been accepted by the kernel
+        finally:
+            loop.remove_reader(self.socket)
+            self.socket.close()
+        await self._drain()
+
+    def _listen(self) -> None:
+        """Accept connections when there are any."""
+        if not self.is_stopping:
+            asyncio.get_running_loop().add_reader(self.socket, self._accept)
+
+    def _stop(self) -> None:
+        self._stopped.set()
+
+    def _stop_by_signal(self, number: int) -> None:
+        """Stop at the first signal; end at once at the second one."""
+        if self._stopped.is_set():
+            raise SystemExit(128 + number)
+        say(f"stopping: no new connections; up to {DRAIN_SECONDS:.0f} s for the requests in progress")
+        self._stop()
+
+    async def _drain(self) -> None:
+        """Finish the requests in progress, and close what is idle."""
+        end = time.monotonic() + DRAIN_SECONDS
+        idle_end = time.monotonic() + LAST_REQUEST_SECONDS
+        while self.connections and time.monotonic() < end:
+            if time.monotonic() > idle_end:
+                for connection in [one for one in self.connections if one.is_silent]:
+                    connection.close()
+            await asyncio.sleep(0.02)
+        if cut := sum(one.is_busy for one in self.connections):
+            say(f"warning: {cut} requests were not finished within {DRAIN_SECONDS:.0f} s")
+        for connection in list(self.connections):
+            connection.close()
+        await asyncio.gather(*(one.task for one in self.connections), return_exceptions=True)
+
+    def _accept(self) -> None:
+        """Accept the connections that wait."""
+        for _ in range(MOST_CONNECTIONS):
+            try:
+                accepted, address = self.socket.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:  # out of file descriptors or memory
+                self.log.say(f"warning: a connection could not be accepted ({error.strerror})")
+                if not self._close_idle(list(self.connections)) and not self.is_stopping:
+                    loop = asyncio.get_running_loop()
+                    loop.remove_reader(self.socket)
+                    loop.call_later(POLL_SECONDS, self._listen)
+                return
+            accepted.setblocking(False)
+            with suppress(OSError):
+                accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection = Connection(self, accepted, _plain_address(address[0]))
+            if self._has_room(connection):
+                self.connections[connection] = None
+                connection.task = asyncio.get_running_loop().create_task(connection.run())
+            else:
+                connection.refuse()
+                connection.socket.close()
+
+    def _has_room(self, connection: "Connection") -> bool:
+        """Return whether a connection may be opened; if there are too many, the oldest idle one is closed for it."""
+        own = [one for one in self.connections if one.network == connection.network]
+        if len(own) >= MOST_CONNECTIONS_OF_CLIENT and not self.is_proxy(connection.peer):
+            return self._close_idle(own)
+        if len(self.connections) < MOST_CONNECTIONS:
+            return True
+        networks: dict[str, list[Connection]] = {}
+        for one in self.connections:
+            networks.setdefault(one.network, []).append(one)
+        most = sorted(networks.values(), key=len, reverse=True)
+        return any(self._close_idle(some) for some in most)
+
+    def _close_idle(self, connections: "Sequence[Connection]") -> bool:
+        """Close the oldest connection that has no complete request, and return whether there is one."""
+        for one in connections:
+            if not one.is_busy and not one.is_closing:
+                one.refuse()
+                one.close()
+                self.connections.pop(one, None)
+                return True
+        return False
+
+    def is_proxy(self, address: str) -> bool:
+        """Return whether an address is that of a proxy whose ``X-Forwarded-For`` is believed."""
+        with suppress(ValueError):
+            found = ipaddress.ip_address(address)
+            return any(found in network for network in self.proxies)
+        return False
+
+    def client_of(self, peer: str, headers: Iterable[tuple[bytes, bytes]]) -> str:
+        """Return the address of a client: the last one of ``X-Forwarded-For`` that is not a believed proxy."""
+        if not self.is_proxy(peer):
+            return peer
+        named = [value for name, value in headers if name == b"x-forwarded-for"]
+        for hop in reversed(b",".join(named).decode("latin-1").split(",")):
+            try:
+                address = _plain_address(str(ipaddress.ip_address(hop.strip())))
+            except ValueError:
+                break
+            if not self.is_proxy(address):
+                return address
+        return peer
+
+
+class Connection:
+    """One connection.
+
+    Attributes:
+        peer: address at the other end.
+        network: what its connections are counted by.
+        is_busy: whether a complete request is being answered.
+        is_silent: whether nothing of the next request has arrived.
+        is_closing: whether the connection is about to be closed.
+    """
+
+    def __init__(self, server: Server, accepted: socket.socket, peer: str) -> None:
+        self.server, self.socket, self.peer, self.network = server, accepted, peer, _network(peer)
+        self.h11 = h11.Connection(h11.SERVER, max_incomplete_event_size=MOST_HEAD_BYTES)
+        self.is_busy = self.is_closing = self._is_head = self._must_close = False
+        self.is_silent = self._is_fresh = True
+        self.task: asyncio.Task[None]
+
+    async def run(self) -> None:
+        """Answer requests until either side closes the connection."""
+        try:
+            while await self._answer_one():
+                self.h11.start_next_cycle()
+                self.is_silent = not self.h11.trailing_data[0]
+            if self.h11.their_state is not h11.CLOSED:
+                await self._linger()
+        except (OSError, TimeoutError):
+            pass  # the client is gone, or does not take what it is sent
+        except Exception as error:  # a bug in one connection; the others must survive it
+            self.server.log.say("a connection failed: " + "".join(traceback.format_exception(error)))
+            with suppress(Exception):
+                await self._error(HTTPStatus.INTERNAL_SERVER_ERROR, "the request failed; the log says why")
+        finally:
+            self.server.connections.pop(self, None)
+            self.socket.close()
+
+    def close(self) -> None:
+        """Close the connection as soon as possible."""
+        self.is_closing = True
+        self.task.cancel()
+
+    def refuse(self) -> None:
+        """Tell a client that has not sent a request yet that there are too many connections, without waiting."""
+        if self._is_fresh:
+            body = _encoded({"error": "too many connections; come again"})
+            head = f"HTTP/1.1 503 Service Unavailable\r\nContent-Type: {JSON}\r\nContent-Length: {len(body)}"
+            with suppress(OSError):
+                self.socket.send(f"{head}\r\nConnection: close\r\n\r\n".encode() + body)
+
+    async def _answer_one(self) -> bool:
+        """Read and answer one request; return whether another one may follow."""
+        end, self._is_head = time.monotonic() + SECONDS, False
+        try:
+            request = await self._next_event(end)
+            if isinstance(request, h11.ConnectionClosed):
+                return False
+            assert isinstance(request, h11.Request)
+            self._is_head = request.method == b"HEAD"
+            body = await self._body(request, end)
+            self.is_busy = True
+            if request.method == b"POST":
+                await self._translate(request, body)
+            else:
+                await self._send(*self.server.routes[_path(request)]())
+        except RefusedError as refused:
+            await self._error(refused.status, str(refused))
+        except h11.RemoteProtocolError as error:
+            reason = _REPEATED.split(str(error))[0]
+            self.server.log.say(f"a malformed request was refused: {reason}")
+            await self._error(HTTPStatus(error.error_status_hint), f"malformed request: {reason}")
+        except TimeoutError:
+            if not self.is_silent and not self.is_busy:
+                await self._error(HTTPStatus.REQUEST_TIMEOUT, "the request did not arrive whole")
+        self.server.answered += 1
+        return self.h11.our_state is h11.DONE and self.h11.their_state is h11.DONE
+
+    async def _next_event(self, end: float) -> Any:
+        """Return the next event of h11.
+
+        Args:
+            end: when it has to be there, in seconds of the monotonic clock.
+
+        Raises:
+            TimeoutError: it was not.
+            h11.RemoteProtocolError: what arrived is not HTTP.
+        """
+        loop = asyncio.get_running_loop()
+        while (event := self.h11.next_event()) is h11.NEED_DATA:
+            async with asyncio.timeout(max(0.0, end - time.monotonic())):
+                if self.h11.they_are_waiting_for_100_continue:
+                    informed = self.h11.send(h11.InformationalResponse(status_code=100, headers=[], reason=b"Continue"))
+                    await loop.sock_sendall(self.socket, informed or b"")
+                received = await loop.sock_recv(self.socket, 1 << 16)
+            self.is_silent = self.is_silent and not received
+            self.h11.receive_data(received)
+        return event
+
+    async def _body(self, request: h11.Request, end: float) -> bytes:
+        """Check the head of a request, and read its body if it is one to ``POST_ROUTE``.
+
+        Raises:
+            RefusedError: the request is refused whatever its body is.
+        """
+        headers = {name: value.decode("latin-1") for name, value in request.headers}
+        if request.http_version not in (b"1.0", b"1.1"):
+            raise RefusedError(HTTPStatus.HTTP_VERSION_NOT_SUPPORTED, "send HTTP/1.1")
+        self._check_origin(headers)
+        if request.method not in (b"GET", b"HEAD", b"POST"):
+            raise RefusedError(HTTPStatus.NOT_IMPLEMENTED, "send GET, HEAD or POST")
+        path = _path(request)
+        if request.method != b"POST":
+            if path not in self.server.routes:
+                raise self._no_such_route()
+            self.h11.next_event()  # its end; what else follows a GET is not read, and the connection is closed
+            return b""
+        if path != POST_ROUTE:
+            raise self._no_such_route()
+        if b"transfer-encoding" in headers:
+            raise RefusedError(HTTPStatus.BAD_REQUEST, "the request needs a Content-Length and no Transfer-Encoding")
+        if b"content-length" not in headers:
+            raise RefusedError(HTTPStatus.LENGTH_REQUIRED, "the request needs a Content-Length")
+        if int(headers[b"content-length"][:20]) > api.MOST_BYTES:
+            sentence = f"at most {api.MOST_BYTES:,} bytes in a request"
+            raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, sentence)
+        body = bytearray()
+        while isinstance(event := await self._next_event(end), h11.Data):
+            body += event.data
+        return bytes(body)
+
+    def _no_such_route(self) -> RefusedError:
+        served = ", ".join(self.server.routes)
+        return RefusedError(HTTPStatus.NOT_FOUND, f"there are GET {served} and POST {POST_ROUTE}")
+
+    def _check_origin(self, headers: dict[bytes, str]) -> None:
+        """Check that a request is meant for this server.
+
+        Requests from web pages of other origins are rejected, and a server on the loopback interface accepts local host
+        names and its public names only, so that a page elsewhere cannot reach it through the user's browser (DNS
+        rebinding).
+
+        Raises:
+            RefusedError: the request is not, or ``Host`` or ``Origin`` is malformed.
+        """
+        host = headers.get(b"host", "")
+        origin = headers.get(b"origin")
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+            foreign = origin is not None and urlsplit(origin).netloc != host
+        except ValueError:
+            self.server.log.say("a malformed request was refused: Host or Origin is not an address")
+            raise RefusedError(HTTPStatus.BAD_REQUEST, "Host or Origin is not an address") from None
+        is_open = not self.server.is_local and not self.server.names
+        if foreign or not (is_open or name in ("", "localhost", *self.server.names) or _is_loopback(name)):
+            sentence = "this server does not answer to this name; see --host and --public-name"
+            raise RefusedError(HTTPStatus.FORBIDDEN, sentence)
+
+    async def _translate(self, request: h11.Request, body: bytes) -> None:
+        """Translate the text of a request, and send the translations.
+
+        Raises:
+            RefusedError: it is refused, or failed.
+        """
+        client, translator = _network(self.server.client_of(self.peer, request.headers)), self.server.translator
+        if not self.server.limit.allows(client, time.monotonic()):
+            sentence = f"more than {self.server.limit.number} requests in a minute; wait"
+            raise RefusedError(HTTPStatus.TOO_MANY_REQUESTS, sentence)
+        kind = next((value for name, value in request.headers if name == b"content-type"), b"").decode("latin-1")
+        query = api.read_query(kind.partition(";")[0].strip().lower(), body, translator.system.description)
+        job = Job(client, query.lines, query.nbest, query.explain)
+        try:
+            translator.submit(job)
+        except FullError:
+            raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests wait; come again") from None
+        try:
+            found = await self._answer_of(job)
+            await self._send(HTTPStatus.OK, JSON, _encoded(query.response(found)))
+        finally:
+            translator.release(job)
+
+    async def _answer_of(self, job: Job) -> list[dict[str, Any]]:
+        """Wait for the answer of a job as long as the client does.
+
+        Raises:
+            RefusedError: it failed, or took too long.
+            ConnectionError: the client is gone.
+        """
+        end = time.monotonic() + ANSWER_SECONDS
+        answer = asyncio.wrap_future(job.answer)
+        try:
+            while not (await asyncio.wait({answer}, timeout=POLL_SECONDS))[0]:
+                if _is_gone(self.socket):
+                    raise ConnectionAbortedError
+                if time.monotonic() > end:
+                    raise RefusedError(HTTPStatus.GATEWAY_TIMEOUT, "no translation in time; send less text")
+            return answer.result()
+        except InputError as error:
+            raise RefusedError(HTTPStatus.BAD_REQUEST, str(error)) from None
+        except (RefusedError, OSError):
+            raise
+        except Exception as error:
+            self.server.log.say("a request failed: " + "".join(traceback.format_exception(error)))
+            raise RefusedError(HTTPStatus.INTERNAL_SERVER_ERROR, "the translation failed; the log says why") from None
+        finally:
+            if not answer.cancel() and not answer.cancelled():
+                answer.exception()  # asyncio reports what nobody has looked at
+
+    async def _error(self, status: HTTPStatus, sentence: str) -> None:
+        """Send an error, and close the connection."""
+        if self.h11.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            self._must_close = True
+            await self._send(status, JSON, _encoded({"error": sentence}))
+
+    async def _send(self, status: HTTPStatus, kind: str, content: bytes) -> None:
+        """Send a response."""
+        keep = self.h11.their_state is h11.DONE and not (self._must_close or self.server.is_stopping)
+        busy = status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
+        headers = [
+            ("Server", f"rnnsmt/{__version__}"),
+            ("Content-Type", kind),
+            ("Content-Length", str(len(content))),
+            *SECURITY_HEADERS,
+            *([] if keep else [("Connection", "close")]),
+            *([("Retry-After", "10")] if busy else []),
+        ]
+        parts = [
+            self.h11.send(h11.Response(status_code=status, headers=headers, reason=status.phrase.encode())),
+            None if self._is_head else self.h11.send(h11.Data(data=content)),
+            self.h11.send(h11.EndOfMessage()),
+        ]
+        self._is_fresh = False
+        whole, loop = memoryview(b"".join(part or b"" for part in parts)), asyncio.get_running_loop()
+        for first in range(0, len(whole), 1 << 16):
+            async with asyncio.timeout(SECONDS):
+                await loop.sock_sendall(self.socket, whole[first : first + (1 << 16)])
+        self.is_busy = False
+
+    async def _linger(self) -> None:
+        """Read what a client still sends, so that it can read the answer: with unread input, closing resets it."""
+        loop, read = asyncio.get_running_loop(), 0
+        with suppress(OSError, TimeoutError):
+            self.socket.shutdown(socket.SHUT_WR)
+            async with asyncio.timeout(LINGER_SECONDS):
+                while read < LINGER_BYTES and (received := await loop.sock_recv(self.socket, 1 << 18)):
+                    read += len(received)
+
+
+def _path(request: h11.Request) -> str:
+    return request.target.partition(b"?")[0].decode("latin-1")
+
+
+def _encoded(content: object) -> bytes:
+    return json.dumps(content).encode("ascii")
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """Return a socket that listens on an address.
+
+    Raises:
+        InputError: the address is not available.
+    """
+    listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(MOST_CONNECTIONS)
+        listening.setblocking(False)
+    except (OSError, OverflowError) as error:
+        listening.close()
+        if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+            raise InputError(f"--serve {port}: port {port} is in use; choose another port") from None
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"--serve {port} --host {host}: {reason}; choose another port or address") from None
+    return listening
+
+
+def _is_gone(connection: socket.socket) -> bool:
+    """Return whether the other end has closed a connection, even if something that it sent before is still unread."""
+    poll = select.poll()
+    poll.register(connection, getattr(select, "POLLRDHUP", 0))
+    return bool(poll.poll(0))
 
 
 def _is_loopback(name: str) -> bool:
@@ -240,148 +635,11 @@ def _is_loopback(name: str) -> bool:
         return False
 
 
-class Handler(BaseHTTPRequestHandler):
-    """Handler of one connection."""
-
-    server: Server
-    server_version, sys_version = f"rnnsmt/{__version__}", ""
-    protocol_version = "HTTP/1.1"
-    timeout = SECONDS
-
-    def handle_one_request(self) -> None:
-        """Read and answer one request, which must arrive within ``timeout`` in total.
-
-        The timeout of the socket alone would restart with every byte.
-        """
-        self._watch = threading.Timer(self.timeout, self._hang_up)
-        self._watch.daemon = True
-        self._watch.start()
-        try:
-            super().handle_one_request()
-        except OSError:
-            self.close_connection = True
-        finally:
-            self._watch.cancel()
-
-    def _hang_up(self) -> None:
-        with suppress(OSError):
-            self.connection.shutdown(socket.SHUT_RD)
-
-    def do_GET(self) -> None:
-        """Send the page or the description of the system."""
-        if "Content-Length" in self.headers or "Transfer-Encoding" in self.headers:
-            self.close_connection = True  # the bytes that follow are a body, not the next request
-        if not self._for_us():
-            return
-        about = self.server.translator.system.description
-        if self.path.partition("?")[0] == "/":
-            self._send(HTTPStatus.OK, "text/html; charset=utf-8", self.server.page)
-        elif self.path == "/system":
-            self._json(HTTPStatus.OK, {"name": about.name, "source": about.source, "target": about.target})
-        else:
-            self._refuse(HTTPStatus.NOT_FOUND, "there are GET /, GET /system and POST /translate")
-
-    def do_POST(self) -> None:
-        """Translate the text of a request."""
-        try:
-            body = self._body()
-            self._watch.cancel()
-            if not self._for_us():
-                return
-            if self.path != "/translate":
-                raise RefusedError(HTTPStatus.NOT_FOUND, "there are GET /, GET /system and POST /translate")
-            if self.headers.get_content_type() != "application/json":
-                raise RefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send it as Content-Type: application/json")
-            if not self.server.limit.allows(_network(self.client_address[0]), time.monotonic()):
-                sentence = f"more than {self.server.limit.number} requests in a minute; wait"
-                raise RefusedError(HTTPStatus.TOO_MANY_REQUESTS, sentence)
-            if not self.server.places.acquire(blocking=False):
-                raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests wait; come again")
-            try:
-                found = self._translations(body)
-            finally:
-                self.server.places.release()
-        except RefusedError as refused:
-            self._refuse(refused.status, str(refused))
-        else:
-            self._json(HTTPStatus.OK, {"translations": found})
-
-    def _translations(self, body: bytes) -> list[dict[str, Any]]:
-        request = Request(*read_request(body), Future())
-        try:
-            self.server.translator.waiting.put_nowait(request)
-            return request.answer.result(ANSWER_SECONDS)
-        except Full:
-            raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests wait; come again") from None
-        except InputError as error:
-            raise RefusedError(HTTPStatus.BAD_REQUEST, str(error)) from None
-        except NoAnswerError:
-            request.answer.cancel()
-            raise RefusedError(HTTPStatus.GATEWAY_TIMEOUT, "no translation in time; send less text") from None
-        except Exception as error:
-            say("a request failed: " + "".join(traceback.format_exception(error)))
-            raise RefusedError(HTTPStatus.INTERNAL_SERVER_ERROR, "the translation failed; the log says why") from None
-
-    def _body(self) -> bytes:
-        """Read the body of the request.
-
-        Raises:
-            RefusedError: the length is missing, ambiguous or too large, or the body does not arrive.
-        """
-        lengths = self.headers.get_all("Content-Length", [])
-        if len(lengths) > 1 or "Transfer-Encoding" in self.headers:
-            raise RefusedError(HTTPStatus.BAD_REQUEST, "the request needs one Content-Length and no Transfer-Encoding")
-        if not lengths or not lengths[0].isascii() or not lengths[0].isdecimal():
-            raise RefusedError(HTTPStatus.LENGTH_REQUIRED, "the request needs a Content-Length")
-        if len(lengths[0]) > 12 or int(lengths[0]) > MOST_BYTES:
-            raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"at most {MOST_BYTES:,} bytes in a request")
-        try:
-            body = self.rfile.read(int(lengths[0]))
-        except OSError:
-            body = b""
-        if len(body) < int(lengths[0]):
-            raise RefusedError(HTTPStatus.REQUEST_TIMEOUT, "the request did not arrive whole")
-        return body
-
-    def _for_us(self) -> bool:
-        """Return whether a request may be answered; send an error otherwise.
-
-        Requests from web pages of other origins are rejected, and a server on the loopback interface accepts local host
-        names only, so that a page elsewhere cannot reach it through the user's browser (DNS rebinding).
-        """
-        host = urlsplit(f"//{self.headers.get('Host', '')}").hostname or ""
-        origin = self.headers.get("Origin")
-        own = origin is None or urlsplit(origin).netloc == self.headers.get("Host")
-        if own and (not self.server.is_local or host in ("", "localhost") or _is_loopback(host)):
-            return True
-        self._refuse(HTTPStatus.FORBIDDEN, "this server answers on this machine only; start it with --host")
-        return False
-
-    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Send the errors of the HTTP protocol as JSON, too."""
-        self._refuse(HTTPStatus(code), message or HTTPStatus(code).phrase)
-
-    def _refuse(self, status: HTTPStatus, sentence: str) -> None:
-        self.close_connection = True  # the rest of the request is not read
-        self._json(status, {"error": sentence})
-
-    def _json(self, status: HTTPStatus, content: object) -> None:
-        self._send(status, "application/json", json.dumps(content).encode("ascii"))
-
-    def _send(self, status: HTTPStatus, kind: str, content: bytes) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(content)))
-        self.send_header("X-Content-Type-Options", "nosniff")
-        self.send_header("X-Frame-Options", "DENY")
-        self.send_header("Cache-Control", "no-store")
-        if self.close_connection:
-            self.send_header("Connection", "close")
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Log nothing, to protect the texts and addresses of users."""
+def _plain_address(address: str) -> str:
+    """Return an address without its zone, and an IPv4 address that is written as an IPv6 address as the former."""
+    address = address.partition("%")[0]
+    found = ipaddress.ip_address(address)
+    return str(found.ipv4_mapped or found) if found.version == 6 else address
 
 
 def _network(address: str) -> str:
@@ -389,54 +647,35 @@ def _network(address: str) -> str:
 
     A user usually has the whole IPv6 network.
     """
-    try:
-        found = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return address
+    found = ipaddress.ip_address(address)
     return address if found.version == 4 else str(ipaddress.ip_network((found, 64), strict=False))
 
 
-def read_request(body: bytes) -> tuple[list[str], int, bool]:
-    """Parse the body of a request.
-
-    Returns:
-        The lines, the number of translations of each, and whether to explain them.
-
-    Raises:
-        RefusedError: the body is invalid.
-    """
-    try:
-        content = json.loads(body)
-    except (ValueError, RecursionError):
-        raise RefusedError(HTTPStatus.BAD_REQUEST, 'the request is not valid JSON; send {"text": "..."}') from None
-    if not isinstance(content, dict) or not isinstance(content.get("text"), str):
-        raise RefusedError(HTTPStatus.BAD_REQUEST, 'the request has no text; send {"text": "..."}')
-    if unknown := sorted(set(content) - {"text", "nbest", "explain"}):
-        raise RefusedError(HTTPStatus.BAD_REQUEST, f"there is no {unknown[0][:40]}; there are text, nbest and explain")
-    nbest, explain = content.get("nbest", 0), content.get("explain", False)
-    if type(nbest) is not int or not 0 <= nbest <= MOST_NBEST or not isinstance(explain, bool):
-        raise RefusedError(HTTPStatus.BAD_REQUEST, f"nbest is a number up to {MOST_NBEST}, explain true or false")
-    lines = content["text"].replace("\r\n", "\n").removesuffix("\n").split("\n")
-    if len(lines) > MOST_LINES:
-        raise RefusedError(HTTPStatus.BAD_REQUEST, f"at most {MOST_LINES} lines in a request")
-    return lines, nbest, explain
-
-
-def serve(system: System, host: str, port: int, rate: int) -> dict[str, object]:
+def serve(
+    system: System, host: str, port: int, rate: int, proxies: Sequence[str] = (), names: Sequence[str] = ()
+) -> dict[str, object]:
     """Serve a system until Ctrl-C or SIGTERM.
 
     Args:
         system: the system.
         host, port: address to listen on.
         rate: maximum number of requests per address and minute.
+        proxies: addresses or networks of the reverse proxies whose ``X-Forwarded-For`` is believed.
+        names: public names of the server.
 
     Raises:
-        InputError: the address is not available.
+        InputError: the address is not available, or one of ``proxies`` is not an address.
     """
-    with Server(system, host, port, rate) as server:
-        shown = f"[{host}]" if ":" in host else host
-        say(f"{system.description.name} at http://{shown}:{server.server_address[1]}/, Ctrl-C to quit")
-        if not server.is_local:
-            say("warning: the server is open to everyone on the network, without password and encryption")
-        server.serve_forever(poll_interval=0.2)
-    return {}
+    try:
+        networks = [ipaddress.ip_network(proxy) for proxy in proxies]
+    except ValueError as error:
+        raise InputError(f"--trusted-proxy: {error}; give addresses such as 127.0.0.1 or 10.0.0.0/8") from None
+    server = Server(system, host, port, rate, networks, names)
+    system.explain_all(["a"])  # compile or load the kernels of the search before the first request
+    system.nbest("a", 2)
+    shown = f"[{host}]" if ":" in host else host
+    say(f"{system.description.name} at http://{shown}:{server.server_address[1]}/, Ctrl-C to quit")
+    if not server.is_local:
+        say("warning: the server is open to everyone on the network, without password and encryption")
+    server.serve_forever()
+    return {"requests": server.answered}

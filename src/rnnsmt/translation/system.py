@@ -45,6 +45,9 @@ FORMAT = "rnnsmt-system-1"
 MAX_CHARACTERS = 100_000
 """Maximum length of one segment. Longer text is not a sentence, and every step needs time for it."""
 
+MAX_EXAMPLE = 300
+"""Maximum length of an example in characters."""
+
 
 @dataclass(frozen=True)
 class Description:
@@ -60,6 +63,7 @@ class Description:
         columns: names of the phrase scores after the fourth.
         filtered: whether its tables are for the dev and test sets only, as those of systems with proposals are.
         pop_limit, stack, cslm_cells, cslm_precision: as in ``SearchOptions`` and ``load_model``.
+        examples: raw segments of the source language that the page of the server offers.
     """
 
     name: str
@@ -77,6 +81,7 @@ class Description:
     stack: int = SearchOptions.stack_size
     cslm_cells: int = SearchOptions.cslm_cells
     cslm_precision: str = "reduced"
+    examples: list[str] = field(default_factory=list)
 
     @classmethod
     def read(cls, folder: str | Path) -> "Description":
@@ -94,7 +99,8 @@ class Description:
         if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
             raise InputError(f"{path}: written by another version; run the workflow again, or pack the system again")
         kinds: dict[str, Any] = {one.name: type(one.default) for one in fields(cls) if one.default is not MISSING}
-        kinds |= {"name": str, "source": str, "target": str, "truecaser": (str, NoneType), "rnn": list, "columns": list}
+        kinds |= {"name": str, "source": str, "target": str, "truecaser": (str, NoneType)}
+        kinds |= dict.fromkeys(("rnn", "columns", "examples"), list)
         wrong = [name for name, kind in kinds.items() if name in content and not _is(content[name], kind)]
         if wrong or not {"name", "source", "target"} <= set(content) <= set(kinds):
             raise InputError(
@@ -118,6 +124,8 @@ class Description:
                 raise InputError(f"{where}: {mistake}")
         if min(self.pop_limit, self.stack, self.cslm_cells) < 1 or self.cslm_precision not in PRECISIONS:
             raise InputError(f"{where}: limits must be at least 1, cslm_precision one of {PRECISIONS}")
+        if not all(isinstance(one, str) and len(one) <= MAX_EXAMPLE for one in self.examples):
+            raise InputError(f"{where}: examples must be texts of at most {MAX_EXAMPLE} characters")
         if len(self.rnn) not in (0, 3) or not all(isinstance(one, str) for one in (*self.rnn, *self.columns)):
             raise InputError(f"{where}: rnn must have a network and two vocabularies, columns must be names")
 
@@ -204,6 +212,7 @@ class System:
         texts: Sequence[str] | None = None,
         device: str = "auto",
         threads: int = 1,
+        max_words: int = MAX_WORDS,
     ) -> None:
         """Load a system from its directory.
 
@@ -212,13 +221,14 @@ class System:
             texts: raw text; if given, the tables are filtered for it, and only this text can be translated.
             device: device for a neural LM, see ``load_model``.
             threads: number of threads.
+            max_words: maximum number of words of a segment.
 
         Raises:
             InputError: a file is missing or damaged.
         """
         self.folder = Path(folder)
         self.description = about = Description.read(folder)
-        self.threads, self.device = threads, device
+        self.threads, self.device, self.max_words = threads, device, max_words
         cleaning = CleaningOptions(about.normalize, about.tokenize, about.escape, about.lowercase, keep_all=True)
         self._clean = Cleaner(about.source, cleaning)
         self._truecase = None if about.truecaser is None else Truecaser(self._file(about.truecaser))
@@ -262,8 +272,8 @@ class System:
             if len(text) > MAX_CHARACTERS:
                 raise InputError(f"segment {number}: {len(text):,} characters, at most {MAX_CHARACTERS:,}; split it")
             tokens = self._clean(text.encode("utf-8", "replace"), set())
-            if tokens.count(" ") >= MAX_WORDS:
-                raise InputError(f"segment {number}: more than {MAX_WORDS:,} words; split it")
+            if tokens.count(" ") >= self.max_words:
+                raise InputError(f"segment {number}: more than {self.max_words:,} words; split it")
             found.append(self._truecase(tokens) if self._truecase is not None and tokens else tokens)
         return found
 

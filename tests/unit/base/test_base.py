@@ -443,6 +443,21 @@ def test_a_closed_stream_is_no_output(tmp_path, number):
     assert (tmp_path / "out").read_text() == "a\n"
 
 
+@pytest.mark.parametrize("words", ["rnn describe >&-", "rnn describe --help >&-", "rnn describe 1</dev/null"])
+def test_output_to_a_closed_stream_fails_with_a_sentence(words):
+    line = f"{shlex.quote(sys.executable)} -m rnnsmt {words}"
+    done = subprocess.run(line, shell=True, check=False, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2
+    assert "error: standard output is closed; redirect it to a file" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_closed_standard_input_is_a_sentence(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(InputError, match="standard input is closed; name an input file"):
+        list(io.read_lines_or_stdin("-"))
+
+
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_full_terminal_is_a_sentence(monkeypatch, unbuffered):
     monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)

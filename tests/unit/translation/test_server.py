@@ -1,24 +1,35 @@
 """The HTTP interface over a real socket: what it answers, what it refuses, many at once, and that it goes on."""
 
 import http.client
+import importlib.util
+import ipaddress
 import json
 import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 
+import jsonschema
 import pytest
 
 from rnnsmt.cli import main
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.translation import server as module
+from rnnsmt.translation import translator as module_of_queue
 from rnnsmt.translation.server import RateLimit, Server
 from rnnsmt.translation.system import System
+from rnnsmt.translation.translator import FullError, Job, Translator
+from tests.conftest import ROOT
 
 from ..search.twin import tiny_model
+
+SPEC = importlib.util.spec_from_file_location("server_benchmark", ROOT / "benchmarks/server.py")
+assert SPEC is not None
+benchmark = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(benchmark)
 
 
 @pytest.fixture(scope="module")
@@ -32,10 +43,10 @@ def system(tmp_path_factory: pytest.TempPathFactory) -> System:
     return System(folder)
 
 
-def started(system: System, rate: int) -> Server:
+def started(system: System, rate: int, names: Sequence[str] = ()) -> Server:
     """A server that runs in a thread."""
-    server = Server(system, "127.0.0.1", 0, rate)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    server = Server(system, "127.0.0.1", 0, rate, names=names)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
     return server
 
 
@@ -81,13 +92,20 @@ def test_the_page_and_what_is_served(server):
     assert (status, page[:15]) == (200, b"<!DOCTYPE html>")
     assert b"http://" not in page  # nothing from elsewhere
     assert b"https://" not in page
-    assert json.loads(ask(server, "/system")[1]) == {"name": "tiny", "source": "en", "target": "fr"}
+    about = json.loads(ask(server, "/system")[1])
+    assert {name: about[name] for name in ("name", "source", "target_name")} == {
+        "name": "tiny",
+        "source": "en",
+        "target_name": "French",
+    }
+    assert about["features"][0].startswith("phrase table")
 
 
 @pytest.mark.parametrize("path", ["/../system.json", "/moses.ini", "//etc/passwd", "/%2e%2e/moses.ini", "/translate"])
 def test_no_file_is_given_out(server, path):
     status, content = ask(server, path)
-    assert (status, json.loads(content)) == (404, {"error": "there are GET /, GET /system and POST /translate"})
+    assert status == 404
+    assert json.loads(content)["error"].startswith("there are GET /, /system, ")
 
 
 @pytest.mark.parametrize(
@@ -153,7 +171,7 @@ def test_a_thousand_at_once(server, system):
 
 
 def test_half_a_request_holds_nobody_up(server, monkeypatch):
-    monkeypatch.setattr(module.Handler, "timeout", 0.5)
+    monkeypatch.setattr(module, "SECONDS", 0.5)
     address = server.server_address
     begin = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"
     with socket.create_connection(address) as one, socket.create_connection(address) as other:
@@ -203,12 +221,13 @@ def test_the_content_of_a_get_is_no_request(server):
 def test_too_many_connections_are_told(server):
     with ExitStack() as stack:
         idle = [stack.enter_context(socket.create_connection(server.server_address)) for _ in range(300)]
+        assert ask(server, "/health")[0] == 200  # the server accepts in order: it has seen all of them
         told = 0
         for one in idle:
             one.settimeout(0.01)
             with suppress(OSError):
                 told += b"too many connections" in one.recv(1000)
-        assert told >= 300 - module.MOST_CONNECTIONS
+        assert told >= 300 - module.MOST_CONNECTIONS_OF_CLIENT
     for _ in range(100):
         with suppress(OSError, http.client.HTTPException):
             if ask(server, body={"text": "a"})[0] == 200:
@@ -218,7 +237,7 @@ def test_too_many_connections_are_told(server):
 
 
 def test_a_failure_is_told_and_the_next_request_is_answered(server, system, monkeypatch, capsys):
-    monkeypatch.setattr(system, "explain_all", lambda texts: 1 / 0)
+    monkeypatch.setattr(system, "explain_all", lambda *_: 1 / 0)
     status, content = ask(server, body={"text": "a", "explain": True})
     assert (status, json.loads(content)["error"]) == (500, "the translation failed; the log says why")
     assert "ZeroDivisionError" in capsys.readouterr().err
@@ -250,7 +269,154 @@ def test_rate_of_an_address(system):
 
 
 def test_an_unexpected_failure_of_a_batch_is_answered(server, system, monkeypatch, capsys):
-    monkeypatch.setattr(system, "translate_all", lambda texts: 1 / 0)
+    monkeypatch.setattr(system, "translate_all", lambda *_: 1 / 0)
     assert ask(server, body={"text": "a"})[0] == 500
     monkeypatch.undo()
     assert ask(server, body={"text": "a"})[0] == 200
+
+
+@pytest.mark.parametrize("head", ["Host: [", "Host: localhost\r\nOrigin: http://["])
+def test_malformed_addresses_are_answered_and_logged(server, head, capsys):
+    with socket.create_connection(server.server_address) as one:
+        one.settimeout(10)
+        one.sendall(f"GET / HTTP/1.1\r\n{head}\r\n\r\n".encode())
+        assert b" 400 " in one.recv(10_000)
+    assert "a malformed request was refused: Host or Origin" in capsys.readouterr().err
+
+
+def test_damaged_requests_are_answered(server, capsys):
+    found = benchmark.fuzz(server.server_address[1], 200, 7)
+    assert not {"hang", "unanswered", "500"} & set(found)
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_idle_connections_and_large_requests_hold_nobody_up(server, system):
+    large = json.dumps({"text": "\n".join(["a b c d"] * 1000), "nbest": 100}).encode()
+    head = (
+        b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+    )
+    with ExitStack() as stack:
+        for _ in range(300):
+            stack.enter_context(socket.create_connection(server.server_address))
+        for _ in range(8):
+            one = stack.enter_context(socket.create_connection(server.server_address))
+            one.sendall(head % len(large) + large)
+        began = time.monotonic()
+        assert ask(server, body={"text": "a"})[0] == 200
+        assert time.monotonic() - began < 5
+        assert server.translator.waiting() > 0  # the large ones still are
+    for _ in range(100):
+        if not server.translator.waiting():
+            return
+        time.sleep(0.1)
+    raise AssertionError("abandoned requests are still translated")
+
+
+def test_turns():
+    """Lines are taken from every client and every job in turn."""
+    translator = Translator(None)  # type: ignore[arg-type]
+    jobs = [Job("a", ["1", "2"]), Job("a", ["3", "4"]), Job("b", ["5", "6"]), Job("c", ["7"])]
+    for job in jobs:
+        translator.submit(job)
+    translator.release(jobs[3])
+    assert [job.lines[index] for job, index in translator._batch()] == ["1", "5", "3", "6", "2", "4"]
+    assert translator.waiting() == 3
+    for _ in range(module_of_queue.MOST_WAITING_OF_CLIENT):
+        translator.submit(Job("d", ["1"]))
+    with pytest.raises(FullError):
+        translator.submit(Job("d", ["1"]))
+    translator.submit(Job("e", ["1"]))
+
+
+def test_a_stop_finishes_what_has_begun(system):
+    server = started(system, 1_000_000)
+    with ThreadPoolExecutor(40) as pool:
+        answers = [pool.submit(ask, server, body={"text": "a b\n" * 200}) for _ in range(40)]
+        for _ in range(1000):
+            if server.translator.waiting() > 20:
+                break
+            time.sleep(0.01)
+        server.shutdown()
+        assert [one.result()[0] for one in answers] == [200] * 40
+    with pytest.raises(ConnectionError):
+        ask(server, "/health")
+
+
+def test_health(server, monkeypatch):
+    assert ask(server, "/health") == (200, b'{"status": "ok"}')
+    monkeypatch.setattr(server, "is_stopping", True)
+    assert ask(server, "/health") == (503, b'{"status": "stopping"}')
+
+
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+
+
+def test_requests_of_libretranslate_clients(server, system):
+    """As its clients send them: JSON with a key and everything by name, a form, a list of HTML."""
+    best = system.translate("a b")
+    assert json.loads(ask(server, "/languages")[1])[0] == {"code": "en", "name": "English", "targets": ["fr"]}
+    body = {"q": "a b", "source": "en", "target": "fr", "format": "text", "alternatives": 3, "api_key": ""}
+    found = json.loads(ask(server, body=body)[1])
+    assert found["translatedText"] == best
+    others = [one.text for one in system.nbest("a b", 4)[1:]]
+    assert found["alternatives"] == others
+    status, content = ask(server, body=b"q=a+b%0A%0Ac&source=auto&target=fr&api_key=", **FORM)
+    assert status == 200
+    assert json.loads(content) == {
+        "translatedText": f"{best}\n\n{system.translate('c')}",
+        "detectedLanguage": {"language": "en", "confidence": 0.0},
+    }
+    body = {"q": ["<p class='x'> <b>a b</b></p><!-- c --><script>a</script>", ""], "source": "en", "target": "fr"}
+    found = json.loads(ask(server, body={**body, "format": "html"})[1])["translatedText"]
+    assert found == [f"<p class='x'> <b>{best}</b></p><!-- c --><script>a</script>", ""]
+    assert json.loads(ask(server, body={**body, "q": []})[1]) == {"translatedText": []}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"source": "de"}, "the languages are source en"),
+        ({"target": None}, "and target fr"),
+        ({"q": 1}, "q is a text or a list"),
+        ({"q": ["a"] * 1001}, "at most 1000 lines"),
+        ({"format": "pdf"}, "format is text or html"),
+        ({"alternatives": 100}, "alternatives is a number up to 99"),
+        ({"alternatives": -1}, "alternatives is a number up to 99"),
+    ],
+)
+def test_what_libretranslate_clients_are_refused(server, change, said):
+    status, content = ask(server, body={"q": "a", "source": "en", "target": "fr", **change})
+    assert status == 400
+    assert said in json.loads(content)["error"]
+
+
+def test_responses_are_as_specified(server):
+    document = json.loads(ask(server, "/spec")[1])
+    assert document["components"]["schemas"]["LibreTranslateQuery"]["properties"]["source"]["enum"] == ["en", "auto"]
+
+    def check(name: str, content: bytes) -> None:
+        schema = {"$ref": f"#/components/schemas/{name}", "components": document["components"]}
+        jsonschema.validate(json.loads(content), schema)
+
+    check("Translations", ask(server, body={"text": "a b", "explain": True, "nbest": 2})[1])
+    libretranslate = {"q": ["a b"], "source": "auto", "target": "fr", "alternatives": 2}
+    check("LibreTranslateTranslation", ask(server, body=libretranslate)[1])
+    check("System", ask(server, "/system")[1])
+    check("Health", ask(server, "/health")[1])
+    check("Error", ask(server, "/none")[1])
+    assert set(document["paths"]) == {"/translate", "/languages", "/system", "/health", "/spec"}
+
+
+def test_addresses_behind_a_proxy(system):
+    server = Server(system, "127.0.0.1", 0, 10, [ipaddress.ip_network("10.0.0.0/8")], ["Translate.example"])
+    server.server_close()
+    named = [(b"x-forwarded-for", b"6.6.6.6, 1.2.3.4"), (b"x-forwarded-for", b"10.1.1.1")]
+    assert server.client_of("10.0.0.1", named) == "1.2.3.4"  # 6.6.6.6 is what the client itself may have written
+    assert server.client_of("9.9.9.9", named) == "9.9.9.9"
+    assert server.client_of("10.0.0.1", [(b"x-forwarded-for", b"1.2.3.4, nonsense")]) == "10.0.0.1"
+    assert server.client_of("10.0.0.1", []) == "10.0.0.1"
+    assert module._plain_address("::ffff:1.2.3.4") == "1.2.3.4"
+    server = started(system, 10, names=["Translate.example"])
+    assert ask(server, "/", Host="translate.example")[0] == 200
+    assert ask(server, "/", Host="evil.example")[0] == 403
+    server.shutdown()

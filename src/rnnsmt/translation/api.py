@@ -1,0 +1,232 @@
+"""Requests and responses of the HTTP server as values: its own JSON, and that of LibreTranslate.
+
+Own: ``{"text": "...", "nbest": n, "explain": true}``, one segment per line, gives ``{"translations": [...]}`` with one
+entry per line. LibreTranslate's: ``q``, a string or a list of strings, with ``source``, ``target``, ``format`` and
+``alternatives``, as JSON or form, gives ``{"translatedText": ...}``. ``openapi.json`` describes both.
+"""
+
+import html
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from http import HTTPStatus
+from importlib import resources
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs
+
+from rnnsmt import __version__
+from rnnsmt.base.languages import language_name
+from rnnsmt.translation.system import Description
+
+MOST_BYTES = 200_000
+"""Maximum size of the body of a request in bytes."""
+
+MOST_LINES = 1000
+"""Maximum number of lines in a request."""
+
+MOST_NBEST = 100
+"""Maximum number of translations per line."""
+
+JSON, FORM = "application/json", "application/x-www-form-urlencoded"
+"""Content types of requests."""
+
+_TAG = re.compile(r"<!--|<([/!?a-zA-Z][^\s<>/]*)[^<>]*>")
+_RAW_ENDS = {name: re.compile(f"</{name}", re.IGNORECASE) for name in ("script", "style")}
+"""Elements whose content is not text, with the beginning of their end tags."""
+
+
+class RefusedError(Exception):
+    """A request that is rejected with an HTTP status and a message."""
+
+    def __init__(self, status: HTTPStatus, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status = status
+
+
+class Query(NamedTuple):
+    """What a request asks for.
+
+    Attributes:
+        lines: raw segments.
+        nbest: number of translations of each; 0 for the best one alone.
+        explain: whether to explain the translations.
+        response: makes the content of the response from one dictionary per line, see ``translator.Job``.
+    """
+
+    lines: list[str]
+    nbest: int
+    explain: bool
+    response: Callable[[list[dict[str, Any]]], dict[str, Any]]
+
+
+def read_query(kind: str, body: bytes, about: Description) -> Query:
+    """Parse the body of a request.
+
+    Args:
+        kind: its content type, ``JSON`` or ``FORM``.
+        body: the body.
+        about: description of the system, for its languages.
+
+    Raises:
+        RefusedError: the body is invalid, or the system does not translate between these languages.
+    """
+    if kind == FORM:
+        content = _form(body)
+    elif kind == JSON:
+        try:
+            content = json.loads(body)
+        except (ValueError, RecursionError):
+            raise _bad('the request is not valid JSON; send {"text": "..."}') from None
+    else:
+        raise RefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"send it as Content-Type: {JSON} or {FORM}")
+    if not isinstance(content, dict) or not {"text", "q"} & set(content):
+        raise _bad('the request has no text; send {"text": "..."}, or q, source and target')
+    query = _own_query(content) if "text" in content else _libretranslate_query(content, about)
+    if len(query.lines) > MOST_LINES:
+        raise _bad(f"at most {MOST_LINES} lines in a request")
+    return query
+
+
+def _bad(sentence: str) -> RefusedError:
+    return RefusedError(HTTPStatus.BAD_REQUEST, sentence)
+
+
+def _form(body: bytes) -> dict[str, Any]:
+    try:
+        fields = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MOST_LINES + 20)
+    except ValueError:
+        raise _bad(f"at most {MOST_LINES} lines in a request") from None
+    return {name: values[0] if len(values) == 1 else values for name, values in fields.items()}
+
+
+def _own_query(content: Mapping[str, Any]) -> Query:
+    if not isinstance(content["text"], str):
+        raise _bad('the request has no text; send {"text": "..."}')
+    if unknown := sorted(set(content) - {"text", "nbest", "explain"}):
+        raise _bad(f"there is no {unknown[0][:40]}; there are text, nbest and explain")
+    nbest, explain = content.get("nbest", 0), content.get("explain", False)
+    if type(nbest) is not int or not 0 <= nbest <= MOST_NBEST or not isinstance(explain, bool):
+        raise _bad(f"nbest is a number up to {MOST_NBEST}, explain true or false")
+    lines = content["text"].replace("\r\n", "\n").removesuffix("\n").split("\n")
+    return Query(lines, nbest, explain, lambda found: {"translations": found})
+
+
+def _libretranslate_query(content: Mapping[str, Any], about: Description) -> Query:
+    q = content["q"]
+    texts = q if isinstance(q, list) else [q]
+    if not all(isinstance(text, str) for text in texts):
+        raise _bad("q is a text or a list of texts")
+    source, target = (content.get(name) for name in ("source", "target"))
+    if source not in (about.source, "auto") or target != about.target:
+        raise _bad(f"the languages are source {about.source} (or auto) and target {about.target}")
+    kind, alternatives = content.get("format") or "text", content.get("alternatives") or 0
+    if kind not in ("text", "html"):
+        raise _bad("format is text or html")
+    if isinstance(alternatives, str) and alternatives.isascii() and alternatives.isdecimal():
+        alternatives = int(alternatives[:9])
+    if type(alternatives) is not int or not 0 <= alternatives < MOST_NBEST:
+        raise _bad(f"alternatives is a number up to {MOST_NBEST - 1}")
+    lines: list[str] = []
+    templates = [_html_template(text, lines) if kind == "html" else _template(text, lines) for text in texts]
+    written = html_escaped if kind == "html" else str
+
+    def response(found: list[dict[str, Any]]) -> dict[str, Any]:
+        hypotheses = [
+            [written(one["translation"]), *(written(other["translation"]) for other in one.get("nbest", [])[1:])]
+            for one in found
+        ]
+        best = [_filled(template, hypotheses, 0) for template in templates]
+        answer: dict[str, Any] = {"translatedText": best if isinstance(q, list) else best[0]}
+        if alternatives:
+            others = [_alternatives(template, hypotheses, alternatives) for template in templates]
+            answer["alternatives"] = others if isinstance(q, list) else others[0]
+        if source == "auto":  # nothing is detected: the system has one source language
+            detected = {"language": about.source, "confidence": 0.0}
+            answer["detectedLanguage"] = [detected] * len(texts) if isinstance(q, list) else detected
+        return answer
+
+    return Query(lines, alternatives + 1 if alternatives else 0, False, response)
+
+
+Template = list[str | int]
+"""A text as parts that stay and indices of the lines to translate between them."""
+
+
+def _template(text: str, lines: list[str]) -> Template:
+    """Return the template of plain text; its lines, but for empty ones, are appended to ``lines``."""
+    parts: Template = []
+    for part in re.split(r"(\r?\n)", text):
+        if part.strip():
+            parts.append(len(lines))
+            lines.append(part)
+        else:
+            parts.append(part)
+    return parts
+
+
+def _html_template(text: str, lines: list[str]) -> Template:
+    """Return the template of HTML; the text between two tags is a line, without entities, appended to ``lines``."""
+    parts: Template = []
+    for is_text, part in _html_parts(text):
+        words = html.unescape(part).split() if is_text else []
+        if not words:
+            parts.append(part)
+            continue
+        stripped = part.strip()
+        before = part[: part.index(stripped)]
+        parts += [before, len(lines), part[len(before) + len(stripped) :]]
+        lines.append(" ".join(words))
+    return parts
+
+
+def _html_parts(text: str) -> Iterator[tuple[bool, str]]:
+    """Yield the parts of HTML, and whether they are text; in linear time, whatever the text is."""
+    place = 0
+    while match := _TAG.search(text, place):
+        yield True, text[place : match.start()]
+        place = match.end()
+        if match[1] is None:
+            close = text.find("-->", place)
+            place = len(text) if close < 0 else close + 3
+        elif ending := _RAW_ENDS.get(match[1].lower()):
+            end = ending.search(text, place)
+            place = len(text) if end is None else end.start()
+        yield False, text[match.start() : place]
+    yield True, text[place:]
+
+
+def html_escaped(text: str) -> str:
+    """Return text as the content of an HTML element."""
+    return html.escape(text, quote=False)
+
+
+def _filled(template: Template, hypotheses: list[list[str]], rank: int) -> str:
+    """Return a text with the hypotheses of this rank; a line with fewer hypotheses has its best one."""
+    chosen = (hypotheses[part] if isinstance(part, int) else [part] for part in template)
+    return "".join(one[rank] if rank < len(one) else one[0] for one in chosen)
+
+
+def _alternatives(template: Template, hypotheses: list[list[str]], number: int) -> list[str]:
+    """Return the alternatives of a text, as many as the line with most hypotheses has."""
+    most = max((len(hypotheses[part]) for part in template if isinstance(part, int)), default=1)
+    return [_filled(template, hypotheses, rank) for rank in range(1, min(number + 1, most))]
+
+
+def languages(about: Description) -> list[dict[str, Any]]:
+    """Return the languages as LibreTranslate lists them."""
+    source, target = about.source, about.target
+    return [
+        {"code": source, "name": language_name(source), "targets": [target]},
+        {"code": target, "name": language_name(target), "targets": []},
+    ]
+
+
+def specification(about: Description) -> dict[str, Any]:
+    """Return the description of the interface, OpenAPI 3.0."""
+    content: dict[str, Any] = json.loads(
+        resources.files("rnnsmt.translation").joinpath("openapi.json").read_text("utf-8")
+    )
+    content["info"]["version"] = __version__
+    query = content["components"]["schemas"]["LibreTranslateQuery"]["properties"]
+    query["source"]["enum"], query["target"]["enum"] = [about.source, "auto"], [about.target]
+    return content
