@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
-from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +18,7 @@ from rnnsmt.align.bitext import Bitext, BitextSide, Offsets
 from rnnsmt.align.direction import Counts, Direction, Parameters, Sentences, Statistics
 from rnnsmt.align.lexicon import MAX_PAIRS
 from rnnsmt.align.pharaoh import BLOCK, Links
+from rnnsmt.base.arrays import DAMAGED_ARRAY
 from rnnsmt.base.io import InputError, atomic_path
 from rnnsmt.base.progress import Meter, say
 from rnnsmt.base.state_folder import StateFolder
@@ -215,7 +215,7 @@ def load_arrays(path: str | Path, remedy: str, *names: str) -> tuple[dict[str, s
         raise InputError(
             f"{path}: belongs to another step of the alignment; give the right file, or {remedy}"
         ) from None
-    except (ValueError, OSError, EOFError, BadZipFile):
+    except (OSError, *DAMAGED_ARRAY):
         raise InputError(f"{path}: damaged; {remedy}") from None
 
 

@@ -1,9 +1,15 @@
-"""Reading and writing of arrays in ``.npy`` files, which one stage writes for another."""
+"""Reading and writing of arrays in ``.npy`` files, which one stage writes for another.
+
+Behind the data stands their SHA-256, which numpy ignores and ``read_array`` checks. Files without it, of earlier
+versions or of other programs, are accepted.
+"""
 
 import hashlib
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any, BinaryIO
 from zipfile import BadZipFile
 
@@ -12,6 +18,17 @@ from numpy.lib import format as npy
 from numpy.typing import DTypeLike, NDArray
 
 from rnnsmt.base.io import InputError, atomic_path
+
+DAMAGED_ARRAY = (ValueError, EOFError, MemoryError, OverflowError, RuntimeError, SyntaxError, TokenError, BadZipFile,
+                 zlib.error)  # fmt: skip
+"""Exceptions of numpy on damaged files: of the reader of Python literals in a header, and of the archive of an ``.npz``
+file, whose CRC-32 is checked for every array."""
+
+TRAILER = b"\nSHA256 "
+"""What stands between the data and their SHA-256 of 32 bytes."""
+
+_BLOCK = 1 << 22
+"""Number of bytes that are hashed at a time."""
 
 
 def read_array(
@@ -24,26 +41,51 @@ def read_array(
         kind: required type of the elements, e.g. ``np.int64``, or ``np.floating`` for any floating-point type.
         dimensions: required number of dimensions.
         remedy: advice at the end of the error message.
-        mapped: memory-map the file, so that elements are read on access.
+        mapped: memory-map the file; after the check, elements are read on access.
 
     Raises:
         InputError: the file is missing or damaged, or has another type or number of dimensions; the message ends with
             ``remedy``.
     """
     try:
-        array = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; {remedy}") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error}); {remedy}") from None
-    except (ValueError, EOFError, BadZipFile):
+    except DAMAGED_ARRAY:
         raise InputError(f"{path}: not a complete .npy file; {remedy}") from None
     if not isinstance(array, np.ndarray):
         raise InputError(f"{path}: contains several arrays, not one; {remedy}")
     if not np.issubdtype(array.dtype, kind) or not array.dtype.isnative or array.ndim != dimensions:
         found, needed = f"{array.dtype} in {array.ndim}", f"{kind.__name__} in {dimensions}"
         raise InputError(f"{path}: has {found} dimension(s), expected: {needed}; {remedy}")
-    return array
+    _check_data(Path(path), array, remedy)
+    return array if mapped else np.array(array)
+
+
+def _check_data(path: Path, array: NDArray[Any], remedy: str) -> None:
+    """Compare the elements of a mapped file with the SHA-256 behind them, if there is one.
+
+    Raises:
+        InputError: they differ, or something else stands there.
+    """
+    with path.open("rb") as stream:
+        stream.seek(getattr(array, "offset", 0))
+        digest = hashlib.sha256()
+        for place in range(0, array.nbytes, _BLOCK):
+            digest.update(stream.read(min(_BLOCK, array.nbytes - place)))
+        after = stream.read(len(TRAILER) + digest.digest_size + 1)
+    if after and after != TRAILER + digest.digest():
+        raise InputError(f"{path}: is damaged: its {array.size:,} values are not those that were written; {remedy}")
+
+
+def write_array(path: str | Path, array: NDArray[Any]) -> None:
+    """Write an array atomically."""
+    array = np.ascontiguousarray(array)
+    with atomic_path(path) as temporary, temporary.open("wb") as out:
+        npy.write_array(out, array, (1, 0), allow_pickle=False)
+        out.write(TRAILER + hashlib.sha256(array.data).digest())
 
 
 class GrowingArray:
@@ -63,7 +105,8 @@ class GrowingArray:
         self.length += len(values)
 
     def finish(self) -> None:
-        """Write the header again with the final length."""
+        """Write the SHA-256 of the values, and the header again with the final length."""
+        self._out.write(TRAILER + self.digest.digest())
         self._out.seek(0)
         self._write_header()
         self._out.flush()

@@ -13,15 +13,19 @@ from typing import NamedTuple
 import numpy as np
 
 from rnnsmt.base.io import InputError
-from rnnsmt.base.kernels.decorator import kernel
+from rnnsmt.base.kernels.decorator import INNER, kernel
 from rnnsmt.base.kernels.hashing import mix
-from rnnsmt.base.kernels.strings import Interner
+from rnnsmt.base.kernels.strings import LONGEST_RUN, Interner
 from rnnsmt.lm.arpa import Arpa, read_arpa
 
 LN10 = float(np.log(10.0))
 
 MISSING_UNK_LOG10 = -100.0
 """Log10 probability of unknown words if the ARPA file does not contain ``<unk>``, as in KenLM."""
+
+LARGEST = np.float32(1e30)
+"""Largest absolute value of a natural-log probability or back-off weight in an automaton from a file: their sums in
+single precision remain finite."""
 
 ROW = np.dtype([("key", np.int64), ("prob", np.float32), ("next", np.int32)])
 """Row of the hash table: (state << 32 | word), natural-log probability and next state; 16 bytes, so that a look-up
@@ -193,6 +197,68 @@ def score_sequence(lm, state, words):
         prob, state = query(lm, state, word)
         total += prob
     return total, state
+
+
+@kernel(**INNER)
+def _no_log_probability(value):
+    """Return 1 for a number that is not in an automaton, NaN among them, else 0."""
+    return np.int64(not (value <= 0.0 and value >= -LARGEST))
+
+
+@kernel(**INNER)
+def _no_state(state, states):
+    """Return 1 for a number that is not one of the first ``states`` states, else 0."""
+    return np.int64(state < 0) | np.int64(state >= states)
+
+
+@kernel(**INNER)
+def automaton_fault(lm):
+    """Return 0 if no query of an automaton from a file can leave its arrays or last for ever, else an index in
+    ``AUTOMATON_FAULTS``.
+
+    Keys are not checked: a wrong one is never found.
+
+    Args:
+        lm: ``LmArrays``, with at least one row and one state.
+    """
+    rows, states, unigrams = lm.rows, lm.states, lm.unigrams
+    size, count = rows.shape[0], states.shape[0]
+    # without branches, which processors cannot predict in a hash table
+    wrong, run, longest = np.int64(0), np.int64(0), np.int64(0)
+    for slot in range(size):
+        row = rows[slot]
+        used = np.int64(row.key != -1)
+        wrong += used & (_no_state(row.next, count) | _no_log_probability(row.prob))
+        run = (run + 1) * used
+        longest = max(longest, run)
+    if wrong:
+        return 1
+    first = 0
+    while first < size and rows[first].key != -1:
+        first += 1
+    # the runs at the end and at the beginning are one
+    if first == size or max(longest, run + first) > LONGEST_RUN:
+        return 2
+    for state in range(1, count):
+        # a back-off leads to a state with a smaller number, in the end to 0
+        row = states[state]
+        wrong += _no_state(row.link, state) | np.int64(not (row.backoff >= -LARGEST and row.backoff <= LARGEST))
+    if wrong:
+        return 3
+    for word in range(unigrams.shape[0]):
+        row = unigrams[word]
+        wrong += _no_state(row.next, count) | _no_log_probability(row.prob)
+    return 4 if wrong else 0
+
+
+AUTOMATON_FAULTS = (
+    "",
+    "an n-gram with an impossible probability or next state",
+    "a hash table whose look-ups would not end",
+    "a context with an impossible back-off weight or shorter context",
+    "a word with an impossible probability or next state",
+)
+"""What ``automaton_fault`` found."""
 
 
 @kernel()

@@ -2,6 +2,8 @@
 
 import io
 import pickle
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +23,9 @@ _CORRUPT = (
     LookupError,
     AttributeError,
     TypeError,
+    OverflowError,
+    RecursionError,
+    MemoryError,
     pickle.UnpicklingError,
 )
 """Exceptions that torch and Python raise on files that are damaged or hold something else."""
@@ -103,6 +108,7 @@ def load_file(path: str | Path, device: torch.device | str, remedy: str) -> dict
     with Path(path).open("rb") as file:
         if file.read(4) != _ZIP:
             raise InputError(f"{path}: cannot be read: not a model file, or its beginning is damaged; {remedy}")
+    _check_members(path, remedy)
     try:
         content = torch.load(path, map_location=device, weights_only=True)
     except _CORRUPT as error:
@@ -110,6 +116,22 @@ def load_file(path: str | Path, device: torch.device | str, remedy: str) -> dict
     if not isinstance(content, dict):
         raise InputError(f"{path}: has unexpected contents; {remedy}")
     return content
+
+
+def _check_members(path: str | Path, remedy: str) -> None:
+    """Check the CRC-32 of every member of a ZIP archive, which torch writes, but does not check.
+
+    Raises:
+        InputError: one is damaged; the message ends in ``remedy``.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            damaged = archive.testzip()
+    # a damaged directory of the archive can claim anything, also encryption and unknown compression
+    except (*_CORRUPT, zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error) as error:
+        raise InputError(f"{path}: cannot be read ({_reason(error)}); {remedy}") from None
+    if damaged is not None:
+        raise InputError(f"{path}: is damaged: {damaged[:60]!r} in it has another CRC-32 than was written; {remedy}")
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import atomic_path
+from rnnsmt.base.arrays import write_array
 from rnnsmt.base.parallel_gzip import atomic_blocks
 from rnnsmt.base.progress import Meter
 from rnnsmt.phrases.extract_file import ExtractBatch, ExtractFile
@@ -74,8 +74,7 @@ def score_phrases(
                 origins.append(np.stack([first, last, joint], 1).astype(np.int32))
             meter.add(len(batch.columns["links"]))
     if output_origins:
-        with atomic_path(output_origins) as temporary, temporary.open("wb") as stream:
-            np.save(stream, np.concatenate(origins))
+        write_array(output_origins, np.concatenate(origins))
     figures: dict[str, object] = {"phrase pairs": n_pairs, "source phrases": n_sources}
     if missing:
         figures["look-ups that the lexical tables do not answer (counted as 1)"] = missing

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.arrays import read_array
-from rnnsmt.base.io import InputError, atomic_path, check_utf8, read_byte_lines, read_line_blocks
+from rnnsmt.base.arrays import read_array, write_array
+from rnnsmt.base.io import InputError, check_utf8, read_byte_lines, read_line_blocks
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.strings import POW10, Interner
 from rnnsmt.base.kernels.table_lines import SOURCE, TARGET, split_phrase_lines
@@ -185,8 +185,7 @@ def prune_table(
         raise InputError(f"{table}: no pair has a significance of {least:.4g}; was it extracted from this text?")
     _write_lines(table, kept, output, threads)
     if known is not None and output_origins is not None:
-        with atomic_path(output_origins) as temporary, temporary.open("wb") as stream:
-            np.save(stream, known[kept])
+        write_array(output_origins, known[kept])
     once = (joint == 1) & (sides[0].totals[sources] == 1) & (sides[1].totals[targets] == 1)
     figures: dict[str, object] = {
         "sentence pairs": sentences,

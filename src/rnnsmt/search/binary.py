@@ -4,8 +4,12 @@ The file holds the flat arrays that result from reading the tables and LMs as te
 starts at once, and all processes share the pages in physical memory.
 
 Layout: the first line has the version of the format, the length of the header in bytes and its SHA-256. The header is
-JSON: byte order, the text files that the arrays were made from with their sizes, modification times and SHA-256, and
-the arrays with their dtypes, shapes and offsets. Each array begins at a multiple of ``ALIGNMENT`` bytes.
+JSON: byte order, the text files that the arrays were made from with their sizes, modification times and SHA-256, the
+arrays with their dtypes, shapes and offsets, and the checksum of all of them. Each array begins at a multiple of
+``ALIGNMENT`` bytes.
+
+The file may come from anybody: everything that the kernels rely on is checked once, when the file is mapped
+(``kernels.soundness``).
 
 The file is used only if it was made from the text files that the ini names. A text file is identified by its size and
 modification time. If the time differs or is a whole number of seconds, as archives and some file systems store it, the
@@ -19,6 +23,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,9 +32,12 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from rnnsmt.base.io import InputError, atomic_binary, sha256
-from rnnsmt.base.kernels.strings import Interner, InternTable
+from rnnsmt.base.kernels.hashing import add_to_checksum, checksum_value, new_checksum
+from rnnsmt.base.kernels.strings import STRING_FAULTS, Interner, InternTable
 from rnnsmt.base.progress import say
-from rnnsmt.lm.automaton import ROW, STATE, UNIGRAM, Automaton, LmArrays
+from rnnsmt.lm.automaton import AUTOMATON_FAULTS, ROW, STATE, UNIGRAM, Automaton, LmArrays
+from rnnsmt.moses.ini import PHRASE_TABLES
+from rnnsmt.search.kernels import soundness
 from rnnsmt.search.table_reader import Affiliations, PhraseTable, ReorderingTable
 
 NAME = "model.binary"
@@ -41,7 +49,7 @@ glibc serves an allocation from its heap if it is at most as large as the larges
 threshold of mallopt(3)), otherwise with new pages of the system. Reading text frees such blocks, mapping a file does
 not; without this block every array of a sentence would be a new mapping."""
 
-FORMAT = 1
+FORMAT = 2
 """Version of the format, to be increased if old files become unreadable: other arrays, other hash functions, or another
 meaning of the values."""
 
@@ -53,6 +61,10 @@ _START = b"rnnsmt binary model "
 _FIRST_LINE = re.compile(_START + rb"(\d{1,9}) (\d{1,12}) ([0-9a-f]{64})\n")
 
 _LONGEST_FIRST_LINE = 128
+
+_LONGEST_HEADER = 1 << 20
+"""Limit of the header in bytes; that of a model with one LM has about 3,000."""
+
 
 _TICK = 50_000_000
 """Time in ns after which rewriting a file is sure to change its modification time."""
@@ -129,6 +141,9 @@ def _write(path: Path, texts: list[dict[str, Any]], tables: ModelTables) -> int:
         # relative to the aligned end of the header, whose length depends on the offsets in it
         places[name] = {"dtype": _type_of(array.dtype), "shape": array.shape, "offset": end}
         end = _aligned(end + array.nbytes)
+    checksum = new_checksum()
+    for array in arrays.values():
+        _add(checksum, array)
     header = {
         "byte_order": sys.byteorder,
         "texts": texts,
@@ -136,6 +151,7 @@ def _write(path: Path, texts: list[dict[str, Any]], tables: ModelTables) -> int:
         "lms": [{"order": lm.order, "start": lm.start, "unk": lm.unk, "end": lm.end} for lm in tables.lms],
         "arrays": places,
         "bytes": end,
+        "checksum": f"{int(checksum_value(checksum)):016x}",
     }
     content = json.dumps(header, ensure_ascii=False).encode("utf-8")
     digest = hashlib.sha256(content).hexdigest()
@@ -148,6 +164,16 @@ def _write(path: Path, texts: list[dict[str, Any]], tables: ModelTables) -> int:
             written = _aligned(written) + array.nbytes
         out.write(bytes(_aligned(written) - written))
     return path.stat().st_size
+
+
+def _add(checksum: NDArray[np.uint64], array: NDArray[Any]) -> None:
+    """Add an array, with the zeros behind it in the file, to a checksum."""
+    data = np.ascontiguousarray(array).reshape(-1).view(np.uint8) if array.size else np.zeros(0, np.uint8)
+    whole = len(data) - len(data) % ALIGNMENT
+    rest = np.zeros(_aligned(len(data)) - whole, np.uint8)
+    rest[: len(data) - whole] = data[whole:]
+    for part in (data[:whole], rest):
+        add_to_checksum(checksum, part.view(np.uint64))
 
 
 def _aligned(size: int) -> int:
@@ -194,7 +220,8 @@ def fitting_tables(folders: Iterable[Path], texts: Sequence[ModelText]) -> Model
         texts: the text files.
 
     Raises:
-        InputError: a binary file is damaged, incomplete, or was written by another version of this program.
+        InputError: a binary file is damaged, incomplete, was written by another version of this program, or has values
+            that no model has.
     """
     for folder in dict.fromkeys(folders):
         path = folder / NAME
@@ -203,7 +230,7 @@ def fitting_tables(folders: Iterable[Path], texts: Sequence[ModelText]) -> Model
             misfit = _misfit(binary.header, texts)
             if misfit is None:
                 np.empty(LARGE, np.uint8)  # freed at once; see LARGE
-                return binary.tables()
+                return binary.tables(texts)
             say(f"warning: {path}: {misfit}; the text files are used instead; run rnnsmt search binarise, or remove it")
     return None
 
@@ -242,16 +269,16 @@ class _Binary:
             line = _FIRST_LINE.match(start)
             if line is not None and int(line[1]) != FORMAT:
                 raise self._unusable(f"has the format {int(line[1])}, but this version of rnnsmt reads {FORMAT}")
-            if line is None:
+            if line is None or int(line[2]) > _LONGEST_HEADER:
                 raise self._unusable("is damaged in its first line")
             stream.seek(line.end())
             content = stream.read(int(line[2]))
             if hashlib.sha256(content).hexdigest().encode() != line[3]:
                 raise self._unusable("is damaged in its header, or not complete")
-            self.header = json.loads(content)
+            with self._valid_header():
+                self.header = json.loads(content)
+                self._check_header()
             self._begin = _aligned(line.end() + len(content))
-            if self.header["byte_order"] != sys.byteorder:
-                raise self._unusable("was made on a machine with another byte order")
             if size != self._begin + self.header["bytes"]:
                 raise self._unusable(f"is not complete: {size:,} of {self._begin + self.header['bytes']:,} bytes")
             # kernels are compiled for writeable arrays, so the mapping is copy-on-write; pages that are never written
@@ -264,50 +291,182 @@ class _Binary:
             f"{self.path}: {why}; run rnnsmt search binarise again, or remove the file to use the text files"
         )
 
-    def tables(self) -> ModelTables:
-        """Return the tables, whose arrays are views of the mapped file."""
-        array, numbers = self._array, self.header
-        phrases = PhraseTable(
-            self._strings("sources"),
-            self._strings("targets"),
-            array("pairs.source_of", np.int32),
-            array("pairs.target_of", np.int32),
-            array("pairs.log_scores", np.float64),
-            array("pairs.table_of", np.int8),
-            array("pairs.first", np.int64),
-            numbers["longest_source"],
-        )
-        if "affiliations.places" in numbers["arrays"]:
-            phrases.affiliations = Affiliations(
-                array("affiliations.bounds", np.int64), array("affiliations.places", np.int8)
-            )
-        reordering = ReorderingTable(array("reordering.log_scores", np.float64), array("reordering.row_of", np.int32))
-        lms = []
-        for number, lm in enumerate(numbers["lms"]):
-            types = (("rows", ROW), ("states", STATE), ("unigrams", UNIGRAM))
-            arrays = LmArrays(*(array(f"lm{number}.{name}", dtype) for name, dtype in types))
-            words = self._strings(f"lm{number}.words")
-            lms.append(Automaton(arrays, words, lm["order"], lm["start"], lm["unk"], lm["end"]))
+    @contextmanager
+    def _valid_header(self) -> Iterator[None]:
+        """Convert the exceptions on entries that are missing or of another type to ``InputError``."""
+        try:
+            yield
+        except (LookupError, TypeError, AttributeError, ValueError, RecursionError):
+            raise self._unusable("has a header that rnnsmt did not write") from None
+
+    def _check_header(self) -> None:
+        """Check types and ranges of the entries.
+
+        Raises:
+            InputError: the file was made on another kind of machine.
+            LookupError, TypeError, AttributeError, ValueError: an entry is missing or not valid.
+        """
+        header = self.header
+        if header["byte_order"] != sys.byteorder:
+            raise self._unusable("was made on a machine with another byte order")
+        numbers = [header["bytes"], header["longest_source"]]
+        texts = [(one["kind"], one["name"], one["sha256"]) for one in header["texts"]]
+        numbers += [one[name] for one in header["texts"] for name in ("columns", "bytes")]
+        numbers += [lm[name] for lm in header["lms"] for name in ("order", "start", "unk", "end")]
+        for place in header["arrays"].values():
+            numbers += [place["offset"], *place["shape"]]
+            if place["offset"] % ALIGNMENT:
+                raise ValueError
+        if not all(type(number) is int and 0 <= number < 1 << 62 for number in numbers):
+            raise ValueError
+        if not all(isinstance(text, str) for text in sum(texts, ())) or header["bytes"] % ALIGNMENT:
+            raise ValueError
+        if not all(type(one["mtime_ns"]) is int for one in header["texts"]):
+            raise ValueError
+        if header["longest_source"] == 0 or not 0 <= int(header["checksum"], 16) < 1 << 64:
+            raise ValueError
+
+    def tables(self, texts: Sequence[ModelText]) -> ModelTables:
+        """Return the tables, whose arrays are views of the mapped file, after all of them have been checked.
+
+        Args:
+            texts: the text files of the model, which the header describes.
+
+        Raises:
+            InputError: the arrays are damaged, or are not those of such a model.
+        """
+        with self._valid_header():
+            phrases, reordering = self._phrases(texts), self._reordering(texts)
+            numbered = list(enumerate(self.header["lms"]))
+            if len(numbered) != sum(text.kind == "LM" for text in texts):
+                raise ValueError
+            lms = [self._lm(number, lm) for number, lm in numbered]
+        self._check_values(phrases, reordering, lms, sum(text.kind in PHRASE_TABLES for text in texts))
         return ModelTables(phrases, reordering, lms)
 
-    def _array(self, name: str, dtype: DTypeLike) -> NDArray[Any]:
+    def _phrases(self, texts: Sequence[ModelText]) -> PhraseTable:
+        sources, targets = self._strings("sources"), self._strings("targets")
+        source_of = self._array("pairs.source_of", np.int32, None)
+        pairs, columns = len(source_of), sum(text.columns for text in texts if text.kind in PHRASE_TABLES)
+        phrases = PhraseTable(
+            sources,
+            targets,
+            source_of,
+            self._array("pairs.target_of", np.int32, pairs),
+            self._array("pairs.log_scores", np.float64, pairs, columns),
+            self._array("pairs.table_of", np.int8, pairs),
+            self._array("pairs.first", np.int64, len(sources) + 1),
+            self.header["longest_source"],
+        )
+        if "affiliations.places" in self.header["arrays"]:
+            phrases.affiliations = Affiliations(
+                self._array("affiliations.bounds", np.int64, pairs + 1),
+                self._array("affiliations.places", np.int8, None),
+            )
+        return phrases
+
+    def _reordering(self, texts: Sequence[ModelText]) -> ReorderingTable:
+        columns = [text.columns for text in texts if text.kind == "LexicalReordering"] or [1]
+        pairs = self.header["arrays"]["pairs.source_of"]["shape"][0]
+        return ReorderingTable(
+            self._array("reordering.log_scores", np.float64, None, *columns),
+            self._array("reordering.row_of", np.int32, pairs),
+        )
+
+    def _lm(self, number: int, about: dict[str, int]) -> Automaton:
+        words = self._strings(f"lm{number}.words")
+        arrays = LmArrays(
+            self._array(f"lm{number}.rows", ROW, None),
+            self._array(f"lm{number}.states", STATE, None),
+            self._array(f"lm{number}.unigrams", UNIGRAM, None),
+        )
+        self._check_slots(arrays.rows)
+        known = len(arrays.unigrams)  # one more than there are words if <unk> was missing
+        if known - len(words) not in (0, 1) or max(about["unk"], about["end"]) >= known:
+            raise ValueError
+        if about["start"] >= len(arrays.states) or about["order"] == 0:
+            raise ValueError
+        return Automaton(arrays, words, about["order"], about["start"], about["unk"], about["end"])
+
+    def _check_values(
+        self, phrases: PhraseTable, reordering: ReorderingTable, lms: list[Automaton], tables: int
+    ) -> None:
+        """Check all values that the search relies on, and the checksum of the file.
+
+        Raises:
+            InputError: one is wrong.
+        """
+        affiliations = phrases.affiliations or Affiliations(np.zeros(0, np.int64), np.zeros(0, np.int8))
+        model = soundness.MappedModel(
+            phrases.sources.table,
+            phrases.targets.table,
+            phrases.source_of,
+            phrases.target_of,
+            phrases.log_scores,
+            phrases.table_of,
+            phrases.first,
+            tables,
+            *affiliations,
+            *reordering,
+            tuple(lm.arrays for lm in lms),
+            tuple(lm.words.table for lm in lms),
+        )
+        data = np.frombuffer(self._map, np.uint64, offset=self._begin)
+        expected = np.uint64(int(self.header["checksum"], 16))
+        part, fault, number = soundness.model_fault(data, expected, new_checksum(), model)
+        if part == soundness.DATA:
+            raise self._unusable("is damaged: its bytes are not those that were written")
+        if part >= 0:
+            found = {
+                soundness.SOURCES: f"source phrases with {STRING_FAULTS[fault]}",
+                soundness.TARGETS: f"target phrases with {STRING_FAULTS[fault]}",
+                soundness.PAIRS: f"phrase pairs with {soundness.PAIR_FAULTS[fault]}",
+                soundness.AFFILIATIONS: "word alignments that do not fit the phrases",
+                soundness.REORDERING: "reordering scores that are not there, or are no logarithms",
+                soundness.LM_WORDS: f"words of LM {number + 1} with {STRING_FAULTS[fault]}",
+                soundness.LMS: f"LM {number + 1} with {AUTOMATON_FAULTS[fault]}",
+            }
+            raise self._unusable(f"was not written by rnnsmt: it has {found[part]}")
+
+    def _array(self, name: str, dtype: DTypeLike, *sizes: int | None) -> NDArray[Any]:
+        """Return an array of the file.
+
+        Args:
+            name: its name.
+            dtype: its type.
+            sizes: its shape; None for any size.
+
+        Raises:
+            InputError: it has another type.
+            ValueError, LookupError: it has another shape, or is not within the file.
+        """
         place = self.header["arrays"][name]
         if place["dtype"] != _type_of(dtype):
-            raise self._unusable(f"has {name} as {place['dtype']}")
+            raise self._unusable(f"has {name} as {str(place['dtype'])[:60]}")
         shape = tuple(place["shape"])
+        fits = len(shape) == len(sizes) and all(size in (None, own) for size, own in zip(sizes, shape, strict=True))
+        if not fits or place["offset"] + prod(shape) * np.dtype(dtype).itemsize > self.header["bytes"]:
+            raise ValueError
         if not prod(shape):
             return np.zeros(shape, dtype)
         found = np.frombuffer(self._map, dtype, prod(shape), self._begin + place["offset"])
         return found.reshape(shape)
 
     def _strings(self, name: str) -> Interner:
-        hashes = self._array(f"{name}.hashes", np.uint64)
+        hashes = self._array(f"{name}.hashes", np.uint64, None)
+        slots = self._array(f"{name}.slots", np.int32, None)
+        self._check_slots(slots)
         return Interner.of(
             InternTable(
-                self._array(f"{name}.slots", np.int32),
+                slots,
                 hashes,
-                self._array(f"{name}.offsets", np.int64),
-                self._array(f"{name}.arena", np.uint8),
+                self._array(f"{name}.offsets", np.int64, len(hashes) + 1),
+                self._array(f"{name}.arena", np.uint8, None),
                 np.array([len(hashes)], np.int64),
             )
         )
+
+    def _check_slots(self, slots: NDArray[Any]) -> None:
+        """Raise ValueError if the number of slots of a hash table is no power of two."""
+        if not len(slots) or len(slots) & (len(slots) - 1):
+            raise ValueError

@@ -193,7 +193,8 @@ def _target_phrases(model: SearchModel, ids: np.ndarray, further: Interner) -> t
     for number, lm in enumerate(lms):
         lm_words[number] = lm.word_ids(vocabulary)[words] if filled else words
         score_alone(lm.arrays, bounds, lm_words[number], states[number], rest[number], totals[number])
-    strings = [word.decode("utf-8") for word in vocabulary.strings()]
+    # the phrases of a binary model from elsewhere may be anything
+    strings = [word.decode("utf-8", "replace") for word in vocabulary.strings()]
     return TargetPhrases(bounds, words, lm_words, states, rest, totals), strings
 
 

@@ -1,5 +1,6 @@
 """Packing of a tuned system into one self-contained archive."""
 
+import hashlib
 import io
 import json
 import tarfile
@@ -8,9 +9,9 @@ from dataclasses import replace
 from gzip import GzipFile
 from pathlib import Path
 
-from rnnsmt.base.io import InputError, atomic_path
+from rnnsmt.base.io import InputError, atomic_path, sha256
 from rnnsmt.moses.ini import NEURAL_MODELS, MosesIni
-from rnnsmt.translation.system import FILE, INI, Description
+from rnnsmt.translation.system import FILE, INI, SUMS, Description
 
 GZIP, PLAIN = (".tar.gz", ".tgz"), ".tar"
 
@@ -58,6 +59,9 @@ def pack_system(folder: Path, output: Path) -> dict[str, object]:
     )
     ini.folder = Path()
     texts = {INI: ini.text_for(Path()), FILE: json.dumps(packed.content(), indent=2, ensure_ascii=False) + "\n"}
+    sums = {called: hashlib.sha256(text.encode("utf-8")).hexdigest() for called, text in texts.items()}
+    sums |= {called: sha256(source) for called, source in files.items()}
+    texts[SUMS] = "".join(f"{digest}  {called}\n" for called, digest in sums.items())
     with atomic_path(output) as path, path.open("wb") as stream:
         # reproducible: no times and no user names, so that the same system gives the same bytes
         packed_stream = GzipFile("", "wb", fileobj=stream, mtime=0) if ending in GZIP else nullcontext(stream)

@@ -4,6 +4,7 @@ The directory of a tuned system contains its ``moses.ini`` and ``system.json``, 
 the limits of the search, and the paths of the other files, relative to the directory.
 """
 
+import hashlib
 import math
 import os
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, read_json, write_json
+from rnnsmt.base.io import InputError, read_json, read_lines, sha256, write_json
 from rnnsmt.base.languages import code_mistake
 from rnnsmt.base.progress import say
 from rnnsmt.corpus.cleaning import Cleaner, CleaningOptions
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
     from rnnsmt.rnn.model import RNNEncoderDecoder
 
 FILE, INI = "system.json", "moses.ini"
+
+SUMS = "SHA256SUMS"
+"""Name of the list of the files of an archive, as ``sha256sum`` reads and writes it."""
 
 FORMAT = "rnnsmt-system-1"
 
@@ -148,6 +152,29 @@ def _is(value: object, kind: type | tuple[type, ...]) -> bool:
     return isinstance(value, kind) and (kind in (bool, (str, NoneType)) or not isinstance(value, bool))
 
 
+def check_sums(folder: Path) -> None:
+    """Compare the files of an unpacked archive with its list ``SUMS``, if there is one.
+
+    Raises:
+        InputError: a file is missing or was changed, or a line is not one of such a list.
+    """
+    if not (folder / SUMS).is_file():
+        return
+    for number, line in enumerate(read_lines(folder / SUMS), 1):
+        digest, _, name = line.partition("  ")
+        # the list may come from anybody: no file outside the directory
+        if len(digest) != hashlib.sha256().digest_size * 2 or not name or Path(name).name != name or "\0" in name:
+            raise InputError(f"{folder / SUMS}, line {number}: not of the form SHA-256, two spaces, name; unpack again")
+        path = folder / name
+        if not path.is_file():
+            raise InputError(f"{path}: is missing; unpack the archive again")
+        if sha256(path) != digest:
+            raise InputError(
+                f"{path}: is not the file that was packed; unpack the archive again, or, if you changed it, remove its "
+                f"line from {folder / SUMS}"
+            )
+
+
 def relative(file: str | Path, folder: str | Path) -> str:
     """Return the path of a file relative to a directory."""
     return os.path.relpath(file, folder)
@@ -224,9 +251,10 @@ class System:
             max_words: maximum number of words of a segment.
 
         Raises:
-            InputError: a file is missing or damaged.
+            InputError: a file is missing or damaged, or is not the one that was packed.
         """
         self.folder = Path(folder)
+        check_sums(self.folder)
         self.description = about = Description.read(folder)
         self.threads, self.device, self.max_words = threads, device, max_words
         cleaning = CleaningOptions(about.normalize, about.tokenize, about.escape, about.lowercase, keep_all=True)

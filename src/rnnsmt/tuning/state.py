@@ -7,13 +7,14 @@ last complete iteration.
 
 import argparse
 import hashlib
-import zipfile
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from rnnsmt.base.arrays import DAMAGED_ARRAY
 from rnnsmt.base.io import InputError, atomic_path, open_binary, read_json, write_json
 from rnnsmt.base.state_folder import StateFolder
 from rnnsmt.moses.ini import MosesIni
@@ -56,6 +57,9 @@ class TuningState:
             or not (isinstance(comparisons, list) and all(_whole(one, COMPARISON) for one in comparisons))
         ):
             raise InputError(f"{self.path}: damaged; {self._state.remedy}")
+        # states of earlier versions have no checksum
+        if "checksum" in saved and saved.pop("checksum") != _checksum(saved):
+            raise InputError(f"{self.path}: damaged: its values are not those that were written; {self._state.remedy}")
         self._state.check(before)
         self.iterations = iterations
         self.comparisons = comparisons
@@ -75,8 +79,13 @@ class TuningState:
 
     def _write(self) -> None:
         """Write ``state.json`` atomically."""
-        saved = {"format": FORMAT, "fingerprint": self._state.fingerprint}
-        write_json(self.path, saved | {"iterations": self.iterations, "comparisons": self.comparisons})
+        saved = {
+            "format": FORMAT,
+            "fingerprint": self._state.fingerprint,
+            "iterations": self.iterations,
+            "comparisons": self.comparisons,
+        }
+        write_json(self.path, saved | {"checksum": _checksum(saved)})
 
     def finish(self) -> None:
         """Mark the run as finished: its outputs are written, so that other settings may replace this state."""
@@ -94,7 +103,7 @@ class TuningState:
             try:
                 with np.load(path) as arrays:
                     found.append(CandidateBatch(arrays["features"], arrays["statistics"], arrays["sentences"]))
-            except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+            except (OSError, KeyError, *DAMAGED_ARRAY) as error:
                 raise InputError(f"{path}: damaged ({error}); {self._state.remedy}") from None
         return found
 
@@ -106,6 +115,11 @@ class TuningState:
 ITERATION = {"iteration": int, "dev_bleu": (int, float), "weights": list, "new_candidates": int}
 COMPARISON = {"dev_bleu": (int, float), "weights": list}
 """Required keys of the records and the types of their values; records may have further keys."""
+
+
+def _checksum(saved: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of the content of ``state.json``, without the checksum itself."""
+    return hashlib.sha256(json.dumps(saved, sort_keys=True).encode()).hexdigest()
 
 
 def _whole(record: object, kinds: Mapping[str, Any]) -> bool:

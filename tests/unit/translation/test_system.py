@@ -354,3 +354,25 @@ def test_a_system_for_its_own_sets_says_so(system, capsys, tmp_path):
     said = capsys.readouterr().err
     assert "warning: tiny has proposals for the phrases of its dev and test sets" in said
     assert "words 3, unknown words 2" in said
+
+
+def test_files_that_are_not_those_of_the_archive(system, tmp_path):
+    assert main(["pack", "--system", str(system), "--output", f"{tmp_path}/out.tar.gz"]) == 0
+    with tarfile.open(tmp_path / "out.tar.gz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    folder = tmp_path / "out"
+    assert subprocess.run(["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=folder, check=False).returncode == 0
+    expected = rnnsmt.load(folder).translate_all(RAW)
+    ini = (folder / "moses.ini").read_text()
+    (folder / "moses.ini").write_text(ini.replace("WordPenalty0= -", "WordPenalty0= "))
+    with pytest.raises(InputError, match=r"moses\.ini: is not the file that was packed; unpack the archive again"):
+        rnnsmt.load(folder)
+    sums = (folder / "SHA256SUMS").read_text().splitlines(keepends=True)
+    (folder / "SHA256SUMS").write_text("".join(line for line in sums if "moses.ini" not in line))
+    rnnsmt.load(folder)
+    (folder / "moses.ini").write_text(ini)
+    assert rnnsmt.load(folder).translate_all(RAW) == expected
+    for line in ("0" * 64 + "  ../model/moses.ini\n", "x  system.json\n", "\n"):
+        (folder / "SHA256SUMS").write_text(line)
+        with pytest.raises(InputError, match="SHA256SUMS, line 1: not of the form"):
+            rnnsmt.load(folder)

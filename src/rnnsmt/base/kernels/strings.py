@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rnnsmt.base.kernels.decorator import kernel
+from rnnsmt.base.kernels.decorator import INNER, kernel
 from rnnsmt.base.kernels.hashing import mix
 
 _OFFSET = np.uint64(0xCBF29CE484222325)
@@ -16,6 +16,8 @@ _OFFSET = np.uint64(0xCBF29CE484222325)
 
 _PRIME = np.uint64(0x100000001B3)
 """Prime of 64-bit FNV-1a."""
+
+_NEWLINE = 10
 
 POW10 = 10.0 ** np.arange(0, 309, dtype=np.float64)
 """float64 [309], 10^0 to 10^308, argument of ``parse_float``."""
@@ -109,6 +111,11 @@ def parse_float(buffer, begin, end, pow10):  # noqa: PLR0911, PLR0912, PLR0915
     return -value if negative else value
 
 
+LONGEST_RUN = 4096
+"""Maximum number of neighbouring slots in use in a hash table from a file. Tables that are filled by hashing, at most
+two thirds of them, have runs of tens of slots, below 300 with 2^31 slots; a look-up walks through a run."""
+
+
 class InternTable(NamedTuple):
     """Arrays of an ``Interner``, as arguments of kernels.
 
@@ -179,6 +186,51 @@ def place(slots, key, number):
     while slots[np.int64(slot)] != 0:
         slot = (slot + np.uint64(1)) & mask
     slots[np.int64(slot)] = number + 1
+
+
+@kernel(**INNER)
+def strings_fault(table):
+    """Return 0 if no use of a table from a file can leave its arrays, else the index of the sentence in
+    ``STRING_FAULTS``.
+
+    The table has the array sizes that ``InternTable`` gives, at least one slot among them.
+    """
+    slots, offsets, arena = table.slots, table.offsets, table.arena
+    count, size = table.hashes.shape[0], slots.shape[0]
+    # without branches, which processors cannot predict in a hash table
+    wrong, run, longest = np.int64(0), np.int64(0), np.int64(0)
+    for slot in range(size):
+        entry = slots[slot]
+        wrong += np.int64(entry < 0) | np.int64(entry > count)
+        run = (run + 1) * np.int64(entry != 0)
+        longest = max(longest, run)
+    if wrong:
+        return 1
+    first = 0
+    while first < size and slots[first] != 0:
+        first += 1
+    # the runs at the end and at the beginning are one
+    if first == size or max(longest, run + first) > LONGEST_RUN:
+        return 2
+    falls = 0
+    for number in range(count):
+        falls += offsets[number + 1] < offsets[number]
+    if falls or offsets[0] != 0 or offsets[count] != arena.shape[0]:
+        return 3
+    newlines = 0
+    for position in range(arena.shape[0]):
+        newlines += arena[position] == _NEWLINE
+    return 4 if newlines else 0
+
+
+STRING_FAULTS = (
+    "",
+    "a slot that names no string",
+    "a hash table whose look-ups would not end",
+    "strings that do not follow each other",
+    "a string with a line break",
+)
+"""What ``strings_fault`` found."""
 
 
 @kernel()

@@ -1,0 +1,1 @@
+"""Harnesses that damage files; ``python -m tests.fuzz.damage --help``."""
