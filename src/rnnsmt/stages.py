@@ -50,7 +50,7 @@ STAGES: dict[str, dict[str, Stage]] = {
     "corpus": {
         "fetch": Stage(1, "download a corpus file and check its SHA-256"),
         "unpack": Stage(1, "extract one file from a tar archive"),
-        "prepare": Stage(3, "normalise, tokenise and clean a monolingual or parallel corpus"),
+        "prepare": Stage(4, "normalise, tokenise and clean a monolingual or parallel corpus"),
         "join": Stage(1, "concatenate text files"),
         "train-truecaser": Stage(1, "train a truecasing model"),
         "truecase": Stage(1, "apply a truecasing model"),

@@ -59,6 +59,20 @@ def _configfile(path: str) -> Iterator[str]:
             yield f"{path}: must contain a map at top level (key: value)"
         elif _size(root, {}) > MAX_VALUES:
             yield f"{path}: its aliases (*name) stand for more than {MAX_VALUES:,} values; write what is needed"
+        else:
+            yield from _values(path, text)
+
+
+def _values(path: str, text: str) -> Iterator[str]:
+    """Yield what keeps the values of valid YAML from being read: a date that does not exist, thousands of digits."""
+    try:
+        yaml.safe_load(text)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        yield f"{path}{where}: {error.problem or error.context}; only maps, lists, texts and numbers are possible"
+    except (ValueError, RecursionError) as error:
+        yield f"{path}: a value cannot be read ({error}); write it in quotes if it is a text"
 
 
 def _encoding(path: str) -> str:

@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from rnnsmt.stages import STAGES
+from snakemake_logger_plugin_rnnsmt.command_line import mistakes
 from tests.workflow.conftest import ROOT, Workflow, copy_of_checkout
 
 BASELINE = {"align_words": 4, "symmetrize": 2, "lexical": 1, "extract": 1, "phrase_table": 1, "reordering_table": 1}
@@ -748,6 +749,22 @@ def test_a_missing_configuration_is_one_sentence(workflow):
     assert done.returncode != 0
     assert done.stderr.splitlines()[-1].startswith("snakemake: error: --configfile nothere.yaml: no such file")
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("seed: 2001-13-45\n", "mine.yaml: a value cannot be read (month must be in 1..12)"),
+        (f"seed: {'9' * 6000}\n", "mine.yaml: a value cannot be read (Exceeds the limit"),
+        ("[1, 2]: 3\n", "mine.yaml, line 1, column 1: found unhashable key"),
+        ("data_dir: !!python/name:os.system x\n", "mine.yaml, line 1, column 11: could not determine a constructor"),
+    ],
+)
+def test_values_that_cannot_be_read_are_told(tmp_path, text, said):
+    """Before Snakemake reads the file, which would end with a traceback."""
+    (tmp_path / "mine.yaml").write_text(text)
+    (line,) = mistakes(["-n", "--configfile", str(tmp_path / "mine.yaml")])
+    assert said in line
 
 
 def leave_run(workflow: Workflow, host: str, cluster: bool) -> Path:

@@ -32,8 +32,14 @@ _MAGIC = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\0"}
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 """First bytes of zip archives."""
 
-_DAMAGED = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
-"""Exceptions of the decompressors for damaged files."""
+DAMAGED = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error, OSError, ValueError)
+"""Exceptions of the decompressors for damaged files; an ``OSError`` with a number is an error of the system."""
+
+MAX_RATIO = 100
+"""Maximum size of a decompressed file per byte of the compressed one; text, tables and models have 3 to 20."""
+
+ALWAYS_UNPACKED = 1 << 26
+"""Size in bytes up to which a file is decompressed whatever its ratio."""
 
 _FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 """Error numbers for a full disk, a file size limit and a quota; these errors do not name the file."""
@@ -55,8 +61,43 @@ class InputError(Exception):
     """Invalid input. The message is one sentence that names the file, the line and a remedy; the exit status is 2."""
 
 
-def open_binary(path: str | Path) -> BinaryIO:
+class _Unpacked(io.RawIOBase):
+    """Decompressed content of a file, which is refused when it exceeds ``limit`` bytes."""
+
+    def __init__(self, stream: BinaryIO, path: Path, limit: int) -> None:
+        super().__init__()
+        self._stream, self._path, self._limit, self._read = stream, path, limit, 0
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read bytes into a buffer; return their number.
+
+        Raises:
+            InputError: the content is larger than the limit.
+        """
+        count: int = self._stream.readinto(buffer)  # type: ignore[attr-defined]
+        self._read += count
+        if self._read > self._limit:
+            raise InputError(
+                f"{self._path}: unpacks to more than {MAX_RATIO} times its size; if this is intended, "
+                "decompress it first"
+            )
+        return count
+
+    def close(self) -> None:
+        """Close the file."""
+        self._stream.close()
+        super().close()
+
+
+def open_binary(path: str | Path) -> io.BufferedReader:
     """Open a file for reading bytes, decompressing it if its first bytes are those of gzip, bzip2 or xz.
+
+    Reading raises ``InputError`` when the content exceeds ``ALWAYS_UNPACKED`` bytes and ``MAX_RATIO`` times the size of
+    the compressed file: a small file must not fill memory or disk.
 
     Raises:
         InputError: the file is missing, a directory, not readable, or not compressed although its suffix says so.
@@ -67,8 +108,10 @@ def open_binary(path: str | Path) -> BinaryIO:
         start = raw.peek(6)[:6] if raw.seekable() else b""
         for suffix, open_compressed in ((".gz", gzip.open), (".bz2", bz2.open), (".xz", lzma.open)):
             if start.startswith(_MAGIC[suffix]) and (suffix != ".bz2" or start[3:4].isdigit()):
+                limit = max(ALWAYS_UNPACKED, MAX_RATIO * os.fstat(raw.fileno()).st_size)
                 raw.close()
-                return cast(BinaryIO, open_compressed(path, "rb"))
+                unpacked = _Unpacked(cast(BinaryIO, open_compressed(path, "rb")), path, limit)
+                return io.BufferedReader(unpacked, 1 << 18)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except IsADirectoryError:
@@ -84,14 +127,14 @@ def open_binary(path: str | Path) -> BinaryIO:
     return raw
 
 
-def open_text(path: str | Path) -> BinaryIO:
+def open_text(path: str | Path) -> io.BufferedReader:
     """Open a text file for reading bytes; see ``open_binary``.
 
     Raises:
         InputError: as ``open_binary``, or the file is a zip archive.
     """
     stream = open_binary(path)
-    if isinstance(stream, io.BufferedReader) and stream.peek(4)[:4] in _ZIP:
+    if isinstance(stream.raw, io.FileIO) and stream.peek(4)[:4] in _ZIP:
         stream.close()
         raise InputError(f"{path}: is a zip archive; unpack it and give the text file inside it")
     return stream
@@ -136,11 +179,7 @@ def read_bounded_lines(path: str | Path, limit: int) -> Iterator[bytes | None]:
                 part = line if too_long else b"\n"
                 while part and not part.endswith(b"\n"):
                     part = stream.readline(limit + 1)
-            except _DAMAGED as error:
-                raise _damaged(path, number, error) from None
-            except OSError as error:
-                if error.errno is not None:
-                    raise
+            except DAMAGED as error:
                 raise _damaged(path, number, error) from None
             if not line:
                 return
@@ -184,11 +223,7 @@ def read_line_blocks(path: str | Path, size: int = 1 << 21) -> Iterator[bytes]:
         while True:
             try:
                 data = raw.read(size)
-            except _DAMAGED as error:
-                raise _damaged(path, lines, error) from None
-            except OSError as error:
-                if error.errno is not None:
-                    raise
+            except DAMAGED as error:
                 raise _damaged(path, lines, error) from None
             if not data:
                 break
@@ -207,9 +242,26 @@ def read_line_blocks(path: str | Path, size: int = 1 << 21) -> Iterator[bytes]:
         yield rest + b"\n"
 
 
-def _damaged(path: str | Path, lines: int, error: Exception) -> InputError:
-    """Return the error for a file that is damaged after ``lines`` lines."""
-    return InputError(f"{path}: damaged after line {lines} ({error}); create or download it again")
+def read_whole(path: str | Path, limit: int) -> bytes | None:
+    """Return the content of a file, or None if it has more than ``limit`` bytes.
+
+    Raises:
+        InputError: the file is missing, truncated or damaged.
+    """
+    with open_text(path) as stream:
+        try:
+            content = stream.read(limit + 1)
+        except DAMAGED as error:
+            raise _damaged(path, None, error) from None
+    return content if len(content) <= limit else None
+
+
+def _damaged(path: str | Path, lines: int | None, error: Exception) -> Exception:
+    """Return the error for a file that is damaged, after ``lines`` lines; that of the system if the file is not."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return error
+    after = "" if lines is None else f" after line {lines}"
+    return InputError(f"{path}: damaged{after} ({error}); create or download it again")
 
 
 STANDARD_STREAM = "-"

@@ -1,16 +1,19 @@
 """Cleaning of one raw line: it is repaired, rejected, or processed into tokens.
 
 Control characters would break lines and fields of all later files and are repaired with any options: a tab, a line
-separator (U+0085, U+2028, U+2029) and any other white space become one space. Repaired and rejected lines are counted
-by reason.
+separator (U+0085, U+2028, U+2029) and any other white space become one space. Letters and accents that are stored as
+two characters are composed (Unicode's normal form C), since the tokeniser would separate them. Repaired and rejected
+lines are counted by reason.
 """
 
 import re
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 
 BAD_UTF8 = "not UTF-8"
 CONTROL = "control character"
+DECOMPOSED = "decomposed character"
 SEPARATOR = "|||"
 EMPTY = "empty"
 TOO_SHORT = "too short"
@@ -106,7 +109,7 @@ class Cleaner:
         return text.lower() if self.options.lowercase else text
 
     def _decode(self, raw: bytes | None, repaired: set[str]) -> str:
-        """Decode a raw line and repair control characters."""
+        """Decode a raw line, and repair control characters and decomposed ones."""
         if raw is None:
             raise RejectedLineError(ENDLESS)
         try:
@@ -120,6 +123,9 @@ class Cleaner:
         if _SUSPECT.search(text):
             repaired.add(CONTROL)
             text = _CONTROLS.sub("", _BREAKS.sub(" ", text))
+        if not unicodedata.is_normalized("NFC", text):
+            repaired.add(DECOMPOSED)
+            text = unicodedata.normalize("NFC", text)
         return text
 
     def check_length(self, length: int) -> None:

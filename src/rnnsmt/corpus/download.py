@@ -9,7 +9,6 @@ changed, the download starts from the beginning.
 import difflib
 import fcntl
 import http.client
-import lzma
 import os
 import shutil
 import ssl
@@ -17,13 +16,22 @@ import tarfile
 import time
 import urllib.error
 import urllib.request
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from rnnsmt.base.io import InputError, atomic_path, check_output, is_full, open_binary, read_json, sha256, write_json
+from rnnsmt.base.io import (
+    DAMAGED,
+    InputError,
+    atomic_path,
+    check_output,
+    is_full,
+    open_binary,
+    read_json,
+    sha256,
+    write_json,
+)
 from rnnsmt.base.progress import Meter, say
 
 BLOCK = 1 << 20
@@ -270,19 +278,18 @@ def extract_member(path: str, wanted: str, output: str) -> tuple[int, int]:
         Size of the file in bytes, and number of members before it.
 
     Raises:
-        InputError: the archive is missing or damaged; it has no such file; the member is a link, a directory or a
-            device; or the name leads out of the archive.
+        InputError: the archive is missing or damaged, or unpacks to too much; it has no such file; the member is a
+            link, a directory or a device; or the name leads out of the archive.
     """
     if PurePosixPath(wanted).is_absolute() or ".." in PurePosixPath(wanted).parts:
         raise InputError(
             f"--member {wanted}: is outside the archive; give a name without .. that does not begin with /"
         )
-    open_binary(path).close()  # raises InputError if the file is missing
     seen: list[str] = []
     with atomic_path(output) as temporary:
         try:
             size = _copy_member(path, wanted, temporary, seen)
-        except _DAMAGED as error:
+        except (tarfile.TarError, *DAMAGED) as error:
             if isinstance(error, OSError) and error.errno is not None and not isinstance(error, tarfile.TarError):
                 raise
             raise InputError(
@@ -295,22 +302,18 @@ def extract_member(path: str, wanted: str, output: str) -> tuple[int, int]:
     return size, len(seen) - 1
 
 
-_DAMAGED = (tarfile.TarError, EOFError, OSError, lzma.LZMAError, zlib.error)
-"""Exceptions of tarfile and the decompressors for damaged files."""
-
-
 def _copy_member(path: str, wanted: str, output: Path, seen: list[str]) -> int | None:
     """Copy a file of the archive; return its size, or None if it is not found. Names are appended to ``seen``."""
-    with tarfile.open(path, "r|*") as archive:
+    with open_binary(path) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
         for member in archive:
             seen.append(member.name)
             if _plain(member.name) != _plain(wanted):
                 continue
-            stream = archive.extractfile(member) if member.isreg() else None
-            if stream is None:
+            content = archive.extractfile(member) if member.isreg() else None
+            if content is None:
                 raise InputError(f"{path}: {wanted} is {_kind(member)}, not a file; give another member")
             with output.open("wb") as out:
-                shutil.copyfileobj(stream, out, 1 << 20)
+                shutil.copyfileobj(content, out, 1 << 20)
             return member.size
     return None
 

@@ -5,14 +5,21 @@ The format is recognised by the first bytes, not by the file name. Files that ar
 
 import codecs
 import html
-import lzma
 import re
-import zlib
 from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
 
-from rnnsmt.base.io import InputError, decoded, open_text, read_bounded_lines, read_byte_lines, read_lines
+from rnnsmt.base.io import (
+    DAMAGED,
+    InputError,
+    decoded,
+    open_text,
+    read_bounded_lines,
+    read_byte_lines,
+    read_lines,
+    read_whole,
+)
 
 LINE_BYTES = 1 << 16
 """Maximum length of a training line in bytes; longer lines are rejected without being read."""
@@ -30,12 +37,11 @@ _SGM_ROOT = re.compile(_PROLOGUE + rb"<(?:srcset|refset|tstset|mteval|dataset)\b
 _DOCUMENT = re.compile(_PROLOGUE + rb"<doc\b[^>]*>", re.IGNORECASE)
 """Beginning of excerpts of SGM files; text files may begin like this too, but have no ``<seg>``."""
 
-_SEVERAL_SIDES = re.compile(rb"<src\b[^>]*\blang=.*<(?:ref|hyp)\b[^>]*\blang=", re.IGNORECASE | re.DOTALL)
-"""WMT's XML format since 2021, with source and references in one file."""
+_SIDE = re.compile(rb"<(src|ref|hyp)\b[^<>]*\blang=", re.IGNORECASE)
+"""Side of a document in WMT's XML format since 2021, with source and references in one file."""
 
-_SEG = re.compile(r"<seg\b[^>]*>(.*?)</seg\s*>", re.IGNORECASE | re.DOTALL)
-
-_SEG_OPEN = re.compile(r"<seg\b", re.IGNORECASE)
+_SEG_TAG = re.compile(r"<seg\b|</seg\s*>", re.IGNORECASE)
+"""Beginning of the opening tag of a segment, or its closing tag."""
 
 
 def read_segments(path: str | Path, limit: int | None = LINE_BYTES) -> Iterator[bytes | None]:
@@ -78,7 +84,7 @@ def _first_bytes(path: str | Path) -> bytes:
     with open_text(path) as stream:
         try:
             return stream.read(LINE_BYTES)
-        except (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError):
+        except DAMAGED:
             return b""
 
 
@@ -111,11 +117,17 @@ def _refuse_foreign(path: str | Path, start: bytes) -> None:
         )
     if b"\n" not in start and start.rstrip(b"\r").count(b"\r") > 1:
         raise InputError(f"{path}: its lines end in CR, not LF; convert it first, e.g. with tr '\\r' '\\n'")
-    if _SGM_ROOT.match(start) and _SEVERAL_SIDES.search(start):
+    if _SGM_ROOT.match(start) and _has_several_sides(start):
         raise InputError(
             f"{path}: contains the source and other sides in one file (WMT's XML since 2021); write each side to a "
             "text file of its own first"
         )
+
+
+def _has_several_sides(start: bytes) -> bool:
+    """Return whether a source with a language is followed by a reference or a hypothesis with a language."""
+    sides = [match[1].lower() for match in _SIDE.finditer(start)]
+    return b"src" in sides and any(side != b"src" for side in sides[sides.index(b"src") :])
 
 
 def read_pairs(
@@ -145,32 +157,42 @@ def _sgm_segments(path: str | Path) -> list[bytes]:
     Raises:
         InputError: the file is damaged or too large, has no segment, or a segment is not closed.
     """
-    with open_text(path) as stream:
-        try:
-            raw = stream.read(SGM_BYTES + 1)
-        except (EOFError, OSError, ValueError) as error:
-            raise InputError(f"{path}: damaged ({error}); create or download it again") from None
-    if len(raw) > SGM_BYTES:
+    raw = read_whole(path, SGM_BYTES)
+    if raw is None:
         raise InputError(f"{path}: larger than {SGM_BYTES} bytes; WMT's .sgm files are small, is this one?")
     text = raw.decode("utf-8", "surrogateescape")
-    segments = _SEG.findall(text)
-    if not segments:
-        raise InputError(f"{path}: no <seg> element in it; is this a WMT .sgm file?")
-    opened = list(_SEG_OPEN.finditer(text))
-    if len(opened) != len(segments) or any(_SEG_OPEN.search(segment) for segment in segments):
-        line = _first_unclosed(text, [match.start() for match in opened])
-        raise InputError(f"{path}, line {line}: a <seg> without its </seg>; repair the file or fetch it again")
     return [
-        html.unescape(segment).replace("\n", " ").strip().encode("utf-8", "surrogateescape") for segment in segments
+        html.unescape(text[begin:end]).replace("\n", " ").strip().encode("utf-8", "surrogateescape")
+        for begin, end in _segment_places(path, text)
     ]
 
 
-def _first_unclosed(text: str, starts: list[int]) -> int:
-    """Return the line number of the first ``<seg`` without ``</seg`` before the next one."""
-    for start, following in zip_longest(starts, starts[1:], fillvalue=len(text)):
-        if "</seg" not in text[start:following].lower():
-            return text.count("\n", 0, start) + 1
-    return text.count("\n", 0, starts[-1]) + 1
+def _segment_places(path: str | Path, text: str) -> list[tuple[int, int]]:
+    """Return the first character of the content of every ``<seg>``, and the one after its last.
+
+    The time is linear in the length of the text, whatever it contains.
+
+    Raises:
+        InputError: there is no segment, or a segment is not closed.
+    """
+    places: list[tuple[int, int]] = []
+    opened: re.Match[str] | None = None
+    for tag in _SEG_TAG.finditer(text):
+        closes = tag[0].startswith("</")
+        if closes and opened is None:
+            continue
+        begin = text.find(">", opened.end(), tag.start()) + 1 if opened else 0
+        if opened and not (closes and begin):
+            break
+        if opened:
+            places.append((begin, tag.start()))
+        opened = None if closes else tag
+    if opened:
+        line = text.count("\n", 0, opened.start()) + 1
+        raise InputError(f"{path}, line {line}: a <seg> without its </seg>; repair the file or fetch it again")
+    if not places:
+        raise InputError(f"{path}: no <seg> element in it; is this a WMT .sgm file?")
+    return places
 
 
 def all_lines(paths: list[str]) -> Iterator[str]:

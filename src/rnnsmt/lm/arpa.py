@@ -40,7 +40,7 @@ _BINARY_MAGIC = b"mmap lm http://kheafield.com/code"
 
 _ERRORS = {
     1: "is not of the form 'probability TAB words [TAB back-off]'",
-    2: "the probability is not a number of at most 0 (log10)",
+    2: "the probability is not a number from -1e30 to 0 (log10)",
     3: "the back-off weight is not a number",
     4: "a word of the n-gram is not among the 1-grams",
     5: "the number of words does not fit the section",
@@ -124,6 +124,15 @@ def read_arpa(path: str | Path) -> Arpa:
     return arpa
 
 
+def check_header(path: str | Path) -> None:
+    """Check that a file begins as an ARPA file does.
+
+    Raises:
+        InputError: it does not, or it cannot be read.
+    """
+    _header(_Lines(Path(path)))
+
+
 def _header(lines: _Lines) -> list[int]:
     """Read the header; return the number of n-grams of every order.
 
@@ -139,7 +148,7 @@ def _header(lines: _Lines) -> list[int]:
     while lines.more():
         mark = (lines.position, lines.number)
         text = lines.line()
-        match = re.fullmatch(r"ngram\s+(\d+)\s*=\s*(\d+)", text or "")
+        match = re.fullmatch(r"ngram\s+([0-9]{1,3})\s*=\s*([0-9]{1,15})", text or "")
         if match is None:
             if text is not None and text.startswith("\\"):
                 lines.position, lines.number = mark
@@ -365,7 +374,7 @@ def parse_section(  # noqa: PLR0911, PLR0912
         if tab >= last:
             return position, filled, 1
         value = parse_float(buffer, position, tab, pow10)
-        if not value <= 0.0:  # also true for NaN
+        if not (value >= -1e30 and value <= 0.0):  # also true for NaN; far below, a float32 is infinite
             return position, filled, 2
         cursor = tab + 1
         for k in range(order):

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from rnnsmt.base.io import read_json
 from rnnsmt.base.languages import code_mistake
@@ -202,7 +203,7 @@ def _meant(text: str) -> Any:
 
     try:
         return yaml.safe_load(text) if text else text
-    except yaml.YAMLError:
+    except (yaml.YAMLError, ValueError, RecursionError):  # ValueError: 2001-13-45, or thousands of digits
         return text
 
 
@@ -226,6 +227,9 @@ def _cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
             yield f"languages.{side}: {wrong}"
     if config["languages"]["source"] == config["languages"]["target"]:
         yield "languages: source and target are the same"
+    if wrong_addresses := list(_check_addresses(config["corpora"])):
+        yield from wrong_addresses
+        return
     folder = config["data_dir"]
     external = config["alignment"]["external"]
     if external is not None and Path(external).is_dir():
@@ -369,8 +373,9 @@ def _check_values(value: Any, place: str) -> Iterator[str]:
 
 def _check_text(text: str, place: str) -> Iterator[str]:
     """Yield what is wrong with a text, which is a name, a path or an address."""
-    if control := next((c for c in text if unicodedata.category(c) == "Cc"), None):
-        yield f"{place}: {shortened(text)!r} contains the control character {control!r}; remove it"
+    if wrong := next((c for c in text if unicodedata.category(c) in ("Cc", "Cs")), None):
+        kind = "the control character" if unicodedata.category(wrong) == "Cc" else "half of a surrogate pair,"
+        yield f"{place}: {shortened(text)!r} contains {kind} {wrong!r}; remove it"
     elif len(text) > MAX_TEXT:
         yield f"{place}: {shortened(text)!r} has {len(text):,} characters; at most {MAX_TEXT:,} are possible"
     elif "://" not in text and any(len(part.encode()) > MAX_FILE_NAME for part in text.split("/")):
@@ -399,6 +404,18 @@ def _check_corpora(entries: list[Mapping[str, Any]]) -> Iterator[str]:
     for role in ("bitext", "dev", "test"):
         if not roles[role]:
             yield f"corpora: at least one corpus of role {role} is needed"
+
+
+def _check_addresses(entries: list[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield addresses of downloads that are not addresses, such as ``http://[``."""
+    for number, entry in enumerate(entries):
+        for side, fetched in entry.get("download", {}).items():
+            for url in (fetched["url"], *fetched.get("mirrors", [])):
+                try:
+                    urlsplit(url)
+                except ValueError as error:
+                    where = f"corpora[{number}] ({entry['name']})"
+                    yield f"{where}: download.{side}: {shortened(url)} is not an address ({error})"
 
 
 def _check_selection(config: Mapping[str, Any]) -> Iterator[str]:

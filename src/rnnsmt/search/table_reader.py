@@ -181,6 +181,8 @@ def _pairs(
         if code:
             line = block[position:].split(b"\n", 1)[0]
             _refuse(line, path, number, code, columns, reordering=False)
+    if number == 1:
+        say(f"warning: {path}: contains no phrase pairs; all words will be untranslated, unless another table has them")
     kept = None
     if affiliated is not None:
         begins, places = affiliated

@@ -1,22 +1,38 @@
-"""Packing of a tuned system into one self-contained archive."""
+"""Packing of a tuned system into one self-contained archive.
+
+A system that somebody else has made can name any file of this machine, or contain links to it. Whatever is packed must
+therefore be what the system uses it as: a private file does not get into an archive that is meant to be given away.
+"""
 
 import hashlib
 import io
 import json
 import tarfile
+import zipfile
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from gzip import GzipFile
 from pathlib import Path
 
 from rnnsmt.base.io import InputError, atomic_path, sha256
-from rnnsmt.moses.ini import NEURAL_MODELS, MosesIni
-from rnnsmt.translation.system import FILE, INI, SUMS, Description
+from rnnsmt.base.progress import say
+from rnnsmt.corpus.truecaser import Truecaser
+from rnnsmt.lm.arpa import check_header
+from rnnsmt.moses.ini import LANGUAGE_MODELS, NEURAL_MODELS, PHRASE_TABLES, Feature, feature_count
+from rnnsmt.networks.vocabulary import Vocabulary
+from rnnsmt.phrases.table import read_phrase_table, read_reordering_table
+from rnnsmt.translation.system import FILE, INI, SUMS, Description, read_ini
 
 GZIP, PLAIN = (".tar.gz", ".tgz"), ".tar"
 
 RNN_FILES = ("rnn.pt", "vocab.source.txt", "vocab.target.txt")
 """Names in the archive of the RNN Encoder-Decoder and its vocabularies."""
+
+
+Check = Callable[[Path], object]
+"""Function that raises ``InputError`` for a file of another kind."""
 
 
 def pack_system(folder: Path, output: Path) -> dict[str, object]:
@@ -28,21 +44,24 @@ def pack_system(folder: Path, output: Path) -> dict[str, object]:
 
     Raises:
         InputError: ``folder`` is not that of a tuned system, a file is missing, two files have the same name, or the
-            extension is unknown.
+            extension is unknown; a file is not what the system uses it as.
     """
     ending = next((ending for ending in (*GZIP, PLAIN) if output.name.endswith(ending)), "")
     name = output.name.removesuffix(ending)
     if not ending or name in ("", ".", ".."):
         raise InputError(f"--output {output}: give a name that ends in {', '.join(GZIP)} or {PLAIN}")
-    about, ini = Description.read(folder), MosesIni.read(folder / INI)
+    about, ini = Description.read(folder), read_ini(folder)
     files: dict[str, Path] = {}
 
-    def taken(path: Path, called: str) -> str:
-        """Add a file to the archive under a name, and return the name."""
+    def taken(path: Path, called: str, check: Check) -> str:
+        """Check a file, add it to the archive under a name, and return the name."""
         if not path.is_file():
             raise InputError(f"{folder}: needs {path}, which is missing; run the workflow again")
         if called in files:
             raise InputError(f"{folder}: needs two files with the name {called}; rename one")
+        check(path)
+        if path.is_symlink():
+            say(f"{path} is a link to {path.resolve()}, whose content is packed")
         files[called] = path
         return called
 
@@ -50,12 +69,21 @@ def pack_system(folder: Path, output: Path) -> dict[str, object]:
         if "path" in feature.options:
             path = ini.located(feature)
             feature.options["path"] = taken(
-                path, f"{feature.kind.lower()}.pt" if feature.kind in NEURAL_MODELS else path.name
+                path,
+                f"{feature.kind.lower()}.pt" if feature.kind in NEURAL_MODELS else path.name,
+                _check_of(feature, str(ini.path)),
             )
     packed = replace(
         about,
-        truecaser=None if about.truecaser is None else taken(folder / about.truecaser, f"truecaser.{about.source}"),
-        rnn=[taken(folder / path, called) for path, called in zip(about.rnn, RNN_FILES, strict=False)],
+        truecaser=None
+        if about.truecaser is None
+        else taken(folder / about.truecaser, f"truecaser.{about.source}", Truecaser),
+        rnn=[
+            taken(folder / path, called, check)
+            for path, called, check in zip(
+                about.rnn, RNN_FILES, (_check_network, Vocabulary.read, Vocabulary.read), strict=False
+            )
+        ],
     )
     ini.folder = Path()
     texts = {INI: ini.text_for(Path()), FILE: json.dumps(packed.content(), indent=2, ensure_ascii=False) + "\n"}
@@ -73,6 +101,36 @@ def pack_system(folder: Path, output: Path) -> dict[str, object]:
             for called, source in files.items():
                 archive.add(source, f"{name}/{called}", filter=_of_nobody)
     return {"files": len(files) + len(texts), "bytes": output.stat().st_size}
+
+
+def _check_of(feature: Feature, where: str) -> Check:
+    """Return the check of the file of a feature of ``where``, an ini."""
+    if feature.kind in LANGUAGE_MODELS:
+        return check_header
+    if feature.kind in NEURAL_MODELS:
+        return _check_network
+    read = read_phrase_table if feature.kind in PHRASE_TABLES else read_reordering_table
+    return partial(_check_first_line, read, feature_count(feature, where))
+
+
+def _check_first_line(read: Callable[[Path, int], Iterator[object]], scores: int, path: Path) -> None:
+    """Check the first line of a table that ``read`` reads; an empty table is one, too."""
+    next(read(path, scores), None)
+
+
+def _check_network(path: Path) -> None:
+    """Check that a file is of ``torch.save``.
+
+    Raises:
+        InputError: it is not.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+    except (zipfile.BadZipFile, OSError, ValueError, RuntimeError):
+        names = []
+    if not any(name.endswith("/data.pkl") for name in names):
+        raise InputError(f"{path}: not the model file of a network; train the network again")
 
 
 def _of_nobody(about_file: tarfile.TarInfo) -> tarfile.TarInfo:

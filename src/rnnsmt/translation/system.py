@@ -175,6 +175,17 @@ def check_sums(folder: Path) -> None:
             )
 
 
+def read_ini(folder: Path) -> MosesIni:
+    """Read the ``moses.ini`` of a system.
+
+    Raises:
+        InputError: as ``MosesIni.read``, or it is not a regular file.
+    """
+    if not (folder / INI).is_file():
+        raise InputError(f"{folder / INI}: no such file; run the workflow again, or unpack the archive again")
+    return MosesIni.read(folder / INI)
+
+
 def relative(file: str | Path, folder: str | Path) -> str:
     """Return the path of a file relative to a directory."""
     return os.path.relpath(file, folder)
@@ -261,7 +272,7 @@ class System:
         self._clean = Cleaner(about.source, cleaning)
         self._truecase = None if about.truecaser is None else Truecaser(self._file(about.truecaser))
         self._detokenize = Detokenizer(about.target, detruecase=about.truecaser is not None and not about.lowercase)
-        self.ini = MosesIni.read(self.folder / INI)
+        self.ini = read_ini(self.folder)
         if about.filtered:
             say(
                 f"warning: {about.name} has proposals for the phrases of its dev and test sets only, and many words "
@@ -278,11 +289,12 @@ class System:
         """Return the path of a file named in the description.
 
         Raises:
-            InputError: the file is missing.
+            InputError: the file is missing or is not a regular file: reading a pipe or a device might never end.
         """
         found = self.folder / path
-        if not found.exists():
-            raise InputError(f"{self.folder / FILE}: refers to {found}, which does not exist; run the workflow again")
+        if not found.is_file():
+            what = "is not a regular file" if found.exists() else "does not exist"
+            raise InputError(f"{self.folder / FILE}: refers to {found}, which {what}; run the workflow again")
         return found
 
     def prepare(self, texts: Sequence[str], first: int = 1) -> list[str]:

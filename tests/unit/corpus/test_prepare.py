@@ -202,6 +202,7 @@ REPAIRED: list[tuple[str, bytes, str, str]] = [
     ("vertical tab", b"a\x0bb", "a b", "control character"),
     ("unit separator", b"a\x1fb", "a b", "control character"),
     ("delete", b"a\x7fb", "ab", "control character"),
+    ("accent of its own", "un cafe\u0301 A\u030angstro\u0308m".encode(), "un café Ångström", "decomposed character"),
     ("next line", "a\u0085b".encode(), "a b", "control character"),
     ("C1", "a\u009db".encode(), "ab", "control character"),
     ("line separator", "a\u2028b".encode(), "a b", "control character"),

@@ -1,13 +1,19 @@
 """Reading raw segments: bounded lines, .sgm, parallel files."""
 
+import bz2
 import gzip
+import lzma
+import random
+import time
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rnnsmt.base import io
 from rnnsmt.base.io import InputError, read_bounded_lines
 from rnnsmt.corpus.reading import read_pairs, read_segments
 
@@ -68,3 +74,69 @@ def test_bad_bytes_in_sgm_reach_the_caller_as_they_are(tmp_path: Path) -> None:
 def test_long_sgm_segments_are_over_long_lines(tmp_path: Path) -> None:
     (tmp_path / "a.sgm").write_bytes(b"<seg>" + b"x" * 20 + b"</seg><seg>y</seg>")
     assert list(read_segments(tmp_path / "a.sgm", 10)) == [None, b"y"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"<srcset>" + b"<src lang=" * 6_500,
+        b"<srcset><src " + b"lang=" * 13_000,
+        b"<srcset>" + b"<src " * 13_000 + b"lang=x><ref ",
+        b"<srcset>" + b"<seg>" * 60_000,
+        b"<srcset>" + b"<seg " * 60_000,
+        b"<srcset><seg>" + b"</seg " * 50_000,
+        b"<srcset><seg>a</seg" + b" " * 300_000,
+        b"<srcset>" + b"<SEG>a</SEG><seg>" * 20_000,
+    ],
+)
+def test_hostile_markup_is_refused_at_once(tmp_path: Path, content: bytes) -> None:
+    """In time linear in its length: it took minutes when regular expressions searched for the end of each tag."""
+    (tmp_path / "a").write_bytes(content)
+    start = time.process_time()
+    with pytest.raises(InputError, match="seg>"):
+        list(read_segments(tmp_path / "a"))
+    assert time.process_time() - start < 2
+
+
+def test_segments_of_unusual_markup(tmp_path: Path) -> None:
+    (tmp_path / "a.sgm").write_bytes(b'</seg><srcset>\n<SEG\nid="1">a\nb</Seg \n><segment>no</segment><seg></seg><hr>')
+    assert list(read_segments(tmp_path / "a.sgm")) == [b"a b", b""]
+
+
+@pytest.mark.parametrize(
+    ("content", "line"), [(b"<srcset>\n<seg>a</seg>\n<seg>b\n<seg>c</seg>", 3), (b"<mteval>\n<seg </seg>", 2)]
+)
+def test_the_line_of_an_unclosed_segment(tmp_path: Path, content: bytes, line: int) -> None:
+    (tmp_path / "a").write_bytes(content)
+    with pytest.raises(InputError, match=f"line {line}: a <seg> without its </seg>"):
+        list(read_segments(tmp_path / "a"))
+
+
+@pytest.mark.parametrize("side", [b"ref", b"hyp"])
+def test_one_file_with_several_sides_is_refused(tmp_path: Path, side: bytes) -> None:
+    start = b'<dataset id="x"><doc origlang="en"><src lang="en"><seg>a</seg></src>'
+    (tmp_path / "a").write_bytes(start + b"<" + side + b' lang="fr"><seg>b</seg>')
+    with pytest.raises(InputError, match="contains the source and other sides in one file"):
+        list(read_segments(tmp_path / "a"))
+    (tmp_path / "b").write_bytes(start)
+    assert list(read_segments(tmp_path / "b")) == [b"a"]
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+def test_a_small_file_does_not_unpack_to_a_huge_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: Callable[[bytes], bytes]
+) -> None:
+    monkeypatch.setattr(io, "ALWAYS_UNPACKED", 1 << 20)
+    line = b"a ||| b ||| 1 1 1 1 ||| 0-0\n"
+    for content, is_refused in (
+        (line * 200_000, True),
+        (line * 30_000, False),
+        (random.Random(1).randbytes(1 << 21), False),
+    ):
+        (tmp_path / "t").write_bytes(pack(content))
+        for read in (io.read_line_blocks, io.read_byte_lines, read_segments):
+            if is_refused:
+                with pytest.raises(InputError, match="t: unpacks to more than 100 times its size; if this is intended"):
+                    list(read(tmp_path / "t"))
+            else:
+                assert sum(map(len, read(tmp_path / "t"))) >= len(content) - content.count(b"\n")

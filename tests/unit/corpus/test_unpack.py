@@ -99,3 +99,18 @@ def test_an_archive_that_means_harm(tmp_path, capsys):
     assert {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")} == {
         "in", "in/a.tar", "in/out", "in/out/a.en", "secret",
     }  # fmt: skip
+
+
+def test_an_archive_that_unpacks_to_too_much(tmp_path, monkeypatch, capsys):
+    """Neither a file in it, nor the header of one, of which tarfile reads the whole."""
+    monkeypatch.setattr("rnnsmt.base.io.ALWAYS_UNPACKED", 1 << 20)
+    for name, zeros in (("file", {}), ("header", {"comment": "0" * (1 << 23)})):
+        path = tmp_path / f"{name}.tgz"
+        with tarfile.open(path, "w:gz", format=tarfile.PAX_FORMAT) as out:
+            member = tarfile.TarInfo("a")
+            member.size, member.pax_headers = 1 << 23, zeros
+            out.addfile(member, io.BytesIO(bytes(1 << 23)))
+        code, output = unpack(path, "a")
+        assert code == 2
+        assert f"{name}.tgz: unpacks to more than 100 times its size" in capsys.readouterr().err
+        assert not output.exists()

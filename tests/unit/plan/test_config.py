@@ -134,6 +134,18 @@ MISTAKES = {
             "scorers: 'mine\\n' contains the control character '\\n'; remove it",
         ],
     ),
+    "half a surrogate pair": (
+        lambda c: c.update(data_dir="a\ud800b"),
+        ["data_dir: 'a\\ud800b' contains half of a surrogate pair, '\\ud800'; remove it"],
+    ),
+    "an address that is none": (
+        lambda c: c["corpora"][0].update(download={"source": {"url": "http://[", "sha256": "0" * 64}}),
+        ["corpora[0] (harbour): download.source: http://[ is not an address (Invalid IPv6 URL)"],
+    ),
+    "values that YAML cannot read": (
+        lambda c: (c.update(seed="2001-13-45"), c["tuning"].update(runs="9" * 6000)),
+        ["seed: '2001-13-45' is not a whole number", "tuning.runs: '999"],
+    ),
     "a path with NUL, and long ones": (
         lambda c: (
             c.update(data_dir="a\0b"),

@@ -181,6 +181,15 @@ def test_a_word_that_only_a_longer_phrase_translates_is_not_unknown(folder: Path
     assert json.loads((folder / "r.json").read_text())["unknown_words"] == 1
 
 
+def test_an_empty_phrase_table_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It may be what filtering left for a text; in general, something has gone wrong."""
+    assert main(_command(folder)) == 0
+    assert "no phrase pairs" not in capsys.readouterr().err
+    (folder / "model" / "phrase-table").write_text("")
+    assert main(_command(folder)) == 0
+    assert "phrase-table: contains no phrase pairs; all words will be untranslated" in capsys.readouterr().err
+
+
 def _change_ini(folder: Path, more: str) -> None:
     path = folder / "model/moses.ini"
     path.write_text(f"{more}\n{path.read_text()}")

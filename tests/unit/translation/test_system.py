@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import rnnsmt
 from rnnsmt.base.io import InputError
@@ -51,6 +52,12 @@ def change(folder: Path, **changes: object) -> None:
     """Change what the description says."""
     content = json.loads((folder / "system.json").read_text())
     (folder / "system.json").write_text(json.dumps(content | changes))
+
+
+def pipe_for(path: Path) -> None:
+    """Replace a file by a named pipe, into which nobody writes."""
+    path.unlink()
+    os.mkfifo(path)
 
 
 def by_hand(folder: Path, texts: list[str]) -> list[str]:
@@ -237,7 +244,7 @@ def test_every_network_of_the_search_has_a_name_of_its_own_in_an_archive(system,
     text = (system / "moses.ini").read_text()
     for kind in NEURAL_MODELS:
         (tmp_path / kind).mkdir()
-        (tmp_path / kind / "model.pt").write_text(kind)
+        torch.save({"kind": kind}, tmp_path / kind / "model.pt")
         text = text.replace("[feature]\n", f"[feature]\n{kind} name={kind}0 path=../{kind}/model.pt\n")
         text = text.replace("[weight]\n", f"[weight]\n{kind}0= 0.1\n")
     (system / "moses.ini").write_text(text)
@@ -245,7 +252,7 @@ def test_every_network_of_the_search_has_a_name_of_its_own_in_an_archive(system,
     with tarfile.open(tmp_path / "a.tar") as packed:
         packed.extractall(tmp_path, filter="data")
     for kind in NEURAL_MODELS:
-        assert (tmp_path / "a" / f"{kind.lower()}.pt").read_text() == kind
+        assert torch.load(tmp_path / "a" / f"{kind.lower()}.pt") == {"kind": kind}
         assert f"path={kind.lower()}.pt" in (tmp_path / "a/moses.ini").read_text()
 
 
@@ -295,6 +302,8 @@ def test_score_and_embed(system, tmp_path):
         (lambda folder: change(folder, cslm_precision="foo"), "cslm_precision one of"),
         (lambda folder: (folder / "moses.ini").unlink(), "moses.ini"),
         (lambda folder: (folder.parent / "true").unlink(), "true, which does not exist"),
+        (lambda folder: pipe_for(folder.parent / "true"), "true, which is not a regular file"),
+        (lambda folder: pipe_for(folder / "moses.ini"), "moses.ini: no such file"),
         (lambda folder: (folder.parent / "model/lm.arpa").unlink(), "the file of LM0 is missing"),
         (lambda folder: (folder.parent / "in").write_bytes(b"a\xffb\n"), "in, line 1: not UTF-8"),
         (lambda folder: (folder.parent / "in").write_text("b\n" + "a" * 10_000_000), "segment 2: 10,000,000"),
@@ -334,6 +343,39 @@ def test_options_that_do_not_go_together(system, capsys, words, said):
 def test_packing_refuses(system, capsys, words, said):
     assert main(["pack", "--system", str(system), *words]) == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("true", 'not "word (count/total) ..."'),
+        ("model/lm.arpa", "\\data\\ expected; is this an ARPA file?"),
+        ("model/phrase-table", "field(s) between |||"),
+        ("model/reordering", "field(s) between |||"),
+        ("run1/cslm.pt", "not the model file of a network"),
+    ],
+)
+def test_a_private_file_is_not_packed(system, tmp_path, capsys, place, said):
+    """A system of a stranger has a link to it, or names it."""
+    (tmp_path / "private").write_text("root:x:0:0:root:/root:/bin/bash\nme:x:1:1::/home/me:/bin/sh\n")
+    text = (system / "moses.ini").read_text()
+    text = text.replace("[feature]\n", "[feature]\nCSLM name=CSLM0 path=cslm.pt\n")
+    (system / "moses.ini").write_text(text.replace("[weight]\n", "[weight]\nCSLM0= 0.1\n"))
+    torch.save({}, system / "cslm.pt")
+    words = ["pack", "--system", str(system), "--output", str(tmp_path / "a.tar")]
+    assert main(words) == 0
+    path = tmp_path / place
+    path.rename(tmp_path / "true one")
+    path.symlink_to(tmp_path / "true one")
+    capsys.readouterr()
+    assert main(words) == 0
+    assert f"{path.name} is a link to {tmp_path}/true one, whose content is packed" in capsys.readouterr().err
+    (tmp_path / "a.tar").unlink()
+    path.unlink()
+    path.symlink_to(tmp_path / "private")
+    assert main(words) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "a.tar").exists()
 
 
 def test_description_of_several_runs(tmp_path, capsys):
