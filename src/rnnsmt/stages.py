@@ -101,7 +101,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "train": Stage(5, "train the network on text"),
         "perplexity": Stage(2, "compute the perplexity of a text, and that of an n-gram model"),
         "score": Stage(1, "compute the log probability of every line of a text"),
-        "rescore": Stage(1, "add the score of the network to an n-best list"),
+        "rescore": Stage(1, "add the score of the network to n-best lists"),
     },
     "nnjm": {
         "describe": Stage(1, "print the sizes and the number of parameters of a network"),
@@ -156,7 +156,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "tune": Stage(1, "tune weights with mert-moses.pl"),
         "decode": Stage(1, "translate tokenised text with the decoder of Moses"),
         "ini": Stage(2, "write the moses.ini of a model directory"),
-        "add-feature": Stage(1, "add a feature of rescored n-best lists to a moses.ini"),
+        "add-feature": Stage(2, "add features of rescored n-best lists to a moses.ini"),
     },
     "monitoring": {
         "status": Stage(1, "print the progress of a run and its failed jobs"),

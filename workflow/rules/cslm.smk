@@ -83,3 +83,31 @@ rule cslm_perplexity:
     shell:
         "rnnsmt cslm perplexity --model {input.model:q} --input {input.text:q} --lm {input.lm:q} --output {output:q} "
         "--device {resources.device} --threads {threads} &> {log:q}"
+
+
+# ln p of every translation of the lists by the CSLM, as Schwenk (2007) uses it.
+rule cslm_rescore:
+    input:
+        models=lambda w: systems.list_models("cslm", w.system),
+        nbest=of_every_run("nbest.gz"),
+    output:
+        of_every_run("cslm.1.nbest.gz"),
+    log:
+        "results/logs/cslm/rescore.{system}.log",
+    wildcard_constraints:
+        system=any_of(systems.phrase_based),
+    conda:
+        TORCH_ENV
+    threads: machine.search_threads
+    resources:
+        mem_mb=memory("cslm_rescore"),
+        runtime=LONG,
+        gpu=GPU,
+        device=DEVICE,
+    params:
+        version=version("cslm", "rescore"),
+        models=lambda w: systems.list_model_options("cslm", w.system, len(SETS)),
+        unknown=config["cslm"]["unknown"],
+    shell:
+        "rnnsmt cslm rescore {params.models} --nbest {input.nbest:q} --output {output:q} --unknown {params.unknown} "
+        "--device {resources.device} --threads {threads} &> {log:q}"

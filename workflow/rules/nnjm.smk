@@ -1,12 +1,17 @@
 # The neural network joint model: trained on the bitext of the phrase extraction with the links of the first aligner, with the
-# shortlists of the RNN, which are made of the same bitext; the search asks it beside the n-gram LM.
+# shortlists of the RNN, which are made of the same bitext; the search asks it beside the n-gram LM. Those of other directions
+# rescore n-best lists.
 from rnnsmt.nnjm.settings import PRESETS as NNJM_PRESETS
 
-EXAMPLE_FILES = (
-    ["results/nnjm/examples/examples.json", "results/nnjm/examples/affiliations.npy"]
-    + [f"results/nnjm/examples/vocab.{side}.txt" for side in ("source", "target")]
-    + [f"results/nnjm/examples/{side}.{part}.npy" for side in ("source", "target") for part in ("words", "offsets")]
-)
+EXAMPLE_FILES = [
+    f"results/{{nnjm}}/examples/{name}"
+    for name in (
+        "examples.json",
+        "affiliations.npy",
+        *(f"vocab.{side}.txt" for side in ("source", "target")),
+        *(f"{side}.{part}.npy" for side in ("source", "target") for part in ("words", "offsets")),
+    )
+]
 
 
 rule nnjm_prepare:
@@ -17,7 +22,7 @@ rule nnjm_prepare:
     output:
         EXAMPLE_FILES,
     log:
-        "results/logs/nnjm/prepare.log",
+        "results/logs/{nnjm}/prepare.log",
     conda:
         BASE_ENV
     resources:
@@ -26,10 +31,11 @@ rule nnjm_prepare:
     params:
         version=version("nnjm", "prepare"),
         vocab_size=config["rnn"]["vocab_size"],
+        direction=lambda w: NNJM_DIRECTIONS[w.nnjm],
         folder=subpath(output[0], parent=True),
     shell:
         "rnnsmt nnjm prepare --source {input.source:q} --target {input.target:q} --alignment {input.alignment:q} "
-        "--vocab-size {params.vocab_size} --output-dir {params.folder:q} &> {log:q}"
+        "--vocab-size {params.vocab_size} --direction {params.direction} --output-dir {params.folder:q} &> {log:q}"
 
 
 # A training that is killed, or stops before its time is up, goes on from its last checkpoint in its folder's state.
@@ -37,10 +43,10 @@ rule nnjm_train:
     input:
         EXAMPLE_FILES,
     output:
-        model="results/nnjm/network{network}/model.pt",
-        history="results/nnjm/network{network}/history.json",
+        model="results/{nnjm}/network{network}/model.pt",
+        history="results/{nnjm}/network{network}/history.json",
     log:
-        "results/logs/nnjm/train.{network}.log",
+        "results/logs/{nnjm}/train.{network}.log",
     priority: 5
     conda:
         TORCH_ENV
@@ -63,3 +69,35 @@ rule nnjm_train:
         "--output-model {output.model:q} --output-history {output.history:q} --state-dir {params.folder:q}/state "
         "--device {resources.device} --processes {resources.gpu} --threads {threads} "
         "--time-limit $(({resources.runtime} * 60)) &> {log:q}"
+
+
+# ln p of every translation of the lists by the joint models of all directions that its search has not asked.
+rule nnjm_rescore:
+    input:
+        models=lambda w: systems.list_models("nnjm", w.system),
+        nbest=of_every_run("nbest.gz"),
+        source=[texts.set_text("usual", name, SOURCE) for name in SETS],
+        tables=lambda w: systems.filtered_tables(w.system, "all"),
+    output:
+        of_every_run("nnjm.1.nbest.gz"),
+    log:
+        "results/logs/nnjm/rescore.{system}.log",
+    wildcard_constraints:
+        system=any_of(systems.phrase_based),
+    conda:
+        TORCH_ENV
+    threads: machine.search_threads
+    resources:
+        mem_mb=memory("nnjm_rescore"),
+        runtime=LONG,
+        gpu=GPU,
+        device=DEVICE,
+    params:
+        version=version("nnjm", "rescore"),
+        models=lambda w: systems.list_model_options("nnjm", w.system, len(SETS)),
+        source=lambda w, input: [path for _ in RUNS for path in input.source],
+        unknown=config["nnjm"]["unknown"],
+    shell:
+        "rnnsmt nnjm rescore {params.models} --nbest {input.nbest:q} --source {params.source:q} "
+        "--phrase-table {input.tables[0]:q} --output {output:q} --unknown {params.unknown} --device {resources.device} "
+        "--threads {threads} &> {log:q}"

@@ -182,9 +182,10 @@ rule even_weights:
         runtime=minutes("even_weights"),
     params:
         version=version("moses", "add-feature"),
+        names=lambda w: systems.list_features(w.system),
         weight=1,
     shell:
-        "rnnsmt moses add-feature --ini {input:q} --weight {params.weight} --output {output:q} &> {log:q}"
+        "rnnsmt moses add-feature --ini {input:q} --name {params.names} --weight {params.weight} --output {output:q} &> {log:q}"
 
 
 # The same with 0, which tuning on the lists begins with.
@@ -195,6 +196,7 @@ use rule even_weights as untuned_weights with:
         system=any_of(systems.tuned_on_lists),
     params:
         version=version("moses", "add-feature"),
+        names=lambda w: systems.list_features(w.system),
         weight=0,
 
 

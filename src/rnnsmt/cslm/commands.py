@@ -200,28 +200,38 @@ def score(args: argparse.Namespace) -> dict[str, object]:
 
 
 def rescore_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--nbest", required=True, metavar="FILE", help="n-best list in Moses format")
-    parser.add_argument("--output", required=True, metavar="FILE", help="output file: n-best list with the new feature")
-    parser.add_argument("--model", required=True, metavar="FILE", help="model file written by `cslm train`")
+    add = parser.add_argument
+    add("--model", required=True, action="append", metavar="FILE",
+        help="model file written by `cslm train`; given once for all n-best lists, or once for each")  # fmt: skip
+    add("--nbest", required=True, nargs="+", metavar="FILE", help="n-best lists in Moses format")
+    add("--output", required=True, nargs="+", metavar="FILE", help="output files, one for each n-best list")
     add_scoring(parser)
 
 
 def rescore(args: argparse.Namespace) -> dict[str, object]:
-    r"""Add the score of the CSLM to the features of an n-best list in Moses format.
+    r"""Add the score of the CSLM to the features of n-best lists in Moses format.
 
     The feature ``CSLM0= x`` is appended to the features of every hypothesis; x is ln p of the whole translation,
-    including ``</s>``. The total score of a hypothesis is not changed: `tuning optimise` determines the weight of the
-    feature, and `tuning rerank` selects the best hypotheses with it.
+    including ``</s>``. The total score of a hypothesis is not changed: `moses add-feature` writes the moses.ini with
+    the feature, `tuning optimise` determines its weight, and `tuning rerank` selects the best hypotheses with it.
 
     Example, in the directory of a run of the embedded corpus:
 
         rnnsmt cslm rescore --model results/cslm/network1/model.pt --nbest try/dev.nbest \
             --output try/dev.rescored --unknown class
     """
+    number = len(args.nbest)
+    if len(args.output) != number or len(args.model) not in (1, number):
+        raise InputError(f"{number} --nbest: give as many --output, and one --model or as many")
     need_torch()
 
     from rnnsmt.cslm.ngram_scorer import NGramScorer
     from rnnsmt.cslm.text_scores import add_to_nbest
 
-    scorer = NGramScorer(args.model, args.device, args.threads, normalize_of(args), unknown_score=args.unknown)
-    return {"translations": add_to_nbest(scorer, args.nbest, args.output)}
+    translations, scorer = 0, None
+    for n, (nbest, output) in enumerate(zip(args.nbest, args.output, strict=True)):
+        model = args.model[n % len(args.model)]
+        if scorer is None or scorer.path != model:
+            scorer = NGramScorer(model, args.device, args.threads, normalize_of(args), unknown_score=args.unknown)
+        translations += add_to_nbest(scorer, nbest, output)
+    return {"translations": translations}

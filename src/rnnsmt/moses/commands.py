@@ -109,17 +109,16 @@ def add_feature_options(parser: argparse.ArgumentParser) -> None:
     add("--ini", required=True, nargs="+", metavar="FILE", help="moses.ini of the n-best lists")
     add("--output", required=True, nargs="+", metavar="FILE",
         help="output files: moses.ini with the feature, one for each --ini")  # fmt: skip
-    add("--kind", choices=RESCORING, default=RESCORING[0], help="type of the feature")
-    add("--name", default="LSTM0", metavar="NAME", help="name of the feature in the n-best lists")
+    add("--name", nargs="+", default=["LSTM0"], metavar="NAME", help="names of the features in the n-best lists")
     add("--weight", type=float, required=True, metavar="W",
-        help="weight of the feature; 1: even average of system score and feature")  # fmt: skip
+        help="weight of each feature; 1: even average of system score and feature")  # fmt: skip
 
 
 def add_feature(args: argparse.Namespace) -> dict[str, object]:
-    r"""Add a feature of rescored n-best lists to a moses.ini, for `tuning optimise` and `tuning rerank`.
+    r"""Add features of rescored n-best lists to a moses.ini, for `tuning optimise` and `tuning rerank`.
 
-    A decoder cannot compute the feature and does not accept such an ini. The other weights are not changed. With weight
-    1, the score of a hypothesis is the sum of the score of the system and that of the feature.
+    A decoder cannot compute such features (type Rescored) and does not accept the ini. The other weights are not
+    changed. With weight 1, the score of a hypothesis is the sum of the score of the system and that of the feature.
 
     Example, in the directory of a run of the embedded corpus:
 
@@ -127,14 +126,16 @@ def add_feature(args: argparse.Namespace) -> dict[str, object]:
     """
     if len(args.ini) != len(args.output):
         raise InputError(f"{len(args.ini)} --ini but {len(args.output)} --output; give as many of each")
-    if not args.name.isidentifier() or not math.isfinite(args.weight):
-        raise InputError(f"--name {args.name} --weight {args.weight}: a name like LSTM0 and a finite weight are needed")
+    if not all(name.isidentifier() for name in args.name) or not math.isfinite(args.weight):
+        names = " ".join(args.name)
+        raise InputError(f"--name {names} --weight {args.weight}: a name like LSTM0 and a finite weight are needed")
     for path, output in zip(args.ini, args.output, strict=True):
         ini = MosesIni.read(path)
-        if args.name in ini.weights:
-            raise InputError(f"{path}: already has a feature {args.name}; give another --name")
-        ini.features.append(Feature(args.kind, args.name, {"name": args.name}))
-        ini.weights[args.name] = [args.weight]
+        for name in args.name:
+            if name in ini.weights:
+                raise InputError(f"{path}: already has a feature {name}; give another --name")
+            ini.features.append(Feature(RESCORING, name, {"name": name}))
+            ini.weights[name] = [args.weight]
         ini.write(output)
     return {"inis": len(args.ini)}
 

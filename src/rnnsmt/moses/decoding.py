@@ -61,7 +61,7 @@ def for_moses(ini: MosesIni, folder: Path | None) -> MosesIni:
     """
     features = []
     for feature in ini.features:
-        if feature.kind in RESCORING:
+        if feature.kind == RESCORING:
             raise InputError(
                 f"{ini.path}: {feature.name} scores complete translations, which Moses does not support; use the "
                 "system whose n-best lists were rescored"

@@ -29,8 +29,8 @@ PHRASE_TABLES = ("PhraseDictionaryMemory",)
 
 LANGUAGE_MODELS = ("KENLM", "SRILM", "IRSTLM", "RandLM")
 
-RESCORING = ("LSTM", "Rescored")
-"""Scores of complete translations, which no decoder can compute: features of n-best lists only."""
+RESCORING = "Rescored"
+"""Kind of the scores of complete translations, which no decoder can compute: features of n-best lists only."""
 
 CSLM_UNKNOWN = ("class", "word")
 """Score of a word outside the shortlist of a neural feature: ``class`` is p(UNK | context), the probability of all such
@@ -60,7 +60,7 @@ NEURAL_MODELS = {
 
 ONE_SCORE = (
     *NEURAL_MODELS,
-    *RESCORING,
+    RESCORING,
     "UnknownWordPenalty",
     "WordPenalty",
     "PhrasePenalty",

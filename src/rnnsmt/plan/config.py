@@ -17,7 +17,7 @@ from rnnsmt.base.io import read_json
 from rnnsmt.base.languages import code_mistake
 from rnnsmt.base.options import MAX_INT, MAX_SEED, pruning_mistake
 from rnnsmt.plan.corpora import EMBEDDED, corpora, corpora_listed, file_mistakes, is_in_domain
-from rnnsmt.plan.features import BY_NAME, features_of, known_features
+from rnnsmt.plan.features import BY_NAME, LIST_NETWORKS, features_of, known_features
 from rnnsmt.plan.schema_errors import as_list, explain, shortened
 from rnnsmt.plan.systems import named_features
 from rnnsmt.stages import CHAPTERS
@@ -333,7 +333,9 @@ def _check_lstms(config: Mapping[str, Any], name: str, system: Mapping[str, Any]
         yield f"systems.{name}: needs either features or a network of seq2seq.networks"
         return
     networks, network = config["seq2seq"]["networks"], system["network"]
-    if network not in networks:
+    if network in LIST_NETWORKS:
+        yield from _check_list_networks(config, name, system)
+    elif network not in networks:
         yield f"systems.{name}: no network {network} in seq2seq.networks; {_hint(network, networks)}"
     other = system.get("rescores")
     if other is None:
@@ -346,6 +348,19 @@ def _check_lstms(config: Mapping[str, Any], name: str, system: Mapping[str, Any]
         yield f"systems.{name}: rescores {other}, which is not a phrase-based system; {_hint(other, phrase_based)}"
     elif not name.startswith(f"{other}+") or name.endswith("+"):
         yield f"systems.{name}: rescores {other}, which contradicts its name; call it {other}+{network}"
+
+
+def _check_list_networks(config: Mapping[str, Any], name: str, system: Mapping[str, Any]) -> Iterator[str]:
+    """Check a system whose lists are rescored by a CSLM or joint models: its weights are tuned, no network is twice."""
+    network = system["network"]
+    if "rescores" not in system:
+        yield f"systems.{name}: {network} does not translate alone; add rescores, or use features: [{network}]"
+        return
+    if system.get("weight") != "tuned" or "ensemble" in system:
+        yield f"systems.{name}: {network} on lists needs weight: tuned, and no ensemble"
+    searched = config["systems"].get(system["rescores"], {}).get("features", [])
+    if set(LIST_NETWORKS[network]) <= set(searched):
+        yield f"systems.{name}: the search of {system['rescores']} has {network} already; rescore another system"
 
 
 def _hint(name: str, known: Iterable[str]) -> str:

@@ -110,6 +110,20 @@ REGISTRY: tuple[SystemFeature, ...] = (
 """All features, in the order in which directories and columns of the phrase table are named; those of ``scorers`` come
 after the RNN Encoder-Decoder."""
 
+NNJM_DIRECTIONS = {
+    "nnjm": "direct",
+    "nnjm_rl": "direct-rl",
+    "nnjm_inverse": "inverse",
+    "nnjm_inverse_rl": "inverse-rl",
+}
+"""Joint models by name of the network, with their direction (``rnnsmt.nnjm.settings.DIRECTIONS``)."""
+
+LIST_NETWORKS: dict[str, tuple[str, ...]] = {"cslm": ("cslm",), "nnjm": tuple(NNJM_DIRECTIONS)}
+"""What rescores n-best lists beside LSTMs, with the names of its networks; each gives a feature of the lists."""
+
+LIST_FEATURES = {f"{name}_lists": name for name in LIST_NETWORKS}
+"""Names in tables of what rescoring by these networks adds to a system: not the feature of the search."""
+
 BY_NAME: dict[str, SystemFeature] = {feature.name: feature for feature in REGISTRY}
 
 FEATURES = tuple(sorted((f.name for f in REGISTRY if f.paper_place), key=lambda name: BY_NAME[name].paper_place))
@@ -143,4 +157,5 @@ def features_of(config: Mapping[str, Any], system: str) -> list[str]:
 
 def networks_of(features: Iterable[str]) -> set[str]:
     """Return the networks that compute features. A feature that is not in the registry has one of its own."""
-    return {BY_NAME[name].network if name in BY_NAME else name for name in features} - {""}
+    names = [LIST_FEATURES.get(name, name) for name in features]
+    return {BY_NAME[name].network if name in BY_NAME else name for name in names} - {""}

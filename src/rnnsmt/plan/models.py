@@ -2,7 +2,7 @@
 
 Systems with the same columns share a phrase table, systems with the same features share the ini that tuning starts
 from; there is one of each for every training of the networks. Systems of LSTMs translate alone or rescore the n-best
-lists of a phrase-based system.
+lists of a phrase-based system; CSLMs and joint models rescore lists as well.
 """
 
 import shlex
@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rnnsmt.plan.features import RNN, features_of, known_features
+from rnnsmt.plan.features import LIST_FEATURES, LIST_NETWORKS, RNN, features_of, known_features
 from rnnsmt.plan.paths import REORDERING_TABLE, RUN, phrase_table
 from rnnsmt.plan.systems import has_network
 
@@ -44,11 +44,11 @@ class Systems:
         left_out: suffixes in the file names of the networks of one training of a scorer: with ``rnn.leave_out`` one
             for each network, otherwise one empty suffix.
         phrase_based: systems with a table and a search.
-        rescored: systems of LSTMs that rescore a phrase-based system.
+        rescored: systems that rescore a phrase-based system, by LSTMs or ``LIST_NETWORKS``.
         lstms_alone: systems of LSTMs that translate alone.
         tuned_on_lists: those of ``rescored`` whose weights are tuned.
         compared: phrase-based systems of the table.
-        networks: networks of the features in the table: of columns first, then of the search.
+        networks: networks of the features in the table: of columns first, then of the search, then of lists only.
     """
 
     def __init__(self, config: Mapping[str, Any]) -> None:
@@ -68,7 +68,9 @@ class Systems:
         self.compared = [name for name in config["compare"] if name in self.phrase_based]
         used = {name for system in config["compare"] for name in self.features(system)}
         trained = [feature for name, feature in self.known.items() if name in used and feature.chapter]
-        self.networks = [feature.network for feature in sorted(trained, key=lambda feature: feature.in_search)]
+        networks = [feature.network for feature in sorted(trained, key=lambda feature: feature.in_search)]
+        on_lists = [network for name in config["compare"] for network in self.list_networks(name)]
+        self.networks = list(dict.fromkeys([*networks, *on_lists]))
 
     # Features and their files.
 
@@ -265,15 +267,49 @@ class Systems:
         return str(self.config["systems"][system]["rescores"])
 
     def rescored_lists(self, system: str, run: int | str, name: str) -> str:
-        """Return the n-best lists of a set with the scores of the LSTMs of a system that rescores another."""
+        """Return the n-best lists of a set with the scores of the networks of a system that rescores another."""
         lstm, size = self.ensemble(system)
         folder = RUN.format(system=self.rescored_by(system), run=run)
         return f"{folder}/{name}.{lstm}.{size}.nbest.gz"
 
+    def list_networks(self, system: str) -> list[str]:
+        """Return the networks of ``LIST_NETWORKS`` that rescore the lists of a system, without those of its search."""
+        about = self.config["systems"].get(system, {})
+        if "rescores" not in about:
+            return []
+        return [name for name in LIST_NETWORKS.get(about["network"], ()) if name not in self.features(system)]
+
+    def list_models(self, name: str, system: str) -> list[str]:
+        """Return the networks of the entry ``name`` of ``LIST_NETWORKS`` for the lists of all runs of a system."""
+        networks = [network for network in LIST_NETWORKS[name] if network not in self.features(system)]
+        return list(dict.fromkeys(network_file(n, self.network_of(run)) for run in self.runs for n in networks))
+
+    def list_model_options(self, name: str, system: str, times: int) -> str:
+        """Return ``--model`` with these networks for every run, ``times`` for each."""
+        networks = [network for network in LIST_NETWORKS[name] if network not in self.features(system)]
+        models = (
+            [network_file(network, self.network_of(run)) for network in networks]
+            for run in self.runs
+            for _ in range(times)
+        )
+        return " ".join(f"--model {' '.join(map(shlex.quote, paths))}" for paths in models)
+
+    def list_features(self, system: str) -> list[str]:
+        """Return the names of the features that rescoring adds to the lists of a system."""
+        about = self.config["systems"][system]
+        if about["network"] not in LIST_NETWORKS:
+            return ["LSTM0"]
+        every = LIST_NETWORKS[about["network"]]
+        return [f"{about['network'].upper()}{every.index(name)}" for name in self.list_networks(system)]
+
     @property
     def lstm_models(self) -> list[str]:
         """Return the networks of LSTMs of the systems of the table."""
-        systems = [name for name in self.config["compare"] if name not in self.phrase_based]
+        systems = [
+            name
+            for name in self.config["compare"]
+            if name not in self.phrase_based and self.config["systems"][name]["network"] not in LIST_NETWORKS
+        ]
         return list(
             dict.fromkeys(path for name in systems for path in self.ensemble_of_every_run(*self.ensemble(name)))
         )
@@ -300,5 +336,8 @@ class Systems:
         added = {name: self.features(name) for name in systems if name not in self.lstms_alone}
         for name in self.rescored:
             if name in added:
-                added[name].append(name.partition("+")[2])
+                # a CSLM on lists is another feature than one in the search
+                network = self.config["systems"][name]["network"]
+                on_lists = [feature for feature, other in LIST_FEATURES.items() if other == network]
+                added[name] += on_lists or [name.partition("+")[2]]
         return " ".join(f"{name}={'+'.join(features)}" for name, features in added.items())

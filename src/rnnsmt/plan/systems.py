@@ -6,7 +6,7 @@ Table 1 is that of Cho et al. (2014); Table 2 has the results of Sutskever et al
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from rnnsmt.plan.features import BY_NAME, FEATURES, networks_of
+from rnnsmt.plan.features import BY_NAME, FEATURES, LIST_FEATURES, LIST_NETWORKS, networks_of
 
 
 class PaperFigures(NamedTuple):
@@ -46,11 +46,17 @@ def label(system: str) -> str:
 
     >>> label("cslm_rnn+lstm_ensemble")
     'CSLM + RNN + LSTM ensemble'
+    >>> label("baseline+nnjm")
+    'Baseline + NNJM on lists'
     """
-    return " + ".join(map(_label, system.split("+")))
+    searched, *rescoring = system.split("+")
+    added = [f"{_label(name)} on lists" if name in LIST_NETWORKS else _label(name) for name in rescoring]
+    return " + ".join([_label(searched), *added])
 
 
 def _label(name: str) -> str:
+    if name in LIST_FEATURES:
+        return f"{_LABELS[LIST_FEATURES[name]]} on lists"
     parts = name.split("_")
     if parts[0] == "lstm":
         return " ".join(["LSTM", *parts[1:]])

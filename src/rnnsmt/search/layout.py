@@ -87,7 +87,7 @@ def _check_features(ini: MosesIni) -> None:
         InputError: see ``feature_vector``.
     """
     for feature in ini.features:
-        if feature.kind in RESCORING:
+        if feature.kind == RESCORING:
             raise InputError(
                 f"{ini.path}: {feature.name} scores complete translations and cannot be used in the search; use "
                 "the system whose n-best lists were rescored, or select from these lists with `tuning rerank`"

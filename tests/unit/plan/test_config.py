@@ -261,6 +261,7 @@ MISTAKES = {
         [
             "systems.baseline: has the features rnn and cslm, which contradict its name",
             "systems.rnn: has the features wp, which contradict",
+            "systems.baseline+cslm: the search of baseline has cslm already; rescore another system",
         ],
     ),
     "an unknown feature": (
@@ -347,6 +348,14 @@ MISTAKES = {
     "another rescored system": (
         lambda c: c["systems"]["baseline+lstm"].update(rescores="rnn"),
         ["systems.baseline+lstm: rescores rnn, which contradicts its name; call it rnn+lstm"],
+    ),
+    "a CSLM that translates alone": (
+        lambda c: c["systems"].update({"alone": {"network": "cslm"}}),
+        ["systems.alone: cslm does not translate alone; add rescores, or use features: [cslm]"],
+    ),
+    "joint models on lists without tuned weights": (
+        lambda c: c["systems"]["baseline+nnjm"].update(weight="even"),
+        ["systems.baseline+nnjm: nnjm on lists needs weight: tuned, and no ensemble"],
     ),
     "a weight of nothing": (
         lambda c: c["systems"]["lstm"].update(weight="tuned"),

@@ -3,6 +3,7 @@
 import pytest
 
 from rnnsmt.plan.models import Systems, column_options, network_file, settings_options
+from rnnsmt.plan.systems import label, share_networks
 
 REORDERING = "reordering-table.wbe-msd-bidirectional-fe.gz"
 
@@ -20,8 +21,8 @@ def test_kinds_of_systems(settled):
     systems = Systems(settled)
     assert (systems.phrase_based[:3], systems.phrase_based[-1]) == (["baseline", "rnn", "cslm"], "cslm_rnn_nnjm")
     assert systems.lstms_alone == ["lstm", "lstm_forward", "lstm_ensemble"]
-    assert systems.rescored[:2] == ["baseline+lstm", "baseline+lstm_forward"]
-    assert systems.tuned_on_lists[0] == "baseline+lstm_tuned" and len(systems.tuned_on_lists) == 4
+    assert systems.rescored[2:5] == ["cslm_rnn+nnjm", "baseline+lstm", "baseline+lstm_forward"]
+    assert systems.tuned_on_lists[3] == "baseline+lstm_tuned" and len(systems.tuned_on_lists) == 7
     assert systems.compared == ["baseline", "cslm"]
     assert systems.networks == ["rnn", "cslm"], "also those of a system that is rescored; columns first"
 
@@ -154,6 +155,28 @@ def test_ensembles_of_lstms(trained_twice):
     assert systems.rescored_lists("baseline+lstm_ensemble", 2, "dev") == (
         "results/systems/baseline/run2/dev.lstm.3.nbest.gz"
     )
+
+
+def test_networks_that_rescore_lists(trained_twice):
+    """The lists of a system get the networks that its search does not have; every training has its own."""
+    trained_twice["systems"]["cslm_nnjm+nnjm"] = {"rescores": "cslm_nnjm", "network": "nnjm", "weight": "tuned"}
+    trained_twice["compare"] = ["baseline+nnjm", "baseline+cslm", "cslm_nnjm+nnjm"]
+    systems = Systems(trained_twice)
+    further = ["nnjm_rl", "nnjm_inverse", "nnjm_inverse_rl"]
+    assert systems.list_networks("baseline+nnjm") == ["nnjm", *further]
+    assert systems.list_networks("cslm_nnjm+nnjm") == further and systems.list_networks("cslm_nnjm") == []
+    assert systems.list_features("cslm_nnjm+nnjm") == ["NNJM1", "NNJM2", "NNJM3"]
+    assert systems.list_features("baseline+cslm") == ["CSLM0"]
+    assert systems.list_features("baseline+lstm") == ["LSTM0"]
+    assert systems.networks == ["cslm", "nnjm", *further]
+    assert systems.list_models("nnjm", "cslm_nnjm") == [network_file(name, n) for n in (1, 2) for name in further]
+    files = [" ".join(network_file(name, n) for name in further) for n in (1, 2, 1, 2)]
+    options = " ".join(f"--model {names}" for names in files for _ in range(3))
+    assert systems.list_model_options("nnjm", "cslm_nnjm", 3) == options
+    assert systems.rescored_lists("baseline+nnjm", 2, "dev") == "results/systems/baseline/run2/dev.nnjm.1.nbest.gz"
+    assert systems.lstm_models == []
+    assert systems.table_features(["baseline+cslm"]) == "baseline+cslm=cslm_lists"
+    assert share_networks(["cslm"], ["cslm_lists"]) and label("cslm_lists") == "CSLM on lists"
 
 
 def test_features_for_the_table(settled):
