@@ -76,6 +76,38 @@ class JointScorer(NGramScorer):
         self._check_requests(owner, words, len(histories))
         return self._checked(self._engine.score_shared(windows, window_of, histories, owner, words), words)
 
+    def evidence(
+        self, source: list[str], affiliated: Ids, target: list[str]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Compute how much the prediction of every word of a translation owes to every word of its source.
+
+        A source word counts by how much ln p falls if it is replaced with UNK in the window.
+
+        Args:
+            source: the words of the source sentence [m].
+            affiliated: [n], source position that every target word hangs on.
+            target: the words of the translation [n].
+
+        Returns:
+            ln p of the target words [n], and its falls [n, m]; 0 for source words outside the window.
+        """
+        ids = self.ids(target)
+        history = np.concatenate([np.full(self.order - 1, self.padding, np.int32), ids])
+        histories = np.lib.stride_tricks.sliding_window_view(history, self.order - 1)[: len(ids)]
+        contexts = np.concatenate([self.windows(source)[affiliated], histories], 1)
+        replaced = np.repeat(contexts[None], self.width + 1, 0)  # the last copy is unchanged
+        columns = np.arange(self.width)
+        replaced[columns, :, columns] = self.first_source + UNK
+        rows = replaced.reshape(-1, self.context)
+        words = np.tile(ids, self.width + 1)
+        scores = self.score(rows, np.arange(len(rows), dtype=np.int32), words).astype(np.float64)
+        scores = scores.reshape(self.width + 1, len(ids))
+        falls = np.zeros((len(ids), len(source)))
+        places = affiliated[:, None] + columns - self.window
+        inside = (places >= 0) & (places < len(source))
+        falls[np.nonzero(inside)[0], places[inside]] = (scores[-1][:, None] - scores[:-1].T)[inside]
+        return scores[-1], falls
+
 
 def perplexity_report(
     model: str | Path, directory: str | Path, cslm: str | Path | None, device: str, threads: int

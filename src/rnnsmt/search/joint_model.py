@@ -53,6 +53,10 @@ class JointNetwork(Protocol):
         """Compute natural-log probabilities, as ``rnnsmt.nnjm.scorer.JointScorer.score_windows``."""
         ...
 
+    def evidence(self, source: list[str], affiliated: np.ndarray, target: list[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Compute what a prediction owes to the source, as ``rnnsmt.nnjm.scorer.JointScorer.evidence``."""
+        ...
+
 
 class JointFeature(NeuralFeature):
     """A joint model in the search; the rows of its store are described in ``kernels.joint_store``."""

@@ -245,6 +245,9 @@ def explanation(best: "ExplainedTranslation", phrases: "list[PhraseUse]") -> Ite
         scores = ", ".join(f"{name} {value:.3g}" for name, value in use.scores.items()) or "unknown word"
         others = f"; instead of: {' | '.join(use.runners_up)}" if use.runners_up else ""
         yield f"    {use.source} → {use.target or '–'} ({scores}{others})"
+        for one in use.evidence:
+            sources = ", ".join(f"{word} {fall:.1f}" for word, _, fall in one.sources)
+            yield f"        joint model: {one.word} {one.log_p:.2f}" + (f" by {sources}" if sources else "")
     parts = ", ".join(f"{name} {value:+.2f}" for name, value in best.contributions.items() if abs(value) >= 0.005)
     yield f"    score {best.score:.2f} = {parts}"
 

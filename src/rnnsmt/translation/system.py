@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, read_json, read_lines, sha256, write_json
+from rnnsmt.base.io import InputError, read_json, read_lines, sha256, words_of, write_json
 from rnnsmt.base.languages import code_mistake
 from rnnsmt.base.progress import say
 from rnnsmt.corpus.cleaning import Cleaner, CleaningOptions
@@ -28,6 +28,7 @@ from rnnsmt.moses.nbest import phrase_pairs
 from rnnsmt.networks.options import need_torch
 from rnnsmt.networks.settings import PRECISIONS
 from rnnsmt.search.decoder import translations
+from rnnsmt.search.joint_model import JointFeature
 from rnnsmt.search.model import SearchModel, kinds_of_features, load_model, sum_by_kind
 from rnnsmt.search.nbest import Translation
 from rnnsmt.search.options import SearchOptions
@@ -191,6 +192,28 @@ def relative(file: str | Path, folder: str | Path) -> str:
     return os.path.relpath(file, folder)
 
 
+EVIDENCE = 3
+"""Maximum number of source words that are named for a target word."""
+
+LEAST_FALL = 0.1
+"""Minimum fall of ln p of the target word without such a source word."""
+
+
+class WordEvidence(NamedTuple):
+    """Why the joint model expects a target word.
+
+    Attributes:
+        word: the target word.
+        log_p: its natural-log probability, given the source words around its own and the words before.
+        sources: the source words without which it is less probable, the most important first: the word, its position
+            from 0, and by how much ``log_p`` falls if the word is unknown.
+    """
+
+    word: str
+    log_p: float
+    sources: list[tuple[str, int, float]]
+
+
 class PhraseUse(NamedTuple):
     """A phrase pair of a translation.
 
@@ -199,6 +222,7 @@ class PhraseUse(NamedTuple):
         source, target: its text.
         scores: scores of the pair in the phrase table (probabilities), by name.
         runners_up: other targets of the source phrase, the best by the model's estimate first.
+        evidence: what a joint model says of each target word; empty if the system has none.
     """
 
     first: int
@@ -207,6 +231,7 @@ class PhraseUse(NamedTuple):
     target: str
     scores: dict[str, float]
     runners_up: list[str]
+    evidence: list[WordEvidence]
 
 
 class PhraseSpan(NamedTuple):
@@ -456,6 +481,7 @@ class System:
             number: index of the sentence in the search.
         """
         looked_up, ranked = search.looked_up, search.ranked
+        evidence = self._evidence(search, number, sentence, found)
         places = self.model.columns["PhraseDictionaryMemory"]
         uses = []
         pairs = phrase_pairs(sentence, found.text, found.phrases)
@@ -470,8 +496,39 @@ class System:
                 elif row < looked_up.known:
                     scores = {self.kinds[p]: math.exp(looked_up.static[row, p]) for p in places}
             shown = [unescape(one) for one in (phrase, text, *others[:runners_up])]
-            uses.append(PhraseUse(first, last, shown[0], shown[1], scores, shown[2:]))
+            own, evidence = evidence[: len(words_of(text))], evidence[len(words_of(text)) :]
+            uses.append(PhraseUse(first, last, shown[0], shown[1], scores, shown[2:], own))
         return uses
+
+    def _evidence(self, search: SentenceSearch, number: int, sentence: str, found: Translation) -> list[WordEvidence]:
+        """Return what the joint model says of every word of a translation; empty if there is none.
+
+        Args:
+            number: index of the sentence in the search.
+        """
+        feature = next((one for one in self.model.neural if isinstance(one, JointFeature)), None)
+        if feature is None or not found.text:
+            return []
+        looked_up, affiliations = search.looked_up, search.looked_up.affiliations
+        assert affiliations is not None
+        hung = []
+        pairs = phrase_pairs(sentence, found.text, found.phrases)
+        for (first, last, size), (_, text) in zip(found.phrases, pairs, strict=True):
+            source = int(looked_up.spans[number][first, last - first])
+            options = range(int(search.ranked.first[source]), int(search.ranked.first[source + 1]))
+            rows = (int(search.ranked.row[option]) for option in options)
+            row = next(row for row in rows if looked_up.target_text(row) == text)
+            begin = int(affiliations.bounds[row])
+            hung.append(first + affiliations.places[begin : begin + size].astype(np.int64))
+        words, target = words_of(sentence), words_of(found.text)
+        log_p, falls = feature.scorer.evidence(words, np.concatenate(hung), target)
+        shown = [unescape(word) for word in words]
+        evidence = []
+        for word, value, row_falls in zip(target, log_p.tolist(), falls, strict=True):
+            order = [int(k) for k in np.argsort(-row_falls, kind="stable")[:EVIDENCE] if row_falls[k] >= LEAST_FALL]
+            sources = [(shown[k], k, round(float(row_falls[k]), 4)) for k in order]
+            evidence.append(WordEvidence(unescape(word), round(value, 4), sources))
+        return evidence
 
     def _rnn(self) -> "tuple[RNNEncoderDecoder, list[Vocabulary]]":
         if self._network is None:

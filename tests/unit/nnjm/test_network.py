@@ -20,6 +20,7 @@ from rnnsmt.cslm.model import FeedForwardLM  # noqa: E402
 from rnnsmt.cslm.text_scores import word_scores  # noqa: E402
 from rnnsmt.networks.devices import DeviceSetup  # noqa: E402
 from rnnsmt.networks.operations import Dropout, Products  # noqa: E402
+from rnnsmt.networks.vocabulary import UNK  # noqa: E402
 from rnnsmt.nnjm.examples import Examples, prepare_examples  # noqa: E402
 from rnnsmt.nnjm.model import load_model  # noqa: E402
 from rnnsmt.nnjm.scorer import JointScorer  # noqa: E402
@@ -121,6 +122,22 @@ def test_a_word_outside_the_phrase_decides(toy):
     # with the deciding word out of sight it is a guess
     contexts[:, 0] = scorer.first_source
     assert 0.3 < np.exp(word_scores(scorer, contexts, words)).mean() < 0.7
+
+
+def test_evidence_names_the_word_that_decides(toy):
+    scorer = JointScorer(toy / "out/m.pt", "cpu", normalize=True)
+    source, target = ["river", "then", "the", "bank", "so"], ["puis", "la", "rive", "ainsi"]
+    affiliated = np.array([1, 2, 3, 4])
+    log_p, falls = scorer.evidence(source, affiliated, target)
+    row = [0, 0, 0, *scorer.ids(target).tolist()]
+    contexts = np.concatenate([scorer.windows(source)[affiliated], [row[i : i + 3] for i in range(4)]], 1)
+    direct = scorer.score(contexts.astype(np.int32), np.arange(4, dtype=np.int32), scorer.ids(target))
+    assert log_p == pytest.approx(direct, abs=1e-6)
+    assert falls.shape == (4, 5) and falls[2, 0] > 10 * np.abs(falls[2, 1:]).max()
+    assert falls[3, 0] == 0, "outside the window of three words"
+    contexts[2, 0] = scorer.first_source + UNK  # river, three words to the left of bank
+    without = scorer.score(contexts[2:3].astype(np.int32), np.zeros(1, np.int32), scorer.ids(["rive"]))
+    assert falls[2, 0] == pytest.approx(float(direct[2] - without[0]), abs=1e-6)
 
 
 def test_perplexity(toy, tmp_path):
