@@ -411,7 +411,7 @@ def test_lists_of_several_texts(folder: Path) -> None:
 
 def test_a_score_of_whole_translations_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ini = (folder / "model/moses.ini").read_text()
-    ini = ini.replace("[feature]", "[feature]\nLSTM name=LSTM0").replace("[weight]", "[weight]\nLSTM0= 1")
+    ini = ini.replace("[feature]", "[feature]\nRescored name=LSTM0").replace("[weight]", "[weight]\nLSTM0= 1")
     (folder / "model/moses.ini").write_text(ini)
     assert "LSTM0 scores complete translations" in _refused(folder, capsys)
 
