@@ -470,7 +470,9 @@ def kind_of(split: Split) -> str:
 
 def report(args: argparse.Namespace) -> None:
     """Print BLEU and contrasts of the splits that are complete, kind by kind, and contrasts by overlap."""
-    wanted = CONTRASTS | dict(map(parse_contrast, args.contrast))
+    wanted = ({} if args.only else CONTRASTS) | dict(map(parse_contrast, args.contrast))
+    if not wanted:
+        raise SystemExit("--only: give at least one --contrast")
     systems = list(dict.fromkeys(name for weights in wanted.values() for name in weights))
     for path in args.split:
         if not any((Path(path) / name).is_file() for name in ("test.en", "overlap.json")):
@@ -563,6 +565,7 @@ def main() -> None:
     new.add_argument("split", nargs="+", help="directories of splits")
     new.add_argument("--smoothing", nargs="+", default=["none", "kneser-ney"])
     new.add_argument("--contrast", nargs="*", default=[], metavar="NAME=rnn_blind-rnn", help="further contrasts")
+    new.add_argument("--only", action="store_true", help="no contrasts but those of --contrast")
     new.add_argument("--bins", type=int, default=5, help="bins of overlap; 0: none")
     new.set_defaults(function=report)
     args = parser.parse_args()
