@@ -13,6 +13,7 @@ from rnnsmt.base.options import positive
 from rnnsmt.base.progress import say, track
 
 if TYPE_CHECKING:
+    from rnnsmt.corpus.bitext_files import BitextFile
     from rnnsmt.corpus.preparation import CorpusSide
 
 
@@ -57,15 +58,17 @@ def fetch(args: argparse.Namespace) -> dict[str, object]:
 
 
 def unpack_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--archive", required=True, metavar="FILE", help="tar archive (plain, .gz, .bz2 or .xz)")
+    parser.add_argument(
+        "--archive", required=True, metavar="FILE", help="tar archive (plain, .gz, .bz2 or .xz) or zip archive"
+    )
     parser.add_argument("--member", required=True, metavar="PATH", help="path of the file inside the archive")
     parser.add_argument("--output", required=True, metavar="FILE", help="output file")
 
 
 def unpack(args: argparse.Namespace) -> dict[str, object]:
-    """Extract one file from a tar archive (plain, .gz, .bz2 or .xz), the format of the WMT corpora.
+    """Extract one file from a tar archive (plain, .gz, .bz2 or .xz) or a zip archive, the formats of WMT and OPUS.
 
-    The archive is read sequentially up to the requested file; nothing else is written to disk. A file that is
+    A tar archive is read sequentially up to the requested file; nothing else is written to disk. A file that is
     compressed inside the archive is not decompressed.
 
     Example, in the directory of a run of the embedded corpus:
@@ -78,12 +81,99 @@ def unpack(args: argparse.Namespace) -> dict[str, object]:
     return {"bytes": size, "files passed": passed}
 
 
+def _add_languages(parser: argparse.ArgumentParser) -> None:
+    for side, lang in (("source", "en"), ("target", "fr")):
+        parser.add_argument(
+            f"--{side}-lang", default=lang, metavar="L", help=f"{side} language, two-letter code (ISO 639-1)"
+        )
+
+
+def _add_bitext(parser: argparse.ArgumentParser, required: bool) -> None:
+    """Add the options for a file with both sides."""
+    add = parser.add_argument
+    add("--bitext", required=required, metavar="FILE", help="file with both sides: zip archive, TMX or TSV")
+    add(
+        "--columns",
+        nargs=2,
+        type=positive,
+        default=[1, 2],
+        metavar=("S", "T"),
+        help="columns of source and target in a TSV file",
+    )
+    add(
+        "--members",
+        nargs=2,
+        metavar=("S", "T"),
+        help="files of source and target in a zip archive (default: those with the languages as suffixes)",
+    )
+
+
+def _bitext(args: argparse.Namespace) -> "BitextFile":
+    """Return the file with both sides that the options describe.
+
+    Raises:
+        InputError: an invalid language code, or both sides are the same.
+    """
+    from rnnsmt.corpus.bitext_files import BitextFile
+
+    for side in ("source", "target"):
+        if wrong := code_mistake(getattr(args, f"{side}_lang")):
+            raise InputError(f"--{side}-lang {wrong}")
+    for option, values in (
+        ("language", [args.source_lang, args.target_lang]),
+        ("column", args.columns),
+        ("member", args.members or ["", None]),
+    ):
+        if values[0] == values[1]:
+            raise InputError(f"--bitext {args.bitext}: source and target are the same {option}, {values[0]}")
+    return BitextFile(
+        args.bitext,
+        (args.source_lang, args.target_lang),
+        (args.columns[0], args.columns[1]),
+        None if args.members is None else (args.members[0], args.members[1]),
+    )
+
+
+def separate_options(parser: argparse.ArgumentParser) -> None:
+    _add_bitext(parser, required=True)
+    _add_languages(parser)
+    parser.add_argument("--output-source", required=True, metavar="FILE", help="output file: source side")
+    parser.add_argument("--output-target", required=True, metavar="FILE", help="output file: target side")
+
+
+def separate(args: argparse.Namespace) -> dict[str, object]:
+    """Write the sides of a zip archive, a TMX file or a TSV file to one text file each.
+
+    A zip archive, as distributed by OPUS, contains a text file for each side (NAME.en and NAME.fr), or one TMX or TSV
+    file. In a TMX file, every translation unit with both languages is a line; codes of word processors inside segments
+    are removed. TMX files whose document type declares entities are refused, and nothing that a file refers to is
+    fetched. TMX and TSV files may be compressed with gzip, bzip2 or xz. The text itself is not changed.
+
+    Example, in the directory of a run of the embedded corpus:
+
+        rnnsmt corpus separate --bitext try/pairs.tsv --source-lang en --target-lang fr \
+            --output-source try/pairs.en.gz --output-target try/pairs.fr.gz
+    """
+    from rnnsmt.base.io import atomic_binary
+    from rnnsmt.corpus.bitext_files import read_bitext
+
+    lines = 0
+    with atomic_binary(args.output_source) as source, atomic_binary(args.output_target) as target:
+        for one, other in track(read_bitext(_bitext(args), None), "separating"):
+            source.write((one or b"") + b"\n")
+            target.write((other or b"") + b"\n")
+            lines += 1
+        if not lines:
+            raise InputError(f"{args.bitext}: contains no segments")
+    return {"pairs": lines}
+
+
 def prepare_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--source", metavar="FILE", help="source side; omit it for monolingual target text")
     add("--target", metavar="FILE", help="target side; omit it for monolingual source text")
-    add("--source-lang", default="en", metavar="L", help="source language, two-letter code (ISO 639-1)")
-    add("--target-lang", default="fr", metavar="L", help="target language, two-letter code (ISO 639-1)")
+    _add_bitext(parser, required=False)
+    _add_languages(parser)
     add("--output-source", metavar="FILE", help="output file: source side; required with --source")
     add("--output-target", metavar="FILE", help="output file: target side; required with --target")
     add(
@@ -108,7 +198,8 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
     r"""Normalise, tokenise and clean a monolingual or parallel corpus.
 
     Input is plain text with one segment per line, or SGM as distributed by WMT; either may be compressed with gzip,
-    bzip2 or xz. The format is detected from the first bytes of the file, not from its name.
+    bzip2 or xz. --bitext names one file with both sides instead, see `rnnsmt corpus separate`. The format is detected
+    from the first bytes of the file, not from its name.
 
     Normalisation and tokenisation are those of Moses (normalize-punctuation.perl, tokenizer.perl); cleaning is that of
     clean-corpus-n.perl. A line or pair is discarded if a side is empty, shorter than --min-length or longer than
@@ -140,7 +231,8 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
         keep_all=args.keep_all,
     )
     check_cleaning(options)
-    prepared = prepare_corpus(sides, options, args.threads, args.min_lines)
+    bitext = None if args.bitext is None else _bitext(args)
+    prepared = prepare_corpus(sides, options, args.threads, args.min_lines, bitext)
     write_json(args.report, prepared.report())
     return prepared.figures()
 
@@ -153,10 +245,17 @@ def _sides(args: argparse.Namespace) -> "list[CorpusSide]":
     """
     from rnnsmt.corpus.preparation import CorpusSide
 
+    paths = [args.source, args.target]
+    if args.bitext is not None:
+        if args.source is not None or args.target is not None:
+            raise InputError("--bitext contains both sides: remove --source and --target, or --bitext")
+        if args.output_source is None or args.output_target is None:
+            raise InputError("--bitext contains both sides: give --output-source and --output-target")
+        paths = [f"{args.bitext} ({lang})" for lang in (args.source_lang, args.target_lang)]
     sides = []
     for name, path, output, lang in (
-        ("source", args.source, args.output_source, args.source_lang),
-        ("target", args.target, args.output_target, args.target_lang),
+        ("source", paths[0], args.output_source, args.source_lang),
+        ("target", paths[1], args.output_target, args.target_lang),
     ):
         if (path is None) != (output is None):
             raise InputError(f"--{name} and --output-{name} must be given together: both or neither")
@@ -165,7 +264,7 @@ def _sides(args: argparse.Namespace) -> "list[CorpusSide]":
                 raise InputError(f"--{name}-lang {wrong}")
             sides.append(CorpusSide(path, output, lang))
     if not sides:
-        raise InputError("no input: give --source, --target or both, each with its --output")
+        raise InputError("no input: give --source, --target or both, or --bitext, each with its --output")
     return sides
 
 
