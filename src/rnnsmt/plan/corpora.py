@@ -198,13 +198,18 @@ def _same_file(path: str, other: str) -> bool:
     return 0 < Path(path).stat().st_size == Path(other).stat().st_size and filecmp.cmp(path, other, shallow=False)
 
 
+def is_prepared(corpus: Corpus) -> bool:
+    """Return whether the run in this directory has prepared a corpus already."""
+    return Path(f"results/corpus/tokenized/{corpus.name}.report.json").exists()
+
+
 def missing_files(corpora: Sequence[Corpus], data_dir: str | None) -> Iterator[str]:
     """Yield one line for every file that does not exist and that no rule makes, with a file of a similar name.
 
     A corpus that is prepared already does not need its files.
     """
     for number, corpus in enumerate(corpora):
-        if Path(f"results/corpus/tokenized/{corpus.name}.report.json").exists():
+        if is_prepared(corpus):
             continue
         for side, path in files_of(corpus):
             if path.startswith("results/") or os.path.lexists(path):
