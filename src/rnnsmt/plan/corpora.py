@@ -126,16 +126,23 @@ def _corpus(entry: Mapping[str, Any], config: Mapping[str, Any]) -> Corpus:
 def files_with_prefix(prefix: str, langs: Sequence[str]) -> tuple[str, str] | None:
     """Return the files ``PREFIX.en`` and ``PREFIX.fr``, the form of Moses' ``--corpus``; they may be compressed.
 
+    Three-letter codes as suffixes are found, too (``PREFIX.eng``, the form of mtdata).
+
     Returns:
         The files of source and target; None if there is a file of this name itself, or if a side does not exist.
     """
     if Path(prefix).exists():
         return None
     found = [
-        next((path for end in ("", *COMPRESSED) if Path(path := f"{prefix}.{lang}{end}").is_file()), None)
-        for lang in langs
+        next((path for end in _suffixes(lang) if Path(path := f"{prefix}.{end}").is_file()), None) for lang in langs
     ]
     return None if found[0] is None or found[1] is None else (found[0], found[1])
+
+
+def _suffixes(lang: str) -> list[str]:
+    """Return the suffixes of files of a language: its codes, each alone or with that of a compression."""
+    codes = [lang, *(code for code, two in TWO_LETTERS.items() if two == lang)]
+    return [code + end for code in codes for end in ("", *COMPRESSED)]
 
 
 def _own_path(folder: str, *source: str) -> str:

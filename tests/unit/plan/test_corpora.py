@@ -110,6 +110,15 @@ def test_a_prefix_as_moses_has_it(tmp_path):
     assert one_file(tmp_path, file="train.clean").file is not None
 
 
+def test_a_prefix_as_mtdata_has_it(tmp_path):
+    for name in ("OPUS-books-v1-eng-fra.eng", "OPUS-books-v1-eng-fra.fra.gz"):
+        (tmp_path / name).touch()
+    corpus = one_file(tmp_path, file="OPUS-books-v1-eng-fra")
+    assert (corpus.source, corpus.target) == tuple(
+        f"{tmp_path}/OPUS-books-v1-eng-fra.{end}" for end in ("eng", "fra.gz")
+    )
+
+
 def test_a_downloaded_file_with_both_sides(tmp_path):
     address = {"url": "https://example.org/en-fr.txt.zip", "sha256": None, "mirrors": ["https://example.com/x.zip"]}
     corpus = one_file(tmp_path, file="en-fr.txt.zip", download={"file": address})
