@@ -131,13 +131,16 @@ def test_a_configuration(corpora: Path, capsys: pytest.CaptureFixture[str]) -> N
         "corpora:\n"
         "  - {name: mine, role: bitext, file: train.tsv, columns: [2, 1]}\n"
         "  - {name: more, role: mono, target: train.fr}\n"
+        "  - {name: later, role: bitext, file: x.zip, download: {file: {url: 'ftp://x/x.zip', sha256: null}}}\n"
         "  - {name: tune, role: dev, source: dev.fr, target: dev.en}\n"
     )
     options = ["--config", str(corpora / "mine.yaml"), "--data-dir", str(corpora)]
     with pytest.raises(SystemExit) as stopped:
         main(["corpus", "check", *options])
     assert stopped.value.code == 3
-    lines = capsys.readouterr().out.splitlines()
+    said = capsys.readouterr()
+    assert "later: not checked; the workflow downloads it" in said.err
+    lines = said.out.splitlines()
     assert lines[0] == "mine (bitext): 1,500 lines, 14.0 and 14.0 words per line"
     assert lines[1] == "more (mono): 1,500 lines, 14.0 words per line"
     assert lines[2].startswith("tune (dev): 120 lines")
