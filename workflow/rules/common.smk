@@ -29,6 +29,7 @@ os.environ.update(RNNSMT_CHECKOUT=str(CHECKOUT))  # what envs/*.post-deploy.sh i
 
 from rnnsmt.align import PASSES_OF
 from rnnsmt.base.io import InputError
+from rnnsmt.corpus.check import first_warnings
 from rnnsmt.monitoring.network_settings import setting_mistakes
 from rnnsmt.monitoring.run_lock import enter
 from rnnsmt.moses.installation import Installation, check_path, needs_of
@@ -79,6 +80,7 @@ if workflow.is_main_process:
     # Files of a module may be made by rules of the workflow that uses it.
     if Path(str(workflow.main_snakefile)).resolve().is_relative_to(CHECKOUT):
         warnings += missing_files(list(texts.corpora.values()), config["data_dir"])
+    warnings += first_warnings(texts.corpora.values(), (texts.source, texts.target))
     for line in warnings:
         logger.warning(f"warning: {line}")
 
