@@ -19,7 +19,7 @@ import shutil
 import sys
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, BinaryIO, TextIO, cast
@@ -648,6 +648,14 @@ def write_json(path: str | Path, value: object) -> None:
     with atomic_text(path) as out:
         json.dump(value, out, indent=2, ensure_ascii=False)
         out.write("\n")
+
+
+def write_report(path: str | Path, figures: Mapping[str, object]) -> None:
+    """Write the figures of a stage as JSON, without CPU seconds, so that equal runs write equal files.
+
+    Times are in the last line of the log.
+    """
+    write_json(path, {name: value for name, value in figures.items() if "seconds" not in name})
 
 
 def read_json(path: str | Path) -> Any:
