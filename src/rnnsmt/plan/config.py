@@ -357,7 +357,7 @@ def _check_list_networks(config: Mapping[str, Any], name: str, system: Mapping[s
         yield f"systems.{name}: {network} does not translate alone; add rescores, or use features: [{network}]"
         return
     if system.get("weight") != "tuned" or "ensemble" in system:
-        yield f"systems.{name}: {network} on lists needs weight: tuned, and no ensemble"
+        yield f"systems.{name}: rescoring with {network} requires weight: tuned and no ensemble"
     searched = config["systems"].get(system["rescores"], {}).get("features", [])
     if set(LIST_NETWORKS[network]) <= set(searched):
         yield f"systems.{name}: the search of {system['rescores']} has {network} already; rescore another system"

@@ -386,9 +386,9 @@ MISTAKES = {
         lambda c: c["systems"].update({"alone": {"network": "cslm"}}),
         ["systems.alone: cslm does not translate alone; add rescores, or use features: [cslm]"],
     ),
-    "joint models on lists without tuned weights": (
+    "rescoring with joint models without tuned weights": (
         lambda c: c["systems"]["baseline+nnjm"].update(weight="even"),
-        ["systems.baseline+nnjm: nnjm on lists needs weight: tuned, and no ensemble"],
+        ["systems.baseline+nnjm: rescoring with nnjm requires weight: tuned and no ensemble"],
     ),
     "a weight of nothing": (
         lambda c: c["systems"]["lstm"].update(weight="tuned"),
