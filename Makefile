@@ -46,8 +46,8 @@ $(VENV)/ready-dev: $(VENV)/ready requirements-dev.lock
 	touch $@
 
 check: $(VENV)/ready-dev
-	$(BIN)/ruff format --check src tests benchmarks
-	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks setup.py
+	$(BIN)/ruff check src tests benchmarks setup.py
 	$(BIN)/snakefmt --check Snakefile workflow
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
@@ -59,8 +59,8 @@ docs: $(VENV)/ready
 	@echo "the pages are in site/index.html"
 
 format: $(VENV)/ready-dev
-	$(BIN)/ruff format src tests benchmarks
-	$(BIN)/ruff check --fix src tests benchmarks
+	$(BIN)/ruff format src tests benchmarks setup.py
+	$(BIN)/ruff check --fix src tests benchmarks setup.py
 	$(BIN)/snakefmt Snakefile workflow
 
 clean:

@@ -31,6 +31,9 @@ _NO_MEMORY = re.compile(r"can't allocate memory|out of memory", re.I)
 MESSAGE = 2000
 """Maximum length of an error message in characters; the middle of a longer one is cut out."""
 
+PASSES_ON = ("project", "run")
+"""The command whose options are not parsed here: they are those of another program, in ``args.passed``."""
+
 EXIT_STATUS = """\
 exit status:
   0      success
@@ -48,7 +51,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = _parser(words, short)
     if unknown := _unknown_command(words):
         parser.error(unknown)
-    args = parser.parse_args(words)
+    passed = words[2:] if tuple(words[:2]) == PASSES_ON and not {"-h", "--help"} & set(words) else []
+    args = parser.parse_args(words[: len(words) - len(passed)])
+    args.passed = passed
     if "run" not in args:
         args.help_of.print_help()
         return 2

@@ -200,7 +200,7 @@ def language_warnings(corpora: Sequence[Corpus], languages: Mapping[str, str]) -
         languages: code of ``source`` and of ``target``.
     """
     for number, corpus in enumerate(corpora):
-        codes = {side: _code_of(path) or languages[side] for side, path in files_of(corpus)}
+        codes = {side: language_of(path) or languages[side] for side, path in files_of(corpus)}
         wrong = [f"{side} {Path(path).name}" for side, path in files_of(corpus) if codes[side] != languages[side]]
         if not wrong:
             continue
@@ -218,7 +218,7 @@ def language_warnings(corpora: Sequence[Corpus], languages: Mapping[str, str]) -
         )
 
 
-def _code_of(path: str) -> str | None:
+def language_of(path: str) -> str | None:
     """Return the two-letter code of the language that the suffix of a file says; None if it says none."""
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     while suffixes and suffixes[-1] in NOT_LANGUAGES:
