@@ -137,9 +137,35 @@ def test_networks_need_pytorch(workflow):
         assert (workflow.folder / "results").exists() == runs
 
 
+MISSING = """
+import sys
+
+class Missing:
+    def find_spec(name, path=None, target=None):
+        if name.partition(".")[0] in {names}:
+            raise ModuleNotFoundError(f"No module named {{name}}", name=name)
+
+sys.meta_path.insert(0, Missing)
+import importlib.util
+find = importlib.util.find_spec
+importlib.util.find_spec = lambda name, package=None: None if name in {names} else find(name, package)
+"""
+
+
 @pytest.mark.slow
-def test_a_run_in_a_new_environment(wheel, tmp_path):
-    """No checkout, no compiler: the packages of this environment, the wheel, and two commands; Table 1 is printed."""
+@pytest.mark.parametrize(
+    ("compare", "missing"),
+    [
+        (["baseline", "rnn"], ["kenlm"]),
+        (["baseline"], ["kenlm", "torch", "matplotlib", "sklearn", "scipy", "pandas"]),
+    ],
+    ids=["all", "base"],
+)
+def test_a_run_in_a_new_environment(wheel, tmp_path, compare, missing):
+    """No checkout, no compiler: the packages of this environment, the wheel, and two commands; Table 1 is printed.
+
+    A plain installation has neither PyTorch nor what pictures need; `rnnsmt init` has written what runs without.
+    """
     programs = tmp_path / "bin"
     programs.mkdir()
     for place in ("/usr/bin", "/bin"):
@@ -156,9 +182,12 @@ def test_a_run_in_a_new_environment(wheel, tmp_path):
     get = [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
     purelib = Path(subprocess.run(get, env=environment, capture_output=True, text=True, check=True).stdout.strip())
     (purelib / "packages.pth").write_text(sysconfig.get_path("purelib") + "\n")  # without the .pth files that are there
+    (purelib / "missing.pth").write_text("import missing_modules\n")
+    (purelib / "missing_modules.py").write_text(MISSING.format(names=missing))
     install = [sys.executable, "-m", "pip", "--python", python, "install", "--no-deps", "--no-index", str(wheel)]
     subprocess.run(install, check=True, capture_output=True)
-    small = SMALL | {"compare": ["baseline", "rnn"]}
+    small = {name: value for name, value in SMALL.items() if name not in ("systems", "compare")}
+    small |= {"compare": compare} if "torch" not in missing else {}
     (tmp_path / "small.yaml").write_text(yaml.safe_dump(small))
     script = (
         "rnnsmt init demo --demo && cd demo && "
@@ -169,6 +198,8 @@ def test_a_run_in_a_new_environment(wheel, tmp_path):
     )
     assert done.returncode == 0, done.stdout + done.stderr
     table = (tmp_path / "demo/results/table1.md").read_text()
-    assert re.search(r"^\| RNN \|", table, re.M)
+    assert re.findall(r"^\| (Baseline|RNN) +\|", table, re.M) == ["Baseline", "RNN"][: len(compare)]
+    figures = (tmp_path / "demo/results/figures/mert.svg").exists()
+    assert figures == ("pictures are left out" not in done.stderr) == ("matplotlib" not in missing)
     assert table in done.stdout
-    assert re.search(r"^(done|finished|all)", done.stdout.split(table)[1].strip())
+    assert re.match(r"finished: (\d+) of \1 jobs done", done.stdout.split(table)[1].strip())

@@ -238,8 +238,9 @@ def test_environments_are_those_of_the_package():
         name: yaml.safe_load((ROOT / f"envs/{name}.yaml").read_text())["dependencies"] for name in ("base", "torch")
     }
     of_rules = [line for line in project["dependencies"] if not line.startswith("snakemake>")]
-    assert asked["base"][-1]["pip"] == of_rules
-    assert asked["torch"][-1]["pip"] == of_rules + project["optional-dependencies"]["networks"]
+    extras = project["optional-dependencies"]
+    assert asked["base"][-1]["pip"] == of_rules + extras["figures"]
+    assert asked["torch"][-1]["pip"] == of_rules + extras["figures"] + extras["networks"]
     assert asked["base"][:-1] == asked["torch"][:-1]
 
 

@@ -86,10 +86,12 @@ systems = Systems(config)
 if mistakes := list(setting_mistakes(systems)):
     raise WorkflowError("The configuration has mistakes:\n" + "\n".join(f"  {line}" for line in mistakes))
 
+# With --sdm conda, the environments of the rules have what this Python may lack.
+has_environments = bool(getattr(workflow.deployment_settings, "deployment_method", ()))
 if (
     (systems.networks or systems.lstm_models)
     and find_spec("torch") is None
-    and not workflow.deployment_settings.deployment_method
+    and not has_environments
     and workflow.is_main_process
     and executes(sys.argv)
 ):
@@ -98,11 +100,16 @@ if (
         "have: pip install 'rnnsmt[networks]', or run the systems without networks: --config 'compare=[baseline]'"
     )
 
+# Without matplotlib and scikit-learn, the report has no pictures.
+HAS_FIGURES = has_environments or all(map(find_spec, ("matplotlib", "sklearn")))
+
 if workflow.is_main_process:
     warnings = list(language_warnings(list(texts.corpora.values()), config["languages"]))
     # Files of a module may be made by rules of the workflow that uses it.
     if ROOT and Path(str(workflow.main_snakefile)).resolve().is_relative_to(ROOT):
         warnings += missing_files(list(texts.corpora.values()), config["data_dir"])
+    if not HAS_FIGURES:
+        warnings.append("pictures are left out; they need matplotlib and scikit-learn: pip install 'rnnsmt[figures]'")
     for line in warnings:
         logger.warning(f"warning: {line}")
 
